@@ -61,11 +61,7 @@ def of(
 
 
 def _multifactor(fairshare: Fairshare, setting: Setting) -> Multifactor:
-    """How slurmctld makes priorities, by the files that ``[clusters.usage]`` names.
-
-    Raises:
-        ConfigError: a file is missing, or says something that the simulation does not know.
-    """
+    """How slurmctld makes priorities, by the files that ``[clusters.usage]`` names."""
     chosen, conf, tree = fairshare.chosen, fairshare.conf, fairshare.tree
     where = f"clusters.usage of cluster {setting.cluster!r}"
     if chosen.method != "slurm":

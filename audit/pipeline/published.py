@@ -68,11 +68,7 @@ def open_published(
 def _read(
     con: Connection, cluster: str, site: config.Cluster | None, job: str | None
 ) -> tuple[pl.DataFrame, Setting]:
-    """The attempts that are asked for, and the setting; see ``open_published``.
-
-    Raises:
-        UsageError: there is no such job.
-    """
+    """The attempts that are asked for, and the setting; see ``open_published``."""
     if job is not None and archive.months(con, cluster):
         ((first, last),) = queries.rows(con, "span_of_job", cluster=cluster, job_id=job)
         if first is None:

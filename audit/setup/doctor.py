@@ -296,9 +296,6 @@ def _rules(
         settings: the configuration that has it.
         published: the database to compare with; it need not be there yet.
         archive: as in ``database.open_snapshot``.
-
-    Raises:
-        AuditError: a limit under which nothing that started could have, a window that never opens.
     """
     pools = cluster.pools
     has = f"{sum(len(pool.limits) for pool in pools):,} limits"

@@ -89,11 +89,6 @@ def _begin_with(con: Connection, path: Path) -> None:
 
     Nothing else is taken from there, as anyone may have made it: tables are made by the scripts
     that its version had.
-
-    Raises:
-        LockedError: a process is writing ``path``.
-        UsageError: a newer fairaudit made it.
-        StoreError: it is no database of fairaudit.
     """
     attach(con, path, "published", read_only=True)
     execute(con, f"SET max_execution_time = {LONGEST_S * 1000}")

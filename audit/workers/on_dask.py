@@ -139,11 +139,7 @@ class Dask:
                 client.cancel(list(working), force=True)
 
     def _some(self, working: Mapping[Any, int]) -> list[Any]:
-        """Those that are done, after about a second at the most.
-
-        Raises:
-            WorkersError: there has been no worker, or no scheduler, for too long.
-        """
+        """Those that are done, after about a second at the most."""
         _, distributed = self._libraries()
         try:
             with self._session.client.as_current():
@@ -157,11 +153,7 @@ class Dask:
         return []
 
     def _awaited(self) -> None:
-        """Waits until there is a worker.
-
-        Raises:
-            WorkersError: there was none for too long, or the scheduler is gone.
-        """
+        """Waits until there is a worker."""
         since = time.monotonic()
         while not self._threads():
             if self._refused:
@@ -174,11 +166,7 @@ class Dask:
             time.sleep(0.1)
 
     def _threads(self) -> Mapping[str, int]:
-        """The workers there are, each with its number of threads.
-
-        Raises:
-            WorkersError: the scheduler does not answer.
-        """
+        """The workers there are, each with its number of threads."""
         client = self._session.client
         try:
             if client.status != "running":
@@ -206,11 +194,7 @@ class Dask:
 
     @cached_property
     def _session(self) -> _Session:
-        """The connection, made when it is first needed.
-
-        Raises:
-            WorkersError: there are no workers, or they compute with something else.
-        """
+        """The connection, made when it is first needed."""
         dask, distributed = self._libraries()
         for name in ("distributed", "asyncio"):  # what matters is raised here
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -250,11 +234,7 @@ class Dask:
         return session
 
     def _libraries(self) -> tuple[Any, Any]:
-        """Dask, and what distributes it.
-
-        Raises:
-            WorkersError: they are not installed.
-        """
+        """Dask, and what distributes it."""
         try:
             import dask
             import distributed
@@ -269,11 +249,7 @@ class Dask:
         return dask, distributed
 
     def _folder(self) -> Path:
-        """A new folder that is this run's alone.
-
-        Raises:
-            AuditError: it cannot be made.
-        """
+        """A new folder that is this run's alone."""
         below = None if self.asked.folder is None else Path(self.asked.folder)
         try:
             made = Path(tempfile.mkdtemp(prefix="fairaudit-", dir=below))
@@ -324,11 +300,7 @@ class Dask:
         )
 
     def _check(self, client: Any) -> None:
-        """That workers compute with what this process does.
-
-        Raises:
-            WorkersError: one does not.
-        """
+        """That workers compute with what this process does."""
         ours = identity()
         try:
             found: Mapping[str, Any] = client.run(remote.computes_with, on_error="return")
@@ -348,11 +320,7 @@ class Dask:
 
 
 def _packed(folder: Path, work: object, parts: Iterable[object]) -> Iterator[tuple[int, bytes]]:
-    """Puts work into a new folder; gives the parcel of each part, and its number.
-
-    Raises:
-        WorkersError: the folder cannot be written.
-    """
+    """Puts work into a new folder; gives the parcel of each part, and its number."""
     packer = Packer(folder)
     try:
         folder.mkdir()
@@ -364,11 +332,7 @@ def _packed(folder: Path, work: object, parts: Iterable[object]) -> Iterator[tup
 
 
 def _result(future: Any) -> bytes | None:
-    """What a part came to; None where the worker that had it is gone, and another one does it.
-
-    Raises:
-        WorkersError: it ended its workers, or was lost with the scheduler.
-    """
+    """What a part came to; None where the worker that had it is gone, and another one does it."""
     from distributed import CancelledError
     from distributed.scheduler import KilledWorker
 

@@ -241,11 +241,7 @@ def _here(config: Config, folder: Path, store: str) -> Owner:
 
 
 def _owner(root: Path) -> Owner | None:
-    """What FILE says; None where there is none.
-
-    Raises:
-        AuditError: it cannot be read.
-    """
+    """What FILE says; None where there is none."""
     try:
         with (root / FILE).open("rb") as file:
             return Owner.model_validate_json(file.read(_LARGEST))

@@ -118,12 +118,7 @@ def restore(config: Config, folder: Path, file: Path, *, force: bool) -> Backup:
 def _checked_archive(
     config: Config, folder: Path, named: Path, of: Backup, place: Path
 ) -> str | None:
-    """The identity of a store that was unpacked in ``place``; its archive's names are checked.
-
-    Raises:
-        StoreError: the manifest and the store name other files, or none of the archive of
-            config.toml.
-    """
+    """The identity of a store that was unpacked in ``place``; its archive's names are checked."""
     root, base = folder / config.output.archive, places.published_folder(config, folder)
     try:
         if _archived(place / STORE) != of.archive:
@@ -176,9 +171,6 @@ def _unpacked(file: Path, named: Path, place: Path) -> Backup:
 
     Args:
         named: what it is called in messages.
-
-    Raises:
-        UsageError, StoreError: as ``restore``.
     """
     try:
         of = pack.unpack(file, place)

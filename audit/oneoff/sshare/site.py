@@ -107,9 +107,6 @@ def _given(request: Request, configured: str | None) -> _Given:
 
     Args:
         configured: the name of the cluster in the configuration.
-
-    Raises:
-        UsageError: one cannot be read, or is not what its flag says; all faults are listed.
     """
     faults: list[str] = []
 
@@ -153,11 +150,7 @@ def _by_base_unit(weights: Mapping[str, float]) -> dict[str, float]:
 
 
 def _cluster(request: Request, chosen: config.Config) -> config.Cluster | None:
-    """The cluster of the configuration that is meant; None where jobs come from files.
-
-    Raises:
-        UsageError: there is no such one, or it is not said which.
-    """
+    """The cluster of the configuration that is meant; None where jobs come from files."""
     configured = {cluster.name: cluster for cluster in chosen.clusters}
     if request.cluster in configured:
         return configured[request.cluster]
