@@ -93,7 +93,6 @@ TESTED_IN: Final = {
     "kernels/scheduling/tabu/pursue": "scenario/test_tabu",
     "kernels/trees": "metrics/fairshare/test_trees",
     "mail/ledger": "mail/test_delivery",
-    "nightly/setting_aside": "nightly/test_run",
     "nightly/keeping/pack": "security/test_backups",
     "oneoff/explain/shown": "oneoff/explain/test_explain",
     "pipeline/computing": "oneoff/test_audit",

@@ -19,21 +19,18 @@ STORE: Final = "store.duckdb"
 HISTORY: Final = "history.sqlite"
 
 _RESTORED: Final = "restored"
-"""The folder of files that are to replace those of the state folder."""
+"""The folder of files that will replace those of the state folder."""
 
 _SIDE_FILES: Final = (".wal", "-wal", "-journal", "-shm")
-"""What DuckDB and SQLite leave beside their files; another file must never meet them."""
+"""Files that DuckDB and SQLite leave beside theirs; a new file must not be opened with them."""
 
 
 @contextmanager
 def held(state: Path, who: str) -> Iterator[Path]:
     """Hold the right to write the store in the folder ``state``; yield the store's file.
 
-    A restore that was killed after it took effect is finished first, and what killed processes
-    left is removed.
-
-    Raises:
-        LockedError: another process holds it.
+    A restore that was killed after it took effect is finished first, and what killed processes left
+    is removed. Raises LockedError if another process holds it.
     """
     store = state / STORE
     with lock.held(store, who):
@@ -50,11 +47,9 @@ def begun(state: Path) -> bool:
 def replace(state: Path, new: Path) -> None:
     """Replace the store and the history by those in the folder ``new``.
 
-    One rename decides: until then the old files are as they were, and from then on ``held`` of the
-    next process finishes what was left to do.
-
-    Args:
-        new: holds both files, written to the disk, and nothing else; on the same file system.
+    One rename decides: before it the old files are unchanged, and after it ``held`` of the next
+    process finishes the rest. ``new`` has both files, written to the disk, and nothing else, and is
+    on the same file system.
 
     Raises:
         OSError: a file cannot be replaced.
@@ -80,17 +75,15 @@ def _finish(state: Path) -> None:
 
 _PREFIX: Final = ".fairaudit-scratch-"
 _WORK: Final = "work"
-"""The lock of a folder lies in it and is named after this."""
+"""The lock of a scratch folder is in it and named after this."""
 
 
 @contextmanager
 def scratch(parent: Path) -> Iterator[Path]:
     """Yield a new folder in ``parent`` that is removed when the block ends.
 
-    Folders that killed processes left in ``parent`` are removed first.
-
-    Raises:
-        OSError: nothing can be written in ``parent``.
+    Folders that killed processes left there are removed first. Raises OSError if nothing can be
+    written in ``parent``.
     """
     sweep_scratch(parent)
     with ExitStack() as until:

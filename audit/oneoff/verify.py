@@ -52,7 +52,7 @@ def verify(report: Path, published: Path | None, config: Config, folder: Path) -
     except ReportError as error:
         raise ReportError(f"{report}: {error}") from error
     path = _database(report, published, config, folder)
-    archive = places.archive(config, folder, path)
+    archive = places.Site(config, folder).archive_of(path)
     with closing(database.open_snapshot(path, archive=archive)) as con:
         return _compared(con, claim, given, config.report)
 

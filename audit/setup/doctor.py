@@ -138,7 +138,7 @@ def _configured(path: Path, published: Path | None) -> Iterator[Check]:
         return
     folder = path.parent
     database_path = published or folder / settings.output.database
-    archive = places.archive(settings, folder, database_path)
+    archive = places.Site(settings, folder).archive_of(database_path)
     yield (
         "permissions of config.toml",
         partial(_own_config, path),
@@ -171,7 +171,7 @@ def _configured(path: Path, published: Path | None) -> Iterator[Check]:
         )
     yield (
         "archive",
-        partial(archiving.examine_owner, settings, folder),
+        partial(archiving.examine_owner, places.Site(settings, folder)),
         "choose another folder (output.archive)",
     )
 
@@ -182,7 +182,7 @@ def _own_config(path: Path) -> str:
 
 
 def _own_outputs(settings: config.Config, folder: Path) -> str:
-    stages.require_own_outputs(settings, folder)
+    stages.require_own_outputs(places.Site(settings, folder))
     return "no other user can change them"
 
 
@@ -246,7 +246,7 @@ def _named(settings: config.Config, path: Path, archive: Path | None) -> str:
 def _published(path: Path, site: Path | None) -> str:
     archive = None
     with suppress(AuditError):  # of the configuration, which another finding tells
-        archive = None if site is None else places.archive(config.load(site), site.parent, path)
+        archive = site and places.Site(config.load(site), site.parent).archive_of(path)
     con = database.open_snapshot(path, archive=archive)
     try:
         failed = queries.failed_checks(con)

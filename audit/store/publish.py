@@ -1,46 +1,36 @@
-"""Gives readers a database of their own, and back to the disk what a store no longer uses."""
+"""Publishes a database for readers, and returns unused space of a store to the disk."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from audit.errors import UNWRITABLE, StoreError, UnwritableError
+from audit.errors import UNWRITABLE, StoreError, UnwritableError, refusals
 from audit.files import privacy, replace
 from audit.store.database import Connection, attach, execute, open_store, rows
 
 
 def publish(con: Connection, path: Path, *, with_group: bool = False) -> None:
-    """Writes all that the store of ``con`` holds to ``path``, replacing what was there.
+    """Write all that the store of ``con`` holds to ``path``, replacing what was there.
 
     A reader that has the old file open keeps it; a new reader sees the whole of the new one. A
     failure leaves the old file as it was, and nothing beside it.
-
-    Args:
-        path: the file; its folder must exist.
 
     Raises:
         StoreError: the file cannot be written.
     """
     with _drafting(path, with_group) as draft:
-        attach(con, draft, "snapshot")
-        try:
-            execute(con, "COPY FROM DATABASE store TO snapshot")
-        finally:
-            execute(con, "DETACH snapshot")
+        _copy(con, draft)
 
 
 def hand_over(store: Path, path: Path, *, with_group: bool = False) -> None:
-    """Gives the file of a store away: what was worked in becomes what is at ``path``.
+    """Publish a store's own file, which saves the copy; afterwards there is no file at ``store``.
 
-    For a store that is needed no more, when no connection to it is open. Spares a large one the
-    copy that ``publish`` makes; otherwise as that. Afterwards there is no file at ``store``.
-
-    Args:
-        path: where it goes; its folder must exist.
+    For a store that is no longer needed, when no connection to it is open. Otherwise as
+    ``publish``.
 
     Raises:
         StoreError: it cannot be put there, or was not closed in order.
@@ -48,14 +38,22 @@ def hand_over(store: Path, path: Path, *, with_group: bool = False) -> None:
     if _log_of(store).exists():
         raise StoreError(f"{_log_of(store)}: is left: the database is not whole")
     with _drafting(path, with_group) as draft:
-        shutil.move(store, draft)  # copies where that is another file system
+        shutil.move(store, draft)  # copies to another file system
+
+
+def _copy(con: Connection, target: Path) -> None:
+    attach(con, target, "snapshot")
+    try:
+        execute(con, "COPY FROM DATABASE store TO snapshot")
+    finally:
+        execute(con, "DETACH snapshot")
 
 
 @contextmanager
 def _drafting(path: Path, with_group: bool) -> Iterator[Path]:
     """Yield where to write what replaces the published ``path``: a read-only file without a log.
 
-    A log that lies beside ``path`` belongs to another file: DuckDB would replay it into this one.
+    A log beside ``path`` belongs to another file: DuckDB would replay it into this one.
     """
     try:
         with replace.drafting(path, also=(".wal",)) as draft:
@@ -72,11 +70,11 @@ def _log_of(path: Path) -> Path:
 
 
 LEAST_BYTES: Final = 64 * 1024 * 1024
-"""What must be free for a copy of the store to be worth it."""
+"""Free space above which a store may be compacted."""
 
 
 class Size(NamedTuple):
-    """Of a store's file, in bytes."""
+    """Bytes of a store's file."""
 
     whole: int
     free: int
@@ -88,37 +86,30 @@ class Size(NamedTuple):
 
 
 def free(con: Connection) -> Size:
-    """How much of the store's file is not used."""
+    """The size of the store's file, and how much of it is unused."""
     execute(con, "CHECKPOINT")
+    sizes = "block_size * total_blocks, block_size * free_blocks"
     (row,) = rows(
         con,
-        "SELECT block_size * total_blocks AS whole, block_size * free_blocks AS free "
-        "FROM pragma_database_size() WHERE database_name = 'store'",
+        f"SELECT {sizes} FROM pragma_database_size() WHERE database_name = 'store'",  # noqa: S608
     )
     return Size(*row)
 
 
 def compact(path: Path, memory_limit: str = "512MB") -> None:
-    """Writes the store at ``path`` anew, and puts that in its place in one step.
+    """Replace the store at ``path`` by a copy of itself without unused space.
 
-    For the holder of the store's lock, when no connection to it is open. Killed on the way, the
-    store is as it was; what was begun is overwritten the next time. Published snapshots are other
-    files, so their readers notice nothing.
+    For the holder of the store's lock, when no connection to it is open. If it is killed, the store
+    is as it was. Readers of published databases are not affected.
 
     Raises:
         StoreError: it cannot be copied or replaced; it is as it was.
     """
-    log = path.with_name(path.name + ".wal")
-    try:
-        with replace.drafting(path, alone=True, also=(".wal",)) as draft:
-            con = open_store(path, memory_limit)
-            try:
-                attach(con, draft, "compact")
-                execute(con, "COPY FROM DATABASE store TO compact")
-                execute(con, "DETACH compact")
-            finally:
-                con.close()
-            if log.exists():  # it could not be worked in, and must never meet another file
-                raise StoreError(f"{log}: is left; the database is not compacted")
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be compacted: {error.strerror}") from error
+    with (
+        refusals(StoreError, path, "cannot be compacted"),
+        replace.drafting(path, alone=True, also=(".wal",)) as draft,
+    ):
+        with closing(open_store(path, memory_limit)) as con:
+            _copy(con, draft)
+        if (log := _log_of(path)).exists():  # its rows are not in the file, nor in the copy
+            raise StoreError(f"{log}: is left; the database is not compacted")

@@ -1,4 +1,4 @@
-"""The executor that config.toml asks for."""
+"""The executor that config.toml selects."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from audit.config import Compute
 from audit.errors import WorkersError
@@ -15,70 +16,56 @@ from audit.workers.executors import PARTS, Executor, Made, Part, Shared, Stopped
 from audit.workers.on_dask import OF_EACH, Dask
 
 
-def say(text: str) -> None:
-    """Prints one line on stderr."""
+def _say(text: str) -> None:
     print(printable(text), file=sys.stderr)
 
 
 @contextmanager
 def executor(
-    asked: Compute, threads: int | None = None, said: Callable[[str], None] = say
+    options: Compute, threads: int | None = None, say: Callable[[str], None] = _say
 ) -> Iterator[Executor]:
-    """The executor that is asked for, while the block runs.
+    """The executor that the options select, while the block runs.
 
-    Workers elsewhere are looked for when this process has not done something within ``alone_s``.
-
-    Args:
-        threads: of this process, where it works itself; None or 0: one for each core.
+    Workers elsewhere are used for what this process has not done within ``alone_s``. This process
+    uses ``threads``; None or 0: one for each core.
     """
     own = Threads(threads or len(os.sched_getaffinity(0)))
-    if asked.engine == "local":
+    if options.engine == "local":
         yield own
         return
-    dask = Dask(asked, said)
-    parts = max(OF_EACH * asked.threads, PARTS)
+    dask = Dask(options, say)
+    parts = max(OF_EACH * options.threads, PARTS)
     try:
-        yield Staged(own, dask, asked.alone_s, parts, fallback=asked.fallback, said=said)
+        yield Staged(own, dask, options.alone_s, parts, fallback=options.fallback, say=say)
     finally:
         dask.close()
 
 
+@dataclass
 class Staged:
-    """Threads of this process for the first seconds of work, then workers elsewhere.
+    """Threads of this process for the first ``left_s`` seconds of work, then workers elsewhere.
 
     If these are lost and a fallback is allowed, this process does the rest. The clock decides who
-    works, not what comes out.
+    works, not what is computed. ``own_parts`` is the number of parts before that is decided.
     """
 
-    def __init__(
-        self,
-        here: Executor,
-        elsewhere: Executor,
-        alone_s: float,
-        parts: int,
-        *,
-        fallback: bool = False,
-        said: Callable[[str], None] = say,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """``parts``: into how many work is cut before it is known who does it."""
-        self._here = here
-        self._elsewhere = elsewhere
-        self._left_s = alone_s
-        self._parts = parts
-        self._fallback = fallback
-        self._said = said
-        self._clock = clock
+    here: Executor
+    elsewhere: Executor
+    left_s: float
+    own_parts: int
+    fallback: bool = False
+    say: Callable[[str], None] = _say
+    clock: Callable[[], float] = time.monotonic
 
     @property
     def width(self) -> int:
         """See ``Executor``."""
-        return self._here.width if self._left_s > 0 else self._ask(lambda: self._elsewhere.width)
+        return self.here.width if self.left_s > 0 else self._ask(lambda: self.elsewhere.width)
 
     @property
     def parts(self) -> int:
         """See ``Executor``."""
-        return self._parts if self._left_s > 0 else self._ask(lambda: self._elsewhere.parts)
+        return self.own_parts if self.left_s > 0 else self._ask(lambda: self.elsewhere.parts)
 
     def each(
         self,
@@ -96,16 +83,16 @@ class Staged:
                 del left[rest[place]]
                 yield rest[place], made
 
-        if self._left_s > 0:
-            until = self._clock() + self._left_s
-            yield from done(self._here, lambda: stopped() or self._clock() >= until)
-            self._left_s = until - self._clock()
+        if self.left_s > 0:
+            until = self.clock() + self.left_s
+            yield from done(self.here, lambda: stopped() or self.clock() >= until)
+            self.left_s = until - self.clock()
         if left and not stopped():
             try:
-                yield from done(self._elsewhere, stopped)
+                yield from done(self.elsewhere, stopped)
             except WorkersError as error:
                 self._give_up(error)
-                yield from done(self._elsewhere, stopped)
+                yield from done(self.elsewhere, stopped)
 
     def _ask(self, what: Callable[[], int]) -> int:
         try:
@@ -116,7 +103,7 @@ class Staged:
 
     def _give_up(self, error: WorkersError) -> None:
         """Let this process take over; what fails there, fails."""
-        if not self._fallback or self._elsewhere is self._here:
+        if not self.fallback or self.elsewhere is self.here:
             raise error
-        self._said(f"warning: {error}; this process goes on alone (compute.fallback)")
-        self._elsewhere = self._here
+        self.say(f"warning: {error}; this process goes on alone (compute.fallback)")
+        self.elsewhere = self.here

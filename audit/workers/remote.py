@@ -1,4 +1,4 @@
-"""What a worker does: it opens a parcel, does a part of the work, and packs what was made."""
+"""What a worker does: it opens a parcel, does a part of the work, and packs the result."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from audit.errors import WorkersError
 from audit.workers.parcels import Opener, Packer
 
 WORK: Final = "work.pickle"
-"""The file that holds what all parts of a piece of work have in common."""
+"""The file with what all parts of a piece of work have in common."""
 
 _KEPT: Final = 2
-"""Pieces of work that a worker has at hand: one may begin while another ends."""
+"""Pieces of work that a worker keeps: one may begin while another ends."""
 
 
 class _Prepared:
-    """A piece of work at this worker, opened when its first part comes."""
+    """A piece of work at this worker, opened for its first part."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -44,24 +44,17 @@ _lock: Final = Lock()
 
 
 def dask_setup(_worker: object) -> None:
-    """Called by Dask where a worker of this machine begins: Ctrl-C is for whom it works for."""
+    """Ignore Ctrl-C, which is for the client; called by Dask when a worker here begins."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def computes_with() -> dict[str, str]:
-    """What this worker computes with."""
-    return identity()
-
-
 def run(folder: str, ours: Mapping[str, str], part: bytes) -> bytes:
-    """Does a part of a piece of work.
+    """Do a part of a piece of work in ``folder``, which has the same name everywhere.
 
-    Args:
-        folder: what holds the work, as the client and all workers see it.
-        ours: what the client computes with, see ``identity``.
+    ``ours`` is the client's ``identity``.
 
     Returns:
-        What was made, as a parcel whose files lie in ``folder``.
+        The result, as a parcel whose files are in ``folder``.
 
     Raises:
         WorkersError: this worker computes with something else, or cannot use the folder.
@@ -86,7 +79,7 @@ PACKAGE: Final = Path(__file__).parent.parent
 
 
 def identity() -> dict[str, str]:
-    """What this process computes with, by name."""
+    """The versions of what this process computes with, by name."""
     import numpy as np
     import polars as pl
 
@@ -104,18 +97,18 @@ def identity() -> dict[str, str]:
 
 
 def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
-    """What differs, such as ``fairaudit 0.2.0, here 0.1.0``; None where nothing does."""
-    told = [
+    """What differs, such as ``fairaudit 0.2.0, here 0.1.0``; None if nothing does."""
+    differs = (
         f"{name} {theirs.get(name, 'unknown')}, here {value}"
         for name, value in ours.items()
         if theirs.get(name) != value
-    ]
-    return "; ".join(told) or None
+    )
+    return "; ".join(differs) or None
 
 
 @cache
 def kernels() -> str:
-    """Return a fingerprint of the sources from which the kernels were compiled."""
+    """A fingerprint of the sources from which the kernels were compiled."""
     built = PACKAGE / "kernels" / "built.json"
     return hashlib.sha256(built.read_bytes()).hexdigest() if built.exists() else "not compiled"
 

@@ -10,6 +10,7 @@ import pytest
 from audit.cluster import compute
 from audit.cluster.setting import Setting
 from audit.cluster.windows import WHOLE, Window
+from audit.config.places import Site
 from audit.metrics.attempts.summary import summarise
 from audit.nightly.run import run
 from audit.scenario.workload import workload_of_rows
@@ -41,7 +42,7 @@ def test_a_first_night_of_many_months(tmp_path: Path, monkeypatch: pytest.Monkey
         monkeypatch.setattr(f"audit.scenario.{module}.workload_of_rows", made)
     config = site(tmp_path, pools=({"name": "all", "backfill": "easy"},))
     (tmp_path / "logs" / "year.swf").write_text(log(lines, MaxProcs=4))
-    run(config, tmp_path, NOW, stages=("ingest", "compute"))
+    run(Site(config, tmp_path), NOW, stages=("ingest", "compute"))
     assert len(looked_at) > 6
     assert sum(looked_at) < 1.2 * len(lines)
     assert workloads == [len(lines)]

@@ -14,6 +14,7 @@ import pytest
 
 from audit import config
 from audit.cli.app import main
+from audit.config.places import Site
 from audit.errors import LockedError, UsageError
 from audit.files import lock
 from audit.mail import delivery
@@ -42,7 +43,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = site(folder)
     for number in (0, 1):
         write(folder / "logs" / f"{number}.swf", month(number, jobs=15))
-    run(settings, folder, NOW)
+    run(Site(settings, folder), NOW)
     return folder
 
 
@@ -99,7 +100,7 @@ def deliver(
     place: Path, settings: config.Config, *, failed: bool = False, unknown: bool = False
 ) -> Delivered:
     with store(place) as con:
-        return delivery.deliver(con, settings, place, NOW, failed=failed, unknown=unknown)
+        return delivery.deliver(con, Site(settings, place), NOW, failed=failed, unknown=unknown)
 
 
 def ledger(place: Path, what: str = "state, attempts") -> dict[str, tuple[object, ...]]:
@@ -196,7 +197,7 @@ def test_asked_to_stop_while_it_waits(place: Path, server: Server, cert: Path) -
     settings = mailing(place, server=server, cert=cert, backoff_s=600, attempts=3)
     with store(place) as con:
         pause = delivery.pausing(said.append, lambda: next(asked))
-        done = delivery.deliver(con, settings, place, NOW, pause=pause)
+        done = delivery.deliver(con, Site(settings, place), NOW, pause=pause)
     assert said == ["1 not sent yet (localhost: 450 busy); trying again in 600 s"]
     assert len(done.sent) == 4
     assert done.due == [f"{LAST} to emil@example.org"]
@@ -255,9 +256,7 @@ test.deliver(place, test.mailing(place, server=Server(int(sys.argv[4])), cert=ce
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_killed_for_real(place: Path, server: Server, cert: Path, when: str) -> None:
     """kill -9 between the claim and the connection, and when the mail is with the server."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, place, cert, when, str(server.port)],
-    )
+    child = subprocess.Popen([sys.executable, "-c", CHILD, place, cert, when, str(server.port)])
 
     def kill(address: str) -> None:
         if address == "ben@example.org" and child.poll() is None:
@@ -292,10 +291,10 @@ def test_two_at_once_send_each_mail_once(place: Path, server: Server, cert: Path
 
         def rival(_address: str) -> None:
             server.before_rcpt = None
-            rivals.append(delivery.deliver(other, settings, place, NOW))
+            rivals.append(delivery.deliver(other, Site(settings, place), NOW))
 
         server.before_rcpt = rival
-        first = delivery.deliver(con, settings, place, NOW)
+        first = delivery.deliver(con, Site(settings, place), NOW)
         other.close()
     assert len(rivals[0].sent) == 5
     assert first == Delivered()
@@ -310,7 +309,7 @@ def test_racing_for_the_same_mails(place: Path) -> None:
 
         def race(cursor: Connection) -> None:
             database.execute(cursor, "USE store")
-            found.append(delivery.deliver(cursor, settings, place, NOW))
+            found.append(delivery.deliver(cursor, Site(settings, place), NOW))
 
         racers = [threading.Thread(target=race, args=(cursor,)) for cursor in cursors]
         for racer in racers:
@@ -325,11 +324,8 @@ def test_racing_for_the_same_mails(place: Path) -> None:
 
 
 def test_only_who_holds_the_store_delivers(place: Path) -> None:
-    with (
-        lock.held(place / "fairaudit-state" / "store.duckdb"),
-        pytest.raises(LockedError),
-    ):
-        delivery.by_hand(mailing(place), place, NOW)
+    with lock.held(place / "fairaudit-state" / "store.duckdb"), pytest.raises(LockedError):
+        delivery.by_hand(Site(mailing(place), place), NOW)
     assert outbox(place) == []
 
 
@@ -406,11 +402,11 @@ def test_periods_that_are_over_and_no_more_of_them_than_wanted(place: Path) -> N
     to = {"addresses": ("anna@example.org",), "charts": False}
     with store(place) as con:
         settings = mailing(place, to, backlog=9)
-        before = delivery.deliver(con, settings, place, early, dry_run=True)
+        before = delivery.deliver(con, Site(settings, place), early, dry_run=True)
         assert before.due == ["c/2026-01 to anna@example.org"]
-        both = delivery.deliver(con, settings, place, NOW, dry_run=True)
+        both = delivery.deliver(con, Site(settings, place), NOW, dry_run=True)
         assert both.due == ["c/2026-01 to anna@example.org", f"{LAST} to anna@example.org"]
-        newest = delivery.deliver(con, mailing(place, to), place, NOW, dry_run=True)
+        newest = delivery.deliver(con, Site(mailing(place, to), place), NOW, dry_run=True)
         assert newest.due == [f"{LAST} to anna@example.org"]
     assert ledger(place) == {}
     assert outbox(place) == []
@@ -418,19 +414,21 @@ def test_periods_that_are_over_and_no_more_of_them_than_wanted(place: Path) -> N
 
 def test_the_night_mails_and_tells_its_operator(place: Path, server: Server, cert: Path) -> None:
     settings = mailing(place, server=server, cert=cert)
-    done = run(settings, place, NOW)
+    done = run(Site(settings, place), NOW)
     assert len(done.sent) == 5
     con = database.open_snapshot(place / "fairaudit.duckdb")
     states = database.fetch(con, "SELECT DISTINCT state FROM deliveries").rows()
     con.close()
     assert states == [("sent",)]
-    assert run(settings, place, NOW).sent == []
+    assert run(Site(settings, place), NOW).sent == []
     told = mailing(place, operators=("ops@example.org",))
-    assert delivery.tell_operator(told, "No report", "The disk is full.", place) is None
+    assert delivery.tell_operator(Site(told, place), "No report", "The disk is full.") is None
     (file,) = outbox(place)
     assert b"The disk is full." in file.read_bytes()
     away = mailing(place, server=server, port=1, operators=("ops@example.org",), cert=cert)
-    assert "ops@example.org: localhost: " in (delivery.tell_operator(away, "a", "b", place) or "")
+    assert "ops@example.org: localhost: " in (
+        delivery.tell_operator(Site(away, place), "a", "b") or ""
+    )
 
 
 def test_the_command(
@@ -461,4 +459,4 @@ def test_the_command(
     assert "its domain is not among mail.domains (example.org)" in said
     assert command("--unknown")[0] == 2
     with pytest.raises(UsageError, match=r'mail\.via is "none"'):
-        delivery.by_hand(site(place), place, NOW)
+        delivery.by_hand(Site(site(place), place), NOW)

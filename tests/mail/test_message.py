@@ -232,7 +232,7 @@ def test_attachments_that_are_too_large_are_left_out_and_it_is_said() -> None:
     assert mail.too_large(files, 2.0) is None
     why = mail.too_large(files, 1.5)
     assert why is not None
-    assert "(2.0 MB) are larger than mail takes here (1.5 MB" in why
+    assert "(2.0 MB) are above the limit (1.5 MB" in why
     assert why in body(sent(letter(sample.contents(), remarks=[why])), "plain")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from audit import config
+from audit.config.places import Site
 from audit.mail import delivery
 from audit.mail.delivery import Delivered
 from audit.nightly.run import run
@@ -31,7 +32,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "logs.swf", "")
     settings = site(folder)
     write(folder / "logs" / "1.swf", jobs("annabella", days=24))
-    run(settings, folder, NOW)
+    run(Site(settings, folder), NOW)
     return folder
 
 
@@ -42,7 +43,7 @@ def place(made: Path, tmp_path: Path) -> Path:
 
 def deliver(place: Path, settings: config.Config) -> Delivered:
     with store(place) as con:
-        return delivery.deliver(con, settings, place, NOW)
+        return delivery.deliver(con, Site(settings, place), NOW)
 
 
 def whole(mail: EmailMessage) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from audit.config import Config
+from audit.config.places import Site
 from audit.errors import SilentError
 from audit.nightly.run import run
 from audit.nightly.stages import Night
@@ -19,7 +20,7 @@ DAY = 86_400
 
 
 def night(settings: Config, folder: Path, now: int = NOW) -> Night:
-    return run(settings, folder, now, stages=("ingest",))
+    return run(Site(settings, folder), now, stages=("ingest",))
 
 
 def held(folder: Path, wanted: str) -> list[tuple[object, ...]]:
@@ -142,7 +143,7 @@ def test_what_is_no_file_is_set_aside_and_stops_nothing(tmp_path: Path) -> None:
     broken = Path(os.fsdecode(os.fsencode(logs) + b"/\xfe.swf"))
     broken.write_bytes(b"\x1f\x8b\x08")
     new(broken, DAY)
-    found = run(settings, tmp_path, NOW, stages=("ingest", "publish"))
+    found = run(Site(settings, tmp_path), NOW, stages=("ingest", "publish"))
     assert len(found.read) == 2
     assert held(tmp_path, "SELECT file, code, reason FROM set_aside ORDER BY file") == [
         (
@@ -158,7 +159,7 @@ def test_what_is_no_file_is_set_aside_and_stops_nothing(tmp_path: Path) -> None:
         ("folder.swf", "unreadable", "is a directory; name the logs in it"),
         ("link.swf", "unreadable", "a link to gone, where nothing is"),
     ]
-    again = run(settings, tmp_path, NOW, stages=("ingest", "publish"))
+    again = run(Site(settings, tmp_path), NOW, stages=("ingest", "publish"))
     assert again.read == []
     assert len(again.failures) == 4
 

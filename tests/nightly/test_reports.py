@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from audit.config.places import Site
 from audit.nightly.reports import PAGE
 from audit.nightly.run import run
 from audit.store import database
@@ -25,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     clusters = tuple(of.model_copy(update={"name": HOSTILE}) for of in settings.clusters)
     for number in (1, 2, 3):
         write(folder / "logs" / f"{number}.swf", month(number))
-    done = run(settings.model_copy(update={"clusters": clusters}), folder, NOW)
+    done = run(Site(settings.model_copy(update={"clusters": clusters}), folder), NOW)
     assert len(done.reports) == 3
     return folder
 
@@ -66,7 +67,7 @@ def test_what_is_no_longer_kept_is_not_listed(folder: Path, tmp_path: Path) -> N
     settings = site(copy)
     clusters = tuple(of.model_copy(update={"name": HOSTILE}) for of in settings.clusters)
     write(copy / "logs" / "4.swf", month(4))
-    run(settings.model_copy(update={"clusters": clusters}), copy, NOW + 40 * 86_400)
+    run(Site(settings.model_copy(update={"clusters": clusters}), copy), NOW + 40 * 86_400)
     text = page(copy)
     assert ">2026-05</a>" in text
     assert ">2026-02</a>" not in text
@@ -75,5 +76,5 @@ def test_what_is_no_longer_kept_is_not_listed(folder: Path, tmp_path: Path) -> N
 def test_without_reports_there_is_no_page(tmp_path: Path) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", "no log at all\n")
-    run(settings, tmp_path, NOW)
+    run(Site(settings, tmp_path), NOW)
     assert not (tmp_path / "fairaudit-reports" / PAGE).exists()

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit import config, resources
+from audit.config import places
 from audit.errors import ConfigError, SourceError
 from audit.nightly import sources
 from audit.nightly.run import run
@@ -265,7 +266,7 @@ def test_a_run_that_is_stopped_does_not_wait_for_it(tmp_path: Path) -> None:
 
     settings = site(tmp_path, sources=({"command": ("sh", "-c", FAMILY), "timeout_s": 600},))
     with family(tmp_path), pytest.raises(StoppedError):
-        run(settings, tmp_path, MIDNIGHT, stopping=stopped)
+        run(places.Site(settings, tmp_path), MIDNIGHT, stopping=stopped)
     assert list((tmp_path / "fairaudit-state").glob("*.log")) == []
 
 
@@ -320,7 +321,11 @@ class Site:
         """A run, and the days of the month that the command was asked for."""
         asked = self.folder / "asked.txt"
         asked.write_text("")
-        done = run(site(self.folder, sources=(self.source,)), self.folder, now, stages=("ingest",))
+        done = run(
+            places.Site(site(self.folder, sources=(self.source,)), self.folder),
+            now,
+            stages=("ingest",),
+        )
         return done, [int(line[8:]) for line in asked.read_text().splitlines()]
 
     def attempts(self) -> list[tuple[object, ...]]:

@@ -66,7 +66,7 @@ def queued(site: Cluster) -> list[str]:
 def test_a_job_that_is_cancelled_changes_nothing(site: Cluster, tmp_path: Path) -> None:
     work = crowded(3_000)
     said: list[str] = []
-    with executor(asked(tmp_path / "shared", cores=2), said=said.append) as one:
+    with executor(asked(tmp_path / "shared", cores=2), say=said.append) as one:
         for compute in (fair_starts, forward_starts):
             here = compute(work, Policy())
             victims = queued(site)[:1]

@@ -62,10 +62,7 @@ def test_those_of_a_cluster_go_but_for_periods_that_are_kept(store: Connection) 
     appending.delete_histories(store, cluster="d")
     assert len(held(store)) == DAYS.height
     appending.delete_histories(store, cluster="c", keep=["q"])
-    assert sorted(held(store), key=repr) == [
-        ("q", "ann", None, 2, 4.0),
-        ("q", "bob", None, 2, 5.0),
-    ]
+    assert sorted(held(store), key=repr) == [("q", "ann", None, 2, 4.0), ("q", "bob", None, 2, 5.0)]
     appending.delete_histories(store, cluster="c")
     assert held(store) == []
     assert fetch(store, "FROM fairshare_entity").is_empty()

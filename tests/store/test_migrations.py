@@ -158,8 +158,7 @@ def test_a_script_that_fails_is_named_and_leaves_nothing(
     script = tmp_path / "900_broken.sql"
     script.write_text("CREATE TABLE half (a BIGINT);\nCREATE TABLE half (a BIGINT);\n")
     monkeypatch.setattr(
-        "audit.resources.files",
-        lambda folder, _suffix: [script] if folder == "sql/schema" else [],
+        "audit.resources.files", lambda folder, _suffix: [script] if folder == "sql/schema" else []
     )
     with pytest.raises(StoreError, match=r"900_broken\.sql(.|\n)*CREATE TABLE half"):
         migrations.migrate(store)

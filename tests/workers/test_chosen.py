@@ -50,7 +50,7 @@ def test_without_a_word_threads_of_this_process_work() -> None:
 
 def test_workers_are_not_looked_for_before_there_is_work() -> None:
     said: list[str] = []
-    with executor(Compute(engine="dask", workers=2), said=said.append) as one:
+    with executor(Compute(engine="dask", workers=2), say=said.append) as one:
         assert list(one.each(doubled, None, [])) == []
     assert said == []
 
@@ -59,7 +59,7 @@ def test_workers_are_not_looked_for_before_there_is_work() -> None:
 def test_what_the_workers_did_not_do_is_done_here(after: int) -> None:
     said: list[str] = []
     first = Failing(after)
-    both = Staged(IN_TURN, first, 0, 12, fallback=True, said=said.append)
+    both = Staged(IN_TURN, first, 0, 12, fallback=True, say=said.append)
     assert (both.width, both.parts) == (5, 40)
     assert sorted(both.each(doubled, None, [4, 5, 6])) == [(0, 8), (1, 10), (2, 12)]
     assert said == ["warning: they are gone; this process goes on alone (compute.fallback)"]

@@ -93,7 +93,7 @@ def test_who_is_named_does_the_work_and_it_is_the_same(
     here = made(tmp_path / "here", "", COMMANDS[command], monkeypatch)
     elsewhere = Elsewhere()
     elsewhere.given = []
-    monkeypatch.setattr(chosen, "Dask", lambda asked, said: elsewhere)
+    monkeypatch.setattr(chosen, "Dask", lambda options, say: elsewhere)
     there = made(tmp_path / "there", ELSEWHERE, COMMANDS[command], monkeypatch)
     starts = command in ("audit", "run")
     assert elsewhere.given[0] == ("fair_start" if starts else "executors")

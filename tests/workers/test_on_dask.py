@@ -173,7 +173,7 @@ def test_it_works_by_address_and_leaves_the_shared_folder_empty(
     running: Running, tmp_path: Path
 ) -> None:
     said: list[str] = []
-    with executor(running[1], said=said.append) as one:
+    with executor(running[1], say=said.append) as one:
         assert len(dict(one.each(tripled, BY, [1, 2, 3]))) == 3
         assert len(list(tmp_path.iterdir())) == 1
     assert list(tmp_path.iterdir()) == []

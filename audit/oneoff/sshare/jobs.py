@@ -124,7 +124,7 @@ def _wanted(site: Site) -> list[str]:
 def _from_database(chosen: config.Config, folder: Path, site: Site) -> Jobs:
     assert site.cluster is not None  # seen to when the site was read
     path = folder / chosen.output.database
-    con = database.open_snapshot(path, archive=places.archive(chosen, folder, path))
+    con = database.open_snapshot(path, archive=places.Site(chosen, folder).archive_of(path))
     try:
         attempts = queries.run(con, "attempts", cluster=site.cluster.name, since=None, until=None)
     finally:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from audit import config
+from audit.config.places import Site
 from audit.nightly.run import run
 from audit.nightly.stages import Night
 from audit.store import database, migrations, publish
@@ -27,16 +28,16 @@ def test_old_reports_go_and_are_not_made_again(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     for number in range(3):
         write(tmp_path / "logs" / f"{number}.swf", month(number, jobs=9))
-    run(site(tmp_path), tmp_path, NOW)
+    run(Site(site(tmp_path), tmp_path), NOW)
     (tmp_path / "fairaudit-reports" / "c" / "2026-01" / "notes.txt").write_text("mine")
     assert reports(tmp_path) == ["2026-01", "2026-02", "2026-03"]
     for _ in range(2):
-        done = run(keeping(tmp_path, reports=1), tmp_path, NOW)
+        done = run(Site(keeping(tmp_path, reports=1), tmp_path), NOW)
         assert done.reports == []
         assert reports(tmp_path) == ["2026-01", "2026-03"]
         left = (tmp_path / "fairaudit-reports" / "c" / "2026-01").iterdir()
         assert [path.name for path in left] == ["notes.txt"]
-    run(keeping(tmp_path, reports_days=1), tmp_path, NOW)
+    run(Site(keeping(tmp_path, reports_days=1), tmp_path), NOW)
     assert reports(tmp_path) == ["2026-01"]
     con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
     periods = database.fetch(con, "SELECT DISTINCT period FROM summary ORDER BY period")
@@ -47,9 +48,9 @@ def test_old_reports_go_and_are_not_made_again(tmp_path: Path) -> None:
 def test_the_text_of_refused_lines_goes_their_number_stays(tmp_path: Path) -> None:
     settings = keeping(tmp_path, refused_days=30)
     write(tmp_path / "logs" / "1.swf", month(0) + "secret\n")
-    run(settings, tmp_path, NOW, stages=FIGURES)
+    run(Site(settings, tmp_path), NOW, stages=FIGURES)
     for later, text in ((29, "secret"), (31, "")):
-        run(settings, tmp_path, NOW + later * DAY, stages=FIGURES)
+        run(Site(settings, tmp_path), NOW + later * DAY, stages=FIGURES)
         con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
         found = database.fetch(con, "SELECT text FROM refused_records")["text"].to_list()
         con.close()
@@ -61,7 +62,7 @@ def test_drafts_of_publishers_that_were_killed_go(tmp_path: Path) -> None:
     other = write(tmp_path / ".fairaudit.duckdb.old", "x")
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
-    run(settings, tmp_path, NOW, stages=FIGURES)
+    run(Site(settings, tmp_path), NOW, stages=FIGURES)
     assert not dead.exists()
     assert other.exists()
 
@@ -106,7 +107,7 @@ def test_a_run_compacts_and_readers_keep_what_they_opened(
 ) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
-    run(settings, tmp_path, NOW, stages=FIGURES)
+    run(Site(settings, tmp_path), NOW, stages=FIGURES)
     store = tmp_path / "fairaudit-state" / "store.duckdb"
     inode = store.stat().st_ino
     with subprocess.Popen(
@@ -120,10 +121,10 @@ def test_a_run_compacts_and_readers_keep_what_they_opened(
         assert reader.stdout.readline() == "1\n"
         with monkeypatch.context() as eager:
             eager.setattr(publish.Size, "worth_it", property(lambda _: True))
-            assert run(settings, tmp_path, NOW, stages=FIGURES) == Night()
+            assert run(Site(settings, tmp_path), NOW, stages=FIGURES) == Night()
         assert store.stat().st_ino != inode
         write(tmp_path / "logs" / "2.swf", month(1, jobs=9))
-        assert run(settings, tmp_path, NOW, stages=FIGURES).published
+        assert run(Site(settings, tmp_path), NOW, stages=FIGURES).published
         assert reader.communicate("\n\n", timeout=60)[0] == "1\n"
     fresh = database.open_snapshot(tmp_path / "fairaudit.duckdb")
     assert database.fetch(fresh, "SELECT count(DISTINCT period) FROM summary").item() == 2

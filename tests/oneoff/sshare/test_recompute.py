@@ -8,6 +8,7 @@ import pytest
 
 from audit import config
 from audit.cli.app import main
+from audit.config.places import Site
 from audit.errors import AuditError, UsageError
 from audit.nightly.run import run
 from audit.oneoff.sshare.recompute import recompute as recompute_with
@@ -122,7 +123,7 @@ def test_the_database_gives_the_same(tmp_path: Path) -> None:
         (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / "config.toml").write_text(CONFIG)
     chosen = config.load(tmp_path / "config.toml")
-    done = run(chosen, tmp_path, 1_795_234_000, stages=("ingest", "publish"))
+    done = run(Site(chosen, tmp_path), 1_795_234_000, stages=("ingest", "publish"))
     assert done.published
     found = recompute_with(Request(as_of=TAKEN), chosen, tmp_path)
     printed = (SLURM / "plain" / "sshare.psv").read_text()
