@@ -29,10 +29,8 @@ _READ_FILE: Final = 1 << 2
 _READ_DIR: Final = 1 << 3
 _RIGHTS: Final = {1: 13, 2: 14, 3: 15, 4: 15}
 """ABI of Landlock → number of rights to files; later ones have 16."""
-_TCP: Final = 0b11
-"""To bind and to connect, from ABI 4 on."""
-_SCOPES: Final = 0b11
-"""Abstract sockets and signals of other processes, from ABI 6 on."""
+_TCP: Final = 0b11  # to bind and to connect, from ABI 4 on
+_SCOPES: Final = 0b11  # abstract sockets and signals of other processes, from ABI 6 on
 
 _SET_PARENT_DEATH_SIGNAL: Final = 1
 _SET_NO_NEW_PRIVILEGES: Final = 38
@@ -62,8 +60,7 @@ def restrict(readable: Iterable[int]) -> int:
     Returns:
         The version of Landlock; 0: the kernel has none, and nothing was taken.
 
-    Raises:
-        AuditError: the kernel has Landlock but refuses.
+    Raises AuditError if the kernel has Landlock but refuses.
     """
     version = landlock()
     if not version:

@@ -19,8 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-_MOST_LINKS: Final = 40
-"""Maximum number of links on one path, as in Linux."""
+_MOST_LINKS: Final = 40  # maximum number of links on one path, as in Linux
 
 
 def require(path: Path) -> None:

@@ -92,8 +92,7 @@ def _open_own(path: Path) -> int:
 def holder(database: Path) -> str | None:
     """The process that holds the right to write ``database``; None if there is none.
 
-    Raises:
-        OSError: the lock may not be read.
+    Raises OSError if the lock may not be read.
     """
     try:
         descriptor = os.open(_beside(database), os.O_RDONLY | _SAFELY)

@@ -22,8 +22,7 @@ def drafting(target: Path, *, alone: bool = False, also: tuple[str, ...] = ()) -
             name ends with the number of this process.
         also: endings of files that the draft's writer makes beside it, to be removed with it.
 
-    Raises:
-        OSError: the file cannot be replaced, or another user can change its folder.
+    Raises OSError if the file cannot be replaced, or another user can change its folder.
     """
     folders.require(target.parent)
     draft = target.with_name(f".{target.name}.{'draft' if alone else os.getpid()}")

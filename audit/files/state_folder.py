@@ -18,8 +18,7 @@ from audit.files.replace import sync
 STORE: Final = "store.duckdb"
 HISTORY: Final = "history.sqlite"
 
-_RESTORED: Final = "restored"
-"""The folder of files that will replace those of the state folder."""
+_RESTORED: Final = "restored"  # the folder of files that will replace those of the state folder
 
 _SIDE_FILES: Final = (".wal", "-wal", "-journal", "-shm")
 """Files that DuckDB and SQLite leave beside theirs; a new file must not be opened with them."""
@@ -49,10 +48,7 @@ def replace(state: Path, new: Path) -> None:
 
     One rename decides: before it the old files are unchanged, and after it ``held`` of the next
     process finishes the rest. ``new`` has both files, written to the disk, and nothing else, and is
-    on the same file system.
-
-    Raises:
-        OSError: a file cannot be replaced.
+    on the same file system. Raises OSError if a file cannot be replaced.
     """
     sync(new)
     new.rename(state / _RESTORED)
@@ -74,8 +70,7 @@ def _finish(state: Path) -> None:
 
 
 _PREFIX: Final = ".fairaudit-scratch-"
-_WORK: Final = "work"
-"""The lock of a scratch folder is in it and named after this."""
+_WORK: Final = "work"  # the lock of a scratch folder is in it and named after this
 
 
 @contextmanager

@@ -179,8 +179,7 @@ def move(
 ) -> None:
     """Move a mail from one state to the next, in one statement.
 
-    Raises:
-        TakenError: it is not in the state that it is to leave.
+    Raises TakenError if it is not in the state that it is to leave.
     """
     change = {"leave": leave, "state": state, "tried": tried, "now": now}
     result = {"report_state": report_state, "error": error}

@@ -32,14 +32,10 @@ from audit.report.text.notices import Notice, notices
 from audit.report.text.standing import Standing, State, uncounted
 
 _SHOWN: Final = ("why", "trend", "waits", "week")
-_PICTURES: Final = 2
-"""Charts of a mail: the first of these that there are; none names anybody."""
-_CHANGES: Final = 2
-"""Most changes that are recommended in a mail."""
-_VERDICTS: Final = 2
-"""Most users and accounts whose verdicts fit into a subject."""
-_LONGEST: Final = 2
-"""Most waits of one user or account that a mail describes."""
+_PICTURES: Final = 2  # charts of a mail: the first of these that there are; none names anybody
+_CHANGES: Final = 2  # most changes that are recommended in a mail
+_VERDICTS: Final = 2  # most users and accounts whose verdicts fit into a subject
+_LONGEST: Final = 2  # most waits of one user or account that a mail describes
 _SCALE: Final = 1.5
 _LINE: Final = policy.SMTP.clone(cte_type="7bit")  # no server must know 8BITMIME
 

@@ -59,10 +59,8 @@ class Post(Protocol):
 def post(mail: Mail, folder: Path, *, hides: bool = False) -> Post:
     """The way in which mail leaves, by configuration; ``via`` is not none.
 
-    ``hides`` withholds what a server says, which may hold names of people.
-
-    Raises:
-        DeliveryError: the password or the certificates cannot be read.
+    ``hides`` withholds what a server says, which may hold names of people. Raises DeliveryError if
+    the password or the certificates cannot be read.
     """
     assert mail.sender is not None  # config.Mail requires it
     if mail.via == "outbox":
@@ -115,8 +113,7 @@ class Smtp:
     sender: str
     password: str | None = field(repr=False)
     trust: ssl.SSLContext = field(repr=False)
-    hides: bool = False
-    """Whether only the codes of the server's answers are kept."""
+    hides: bool = False  # whether only the codes of the server's answers are kept
 
     def hand_over(
         self, message: EmailMessage, recipient: str, sending: Callable[[], None]
@@ -184,20 +181,19 @@ class Smtp:
         sending: Callable[[], None],
     ) -> Answer:
         content = re.sub(rb"(?m)^\.", b"..", message.as_bytes())
-        begun = False
+        failed = Outcome.LATER
         try:
             for command in (f"MAIL FROM:<{self.sender}>", f"RCPT TO:<{recipient}>", "DATA"):
                 code, reply = server.docmd(command)
                 if code >= 400:
                     return self._answer(_refusal(code), self._text(code, reply))
             sending()
-            begun = True
+            failed = Outcome.UNKNOWN
             server.send(content + (b"" if content.endswith(b"\r\n") else b"\r\n") + b".\r\n")
             code, reply = server.getreply()
         except (smtplib.SMTPException, OSError) as error:
-            if begun:
-                return self._answer(Outcome.UNKNOWN, f"after the mail was sent: {_reason(error)}")
-            return self._answer(Outcome.LATER, _reason(error))
+            when = "after the mail was sent: " if failed is Outcome.UNKNOWN else ""
+            return self._answer(failed, f"{when}{_reason(error)}")
         if code >= 400:
             return self._answer(_refusal(code), self._text(code, reply))
         with suppress(smtplib.SMTPException, OSError):

@@ -101,12 +101,9 @@ class _Stored:
     cluster: Cluster
     setting: Setting
     fairshare: Fairshare
-    periods: Mapping[Period, int]
-    """The current ones, in order, and the number of attempts in each."""
-    attempts: pl.DataFrame | None = None
-    """All of them; None: to be read as they are needed."""
-    log: Period | None = None
-    """The time that the log covers; None: as its attempts say."""
+    periods: Mapping[Period, int]  # the current ones, in order, and the number of attempts in each
+    attempts: pl.DataFrame | None = None  # all of them; None: to be read as they are needed
+    log: Period | None = None  # the time that the log covers; None: as its attempts say
 
     def identities(self) -> list[Identity]:
         """What each current period's figures are to be made from."""

@@ -200,10 +200,8 @@ class History:
 def read(state: Path) -> list[Entry]:
     """All entries, newest first, also while a run is at work; none if no run ever began.
 
-    Entries that say "running" are shown as abandoned unless the store is held.
-
-    Raises:
-        StoreError: the file cannot be read.
+    Entries that say "running" are shown as abandoned unless the store is held. Raises StoreError if
+    the file cannot be read.
     """
     path = path_in(state)
     if not path.exists():
@@ -226,8 +224,7 @@ def read(state: Path) -> list[Entry]:
 def examine(path: Path) -> None:
     """Check a history from elsewhere: it holds entries, and nothing that acts.
 
-    Raises:
-        StoreError: it is damaged, or no history.
+    Raises StoreError if it is damaged, or no history.
     """
     typed = " AND ".join(f"typeof({name}) IN ({kinds})" for name, kinds in _TYPES.items())
     states = "state IN ('running', 'done', 'failed', 'abandoned')"

@@ -23,8 +23,7 @@ from audit.nightly.stages import Night
 
 End = Literal["start", "", "fail"]
 
-_MOST: Final = 500
-"""Maximum length of a ping's text, in bytes."""
+_MOST: Final = 500  # maximum length of a ping's text, in bytes
 
 
 @contextmanager

@@ -83,8 +83,7 @@ class _Pull:
     work: Work
     cluster: Cluster
     source: Source
-    stem: str
-    """The name of what its command prints, without an ending."""
+    stem: str  # the name of what its command prints, without an ending
 
     def command(self) -> set[str]:
         """Take in what the command prints, window by window; return the paths of its logs."""

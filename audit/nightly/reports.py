@@ -82,8 +82,7 @@ PAGE = "index.html"
 def write_index(con: Connection, site: Site) -> Path | None:
     """Write the index page; return None if there is no report yet.
 
-    Raises:
-        OSError: the file cannot be written.
+    Raises OSError if the file cannot be written.
     """
 
     def link(page: Path) -> str:

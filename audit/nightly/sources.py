@@ -31,10 +31,8 @@ _DAY_S: Final = 86_400
 _ENVIRONMENT: Final = frozenset(
     {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "SLURM_CONF"}
 )
-_SHOWN: Final = 500
-"""Bytes at the end of a command's error output that are shown."""
-_WATCH_S: Final = 0.2
-"""Seconds between two looks at a running command."""
+_SHOWN: Final = 500  # bytes at the end of a command's error output that are shown
+_WATCH_S: Final = 0.2  # seconds between two looks at a running command
 
 
 class Window(NamedTuple):
@@ -134,9 +132,8 @@ def printed(
         spool: the file to write; it is removed when the block ends.
         window, now: as of ``words``.
 
-    Raises:
-        SourceError: the command cannot be started, fails, or takes too long; or the system does not
-            know the zone.
+    Raises SourceError if the command cannot be started, fails, or takes too long; or the system
+    does not know the zone.
     """
     command = words(source, zone, window, now)
     # its other words may hold a secret

@@ -103,8 +103,7 @@ def require_own_config(path: Path) -> None:
 def require_own_outputs(site: Site) -> None:
     """Check that no other user can change a folder that runs write to.
 
-    Raises:
-        UsageError: another user can, or a path cannot be followed.
+    Raises UsageError if another user can, or a path cannot be followed.
     """
     for key, place in (
         ("state", site.state),
@@ -119,8 +118,7 @@ def require_own_outputs(site: Site) -> None:
 def own_state(site: Site) -> Path:
     """The folder of the store, private to this user; it is made if it does not exist.
 
-    Raises:
-        UsageError: it cannot be made or written to, or as ``require_own_outputs``.
+    Raises UsageError if it cannot be made or written to, or as ``require_own_outputs``.
     """
     require_own_outputs(site)
     with refusals(UsageError, site.state, "cannot be made", "output.state"):

@@ -25,15 +25,11 @@ class Standing:
 
     cluster: str
     zone: str
-    last: Entry | None
-    """The last whole run that has ended."""
-    due: int | None
-    """When the run after it is due; None if none ever ran or was planned."""
-    coming: int
-    """The next time of the timetable."""
+    last: Entry | None  # the last whole run that has ended
+    due: int | None  # when the run after it is due; None if none ever ran or was planned
+    coming: int  # the next time of the timetable
     overdue: bool
-    hindrance: str | None
-    """Why runs cannot write to a folder; None if they can."""
+    hindrance: str | None  # why runs cannot write to a folder; None if they can
 
     @property
     def problem(self) -> str | None:
@@ -54,11 +50,9 @@ class Standing:
 class Status:
     """The state of a site's runs."""
 
-    entries: Sequence[Entry]
-    """Newest first."""
+    entries: Sequence[Entry]  # newest first
     clusters: Sequence[Standing]
-    holder: str | None
-    """The process that holds the store."""
+    holder: str | None  # the process that holds the store
 
 
 def look(site: Site, now: int) -> Status:

@@ -28,8 +28,7 @@ from audit.config import Cluster, Config
 from audit.errors import ConfigError
 from audit.nightly import history
 
-_REACH: Final = timedelta(hours=3)
-"""No clock change is longer, except across the date line."""
+_REACH: Final = timedelta(hours=3)  # no clock change is longer, except across the date line
 
 
 def next_after(times: str, zone: str, after: int) -> int:
@@ -42,8 +41,7 @@ def next_after(times: str, zone: str, after: int) -> int:
         times: minute, hour, day, month and day of the week.
         after: epoch s.
 
-    Raises:
-        ConfigError: ``times`` cannot be read, or never come.
+    Raises ConfigError if ``times`` cannot be read, or never come.
     """
     place = periods.zone(zone)
     best: int | None = None

@@ -25,16 +25,13 @@ from audit.workers import chosen as workers
 class Task:
     """What is to be computed of a cluster."""
 
-    attempts: pl.DataFrame
-    """Those that the window needs, or all; columns of ``model.ATTEMPTS``."""
+    attempts: pl.DataFrame  # those that the window needs, or all; columns of ``model.ATTEMPTS``
     setting: Setting
     fairshare: Fairshare
-    due: Sequence[Identity]
-    """The runs, one for each period."""
+    due: Sequence[Identity]  # the runs, one for each period
     kept: Mapping[Period, str] = field(default_factory=dict)
     """Other current periods and their runs, whose figures stay; all others are removed."""
-    window: Window = WHOLE
-    """The attempts and days of the due periods."""
+    window: Window = WHOLE  # the attempts and days of the due periods
     pages: bool = True
     """Whether pages of users or accounts may be made, which compare them with all others."""
 

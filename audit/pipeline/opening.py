@@ -61,8 +61,7 @@ class Request:
     ) -> Setting:
         """The cluster's setting by the configuration, or by these flags and its logs.
 
-        Raises:
-            UsageError: a flag contradicts the configuration.
+        Raises UsageError if a flag contradicts the configuration.
         """
         of_logs = (taken.attempts, taken.headers)
         if cluster is None:
@@ -82,27 +81,21 @@ class Request:
 class TakenIn:
     """What a store holds of a cluster whose logs were taken in."""
 
-    cluster: Fact
-    """Its name, and where that is from."""
+    cluster: Fact  # its name, and where that is from
     attempts: pl.DataFrame
     """All its attempts, those of earlier logs too; columns of ``model.ATTEMPTS``."""
-    headers: Mapping[str, Header]
-    """By name of the log's file."""
-    kept_out: Sequence[Unread] = ()
-    """Logs of which too much was refused."""
+    headers: Mapping[str, Header]  # by name of the log's file
+    kept_out: Sequence[Unread] = ()  # logs of which too much was refused
 
 
 @dataclass(frozen=True)
 class Log:
     """The content of a cluster's logs."""
 
-    described: pl.DataFrame
-    """All attempts of all pools; columns of ``model.DESCRIBED``."""
+    described: pl.DataFrame  # all attempts of all pools; columns of ``model.DESCRIBED``
     setting: Setting
-    cluster: config.Cluster | None
-    """The cluster in the configuration, if it is there."""
-    sha256: tuple[str, ...]
-    """Of the logs' decompressed bytes, sorted."""
+    cluster: config.Cluster | None  # the cluster in the configuration, if it is there
+    sha256: tuple[str, ...]  # of the logs' decompressed bytes, sorted
 
 
 def take_in(
@@ -114,8 +107,7 @@ def take_in(
 ) -> TakenIn:
     """Take logs into an open store.
 
-    Raises:
-        AuditError: as of ``ingest.take_in_by_name``; EmptyLogError if no log holds a record.
+    Raises AuditError as of ``ingest.take_in_by_name``; EmptyLogError if no log holds a record.
     """
     limit = chosen.ingest.refused_limit
     named, taken, kept_out = take_in_by_name(con, logs, naming, limit=limit, progress=progress)
@@ -135,8 +127,7 @@ def open_log(
 ) -> Log:
     """Read logs, and find the setting of their cluster: by ``chosen``, if the cluster is in it.
 
-    Raises:
-        AuditError: see the classes of ``audit.errors``; UsageError also if no arrival is known.
+    Raises the errors of ``audit.errors``; UsageError also if no arrival is known.
     """
     logs = request.open()
     naming = Site(logs, request.cluster, chosen)
@@ -162,8 +153,7 @@ class Site:
     """Names the cluster of logs, once their records are known, and finds its configuration."""
 
     logs: Sequence[Opened]
-    option: str | None
-    """``--cluster``."""
+    option: str | None  # ``--cluster``
     chosen: config.Config
     configured: config.Cluster | None = None
     """The cluster in the configuration, if it is there; set once it is named."""
@@ -171,9 +161,8 @@ class Site:
     def __call__(self, names: Sequence[str]) -> Named:
         """The name of the cluster, given those in the logs' records.
 
-        Raises:
-            UsageError: the configuration has other clusters, or several to choose from; or the
-                records have several names, and none was chosen.
+        Raises UsageError if the configuration has other clusters, or several to choose from; or the
+        records have several names, and none was chosen.
         """
         named = self._named(names)
         self.configured = _configured_cluster(self.chosen, self.option, named.called)

@@ -41,10 +41,8 @@ def write(
 ) -> tuple[Path, ...]:
     """Write a page for each of ``owners`` into a folder, and return the files.
 
-    ``linked`` pages link to the report, which is there too.
-
-    Raises:
-        OSError: a file cannot be written.
+    ``linked`` pages link to the report, which is there too. Raises OSError if a file cannot be
+    written.
     """
     shared, files = config.output.shared_with_group, []
     for made in build.build(con, contents, owners):

@@ -68,8 +68,7 @@ class Month(NamedTuple):
     first_arrival: int | None
     records: int
     results: int
-    files: tuple[str, str]
-    """Records and results; relative to the folder of the published database."""
+    files: tuple[str, str]  # records and results; relative to the folder of the published database
     sha256: tuple[str, str]
 
     def touches(self, since: int | None, until: int | None) -> bool:
@@ -97,8 +96,7 @@ def months(con: Connection, cluster: str | None = None) -> list[Month]:
 def identity(con: Connection) -> str | None:
     """The identity of this store; None for one that never archived.
 
-    Raises:
-        StoreError: the table ``identity`` holds something else.
+    Raises StoreError if the table ``identity`` holds something else.
     """
     found = [store for (store,) in rows(con, "SELECT store FROM identity")]
     if not found:
@@ -132,8 +130,7 @@ def reach(con: Connection, folder: Path) -> None:
 def renew_views(con: Connection) -> None:
     """Make the views over tables and files that ``archived`` describes.
 
-    Raises:
-        StoreError: a file is missing.
+    Raises StoreError if a file is missing.
     """
     every = months(con)
     for position, (view, table) in enumerate(OVER_ARCHIVE.items()):
@@ -184,8 +181,7 @@ def move(
         base: the folder of the published database.
         place: the folder of the cluster's files, relative to that.
 
-    Raises:
-        StoreError: a file cannot be written.
+    Raises StoreError if a file cannot be written.
     """
     moved = []
     execute(con, _GOING, [cluster, edges[-1]])

@@ -64,10 +64,8 @@ def newest() -> int:
 def make_tables(con: Connection, until: int) -> dict[int, str]:
     """Apply the scripts up to a number; return the rows of ``migrations`` that were there.
 
-    Each script runs in one transaction together with the record that it ran.
-
-    Raises:
-        StoreError: a script fails; it is named.
+    Each script runs in one transaction together with the record that it ran. Raises StoreError if a
+    script fails; it is named.
     """
     execute(con, "CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name VARCHAR)")
     done: dict[int, str] = dict(rows(con, "SELECT number, name FROM migrations"))
@@ -83,8 +81,7 @@ def make_tables(con: Connection, until: int) -> dict[int, str]:
 def make_views(con: Connection, done: dict[int, str]) -> None:
     """Make the views of a store anew, unless they are as these scripts make them.
 
-    Raises:
-        StoreError: a script fails; it is named.
+    Raises StoreError if a script fails; it is named.
     """
     views, tables = _view_scripts(), columns.tables()
     rest = [(file.name, file.read_text(encoding="utf-8")) for file in _scripts("sql/schema")]
@@ -106,13 +103,17 @@ def make_views(con: Connection, done: dict[int, str]) -> None:
 def declared_columns(con: Connection, database: str) -> list[tuple[str, str]]:
     """Table and name of a database's columns that the registry declares, in its order."""
     declared = columns.tables()
-    found = rows(
-        con,
-        "SELECT table_name, column_name FROM system.main.duckdb_columns() "
-        "WHERE database_name = $name AND schema_name = 'main' ORDER BY table_name, column_index",
-        {"name": database},
-    )
+    which = "schema_name = 'main' ORDER BY table_name, column_index"
+    found = _listed(con, database, "columns", "table_name, column_name", which)
     return [(table, name) for table, name in found if name in declared.get(table, ())]
+
+
+def _listed(
+    con: Connection, database: str, kind: str, what: str, which: str = "true"
+) -> list[tuple[Any, ...]]:
+    """What DuckDB lists of a database: its columns, functions, or views."""
+    listed = f"SELECT {what} FROM system.main.duckdb_{kind}() WHERE database_name = $name"  # noqa: S608
+    return rows(con, f"{listed} AND {which}", {"name": database})
 
 
 def add_columns(con: Connection, wanted: Iterable[tuple[str, str]]) -> None:
@@ -161,17 +162,11 @@ def _run_script(con: Connection, name: str, script: str) -> None:
 def archived(con: Connection, name: str) -> list[tuple[str, str]]:
     """The files that the table ``archived`` of the database ``name`` names: records and results.
 
-    None if there is no such table, as in a database of an older version.
-
-    Raises:
-        StoreError: the table has other columns.
+    None if there is no such table, as in a database of an older version. Raises StoreError if the
+    table has other columns.
     """
-    found = rows(
-        con,
-        "SELECT column_name, data_type FROM system.main.duckdb_columns() "
-        "WHERE database_name = $name AND table_name = 'archived' AND schema_name = 'main'",
-        {"name": name},
-    )
+    which = "table_name = 'archived' AND schema_name = 'main'"
+    found = _listed(con, name, "columns", "column_name, data_type", which)
     if not found:
         return []
     if sorted(found) != sorted(ARCHIVED.items()):
@@ -183,8 +178,7 @@ def archived(con: Connection, name: str) -> list[tuple[str, str]]:
 def check(con: Connection, name: str, files: Sequence[tuple[str, str]]) -> None:
     """Check that the database ``name`` has no programs but the views of this version.
 
-    Raises:
-        StoreError: it has a macro, or another view.
+    Raises StoreError if it has a macro, or another view.
     """
     refuse_programs(con, name)
     if strange := strange_views(con, name, files):
@@ -197,16 +191,9 @@ def check(con: Connection, name: str, files: Sequence[tuple[str, str]]) -> None:
 
 def refuse_programs(con: Connection, name: str) -> None:
     """Raise StoreError if the database ``name`` has a macro, or a view in place of a table."""
-    found = rows(
-        con,
-        "SELECT 'macro', function_name FROM system.main.duckdb_functions() "
-        "WHERE database_name = $name "
-        "UNION ALL SELECT 'view', view_name FROM system.main.duckdb_views() "
-        "WHERE database_name = $name AND view_name IN ('archived', 'migrations')",
-        {"name": name},
-    )
-    if found:
-        kind, called = found[0]
+    tables = "view_name IN ('archived', 'migrations')"
+    found = _listed(con, name, "functions", "'macro', function_name")
+    for kind, called in found or _listed(con, name, "views", "'view', view_name", tables):
         raise StoreError(f"the {kind} {called!r} is not of fairaudit; the database is not read")
 
 
@@ -214,12 +201,7 @@ def strange_views(
     con: Connection, name: str, files: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]:
     """Schema and name of the views of a database that this version would make otherwise."""
-    found = rows(
-        con,
-        "SELECT schema_name, view_name, sql FROM system.main.duckdb_views() "
-        "WHERE database_name = $name",
-        {"name": name},
-    )
+    found = _listed(con, name, "views", "schema_name, view_name, sql")
     if not found:  # a new store
         return []
     expected = dict(_views(con))
@@ -273,10 +255,8 @@ def open_files(folder: Path, base: Path, names: Sequence[str]) -> list[int]:
     """Open files of an archive for reading; return their descriptors, which the caller closes.
 
     A file that does not exist is passed over: only a query that reads its month fails. ``names``,
-    as in ``archived``, are relative to ``base``, the folder of the published database.
-
-    Raises:
-        StoreError: a name leads elsewhere, or to no regular file; symbolic links are not followed.
+    as in ``archived``, are relative to ``base``, the folder of the published database. Raises
+    StoreError if a name leads elsewhere, or to no regular file; symbolic links are not followed.
     """
     opened: list[int] = []
     try:
@@ -306,10 +286,8 @@ def close(descriptors: Sequence[int]) -> None:
 def path_in(folder: Path, base: Path, name: str | None) -> tuple[str, ...]:
     """The path from an archive to one of its files, by its name in ``archived``.
 
-    The name is relative to ``base``, the folder of the published database.
-
-    Raises:
-        StoreError: it is no name that a store gives to a file of this archive.
+    The name is relative to ``base``, the folder of the published database. Raises StoreError if it
+    is no name that a store gives to a file of this archive.
     """
     parts = Path(os.path.relpath(base / name, folder)).parts if name and "\0" not in name else ()
     if archive.FILE.fullmatch("/".join(parts)) and name == os.path.relpath(

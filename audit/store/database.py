@@ -160,17 +160,30 @@ def open_snapshot(
     return con
 
 
-def open_locked(
-    path: Path,
+def open_locked(path: Path, memory_limit: str, timeout_s: int, *reach: Any) -> Connection:
+    """Open the database at ``path`` read-only, whatever it holds, and lock the connection.
+
+    ``reach`` has files that can be read as well, and the folder that their names are relative to.
+    Errors as of ``open_store``.
+    """
+    con = duckdb.connect(config=CLOSED)
+    try:
+        attach(con, path, SNAPSHOT, read_only=True)
+        _lock(con, memory_limit, timeout_s, *reach)
+    except BaseException:
+        con.close()
+        raise
+    return con
+
+
+def _lock(
+    con: Connection,
     memory_limit: str,
     timeout_s: int,
     files: Sequence[str] = (),
     base: Path | None = None,
-) -> Connection:
-    """Open the database at ``path`` read-only, whatever it holds, and lock the connection.
-
-    ``files``, relative to ``base``, can be read as well. Errors as of ``open_store``.
-    """
+) -> None:
+    """Make an attached ``SNAPSHOT`` the only thing that a connection can reach, for good."""
     settings = {
         "TimeZone": "'UTC'",
         "memory_limit": quote_text(memory_limit),
@@ -181,18 +194,11 @@ def open_locked(
     if files and base is not None:
         paths = ", ".join(quote_text(path) for file in files for path in (file, f"{base}/{file}"))
         settings |= {"file_search_path": quote_text(str(base)), "allowed_paths": f"[{paths}]"}
-    con = duckdb.connect(config=CLOSED)
-    try:
-        attach(con, path, SNAPSHOT, read_only=True)
-        for name, value in settings.items():
-            con.execute(f"SET {name} = {value}")
-        con.execute(f"USE {SNAPSHOT}")
-        con.execute("SET enable_external_access = false")
-        con.execute("SET lock_configuration = true")
-    except BaseException:
-        con.close()
-        raise
-    return con
+    for name, value in settings.items():
+        con.execute(f"SET {name} = {value}")
+    con.execute(f"USE {SNAPSHOT}")
+    con.execute("SET enable_external_access = false")
+    con.execute("SET lock_configuration = true")
 
 
 def _opening_error(path: Path, error: duckdb.Error) -> StoreError:
@@ -230,8 +236,7 @@ def fetch(
 ) -> pl.DataFrame:
     """Return the result of one statement.
 
-    Raises:
-        StoreError: DuckDB refused it; the message has its reason.
+    Raises StoreError if DuckDB refused it; the message has its reason.
     """
     import polars as pl
 
@@ -265,10 +270,8 @@ def insert(
 ) -> None:
     """Append the rows of ``frame`` to ``table``, matching columns by name.
 
-    Columns of the table that are neither in ``frame`` nor in ``constants`` become NULL.
-
-    Raises:
-        StoreError: a row breaks a constraint.
+    Columns of the table that are neither in ``frame`` nor in ``constants`` become NULL. Raises
+    StoreError if a row breaks a constraint.
     """
     if frame.is_empty():
         return

@@ -79,8 +79,7 @@ _VOLATILE: Final = _words(
 _REFUSED: Final = _words("current_query json_serialize_plan parse_duckdb_log_message pg_sleep")
 """Functions that do more than compute: they bind their arguments, wait, or reveal what runs."""
 
-_CTE: Final = re.compile(r"[\w $-]+")
-"""Names that lead to no file, even if no table has them."""
+_CTE: Final = re.compile(r"[\w $-]+")  # names that lead to no file, even if no table has them
 
 _GAP: Final = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
 _FORMATS: Final = ("TEXT", "JSON", "HTML", "GRAPHVIZ", "YAML", "MERMAID")
@@ -138,8 +137,8 @@ class Grammar:
     def check(self, text: str, names: Container[str]) -> Statement | Values:
         """The one statement of ``text``, which a semicolon may end, if all of it is allowed.
 
-        Raises:
-            StoreError: it is wrong, more than one, or not allowed; the message says what is not.
+        Raises StoreError if it is wrong, more than one, or not allowed; the message says what is
+        not.
         """
         kinds = self._kinds(text)
         if len(kinds) != 1:

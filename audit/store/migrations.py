@@ -42,8 +42,7 @@ def migrated(
 def of_site(site: Site, who: str) -> Iterator[Connection]:
     """Hold and open a site's store while the block runs, for the command ``who``.
 
-    Raises:
-        LockedError: another process holds it. Others as of ``migrated``.
+    Raises LockedError if another process holds it. Others as of ``migrated``.
     """
     limit, base = site.config.store.memory_limit, site.database.parent
     with (

@@ -17,10 +17,8 @@ def publish(con: Connection, path: Path, *, with_group: bool = False) -> None:
     """Write all that the store of ``con`` holds to ``path``, replacing what was there.
 
     A reader that has the old file open keeps it; a new reader sees the whole of the new one. A
-    failure leaves the old file as it was, and nothing beside it.
-
-    Raises:
-        StoreError: the file cannot be written.
+    failure leaves the old file as it was, and nothing beside it. Raises StoreError if the file
+    cannot be written.
     """
     with _drafting(path, with_group) as draft:
         _copy(con, draft)
@@ -30,10 +28,7 @@ def hand_over(store: Path, path: Path, *, with_group: bool = False) -> None:
     """Publish a store's own file, which saves the copy; afterwards there is no file at ``store``.
 
     For a store that is no longer needed, when no connection to it is open. Otherwise as
-    ``publish``.
-
-    Raises:
-        StoreError: it cannot be put there, or was not closed in order.
+    ``publish``. Raises StoreError if it cannot be put there, or was not closed in order.
     """
     if _log_of(store).exists():
         raise StoreError(f"{_log_of(store)}: is left: the database is not whole")
@@ -100,10 +95,8 @@ def compact(path: Path, memory_limit: str = "512MB") -> None:
     """Replace the store at ``path`` by a copy of itself without unused space.
 
     For the holder of the store's lock, when no connection to it is open. If it is killed, the store
-    is as it was. Readers of published databases are not affected.
-
-    Raises:
-        StoreError: it cannot be copied or replaced; it is as it was.
+    is as it was. Readers of published databases are not affected. Raises StoreError if it cannot be
+    copied or replaced; it is as it was.
     """
     with (
         refusals(StoreError, path, "cannot be compacted"),

@@ -80,8 +80,8 @@ def load(name: str, folder: str = "sql/queries") -> Query:
 def run(con: Connection, name: str, /, **arguments: object) -> pl.DataFrame:
     """The result of the query ``name`` with these arguments.
 
-    Raises:
-        StoreError: an argument is missing or not declared, or the query fails; its file is named.
+    Raises StoreError if an argument is missing or not declared, or the query fails; its file is
+    named.
     """
     return run_for(con, name, None, **arguments)
 

@@ -47,8 +47,7 @@ class Saved(NamedTuple):
 def every() -> dict[str, Saved]:
     """All saved queries, by name in alphabetical order.
 
-    Raises:
-        StoreError: a declaration cannot be read.
+    Raises StoreError if a declaration cannot be read.
     """
     found = {}
     for path in resources.files(_FOLDER, ".sql"):
@@ -82,8 +81,7 @@ def named(name: str) -> Saved:
 def arguments(con: Connection, saved: Saved, given: Mapping[str, str]) -> dict[str, object]:
     """The values of a query's parameters, converted to their types from what a person typed.
 
-    Raises:
-        UsageError: one is missing, unknown, or not of its type.
+    Raises UsageError if one is missing, unknown, or not of its type.
     """
     known = {parameter.name: parameter for parameter in saved.parameters}
     for name in given:

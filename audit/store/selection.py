@@ -67,10 +67,8 @@ def select(
 ) -> Selection:
     """The one statement of ``text``, if it selects; a semicolon may end it.
 
-    Values of its ``$name`` parameters never become part of the text.
-
-    Raises:
-        StoreError: it is wrong, more than one, or does not select.
+    Values of its ``$name`` parameters never become part of the text. Raises StoreError if it is
+    wrong, more than one, or does not select.
     """
     with _refusals():
         checked = grammar.check(text, names)
@@ -118,10 +116,8 @@ def rows(
 ) -> Iterator[list[tuple[str | None, ...]]]:
     """The first ``most`` rows (None: all), in batches.
 
-    ``cells`` are SQL expressions over ``c0``, ``c1``, … that each return text.
-
-    Raises:
-        StoreError: it fails; TimeLimitError and MemoryLimitError if a limit ends it.
+    ``cells`` are SQL expressions over ``c0``, ``c1``, … that each return text. Raises StoreError if
+    it fails; TimeLimitError and MemoryLimitError if a limit ends it.
     """
     with _refusals():
         con.execute(_reading(selection, cells, most), dict(selection.parameters) or None)

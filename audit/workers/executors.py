@@ -48,8 +48,8 @@ class Executor(Protocol):
         Yields:
             The number of each part among ``parts`` and its result, as they arrive.
 
-        Raises:
-            WorkersError: the workers cannot be reached, are lost, or compute with something else.
+        Raises WorkersError if the workers cannot be reached, are lost, or compute with something
+        else.
         """
 
 

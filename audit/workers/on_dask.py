@@ -357,8 +357,7 @@ def _security(distributed: Any, files: Any) -> Any:
 def made(folder: Path) -> Files:
     """A certificate for this run alone, which is its own authority.
 
-    Raises:
-        WorkersError: there is no openssl to make it.
+    Raises WorkersError if there is no openssl to make it.
     """
     cert, key = str(folder / "cert.pem"), str(folder / "key.pem")
     command = ["openssl", "req", "-x509", "-nodes", "-days", "3650", "-subj", "/CN=fairaudit"]

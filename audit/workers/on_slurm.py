@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from audit.config import Compute
 
-_NO_JOB: Final = "0"
-"""The number of a job that sbatch refused."""
+_NO_JOB: Final = "0"  # the number of a job that sbatch refused
 
 
 def cluster(

@@ -18,8 +18,7 @@ from audit.workers.parcels import Opener, Packer
 WORK: Final = "work.pickle"
 """The file with what all parts of a piece of work have in common."""
 
-_KEPT: Final = 2
-"""Pieces of work that a worker keeps: one may begin while another ends."""
+_KEPT: Final = 2  # pieces of work that a worker keeps: one may begin while another ends
 
 
 class _Prepared:
@@ -56,8 +55,7 @@ def run(folder: str, ours: Mapping[str, str], part: bytes) -> bytes:
     Returns:
         The result, as a parcel whose files are in ``folder``.
 
-    Raises:
-        WorkersError: this worker computes with something else, or cannot use the folder.
+    Raises WorkersError if this worker computes with something else, or cannot use the folder.
     """
     if differs := difference(ours, identity()):
         raise WorkersError(f"a worker on {platform.node()} has {differs}")

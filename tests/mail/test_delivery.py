@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from email import message_from_bytes, policy
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from audit.store.database import Connection
 from tests import mailserver
 from tests.logs import write
 from tests.mailserver import PASSWORD, Server
-from tests.nightly.test_run import month, site
+from tests.nightly.test_run import month, published, site
 
 NOW = 1_775_000_000
 """2026-03-31: January and February are over."""
@@ -88,12 +88,9 @@ def mailing(
 
 @contextmanager
 def store(place: Path) -> Iterator[Connection]:
-    con = database.open_store(place / "fairaudit-state" / "store.duckdb")
-    try:
+    with closing(database.open_store(place / "fairaudit-state" / "store.duckdb")) as con:
         migrations.migrate(con)
         yield con
-    finally:
-        con.close()
 
 
 def deliver(
@@ -416,10 +413,7 @@ def test_the_night_mails_and_tells_its_operator(place: Path, server: Server, cer
     settings = mailing(place, server=server, cert=cert)
     done = run(Site(settings, place), NOW)
     assert len(done.sent) == 5
-    con = database.open_snapshot(place / "fairaudit.duckdb")
-    states = database.fetch(con, "SELECT DISTINCT state FROM deliveries").rows()
-    con.close()
-    assert states == [("sent",)]
+    assert published(place, "SELECT DISTINCT state FROM deliveries") == [("sent",)]
     assert run(Site(settings, place), NOW).sent == []
     told = mailing(place, operators=("ops@example.org",))
     assert delivery.tell_operator(Site(told, place), "No report", "The disk is full.") is None

@@ -13,9 +13,8 @@ from audit.errors import StoreError
 from audit.files import lock
 from audit.nightly import history
 from audit.nightly.run import run
-from audit.store import database
 from tests.logs import write
-from tests.nightly.test_run import NOW, month, site
+from tests.nightly.test_run import NOW, month, published, site
 
 STATE = "fairaudit-state"
 
@@ -43,13 +42,10 @@ def test_each_stage_is_noted_with_its_failure(tmp_path: Path) -> None:
     assert "2.swf" in whole.error
     assert whole.started_at == NOW
     assert whole.ended_at is not None
-    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
-    published = database.fetch(
-        con, "SELECT stage, state, error FROM runs WHERE config_hash IS NULL ORDER BY started_at"
-    ).rows()
-    con.close()
-    assert [row[:2] for row in published] == [(s, state) for s, _, state in expected[1:4]]
-    assert "2.swf" in published[0][2]
+    sql = "SELECT stage, state, error FROM runs WHERE config_hash IS NULL ORDER BY started_at"
+    found = published(tmp_path, sql)
+    assert [row[:2] for row in found] == [(s, state) for s, _, state in expected[1:4]]
+    assert "2.swf" in found[0][2]
 
 
 @pytest.mark.thorough

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -24,11 +25,9 @@ def night(settings: Config, folder: Path, now: int = NOW) -> Night:
 
 
 def held(folder: Path, wanted: str) -> list[tuple[object, ...]]:
-    con = database.open_snapshot(folder / "fairaudit-state" / "store.duckdb")
-    assert queries.failed_checks(con) == {}
-    found = database.fetch(con, wanted).rows()
-    con.close()
-    return found
+    with closing(database.open_snapshot(folder / "fairaudit-state" / "store.duckdb")) as con:
+        assert queries.failed_checks(con) == {}
+        return database.rows(con, wanted)
 
 
 def jobs(folder: Path) -> list[object]:

@@ -11,9 +11,8 @@ import pytest
 from audit.config.places import Site
 from audit.nightly.reports import PAGE
 from audit.nightly.run import run
-from audit.store import database
 from tests.logs import write
-from tests.nightly.test_run import NOW, month, site
+from tests.nightly.test_run import NOW, month, published, site
 
 HOSTILE = "<b>\"x'&..|ü"
 
@@ -40,9 +39,7 @@ def test_each_report_is_listed_with_its_verdict_the_newest_first(folder: Path) -
     text = page(folder)
     links = [unquote(link) for link in re.findall(r'<th scope="row"><a href="([^"]*)"', text)]
     assert [link.split("/")[-2] for link in links] == ["2026-04", "2026-03", "2026-02"]
-    con = database.open_snapshot(folder / "fairaudit.duckdb")
-    said = dict(database.fetch(con, "SELECT period, sentence FROM verdicts").rows())
-    con.close()
+    said = dict(published(folder, "SELECT period, sentence FROM verdicts"))
     for link in links:
         report = (folder / "fairaudit-reports" / link).read_text(encoding="utf-8")
         sentence = said[link.split("/")[-2]]

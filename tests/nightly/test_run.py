@@ -3,8 +3,10 @@
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -62,18 +64,21 @@ def month(number: int, jobs: int = 40, first: int = 0) -> str:
     return log(lines, UnixStartTime=1_767_225_600, MaxProcs=8)  # 2026-01-01 UTC
 
 
+def published(folder: Path, sql: str) -> list[tuple[Any, ...]]:
+    """The rows of a query over the published database."""
+    with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
+        return database.rows(con, sql)
+
+
 def content(folder: Path) -> dict[str, object]:
     """All that a run leaves for people: every view, and every page.
 
     Of the runs those that made figures and reports; what else was tried is history.
     """
     found: dict[str, object] = {}
-    con = database.open_snapshot(folder / "fairaudit.duckdb")
-    for view in VIEWS:
-        found[view] = database.fetch(con, f"SELECT * FROM {view}").sort(pl.all()).rows()
-    made = "SELECT * FROM runs WHERE config_hash IS NOT NULL"
-    found["runs"] = database.fetch(con, made).sort(pl.all()).rows()
-    con.close()
+    with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
+        for view in (*VIEWS, "runs WHERE config_hash IS NOT NULL"):
+            found[view] = database.fetch(con, f"FROM {view}").sort(pl.all()).rows()
     for page in sorted((folder / "fairaudit-reports").rglob("*")):
         if page.is_file():
             found[str(page.relative_to(folder))] = page.read_bytes()
@@ -103,12 +108,8 @@ def test_what_is_new_is_done_and_nothing_twice(tmp_path: Path) -> None:
     write(tmp_path / "logs" / "late.swf", month(0, jobs=3, first=50))
     late = run(Site(settings, tmp_path), NOW)
     assert late.computed == ["c 2026-01"]
-    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
-    restated = database.fetch(
-        con, "SELECT period, old_value, new_value FROM restatements WHERE metric = 'attempts'"
-    )
-    con.close()
-    assert restated.rows() == [("2026-01", 40.0, 43.0)]
+    sql = "SELECT period, old_value, new_value FROM restatements WHERE metric = 'attempts'"
+    assert published(tmp_path, sql) == [("2026-01", 40.0, 43.0)]
 
 
 @pytest.mark.thorough
@@ -122,10 +123,8 @@ def test_a_change_of_the_configuration_computes_all_anew(tmp_path: Path) -> None
     assert changed.computed == ["c 2026-01", "c 2026-02"]
     weekly = run(Site(site(tmp_path, pools=pools, period="week"), tmp_path), NOW, stages=FIGURES)
     assert all("-W" in name for name in weekly.computed)
-    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
-    left = database.fetch(con, "SELECT DISTINCT period FROM summary ORDER BY period")
-    con.close()
-    assert all("-W" in name for name in left["period"])
+    left = published(tmp_path, "SELECT DISTINCT period FROM summary ORDER BY period")
+    assert all("-W" in name for (name,) in left)
 
 
 @pytest.mark.thorough
@@ -145,7 +144,7 @@ STAGES = {
     "storing results": "audit.cluster.results._describe",
     "noting the run": "audit.cluster.identity.Identity.note",
     "drawing": "audit.report.render.page.draw",
-    "writing a page": "audit.pipeline.drawing.drafting",
+    "writing a page": "audit.pipeline.drawing.replace.write",
     "noting the report": "audit.nightly.reports._note_report",
     "publishing": "audit.store.publish.attach",
 }
@@ -242,14 +241,8 @@ def test_one_bad_log_stops_nothing(tmp_path: Path) -> None:
     write(tmp_path / "logs" / "4.swf", month(1, jobs=9) + "1 2 3\n" * 5)
     refused = run(Site(settings, tmp_path), NOW, stages=FIGURES)
     assert sorted(failure.exit_code for failure in refused.failures) == [2, 3]
-    asked = "SELECT file, code FROM set_aside_logs ORDER BY file"
-    told = database.open_snapshot(tmp_path / "fairaudit.duckdb")
-    assert database.fetch(told, asked).rows() == [
-        ("2.swf", "unknown"),
-        ("3.swf", "empty"),
-        ("4.swf", "limit"),
-    ]
-    told.close()
+    codes = dict(published(tmp_path, "SELECT file, code FROM set_aside_logs"))
+    assert codes == {"2.swf": "unknown", "3.swf": "empty", "4.swf": "limit"}
 
     (tmp_path / "logs" / "2.swf").unlink()
     write(tmp_path / "logs" / "3.swf", month(2, jobs=9))
@@ -333,26 +326,11 @@ def test_a_command_is_a_source_and_no_shell_reads_it(tmp_path: Path) -> None:
     assert not list((tmp_path / "fairaudit-state").glob("*.log"))
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("sh", "-c", "echo broken >&2; exit 3"), "failed with exit code 3: broken"),
-        (("no-such-program",), "cannot be run: No such file"),
-    ],
-)
-def test_a_command_that_fails_is_a_failure(
-    tmp_path: Path, words: tuple[str, ...], said: str
-) -> None:
-    done = run(Site(site(tmp_path, **command(*words)), tmp_path), NOW)
-    (failure,) = done.failures
-    assert said in str(failure)
+def test_a_command_that_fails_is_a_failure(tmp_path: Path) -> None:
+    words = ("sh", "-c", "echo broken >&2; exit 3")
+    (failure,) = run(Site(site(tmp_path, **command(*words)), tmp_path), NOW).failures
+    assert "failed with exit code 3: broken" in str(failure)
     assert failure.exit_code == 4
-
-
-def test_a_command_that_hangs_is_given_up(tmp_path: Path) -> None:
-    slow = {"sources": ({"command": ("sleep", "60"), "timeout_s": 1},)}
-    (failure,) = run(Site(site(tmp_path, **slow), tmp_path), NOW).failures
-    assert "took longer than 1 s" in str(failure)
 
 
 def test_thresholds_find_what_exceeds_them(tmp_path: Path) -> None:
@@ -390,16 +368,9 @@ def test_pools_and_their_steps(tmp_path: Path) -> None:
     write(tmp_path / "logs" / "1.swf", text)
     done = run(Site(settings, tmp_path), NOW, stages=FIGURES)
     assert any("have these partitions" in said or "has these" in said for said in done.warnings)
-    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
-    found = dict(
-        database.fetch(con, "SELECT pool, count(*) AS n FROM job_fairness GROUP BY pool").rows()
-    )
-    used = database.fetch(
-        con,
-        "SELECT value FROM summary WHERE pool = 'fast' AND metric = 'utilization' "
-        "AND dimension = 'all'",
-    ).item()
-    con.close()
-    assert found == {"fast": 20, "others": 20}
+    found = published(tmp_path, "SELECT pool, count(*) FROM job_fairness GROUP BY pool")
+    assert dict(found) == {"fast": 20, "others": 20}
+    of = "pool = 'fast' AND metric = 'utilization' AND dimension = 'all'"
+    ((used,),) = published(tmp_path, f"SELECT value FROM summary WHERE {of}")
     # 20 attempts · 3600 s · 2 cpus over 16 cpus, from the first arrival to the last end
     assert used == pytest.approx(20 * 3600 * 2 / ((3900 + 3600) * 16))

@@ -6,7 +6,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -329,15 +329,10 @@ class Site:
         return done, [int(line[8:]) for line in asked.read_text().splitlines()]
 
     def attempts(self) -> list[tuple[object, ...]]:
-        con = database.open_store(self.folder / "fairaudit-state" / "store.duckdb")
-        try:
-            return database.fetch(
-                con,
-                "SELECT job_id, attempt, state, start_time, end_time FROM records "
-                "WHERE NOT superseded ORDER BY job_number",
-            ).rows()
-        finally:
-            con.close()
+        columns = "job_id, attempt, state, start_time, end_time"
+        sql = f"SELECT {columns} FROM records WHERE NOT superseded ORDER BY job_number"
+        with closing(database.open_store(self.folder / "fairaudit-state" / "store.duckdb")) as con:
+            return database.rows(con, sql)
 
 
 BERLIN = 1_774_566_000  # 2026-03-27 00:00; on the 29th clocks leap forward

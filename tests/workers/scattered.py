@@ -1,11 +1,12 @@
 """An executor that does everything as workers elsewhere do, in this process: for tests."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from audit.workers import remote
-from audit.workers.executors import Made, Part, Shared, Stopped
+from audit.workers.executors import Stopped
 from audit.workers.parcels import Opener, Packer
 from audit.workers.remote import identity
 
@@ -18,12 +19,8 @@ class Scattered:
         self.parts = parts
 
     def each(
-        self,
-        prepare: Callable[[Shared], Callable[[Part], Made]],
-        shared: Shared,
-        parts: Sequence[Part],
-        stopped: Stopped = lambda: False,
-    ) -> Iterator[tuple[int, Made]]:
+        self, prepare: Any, shared: Any, parts: Sequence[Any], stopped: Stopped = lambda: False
+    ) -> Iterator[tuple[int, Any]]:
         with TemporaryDirectory() as name:
             folder = Path(name)
             packer = Packer(folder)

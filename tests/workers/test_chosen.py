@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
 
@@ -27,12 +28,8 @@ class Failing:
         self.asked = 0
 
     def each(
-        self,
-        prepare: Callable[[Shared], Callable[[Part], Made]],
-        shared: Shared,
-        parts: Sequence[Part],
-        stopped: Stopped = lambda: False,
-    ) -> Iterator[tuple[int, Made]]:
+        self, prepare: Any, shared: Any, parts: Sequence[Any], stopped: Stopped = lambda: False
+    ) -> Iterator[tuple[int, Any]]:
         self.asked += 1
         make = prepare(shared)
         for number in range(len(parts) - 1, len(parts) - 1 - self.after, -1):

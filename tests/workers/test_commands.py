@@ -1,12 +1,13 @@
 """Every command that has such work gives it to whom config.toml names, and makes the same of it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from audit.workers import chosen
-from audit.workers.executors import Made, Part, Shared, Stopped
+from audit.workers.executors import Stopped
 from tests.logs import line, log, write
 from tests.studies.commands import run
 from tests.workers.scattered import Scattered
@@ -45,12 +46,8 @@ class Elsewhere(Scattered):
     given: list[str]
 
     def each(
-        self,
-        prepare: Callable[[Shared], Callable[[Part], Made]],
-        shared: Shared,
-        parts: Sequence[Part],
-        stopped: Stopped = lambda: False,
-    ) -> Iterator[tuple[int, Made]]:
+        self, prepare: Any, shared: Any, parts: Sequence[Any], stopped: Stopped = lambda: False
+    ) -> Iterator[tuple[int, Any]]:
         self.given.append(f"{prepare.__module__.rpartition('.')[2]}")
         yield from super().each(prepare, shared, parts, stopped)
 

@@ -32,8 +32,7 @@ from audit.store.database import Connection, transaction
 def check_pools(cluster: Cluster, told: Told) -> None:
     """Check that all pools are known without reading all attempts.
 
-    Raises:
-        UsageError: the capacity of one, or the pool of a partition, is not configured.
+    Raises UsageError if the capacity of one, or the pool of a partition, is not configured.
     """
     where = f"cluster {cluster.name!r}: its old months are archived (retention.archive_months), so"
     for pool in cluster.pools:
@@ -109,8 +108,7 @@ def bring_back(site: Site, cluster: str, since: date) -> list[Month]:
 def listed(site: Site, cluster: str | None) -> list[str]:
     """The archived months of a cluster (None: of all) by the published database, as lines of text.
 
-    Raises:
-        UsageError: nothing is published yet.
+    Raises UsageError if nothing is published yet.
     """
     published = site.database
     if not published.is_file():
@@ -131,18 +129,15 @@ def listed(site: Site, cluster: str | None) -> list[str]:
 CLAIM: Final = ".fairaudit-store"
 """The file in an archive's folder that names its store."""
 
-_LARGEST: Final = 10_000
-"""Bytes of CLAIM that are read."""
+_LARGEST: Final = 10_000  # bytes of CLAIM that are read
 
 
 class Owner(Section):
     """A store, as CLAIM names it."""
 
-    store: str
-    """Its identity."""
+    store: str  # its identity
     host: str
-    state: str
-    """Its state folder, relative to the archive's, so that both can be moved together."""
+    state: str  # its state folder, relative to the archive's, so that both can be moved together
 
 
 def claim(con: Connection, site: Site) -> None:
@@ -171,8 +166,7 @@ def note_owner(site: Site, store: str) -> None:
 def check_owner(site: Site, store: str | None) -> None:
     """Check that the archive folder belongs to no other store than that with this identity.
 
-    Raises:
-        UsageError: it does; the message names both.
+    Raises UsageError if it does; the message names both.
     """
     root = site.archive
     owner = _owner(root)

@@ -26,8 +26,7 @@ from audit.nightly.keeping.pack import Backup
 from audit.nightly.stages import own_state
 from audit.store import archive, catalogue, database, queries
 
-_CATALOG_S: Final = 60
-"""Maximum time for looking at the tables of a store that may be crafted."""
+_CATALOG_S: Final = 60  # maximum time for looking at the tables of a store that may be crafted
 
 
 def save(site: Site, target: Path, now: int) -> tuple[Path, Backup]:

@@ -27,8 +27,7 @@ FORMAT: Final = 2
 
 _MANIFEST: Final = "manifest.json"
 _LARGEST_MANIFEST: Final = 16 << 20
-_BLOCK: Final = 512
-"""Bytes of a header, and the unit to which contents are padded."""
+_BLOCK: Final = 512  # bytes of a header, and the unit to which contents are padded
 _PIECE: Final = 1 << 20
 _NAMES: Final = "|".join(
     [*map(re.escape, (_MANIFEST, STORE, HISTORY)), r"archive-[0-9a-f]{64}\.parquet"]
@@ -43,18 +42,13 @@ class Backup(Section):
     """The manifest of a backup."""
 
     format: Annotated[int, Field(ge=1)]
-    version: _Version
-    """Of the fairaudit that made it."""
-    made_at: Annotated[str, StringConstraints(pattern="^[0-9T:.+-]{1,40}$")]
-    """ISO 8601, UTC."""
-    migration: _Count
-    """The newest of its store."""
-    rows: dict[str, _Count]
-    """Of each table of the store."""
+    version: _Version  # of the fairaudit that made it
+    made_at: Annotated[str, StringConstraints(pattern="^[0-9T:.+-]{1,40}$")]  # ISO 8601, UTC
+    migration: _Count  # the newest of its store
+    rows: dict[str, _Count]  # of each table of the store
     failing: list[Annotated[str, StringConstraints(pattern="^[0-9A-Za-z_]{1,100}$")]]
     """The checks of sql/checks that the store does not pass; it is saved nevertheless."""
-    sha256: dict[str, _Sha256]
-    """Of the store and of the history."""
+    sha256: dict[str, _Sha256]  # of the store and of the history
     archive: dict[str, _Sha256] = Field(default_factory=dict)
     """Of each file of the archive, by its name relative to the published database."""
 

@@ -39,10 +39,7 @@ def remove_reports(con: Connection, site: Site, now: int) -> list[Path]:
     """Remove the files of reports that are too old or too many; return their folders.
 
     A folder that holds anything fairaudit did not make stays, with that. A report that was removed
-    is only made again if its figures change.
-
-    Raises:
-        StoreError: a file cannot be removed.
+    is only made again if its figures change. Raises StoreError if a file cannot be removed.
     """
     keep = site.config.retention
     if not keep.reports_days and not keep.reports:

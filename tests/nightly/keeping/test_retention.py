@@ -12,7 +12,7 @@ from audit.nightly.run import run
 from audit.nightly.stages import Night
 from audit.store import database, migrations, publish
 from tests.logs import write
-from tests.nightly.test_run import DAY, FIGURES, NOW, month, site
+from tests.nightly.test_run import DAY, FIGURES, NOW, month, published, site
 
 
 def keeping(folder: Path, **keep: object) -> config.Config:
@@ -39,10 +39,8 @@ def test_old_reports_go_and_are_not_made_again(tmp_path: Path) -> None:
         assert [path.name for path in left] == ["notes.txt"]
     run(Site(keeping(tmp_path, reports_days=1), tmp_path), NOW)
     assert reports(tmp_path) == ["2026-01"]
-    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
-    periods = database.fetch(con, "SELECT DISTINCT period FROM summary ORDER BY period")
-    con.close()
-    assert periods["period"].to_list() == ["2026-01", "2026-02", "2026-03"]  # figures stay
+    periods = published(tmp_path, "SELECT DISTINCT period FROM summary ORDER BY period")
+    assert periods == [("2026-01",), ("2026-02",), ("2026-03",)]  # figures stay
 
 
 def test_the_text_of_refused_lines_goes_their_number_stays(tmp_path: Path) -> None:
@@ -51,10 +49,7 @@ def test_the_text_of_refused_lines_goes_their_number_stays(tmp_path: Path) -> No
     run(Site(settings, tmp_path), NOW, stages=FIGURES)
     for later, text in ((29, "secret"), (31, "")):
         run(Site(settings, tmp_path), NOW + later * DAY, stages=FIGURES)
-        con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
-        found = database.fetch(con, "SELECT text FROM refused_records")["text"].to_list()
-        con.close()
-        assert found == [text]
+        assert published(tmp_path, "SELECT text FROM refused_records") == [(text,)]
 
 
 def test_drafts_of_publishers_that_were_killed_go(tmp_path: Path) -> None:
@@ -126,6 +121,4 @@ def test_a_run_compacts_and_readers_keep_what_they_opened(
         write(tmp_path / "logs" / "2.swf", month(1, jobs=9))
         assert run(Site(settings, tmp_path), NOW, stages=FIGURES).published
         assert reader.communicate("\n\n", timeout=60)[0] == "1\n"
-    fresh = database.open_snapshot(tmp_path / "fairaudit.duckdb")
-    assert database.fetch(fresh, "SELECT count(DISTINCT period) FROM summary").item() == 2
-    fresh.close()
+    assert published(tmp_path, "SELECT count(DISTINCT period) FROM summary") == [(2,)]
