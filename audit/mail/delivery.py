@@ -1,10 +1,10 @@
 """Reports to their recipients: each once, whatever happens on the way.
 
-What to send follows from the store: the reports that were made, the recipients of config.toml, and
-the ledger (table ``delivery``), in which each mail has one row. A row is `claimed` before anything
-is sent, `sending` from just before the mail is transmitted, then `sent`, `refused`, or again
-`claimed` where the server said "later". If a run is killed while a row is `claimed`, the next run
-sends the mail. If it is `sending`, nobody knows whether the mail arrived: the row becomes
+The mails to send follow from the store: the reports that were made, the recipients of config.toml,
+and the ledger (table ``delivery``), in which each mail has one row. A row is `claimed` before
+anything is sent, `sending` from just before the mail is transmitted, then `sent`, `refused`, or
+again `claimed` where the server said "later". If a run is killed while a row is `claimed`, the next
+run sends the mail. If it is `sending`, it is unknown whether the mail arrived: the row becomes
 `unknown`, is reported, and is sent again only on request.
 """
 
@@ -223,7 +223,7 @@ def _note(site: Site, recipient: str, subject: str, text: str, now: int) -> Answ
 
 @dataclass(frozen=True)
 class _Draft:
-    """What all mails about one report share; made when the first of them is."""
+    """The common content of all mails about one report; made with the first of them."""
 
     con: Connection
     site: Site

@@ -128,7 +128,7 @@ def _leave(
 
 
 def _recipients(config: Config, cluster: Cluster) -> dict[str, mails.Wish]:
-    """Who gets a cluster's reports, each once, and what of them."""
+    """The recipients of a cluster's reports, each once, with what they get."""
     wishes: dict[str, list[tuple[str, mails.Wish]]] = {}
     for entry in config.recipients:
         if entry.gets(cluster.name, cluster.period):

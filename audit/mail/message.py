@@ -32,7 +32,7 @@ from audit.report.text.notices import Notice, notices
 from audit.report.text.standing import Standing, State, uncounted
 
 _SHOWN: Final = ("why", "trend", "waits", "week")
-_PICTURES: Final = 2  # charts of a mail: the first of these that there are; none names anybody
+_PICTURES: Final = 2  # charts of a mail: the first of these that exist; none shows names
 _CHANGES: Final = 2  # most changes that are recommended in a mail
 _VERDICTS: Final = 2  # most users and accounts whose verdicts fit into a subject
 _LONGEST: Final = 2  # most waits of one user or account that a mail describes
@@ -72,7 +72,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a recipient gets of a report."""
+    """The parts of a report that a recipient gets."""
 
     whole: bool = True
     owners: tuple[Who, ...] = ()  # users and accounts with a part of their own
@@ -87,7 +87,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
-    """What goes with a mail."""
+    """The charts, attachments and remarks of a mail."""
 
     pictures: tuple[Picture, ...] = ()  # of the whole, or of the first of the owners
     files: tuple[File, ...] = ()
@@ -215,7 +215,7 @@ def _of_owners(owners: Sequence[OwnerContents]) -> str:
 
 
 def _verdict(one: PageOne | None, days: int) -> str:
-    """The verdict and its change for a subject; ``days`` are covered if there is none for that."""
+    """The verdict and its change for a subject; ``days`` are too few for one."""
     if one is None:
         return f"only {wording.plural(days, 'day')} covered so far" if days else "no data"
     change = one.questions[0].difference

@@ -138,7 +138,7 @@ class Smtp:
         return None
 
     def _reached(self) -> smtplib.SMTP | Answer:
-        """A connection on which mail may be sent, or why there is none."""
+        """A connection on which mail may be sent, or the reason of the failure."""
         try:
             return self._connected()
         except smtplib.SMTPNotSupportedError as error:

@@ -95,7 +95,7 @@ def compute(work: Work, cluster: Cluster) -> bool:
 
 @dataclass(frozen=True)
 class _Stored:
-    """What the store has of a cluster."""
+    """A cluster's data in the store."""
 
     work: Work
     cluster: Cluster
@@ -106,7 +106,7 @@ class _Stored:
     log: Period | None = None  # the time that the log covers; None: as its attempts say
 
     def identities(self) -> list[Identity]:
-        """What each current period's figures are to be made from."""
+        """The inputs of each current period's figures."""
         con, name, current = self.work.con, self.cluster.name, list(self.periods)
         if not current:  # what is left of archived months alone: an open job, say
             return []
@@ -171,13 +171,13 @@ class _Stored:
 
     def put_away(self, computed: Collection[Period], due: Collection[Period]) -> None:
         """Archive what is old enough, up to the first period whose figures are not current."""
-        if self.work.only is None:  # otherwise nobody knows whether other periods are due
+        if self.work.only is None:  # otherwise other periods were not looked at
             done = itertools.takewhile(lambda one: one in computed and one not in due, self.periods)
             archiving.put_away(self.work, self.cluster, self.setting, list(done))
 
 
 def _stored(work: Work, cluster: Cluster) -> _Stored | None:
-    """What the store has of a cluster; None if there are no records."""
+    """A cluster's data in the store; None if it has no records."""
     con, name = work.con, cluster.name
     hours = queries.run(con, "instants", cluster=name)
     if hours.is_empty():

@@ -24,7 +24,7 @@ from audit.store.database import Connection
 State = Literal["running", "done", "failed", "abandoned"]
 
 WHOLE: Final = "run"
-"""The stage that stands for a whole run; its id is the run's."""
+"""The stage of a whole run; its id is the run's."""
 
 _TABLES: Final = (
     """
@@ -53,7 +53,7 @@ _TYPES: Final = {
     **dict.fromkeys(("stage", "version"), "'text'"),
     **dict.fromkeys(("cluster", "period", "error"), "'text', 'null'"),
 }
-"""SQLite's types of what ``History`` writes; ``state`` has a check of its own."""
+"""SQLite's types of what ``History`` writes; ``state`` is checked separately."""
 _COLUMNS: Final = "id, run, stage, cluster, period, state, exit_code, started_at, ended_at, error"
 
 
@@ -140,7 +140,7 @@ class History:
         self.conclude(number, failures)
 
     def conclude(self, number: int, failures: Sequence[AuditError]) -> None:
-        """Record that a stage is done, or its failures; the exit code is the worst of theirs.
+        """Record that a stage is done, or its failures; the exit code is the worst one.
 
         If a failure cannot be recorded, the next run marks this one as abandoned.
         """
@@ -277,7 +277,7 @@ def _select(con: sqlite3.Connection, rest: str, *values: object) -> list[Entry]:
 
 
 def failed(path: Path, error: sqlite3.Error, what: str = "the history of runs") -> StoreError:
-    """What SQLite refused as an error, with the remedy: for the place, the disk, or the file."""
+    """Describe SQLite's error with a remedy: for the place, the disk, or the file."""
     text = f"{path}: {what} cannot be read or written: {error}"
     kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if kind in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):

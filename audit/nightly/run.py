@@ -1,6 +1,6 @@
 """A night, by config.toml: pull, ingest, compute, report, publish, deliver.
 
-What is to be done always follows from the store: a file is read if it was not read as it is, a
+The store decides what is to be done: a file is read if it was not read as it is, a
 period is computed if its figures have other inputs, a report is made if its run made none, and the
 database is published if it is not what the store holds. So a run that finds nothing new changes
 nothing, and one that was killed is finished by the next.
@@ -50,7 +50,7 @@ def run(
     Raises:
         LockedError: another run is at work.
         UsageError: there is no such cluster or period, or the archive belongs to another store.
-        StoppedError: ``stopping`` returned true. What was begun was taken back.
+        StoppedError: ``stopping`` returned true. The work of its current step was undone.
         AuditError: the store itself fails. Other failures are kept in the result instead.
     """
     config = site.config

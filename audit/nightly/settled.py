@@ -22,7 +22,7 @@ from audit.store import queries
 
 @dataclass(frozen=True)
 class Basis:
-    """What decides whether any work of one kind is left."""
+    """The facts that decide whether any work of one kind is left."""
 
     past: History
     what: str
@@ -39,7 +39,7 @@ class Basis:
 
 
 def figures(work: Work, cluster: Cluster) -> Basis:
-    """What decides which figures of a cluster are due.
+    """The facts that decide which figures of a cluster are due.
 
     The version, the configuration and the files that it names, the inputs that were taken in, what
     was computed of them, and when the days of the cluster's zone begin.
@@ -68,7 +68,7 @@ def in_force(work: Work, cluster: Cluster) -> dict[str, object]:
 
 
 def mails(work: Work) -> Basis:
-    """What decides which mails are due: recipients, the reports that exist, and the ledger."""
+    """The facts that decide which mails are due: recipients, reports, and the ledger."""
     chosen = work.site.config.model_dump(mode="json", include={"mail", "recipients"})
     clusters = [
         [

@@ -1,8 +1,8 @@
 """Where a cluster's logs come from: files by pattern, and the output of commands.
 
 A command may be run for one window of time after another. Windows have fixed edges, so a command
-prints the same for one unless something in it changed. A window is requested again until its end
-is so far back that no record of it can be late.
+prints the same for one unless something in it changed. A window is requested again until no record
+of it can be late any more.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Window(NamedTuple):
 def files(source: config.Source, folder: Path) -> list[Path]:
     """The files that match a source's pattern, sorted by path; if it names a folder, those in it.
 
-    What is no file is included, as a log should be there: a FIFO, a socket, a broken link. Folders
+    FIFOs, sockets and broken links are included, as a log should be there. Folders
     are too, unless the pattern matches any name.
     """
     assert source.files is not None  # callers check
@@ -174,7 +174,7 @@ def _environment(source: config.Source, zone: str) -> dict[str, str]:
 
 @contextmanager
 def _running(**how: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """A command in a process group of its own, which is killed if the block ends before it."""
+    """Run a command in a new process group, which is killed if the block ends first."""
     process = subprocess.Popen(stdin=subprocess.DEVNULL, start_new_session=True, **how)
     try:
         yield process

@@ -26,7 +26,7 @@ class StoppedError(KeyboardInterrupt):
 
 @dataclass
 class Night:
-    """What a run did; filled while it runs."""
+    """The results of a run; filled while it runs."""
 
     read: list[str] = field(default_factory=list)  # logs that were taken in
     computed: list[str] = field(default_factory=list)  # cluster and period

@@ -1,4 +1,4 @@
-"""What ran, how it ended, and what is due: for people, and for a monitor."""
+"""The state of runs, for people and for a monitor."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Standing:
 
     @property
     def problem(self) -> str | None:
-        """What a monitor should report; None if all is well."""
+        """The problem that a monitor should report; None if all is well."""
         if self.last is not None and self.last.state != "done":
             why, *_ = (self.last.error or "").splitlines() or [""]
             return f"the last run {self.last.state}{why and f': {why}'}"

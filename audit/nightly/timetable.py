@@ -92,7 +92,7 @@ class Times(BaseTrigger):  # type: ignore[misc]
 
 
 _at_work: dict[str, Callable[[str], None]] = {}
-"""What the jobs of each job store call; a job can only name what a module holds."""
+"""The functions that the jobs of each job store call; a job can only name a module's members."""
 
 
 def begin(store: str, cluster: str) -> None:
@@ -113,7 +113,7 @@ def stored(path: Path) -> dict[str, int]:
 
 
 class Timetable:
-    """Begins runs at their times, one at a time, in a thread of its own, until it is stopped."""
+    """Begins runs at their times, one at a time, in a separate thread, until it is stopped."""
 
     def __init__(self, path: Path, config: Config, do: Callable[[str], None]) -> None:
         """Prepare the timetable; ``do`` runs a cluster, by name."""

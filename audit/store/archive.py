@@ -60,7 +60,7 @@ SELECT job_id, gone FROM ended WHERE job_id NOT IN (FROM stays)
 
 
 class Month(NamedTuple):
-    """What was archived together: the jobs that ended for good within a month; times in epoch s."""
+    """The jobs that ended for good within a month, archived together; times in epoch s."""
 
     cluster: str
     from_time: int
@@ -82,7 +82,7 @@ class Month(NamedTuple):
 
 
 def months(con: Connection, cluster: str | None = None) -> list[Month]:
-    """What is archived of a cluster, or of all; by cluster and time."""
+    """The archived months of a cluster, or of all; by cluster and time."""
     found = rows(
         con,
         "SELECT cluster, from_time, to_time, first_arrival, records, results, records_file, "
@@ -107,7 +107,7 @@ def identity(con: Connection) -> str | None:
 
 
 def identified(con: Connection) -> str:
-    """The identity of this store, which is chosen now if it has none; errors as ``identity``."""
+    """The identity of this store, which is chosen now if needed; errors as ``identity``."""
     if (store := identity(con)) is None:
         store = secrets.token_hex(8)
         execute(con, "INSERT INTO identity VALUES (?)", [store])

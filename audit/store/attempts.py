@@ -63,7 +63,7 @@ def _is_alike(name: str, values: Mapping[str, object]) -> bool:
 
 
 def keep_course(con: Connection, cluster: str, computed: Sequence[Period]) -> None:
-    """Store sums over the attempts of computed periods in ``course_result``, which has none yet.
+    """Store sums over the attempts of computed periods in ``course_result``, which lacks them.
 
     Only of periods that a site reports (a month, say): the trend of others covers parts of them.
     """

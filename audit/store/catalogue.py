@@ -1,4 +1,4 @@
-"""What a database of fairaudit consists of: how it is made, and how one from elsewhere is checked.
+"""The parts of a database of fairaudit: how they are made, and checked in one from elsewhere.
 
 Anyone who hands over a database or a backup may have crafted it. Tables are data, but a column may
 be computed when it is read; views and macros are programs, and a macro may replace a function of
@@ -111,7 +111,7 @@ def declared_columns(con: Connection, database: str) -> list[tuple[str, str]]:
 def _listed(
     con: Connection, database: str, kind: str, what: str, which: str = "true"
 ) -> list[tuple[Any, ...]]:
-    """What DuckDB lists of a database: its columns, functions, or views."""
+    """The columns, functions or views of a database."""
     listed = f"SELECT {what} FROM system.main.duckdb_{kind}() WHERE database_name = $name"  # noqa: S608
     return rows(con, f"{listed} AND {which}", {"name": database})
 

@@ -98,7 +98,7 @@ def attach(con: Connection, path: Path, name: str, *, read_only: bool = False) -
 def looking_into(con: Connection, path: Path) -> Iterator[None]:
     """While the block runs, statements of a store read the database at ``path`` instead.
 
-    Eight times faster than a connection of its own. Errors as of ``open_store``.
+    Eight times faster than a new connection. Errors as of ``open_store``.
     """
     attach(con, path, "other", read_only=True)
     try:
@@ -215,7 +215,7 @@ def _opening_error(path: Path, error: duckdb.Error) -> StoreError:
 
 
 def refusal(error: Exception) -> StoreError:
-    """What DuckDB refused, as an error of this project."""
+    """DuckDB's error, as an error of this project."""
     if isinstance(error, duckdb.InterruptException) and "maximum execution time" in str(error):
         return TimeLimitError("the time limit was reached")
     if isinstance(error, duckdb.OutOfMemoryException | MemoryError):

@@ -1,4 +1,4 @@
-"""What an analyst may run, by DuckDB's own syntax tree: lists of node kinds and functions.
+"""Checks what analysts run by DuckDB's own syntax tree: lists of node kinds and functions.
 
 ``json_serialize_sql`` returns the tree of a statement that selects, and refuses others; but DuckDB
 counts a COPY or an INSERT within a CTE as a part of a SELECT. So every node of the tree must be of

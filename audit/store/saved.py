@@ -70,7 +70,7 @@ def every() -> dict[str, Saved]:
 
 
 def named(name: str) -> Saved:
-    """The saved query ``name``; raises UsageError with the nearest name if there is none."""
+    """The saved query ``name``; raises UsageError with the nearest name if it is unknown."""
     if name in every():
         return every()[name]
     near = difflib.get_close_matches(name, every(), n=1)

@@ -102,7 +102,7 @@ def _values(con: Connection, query: str, parameters: Mapping[str, object]) -> li
 
 
 def _explained(con: Connection, query: str, parameters: Mapping[str, object]) -> Selection:
-    """The plan of a statement that selects, as a selection of its own."""
+    """The plan of a statement that selects, as another selection."""
     key, plan = con.execute(query, dict(parameters) or None).fetchall()[-1][:2]
     return Selection(
         "SELECT $explain_key AS explain_key, $explain_value AS explain_value",

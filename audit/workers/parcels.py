@@ -34,7 +34,7 @@ class Filed(NamedTuple):
 
 
 class Packer:
-    """Makes parcels for a folder, which exists and has the same name for whoever opens them."""
+    """Makes parcels for a folder, which exists and has the same name for their readers."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""What a worker does: it opens a parcel, does a part of the work, and packs the result."""
+"""Runs on a worker: opens a parcel, does a part of the work, and packs the result."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def identity() -> dict[str, str]:
 
 
 def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
-    """What differs, such as ``fairaudit 0.2.0, here 0.1.0``; None if nothing does."""
+    """The differences, such as ``fairaudit 0.2.0, here 0.1.0``; None without any."""
     differs = (
         f"{name} {theirs.get(name, 'unknown')}, here {value}"
         for name, value in ours.items()

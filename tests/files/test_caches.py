@@ -1,4 +1,4 @@
-"""What is kept for the next process: given back whole and as it was made, or made anew."""
+"""Results kept for the next process: returned as they were made, or made anew."""
 
 import os
 import subprocess

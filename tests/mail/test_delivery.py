@@ -121,7 +121,7 @@ def test_one_of_five_is_refused_and_costs_nobody_else_anything(
     assert len(done.sent) == 4
     (failure,) = done.failures
     assert "refused: localhost: 550 no such user; 'fairaudit deliver --failed'" in str(failure)
-    assert deliver(place, settings) == Delivered()  # nobody is written to again by itself
+    assert deliver(place, settings) == Delivered()  # no mail is sent again by itself
     other_case = {"addresses": tuple(map(str.upper, FIVE)), "charts": False}
     assert deliver(place, mailing(place, other_case, server=server, cert=cert)) == Delivered()
     assert deliver(place, settings, failed=True).refused == done.refused

@@ -1,4 +1,4 @@
-"""What mails say: the state first, an account's own figures, and names that stay text."""
+"""The text of mails: the state first, an account's own figures, and names that stay text."""
 
 import email
 import re

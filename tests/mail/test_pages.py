@@ -1,4 +1,4 @@
-"""Mails about users and accounts, through a server: once, whatever happens, and of nobody else."""
+"""Mails about users and accounts, through a server: sent once, whatever happens, to no others."""
 
 import re
 import shutil
@@ -27,7 +27,7 @@ BOTH: dict[str, object] = {"addresses": ("boss@example.org",), "charts": False}
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site after its night: annabella waits longer than six others with jobs alike."""
+    """A site after its night: annabella waits longer than six others with similar jobs."""
     folder = tmp_path_factory.mktemp("made")
     write(folder / "logs.swf", "")
     settings = site(folder)

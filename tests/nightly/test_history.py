@@ -63,7 +63,7 @@ def test_killed_is_abandoned_and_the_next_run_says_so(tmp_path: Path) -> None:
     killed = subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False)
     assert killed.returncode == -signal.SIGKILL
     left = [("run", None, "abandoned"), ("ingest", "c", "done"), ("compute", "c", "abandoned")]
-    assert stages(tmp_path) == left  # as who reads it now sees it
+    assert stages(tmp_path) == left  # as a reader sees it now
     with lock.held(tmp_path / STATE / "store.duckdb"):
         assert stages(tmp_path)[0][2] == "running"  # as if it were still at work
     run(Site(settings, tmp_path), NOW + 60)
@@ -125,7 +125,7 @@ def test_the_last_of_each_state_is_not_forgotten(tmp_path: Path) -> None:
 
 def test_of_several_that_seem_to_run_only_the_last_can(tmp_path: Path) -> None:
     with closing(history.History(tmp_path, lambda: 1)) as past:
-        past.begin("run", "c")  # killed, and nobody has noted that yet
+        past.begin("run", "c")  # killed, which is not recorded yet
         past.begin("run", "c")
         with lock.held(tmp_path / "store.duckdb"):
             states = [entry.state for entry in history.read(tmp_path)]

@@ -23,7 +23,7 @@ SECRET = "0b7f3a52"
 
 
 class Monitor(ThreadingHTTPServer):
-    """Keeps what it is told, and answers as it is bidden."""
+    """Records requests, and answers with a given status."""
 
     daemon_threads = True
 

@@ -42,7 +42,7 @@ HEADER = log([], UnixStartTime=1_767_225_600)
 
 
 def new(path: Path, age_s: int = 0) -> None:
-    """Lets a file have changed so long before NOW."""
+    """Set a file's time of change to ``age_s`` before NOW."""
     os.utime(path, (NOW - age_s, NOW - age_s))
 
 

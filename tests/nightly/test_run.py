@@ -27,11 +27,11 @@ VIEWS = (
     *("fairshare_history", "refused_records"),
 )
 FIGURES = ("ingest", "compute", "publish")
-"""Stages of a night whose report nobody looks at: it takes a third of the night."""
+"""Stages of a night without its report, which takes a third of the night."""
 
 
 def site(folder: Path, **changes: object) -> config.Config:
-    """A cluster whose logs lie in ``logs``, one month from the next."""
+    """A cluster whose logs are in ``logs``."""
     cluster: dict[str, object] = {
         "name": "c",
         "zone": "Europe/Berlin",
@@ -163,7 +163,7 @@ def two_months(folder: Path) -> config.Config:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """What one night makes of two months."""
+    """The content of a site after one night with two months."""
     folder = tmp_path_factory.mktemp("calm")
     run(Site(two_months(folder), folder), NOW)
     return content(folder)
@@ -224,7 +224,7 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
 
 
 def test_one_bad_log_stops_nothing(tmp_path: Path) -> None:
-    """What is wrong is named, in the report too; the rest is computed and published."""
+    """The bad log is named, in the report too; the rest is computed and published."""
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0))
     write(tmp_path / "logs" / "2.swf", "no log at all\n")

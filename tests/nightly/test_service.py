@@ -55,7 +55,7 @@ def test_two_at_once_and_a_signal(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """What one night makes of nine jobs."""
+    """The content of a site after one night with nine jobs."""
     folder = tmp_path_factory.mktemp("calm")
     settings = site(folder)
     write(folder / "logs" / "1.swf", month(0, jobs=9))

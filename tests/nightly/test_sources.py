@@ -246,7 +246,7 @@ def family(folder: Path) -> Iterator[None]:
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether a process runs; one that ended but that nobody has waited for does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -304,7 +304,7 @@ Jobs = Mapping[str, tuple[int, int | None, int | None]]
 
 
 class Site:
-    """A cluster in Berlin whose ``sacct`` is a script, which tells what jobs there are."""
+    """A cluster in Berlin whose ``sacct`` is a script that prints given jobs."""
 
     def __init__(self, folder: Path, **more: object) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""What is overdue or failed, at any instant; and what a monitor gets."""
+"""Overdue and failed runs at any instant, and the output for a monitor."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A period's report as files: each whole, and none that speaks of other figures than the rest."""
+"""A period's report as files: each complete, and all with the same figures."""
 
 import stat
 from pathlib import Path

@@ -28,7 +28,7 @@ ANN, BEATRIX = Who("user", "annabella"), Who("user", "beatrix")
 
 
 def asking(folder: Path, *, owner_pages: str = "named", **recipient: object) -> config.Config:
-    """A site, and one recipient where something is said of it."""
+    """A site, with one recipient if ``recipient`` is given."""
     recipients = [{"addresses": ("pi@example.org",), **recipient}] if recipient else []
     changed = {
         "report": {"pdf": False, "owner_pages": owner_pages},
@@ -39,7 +39,7 @@ def asking(folder: Path, *, owner_pages: str = "named", **recipient: object) -> 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site after its night: annabella waits longer than six others with jobs alike."""
+    """A site after its night: annabella waits longer than six others with similar jobs."""
     folder = tmp_path_factory.mktemp("site")
     settings = asking(folder)
     write(folder / "logs" / "1.swf", jobs("annabella", days=24))
@@ -67,7 +67,7 @@ def links(page: Path) -> list[str]:
 
 
 def itself(page: Path) -> str:
-    """What a page says of itself, which nobody sees."""
+    """The invisible identity of a page."""
     (word,) = re.findall(r"fairaudit-report:([\w=-]+)", page.read_text())
     return base64.urlsafe_b64decode(word).decode()
 

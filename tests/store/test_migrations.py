@@ -57,7 +57,7 @@ VIEWS = {
         input_hash""",
     "deliveries": "run_id report recipient state attempts message_id updated_at error",
 }
-"""What others build on (DESIGN): view → its columns, in order."""
+"""The views for analysts (DESIGN): view → its columns, in order."""
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -134,7 +134,7 @@ def test_views_are_made_anew_if_a_script_has_changed_and_left_alone_otherwise(
 
 
 def test_a_view_that_the_scripts_do_not_make_is_not_kept(store: Connection) -> None:
-    """A store may come from a backup that somebody else made."""
+    """A store may come from another user's backup."""
     execute(store, "CREATE SCHEMA other")
     for view in ("stuck", "own", "other.records", "all_records"):
         execute(store, f"CREATE OR REPLACE VIEW {view} AS SELECT 1 AS mine")

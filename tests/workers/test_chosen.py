@@ -1,4 +1,4 @@
-"""Who works is what config.toml says, and it is said; with a fallback nothing is lost."""
+"""config.toml selects the executor, which is reported; with a fallback no work is lost."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ def doubled(_: None) -> Callable[[int], int]:
 
 
 class Failing:
-    """Workers that are lost after so many parts."""
+    """Workers that are lost after ``after`` parts."""
 
     width = 5
     parts = 40

@@ -1,4 +1,4 @@
-"""Every command that has such work gives it to whom config.toml names, and makes the same of it."""
+"""Each command gives its work to the workers in config.toml, with the same results."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -56,7 +56,7 @@ class Elsewhere(Scattered):
 
 
 def made(folder: Path, compute: str, command: Sequence[str], patch: pytest.MonkeyPatch) -> object:
-    """What a command makes, by name: pages and tables."""
+    """The pages and tables that a command writes, by name."""
     folder.mkdir()
     (folder / "config.toml").write_text(SITE + compute)
     lines = [

@@ -33,7 +33,7 @@ def tripled(by: np.ndarray[Any, Any]) -> Callable[[int], Any]:
 
 
 class Tripled:
-    """Whose process it is, and three elements."""
+    """The number of the process, and three elements."""
 
     def __init__(self, by: np.ndarray[Any, Any]) -> None:
         self.by = by
@@ -185,7 +185,7 @@ def test_it_works_by_address_and_leaves_the_shared_folder_empty(
 def lose(
     running: Running, how: Callable[[Any], object], asked: Compute
 ) -> tuple[dict[int, Any], list[str]]:
-    """What is still made when the workers are lost after the first part, and what is said."""
+    """The results, and the messages, when the workers are lost after the first part."""
     said: list[str] = []
     made: dict[int, Any] = {}
     with executor(asked, 1, said.append) as one:

@@ -1,4 +1,4 @@
-"""What is done elsewhere is what is done here, bit for bit, whatever the parts."""
+"""Work done elsewhere has the same results as here, bit for bit, for any parts."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which months of a cluster are archived, how they come back, and whose the archive folder is."""
+"""Archives the months of a cluster, brings them back, and claims the archive folder."""
 
 from __future__ import annotations
 

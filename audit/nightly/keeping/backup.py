@@ -148,7 +148,7 @@ def _put_back_archive(site: Site, of: Backup, place: Path) -> None:
 
 
 def _copy_history(path: Path, to: Path) -> None:
-    """Copy the history in one piece, also while a run writes it; an empty one if there is none."""
+    """Copy the history in one piece, also during a run; make an empty one if it is missing."""
     try:
         with _naming(path), closing(sqlite3.connect(to)) as copy:
             if path.exists():

@@ -58,7 +58,7 @@ class Backup(Section):
 
 
 class _Head(BaseModel):
-    """What every format of a manifest has."""
+    """The fields of every format of a manifest."""
 
     model_config = ConfigDict(strict=True)
 

@@ -1,6 +1,6 @@
-"""What is kept, and for how long: [retention] of config.toml.
+"""Removes old data, by [retention] of config.toml.
 
-What is removed follows from the store and from ``now``, so that removing can be repeated. Figures
+The store and ``now`` decide alone, so that removing can be repeated. Figures
 are never removed.
 """
 

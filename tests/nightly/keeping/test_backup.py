@@ -1,4 +1,4 @@
-"""What was saved comes back whole, also while a run is at work; what is damaged is refused."""
+"""A backup restores everything, also if a run was at work; a damaged one is refused."""
 
 import io
 import json

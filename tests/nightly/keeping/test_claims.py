@@ -94,7 +94,7 @@ def test_a_folder_that_moves_with_its_store_stays_its_own(tmp_path: Path) -> Non
     store(here)
     archiving.note_owner(Site(site(here), here), A)
     there = shutil.copytree(here, tmp_path / "there")
-    # both are still there, each with an archive of its own
+    # both are still there, each with its own archive
     archiving.check_owner(Site(site(here), here), A)
     shared = site(tmp_path / "there", root=str(here / "archive"))
     with pytest.raises(UsageError, match=rf"{here}/state; the store in {there}/state needs"):

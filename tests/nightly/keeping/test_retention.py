@@ -1,4 +1,4 @@
-"""What is kept and what goes; a reader's database stays as it is."""
+"""Old data is removed, the rest is kept; a reader's database does not change."""
 
 import subprocess
 import sys
