@@ -43,7 +43,9 @@ class Packer:
     def packed(self, thing: object) -> bytes:
         """The parcel of an object; raises OSError if its files cannot be written."""
         out = io.BytesIO()
-        _Pickler(out, self).dump(thing)
+        pickler = pickle.Pickler(out, protocol=5)
+        pickler.persistent_id = self.file  # type: ignore[method-assign]
+        pickler.dump(thing)
         return out.getvalue()
 
     def file(self, thing: object) -> Filed | None:
@@ -81,7 +83,9 @@ class Opener:
 
     def opened(self, parcel: bytes) -> Any:
         """The object in a parcel; raises OSError if a file of it cannot be read."""
-        return _Unpickler(io.BytesIO(parcel), self).load()
+        unpickler = pickle.Unpickler(io.BytesIO(parcel))  # noqa: S301 - from this run's own folder
+        unpickler.persistent_load = self.thing  # type: ignore[method-assign]
+        return unpickler.load()
 
     def thing(self, filed: Filed) -> object:
         """The frame, column or array of a reference."""
@@ -105,23 +109,3 @@ def _read(file: Path, filed: Filed) -> object:
         return frame[_COLUMN].alias(filed.name)
     array = np.array(frame[_COLUMN].to_numpy()).reshape(filed.shape)
     return array.T if filed.transposed else array
-
-
-class _Pickler(pickle.Pickler):
-    def __init__(self, out: io.BytesIO, packer: Packer) -> None:
-        super().__init__(out, protocol=5)
-        self._packer = packer
-
-    def persistent_id(self, obj: object) -> Filed | None:
-        """See ``Pickler.persistent_id``."""
-        return self._packer.file(obj)
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, data: io.BytesIO, opener: Opener) -> None:
-        super().__init__(data)
-        self._opener = opener
-
-    def persistent_load(self, pid: Any) -> object:
-        """See ``Unpickler.persistent_load``."""
-        return self._opener.thing(pid)

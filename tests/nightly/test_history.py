@@ -93,34 +93,25 @@ def test_a_damaged_history_is_named(tmp_path: Path) -> None:
         history.read(tmp_path / STATE)
 
 
-def test_what_is_old_is_forgotten_but_for_the_last(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("states", "kept"),
+    [
+        (("done", "done", "done"), [(5, "done")]),
+        (("failed", "done", "done"), [(5, "done"), (1, "failed")]),
+    ],
+)
+def test_what_is_old_is_forgotten_but_for_the_last_of_each_state(
+    tmp_path: Path, states: tuple[history.State, ...], kept: list[tuple[int, str]]
+) -> None:
     clock = iter(range(0, 10_000, 100))
     with closing(history.History(tmp_path, lambda: next(clock))) as past:
-        for _ in range(3):
+        for state in states:
             number = past.begin("run", "c")
-            stage = past.begin("ingest", "c", run=number)
-            past.end(stage, "done")
-            past.end(number, "done")
-        past.forget(before=10_000)
-    assert [entry.run for entry in history.read(tmp_path)] == [5, 5]
-
-
-def test_the_last_of_each_state_is_not_forgotten(tmp_path: Path) -> None:
-    clock = iter(range(0, 10_000, 100))
-    with closing(history.History(tmp_path, lambda: next(clock))) as past:
-        for state in ("failed", "done", "done"):
-            number = past.begin("run", "c")
-            stage = past.begin("ingest", "c", run=number)
-            past.end(stage, state)
+            past.end(past.begin("ingest", "c", run=number), state)
             past.end(number, state)
         past.forget(before=10_000)
-    kept = [(entry.run, entry.stage, entry.state) for entry in history.read(tmp_path)]
-    assert kept == [
-        (5, "ingest", "done"),
-        (5, "run", "done"),
-        (1, "ingest", "failed"),
-        (1, "run", "failed"),
-    ]
+    found = [(entry.run, entry.stage, entry.state) for entry in history.read(tmp_path)]
+    assert found == [(run, stage, state) for run, state in kept for stage in ("ingest", "run")]
 
 
 def test_of_several_that_seem_to_run_only_the_last_can(tmp_path: Path) -> None:

@@ -112,26 +112,18 @@ def test_begin_success_and_failure_are_told_without_a_name(tmp_path: Path) -> No
 
 def test_clusters_have_addresses_of_their_own_and_share_one(tmp_path: Path) -> None:
     with monitor() as server:
-        two = [{"name": name} for name in ("a", "b", "c")]
-        settings = config.Config.model_validate(
-            {
-                "clusters": tuple(two),
-                "service": {
-                    "ping": server.address,
-                    "ping_by_cluster": {"b": f"{server.address}-b?create=1"},
-                },
-            }
-        )
+        clusters = tuple({"name": name} for name in ("a", "b", "c"))
+        by_cluster = {"b": f"{server.address}-b?create=1"}
+        service = {"ping": server.address, "ping_by_cluster": by_cluster}
+        settings = config.Config.model_validate({"clusters": clusters, "service": service})
         run(Site(settings, tmp_path), NOW)
         path = f"/ping/{SECRET}"
         begun = [where for where, text in server.told if text.endswith("run begins")]
         assert begun == [f"{path}/start", f"{path}-b/start?create=1"]
         server.told.clear()
         run(Site(settings, tmp_path), NOW, cluster="b")
-        assert [where for where, _ in server.told] == [
-            f"{path}-b/start?create=1",
-            f"{path}-b?create=1",
-        ]
+        told = [where for where, _ in server.told]
+        assert told == [f"{path}-b/start?create=1", f"{path}-b?create=1"]
 
 
 @pytest.mark.thorough
@@ -141,9 +133,8 @@ def test_a_monitor_that_is_away_costs_the_night_nothing(tmp_path: Path) -> None:
     with monitor() as server:
         address = server.address
         server.status = 500
-        assert pinging.send(address, "", "x", 5) == (
-            "service.ping: 127.0.0.1 was not told (end): it answered 500"
-        )
+        answer = "service.ping: 127.0.0.1 was not told (end): it answered 500"
+        assert pinging.send(address, "", "x", 5) == answer
         server.status = 302
         assert "it answered 302" in str(pinging.send(address, "start", "x", 5))
         assert not any("elsewhere" in where for where, _ in server.told)
@@ -184,7 +175,6 @@ def test_wrong_addresses_are_told_by_key_and_not_shown(
 def test_this_machine_may_be_told_without_encryption(tmp_path: Path) -> None:
     for host in ("localhost", "127.8.0.1:80", "[::1]:8000"):
         assert config.Service(ping=f"http://{host}/x").ping == f"http://{host}/x"
+    path = write(tmp_path / "a.toml", '[service]\nping_by_cluster = { d = "https://a/b" }\n')
     with pytest.raises(UsageError, match=r"service\.ping_by_cluster\.d: no such cluster"):
-        config.load(
-            write(tmp_path / "a.toml", '[service]\nping_by_cluster = { d = "https://a/b" }\n')
-        )
+        config.load(path)

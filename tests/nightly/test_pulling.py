@@ -102,10 +102,8 @@ def test_what_is_still_being_written_waits(tmp_path: Path) -> None:
     for path in (half, cut, little):
         new(path)
     found = night(settings, tmp_path)
-    assert [text.split(": ")[0].rsplit("/")[-1] for text in found.warnings] == [
-        "half.swf",
-        "cut.swf.gz",
-    ]
+    names = [text.split(": ")[0].rsplit("/")[-1] for text in found.warnings]
+    assert names == ["half.swf", "cut.swf.gz"]
     assert all("still being written" in text for text in found.warnings)
     assert found.failures == []
     assert jobs(tmp_path) == [400, 401]
@@ -130,6 +128,10 @@ def test_one_that_was_replaced_by_a_smaller_one_is_named(tmp_path: Path) -> None
     assert night(settings, tmp_path) == Night()
 
 
+CUT = "truncated: the .gz ends in the middle of its data; fetch it again"
+FIFO = "a FIFO (named pipe): a log is read more than once, so write it to a file first"
+
+
 def test_what_is_no_file_is_set_aside_and_stops_nothing(tmp_path: Path) -> None:
     settings = site(tmp_path)
     logs = tmp_path / "logs"
@@ -145,16 +147,8 @@ def test_what_is_no_file_is_set_aside_and_stops_nothing(tmp_path: Path) -> None:
     found = run(Site(settings, tmp_path), NOW, stages=("ingest", "publish"))
     assert len(found.read) == 2
     assert held(tmp_path, "SELECT file, code, reason FROM set_aside ORDER BY file") == [
-        (
-            "\\xfe.swf",
-            "damaged",
-            "truncated: the .gz ends in the middle of its data; fetch it again",
-        ),
-        (
-            "fifo.swf",
-            "unreadable",
-            "a FIFO (named pipe): a log is read more than once, so write it to a file first",
-        ),
+        ("\\xfe.swf", "damaged", CUT),
+        ("fifo.swf", "unreadable", FIFO),
         ("folder.swf", "unreadable", "is a directory; name the logs in it"),
         ("link.swf", "unreadable", "a link to gone, where nothing is"),
     ]

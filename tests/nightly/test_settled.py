@@ -85,29 +85,19 @@ def test_where_nothing_is_new_no_attempt_is_read(
     assert busy() == ["attempts"]
 
 
-def _another_log(folder: Path) -> None:
-    write(folder / "logs" / "2.swf", month(1))
-
-
 def _a_computed_period_gone(folder: Path) -> None:
     with database.open_store(folder / "fairaudit-state" / "store.duckdb") as con:
         con.execute("DELETE FROM run WHERE period = '2026-01'")
 
 
-def _history_gone(folder: Path) -> None:
-    (folder / "fairaudit-state" / "history.sqlite").unlink()
-
-
-def _store_gone(folder: Path) -> None:
-    (folder / "fairaudit-state" / "store.duckdb").unlink()
-
-
-def _another_share(folder: Path) -> None:
-    write(folder / "assoc.txt", ASSOCIATIONS.format(user="ada"))
-
-
-def _no_shares(folder: Path) -> None:
-    (folder / "assoc.txt").unlink()
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "another log": lambda folder: write(folder / "logs" / "2.swf", month(1)),
+    "a computed period gone": _a_computed_period_gone,
+    "history gone": lambda folder: (folder / "fairaudit-state" / "history.sqlite").unlink(),
+    "store gone": lambda folder: (folder / "fairaudit-state" / "store.duckdb").unlink(),
+    "another share": lambda at: write(at / "assoc.txt", ASSOCIATIONS.format(user="ada")),
+    "no shares": lambda folder: (folder / "assoc.txt").unlink(),
+}
 
 
 def _with_shares(folder: Path) -> config.Config:
@@ -121,29 +111,23 @@ def _night_with_shares(folder: Path) -> None:
     assert run(Site(settings, folder), NOW, stages=FIGURES).computed == ["c 2026-01"]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        *(_another_log, _a_computed_period_gone, _history_gone, _store_gone),
-        *(_another_share, _no_shares),
-    ],
-)
+@pytest.mark.parametrize("change", CHANGES)
 def test_whatever_changes_is_looked_at(
     tmp_path: Path,
     tmp_path_factory: pytest.TempPathFactory,
     busy: Callable[[], list[str]],
-    change: Callable[[Path], None],
+    change: str,
 ) -> None:
     night = once(tmp_path_factory, "night-with-shares", _night_with_shares)
     shutil.copytree(night, tmp_path, dirs_exist_ok=True)
-    settings = _with_shares(tmp_path)
-    run(Site(settings, tmp_path), NOW, stages=FIGURES)
+    where = Site(_with_shares(tmp_path), tmp_path)
+    run(where, NOW, stages=FIGURES)
     busy()
-    change(tmp_path)
-    again = run(Site(settings, tmp_path), NOW, stages=FIGURES)
-    assert busy() == ([] if change is _no_shares else ["attempts"])
-    assert bool(again.computed) == (change not in (_history_gone, _no_shares))
-    assert bool(again.failures) == (change is _no_shares)
+    CHANGES[change](tmp_path)
+    again = run(where, NOW, stages=FIGURES)
+    assert busy() == ([] if change == "no shares" else ["attempts"])
+    assert bool(again.computed) == (change not in ("history gone", "no shares"))
+    assert bool(again.failures) == (change == "no shares")
 
 
 def test_a_changed_setting_is_looked_at(

@@ -321,11 +321,8 @@ class Site:
         """A run, and the days of the month that the command was asked for."""
         asked = self.folder / "asked.txt"
         asked.write_text("")
-        done = run(
-            places.Site(site(self.folder, sources=(self.source,)), self.folder),
-            now,
-            stages=("ingest",),
-        )
+        where = places.Site(site(self.folder, sources=(self.source,)), self.folder)
+        done = run(where, now, stages=("ingest",))
         return done, [int(line[8:]) for line in asked.read_text().splitlines()]
 
     def attempts(self) -> list[tuple[object, ...]]:
@@ -349,11 +346,8 @@ def test_windows_night_after_night(tmp_path: Path) -> None:
     assert done.failures == []
     assert asked == [27, 28, 29]
     ended = ("1", 1, "COMPLETED", first + 1, first + 9)
-    assert lab.attempts() == [
-        ended,
-        ("2", 1, "RUNNING", first + 60, None),
-        ("3", 1, "PENDING", None, None),
-    ]
+    waiting = ("3", 1, "PENDING", None, None)
+    assert lab.attempts() == [ended, ("2", 1, "RUNNING", first + 60, None), waiting]
 
     again, asked = lab.night(BERLIN + 2 * DAY + 7300)
     assert asked == [28, 29]  # the 27th had ended a day before
@@ -362,14 +356,8 @@ def test_windows_night_after_night(tmp_path: Path) -> None:
     # the long job has ended on the 30th; job 9 ended on the 28th, but its record is late
     end = BERLIN + 3 * DAY + 7200
     late = BERLIN + DAY + 100
-    lab.jobs(
-        {
-            "1": (first, first + 1, first + 9),
-            "2": (*long[:2], end),
-            "3": (first + 5, end + 1, None),
-            "9": (late, late, late + 1),
-        }
-    )
+    now = {"2": (*long[:2], end), "3": (first + 5, end + 1, None), "9": (late, late, late + 1)}
+    lab.jobs({"1": (first, first + 1, first + 9), **now})
     done, asked = lab.night(end + 10)
     assert asked == [28, 29, 30]
     assert done.failures == []

@@ -11,6 +11,11 @@ from audit.errors import StoreError, UsageError
 from audit.store import catalogue, database, migrations, publish
 from audit.store.database import Connection, execute, fetch
 
+KINDS = ("user", "account")
+EACH = """jobs attempts never_started gave_up_wait_s tuwt_s tusa nuwt miss_strict_s miss_relaxed_s
+    missed_strict missed_relaxed re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s
+    wait_own_s wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s overtaken_s
+    unmodelled_s run_id"""
 VIEWS = {
     "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
         reason priority reservation size cpus nodes gpus mem_bytes submit_time arrival_time
@@ -22,16 +27,7 @@ VIEWS = {
         fst_relaxed fst_status fst_weight miss_strict_s miss_relaxed_s run_id""",
     "stuck": """cluster pool job_id attempt user account partition qos size walltime_s state reason
         arrival_time left_time waited_s peer_p95_s peers room_share cause run_id""",
-    "user_fairness": """cluster pool schedule period user jobs attempts never_started gave_up_wait_s
-        tuwt_s tusa nuwt miss_strict_s miss_relaxed_s missed_strict missed_relaxed
-        re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s wait_own_s
-        wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s overtaken_s unmodelled_s
-        run_id""",
-    "account_fairness": """cluster pool schedule period account jobs attempts never_started
-        gave_up_wait_s tuwt_s tusa nuwt miss_strict_s miss_relaxed_s missed_strict missed_relaxed
-        re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s wait_own_s
-        wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s overtaken_s unmodelled_s
-        run_id""",
+    **{f"{of}_fairness": f"cluster pool schedule period {of} {EACH}" for of in KINDS},
     "fairshare_history": """cluster as_of method entity_kind entity parent share usage
         usage_fraction priority rank run_id partition share_of_all usage_of_all level_fs""",
     "penalty_usage": """cluster period penalty configured entity_kind entity usage usage_fraction

@@ -76,11 +76,11 @@ def broken_rows() -> dict[str, dict[str, list[dict[str, object]]]]:
                     "cluster": "c",
                     "file": "f",
                     "dialect": "swf",
-                    "content_sha256": "s",
                     "bytes": 1,
                     "records": 3,
                     "refused": 1,
                     "duplicates": 1,
+                    "content_sha256": "s",
                     "header": "{}",
                 }
             ]

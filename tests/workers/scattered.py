@@ -9,6 +9,7 @@ from audit.workers import remote
 from audit.workers.executors import Stopped
 from audit.workers.parcels import Opener, Packer
 from audit.workers.remote import identity
+from tests.logs import line, log
 
 
 class Scattered:
@@ -28,3 +29,14 @@ class Scattered:
             for number in reversed(range(len(parts))):
                 made = remote.run(name, identity(), packer.packed(parts[number]))
                 yield number, Opener(folder).opened(made)
+
+
+def small_log() -> str:
+    """Sixty jobs of five users."""
+    of = {"walltime": 4000}
+    lines = [
+        line(k, submit=400 * k, wait=50 * (k % 7), run=600 + 370 * k % 2000, **of, **more)
+        for k in range(1, 61)
+        for more in ({"allocated": 1 + k % 4, "user": k % 5},)
+    ]
+    return log(lines, MaxProcs=8)

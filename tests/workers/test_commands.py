@@ -8,9 +8,9 @@ import pytest
 
 from audit.workers import chosen
 from audit.workers.executors import Stopped
-from tests.logs import line, log, write
+from tests.logs import write
 from tests.studies.commands import run
-from tests.workers.scattered import Scattered
+from tests.workers.scattered import Scattered, small_log
 
 SITE = """\
 [report]
@@ -59,19 +59,7 @@ def made(folder: Path, compute: str, command: Sequence[str], patch: pytest.Monke
     """The pages and tables that a command writes, by name."""
     folder.mkdir()
     (folder / "config.toml").write_text(SITE + compute)
-    lines = [
-        line(
-            k,
-            submit=400 * k,
-            wait=50 * (k % 7),
-            run=600 + 370 * k % 2000,
-            allocated=1 + k % 4,
-            walltime=4000,
-            user=k % 5,
-        )
-        for k in range(1, 61)
-    ]
-    write(folder / "small.swf", log(lines, MaxProcs=8))
+    write(folder / "small.swf", small_log())
     patch.chdir(folder)
     assert run(*command) == 0
     kinds = (".html", ".csv")

@@ -144,6 +144,14 @@ def test_workers_of_another_version_are_refused_and_named(
 # --- a scheduler that runs already ---------------------------------------------------------------
 
 
+def at(scheduler: str, folder: Path) -> Compute:
+    how = {"engine": "dask", "alone_s": 0, "patience_s": 1}
+    return Compute.model_validate({**how, "scheduler": scheduler, "folder": str(folder)})
+
+
+AWAY = "tcp://127.0.0.1:9"
+
+
 @pytest.fixture
 def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Compute]]:
     """A scheduler with one worker, both threads of this process."""
@@ -156,14 +164,7 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[A
         protocol="tcp://",
         dashboard_address="127.0.0.1:0",
     ) as cluster:
-        asked = Compute(
-            engine="dask",
-            alone_s=0,
-            scheduler=cluster.scheduler_address,
-            folder=str(tmp_path),
-            patience_s=1,
-        )
-        yield cluster, asked
+        yield cluster, at(cluster.scheduler_address, tmp_path)
 
 
 Running = tuple[Any, Compute]
@@ -219,28 +220,16 @@ def test_or_this_process_goes_on_alone(running: Running, how: Callable[[Any], ob
 
 
 def test_a_scheduler_that_cannot_be_reached_is_told_by_its_key(tmp_path: Path) -> None:
-    asked = Compute(
-        engine="dask", scheduler="tcp://127.0.0.1:9", alone_s=0, folder=str(tmp_path), patience_s=1
-    )
     said = r"Dask at tcp://127.0.0.1:9 \(compute.scheduler\): cannot be reached .*is it running"
-    with executor(asked) as one, pytest.raises(WorkersError, match=said):
+    with executor(at(AWAY, tmp_path)) as one, pytest.raises(WorkersError, match=said):
         list(one.each(tripled, BY, [1]))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_used_is_told_by_its_key(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    asked = Compute(
-        engine="dask",
-        scheduler="tcp://127.0.0.1:9",
-        alone_s=0,
-        folder=str(tmp_path / "file"),
-        patience_s=1,
-    )
-    with (
-        executor(asked) as one,
-        pytest.raises(WorkersError, match=r"compute.folder: .*/file cannot be used \(Not a direct"),
-    ):
+    said = r"compute.folder: .*/file cannot be used \(Not a direct"
+    with executor(at(AWAY, tmp_path / "file")) as one, pytest.raises(WorkersError, match=said):
         list(one.each(tripled, BY, [1]))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -30,11 +31,11 @@ from audit.workers import remote
 from audit.workers.executors import computed
 from audit.workers.parcels import Packer
 from audit.workers.remote import difference, identity, kernels, program
-from tests.logs import line, log, write
+from tests.logs import write
 from tests.naive.simulation import Log as Slow
 from tests.naive.simulation import Ranking
 from tests.strategies import arrays, logs, policies, rankings
-from tests.workers.scattered import Scattered
+from tests.workers.scattered import Scattered, small_log
 
 
 @given(logs(limited=True), policies(intervals=True), rankings(), st.integers(1, 5))
@@ -67,19 +68,7 @@ def test_who_waits_longer_beyond_chance_is_the_same(width: int) -> None:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Log:
     path = tmp_path_factory.mktemp("logs") / "small.swf"
-    lines = [
-        line(
-            k,
-            submit=400 * k,
-            wait=50 * (k % 7),
-            run=600 + 370 * k % 2000,
-            allocated=1 + k % 4,
-            walltime=4000,
-            user=k % 5,
-        )
-        for k in range(1, 61)
-    ]
-    write(path, log(lines, MaxProcs=8))
+    write(path, small_log())
     return open_log(Request(logs=[path], zone="UTC"), Config())
 
 
@@ -174,26 +163,17 @@ def test_what_differs_is_told_with_both_values() -> None:
     )
 
 
-def test_the_fingerprint_is_that_of_the_sources(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = tmp_path / "a.py"
-    monkeypatch.setattr(remote, "PACKAGE", tmp_path)
-    found = []
-    for text in ("x = 1\n", "x = 2\n", "x = 1\n"):
-        source.write_text(text)
-        found.append(program.__wrapped__())
-    assert found[0] == found[2] != found[1]
-
-
-def test_the_fingerprint_of_the_kernels_is_that_of_their_build(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("fingerprint", "file"), [(program, "a.py"), (kernels, "kernels/built.json")]
+)
+def test_fingerprints_are_those_of_the_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fingerprint: Any, file: str
 ) -> None:
     monkeypatch.setattr(remote, "PACKAGE", tmp_path)
     assert kernels.__wrapped__() == "not compiled"
     (tmp_path / "kernels").mkdir()
     found = []
-    for text in ("{}", '{"a": "1"}', "{}"):
-        (tmp_path / "kernels" / "built.json").write_text(text)
-        found.append(kernels.__wrapped__())
+    for text in ("1", "2", "1"):
+        write(tmp_path / file, text)
+        found.append(fingerprint.__wrapped__())
     assert found[0] == found[2] != found[1]
