@@ -9,24 +9,25 @@ from contextlib import closing
 from datetime import date
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
 
 from pydantic import ValidationError
 
 from audit import periods
-from audit.cluster.setting import Setting, Told
 from audit.config import Cluster
 from audit.config.places import Site
 from audit.config.sections import Section
 from audit.errors import AuditError, UsageError, refusals
 from audit.files import lock, privacy, replace, state_folder
-from audit.ingest.quarantine import weigh_dates
-from audit.model import Period
 from audit.nightly.stages import Work, own_state
 from audit.store import archive, database, migrations
 from audit.store.archive import Month
 from audit.store.database import Connection, transaction
+
+if TYPE_CHECKING:
+    from audit.cluster.setting import Setting, Told
+    from audit.model import Period
 
 
 def check_pools(cluster: Cluster, told: Told) -> None:
@@ -95,6 +96,8 @@ def bring_back(site: Site, cluster: str, since: date) -> list[Month]:
         LockedError: a run is at work.
         StoreError: a file is missing.
     """
+    from audit.ingest.quarantine import weigh_dates
+
     zones = {each.name: periods.zone(each.zone) for each in site.config.clusters}
     if cluster not in zones:
         raise UsageError(f"--cluster {cluster!r}: config.toml has: {', '.join(zones)}")
