@@ -162,6 +162,16 @@ def failed(what: str, error: OSError) -> AuditError:
 
 
 @contextmanager
+def refusals(kind: type[AuditError], where: object, what: str, key: str = "") -> Iterator[None]:
+    """Raise what the system refuses in the block as ``kind``: ``WHERE: WHAT: reason (KEY)``."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise kind(f"{where}: {what}: {why}{key and f' ({key})'}") from error
+
+
+@contextmanager
 def withholding(*, when: bool) -> Iterator[None]:
     """Withholds text from outside, if ``when``, from any error that leaves the block.
 

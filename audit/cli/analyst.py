@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from audit.cli.options import ClusterName, ConfigFile, archive_of, configuration, published
+from audit.cli.options import ClusterName, ConfigFile, archive_of, configuration, published, site
 from audit.cli.output import say, show
 from audit.errors import UsageError
 from audit.words import Format
@@ -133,13 +133,12 @@ def refused(
         raise UsageError("--db is read only: --replay and --accept change the store of config.toml")
     from audit.nightly.keeping import quarantine
 
-    site = config or Path("config.toml")
-    settings = configuration(site)
+    of = site(config or Path("config.toml"))
     if replay:
-        done = quarantine.replay(settings, site.parent, cluster, code, file, mended)
+        done = quarantine.replay(of, cluster, code, file, mended)
         show(f"{done.taken:,} records were taken in, {done.left:,} are refused still")
     if accept:
-        number = quarantine.accept(settings, site.parent, cluster, file)
+        number = quarantine.accept(of, cluster, file)
         show(f"{number:,} doubtful records were taken in")
     show("'fairaudit run' computes what they change")
 

@@ -16,6 +16,7 @@ from audit.cli.options import (
     SiteConfig,
     configuration,
     owners,
+    site,
 )
 from audit.cli.output import at_work, say, show, warn
 from audit.errors import UsageError
@@ -70,13 +71,12 @@ def _stages(config: Path, period: str | None, stages: tuple[str, ...]) -> None:
     from audit.nightly.stages import require_own_config
 
     require_own_config(config)
-    settings = configuration(config)
-    folder, now = config.parent, int(time.time())
+    of, now = site(config), int(time.time())
     with at_work() as progress:
-        night = by_hand(settings, folder, now, period, progress.say, progress.update, stages)
+        night = by_hand(of, now, period, progress.say, progress.update, stages)
     _show_night(night)
     if "publish" in stages:
-        show(f"published {settings.output.database}" if night.published else "nothing to publish")
+        show(f"published {of.config.output.database}" if night.published else "nothing to publish")
     for exceeded in night.exceeded:
         say(f"threshold: {exceeded}")
     for failure in night.failures:
@@ -106,10 +106,9 @@ def service(config: SiteConfig = SITE) -> None:
     from audit.nightly.stages import require_own_config
 
     require_own_config(config)
-    settings = configuration(config)
-    stop = threading.Event()
+    of, stop = site(config), threading.Event()
     with stopped_by_signals(stop):
-        serve(settings, config.parent, time.time, stop, say)
+        serve(of, time.time, stop, say)
 
 
 def status(
@@ -125,16 +124,16 @@ def status(
     """Show the runs, what became of them, and when the next is due."""
     import json
 
-    from audit.nightly import status as of
+    from audit.nightly import status
 
-    settings = configuration(config)
-    if not settings.clusters:
+    of = site(config)
+    if not of.config.clusters:
         raise UsageError("status: the configuration has no [[clusters]]")
-    runs = of.look(settings, config.parent, int(time.time()))
+    runs = status.look(of, int(time.time()))
     if as_json:
-        print(json.dumps(of.as_json(runs, settings, config.parent, rows), indent=2))
+        print(json.dumps(status.as_json(runs, of, rows), indent=2))
     else:
-        for line in of.lines(runs, rows):
+        for line in status.lines(runs, rows):
             show(line)
     if check and any(cluster.problem for cluster in runs.clusters):
         raise typer.Exit(1)
@@ -149,7 +148,7 @@ def backup(
     """Save the store and the history of runs in one file; runs may be at work meanwhile."""
     from audit.nightly.keeping.backup import save
 
-    file, saved = save(configuration(config), config.parent, target, int(time.time()))
+    file, saved = save(site(config), target, int(time.time()))
     warn(f"the store does not pass the check {name}" for name in saved.failing)
     show(f"saved {sum(saved.rows.values()):,} rows in {file}")
 
@@ -164,7 +163,7 @@ def restore(
     """Put what was saved in the place of the store and the history of runs."""
     from audit.nightly.keeping.backup import restore as put_back
 
-    back = put_back(configuration(config), config.parent, file, force=force)
+    back = put_back(site(config), file, force=force)
     warn(f"the store does not pass the check {name}" for name in back.failing)
     show(f"restored {sum(back.rows.values()):,} rows, as saved {back.made_at}")
 
@@ -181,16 +180,16 @@ def archive(
     from audit.nightly.keeping import archiving
     from audit.periods import parse_day
 
-    settings = configuration(config)
+    of = site(config)
     if back is None:
-        for line in archiving.listed(settings, config.parent, cluster) or ["nothing is archived"]:
+        for line in archiving.listed(of, cluster) or ["nothing is archived"]:
             show(line)
         return
     if cluster is None:
-        if len(settings.clusters) != 1:
+        if len(of.config.clusters) != 1:
             raise UsageError("--back: say of which cluster (--cluster)")
-        cluster = settings.clusters[0].name
-    months = archiving.bring_back(settings, config.parent, cluster, parse_day(back))
+        cluster = of.config.clusters[0].name
+    months = archiving.bring_back(of, cluster, parse_day(back))
     records = sum(month.records for month in months)
     show(f"{records:,} records of {len(months):,} months came back; 'fairaudit run' computes them")
 
@@ -217,17 +216,15 @@ def deliver(
     """Mail the reports that are due; 'run' does so too."""
     from audit.mail import delivery
 
-    settings = configuration(config)
-    folder, now = config.parent, int(time.time())
+    of, now = site(config), int(time.time())
     if test_send is not None:
-        delivery.try_out(settings, folder, test_send, now)
+        delivery.try_out(of, test_send, now)
         show(f"sent a test mail to {test_send}")
         return
     if unknown and not failed:
         raise UsageError("--unknown goes with --failed: it may send a mail for the second time")
-    outcome = delivery.by_hand(
-        settings, folder, now, failed=failed, unknown=unknown, dry_run=dry_run, say=say
-    )
+    which = {"failed": failed, "unknown": unknown, "dry_run": dry_run}
+    outcome = delivery.by_hand(of, now, **which, say=say)
     _show_delivery(outcome, dry_run=dry_run)
 
 

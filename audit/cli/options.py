@@ -18,7 +18,7 @@ from audit.policies import SETTINGS, Backfill, Order, choices
 from audit.words import Resource
 
 if TYPE_CHECKING:
-    from audit.config import Config
+    from audit.config import Config, places
     from audit.formats.dialects import Reading
     from audit.pipeline.opening import Request
     from audit.report.record.page import Who
@@ -231,6 +231,13 @@ def configuration(path: Path | None) -> Config:
     return config.Config() if path is None else config.load(path)
 
 
+def site(path: Path) -> places.Site:
+    """The configuration in a file, and the folder that its paths are relative to."""
+    from audit.config import places
+
+    return places.Site(configuration(path), path.parent)
+
+
 def owners(users: list[str] | None, accounts: list[str] | None) -> tuple[Who, ...]:
     """Of whom pages are wanted; each once."""
     from audit.report.record.page import Who
@@ -251,7 +258,7 @@ def archive_of(database: Path, path: Path | None, settings: Config) -> Path | No
     """The archive of a published database, where a configuration says it."""
     from audit.config import places
 
-    return None if path is None else places.archive(settings, path.parent, database)
+    return None if path is None else places.Site(settings, path.parent).archive_of(database)
 
 
 def reading(columns: str | None, separator: str | None, zone: str | None = None) -> Reading:

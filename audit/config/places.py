@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -24,34 +25,53 @@ _RESERVED: Final = re.compile(
 )
 
 
-def of_report(config: Config, folder: Path, cluster: str, period: str) -> Path:
-    """The folder of one report: CLUSTER/PERIOD below ``output.reports``."""
-    return folder / config.output.reports / file_name(cluster) / period
+@dataclass(frozen=True)
+class Site:
+    """A configuration, and the folder of config.toml, which its paths are relative to."""
 
+    config: Config
+    folder: Path
 
-def published_folder(config: Config, folder: Path) -> Path:
-    """The folder of the published database; names of files in the archive are relative to it."""
-    return (folder / config.output.database).parent
+    @property
+    def state(self) -> Path:
+        """The folder of the store."""
+        return self.folder / self.config.output.state
 
+    @property
+    def database(self) -> Path:
+        """The published database; names of files in the archive are relative to its folder."""
+        return self.folder / self.config.output.database
 
-def archive_root(config: Config, folder: Path) -> str:
-    """The folder of the archive, relative to that of the published database."""
-    return os.path.relpath(folder / config.output.archive, published_folder(config, folder))
+    @property
+    def reports(self) -> Path:
+        """The folder of the reports."""
+        return self.folder / self.config.output.reports
 
+    @property
+    def archive(self) -> Path:
+        """The folder of the archive."""
+        return self.folder / self.config.output.archive
 
-def archive(config: Config, folder: Path, database: Path) -> Path | None:
-    """The archive of a database: as configured if it is the one that the configuration publishes.
+    @property
+    def shared(self) -> bool:
+        """Whether the group may read what is published."""
+        return self.config.output.shared_with_group
 
-    None: another database, whose archive is beside it under the name that is the default.
-    """
-    if os.path.abspath(database) != os.path.abspath(folder / config.output.database):  # noqa: PTH100
-        return None
-    return folder / config.output.archive
+    def report(self, cluster: str, period: str) -> Path:
+        """The folder of one report: CLUSTER/PERIOD below ``output.reports``."""
+        return self.reports / file_name(cluster) / period
 
+    def cluster_archive(self, cluster: str) -> str:
+        """The folder of a cluster's archive, relative to that of the published database."""
+        return f"{os.path.relpath(self.archive, self.database.parent)}/{file_name(cluster)}"
 
-def of_archive(config: Config, folder: Path, cluster: str) -> str:
-    """The folder of a cluster's archive, relative to that of the published database."""
-    return f"{archive_root(config, folder)}/{file_name(cluster)}"
+    def archive_of(self, database: Path) -> Path | None:
+        """The archive of the published database; None for another one, which has its own beside it.
+
+        That archive has the name that is the default.
+        """
+        same = os.path.abspath(database) == os.path.abspath(self.database)  # noqa: PTH100
+        return self.archive if same else None
 
 
 def file_name(name: str) -> str:

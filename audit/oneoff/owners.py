@@ -27,9 +27,6 @@ def from_published(
     """Writes pages beside the report of a period, from the published database of a site.
 
     Args:
-        config: the site's.
-        folder: that of its configuration.
-        whose: users and accounts.
         cluster: its name; None: the only one.
         period: as reports name it; None: the last that was computed.
 
@@ -40,13 +37,13 @@ def from_published(
     path = folder / config.output.database
     if not path.is_file():
         raise UsageError(f"{path}: no such database; 'fairaudit run' makes it")
-    archive = places.archive(config, folder, path)
+    archive = places.Site(config, folder).archive_of(path)
     opened = database.open_snapshot(path, memory_limit=config.sql.memory_limit, archive=archive)
     with closing(opened) as con:
         name, of = _computed(con, cluster, period)
         owners.names(con, name).require(whose)
         contents = drawing.contents_of(con, config, name, of)
-        target = places.of_report(config, folder, name, of.name)
+        target = places.Site(config, folder).report(name, of.name)
         privacy.shared_folder(target, with_group=config.output.shared_with_group)
         linked = (target / drawing.HTML).is_file()
         return owners.write(con, config, contents, whose, target, linked=linked)

@@ -37,8 +37,6 @@ def verify(report: Path, published: Path | None, config: Config, folder: Path) -
         report: a page or a PDF that fairaudit made: a report, or of a user or account.
         published: the database; None takes ``audit.duckdb`` beside the report, else the one that
             ``config`` publishes.
-        config: the configuration in force.
-        folder: what its paths are relative to.
 
     Raises:
         UsageError: the report or the database does not exist.
@@ -54,7 +52,7 @@ def verify(report: Path, published: Path | None, config: Config, folder: Path) -
     except ReportError as error:
         raise ReportError(f"{report}: {error}") from error
     path = _database(report, published, config, folder)
-    archive = places.archive(config, folder, path)
+    archive = places.Site(config, folder).archive_of(path)
     with closing(database.open_snapshot(path, archive=archive)) as con:
         return _compared(con, claim, given, config.report)
 

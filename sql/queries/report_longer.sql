@@ -1,5 +1,5 @@
--- Who waited longer than peers and may be named in a period, of each pool and kind in which anybody
--- could be compared.
+-- The users and accounts that waited longer than peers and may be named in a period, for each pool
+-- and kind with a comparison.
 -- parameters: cluster VARCHAR, schedule VARCHAR, period VARCHAR
 SELECT
     pool, dimension AS kind,

@@ -1,5 +1,5 @@
--- How users and accounts waited beside their peers: all figures of those who waited longer, named or in
--- floods of their own only; of the others whether they are named, which tells how many were compared.
+-- Waits of users and accounts beside their peers: all figures of those that waited longer, named or
+-- only in bursts; of the others whether they are named, which gives the number of comparisons.
 -- parameters: cluster VARCHAR, schedule VARCHAR, period VARCHAR
 WITH beside AS (
     SELECT

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from audit import config
+from audit.config.places import Site
 from audit.errors import ReportError, UsageError
 from audit.nightly.run import run
 from audit.oneoff.audit import Options, audit
@@ -60,20 +61,20 @@ def test_logs_read_since_change_no_earlier_report_but_restate_what_they_tell_of(
 ) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0))
-    run(settings, tmp_path, NOW)
+    run(Site(settings, tmp_path), NOW)
     reports = tmp_path / "fairaudit-reports" / "c"
     january = reports / "2026-01" / "report.html"
     before = january.read_bytes()
 
     write(tmp_path / "logs" / "2.swf", month(1) + "not a record\n")
-    run(settings, tmp_path, NOW)
+    run(Site(settings, tmp_path), NOW)
     assert january.read_bytes() == before
     for report in (january, reports / "2026-02" / "report.html"):
         verdict = verify(report, None, settings, tmp_path)
         assert verdict.same, verdict.text
 
     write(tmp_path / "logs" / "late.swf", month(0, jobs=3, first=50))
-    run(settings, tmp_path, NOW)
+    run(Site(settings, tmp_path), NOW)
     assert verify(january, None, settings, tmp_path).same
     old = tmp_path / "old.html"
     old.write_bytes(before)

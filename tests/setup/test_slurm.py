@@ -8,6 +8,7 @@ import pytest
 from audit import config
 from audit.cluster import fairshare
 from audit.cluster.inference import Fact
+from audit.config.places import Site
 from audit.errors import UsageError
 from audit.nightly.run import run
 from audit.setup import doctor
@@ -94,7 +95,7 @@ def test_all_that_the_files_tell_is_written_and_a_run_keeps_usage_as_slurm_does(
 
     checks = doctor.examine(Path("config.toml"), None)
     assert [check.what for check in checks if not check.ok] == []
-    night = run(config.load(Path("config.toml")), Path(), 1_800_000_000)
+    night = run(Site(config.load(Path("config.toml")), Path()), 1_800_000_000)
     assert night.failures == []
     con = database.open_snapshot(Path("fairaudit.duckdb"))
     try:
@@ -264,7 +265,7 @@ def test_a_lab_under_limits_from_its_files_to_the_figures() -> None:
     of_partition = config.Limit(most=0, partition=("batch",), walltime_above_s=86_400)
     assert pool.limits == (of_user, of_qos, of_partition)
 
-    night = run(config.load(Path("config.toml")), Path(), 1_800_000_000)
+    night = run(Site(config.load(Path("config.toml")), Path()), 1_800_000_000)
     assert night.failures == []
     found = doctor.examine(Path("config.toml"), None)
     assert [one.found for one in found if one.what.startswith("limits")] == [

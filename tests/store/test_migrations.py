@@ -11,6 +11,11 @@ from audit.errors import StoreError, UsageError
 from audit.store import catalogue, database, migrations, publish
 from audit.store.database import Connection, execute, fetch
 
+KINDS = ("user", "account")
+EACH = """jobs attempts never_started gave_up_wait_s tuwt_s tusa nuwt miss_strict_s miss_relaxed_s
+    missed_strict missed_relaxed re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s
+    wait_own_s wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s overtaken_s
+    unmodelled_s run_id"""
 VIEWS = {
     "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
         reason priority reservation size cpus nodes gpus mem_bytes submit_time arrival_time
@@ -22,16 +27,7 @@ VIEWS = {
         fst_relaxed fst_status fst_weight miss_strict_s miss_relaxed_s run_id""",
     "stuck": """cluster pool job_id attempt user account partition qos size walltime_s state reason
         arrival_time left_time waited_s peer_p95_s peers room_share cause run_id""",
-    "user_fairness": """cluster pool schedule period user jobs attempts never_started gave_up_wait_s
-        tuwt_s tusa nuwt miss_strict_s miss_relaxed_s missed_strict missed_relaxed
-        re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s wait_own_s
-        wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s overtaken_s unmodelled_s
-        run_id""",
-    "account_fairness": """cluster pool schedule period account jobs attempts never_started
-        gave_up_wait_s tuwt_s tusa nuwt miss_strict_s miss_relaxed_s missed_strict missed_relaxed
-        re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s wait_own_s
-        wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s overtaken_s unmodelled_s
-        run_id""",
+    **{f"{of}_fairness": f"cluster pool schedule period {of} {EACH}" for of in KINDS},
     "fairshare_history": """cluster as_of method entity_kind entity parent share usage
         usage_fraction priority rank run_id partition share_of_all usage_of_all level_fs""",
     "penalty_usage": """cluster period penalty configured entity_kind entity usage usage_fraction
@@ -57,7 +53,7 @@ VIEWS = {
         input_hash""",
     "deliveries": "run_id report recipient state attempts message_id updated_at error",
 }
-"""What others build on (DESIGN): view → its columns, in order."""
+"""The views for analysts (DESIGN): view → its columns, in order."""
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -134,7 +130,7 @@ def test_views_are_made_anew_if_a_script_has_changed_and_left_alone_otherwise(
 
 
 def test_a_view_that_the_scripts_do_not_make_is_not_kept(store: Connection) -> None:
-    """A store may come from a backup that somebody else made."""
+    """A store may come from another user's backup."""
     execute(store, "CREATE SCHEMA other")
     for view in ("stuck", "own", "other.records", "all_records"):
         execute(store, f"CREATE OR REPLACE VIEW {view} AS SELECT 1 AS mine")
@@ -158,8 +154,7 @@ def test_a_script_that_fails_is_named_and_leaves_nothing(
     script = tmp_path / "900_broken.sql"
     script.write_text("CREATE TABLE half (a BIGINT);\nCREATE TABLE half (a BIGINT);\n")
     monkeypatch.setattr(
-        "audit.resources.files",
-        lambda folder, _suffix: [script] if folder == "sql/schema" else [],
+        "audit.resources.files", lambda folder, _suffix: [script] if folder == "sql/schema" else []
     )
     with pytest.raises(StoreError, match=r"900_broken\.sql(.|\n)*CREATE TABLE half"):
         migrations.migrate(store)
