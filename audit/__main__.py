@@ -25,10 +25,10 @@ def main() -> NoReturn:
         if ended:
             os._exit(ended[0])
 
-    from audit.files import memory, privacy
+    from audit.files import caches, privacy
 
     privacy.keep_private()
-    memory.give_back()
+    caches.give_back()
     from audit.cli import app
 
     try:

@@ -44,11 +44,6 @@ def write(
     """Writes the rows of ``asked``; gives what has to be said about what is missing.
 
     Args:
-        con: where to read.
-        asked: what to read.
-        form: how to write it.
-        out: where to.
-        most: at most so many rows.
         raw: in csv, leave cells that a spreadsheet takes for formulas as they are.
 
     Raises:

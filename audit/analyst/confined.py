@@ -35,11 +35,7 @@ _CONTROL_GROUP: Final = ("/proc/self/cgroup", "/sys/fs/cgroup")
 
 
 def serve(channel: int) -> None:
-    """Answer the requests that come through a socket, until it is closed.
-
-    Args:
-        channel: the descriptor of the socket.
-    """
+    """Answer the requests that come through a socket, until it is closed."""
     confine.end_with_parent()
     offline = confine.leave_network()
     confine.write_nothing()

@@ -85,12 +85,6 @@ class Process:
     ) -> Any:
         """Have something done; gives the answer.
 
-        Args:
-            request: what is asked.
-            timeout_s: seconds after which the process is ended.
-            descriptors: open files that go with the request.
-            out: given the result, a part at a time.
-
         Raises:
             FailedError: it could not be done.
             EndedError: the process is gone, now if not before.

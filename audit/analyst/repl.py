@@ -145,13 +145,8 @@ def converse(
 
     Args:
         path: the published database; it stays the one that was opened, whatever is published.
-        form: how rows are written, until it is changed.
         rows: at most so many of each result.
-        limits: of each statement.
         history: a file to remember statements in; None remembers nothing.
-        say: told what is not part of a result.
-        read: gives the next line, for a prompt.
-        archive: as in ``database.open_snapshot``.
 
     Raises:
         UsageError: there is no such database.

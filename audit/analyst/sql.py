@@ -57,12 +57,6 @@ class Reader:
     ) -> None:
         """Opens the database at ``path``.
 
-        Args:
-            path: a published database.
-            limits: of each statement.
-            archive: as in ``database.open_snapshot``.
-            frames: whether results are to be written as Parquet.
-
         Raises:
             UsageError: it does not exist, or may not be read.
             LockedError: a run is writing the file.
@@ -120,8 +114,6 @@ class Reader:
         """Runs one statement, or a saved query, and writes its rows.
 
         Args:
-            question: what is asked.
-            out: where to write.
             say: told what is not part of the result, as when rows were left out.
 
         Raises:

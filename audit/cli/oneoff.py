@@ -249,7 +249,7 @@ def sshare(
 ) -> None:
     """Print fairshare as Slurm's 'sshare -alP' does, for any instant and any settings."""
     from audit.oneoff.sshare.recompute import recompute
-    from audit.oneoff.sshare.request import Request
+    from audit.oneoff.sshare.site import Request
     from audit.oneoff.sshare.table import comma_separated, psv
 
     wanted = Request(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import date, timedelta
 from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit import config
-from audit.cluster import charges, coverage, decayed, ranking, spans
-from audit.cluster.fairshare import Fairshare
-from audit.cluster.setting import Setting
+from audit import config, periods
+from audit.cluster import charges, ranking
+from audit.cluster.fairshare import Fairshare, histories
+from audit.cluster.setting import Setting, covered, whole_log
 from audit.cluster.windows import WHOLE, Window
 from audit.metrics.attempts import anatomy, peers, performance, population, users
 from audit.metrics.attempts.parts import Row
@@ -23,9 +24,9 @@ from audit.scenario.decisions import decision_times
 from audit.scenario.engine import model_fidelity
 from audit.scenario.fair_start import fair_start_times
 from audit.scenario.forward import forward_start_times
-from audit.scenario.parts import ALONE, Effort, Labour
+from audit.scenario.parts import HERE, Effort, Execution
 from audit.scenario.workload import Met, workload_of_rows
-from audit.workers.crew import Crew
+from audit.workers.executors import Executor
 
 _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
@@ -68,18 +69,15 @@ def compute(
     chosen: config.Config,
     fairshare: Fairshare,
     known: pl.DataFrame | None = None,
-    labour: Labour = ALONE,
+    execution: Execution = HERE,
 ) -> Iterator[Rows]:
     """Every figure of one cluster, as it is made: what was taken need not be held.
 
     Args:
         attempts: its attempts, columns of ``model.ATTEMPTS``: all, or as many as the window needs.
-        setting: its pools, zone and instant.
         wanted: the periods to report, and of which attempts rows are made.
-        chosen: the configuration in force.
-        fairshare: how usage is charged and decays, and its targets.
         known: fair start times that were computed before, by pool, with what they rest on.
-        labour: who works on it, and who is told of how many attempts the fair start times are
+        execution: who works on it, and who is told of how many attempts the fair start times are
             computed.
 
     Yields:
@@ -87,7 +85,7 @@ def compute(
         is of no period: its run is that of the period in which it ended.
     """
     cluster = pl.lit(setting.cluster).alias("cluster")
-    tables = _tables(attempts, setting, wanted, chosen, fairshare, known, labour)
+    tables = _tables(attempts, setting, wanted, chosen, fairshare, known, execution)
     del attempts
     for table, period, rows in tables:
         named = [] if period is None else [pl.lit(period.name).alias("period")]
@@ -102,7 +100,7 @@ def _tables(
     chosen: config.Config,
     fairshare: Fairshare,
     known: pl.DataFrame | None,
-    labour: Labour,
+    execution: Execution,
 ) -> Iterator[Rows]:
     """As ``compute``, without the names of cluster and period."""
     seeds, kept, window = wanted
@@ -111,12 +109,12 @@ def _tables(
             attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
         )
     )
-    yield Rows("coverage_result", None, coverage.of_days(described, setting, window))
+    yield Rows("coverage_result", None, of_days(described, setting, window))
     charged = charges.charged(described, setting, fairshare)
-    log = window.log or spans.whole_log(attempts, setting.now)
+    log = window.log or whole_log(attempts, setting.now)
     del attempts, described
     for period in seeds:
-        for part in decayed.histories(charged, setting, period, fairshare):
+        for part in histories(charged, setting, period, fairshare):
             yield Rows(HISTORY, period, part)
     for period, compared in charges.compare(charged, setting, fairshare, seeds):
         yield Rows("penalty_result", period, compared.penalties)
@@ -128,7 +126,7 @@ def _tables(
             del charged
         of_pool = window.needed(of_pool, pool)
         met = workload_of_rows(of_pool, pool, setting.now, ranked)
-        jobs = _completed(of_pool, pool, met, setting.now, chosen, known, labour, window)
+        jobs = _completed(of_pool, pool, met, setting.now, chosen, known, execution, window)
         yield from _fidelities(jobs, pool, met, setting.now, chosen, seeds)
         del met
         jobs = peers.peer_waits(jobs, [*seeds, *kept])
@@ -140,7 +138,7 @@ def _tables(
         yield Rows("job_result", None, own.drop(_UNUSED))
         del own
         jobs = jobs.drop(_WRITTEN)
-        yield from _of_periods(jobs, pool, setting, seeds, chosen, ranked, log, labour.crew)
+        yield from _of_periods(jobs, pool, setting, seeds, chosen, ranked, log, execution.executor)
 
 
 def _of_periods(
@@ -151,7 +149,7 @@ def _of_periods(
     chosen: config.Config,
     ranked: ownership.Fairshare,
     log: Period,
-    crew: Crew,
+    executor: Executor,
 ) -> Iterator[Rows]:
     """Figures of a pool in each period; what periods share is worked out once."""
     options = Options(
@@ -159,14 +157,14 @@ def _of_periods(
         count_never_started=chosen.metrics.count_never_started,
         resamples=chosen.uncertainty.resamples,
         tolerance_s=chosen.metrics.tolerance_s,
-        crew=crew,
+        executor=executor,
     )
     conserved = conservation_of(jobs, setting.now, options)
     budget_s = chosen.simulation.advice_budget_s / len(setting.pools)
     for period, seed in seeds.items():
         around = population.around(jobs, period)
-        covered = options._replace(covered=spans.covered(period, log))
-        yield from _summed_up(around, pool, period, setting, seed, covered, conserved)
+        of_period = options._replace(covered=covered(period, log))
+        yield from _summed_up(around, pool, period, setting, seed, of_period, conserved)
         del around
         advised = advise(jobs, pool, period, setting.now, budget_s, seed, ranked)
         of_pool = {"pool": pl.lit(pool.name)}
@@ -231,7 +229,7 @@ def _completed(
     now: int,
     chosen: config.Config,
     known: pl.DataFrame | None,
-    labour: Labour,
+    execution: Execution,
     window: Window,
 ) -> pl.DataFrame:
     """The attempts of a pool with all figures of their own."""
@@ -249,9 +247,9 @@ def _completed(
         pool,
         now,
         known=known,
-        effort=Effort(labour.crew, chosen.simulation.budget_s, wanted),
+        effort=Effort(execution.executor, chosen.simulation.budget_s, wanted),
         tau_s=metrics.tau_s,
-        told=labour.told,
+        told=execution.on_progress,
         met=met,
     )
     return forward_start_times(
@@ -259,7 +257,52 @@ def _completed(
         pool,
         now,
         known=known,
-        crew=labour.crew,
-        told=labour.told,
+        executor=execution.executor,
+        told=execution.on_progress,
         met=met,
     )
+
+
+def of_days(described: pl.DataFrame, setting: Setting, window: Window) -> pl.DataFrame:
+    """Records by the day on which they ended, the days without any in between included.
+
+    Args:
+        described: columns of ``model.DESCRIBED``.
+        window: whose days are told of: none before it begins, and none from its end on.
+    """
+    instant = pl.coalesce("end_time", "arrival_time", "start_time")
+    day = (
+        pl.from_epoch(instant, time_unit="s")
+        .dt.replace_time_zone("UTC")
+        .dt.convert_time_zone(setting.zone.key)
+        .dt.date()
+    )
+    counts = described.group_by(day.alias("day")).agg(records=pl.len().cast(pl.Int64))
+    begin, end = edges_of(window, setting)
+    first, last = counts.select(first=pl.col("day").min(), last=pl.col("day").max()).row(0)
+    first = first if begin is None else begin
+    last = last if end is None else end - timedelta(days=1)
+    if first is None or last is None:
+        days = pl.DataFrame(schema={"day": pl.Date})
+    else:
+        days = pl.select(day=pl.date_range(first, last))
+    return (
+        days.join(counts, on="day", how="left")
+        .sort("day")
+        .with_columns(
+            records=pl.col("records").fill_null(0),
+            refused=pl.lit(0, pl.Int64),
+            state=pl.when(pl.col("records").is_null())
+            .then(pl.lit("empty"))
+            .otherwise(pl.lit("full")),
+        )
+    )
+
+
+def edges_of(window: Window, setting: Setting) -> tuple[date | None, date | None]:
+    """The first day of a window, and the first after it; None where it has no bound."""
+    begin, end = (
+        None if edge is None else periods.day_of(edge, setting.zone)
+        for edge in (window.from_time, window.to_time)
+    )
+    return begin, end

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from datetime import date
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -11,7 +12,6 @@ from audit import periods
 from audit.config.people import People, faults
 from audit.config.pools import Pool
 from audit.config.sections import Fault, Section, refusal
-from audit.config.sources import Source
 from audit.config.usage import Usage
 from audit.errors import UsageError
 from audit.policies import Order
@@ -62,6 +62,56 @@ def _faults_of_orders(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:
                     'associations, users or accounts); without any, "absolute" goes by usage alone',
                     usage.operator,
                 )
+
+
+PLACEHOLDERS = ("{from}", "{to}", "{from_epoch}", "{to_epoch}")
+"""What in a source's command stands for the edges of the window of time that is asked for."""
+
+
+class Source(Section):
+    """Where a cluster's logs come from."""
+
+    files: str | None = None
+    command: tuple[str, ...] | None = None
+    timeout_s: int = Field(default=600, ge=1)
+    since: date | None = None
+    window_days: int = Field(default=1, ge=1)
+    overlap_days: int = Field(default=7, ge=0)
+    environment: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
+    silent_days: float | None = Field(default=None, gt=0)
+    dialect: str | None = None
+    columns: tuple[str, ...] | None = None
+    separator: str | None = Field(default=None, min_length=1)
+
+    @property
+    def in_windows(self) -> bool:
+        """Whether its command is asked for one window of time after another."""
+        return bool(self._placeholders)
+
+    @property
+    def _placeholders(self) -> set[str]:
+        return {name for name in PLACEHOLDERS if any(name in word for word in self.command or ())}
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Source:
+        if (self.files is None) == (self.command is None):
+            raise ValueError("a source has either files or a command")
+        if self.command is not None and not self.command:
+            raise ValueError("a command has at least a program")
+        faults = []
+        edges = {name.strip("{}").split("_")[0] for name in self._placeholders}
+        if len(edges) == 1:
+            (edge,) = edges
+            faults.append(
+                f"a command with {{{edge}}} needs {{{'to' if edge == 'from' else 'from'}}}"
+            )
+        if edges and self.since is None:
+            faults.append("since is missing: the first day that {from} and {to} shall ask for")
+        if self.since is not None and not edges:
+            faults.append("since is for a command with {from} and {to} among its words")
+        if faults:
+            raise ValueError("; ".join(faults))
+        return self
 
 
 class Cluster(Section):

@@ -32,7 +32,6 @@ def allowed(address: str, domains: tuple[str, ...]) -> str:
     """The address as it is written to.
 
     Args:
-        address: a bare one.
         domains: ``mail.domains``; empty allows any.
 
     Raises:

@@ -1,9 +1,11 @@
 """Where things that take long to make are kept for the next process."""
 
 import atexit
+import ctypes
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +23,6 @@ def folder(installed: Path, name: str) -> Path:
     shared temporary path would let other users in.
 
     Args:
-        installed: the folder of the sources.
         name: what is kept; the name of the folder in the user's cache.
     """
     beside = installed / "__pycache__"
@@ -87,3 +88,17 @@ def keep(place: Path, key: bytes, content: bytes) -> None:
 
 def _digest(key: bytes, content: bytes) -> bytes:
     return hashlib.sha256(hashlib.sha256(key).digest() + content).digest()
+
+
+ALONE: Final = 1 << 20
+"""Pieces of so many bytes are asked for, and given back, one by one."""
+_MMAP_THRESHOLD: Final = -3  # malloc.h: M_MMAP_THRESHOLD
+
+
+def give_back() -> None:
+    """Asks for it; for a process that has not loaded polars yet. Elsewhere nothing happens."""
+    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:500,muzzy_decay_ms:0")
+    if sys.platform == "linux":
+        adjust = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's
+        if adjust is not None:
+            adjust(_MMAP_THRESHOLD, ALONE)

@@ -133,3 +133,11 @@ def _name(user: int) -> str:
 
 def _refused(path: Path, why: str) -> PermissionError:
     return PermissionError(errno.EPERM, why, str(path))
+
+
+def readable(path: Path) -> str:
+    r"""A path as text that can be stored and shown; bytes that are no UTF-8 are escaped (`\xff`).
+
+    Paths are told apart by it, but for one that really has such an escape in its name.
+    """
+    return os.fsencode(path).decode("utf-8", errors="backslashreplace")

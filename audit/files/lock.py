@@ -69,11 +69,7 @@ def held(
 
 
 def _open_own(path: Path) -> int:
-    """Open the lock file, or make it; only an ordinary file of this user may be written to.
-
-    Raises:
-        PermissionError: a link, a file with a second name, or another user's lies there.
-    """
+    """Open the lock file, or make it; only an ordinary file of this user may be written to."""
     foreign = f"{path.name} is a link, or another user's: remove it"
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _SAFELY, 0o600)

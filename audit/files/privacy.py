@@ -23,12 +23,7 @@ def share(path: Path, *, with_group: bool) -> None:
 
 
 def seal(path: Path, *, with_group: bool) -> None:
-    """Make a finished file read-only; another one may still be renamed over it.
-
-    Args:
-        path: the file.
-        with_group: whether the group may read it, as the site wants.
-    """
+    """Make a finished file read-only; another one may still be renamed over it."""
     path.chmod(0o440 if with_group else 0o400)
 
 

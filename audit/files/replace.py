@@ -18,7 +18,6 @@ def drafting(target: Path, *, alone: bool = False, also: tuple[str, ...] = ()) -
     ``target`` is as it was.
 
     Args:
-        target: the file to replace, or to make.
         alone: no other process writes ``target`` now, as who holds its lock knows. The draft then
             has one name, so that one which a killed process left is overwritten by the next; else
             its name ends with the number of this process.

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import stat
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from audit.files import lock, scratch
+from audit.errors import LockedError
+from audit.files import lock
 from audit.files.replace import sync
 
 STORE: Final = "store.duckdb"
@@ -27,17 +32,13 @@ def held(state: Path, who: str) -> Iterator[Path]:
     A restore that was killed after it took effect is finished first, and what killed processes
     left is removed.
 
-    Args:
-        state: the state folder, which exists.
-        who: as in ``lock.held``.
-
     Raises:
         LockedError: another process holds it.
     """
     store = state / STORE
     with lock.held(store, who):
         _finish(state)
-        scratch.sweep(state)
+        sweep_scratch(state)
         yield store
 
 
@@ -53,7 +54,6 @@ def replace(state: Path, new: Path) -> None:
     next process finishes what was left to do.
 
     Args:
-        state: the state folder, which this process holds.
         new: holds both files, written to the disk, and nothing else; on the same file system.
 
     Raises:
@@ -76,3 +76,42 @@ def _finish(state: Path) -> None:
             (restored / name).replace(state / name)
     sync(state)
     restored.rmdir()
+
+
+_PREFIX: Final = ".fairaudit-scratch-"
+_WORK: Final = "work"
+"""The lock of a folder lies in it and is named after this."""
+
+
+@contextmanager
+def scratch(parent: Path) -> Iterator[Path]:
+    """Yield a new folder in ``parent`` that is removed when the block ends.
+
+    Folders that killed processes left in ``parent`` are removed first.
+
+    Raises:
+        OSError: nothing can be written in ``parent``.
+    """
+    sweep_scratch(parent)
+    with ExitStack() as until:
+        while True:
+            place = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+            try:
+                until.enter_context(lock.held(place / _WORK))
+                break
+            except (FileNotFoundError, LockedError):  # another process swept it before it was held
+                continue
+        until.callback(shutil.rmtree, place, ignore_errors=True)
+        yield place
+
+
+def sweep_scratch(parent: Path) -> None:
+    """Remove the folders in ``parent`` that this user's killed processes left."""
+    for place in parent.glob(f"{_PREFIX}*"):
+        try:
+            found = place.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
+                with lock.held(place / _WORK):
+                    shutil.rmtree(place, ignore_errors=True)
+        except (OSError, LockedError):  # another process works there, or has just removed it
+            continue

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from audit.errors import EmptyLogError, LogError
-from audit.files.names import readable
+from audit.files.folders import readable
 from audit.formats.dialects import HEAD_BYTES
 from audit.formats.lines import NEWLINE, Block
 from audit.ingest import streams

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from audit.errors import AuditError, DialectError, LogError
-from audit.files.names import readable
+from audit.files.folders import readable
 from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.lines import Block

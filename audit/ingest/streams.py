@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, Protocol, TypeVar, cast
 
 from audit.errors import LogError, TruncatedLogError, UsageError
-from audit.files.names import readable
+from audit.files.folders import readable
 
 _LOOK: Final = 1 << 12
 """So many bytes tell UTF-16 from other text where no mark does, ..."""

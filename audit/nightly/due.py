@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from audit import periods
-from audit.cluster import decayed, fairshare, results
+from audit.cluster import fairshare, results
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.identity import Identity
 from audit.cluster.setting import Setting, configured
@@ -180,7 +180,7 @@ def _compute_part(
         until = None if window.to_time is None else window.to_time + after
         attempts = held.attempts
         if attempts is None:
-            since = _needed_since(con, cluster.name, window, decayed.lead_s(settings, setting))
+            since = _needed_since(con, cluster.name, window, fairshare.lead_s(settings, setting))
             attempts = read_attempts(con, cluster.name, since, until)
         compute_and_keep(
             con,
@@ -274,9 +274,7 @@ def _periods(
     otherwise make thousands of empty days.
 
     Args:
-        hours: what the query ``instants`` gives.
         cluster: whose; says how long a period is.
-        setting: its zone.
         archived: epoch s; periods that begin before it are not current. None: all are.
 
     Returns:

@@ -36,7 +36,6 @@ def pinged(config: Config, clusters: Sequence[str], night: Night) -> Iterator[Ca
     ``night``, and changes nothing else.
 
     Args:
-        config: the configuration in force.
         clusters: whose run it is; an address that several share is pinged once.
         night: what the run did, in the end.
     """
@@ -71,8 +70,6 @@ def send(address: str, end: End, text: str, timeout_s: float) -> str | None:
 
     Args:
         address: as ``config.Service.ping`` takes it.
-        end: which of the three.
-        text: what is said.
         timeout_s: after so long it is given up, whatever the server does meanwhile.
     """
     said: list[str | None] = []

@@ -26,7 +26,7 @@ from audit.errors import (
     UsageError,
     withholding,
 )
-from audit.files.names import readable
+from audit.files.folders import readable
 from audit.ingest import streams
 from audit.nightly import setting_aside, sources
 from audit.nightly.stages import Work

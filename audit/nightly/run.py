@@ -22,9 +22,9 @@ from audit.errors import AuditError, UsageError, withholding
 from audit.files import state_folder
 from audit.nightly import history, pinging, pulling, settled
 from audit.nightly.history import WHOLE
-from audit.nightly.keeping import claims, retention
+from audit.nightly.keeping import archiving, retention
 from audit.nightly.stages import STAGES, Night, StoppedError, Work, own_state
-from audit.store import archive, compaction, database, migrations, publish, queries
+from audit.store import archive, database, migrations, publish, queries
 from audit.store.database import Connection
 
 if TYPE_CHECKING:
@@ -44,21 +44,15 @@ def run(
     """Does all that is to be done, for every cluster.
 
     Args:
-        config: the configuration in force.
-        folder: what its paths are relative to.
         now: epoch s, to note when things were done; no figure depends on it.
         only: the name of the one period to compute and report; None takes all.
-        progress: told how far it is.
         cluster: the name of the only one to work for; None takes all.
-        stages: which of STAGES.
-        stopping: asked often whether to stop.
 
     Raises:
         LockedError: another run is at work.
-        UsageError: there is no cluster, no such period, or another store owns the archive.
+        UsageError: there is no such cluster or period, or the archive belongs to another store.
         StoppedError: ``stopping`` said so. What was begun was taken back.
-        AuditError: the store itself fails. Failures of a source, a cluster or a report are kept in
-            the result instead, and the rest is done.
+        AuditError: the store itself fails. Other failures are kept in the result instead.
     """
     if not config.clusters:
         raise UsageError("run: the configuration has no [[clusters]]; 'fairaudit init' writes one")
@@ -87,7 +81,7 @@ def run(
                 con, config, folder, now, only, night, watched, stages, past, number, stopping
             )
             _do(work, clusters)
-            crowded = config.retention.compact and compaction.free(con).worth_it
+            crowded = config.retention.compact and publish.free(con).worth_it
         if crowded:
             _compact(store, config, night)
     return night
@@ -107,7 +101,7 @@ def _clock(now: int) -> Callable[[], int]:
 
 def _do(work: Work, clusters: Sequence[Cluster]) -> None:
     """The stages of a run."""
-    claims.claim(work.con, work.config, work.folder)
+    archiving.claim(work.con, work.config, work.folder)
     for cluster in clusters:
         _do_for(work, cluster)
     retention.forget(work.con, work.past, work.config.retention, work.now)
@@ -122,7 +116,7 @@ def _do(work: Work, clusters: Sequence[Cluster]) -> None:
 
 def _compact(store: Path, config: Config, night: Night) -> None:
     try:
-        compaction.compact(store, config.store.memory_limit)
+        publish.compact(store, config.store.memory_limit)
     except AuditError as error:
         night.failures.append(error)
 
@@ -148,10 +142,10 @@ def _compute(work: Work, cluster: Cluster) -> None:
 def _report(work: Work, cluster: Cluster) -> None:
     """Makes the reports that are missing, if any are."""
     if missing := queries.rows(work.con, "unreported", cluster=cluster.name):
-        from audit.nightly import index, reports
+        from audit.nightly import reports
 
         reports.report(work, cluster, missing)
-        index.write(work.con, work.config, work.folder)
+        reports.write_index(work.con, work.config, work.folder)
 
 
 def _publish(work: Work) -> None:

@@ -30,11 +30,7 @@ def serve(config: Config, folder: Path, clock: Callable[[], float], stop: Event,
     when ``stop`` is set is left after its next step; the next start begins it anew.
 
     Args:
-        config: the configuration in force.
-        folder: what its paths are relative to.
         clock: tells the epoch second.
-        stop: asks it to stop.
-        say: told what is done.
 
     Raises:
         LockedError: another service is at work there.

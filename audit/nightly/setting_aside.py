@@ -14,7 +14,7 @@ from audit.errors import (
     RefusedError,
     SeveralClustersError,
 )
-from audit.files.names import readable
+from audit.files.folders import readable
 from audit.store import database, queries
 from audit.store.database import Connection
 from audit.words import SetAsideCode
@@ -37,15 +37,7 @@ _CODES: Final = (
 
 
 def note(con: Connection, cluster: str, source: str, log: Unread, now: int) -> None:
-    """Notes a log that was not taken in; since when stays as it was noted first.
-
-    Args:
-        con: the store.
-        cluster: whose log it is.
-        source: the part of config.toml that brought it.
-        log: which, and why.
-        now: epoch s.
-    """
+    """Notes a log that was not taken in; since when stays as it was noted first."""
     path = log.where
     since = dict(queries.rows(con, "set_aside_since", cluster=cluster)).get(path, now)
     with database.transaction(con):
@@ -81,8 +73,6 @@ def by_period(
     where that has ended before.
 
     Args:
-        con: the store.
-        cluster: whose logs.
         periods: all that there are, in order.
 
     Returns:

@@ -53,7 +53,6 @@ def files(source: config.Source, folder: Path) -> list[Path]:
     Folders are, unless the pattern takes any name: it means the files beside them.
 
     Args:
-        source: one with ``files``.
         folder: what a relative pattern is relative to.
     """
     assert source.files is not None  # its callers ask first
@@ -66,13 +65,7 @@ def files(source: config.Source, folder: Path) -> list[Path]:
 
 
 def windows(source: config.Source, zone: str, now: int) -> list[Window]:
-    """The windows of a source up to now, the earliest first; the last one may end later.
-
-    Args:
-        source: one ``in_windows``.
-        zone: the cluster's, in which days begin.
-        now: epoch s.
-    """
+    """The windows of a source up to now, the earliest first; the last one may end later."""
     assert source.since is not None  # config sees to it
     in_zone = periods.zone(zone)
     listed = []
@@ -90,9 +83,6 @@ def due(
     """The windows to ask for: those never pulled, or last pulled when records could still come.
 
     Args:
-        source: one ``in_windows``.
-        zone: the cluster's.
-        now: epoch s.
         pulled: when windows were last pulled whole (epoch s), by their edges.
     """
     late = source.overlap_days * _DAY_S
@@ -118,8 +108,6 @@ def words(
     """The words of a source's command, with a window in the place of what stands for it.
 
     Args:
-        source: one with a ``command``.
-        zone: the cluster's, in which edges are written.
         window: what it is asked for; None leaves the words as they are.
         now: epoch s; nothing later is asked for.
     """
@@ -156,10 +144,8 @@ def printed(
     is ended.
 
     Args:
-        source: one with a ``command``.
         folder: where it runs.
         spool: the file to write; gone when the block ends.
-        zone: the cluster's.
         window: what it is asked for, where it is ``in_windows``.
         now: epoch s; nothing later is asked for.
         watch: called often while it runs; what it raises ends the command.

@@ -108,9 +108,6 @@ def due(
     does not: what it left is due at once.
 
     Args:
-        config: the configuration in force.
-        cluster: whose.
-        entries: of the history.
         kept: what the timetable knew last, for clusters that never ran.
     """
     for entry in entries:
@@ -140,14 +137,7 @@ def lines(status: Status, most: int) -> Iterator[str]:
 
 
 def as_json(status: Status, config: Config, folder: Path, most: int) -> dict[str, object]:
-    """The status as docs/service.md describes it: keys are added there, never renamed or removed.
-
-    Args:
-        status: what ``look`` gave.
-        config: the configuration in force.
-        folder: what its paths are relative to.
-        most: so many of the newest entries.
-    """
+    """Return the status as docs/service.md describes it; keys are only ever added."""
     configured = {cluster.name: cluster for cluster in config.clusters}
     return {
         "shape": 1,

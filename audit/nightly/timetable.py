@@ -40,7 +40,6 @@ def next_after(times: str, zone: str, after: int) -> int:
 
     Args:
         times: minute, hour, day, month and day of the week.
-        zone: name of a time zone.
         after: epoch s.
 
     Raises:
@@ -126,7 +125,6 @@ class Timetable:
         """Draws it up.
 
         Args:
-            path: of the job store.
             config: whose clusters, and when.
             do: does the run of a cluster, by name.
 
@@ -156,7 +154,6 @@ class Timetable:
 
         Args:
             due: when, for clusters that may have missed one; the others' are those after ``now``.
-            now: epoch s.
 
         Raises:
             StoreError: the job store cannot be written.

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from audit.cluster import fairshare, fitted, results, spans
+from audit.cluster import fairshare, fitted, results
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.fitted import Fit, Fitted
 from audit.cluster.identity import Identity
 from audit.cluster.inference import Fact
-from audit.cluster.setting import ASSUMED, Setting
+from audit.cluster.setting import ASSUMED, Setting, between_days, whole_log
 from audit.config import Cluster, Config, Usage
 from audit.errors import EmptyLogError, UsageError
 from audit.files import privacy
@@ -31,7 +31,7 @@ from audit.report import index
 from audit.report.judgement.page_one import page_one
 from audit.report.record.page import Contents, Who
 from audit.report.text.notices import notices
-from audit.store import archive, compaction, migrations, publish
+from audit.store import archive, migrations, publish
 from audit.store.database import Connection
 from audit.words import Resource
 
@@ -129,9 +129,9 @@ def audit(
                 con, config, *of, pdf=options.pdf, also=options.owners, progress=progress
             )
             index.keep(con, report.contents)
-            crowded = compaction.free(con).worth_it
+            crowded = publish.free(con).worth_it
         if crowded:  # figures that were there before left room
-            compaction.compact(store, config.store.memory_limit)
+            publish.compact(store, config.store.memory_limit)
         shared = config.output.shared_with_group
         publish.hand_over(store, options.target, with_group=shared)
         report = drawing.put_in_place(report, options.out)
@@ -186,9 +186,9 @@ def _asked(
     setting = request.setting(taken, site, options.policy)
     stated = [] if site is None else _stated(setting, options)
     setting = fitted.assuming(setting, stated)
-    period = whole = spans.whole_log(taken.attempts, setting.now)
+    period = whole = whole_log(taken.attempts, setting.now)
     if options.from_day or options.to_day:
-        period = spans.between_days(options.from_day, options.to_day, whole, setting.zone)
+        period = between_days(options.from_day, options.to_day, whole, setting.zone)
     resource = request.resource or Resource.cpus
     usage = Usage(penalty="cpu" if resource is Resource.cpus else "max")
     shares = Fairshare(usage) if site is None else fairshare.read(site.usage, folder, site.name)

@@ -27,9 +27,6 @@ def from_published(
     """Writes pages beside the report of a period, from the published database of a site.
 
     Args:
-        config: the site's.
-        folder: that of its configuration.
-        whose: users and accounts.
         cluster: its name; None: the only one.
         period: as reports name it; None: the last that was computed.
 

@@ -34,8 +34,8 @@ from audit.report.study.cells import STUDIED, Cell
 from audit.report.study.page import Study
 from audit.store import database, migrations, publish
 from audit.workers import chosen as workers
-from audit.workers.crew import ONE_THREAD, Crew, computed
-from audit.workers.identity import program
+from audit.workers.executors import ONE_THREAD, Executor, computed
+from audit.workers.remote import program
 
 STOPPING: Final = "finishing what is under way (once more stops at once)"
 """Said when a signal asks a study to stop."""
@@ -116,8 +116,8 @@ def conduct(
     busy = "another run is making this study"
     with lock.held(target.out / f"{key}.html", busy=busy), replacing(database):
         folder = target.out / f".{key}.cells"
-        with workers.crew(chosen.compute, threads) as crew:
-            frames = run_cells(planned.cells, folder, cells_of, crew, progress)
+        with workers.executor(chosen.compute, threads) as executor:
+            frames = run_cells(planned.cells, folder, cells_of, executor, progress)
         progress("making the page", 0, 1)
         result = planned.finish(frames)
         _keep(result, log.setting.cluster, database, chosen, add=target.database is not None)
@@ -132,7 +132,7 @@ def run_cells(
     cells: Sequence[Cell],
     folder: Path,
     identity: str,
-    crew: Crew = ONE_THREAD,
+    executor: Executor = ONE_THREAD,
     progress: Progress = lambda what, done, of: None,
 ) -> list[pl.DataFrame]:
     """Computes cells, taking those over that an earlier run of the same identity has finished.
@@ -151,7 +151,7 @@ def run_cells(
 
     Raises:
         UsageError: ``folder`` cannot be written.
-        WorkersError: the crew's workers cannot be used.
+        WorkersError: the executor's workers cannot be used.
         KeyboardInterrupt: it was stopped.
         ValueError: two cells have the same key.
     """
@@ -172,7 +172,7 @@ def run_cells(
             return stop.is_set()
 
         parts = [cells[number].compute for number in missing]
-        for place, frame in crew.each(computed, None, parts, stopped):
+        for place, frame in executor.each(computed, None, parts, stopped):
             number = missing[place]
             _save(frame, files[number])
             frames[number] = frame

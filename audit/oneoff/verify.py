@@ -37,8 +37,6 @@ def verify(report: Path, published: Path | None, config: Config, folder: Path) -
         report: a page or a PDF that fairaudit made: a report, or of a user or account.
         published: the database; None takes ``audit.duckdb`` beside the report, else the one that
             ``config`` publishes.
-        config: the configuration in force.
-        folder: what its paths are relative to.
 
     Raises:
         UsageError: the report or the database does not exist.

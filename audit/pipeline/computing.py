@@ -15,7 +15,7 @@ from audit.cluster.windows import WHOLE, Window
 from audit.config import Config
 from audit.ingest.ingest import Progress
 from audit.model import Period
-from audit.scenario.parts import Labour
+from audit.scenario.parts import Execution
 from audit.store import queries
 from audit.store.database import Connection
 from audit.workers import chosen as workers
@@ -51,10 +51,7 @@ def compute_and_keep(
 
     Args:
         con: the store. Fair start times that it has, and that rest on the same, are taken over.
-        task: what to compute.
-        config: the configuration in force.
         now: when, epoch s; None where no clock may show.
-        progress: told how far it is.
 
     Raises:
         WorkersError: the workers that the configuration names cannot be used.
@@ -62,7 +59,7 @@ def compute_and_keep(
     """
     setting = task.setting
     progress("computing", 0, 1)
-    with workers.crew(config.compute, config.simulation.threads) as crew:
+    with workers.executor(config.compute, config.simulation.threads) as executor:
         computed = compute.compute(
             task.attempts,
             setting,
@@ -74,7 +71,7 @@ def compute_and_keep(
             config,
             task.fairshare,
             queries.run(con, "known_fair_starts", cluster=setting.cluster),
-            Labour(crew, lambda done, of: progress("fair start times", done, of)),
+            Execution(executor, lambda done, of: progress("fair start times", done, of)),
         )
         results.replace(
             con, setting, computed, task.due, task.kept, now, task.window, pages=task.pages

@@ -39,14 +39,12 @@ def open_published(
     """The attempts of a cluster, and its pools as its figures were computed with them.
 
     Args:
-        path: a published database.
         chosen: the configuration in force. If it has the cluster, its pools are as described
             there; else as they were when figures were computed.
         name: the cluster; None: the only one.
         job: the id of whom is asked about. Where a part of the cluster is archived, the attempts
             around that job are read, from ``LEAD_S`` before it came to ``AFTER_S`` after it ended,
             unless turns rest on more (``by_history``). None: all are.
-        archive: as in ``database.open_snapshot``.
 
     Raises:
         UsageError: there is no such database, cluster or job, or it holds several clusters.
@@ -70,11 +68,7 @@ def open_published(
 def _read(
     con: Connection, cluster: str, site: config.Cluster | None, job: str | None
 ) -> tuple[pl.DataFrame, Setting]:
-    """The attempts that are asked for, and the setting; see ``open_published``.
-
-    Raises:
-        UsageError: there is no such job.
-    """
+    """The attempts that are asked for, and the setting; see ``open_published``."""
     if job is not None and archive.months(con, cluster):
         ((first, last),) = queries.rows(con, "span_of_job", cluster=cluster, job_id=job)
         if first is None:

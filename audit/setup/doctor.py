@@ -10,10 +10,13 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Final
+
+import polars as pl
 
 from audit import config, periods, resources
 from audit.analyst import reader
-from audit.cluster import decayed, fairshare
+from audit.cluster import fairshare
 from audit.cluster.setting import Setting
 from audit.config import places
 from audit.errors import AuditError, DeliveryError, UsageError, withholding
@@ -21,12 +24,15 @@ from audit.files import folders
 from audit.formats import dialects
 from audit.ingest import people
 from audit.mail import transport
+from audit.metrics.attempts.reasons import any_of, in_scope
+from audit.model import Limit, Pool
 from audit.nightly import sources, stages
-from audit.nightly.keeping import claims
+from audit.nightly.keeping import archiving
 from audit.pipeline import owners
+from audit.pipeline.published import open_published
 from audit.report.record.page import Who
 from audit.report.render import page
-from audit.setup.rules import compare
+from audit.rules import KINDS, WEEK
 from audit.store import database, migrations, queries
 
 
@@ -40,12 +46,16 @@ class Finding:
     remedy: str = ""
 
 
+Check = tuple[str, Callable[[], str], str]
+"""What is looked at, how (the function returns what it found), and the remedy if that fails."""
+
+
 def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
     """Looks at the installation, the configuration and, where named, a published database.
 
     Each check really does what a run would do, in a temporary folder.
     """
-    checks: list[tuple[str, Callable[[], str], str]] = [
+    checks: list[Check] = [
         ("Python", _python, "use Python 3.11 or newer"),
         ("files of the installation", _files, "reinstall fairaudit"),
         ("dialects", lambda: ", ".join(dialects.table()), "reinstall fairaudit"),
@@ -67,22 +77,16 @@ def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
     if config_path is not None:
         checks += _configured(config_path, published)
     if published is not None:
-        checks.append(
-            (
-                f"database {published}",
-                lambda: _published(published, config_path),
-                "audit the logs again",
-            )
-        )
-    return list(_run(checks))
+        found = partial(_published, published, config_path)
+        checks.append((f"database {published}", found, "audit the logs again"))
+    return [_done(*check) for check in checks]
 
 
-def _run(checks: list[tuple[str, Callable[[], str], str]]) -> Iterator[Finding]:
-    for what, check, remedy in checks:
-        try:
-            yield Finding(what, True, check())
-        except (AuditError, OSError, ImportError) as error:
-            yield Finding(what, False, str(error), remedy)
+def _done(what: str, check: Callable[[], str], remedy: str) -> Finding:
+    try:
+        return Finding(what, True, check())
+    except (AuditError, OSError, ImportError) as error:
+        return Finding(what, False, str(error), remedy)
 
 
 def _python() -> str:
@@ -126,59 +130,50 @@ def _configuration(path: Path | None) -> str:
     return str(path)
 
 
-def _configured(path: Path, published: Path | None) -> list[tuple[str, Callable[[], str], str]]:
-    """Checks of each cluster, and of mail; none where the configuration itself is wrong."""
+def _configured(path: Path, published: Path | None) -> Iterator[Check]:
+    """Checks of folders, of each cluster, and of mail; none where the configuration is wrong."""
     try:
         settings = config.load(path)
     except AuditError:
-        return []
-    clusters: list[tuple[str, Callable[[], str], str]] = [
-        (
+        return
+    folder = path.parent
+    database_path = published or folder / settings.output.database
+    archive = places.archive(settings, folder, database_path)
+    yield (
+        "permissions of config.toml",
+        partial(_own_config, path),
+        "change the permissions named above",
+    )
+    yield (
+        "permissions of output folders",
+        partial(_own_outputs, settings, folder),
+        "change the permissions named above, or name other folders in [output]",
+    )
+    for cluster in settings.clusters:
+        yield (
             f"cluster {cluster.name!r}",
-            partial(_cluster, cluster, path.parent),
+            partial(_cluster, cluster, folder),
             "mend clusters.sources or clusters.usage of this cluster",
         )
-        for cluster in settings.clusters
-    ]
-    database_path = published or path.parent / settings.output.database
-    archive = places.archive(settings, path.parent, database_path)
-    rules: list[tuple[str, Callable[[], str], str]] = [
-        (
-            f"limits and windows of {cluster.name!r}",
-            partial(compare, cluster, settings, database_path, archive),
-            "mend limits and windows of clusters.pools of this cluster",
-        )
-        for cluster in settings.clusters
-        if any(pool.limits or pool.windows for pool in cluster.pools)
-    ]
-    about: list[tuple[str, Callable[[], str], str]] = [
-        (
+    for cluster in settings.clusters:
+        if any(pool.limits or pool.windows for pool in cluster.pools):
+            yield (
+                f"limits and windows of {cluster.name!r}",
+                partial(_rules, cluster, settings, database_path, archive),
+                "mend limits and windows of clusters.pools of this cluster",
+            )
+    yield "mail", partial(_mail, settings, folder), "mend [mail]"
+    if settings.mail.via != "none" and any(entry.owners for entry in settings.recipients):
+        yield (
             "users and accounts of recipients",
             partial(_named, settings, database_path, archive),
             "mend users and accounts of [[recipients]]",
         )
-        for _ in settings.recipients[:1]
-        if settings.mail.via != "none" and any(entry.owners for entry in settings.recipients)
-    ]
-    own: list[tuple[str, Callable[[], str], str]] = [
-        (
-            "permissions of config.toml",
-            partial(_own_config, path),
-            "change the permissions named above",
-        ),
-        (
-            "permissions of output folders",
-            partial(_own_outputs, settings, path.parent),
-            "change the permissions named above, or name other folders in [output]",
-        ),
-    ]
-    mail = ("mail", partial(_mail, settings, path.parent), "mend [mail]")
-    claimed = (
+    yield (
         "archive",
-        partial(claims.examine, settings, path.parent),
+        partial(archiving.examine_owner, settings, folder),
         "choose another folder (output.archive)",
     )
-    return [*own, *clusters, *rules, mail, *about, claimed]
 
 
 def _own_config(path: Path) -> str:
@@ -194,7 +189,7 @@ def _own_outputs(settings: config.Config, folder: Path) -> str:
 def _cluster(cluster: config.Cluster, folder: Path) -> str:
     setting = Setting(cluster.name, periods.zone(cluster.zone), (), {}, 0, (), ())
     with withholding(when=bool(cluster.people.hidden)):
-        decayed.method(fairshare.read(cluster.usage, folder, cluster.name), setting)
+        fairshare.decay_method(fairshare.read(cluster.usage, folder, cluster.name), setting)
     parts = []
     if people.filter_of(cluster, folder).hides:
         parts.append("names become pseudonyms")
@@ -269,10 +264,7 @@ def pseudonyms(
     """Columns and names, and what they become.
 
     Args:
-        settings: the configuration in force.
-        folder: what its paths are relative to.
         cluster: by whose key; None takes the only cluster that has one.
-        asked: columns and names.
 
     Raises:
         UsageError: nothing is asked, no cluster has a key, or several have; a column keeps names.
@@ -289,3 +281,82 @@ def pseudonyms(
         raise UsageError(f"pseudonym: names of each {kept[0]} are kept (people.pseudonyms)")
     people_filter = people.filter_of(of, folder)
     return [(column, name, people_filter.pseudonym(column, name)) for column, name in asked]
+
+
+_SHOWN: Final = 10
+"""So many names of one kind are listed."""
+
+
+def _rules(
+    cluster: config.Cluster, settings: config.Config, published: Path, archive: Path | None = None
+) -> str:
+    """What there is, and which names no log has.
+
+    Args:
+        cluster: whose limits and windows; its pools must have some.
+        settings: the configuration that has it.
+        published: the database to compare with; it need not be there yet.
+        archive: as in ``database.open_snapshot``.
+    """
+    pools = cluster.pools
+    has = f"{sum(len(pool.limits) for pool in pools):,} limits"
+    has += f", {sum(len(pool.windows) for pool in pools):,} windows"
+    if not published.is_file():
+        return f"{has}; no database to compare their names with yet"
+    try:
+        log = open_published(published, settings, cluster.name, archive=archive)
+    except UsageError:
+        return f"{has}; {published} has no cluster {cluster.name!r} yet"
+    found = list(_impossible(log.described, log.setting.pools))
+    if found:
+        raise AuditError("; ".join(found))
+    unknown = list(_unknown(log.described, log.setting.pools))
+    return "; ".join([has, *unknown]) if unknown else f"{has}; the logs have every name"
+
+
+def _unknown(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:
+    """Names that occur in no log, by kind."""
+    scopes = [rule for pool in pools for rule in (*pool.limits, *pool.windows)]
+    for kind in KINDS:
+        named = {name for scope in scopes for name in getattr(scope, kind) or ()}
+        if kind == "qos":
+            named |= {name for pool in pools for limit in pool.limits for name in limit.exempt_qos}
+        missing = sorted(named - {*described[kind].unique().to_list()})
+        if missing:
+            more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+            yield f"no log has {kind} {', '.join(map(repr, missing[:_SHOWN]))}{more}"
+
+
+def _impossible(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:
+    """Rules that nothing in the logs could have kept."""
+    ran = described.filter(pl.col("start_time").is_not_null())
+    for pool in pools:
+        held = ran.filter(pl.col("pool") == pool.name).rename({"occupancy_s": "occupancy"})
+        for number, limit in enumerate(pool.limits, 1):
+            least = _least(held, limit)
+            if least is not None and least > limit.most:
+                yield (
+                    f"limit {number} of pool {pool.name!r}: at most {limit.most:,} "
+                    f"{limit.resource or 'jobs'}, and no job that it is about asked for less than "
+                    f"{least:,}"
+                )
+        for number, window in enumerate(pool.windows, 1):
+            if len(window.hours) == WEEK:
+                yield f"window {number} of pool {pool.name!r} is closed at all hours"
+
+
+def _least(held: pl.DataFrame, limit: Limit) -> int | None:
+    """The least that any that a limit holds asked for; None: it holds none.
+
+    One that keeps out who asks for too much, or for too long, is meant to hold all of them.
+    """
+    bounds = (limit.walltime_above_s, limit.size_above, limit.size_up_to)
+    if limit.most == 0 and any(bound is not None for bound in bounds):
+        return None
+    bound = in_scope(held, limit) & ~any_of(held["qos"], limit.exempt_qos)
+    if not bound.any():
+        return None
+    if limit.resource is None:
+        return 1
+    least = held.filter(pl.Series(bound))[limit.resource].min()
+    return least if isinstance(least, int) else None

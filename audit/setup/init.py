@@ -15,8 +15,9 @@ from pathlib import Path
 import polars as pl
 
 from audit import config, periods
-from audit.cluster import inference, spans
+from audit.cluster import inference
 from audit.cluster.inference import Fact
+from audit.cluster.setting import latest_instant
 from audit.config.toml import value
 from audit.errors import DialectError, UsageError
 from audit.files import folders
@@ -102,13 +103,10 @@ def infer(
 
     Args:
         logs: accounting logs, or folders of them; may be none.
-        files: what Slurm's programs printed.
         name: what the cluster is called; None lets logs and files say it. Logs that name
             clusters must have records of this one.
         zone: its time zone; None lets the logs say it.
-        reading: what the user says of the logs' columns.
         folder: where config.toml will lie, which its paths are relative to.
-        progress: told how far it is.
 
     Raises:
         UsageError: a file is missing or of no use, the zone is unknown, or the logs are of several
@@ -416,7 +414,7 @@ def _whole(
         note = f"Left out, as the log's header does not say it: {_PEAK}."
         facts.append(Fact(what, "the peak in use", "default: the log's header names none"))
     else:
-        now = spans.latest_instant(seen.attempts) or 0
+        now = latest_instant(seen.attempts) or 0
         pool, fact = inference.pool(seen.attempts, headers, resource, None, now)
         if fact.warning is None:
             note = f"From {fact.source}."

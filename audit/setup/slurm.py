@@ -127,8 +127,6 @@ def read(files: SlurmFiles, by_key: Mapping[str, str], cluster: str | None) -> C
     """What the files say of a cluster.
 
     Args:
-        files: where the texts are from.
-        by_key: what ``texts`` gave.
         cluster: its name; None where only the files may say it.
 
     Raises:
@@ -175,12 +173,7 @@ def _partitions(text: str, *, billed: bool) -> tuple[scontrol.Listing, Sequence[
 
 
 def usage(content: Content, paths: Mapping[str, str]) -> UsageDraft:
-    """How usage is charged, decays and is compared with shares, by what the files say.
-
-    Args:
-        content: of the files, one of which tells of usage.
-        paths: of the files, by key, as config.toml is to name them.
-    """
+    """How usage is charged, decays and is compared with shares, by what the files say."""
     draft = UsageDraft(dict(paths))
     _decay(content, draft)
     _billing(content, draft)

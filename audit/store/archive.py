@@ -175,13 +175,10 @@ def move(
     step, with the views: whatever stops it, views have each row once.
 
     Args:
-        con: an open store that ``reach`` was called for.
-        cluster: whose jobs.
         edges: epoch s, ascending: files are cut there. What ended before the first goes with the
             first file.
         base: the folder of the published database.
         place: the folder of the cluster's files, relative to that.
-        with_group: whether the group may read them.
 
     Raises:
         StoreError: a file cannot be written.
@@ -327,7 +324,6 @@ def bring_back(con: Connection, cluster: str, since: int) -> list[Month]:
 
     Args:
         con: an open store that ``reach`` was called for, in a transaction.
-        cluster: whose.
         since: epoch s; months that end later come back whole.
     """
     back = [month for month in months(con, cluster) if month.to_time > since]

@@ -90,10 +90,6 @@ def make_tables(con: Connection, until: int) -> dict[int, str]:
 def make_views(con: Connection, done: dict[int, str]) -> None:
     """Make the views of a store anew, unless they are as these scripts make them.
 
-    Args:
-        con: the store.
-        done: what ``make_tables`` gave.
-
     Raises:
         StoreError: a script fails; it is named.
     """
@@ -201,11 +197,6 @@ def archived(con: Connection, name: str) -> list[tuple[str, str]]:
 def check(con: Connection, name: str, files: Sequence[tuple[str, str]]) -> None:
     """See to it that the database ``name`` has no programs but the views of this version.
 
-    Args:
-        con: a connection that has attached it.
-        name: of the database.
-        files: what ``archived`` gave.
-
     Raises:
         StoreError: it has a macro, or another view.
     """
@@ -267,9 +258,6 @@ def check_tables(con: Connection) -> int:
 
     Views are not looked at: ``migrations.migrate`` makes foreign ones anew.
 
-    Args:
-        con: a snapshot.
-
     Returns:
         The number of its newest script.
 
@@ -309,7 +297,6 @@ def open_files(folder: Path, base: Path, names: Sequence[str]) -> list[int]:
     A file that does not exist is passed over: only a query that reads its month fails.
 
     Args:
-        folder: the archive.
         base: the folder of the published database, to which names are relative.
         names: of the files, as ``archived`` has them.
 
@@ -345,9 +332,7 @@ def path_in(folder: Path, base: Path, name: str | None) -> tuple[str, ...]:
     """Return the way from an archive to one of its files, by the name that ``archived`` gives it.
 
     Args:
-        folder: the archive.
         base: the folder of the published database, to which the name is relative.
-        name: of a file that need not exist.
 
     Raises:
         StoreError: no store names a file of this archive so.

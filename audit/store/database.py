@@ -129,9 +129,7 @@ def open_snapshot(
     but the views of this version, which ``audit.store.catalogue`` sees to.
 
     Args:
-        path: a published database.
         memory_limit: as in ``open_store``; nothing is spilled to disk.
-        timeout_s: a statement that takes longer is interrupted.
         archive: the folder of the archive; None: where a default configuration has it, beside
             the database.
         tables_only: no view will be asked. What other versions made is accepted, and no file of the
@@ -171,9 +169,7 @@ def open_locked(path: Path, memory_limit: str, timeout_s: int, *reach: Any) -> C
     """Opens the database at ``path``, locked, whatever it holds; read-only.
 
     Args:
-        path: a published database.
         memory_limit: as in ``open_store``; nothing is spilled to disk.
-        timeout_s: a statement that takes longer is interrupted.
         reach: files that can be read, too, by names relative to a folder; and that folder.
 
 
@@ -239,13 +235,9 @@ def refusal(error: Exception) -> StoreError:
 
 
 def fetch(
-    con: Connection,
-    sql: str,
-    parameters: Mapping[str, object] | None = None,
-    *,
-    most: int | None = None,
+    con: Connection, sql: str, parameters: Mapping[str, object] | None = None
 ) -> pl.DataFrame:
-    """The result of one statement, as a frame; its first ``most`` rows, where that is given.
+    """Return the result of one statement.
 
     Raises:
         StoreError: DuckDB refused it; the message carries its reason.
@@ -256,8 +248,6 @@ def fetch(
         relation = con.sql(sql, params=dict(parameters) if parameters else None)
         if relation is None:  # a statement without a result, whatever the stubs say
             return pl.DataFrame()  # type: ignore[unreachable]
-        if most is not None:
-            relation = relation.limit(most)
         rows: Any = Stream(relation.__arrow_c_stream__())
         return pl.DataFrame(rows)
     except duckdb.Error as error:
@@ -291,10 +281,7 @@ def insert(
     """Appends the rows of ``frame`` to ``table``, matching columns by name.
 
     Args:
-        con: an open store.
-        table: its name.
         frame: the rows; columns of the table that it lacks become NULL.
-        constants: values of further columns, the same in every row.
 
     Raises:
         StoreError: a row breaks a constraint.

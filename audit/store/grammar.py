@@ -152,7 +152,6 @@ class Grammar:
 
         Args:
             text: SQL; a semicolon may end it.
-            names: of the tables and views that may be read, in lower case.
 
         Raises:
             StoreError: it is wrong, several, or not allowed; the message says what is not.
@@ -213,11 +212,7 @@ class Grammar:
             raise StoreError(str(error)) from error
 
     def _tree(self, text: str) -> Tree | None:
-        """The syntax tree of a text; None: DuckDB makes none of such a statement.
-
-        Raises:
-            StoreError: it is wrong.
-        """
+        """The syntax tree of a text; None: DuckDB makes none of such a statement."""
         try:
             ((said,),) = self._con.execute(
                 "SELECT json_serialize_sql($1::VARCHAR)", [text]
@@ -357,11 +352,7 @@ def _is_marked(part: Tree) -> bool:
 
 
 def _without_values(node: Tree) -> list[Tree]:
-    """For each column of a PIVOT without values, the query that selects that column.
-
-    Raises:
-        StoreError: it has several columns in one.
-    """
+    """For each column of a PIVOT without values, the query that selects that column."""
     pivot = node.get("from_table") or {}
     marked = [part for part in pivot.get("pivots", ()) if _is_marked(part)]
     if any(len(part["pivot_expressions"]) != 1 for part in marked):

@@ -33,7 +33,6 @@ def migrated(
 
     Args:
         path: the file; its folder must exist.
-        memory_limit: as in ``database.open_store``.
         seed: a published database, with whose content a new store begins.
         base: the folder of the published database, to which names in its archive are relative.
 
@@ -91,11 +90,6 @@ def _begin_with(con: Connection, path: Path) -> None:
 
     Nothing else is taken from there, as anyone may have made it: tables are made by the scripts
     that its version had.
-
-    Raises:
-        LockedError: a process is writing ``path``.
-        UsageError: a newer fairaudit made it.
-        StoreError: it is no database of fairaudit.
     """
     attach(con, path, "published", read_only=True)
     execute(con, f"SET max_execution_time = {LONGEST_S * 1000}")

@@ -70,9 +70,6 @@ def select(
     """The one statement of ``text``, if it selects.
 
     Args:
-        con: where it is to be read.
-        grammar: says what is allowed.
-        names: as ``readable`` gives them.
         text: SQL; a semicolon may end it.
         parameters: values of its ``$name`` parameters; they never become part of the text.
 
@@ -126,10 +123,7 @@ def rows(
     """The first ``most`` rows (None: all), some at a time.
 
     Args:
-        con: where to read.
-        selection: what to read.
         cells: SQL expressions over ``c0``, ``c1``, … that each give text.
-        most: at most so many rows.
 
     Raises:
         StoreError: it fails on the way; TimeLimitError and MemoryLimitError where a limit ends it.

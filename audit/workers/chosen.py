@@ -1,4 +1,4 @@
-"""The crew that config.toml asks for."""
+"""The executor that config.toml asks for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from audit.config import Compute
 from audit.errors import WorkersError
 from audit.progress import printable
-from audit.workers.crew import PARTS, Crew, Made, Part, Shared, Stopped, Threads
+from audit.workers.executors import PARTS, Executor, Made, Part, Shared, Stopped, Threads
 from audit.workers.on_dask import OF_EACH, Dask
 
 
@@ -21,44 +21,44 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def crew(
+def executor(
     asked: Compute, threads: int | None = None, said: Callable[[str], None] = say
-) -> Iterator[Crew]:
-    """The crew that is asked for, while the block runs.
+) -> Iterator[Executor]:
+    """The executor that is asked for, while the block runs.
 
-    Workers elsewhere are looked for when something is first to be done that this process has not
-    done within ``alone_s``, and let go in the end.
+    Workers elsewhere are looked for when this process has not done something within ``alone_s``.
 
     Args:
-        asked: what config.toml says.
         threads: of this process, where it works itself; None or 0: one for each core.
-        said: told which workers there are, and what became of them.
     """
     own = Threads(threads or len(os.sched_getaffinity(0)))
     if asked.engine == "local":
         yield own
         return
     dask = Dask(asked, said)
+    parts = max(OF_EACH * asked.threads, PARTS)
     try:
-        elsewhere = WithFallback(dask, own, said) if asked.fallback else dask
-        parts = max(OF_EACH * asked.threads, PARTS)
-        yield HereFirst(own, elsewhere, asked.alone_s, parts) if asked.alone_s else elsewhere
+        yield Staged(own, dask, asked.alone_s, parts, fallback=asked.fallback, said=said)
     finally:
         dask.close()
 
 
-class HereFirst:
-    """One crew, and another one for what the first has not done within some seconds in all.
+class Staged:
+    """Threads of this process for the first seconds of work, then workers elsewhere.
 
-    The clock decides who works, not what comes out.
+    If these are lost and a fallback is allowed, this process does the rest. The clock decides who
+    works, not what comes out.
     """
 
     def __init__(
         self,
-        here: Crew,
-        elsewhere: Crew,
+        here: Executor,
+        elsewhere: Executor,
         alone_s: float,
         parts: int,
+        *,
+        fallback: bool = False,
+        said: Callable[[str], None] = say,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``parts``: into how many work is cut before it is known who does it."""
@@ -66,21 +66,19 @@ class HereFirst:
         self._elsewhere = elsewhere
         self._left_s = alone_s
         self._parts = parts
+        self._fallback = fallback
+        self._said = said
         self._clock = clock
 
     @property
     def width(self) -> int:
-        """See ``Crew``."""
-        return self._now.width
+        """See ``Executor``."""
+        return self._here.width if self._left_s > 0 else self._ask(lambda: self._elsewhere.width)
 
     @property
     def parts(self) -> int:
-        """See ``Crew``."""
-        return self._parts if self._now is self._here else self._now.parts
-
-    @property
-    def _now(self) -> Crew:
-        return self._here if self._left_s > 0 else self._elsewhere
+        """See ``Executor``."""
+        return self._parts if self._left_s > 0 else self._ask(lambda: self._elsewhere.parts)
 
     def each(
         self,
@@ -89,75 +87,36 @@ class HereFirst:
         parts: Sequence[Part],
         stopped: Stopped = lambda: False,
     ) -> Iterator[tuple[int, Made]]:
-        """See ``Crew``."""
+        """See ``Executor``."""
         left = dict.fromkeys(range(len(parts)))
+
+        def done(executor: Executor, stopped: Stopped) -> Iterator[tuple[int, Made]]:
+            rest = list(left)
+            for place, made in executor.each(prepare, shared, [parts[k] for k in rest], stopped):
+                del left[rest[place]]
+                yield rest[place], made
+
         if self._left_s > 0:
             until = self._clock() + self._left_s
-
-            def enough() -> bool:
-                return stopped() or self._clock() >= until
-
-            for number, made in self._here.each(prepare, shared, parts, enough):
-                del left[number]
-                yield number, made
+            yield from done(self._here, lambda: stopped() or self._clock() >= until)
             self._left_s = until - self._clock()
         if left and not stopped():
-            rest = list(left)
-            others = [parts[number] for number in rest]
-            for number, made in self._elsewhere.each(prepare, shared, others, stopped):
-                yield rest[number], made
+            try:
+                yield from done(self._elsewhere, stopped)
+            except WorkersError as error:
+                self._give_up(error)
+                yield from done(self._elsewhere, stopped)
 
-
-class WithFallback:
-    """A crew, and another one that does what the first can do no more."""
-
-    def __init__(self, first: Crew, other: Crew, said: Callable[[str], None] = say) -> None:
-        """``said`` is told when the other one takes over."""
-        self._first = first
-        self._other = other
-        self._said = said
-        self._now = first
-
-    @property
-    def width(self) -> int:
-        """See ``Crew``."""
-        return self._told(lambda: self._now.width)
-
-    @property
-    def parts(self) -> int:
-        """See ``Crew``."""
-        return self._told(lambda: self._now.parts)
-
-    def each(
-        self,
-        prepare: Callable[[Shared], Callable[[Part], Made]],
-        shared: Shared,
-        parts: Sequence[Part],
-        stopped: Stopped = lambda: False,
-    ) -> Iterator[tuple[int, Made]]:
-        """See ``Crew``."""
-        left = dict.fromkeys(range(len(parts)))
+    def _ask(self, what: Callable[[], int]) -> int:
         try:
-            for number, made in self._now.each(prepare, shared, parts, stopped):
-                del left[number]
-                yield number, made
+            return what()
         except WorkersError as error:
             self._give_up(error)
-            rest = list(left)
-            again = self._now.each(prepare, shared, [parts[k] for k in rest], stopped)
-            for number, made in again:
-                yield rest[number], made
-
-    def _told(self, ask: Callable[[], int]) -> int:
-        try:
-            return ask()
-        except WorkersError as error:
-            self._give_up(error)
-            return ask()
+            return what()
 
     def _give_up(self, error: WorkersError) -> None:
-        """Lets the other crew take over; what fails there, fails."""
-        if self._now is self._other:
+        """Let this process take over; what fails there, fails."""
+        if not self._fallback or self._elsewhere is self._here:
             raise error
         self._said(f"warning: {error}; this process goes on alone (compute.fallback)")
-        self._now = self._other
+        self._elsewhere = self._here

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+import subprocess
 import tempfile
 import time
 import warnings
@@ -24,10 +25,10 @@ from typing import Any, Final, NamedTuple
 from audit.config import Compute
 from audit.errors import AuditError, WorkersError
 from audit.files import folders
-from audit.workers import certificate, on_slurm, remote
-from audit.workers.crew import Made, Part, Shared, Stopped
-from audit.workers.identity import difference, identity
+from audit.workers import on_slurm, remote
+from audit.workers.executors import Made, Part, Shared, Stopped
 from audit.workers.parcels import Opener, Packer
+from audit.workers.remote import difference, identity
 
 Said = Callable[[str], None]
 
@@ -62,7 +63,7 @@ class _Session(NamedTuple):
 
 @dataclass
 class Dask:
-    """A crew whose workers are Dask's. They are looked for when they are first needed."""
+    """An executor whose workers are Dask's. They are looked for when they are first needed."""
 
     asked: Compute
     said: Said = lambda text: None
@@ -75,12 +76,12 @@ class Dask:
 
     @property
     def width(self) -> int:
-        """See ``Crew``."""
+        """See ``Executor``."""
         return max(sum(self._threads().values()), 1)
 
     @property
     def parts(self) -> int:
-        """See ``Crew``."""
+        """See ``Executor``."""
         return OF_EACH * self.width
 
     def close(self) -> None:
@@ -95,7 +96,7 @@ class Dask:
         parts: Sequence[Part],
         stopped: Stopped = lambda: False,
     ) -> Iterator[tuple[int, Made]]:
-        """See ``Crew``."""
+        """See ``Executor``."""
         if not parts:
             return
         folder = self._session.folder / f"{next(self._numbers)}"
@@ -138,11 +139,7 @@ class Dask:
                 client.cancel(list(working), force=True)
 
     def _some(self, working: Mapping[Any, int]) -> list[Any]:
-        """Those that are done, after about a second at the most.
-
-        Raises:
-            WorkersError: there has been no worker, or no scheduler, for too long.
-        """
+        """Those that are done, after about a second at the most."""
         _, distributed = self._libraries()
         try:
             with self._session.client.as_current():
@@ -156,11 +153,7 @@ class Dask:
         return []
 
     def _awaited(self) -> None:
-        """Waits until there is a worker.
-
-        Raises:
-            WorkersError: there was none for too long, or the scheduler is gone.
-        """
+        """Waits until there is a worker."""
         since = time.monotonic()
         while not self._threads():
             if self._refused:
@@ -173,11 +166,7 @@ class Dask:
             time.sleep(0.1)
 
     def _threads(self) -> Mapping[str, int]:
-        """The workers there are, each with its number of threads.
-
-        Raises:
-            WorkersError: the scheduler does not answer.
-        """
+        """The workers there are, each with its number of threads."""
         client = self._session.client
         try:
             if client.status != "running":
@@ -205,11 +194,7 @@ class Dask:
 
     @cached_property
     def _session(self) -> _Session:
-        """The connection, made when it is first needed.
-
-        Raises:
-            WorkersError: there are no workers, or they compute with something else.
-        """
+        """The connection, made when it is first needed."""
         dask, distributed = self._libraries()
         for name in ("distributed", "asyncio"):  # what matters is raised here
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -249,11 +234,7 @@ class Dask:
         return session
 
     def _libraries(self) -> tuple[Any, Any]:
-        """Dask, and what distributes it.
-
-        Raises:
-            WorkersError: they are not installed.
-        """
+        """Dask, and what distributes it."""
         try:
             import dask
             import distributed
@@ -268,11 +249,7 @@ class Dask:
         return dask, distributed
 
     def _folder(self) -> Path:
-        """A new folder that is this run's alone.
-
-        Raises:
-            AuditError: it cannot be made.
-        """
+        """A new folder that is this run's alone."""
         below = None if self.asked.folder is None else Path(self.asked.folder)
         try:
             made = Path(tempfile.mkdtemp(prefix="fairaudit-", dir=below))
@@ -287,7 +264,7 @@ class Dask:
         asked = self.asked
         if asked.scheduler is not None:
             return asked.scheduler
-        files = asked.tls or certificate.made(folder)
+        files = asked.tls or made(folder)
         security = self._security(distributed, files)
         if asked.slurm is not None:
             cluster = on_slurm.cluster(asked, security, folder, _NO_PAGES, self._refused)
@@ -323,11 +300,7 @@ class Dask:
         )
 
     def _check(self, client: Any) -> None:
-        """That workers compute with what this process does.
-
-        Raises:
-            WorkersError: one does not.
-        """
+        """That workers compute with what this process does."""
         ours = identity()
         try:
             found: Mapping[str, Any] = client.run(remote.computes_with, on_error="return")
@@ -347,11 +320,7 @@ class Dask:
 
 
 def _packed(folder: Path, work: object, parts: Iterable[object]) -> Iterator[tuple[int, bytes]]:
-    """Puts work into a new folder; gives the parcel of each part, and its number.
-
-    Raises:
-        WorkersError: the folder cannot be written.
-    """
+    """Puts work into a new folder; gives the parcel of each part, and its number."""
     packer = Packer(folder)
     try:
         folder.mkdir()
@@ -363,11 +332,7 @@ def _packed(folder: Path, work: object, parts: Iterable[object]) -> Iterator[tup
 
 
 def _result(future: Any) -> bytes | None:
-    """What a part came to; None where the worker that had it is gone, and another one does it.
-
-    Raises:
-        WorkersError: it ended its workers, or was lost with the scheduler.
-    """
+    """What a part came to; None where the worker that had it is gone, and another one does it."""
     from distributed import CancelledError
     from distributed.scheduler import KilledWorker
 
@@ -404,3 +369,36 @@ def _told(error: BaseException) -> str:
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+class Files(NamedTuple):
+    """PEM files of TLS."""
+
+    ca_file: str
+    cert: str
+    key: str
+
+
+def made(folder: Path) -> Files:
+    """A certificate for this run alone, which is its own authority.
+
+    Raises:
+        WorkersError: there is no openssl to make it.
+    """
+    cert, key = str(folder / "cert.pem"), str(folder / "key.pem")
+    command = ["openssl", "req", "-x509", "-nodes", "-days", "3650", "-subj", "/CN=fairaudit"]
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    try:
+        subprocess.run(  # noqa: S603, no word of it comes from outside
+            [*command, *curve, "-keyout", key, "-out", cert],
+            check=True,
+            capture_output=True,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise WorkersError(
+            f"openssl, which encrypts what workers are told, cannot be run ({error}): "
+            "install it, or give compute.tls"
+        ) from error
+    return Files(cert, cert, key)

@@ -24,10 +24,7 @@ def cluster(
     """A scheduler here, and jobs with a worker in each.
 
     Args:
-        asked: with settings of Slurm.
-        security: Dask's, of the connections.
         folder: of this run alone, shared with the nodes.
-        no_pages: the scheduler's settings that open no pages.
         refused: gets what sbatch says where it takes no job.
     """
     import dask_jobqueue as jobqueue

@@ -1,10 +1,15 @@
 """Work that periods share is done once, however many there are."""
 
+from datetime import date
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
 
+from audit.cluster import compute
+from audit.cluster.setting import Setting
+from audit.cluster.windows import WHOLE, Window
 from audit.metrics.attempts.summary import summarise
 from audit.nightly.run import run
 from audit.scenario.workload import workload_of_rows
@@ -40,3 +45,26 @@ def test_a_first_night_of_many_months(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(looked_at) > 6
     assert sum(looked_at) < 1.2 * len(lines)
     assert workloads == [len(lines)]
+
+
+DAY = 86_400
+SETTING = Setting("c", ZoneInfo("UTC"), (), {}, 9 * DAY, (), ())
+
+
+def told(window: Window, *ends: int | None) -> list[tuple[int, int, str]]:
+    times = {name: pl.Series(ends, dtype=pl.Int64) for name in ("end_time", "arrival_time")}
+    frame = pl.DataFrame({**times, "start_time": pl.Series([None] * len(ends), dtype=pl.Int64)})
+    rows = compute.of_days(frame, SETTING, window).select("day", "records", "state").rows()
+    return [((day - date(1970, 1, 1)).days, records, state) for day, records, state in rows]
+
+
+def test_days_between_are_empty() -> None:
+    assert told(WHOLE, 0, 1, 2 * DAY, None) == [(0, 2, "full"), (1, 0, "empty"), (2, 1, "full")]
+    assert told(WHOLE) == []
+
+
+def test_a_window_tells_of_its_own_days_all_of_them() -> None:
+    ends = (0, 2 * DAY, 6 * DAY)
+    assert told(Window(None, 3 * DAY), *ends) == [(0, 1, "full"), (1, 0, "empty"), (2, 1, "full")]
+    assert told(Window(3 * DAY, 5 * DAY), *ends) == [(3, 0, "empty"), (4, 0, "empty")]
+    assert told(Window(5 * DAY, None), *ends) == [(5, 0, "empty"), (6, 1, "full")]

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from audit.config.figures import Simulation
+from audit.config.file import Simulation
 from audit.nightly.run import run
 from audit.scenario.budget import Costs
 from audit.scenario.fair_start import fair_start_times

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from audit import config
-from audit.cluster import charges, decayed, fairshare
+from audit.cluster import charges, fairshare
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting, configured
 from audit.errors import ConfigError
@@ -150,7 +150,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Setting
 def test_histories_say_what_sshare_said(lab: tuple[pl.DataFrame, Setting, Fairshare]) -> None:
     charged, setting, shares = lab
     assert shares.tree is not None
-    method = decayed.method(shares, setting)
+    method = fairshare.decay_method(shares, setting)
     assert isinstance(method, SlurmUsage)
     ticks = SlurmUsage(half_life_s=method.half_life_s, period_s=60, phase_s=1795234198)
     seen = samples()
@@ -189,7 +189,7 @@ def test_a_configured_run_keeps_the_history_of_the_tree(
 ) -> None:
     charged, setting, shares = lab
     day = Period("2026-11-21", 1795219200, 1795305600)
-    rows = pl.concat(decayed.histories(charged, setting, day, shares))
+    rows = pl.concat(fairshare.histories(charged, setting, day, shares))
     assert rows["method"].unique().to_list() == ["slurm:billing:fair_tree"]
     assert rows["parent"].drop_nulls().n_unique() > 1
     users = rows.filter(pl.col("entity_kind") == "user")

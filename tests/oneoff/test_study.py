@@ -21,7 +21,7 @@ from audit.pipeline.opening import Request
 from audit.report.study.cells import Cell
 from audit.store import database
 from audit.studies.grid import plan as grid
-from audit.workers.crew import Threads
+from audit.workers.executors import Threads
 from tests.logs import line, log, write
 
 

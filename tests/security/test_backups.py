@@ -20,7 +20,7 @@ from audit import config
 from audit.errors import AuditError, StoreError, UsageError
 from audit.files import state_folder
 from audit.nightly import history
-from audit.nightly.keeping import backup, claims
+from audit.nightly.keeping import archiving, backup
 from audit.nightly.stages import own_state
 from audit.store import archive, database, migrations, publish
 from tests.places import ROOT
@@ -49,7 +49,7 @@ def work(folder: Path, job: str, *more: str) -> None:
     with state_folder.held(state, "test") as store, history.opened(state, lambda: NOW) as past:
         past.end(past.begin(job), "done")
         with migrations.migrated(store, base=folder) as con:
-            claims.claim(con, SETTINGS, folder)
+            archiving.claim(con, SETTINGS, folder)
             with database.transaction(con):
                 archive.bring_back(con, "c", 0)
             fill(con, *(record(name, 50) for name in (job, *more)))

@@ -19,7 +19,6 @@ def test_frames_go_in_and_come_out(store: Connection) -> None:
     database.insert(store, "t", rows.clear())
     found = database.fetch(store, "SELECT * FROM t ORDER BY a")
     assert found.rows() == [(1, "x", None), (2, None, None)]
-    assert database.fetch(store, "SELECT * FROM t ORDER BY a", most=1).height == 1
     assert database.fetch(store, "SELECT $n AS n", {"n": 7}).item() == 7
 
 

@@ -1,13 +1,13 @@
-"""A crew that does everything as workers elsewhere do, in this process: for tests."""
+"""An executor that does everything as workers elsewhere do, in this process: for tests."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from audit.workers import remote
-from audit.workers.crew import Made, Part, Shared, Stopped
-from audit.workers.identity import identity
+from audit.workers.executors import Made, Part, Shared, Stopped
 from audit.workers.parcels import Opener, Packer
+from audit.workers.remote import identity
 
 
 class Scattered:

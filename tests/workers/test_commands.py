@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from audit.workers import chosen
-from audit.workers.crew import Made, Part, Shared, Stopped
+from audit.workers.executors import Made, Part, Shared, Stopped
 from tests.logs import line, log, write
 from tests.studies.commands import run
 from tests.workers.scattered import Scattered
@@ -96,7 +96,7 @@ def test_who_is_named_does_the_work_and_it_is_the_same(
     monkeypatch.setattr(chosen, "Dask", lambda asked, said: elsewhere)
     there = made(tmp_path / "there", ELSEWHERE, COMMANDS[command], monkeypatch)
     starts = command in ("audit", "run")
-    assert elsewhere.given[0] == ("fair_start" if starts else "crew")
+    assert elsewhere.given[0] == ("fair_start" if starts else "executors")
     assert elsewhere.given[-1] == "closed"
     assert there == here
     assert here

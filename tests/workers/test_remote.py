@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit import __version__
 from audit.config import Config
 from audit.errors import UsageError, WorkersError
 from audit.metrics.attempts import excess
@@ -26,9 +27,9 @@ from audit.studies.sensitivity import plan as sensitivity
 from audit.studies.users import plan as users
 from audit.studies.workload import plan as workload
 from audit.workers import remote
-from audit.workers.crew import computed
-from audit.workers.identity import identity
+from audit.workers.executors import computed
 from audit.workers.parcels import Packer
+from audit.workers.remote import difference, identity, kernels, program
 from tests.logs import line, log, write
 from tests.naive.simulation import Log as Slow
 from tests.naive.simulation import Ranking
@@ -43,7 +44,7 @@ def test_starts_are_the_same_from_parcels_and_in_any_parts(
     work = arrays(slow, ranking)
     for compute in (fair_starts, forward_starts):
         here: tuple[np.ndarray, ...] = compute(work, policy)
-        there: tuple[np.ndarray, ...] = compute(work, policy, crew=Scattered(parts=number))
+        there: tuple[np.ndarray, ...] = compute(work, policy, executor=Scattered(parts=number))
         assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
 
 
@@ -155,3 +156,44 @@ def test_a_worker_lets_go_of_older_work(tmp_path: Path) -> None:
         remote.run(str(folder), identity(), packer.packed(1))
     held = [Path(folder).name for folder in remote._at_hand]
     assert held == ["b", "c"]
+
+
+def test_it_names_the_version_and_the_kernels() -> None:
+    found = identity()
+    assert found["fairaudit"] == __version__
+    assert kernels().startswith(found["kernels"])
+    assert len(found["kernels"]) == 12
+
+
+def test_what_differs_is_told_with_both_values() -> None:
+    ours = {"fairaudit": "1.0", "kernels": "abc", "numpy": "2"}
+    assert difference(ours, dict(ours)) is None
+    assert difference(ours, {**ours, "kernels": "xyz"}) == "kernels xyz, here abc"
+    assert difference(ours, {"numpy": "3"}) == (
+        "fairaudit unknown, here 1.0; kernels unknown, here abc; numpy 3, here 2"
+    )
+
+
+def test_the_fingerprint_is_that_of_the_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "a.py"
+    monkeypatch.setattr(remote, "PACKAGE", tmp_path)
+    found = []
+    for text in ("x = 1\n", "x = 2\n", "x = 1\n"):
+        source.write_text(text)
+        found.append(program.__wrapped__())
+    assert found[0] == found[2] != found[1]
+
+
+def test_the_fingerprint_of_the_kernels_is_that_of_their_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "PACKAGE", tmp_path)
+    assert kernels.__wrapped__() == "not compiled"
+    (tmp_path / "kernels").mkdir()
+    found = []
+    for text in ("{}", '{"a": "1"}', "{}"):
+        (tmp_path / "kernels" / "built.json").write_text(text)
+        found.append(kernels.__wrapped__())
+    assert found[0] == found[2] != found[1]

@@ -37,7 +37,7 @@ from audit.metrics.attempts.parts import Row, row
 from audit.metrics.attempts.population import ended, in_period, numbered, only, ordered
 from audit.metrics.uncertainty import NONE, Interval, Resamples, interval
 from audit.model import SEQUENCE, Period, Standing
-from audit.workers.crew import IN_TURN, Crew
+from audit.workers.executors import IN_TURN, Executor
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -87,7 +87,7 @@ def of_peers(
     seed: int,
     resamples: int,
     naming: int = NAMING,
-    crew: Crew = IN_TURN,
+    executor: Executor = IN_TURN,
 ) -> list[Row]:
     """Rows of the summary about each user and account whose attempts have peers.
 
@@ -95,7 +95,7 @@ def of_peers(
         with_peers: *all* attempts of one pool, or those ``population.around`` the period, with
             what ``peer_waits`` adds.
         naming: for p, a multiple of 1,000.
-        crew: who draws them; the result does not depend on that.
+        executor: who draws them; the result does not depend on that.
     """
     if "peer_wait_s" not in with_peers.columns:
         return []
@@ -121,7 +121,7 @@ def of_peers(
                 rows.append(row("peer_ratio_alone", kind, owner, first.ratio, first.attempts))
     del drawn  # before more is drawn
     families = [*everyone.values(), *alone.values()]
-    beyond = _beyond_chance(families, days, seed, naming, crew)
+    beyond = _beyond_chance(families, days, seed, naming, executor)
     for kind, of_all, of_alone in zip(KINDS, beyond, beyond[len(KINDS) :], strict=False):
         for owner, longer in of_all.items():
             named = longer and of_alone.get(owner, False)
@@ -257,7 +257,7 @@ class _Trial(NamedTuple):
 
 
 def _beyond_chance(
-    families: Sequence[Owners], days: int, seed: int, naming: int, crew: Crew
+    families: Sequence[Owners], days: int, seed: int, naming: int, executor: Executor
 ) -> list[dict[str, bool]]:
     """Of each owner with enough days, whether its ratio is above 1 beyond chance; by family.
 
@@ -277,10 +277,10 @@ def _beyond_chance(
                 hopeful.append(_Trial(number, owner, one.day, difference, most, alike))
     seeds = [seed + chunk for chunk in range(naming // _CHUNK)]
     while seeds and hopeful:
-        at_once, seeds = seeds[: crew.width], seeds[crew.width :]
+        at_once, seeds = seeds[: executor.width], seeds[executor.width :]
         trials = {trial.alike: (trial.day, trial.difference) for trial in hopeful}
         drawn = _Drawn(days, list(trials.values()))
-        for _, not_above in crew.each(_not_above, drawn, at_once):
+        for _, not_above in executor.each(_not_above, drawn, at_once):
             counted = dict(zip(trials, not_above, strict=True))
             for trial in hopeful:
                 below[trial.family][trial.owner] += counted[trial.alike]

@@ -37,7 +37,7 @@ from audit.metrics.quantiles import (
 from audit.metrics.uncertainty import NONE, Interval, Resamples
 from audit.model import Period, Pool, Standing
 from audit.periods import day_edges, day_of
-from audit.workers.crew import IN_TURN, Crew
+from audit.workers.executors import IN_TURN, Executor
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -75,7 +75,7 @@ class Options(NamedTuple):
     covered: tuple[int, int] | None = None
     """From when to when the log speaks of the period, epoch s: integrals over time are of this,
     for nobody knows what the pool did outside. None: all of the period."""
-    crew: Crew = IN_TURN
+    executor: Executor = IN_TURN
     """Who draws the resamples for naming; the result does not depend on that."""
 
 
@@ -130,7 +130,7 @@ def summarise(
     rows += figures.of_parts(attempts, resamples, options.tolerance_s)
     rows.append(known.conserved if known else conservation_of(described, now, options))
     rows += of_peers(
-        described, period, zone, seed, options.resamples, options.naming_resamples, options.crew
+        described, period, zone, seed, options.resamples, options.naming_resamples, options.executor
     )
     for kind in KINDS:
         of_kind = known.entities[kind] if known else users.by_entity(held, kind)

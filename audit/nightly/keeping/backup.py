@@ -18,10 +18,10 @@ from typing import Final
 from audit import __version__
 from audit.config import Config, places
 from audit.errors import AuditError, StoreError, UsageError
-from audit.files import folders, privacy, replace, scratch, state_folder
+from audit.files import folders, privacy, replace, state_folder
 from audit.files.state_folder import HISTORY, STORE
 from audit.nightly import history
-from audit.nightly.keeping import claims, pack
+from audit.nightly.keeping import archiving, pack
 from audit.nightly.keeping.pack import Backup
 from audit.nightly.stages import own_state
 from audit.store import archive, catalogue, database, queries
@@ -34,10 +34,7 @@ def save(config: Config, folder: Path, target: Path, now: int) -> tuple[Path, Ba
     """Writes a backup, and reads it again.
 
     Args:
-        config: the configuration in force.
-        folder: what its paths are relative to.
         target: the file, which is replaced in one step; or a folder, where its name says when.
-        now: epoch s.
 
     Raises:
         UsageError: nothing was published yet.
@@ -53,7 +50,7 @@ def save(config: Config, folder: Path, target: Path, now: int) -> tuple[Path, Ba
     if target.is_dir():
         target /= f"fairaudit-{made:%Y%m%dT%H%M%SZ}.tar"
     folders.require(target.parent)
-    with scratch.folder(target.parent) as place:
+    with state_folder.scratch(target.parent) as place:
         store, past = place / STORE, place / HISTORY
         shutil.copyfile(published, store)  # the open file stays, whoever replaces it meanwhile
         _copy_history(history.path_in(folder / config.output.state), past)
@@ -85,12 +82,6 @@ def restore(config: Config, folder: Path, file: Path, *, force: bool) -> Backup:
 
     All of it is examined before anything is replaced.
 
-    Args:
-        config: the configuration in force.
-        folder: what its paths are relative to.
-        file: the backup.
-        force: whether a store that is there may be replaced.
-
     Raises:
         UsageError: there is a store, and ``force`` does not allow to replace it; ``file`` is no
             backup, or one of a newer fairaudit; the state folder cannot be written to.
@@ -102,7 +93,7 @@ def restore(config: Config, folder: Path, file: Path, *, force: bool) -> Backup:
     state = own_state(config, folder)
     with (
         state_folder.held(state, "fairaudit restore") as store,
-        scratch.folder(state) as place,
+        state_folder.scratch(state) as place,
     ):
         known = [path for path in (store, history.path_in(state)) if path.exists()]
         if known and not force:
@@ -112,7 +103,7 @@ def restore(config: Config, folder: Path, file: Path, *, force: bool) -> Backup:
         of = _unpacked(file, file, place)
         identity = _checked_archive(config, folder, file, of, place)
         if of.archive:
-            claims.check(config, folder, identity)
+            archiving.check_owner(config, folder, identity)
             _put_back_archive(config, folder, of, place)
         new = place / "new"
         new.mkdir()
@@ -120,19 +111,14 @@ def restore(config: Config, folder: Path, file: Path, *, force: bool) -> Backup:
             (place / name).rename(new / name)
         state_folder.replace(state, new)
         if of.archive and identity is not None:
-            claims.note(config, folder, identity)
+            archiving.note_owner(config, folder, identity)
     return of
 
 
 def _checked_archive(
     config: Config, folder: Path, named: Path, of: Backup, place: Path
 ) -> str | None:
-    """The identity of a store that was unpacked in ``place``; its archive's names are checked.
-
-    Raises:
-        StoreError: the manifest and the store name other files, or none of the archive of
-            config.toml.
-    """
+    """The identity of a store that was unpacked in ``place``; its archive's names are checked."""
     root, base = folder / config.output.archive, places.published_folder(config, folder)
     try:
         if _archived(place / STORE) != of.archive:
@@ -184,12 +170,7 @@ def _unpacked(file: Path, named: Path, place: Path) -> Backup:
     """Unpacks a backup into an empty folder, examines it and gives its manifest.
 
     Args:
-        file: the backup.
         named: what it is called in messages.
-        place: where its files go.
-
-    Raises:
-        UsageError, StoreError: as ``restore``.
     """
     try:
         of = pack.unpack(file, place)

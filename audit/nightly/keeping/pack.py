@@ -87,14 +87,7 @@ def sha256_of(path: Path) -> str:
 
 
 def write(path: Path, of: Backup, files: Mapping[str, Path], now: int) -> None:
-    """Write a backup to the disk.
-
-    Args:
-        path: the file to write.
-        of: its manifest.
-        files: where each of ``of.members()`` lies.
-        now: epoch s.
-    """
+    """Write a backup to the disk."""
     manifest = of.model_dump_json(indent=2).encode()
     with path.open("wb") as out:
         with tarfile.open(fileobj=out, mode="w", format=tarfile.GNU_FORMAT) as tar:
@@ -114,10 +107,6 @@ def _header(name: str, size: int, now: int) -> tarfile.TarInfo:
 
 def unpack(file: Path, into: Path) -> Backup:
     """Unpack the files of a backup into a folder, and return its manifest.
-
-    Args:
-        file: the backup.
-        into: an empty folder.
 
     Raises:
         UsageError: a newer fairaudit made it.

@@ -31,9 +31,6 @@ def replay(
     """Reads refused records again; see ``ingest.replay``.
 
     Args:
-        config: the configuration in force.
-        folder: what its paths are relative to.
-        cluster: only this one's.
         code, file: only of this kind, or log.
         mended: a file of JSON that holds the texts to read, as ``refused --format json`` wrote it.
 

@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from audit import config
-from audit.cluster import spans
+from audit.cluster.setting import latest_instant
 from audit.config import places
 from audit.errors import UsageError
 from audit.formats.sacct import text as sacct
@@ -23,8 +23,7 @@ from audit.ingest.naming import called_by
 from audit.ingest.quarantine import EXAMPLES, Counted, check_refused
 from audit.metrics.slurm.shares import Places
 from audit.metrics.slurm.usage import Charged, stored, uncounted
-from audit.oneoff.sshare.request import Request
-from audit.oneoff.sshare.site import Site
+from audit.oneoff.sshare.site import Request, Site
 from audit.progress import printable
 from audit.store import database, queries
 
@@ -55,12 +54,6 @@ def read_jobs(
     request: Request, chosen: config.Config, folder: Path, site: Site, progress: Progress
 ) -> Jobs:
     """Jobs of the files of the request, else of the database that the configuration publishes.
-
-    Args:
-        request: the files.
-        folder: what its paths are relative to.
-        site: whose jobs, and which resources matter.
-        progress: told how far reading is.
 
     Raises:
         UsageError: none has started, or nothing says which cluster's are meant.
@@ -110,7 +103,7 @@ def _from_files(request: Request, chosen: config.Config, site: Site, progress: P
         amounts = stored(attempts)
     else:
         amounts = tres_columns(allocated, _wanted(site))
-    known_to = spans.latest_instant(attempts)
+    known_to = latest_instant(attempts)
     return Jobs(attempts, amounts, known_to or 0, zone or "UTC", tuple(warnings))
 
 
@@ -141,7 +134,7 @@ def _from_database(chosen: config.Config, folder: Path, site: Site) -> Jobs:
             f"{folder / chosen.output.database}: holds no job of cluster {site.cluster.name!r}; "
             "'fairaudit run' reads its logs"
         )
-    known_to = spans.latest_instant(attempts)
+    known_to = latest_instant(attempts)
     return Jobs(attempts, stored(attempts), known_to or 0, site.cluster.zone)
 
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeVar
+from zoneinfo import ZoneInfo
 
 from audit import config
 from audit.cluster import fairshare
 from audit.cluster.fairshare import Fairshare
 from audit.errors import UsageError
+from audit.formats.dialects import PLAIN, Reading
 from audit.formats.slurm import sacctmgr
 from audit.formats.slurm.sacctmgr import Association, Fault
 from audit.formats.slurm.slurm_conf import SlurmConf
 from audit.metrics.slurm.usage import COUNTED
-from audit.oneoff.sshare.request import Request, text_of
+from audit.words import Algorithm
 
 _MOST: Final = 20
 """So many faults are listed."""
@@ -49,10 +53,6 @@ class Site:
 
 def read_site(request: Request, chosen: config.Config, folder: Path) -> Site:
     """What the files of the flags say; where there is none, what the configuration says.
-
-    Args:
-        request: the files.
-        folder: what its paths are relative to.
 
     Raises:
         UsageError: files are missing or wrong, or nothing says who belongs where.
@@ -106,11 +106,7 @@ def _given(request: Request, configured: str | None) -> _Given:
     """Reads the files of the flags.
 
     Args:
-        request: the files.
         configured: the name of the cluster in the configuration.
-
-    Raises:
-        UsageError: one cannot be read, or is not what its flag says; all faults are listed.
     """
     faults: list[str] = []
 
@@ -154,11 +150,7 @@ def _by_base_unit(weights: Mapping[str, float]) -> dict[str, float]:
 
 
 def _cluster(request: Request, chosen: config.Config) -> config.Cluster | None:
-    """The cluster of the configuration that is meant; None where jobs come from files.
-
-    Raises:
-        UsageError: there is no such one, or it is not said which.
-    """
+    """The cluster of the configuration that is meant; None where jobs come from files."""
     configured = {cluster.name: cluster for cluster in chosen.clusters}
     if request.cluster in configured:
         return configured[request.cluster]
@@ -170,3 +162,57 @@ def _cluster(request: Request, chosen: config.Config) -> config.Cluster | None:
             "sshare: whose? Give --sacct and --assoc files, or --config with a cluster"
         )
     raise UsageError(f"sshare: choose a cluster with --cluster: {', '.join(sorted(configured))}")
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which jobs, settings and instant; None lets the configuration or Slurm decide."""
+
+    sacct: Sequence[Path] = ()
+    """What sacct printed; none: jobs come from the database that ``config`` publishes."""
+    associations: Path | None = None
+    qos: Path | None = None
+    partitions: Path | None = None
+    slurm_conf: Path | None = None
+    as_of: str | None = None
+    half_life: str | None = None
+    algorithm: Algorithm | None = None
+    phase: str | None = None
+    sample: Path | None = None
+    sample_time: str | None = None
+    cluster: str | None = None
+    zone: str | None = None
+    reading: Reading = PLAIN
+    by_partition: bool = False
+    """Whether a column Partition is added (``sshare -m``)."""
+
+
+def instant(text: str, zone: ZoneInfo, flag: str) -> int:
+    """An instant as the user writes it: epoch seconds, a day, or ``2026-10-25T12:00[:00]``.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if re.fullmatch(r"[0-9]{1,10}", text):
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"{flag} {text!r}: write it as 2026-10-25, 2026-10-25T12:00:00 or epoch seconds"
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=zone)
+    return int(moment.timestamp())
+
+
+def text_of(path: Path) -> str:
+    """A file that the user named; bytes that are no UTF-8 are escaped.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        return path.read_bytes().decode("utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error

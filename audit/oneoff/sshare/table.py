@@ -71,10 +71,6 @@ def rows(
 
     Args:
         tree: what ``associations`` are.
-        associations: which say GrpTRESMins.
-        raw_usage: by node.
-        shares: by node.
-        resources: of TRESRunMins.
         run_minutes: a row per resource, a column per node.
     """
     limits = {(row.account, row.user, row.partition): row.grp_tres_mins for row in associations}

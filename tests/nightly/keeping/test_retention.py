@@ -9,7 +9,7 @@ import pytest
 from audit import config
 from audit.nightly.run import run
 from audit.nightly.stages import Night
-from audit.store import compaction, database, migrations
+from audit.store import database, migrations, publish
 from tests.logs import write
 from tests.nightly.test_run import DAY, FIGURES, NOW, month, site
 
@@ -74,13 +74,13 @@ def test_a_store_that_is_mostly_free_is_written_anew(tmp_path: Path) -> None:
     database.execute(con, "CREATE TABLE small AS SELECT 7 AS x")
     database.execute(con, "CHECKPOINT")
     database.execute(con, "DROP TABLE big")
-    size = compaction.free(con)
+    size = publish.free(con)
     con.close()
     assert size.free > size.whole // 2
     assert not size.worth_it  # 16 MB: not worth a copy
     before = path.stat().st_size
     write(tmp_path / ".store.duckdb.draft", "of one that was killed")
-    compaction.compact(path)
+    publish.compact(path)
     assert path.stat().st_size < before // 2
     assert [left.name for left in tmp_path.iterdir()] == ["store.duckdb"]
     con = database.open_store(path)
@@ -119,7 +119,7 @@ def test_a_run_compacts_and_readers_keep_what_they_opened(
         assert reader.stdout is not None
         assert reader.stdout.readline() == "1\n"
         with monkeypatch.context() as eager:
-            eager.setattr(compaction.Size, "worth_it", property(lambda _: True))
+            eager.setattr(publish.Size, "worth_it", property(lambda _: True))
             assert run(settings, tmp_path, NOW, stages=FIGURES) == Night()
         assert store.stat().st_ino != inode
         write(tmp_path / "logs" / "2.swf", month(1, jobs=9))

@@ -6,7 +6,7 @@ from typing import Any
 
 from audit import config
 from audit.oneoff.sshare.recompute import recompute as recompute_with
-from audit.oneoff.sshare.request import Request
+from audit.oneoff.sshare.site import Request
 from audit.oneoff.sshare.table import Outcome
 from tests.places import SLURM
 

@@ -8,10 +8,10 @@ import pytest
 
 from audit import config
 from audit.cli.app import main
-from audit.errors import AuditError
+from audit.errors import AuditError, UsageError
 from audit.nightly.run import run
 from audit.oneoff.sshare.recompute import recompute as recompute_with
-from audit.oneoff.sshare.request import Request
+from audit.oneoff.sshare.site import Request
 from audit.oneoff.sshare.table import psv
 from audit.words import Algorithm
 from tests.oneoff.sshare.lab import TAKEN, TICK, raw, recompute, request, samples
@@ -176,3 +176,18 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtu
     assert done.value.code == 0
     assert said.out == (folder / "sshare.psv").read_text()
     assert "Fair Tree, no decay" in said.err
+
+
+def test_one_sample_tells_the_ticks_of_all(tmp_path: Path) -> None:
+    (first, printed), (last, expected) = samples()[5], samples()[-1]
+    sample = tmp_path / "sample.psv"
+    sample.write_text(printed)
+    asked = request("decay", as_of=last, sample=sample, sample_time=first)
+    found = recompute(asked)
+    assert psv(found) == expected
+    assert any("7 of 7 users agree" in fact for fact in found.facts)
+
+
+def test_no_decay_needs_a_reset() -> None:
+    with pytest.raises(UsageError, match="never be forgotten"):
+        recompute(request("decay", half_life="0"))

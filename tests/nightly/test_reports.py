@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from audit.nightly.index import PAGE
+from audit.nightly.reports import PAGE
 from audit.nightly.run import run
 from audit.store import database
 from tests.logs import write

@@ -1,4 +1,4 @@
-"""Crews: they do parts of work that do not depend on one another, in any order."""
+"""Executors: they do parts of work that do not depend on one another, in any order."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ PARTS: Final = 64
 """For threads, to which a part costs next to nothing: so progress is seen, and all end together."""
 
 
-class Crew(Protocol):
-    """Does parts of work; what is made depends neither on the crew nor on the parts' order."""
+class Executor(Protocol):
+    """Does parts of work; what is made depends neither on the executor nor on the parts' order."""
 
     @property
     def width(self) -> int:
@@ -44,7 +44,6 @@ class Crew(Protocol):
                 once in each process at the most; what it gives may be called by several threads.
             shared: what all have in common: numbers, texts, arrays, frames, tuples and functions.
             parts: what tells them apart, of the same kinds; small.
-            stopped: whether to begin no more.
 
         Yields:
             The number of each part among ``parts`` and what was made of it, as each is there.
@@ -55,7 +54,7 @@ class Crew(Protocol):
 
 
 def computed(_: None) -> Callable[[Callable[[], Made]], Made]:
-    """What does parts that are functions themselves: a ``prepare`` for ``Crew.each``."""
+    """What does parts that are functions themselves: a ``prepare`` for ``Executor.each``."""
     return _called
 
 
@@ -76,7 +75,7 @@ class InTurn:
         parts: Sequence[Part],
         stopped: Stopped = lambda: False,
     ) -> Iterator[tuple[int, Made]]:
-        """See ``Crew``."""
+        """See ``Executor``."""
         make = prepare(shared)
         for number, part in enumerate(parts):
             if stopped():
@@ -99,7 +98,7 @@ class Threads:
         parts: Sequence[Part],
         stopped: Stopped = lambda: False,
     ) -> Iterator[tuple[int, Made]]:
-        """See ``Crew``."""
+        """See ``Executor``."""
         make = prepare(shared)
         waiting = iter(enumerate(parts))
         working: dict[Future[Made], int] = {}
