@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from typer import Argument, Option
 
@@ -15,7 +16,7 @@ from audit.errors import UsageError
 from audit.words import Format
 
 if TYPE_CHECKING:
-    from audit.analyst.sql import Limits
+    from audit.analyst.sql import Limits, Question
     from audit.config import Config
 
 Published = Annotated[
@@ -24,12 +25,13 @@ Published = Annotated[
 ]
 
 
-class Target(NamedTuple):
+@dataclass(frozen=True)
+class Target:
     """Which database a query reads, and the output format."""
 
-    db: Path | None
-    form: Format
-    config: Path | None
+    db: Published = None
+    form: Annotated[Format, Option("--format", help="Output format.")] = Format.table
+    config: ConfigFile = None
 
     def opened(self) -> tuple[Config, Path, Limits, Path | None]:
         """Start the process that reads; return settings, database, limits and archive."""
@@ -52,38 +54,19 @@ class Target(NamedTuple):
         _answer(path, Question(name, given, self.form), limits, archive)
 
 
-def _target(
-    db: Published = None,
-    form: Annotated[Format, Option("--format", help="Output format.")] = Format.table,
-    config: ConfigFile = None,
-) -> Target:
-    return Target(db, form, config)
-
-
-OfDatabase: TypeAlias = Annotated[Target, Group.of(_target)]
+OfDatabase: TypeAlias = Annotated[Target, Group.of(Target)]
 
 
 @grouped
 def sql(
     *,
-    query: Annotated[
-        str | None, Argument(help="One SQL statement, or the name of a saved query.")
-    ] = None,
+    query: Annotated[str | None, Argument(help="SQL, or the name of a saved query.")] = None,
     file: Annotated[Path | None, Option("-f", "--file", help="File with the statement.")] = None,
-    param: Annotated[
-        list[str] | None,
-        Option("--param", metavar="NAME=VALUE", help="Value of the parameter $NAME; repeatable."),
-    ] = None,
-    show_saved: Annotated[
-        bool, Option("--list", help="List the saved queries and their parameters.")
-    ] = False,
+    param: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="Value of $NAME.")] = None,
+    show_saved: Annotated[bool, Option("--list", help="List the saved queries.")] = False,
     rows: Annotated[int | None, Option(min=1, help="Maximum number of rows.")] = None,
-    raw: Annotated[
-        bool, Option("--raw", help="csv: leave cells that look like formulas unchanged.")
-    ] = False,
-    private: Annotated[
-        bool, Option("--private", help="Interactive: neither read nor write the history.")
-    ] = False,
+    raw: Annotated[bool, Option("--raw", help="csv: keep cells that look like formulas.")] = False,
+    private: Annotated[bool, Option("--private", help="Interactive: keep no history.")] = False,
     target: OfDatabase,
 ) -> None:
     """Query a published database, read-only; without a query, interactively."""
@@ -115,9 +98,7 @@ def sql(
 def stuck(
     *,
     user: Annotated[str | None, Option(help="Only this user's jobs.")] = None,
-    waiting: Annotated[
-        bool, Option("--waiting", help="Only jobs that still wait, none that were cancelled.")
-    ] = False,
+    waiting: Annotated[bool, Option("--waiting", help="Only jobs that still wait.")] = False,
     top: Annotated[int, Option(min=1, help="Maximum number of jobs.")] = 50,
     cluster: ClusterName = None,
     target: OfDatabase,
@@ -131,19 +112,11 @@ def stuck(
 def refused(
     *,
     cluster: ClusterName = None,
-    code: Annotated[
-        str | None, Option(help="Only faults of this kind (see the column code).")
-    ] = None,
+    code: Annotated[str | None, Option(help="Only faults with this code.")] = None,
     file: Annotated[str | None, Option(metavar="NAME", help="Only records of this log.")] = None,
-    replay: Annotated[
-        bool, Option("--replay", help="Read them again and accept those that are now valid.")
-    ] = False,
-    mended: Annotated[
-        Path | None, Option(metavar="FILE", help="With --replay: corrected records, as JSON.")
-    ] = None,
-    accept: Annotated[
-        bool, Option("--accept", help="Accept records with doubtful dates.")
-    ] = False,
+    replay: Annotated[bool, Option("--replay", help="Read the records again.")] = False,
+    mended: Annotated[Path | None, Option(metavar="FILE", help="Corrected records (JSON).")] = None,
+    accept: Annotated[bool, Option("--accept", help="Accept records with doubtful dates.")] = False,
     target: OfDatabase,
 ) -> None:
     """List refused records and the reasons; accept them with --replay or --accept."""
@@ -167,7 +140,7 @@ def refused(
     show("run 'fairaudit run' to compute the changes")
 
 
-def _answer(path: Path, question: object, limits: Limits, archive: Path | None) -> None:
+def _answer(path: Path, question: Question, limits: Limits, archive: Path | None) -> None:
     from audit.analyst.sql import answer
 
     try:

@@ -1,12 +1,12 @@
-"""Commands of a configured site: ``run`` and its stages, ``service``, ``status``, ``deliver``."""
+"""Commands of a configured site: ``run`` and its stages, ``service``, ``status``, ``deliver``…"""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option
 
 from audit.cli.options import (
     SITE,
@@ -21,24 +21,18 @@ from audit.cli.output import at_work, say, show, warn
 from audit.errors import UsageError
 from audit.progress import stopped_by_signals
 
-if TYPE_CHECKING:
-    from audit.mail.delivery import Delivered
-    from audit.nightly.stages import Night
-
-OnlyPeriod = Annotated[
-    str | None, typer.Option("--period", help="Only this period, like 2026-10 (as in the reports).")
-]
+OnlyPeriod = Annotated[str | None, Option(help="Only this period, such as 2026-10.")]
 
 
 def run(config: SiteConfig = SITE, period: OnlyPeriod = None) -> None:
-    """Do what the night does: read new logs, compute, report, publish, deliver."""
+    """Read new logs, compute, write reports, publish and deliver."""
     from audit.nightly.stages import STAGES
 
     _stages(config, period, STAGES)
 
 
 def ingest(config: SiteConfig = SITE) -> None:
-    """One stage of a run: read new logs."""
+    """Read new logs: the first stage of a run."""
     _stages(config, None, ("ingest",))
 
 
@@ -49,9 +43,9 @@ def report(
     account: OfAccounts = None,
     cluster: ClusterName = None,
 ) -> None:
-    """One stage of a run: compute and report what was read, and publish it.
+    """Compute, report and publish what was read; or make pages of users and accounts.
 
-    With --user or --account only their pages are made, from what was published.
+    With --user or --account, only their pages are made, from the published database.
     """
     if whose := owners(user, account):
         from audit.oneoff.owners import from_published
@@ -60,34 +54,19 @@ def report(
             show(page)
         return
     if cluster is not None:
-        raise UsageError("--cluster goes with --user or --account")
+        raise UsageError("--cluster requires --user or --account")
     _stages(config, period, ("compute", "report", "publish"))
 
 
 def _stages(config: Path, period: str | None, stages: tuple[str, ...]) -> None:
-    """Does these stages of a run, and says what came of them."""
     from audit.nightly.service import by_hand
     from audit.nightly.stages import require_own_config
 
     require_own_config(config)
     settings = configuration(config)
-    folder, now = config.parent, int(time.time())
+    now = int(time.time())
     with at_work() as progress:
-        night = by_hand(settings, folder, now, period, progress.say, progress.update, stages)
-    _show_night(night)
-    if "publish" in stages:
-        show(f"published {settings.output.database}" if night.published else "nothing to publish")
-    for exceeded in night.exceeded:
-        say(f"threshold: {exceeded}")
-    for failure in night.failures:
-        say(f"fairaudit: {failure}")
-    if night.failures:
-        raise typer.Exit(night.exit_code)
-    if night.exceeded:
-        raise typer.Exit(1)
-
-
-def _show_night(night: Night) -> None:
+        night = by_hand(settings, config.parent, now, period, progress.say, progress.update, stages)
     warn(night.warnings)
     for line in (
         *night.read,
@@ -96,10 +75,18 @@ def _show_night(night: Night) -> None:
         *(f"sent {mail}" for mail in night.sent),
     ):
         show(line)
+    if "publish" in stages:
+        show(f"published {settings.output.database}" if night.published else "nothing to publish")
+    for exceeded in night.exceeded:
+        say(f"threshold: {exceeded}")
+    for failure in night.failures:
+        say(f"fairaudit: {failure}")
+    if night.failures or night.exceeded:
+        raise Exit(night.exit_code if night.failures else 1)
 
 
 def service(config: SiteConfig = SITE) -> None:
-    """Run at the times of config.toml, catching up after an outage, until stopped."""
+    """Run at the times of config.toml until stopped; catch up after an outage."""
     import threading
 
     from audit.nightly.service import serve
@@ -114,15 +101,11 @@ def service(config: SiteConfig = SITE) -> None:
 
 def status(
     config: SiteConfig = SITE,
-    check: Annotated[
-        bool, typer.Option("--check", help="End with 1 if a run failed or is overdue.")
-    ] = False,
-    rows: Annotated[int, typer.Option(min=0, help="Show so many of the newest stages.")] = 20,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="As JSON, for programs: docs/service.md says its keys.")
-    ] = False,
+    check: Annotated[bool, Option("--check", help="Exit 1 if a run failed or is overdue.")] = False,
+    rows: Annotated[int, Option(min=0, help="Number of latest stages shown.")] = 20,
+    as_json: Annotated[bool, Option("--json", help="Print JSON (docs/service.md).")] = False,
 ) -> None:
-    """Show the runs, what became of them, and when the next is due."""
+    """Show past runs, their results, and when the next run is due."""
     import json
 
     from audit.nightly import status as of
@@ -137,16 +120,14 @@ def status(
         for line in of.lines(runs, rows):
             show(line)
     if check and any(cluster.problem for cluster in runs.clusters):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def backup(
-    target: Annotated[
-        Path, typer.Argument(metavar="FILE|DIR", help="The file to write, or a folder for it.")
-    ],
+    target: Annotated[Path, Argument(metavar="FILE|DIR", help="File to write, or its folder.")],
     config: SiteConfig = SITE,
 ) -> None:
-    """Save the store and the history of runs in one file; runs may be at work meanwhile."""
+    """Save the store and the history of runs to one file, even during a run."""
     from audit.nightly.keeping.backup import save
 
     file, saved = save(configuration(config), config.parent, target, int(time.time()))
@@ -155,13 +136,11 @@ def backup(
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What 'backup' wrote.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="Backup to restore.")],
     config: SiteConfig = SITE,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the store if there is one.")
-    ] = False,
+    force: Annotated[bool, Option("--force", help="Replace an existing store.")] = False,
 ) -> None:
-    """Put what was saved in the place of the store and the history of runs."""
+    """Replace the store and the history of runs by a backup."""
     from audit.nightly.keeping.backup import restore as put_back
 
     back = put_back(configuration(config), config.parent, file, force=force)
@@ -172,12 +151,11 @@ def restore(
 def archive(
     cluster: ClusterName = None,
     back: Annotated[
-        str | None,
-        typer.Option(metavar="DAY", help="Put what ended on this day or later back, for the run."),
+        str | None, Option(metavar="DAY", help="Move jobs that ended since DAY back.")
     ] = None,
     config: SiteConfig = SITE,
 ) -> None:
-    """List the months that lie beside the database (retention.archive_months); --back undoes it."""
+    """List the months in the archive (retention.archive_months), or move some back."""
     from audit.nightly.keeping import archiving
     from audit.periods import parse_day
 
@@ -188,33 +166,28 @@ def archive(
         return
     if cluster is None:
         if len(settings.clusters) != 1:
-            raise UsageError("--back: say of which cluster (--cluster)")
+            raise UsageError("--back: choose a cluster (--cluster)")
         cluster = settings.clusters[0].name
     months = archiving.bring_back(settings, config.parent, cluster, parse_day(back))
     records = sum(month.records for month in months)
-    show(f"{records:,} records of {len(months):,} months came back; 'fairaudit run' computes them")
+    show(
+        f"moved {records:,} records of {len(months):,} months back; run 'fairaudit run' to compute "
+        "them"
+    )
 
 
 def deliver(
     config: SiteConfig = SITE,
-    failed: Annotated[
-        bool, typer.Option("--failed", help="Also send what a mail server refused.")
-    ] = False,
+    failed: Annotated[bool, Option("--failed", help="Also send mails that were refused.")] = False,
     unknown: Annotated[
-        bool,
-        typer.Option(
-            "--unknown", help="With --failed: also what may have arrived; it may then come twice."
-        ),
+        bool, Option("--unknown", help="With --failed: also mails that may have arrived.")
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only print what would be sent to whom.")
-    ] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only print mails and recipients.")] = False,
     test_send: Annotated[
-        str | None,
-        typer.Option("--test-send", metavar="ADDRESS", help="Only send a mail that says it works."),
+        str | None, Option(metavar="ADDRESS", help="Only send a test mail.")
     ] = None,
 ) -> None:
-    """Mail the reports that are due; 'run' does so too."""
+    """Mail the reports that are due; 'run' does this too."""
     from audit.mail import delivery
 
     settings = configuration(config)
@@ -224,14 +197,10 @@ def deliver(
         show(f"sent a test mail to {test_send}")
         return
     if unknown and not failed:
-        raise UsageError("--unknown goes with --failed: it may send a mail for the second time")
+        raise UsageError("--unknown requires --failed: it may send a mail twice")
     outcome = delivery.by_hand(
         settings, folder, now, failed=failed, unknown=unknown, dry_run=dry_run, say=say
     )
-    _show_delivery(outcome, dry_run=dry_run)
-
-
-def _show_delivery(outcome: Delivered, *, dry_run: bool) -> None:
     for mail in outcome.sent:
         show(f"sent {mail}")
     for mail in outcome.due if dry_run else ():
@@ -241,4 +210,4 @@ def _show_delivery(outcome: Delivered, *, dry_run: bool) -> None:
     for failure in outcome.failures:
         say(f"fairaudit: {failure}")
     if outcome.failures:
-        raise typer.Exit(max(failure.exit_code for failure in outcome.failures))
+        raise Exit(max(failure.exit_code for failure in outcome.failures))

@@ -139,7 +139,12 @@ def reading(*, columns: str | None, separator: str | None, zone: str | None = No
 
 
 def request(
-    *, logs: list[Path] | None, zone: str | None, columns: str | None, separator: str | None, **more: Any
+    *,
+    logs: list[Path] | None,
+    zone: str | None,
+    columns: str | None,
+    separator: str | None,
+    **more: Any,
 ) -> Any:
     """Return the logs and how to read them (``pipeline.opening.Request``)."""
     from audit.pipeline.opening import Request
@@ -154,7 +159,9 @@ _OF_LOGS = {
         resource=optional(Resource, "Resource that sizes count; default: cpus."),
     ),
     **READING,
-    **options(dialect=optional(str, "Dialect of the logs; default: detected."), cluster=ClusterName),
+    **options(
+        dialect=optional(str, "Dialect of the logs; default: detected."), cluster=ClusterName
+    ),
 }
 
 

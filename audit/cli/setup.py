@@ -56,7 +56,9 @@ def init(
 
     initial.refuse_existing(output, force=force)
     with at_work() as progress:
-        draft = initial.infer(logs or [], files, name, how, output.parent, progress.update)
+        draft = initial.infer(
+            logs or [], files, name, how.zone, how, output.parent, progress.update
+        )
     if draft.name is None:
         if not sys.stdin.isatty():
             raise UsageError("init: the name of the cluster is unknown: give it with --name")
@@ -82,9 +84,7 @@ def pseudonym(
     from audit.setup.doctor import pseudonyms
 
     names = [("user", name) for name in user or ()] + [("account", name) for name in account or ()]
-    for column, name, pseudonym in pseudonyms(
-        configuration(config), config.parent, cluster, names
-    ):
+    for column, name, pseudonym in pseudonyms(configuration(config), config.parent, cluster, names):
         show(f"{column} {name}: {pseudonym}")
 
 

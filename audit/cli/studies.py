@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from typer import Option
 
@@ -13,13 +14,12 @@ from audit.cli.options import (
     Configured,
     Group,
     OfLogs,
-    Site,
+    Out,
     change,
     grouped,
     optional,
     options,
 )
-from audit.cli.options import Out as Out
 from audit.cli.output import at_work, show, tell
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from audit.metrics.draws import Draws
     from audit.oneoff.study import Plan
-    from audit.pipeline.opening import Log, Request
+    from audit.pipeline.opening import Log
     from audit.scenario.scenario import Change
 
 CHANGES = RULES | options(
@@ -40,9 +40,7 @@ CHANGES = RULES | options(
         metavar="exact|FACTOR",
     ),
     capacity=optional(str, "Another capacity of the pool.", metavar="N|+N|-N"),
-    nodes=optional(
-        str, "Another number of nodes, each with its resources.", metavar="N|+N|-N"
-    ),
+    nodes=optional(str, "Another number of nodes, each with its resources.", metavar="N|+N|-N"),
     max_walltime=optional(
         list[str], "Another maximum walltime of a partition.", metavar="PARTITION=D-HH:MM:SS"
     ),
@@ -52,15 +50,20 @@ CHANGES = RULES | options(
 Changes: TypeAlias = Annotated["Change", Group(change, CHANGES)]
 
 
-class Given(NamedTuple):
-    """The options of a study of logs."""
+@dataclass(frozen=True)
+class Given:
+    """The options of every study of logs."""
 
-    request: Request
-    site: Site
-    out: Path
-    database: Path | None
-    pool: str | None
-    threads: int | None
+    request: OfLogs
+    site: Configured
+    out: Out = DEFAULT_OUT
+    db: Annotated[
+        Path | None, Option(help="Database to add the results to; default: a new one in --out.")
+    ] = None
+    pool: Annotated[str | None, Option(help="Only this pool.")] = None
+    threads: Annotated[
+        int | None, Option(min=1, help="Number of threads; default: one per core.")
+    ] = None
 
     def conduct(self, key: str, plan: Callable[[Log, Draws], Plan]) -> None:
         """Make a study and print its files."""
@@ -71,7 +74,7 @@ class Given(NamedTuple):
             files = conduct(
                 key,
                 self.request,
-                Target(self.out, self.database, self.threads),
+                Target(self.out, self.db, self.threads),
                 self.site.config,
                 plan,
                 progress.update,
@@ -82,24 +85,7 @@ class Given(NamedTuple):
             show(file)
 
 
-def _given(
-    *,
-    out: Out = DEFAULT_OUT,
-    db: Annotated[
-        Path | None, Option(help="Database to add the results to; default: a new one in --out.")
-    ] = None,
-    pool: Annotated[str | None, Option(help="Only this pool.")] = None,
-    threads: Annotated[
-        int | None, Option(min=1, help="Number of threads; default: one per core.")
-    ] = None,
-    logs: OfLogs,
-    site: Configured,
-) -> Given:
-    return Given(logs, site, out, db, pool, threads)
-
-
-OfStudy: TypeAlias = Annotated[Given, Group.of(grouped(_given))]
-"""The options of every study of logs."""
+OfStudy: TypeAlias = Annotated[Given, Group.of(grouped(Given))]
 
 
 def prepare(out: Path) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from audit.cli.options import DEFAULT_OUT, grouped
+from audit.cli.options import DEFAULT_OUT, Out, grouped
 from audit.cli.output import at_work, say, show
-from audit.cli.studies import OfStudy, Out, prepare
+from audit.cli.studies import OfStudy, prepare
 from audit.policies import Backfill
 
 if TYPE_CHECKING:
