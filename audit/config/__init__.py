@@ -1,7 +1,7 @@
-"""config.toml: typed, frozen, and all its mistakes reported at once.
+"""config.toml: typed, frozen, and all its faults reported at once.
 
-The shipped config.toml shows every key with its default, and is itself read by a test against the
-defaults here. Time in seconds, memory as DuckDB writes it (``4GB``).
+A test compares the shipped config.toml with the defaults here. Times are in seconds, amounts of
+memory as in DuckDB (``4GB``).
 """
 
 from audit.config.clusters import PLACEHOLDERS as PLACEHOLDERS
@@ -13,7 +13,11 @@ from audit.config.compute import Tls as Tls
 from audit.config.file import Bound as Bound
 from audit.config.file import Config as Config
 from audit.config.file import Metrics as Metrics
+from audit.config.file import Output as Output
+from audit.config.file import Report as Report
 from audit.config.file import Simulation as Simulation
+from audit.config.file import Sql as Sql
+from audit.config.file import Store as Store
 from audit.config.file import Threshold as Threshold
 from audit.config.file import Uncertainty as Uncertainty
 from audit.config.file import Verdict as Verdict
@@ -21,10 +25,6 @@ from audit.config.file import load as load
 from audit.config.mail import Mail as Mail
 from audit.config.mail import Recipient as Recipient
 from audit.config.mail import allowed as allowed
-from audit.config.output import Output as Output
-from audit.config.output import Report as Report
-from audit.config.output import Sql as Sql
-from audit.config.output import Store as Store
 from audit.config.people import DIGITS as DIGITS
 from audit.config.people import PREFIXES as PREFIXES
 from audit.config.people import People as People
