@@ -31,7 +31,7 @@ def value(content: Any) -> str:
             return "{ " + ", ".join(items) + " }" if content else "{}"
         case Sequence():
             return "[" + ", ".join(map(value, content)) + "]"
-    raise TypeError(f"config.toml cannot hold a {type(content).__name__}")
+    raise TypeError(f"config.toml cannot hold values of type {type(content).__name__}")
 
 
 def escaped(letter: str) -> str:
