@@ -69,7 +69,6 @@ TESTED_IN: Final = {
     "cli/output": "cli/test_app",
     "cluster/results": "nightly/test_run",
     "config/mail": "config/test_file",
-    "config/output": "config/test_file",
     "config/runs": "config/test_file",
     "config/sections": "config/test_file",
     "files/privacy": "security/test_modes",

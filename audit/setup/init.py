@@ -111,8 +111,7 @@ def infer(
     """
     if name == "":
         raise UsageError("--name: must not be empty")
-    if zone is not None:
-        periods.zone(zone)
+    periods.zone(zone or "UTC")
     paths = map(str, (*logs, *files.given.values()))
     _refuse_bytes(*paths, *(reading.columns or ()), reading.separator or "")
     texts = slurm.texts(files)
@@ -126,7 +125,8 @@ def infer(
     in_zone = _doubted(inference.zone(zone, headers), opened)
     known = zone or in_zone.source.endswith(("header", "headers"))
     origin = f"From {in_zone.source}." if known else "To check: the logs do not name it."
-    facts, notes = [*([cluster] if cluster else []), in_zone], {"clusters.zone": origin}
+    facts = [fact for fact in (cluster, in_zone) if fact]
+    notes = {"clusters.zone": origin}
     if content.listing is not None and files.partitions is not None:
         pools = _pools_of(content.listing, files.partitions, seen, facts, notes)
     else:
@@ -136,15 +136,9 @@ def infer(
     for source, logs_of_source in by_source:
         dialect = ", ".join(sorted({log.dialect.title for log in logs_of_source}))
         facts.append(Fact(f"logs {source.files}", dialect, "their content"))
-    return Draft(
-        None if cluster is None else cluster.value,
-        in_zone.value,
-        pools,
-        tuple(source for source, _ in by_source),
-        usage,
-        tuple(facts),
-        notes,
-    )
+    named = None if cluster is None else cluster.value
+    all_sources = tuple(source for source, _ in by_source)
+    return Draft(named, in_zone.value, pools, all_sources, usage, tuple(facts), notes)
 
 
 def _usage(
