@@ -1,7 +1,7 @@
 """Runs studies in parts that a later run can reuse, and writes their pages.
 
-A study of a log is a *plan*: independent cells, and what to make of their frames. Finished cells are
-kept beside the page, so that an interrupted study continues and makes the same bytes in the end.
+A study of a log is a *plan*: independent cells, and what to make of their frames. Finished cells
+are kept beside the page, so that an interrupted study continues and makes the same bytes.
 """
 
 from __future__ import annotations
