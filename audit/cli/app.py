@@ -61,7 +61,7 @@ def _prepare(commands: typer.Typer) -> None:
 app = typer.Typer(
     name="fairaudit",
     cls=_Commands,
-    help="Find out whether a batch scheduler is fair, to whom it is not, and why.",
+    help="Audit the fairness of a batch scheduler from its accounting logs.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

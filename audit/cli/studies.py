@@ -97,7 +97,7 @@ def prepare(out: Path) -> None:
 
 @grouped
 def whatif(change: Changes, given: OfStudy) -> None:
-    """Show who would gain and who would lose from a change."""
+    """Show which users and accounts would gain or lose from a change."""
     from audit.oneoff.whatif import plan as study
 
     site = given.site
