@@ -17,7 +17,7 @@ _REMEDIES: Final = {
     errno.EDQUOT: "the quota is used up: free some space there or ask for more",
     errno.EACCES: _PERMISSIONS,
     errno.EPERM: _PERMISSIONS,
-    errno.EROFS: "the file system is read-only: choose another place",
+    errno.EROFS: "nothing can be written there: choose another place",
 }
 UNWRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 """Error numbers that the user can avoid by choosing another place."""

@@ -69,6 +69,7 @@ TESTED_IN: Final = {
     "cli/output": "cli/test_app",
     "cluster/results": "nightly/test_run",
     "config/mail": "config/test_file",
+    "config/pools": "config/test_clusters",
     "config/runs": "config/test_file",
     "config/sections": "config/test_file",
     "files/privacy": "security/test_modes",

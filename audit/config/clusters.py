@@ -94,12 +94,15 @@ class Source(Section):
             raise ValueError("a source has either files or a command")
         if self.command is not None and not self.command:
             raise ValueError("a command needs at least a program")
-        missing = {"from", "to"} - self._edges if self._edges else set()
-        faults = [f"the command has no {{{edge}}}" for edge in missing]
+        faults = []
+        if len(self._edges) == 1:
+            (edge,) = self._edges
+            other = "to" if edge == "from" else "from"
+            faults.append(f"a command with {{{edge}}} needs {{{other}}}")
         if self._edges and self.since is None:
             faults.append("since is missing: the first day for {from} and {to}")
         if self.since is not None and not self._edges:
-            faults.append("since needs a command with {from} and {to}")
+            faults.append("since is for a command with {from} and {to}")
         if faults:
             raise ValueError("; ".join(faults))
         return self

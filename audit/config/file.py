@@ -158,7 +158,7 @@ class Config(Section):
             except ValueError as error:
                 wrong.append(f"{path}: {error} (it is {address!r})")
         wrong += [
-            f"{path}: no cluster {name!r}; known clusters: {known}"
+            f"{path}: no such cluster: {name!r}; known clusters: {known}"
             for path, name in named.items()
             if name not in clusters
         ]

@@ -185,7 +185,7 @@ def _mail(settings: config.Config, folder: Path) -> str:
     """Check everything about mail except sending one."""
     mail = settings.mail
     if mail.via == "none":
-        return "not sent (mail.via)"
+        return "none is sent (mail.via)"
     if why := transport.post(mail, folder, hides=settings.hides()).reach():
         raise DeliveryError(why.said)
     return f"outbox {mail.outbox}" if mail.via == "outbox" else f"{mail.host} accepts mail"
@@ -205,7 +205,7 @@ def _named(settings: config.Config, path: Path, archive: Path | None) -> str:
                 near = next(filter(None, (names.nearest(who) for names in of)), None)
                 hint = f"; did you mean {near}?" if near else ""
                 unknown.append(f"recipients[{number}].{who.kind}s: {who.name}{hint}")
-    return f"not in any log: {', '.join(unknown)}" if unknown else "all are in the logs"
+    return f"no log names {', '.join(unknown)}" if unknown else "logs name all of them"
 
 
 def _published(path: Path, site: Path | None) -> str:
