@@ -96,6 +96,8 @@ TESTED_IN: Final = {
     "nightly/setting_aside": "nightly/test_run",
     "nightly/keeping/pack": "security/test_backups",
     "oneoff/explain/shown": "oneoff/explain/test_explain",
+    "oneoff/sshare/jobs": "oneoff/sshare/test_recompute",
+    "oneoff/sshare/table": "oneoff/sshare/test_recompute",
     "pipeline/computing": "oneoff/test_audit",
     "report/index": "nightly/test_reports",
     "report/judgement/owners": "report/judgement/test_page_one",

@@ -1,4 +1,4 @@
-"""Ad hoc SQL: what it refuses, where it stops, and how it writes what logs contain."""
+"""Queries: refusals, limits, and output of hostile names."""
 
 import csv
 import io
@@ -53,7 +53,7 @@ def ask(
     raw: bool = False,
     **given: str,
 ) -> tuple[bytes, list[str]]:
-    """What is written, and what is said."""
+    """The output, and the remarks."""
     out, said = io.BytesIO(), list[str]()
     con.query(Question(text, given, form, rows, raw), out, said.append)
     return out.getvalue(), said
@@ -137,7 +137,7 @@ def ask(
         "-- nothing",
     ],
 )
-def test_it_selects_from_the_database_and_nothing_else(
+def test_statements_can_only_select_from_the_database(
     con: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -163,7 +163,7 @@ def test_it_selects_from_the_database_and_nothing_else(
         "WITH a AS (SELECT 1 AS b) FROM a",
     ],
 )
-def test_whatever_selects_is_answered(con: Reader, statement: str) -> None:
+def test_every_select_is_answered(con: Reader, statement: str) -> None:
     found = csv.reader(io.StringIO(ask(con, statement)[0].decode(), newline=""))
     assert len(list(found)) > 1
     assert ask(con, statement, Format.table)[0].endswith((b" rows)\n", b"(1 row)\n", b"\xaf\n\n"))
@@ -178,7 +178,7 @@ def test_text_between_semicolons_is_kept(con: Reader) -> None:
 
 
 def stopped(published: Path, statement: str, form: str, **keys: object) -> str:
-    """What fairaudit says on stderr in a process of its own."""
+    """The output on stderr of a process that runs the statement."""
     settings = published.with_name(f"{form}.toml")
     settings.write_text("[sql]\n" + "".join(f"{key} = {value}\n" for key, value in keys.items()))
     done = subprocess.run(
@@ -216,7 +216,7 @@ ALL = "SELECT a.range AS x, b.range AS y FROM range(100000) AS a, range(10000) A
         ),
     ],
 )
-def test_a_billion_rows_end_at_a_limit_that_is_named(
+def test_a_billion_rows_exceed_a_limit_that_is_named(
     published: Path, statement: str, form: str, key: str
 ) -> None:
     timeout_s = 1 if key == "timeout_s" else 60  # memory may take a busy machine long to fill
@@ -224,7 +224,7 @@ def test_a_billion_rows_end_at_a_limit_that_is_named(
     assert f"{key} in section [sql] of config.toml" in said
 
 
-def test_what_is_left_out_is_said(con: Reader) -> None:
+def test_left_out_rows_are_reported(con: Reader) -> None:
     for form in Format:
         written, said = ask(con, "FROM range(10) AS t(n)", form, rows=3)
         assert said == ["only the first 3 rows are shown; --rows N shows more"]
@@ -243,10 +243,10 @@ def test_what_is_left_out_is_said(con: Reader) -> None:
     assert "x" * 201 not in written.decode()
 
 
-def test_nothing_that_takes_no_argument_shows_where_this_machine_keeps_things(
+def test_no_function_without_arguments_shows_paths_of_this_machine(
     con: Reader, published: Path
 ) -> None:
-    """Every table function, pragma and internal view of this DuckDB, whatever the next one adds."""
+    """Every table function, pragma and internal view of this version of DuckDB."""
     with duckdb.connect() as every:
         functions = every.execute(
             "SELECT DISTINCT function_name FROM duckdb_functions() "
@@ -255,11 +255,11 @@ def test_nothing_that_takes_no_argument_shows_where_this_machine_keeps_things(
         views = every.execute(
             "SELECT schema_name, view_name FROM duckdb_views() WHERE internal"
         ).fetchall()
-    asked = [f'FROM "{name}"()' for (name,) in functions]
-    asked += [f'FROM "{schema}"."{view}"' for schema, view in views]
+    statements = [f'FROM "{name}"()' for (name,) in functions]
+    statements += [f'FROM "{schema}"."{view}"' for schema, view in views]
     hints = (str(published), str(Path.home()) + "/")
     answered = 0
-    for statement in asked:
+    for statement in statements:
         try:
             shown = ask(con, statement, Format.json)[0].decode()
             answered += 1
@@ -319,7 +319,7 @@ def test_values_of_every_kind(con: Reader) -> None:
     assert typed["list"].to_list() == [[1, 2]]
     assert ask(con, "SELECT NULL AS x")[0] == b'x\n""\n'
     assert ask(con, "SELECT 1 AS x WHERE false", Format.json)[0] == b"[]\n"
-    # all that DuckDB has, though other libraries have not
+    # all types of DuckDB, even if other libraries lack them
     for form in Format:
         assert ask(con, "SELECT * EXCLUDE (hugeint, uhugeint) FROM test_all_types()", form)[0]
     for form in (Format.json, Format.parquet):
@@ -366,7 +366,7 @@ def test_an_analyst_keeps_one_snapshot_through_ten_publishes(tmp_path: Path) -> 
     assert anew.stdout == b"n,last\n%d,109\n" % (len(HOSTILE) + 10)
 
 
-def test_a_reader_that_ends_early_ends_quietly(published: Path) -> None:
+def test_a_closed_pipe_ends_quietly(published: Path) -> None:
     command = [sys.executable, "-m", "audit", "sql", ALL, "--format", "csv", "--db", str(published)]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
