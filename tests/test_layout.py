@@ -97,7 +97,6 @@ TESTED_IN: Final = {
     "nightly/keeping/pack": "security/test_backups",
     "oneoff/explain/shown": "oneoff/explain/test_explain",
     "oneoff/sshare/jobs": "oneoff/sshare/test_recompute",
-    "oneoff/sshare/table": "oneoff/sshare/test_recompute",
     "pipeline/computing": "oneoff/test_audit",
     "report/index": "nightly/test_reports",
     "report/judgement/owners": "report/judgement/test_page_one",

@@ -18,10 +18,9 @@ def refusals(tmp_path: Path, text: str) -> list[str]:
     return [line.strip() for line in str(caught.value).splitlines()[1:]]
 
 
-def usage_refusals(tmp_path: Path, keys: str, pools: str = "") -> list[str]:
-    """The messages about keys of [clusters.usage], without the path of that section."""
-    found = refusals(tmp_path, f'[[clusters]]\nname = "c"\n[clusters.usage]\n{keys}\n{pools}')
-    return [line.removeprefix("clusters[0].") for line in found]
+def usage_refusal(tmp_path: Path, keys: str, pools: str = "") -> list[str]:
+    """The messages about keys of [clusters.usage]."""
+    return refusals(tmp_path, f'[[clusters]]\nname = "c"\n[clusters.usage]\n{keys}\n{pools}')
 
 
 def cases(table: str) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.config.refusals import cases, refusals, usage_refusals
+from tests.config.refusals import cases, refusals, usage_refusal
 
 POOL = '[[clusters.pools]] ; name = "a"'
 REFUSED = f"""
@@ -56,8 +56,8 @@ EXEMPT = "usage.exempt: every resource of pool 'all' is exempt: leave out"
 def test_pools_must_have_what_is_charged(
     tmp_path: Path, usage: str, pools: str, message: str
 ) -> None:
-    (found,) = usage_refusals(tmp_path, usage, pools)
-    assert found.startswith(message)
+    (found,) = usage_refusal(tmp_path, usage, pools)
+    assert found.startswith(f"clusters[0].{message}")
 
 
 ORDERS = """
@@ -73,5 +73,5 @@ method = "slurm" ; penalty = "billing" ; billing_weights = { cpus = 1.0 } ; half
 def test_an_order_by_fairshare_needs_settings_that_define_one(
     tmp_path: Path, usage: str, message: str, key: str
 ) -> None:
-    (found,) = usage_refusals(tmp_path, usage, f'{CPUS}\n{key} = "fairshare"')
-    assert found.startswith(f"pools[0].{key}: {message}")
+    (found,) = usage_refusal(tmp_path, usage, f'{CPUS}\n{key} = "fairshare"')
+    assert found.startswith(f"clusters[0].pools[0].{key}: {message}")

@@ -46,20 +46,17 @@ def test_the_shipped_file_shows_every_key_with_its_default() -> None:
             shown |= {f"{key}.{name}" for name in re.findall(r"(\w+) = ", match[2])}
             continue
         commented = line.startswith("#") or (commented and bool(line))
-    in_one_comment = {  # tables whose keys one comment lists
-        f"{path}.{key}"
-        for path, table in {
-            "clusters.pools.capacity": config.Amounts,
-            "clusters.pools.steps": config.Amounts,
-            "clusters.usage.weights": config.Weights,
-            "clusters.usage.billing_weights": config.ByResource,
-            "clusters.usage.shares": config.Share,
-            "clusters.pools.limits": config.Limit,
-            "clusters.pools.windows": config.Window,
-            "compute.slurm": config.Slurm,
-        }.items()
-        for key in table.model_fields
+    tables: dict[str, type[BaseModel]] = {
+        "clusters.pools.capacity": config.Amounts,
+        "clusters.pools.steps": config.Amounts,
+        "clusters.usage.weights": config.Weights,
+        "clusters.usage.billing_weights": config.ByResource,
+        "clusters.usage.shares": config.Share,
+        "clusters.pools.limits": config.Limit,
+        "clusters.pools.windows": config.Window,
+        "compute.slurm": config.Slurm,
     }
+    in_one_comment = {f"{path}.{key}" for path, of in tables.items() for key in of.model_fields}
     assert keys(config.Config) - shown <= in_one_comment
     assert shown <= keys(config.Config)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from audit import config
-from tests.config.refusals import cases, usage_refusals
+from tests.config.refusals import cases, usage_refusal
 
 BILLING = 'penalty = "billing" ; billing_weights = { cpus = 1 }'
 A = '{ account = "a", share = 1 }'
@@ -68,12 +68,12 @@ shares = [{A}, {{ account = "a", user = "u", share = "parent" }}, {{ account = "
 
 @pytest.mark.parametrize(("keys", "message"), cases(REFUSED))
 def test_wrong_settings_are_refused_by_key_path(tmp_path: Path, keys: str, message: str) -> None:
-    found = usage_refusals(tmp_path, keys)
-    assert sum(line.startswith(f"usage.{message}") for line in found) == 1, found
+    found = usage_refusal(tmp_path, keys)
+    assert sum(line.startswith(f"clusters[0].usage.{message}") for line in found) == 1, found
 
 
 def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
-    lines = usage_refusals(
+    lines = usage_refusal(
         tmp_path,
         """
         penalty = "root"
@@ -87,7 +87,7 @@ def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
         accounts = { "{physics}" = 2 }
         """,
     )
-    assert {line.split(": ")[0].removeprefix("usage.") for line in lines} == {
+    assert {line.split(": ")[0].removeprefix("clusters[0].usage.") for line in lines} == {
         *("operator", "half_life_days", "half_live", "exempt[0]", "weights.cpus", "reset"),
         *("users", "accounts"),
     }
@@ -95,8 +95,8 @@ def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
 
 def test_a_wrong_key_is_not_compared_with_others(tmp_path: Path) -> None:
     # Corrected, the penalty might be one with weights.
-    (line,) = usage_refusals(tmp_path, 'penalty = "rooot"\nweights = { cpus = 2 }')
-    assert line.startswith("usage.penalty: ")
+    (line,) = usage_refusal(tmp_path, 'penalty = "rooot"\nweights = { cpus = 2 }')
+    assert line.startswith("clusters[0].usage.penalty: ")
 
 
 @pytest.mark.parametrize("keys", ACCEPTED.strip().splitlines())
