@@ -40,7 +40,7 @@ WAITING: Final = (
 
 
 class RecordKind(StrEnum):
-    """What one record of a log describes."""
+    """Subject of one record of a log."""
 
     JOB = "job"
     """A whole job, or one attempt that the log identifies by itself."""
@@ -139,7 +139,7 @@ SEQUENCE: Final = ("job_number", "array_task", "het_offset", "attempt", "line")
 
 
 class Standing(StrEnum):
-    """What is known of an attempt; each has exactly one standing (SPEC §1).
+    """The known part of an attempt's life; each has exactly one standing (SPEC §1).
 
     Metrics measure ENDED attempts only. The others are context.
     """

@@ -46,7 +46,7 @@ class Question:
 
 
 class Reader:
-    """A published database, read in a process of its own.
+    """A published database, read by a separate process.
 
     It keeps reading the file that was opened, even if another one is published in its place.
     """

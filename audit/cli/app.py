@@ -107,7 +107,7 @@ def main() -> NoReturn:
             raise  # a defect; errors of typer's parser have these attributes
         text: str = error.format_message()
         is_help = text.startswith("Usage:")  # no arguments were given
-        say(text if is_help else f"fairaudit: {text}; see 'fairaudit --help'")
+        say(text if is_help else f"fairaudit: {text.rstrip('.')}; see 'fairaudit --help'")
         code = UsageError.exit_code
     if code == INTERRUPTED:
         say("fairaudit: interrupted")

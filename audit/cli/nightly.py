@@ -8,15 +8,7 @@ from typing import Annotated
 
 from typer import Argument, Exit, Option
 
-from audit.cli.options import (
-    SITE,
-    ClusterName,
-    OfAccounts,
-    OfUsers,
-    SiteConfig,
-    configuration,
-    owners,
-)
+from audit.cli import options as opt
 from audit.cli.output import at_work, say, show, warn
 from audit.errors import UsageError
 from audit.progress import stopped_by_signals
@@ -24,33 +16,35 @@ from audit.progress import stopped_by_signals
 OnlyPeriod = Annotated[str | None, Option(help="Only this period, such as 2026-10.")]
 
 
-def run(config: SiteConfig = SITE, period: OnlyPeriod = None) -> None:
+def run(config: opt.SiteConfig = opt.SITE, period: OnlyPeriod = None) -> None:
     """Read new logs, compute, write reports, publish and deliver."""
     from audit.nightly.stages import STAGES
 
     _stages(config, period, STAGES)
 
 
-def ingest(config: SiteConfig = SITE) -> None:
+def ingest(config: opt.SiteConfig = opt.SITE) -> None:
     """Read new logs: the first stage of a run."""
     _stages(config, None, ("ingest",))
 
 
 def report(
-    config: SiteConfig = SITE,
+    config: opt.SiteConfig = opt.SITE,
     period: OnlyPeriod = None,
-    user: OfUsers = None,
-    account: OfAccounts = None,
-    cluster: ClusterName = None,
+    user: opt.OfUsers = None,
+    account: opt.OfAccounts = None,
+    cluster: opt.ClusterName = None,
 ) -> None:
     """Compute, report and publish what was read; or make pages of users and accounts.
 
     With --user or --account, only their pages are made, from the published database.
     """
-    if whose := owners(user, account):
+    if whose := opt.owners(user, account):
         from audit.oneoff.owners import from_published
 
-        for page in from_published(configuration(config), config.parent, whose, cluster, period):
+        for page in from_published(
+            opt.configuration(config), config.parent, whose, cluster, period
+        ):
             show(page)
         return
     if cluster is not None:
@@ -63,7 +57,7 @@ def _stages(config: Path, period: str | None, stages: tuple[str, ...]) -> None:
     from audit.nightly.stages import require_own_config
 
     require_own_config(config)
-    settings = configuration(config)
+    settings = opt.configuration(config)
     now = int(time.time())
     with at_work() as progress:
         night = by_hand(settings, config.parent, now, period, progress.say, progress.update, stages)
@@ -85,7 +79,7 @@ def _stages(config: Path, period: str | None, stages: tuple[str, ...]) -> None:
         raise Exit(night.exit_code if night.failures else 1)
 
 
-def service(config: SiteConfig = SITE) -> None:
+def service(config: opt.SiteConfig = opt.SITE) -> None:
     """Run at the times of config.toml until stopped; catch up after an outage."""
     import threading
 
@@ -93,14 +87,14 @@ def service(config: SiteConfig = SITE) -> None:
     from audit.nightly.stages import require_own_config
 
     require_own_config(config)
-    settings = configuration(config)
+    settings = opt.configuration(config)
     stop = threading.Event()
     with stopped_by_signals(stop):
         serve(settings, config.parent, time.time, stop, say)
 
 
 def status(
-    config: SiteConfig = SITE,
+    config: opt.SiteConfig = opt.SITE,
     check: Annotated[bool, Option("--check", help="Exit 1 if a run failed or is overdue.")] = False,
     rows: Annotated[int, Option(min=0, help="Number of latest stages shown.")] = 20,
     as_json: Annotated[bool, Option("--json", help="Print JSON (docs/service.md).")] = False,
@@ -110,7 +104,7 @@ def status(
 
     from audit.nightly import status as of
 
-    settings = configuration(config)
+    settings = opt.configuration(config)
     if not settings.clusters:
         raise UsageError("status: the configuration has no [[clusters]]")
     runs = of.look(settings, config.parent, int(time.time()))
@@ -125,41 +119,41 @@ def status(
 
 def backup(
     target: Annotated[Path, Argument(metavar="FILE|DIR", help="File to write, or its folder.")],
-    config: SiteConfig = SITE,
+    config: opt.SiteConfig = opt.SITE,
 ) -> None:
     """Save the store and the history of runs to one file, even during a run."""
     from audit.nightly.keeping.backup import save
 
-    file, saved = save(configuration(config), config.parent, target, int(time.time()))
+    file, saved = save(opt.configuration(config), config.parent, target, int(time.time()))
     warn(f"the store does not pass the check {name}" for name in saved.failing)
     show(f"saved {sum(saved.rows.values()):,} rows in {file}")
 
 
 def restore(
     file: Annotated[Path, Argument(metavar="FILE", help="Backup to restore.")],
-    config: SiteConfig = SITE,
+    config: opt.SiteConfig = opt.SITE,
     force: Annotated[bool, Option("--force", help="Replace an existing store.")] = False,
 ) -> None:
     """Replace the store and the history of runs by a backup."""
     from audit.nightly.keeping.backup import restore as put_back
 
-    back = put_back(configuration(config), config.parent, file, force=force)
+    back = put_back(opt.configuration(config), config.parent, file, force=force)
     warn(f"the store does not pass the check {name}" for name in back.failing)
     show(f"restored {sum(back.rows.values()):,} rows, as saved {back.made_at}")
 
 
 def archive(
-    cluster: ClusterName = None,
+    cluster: opt.ClusterName = None,
     back: Annotated[
         str | None, Option(metavar="DAY", help="Move jobs that ended since DAY back.")
     ] = None,
-    config: SiteConfig = SITE,
+    config: opt.SiteConfig = opt.SITE,
 ) -> None:
     """List the months in the archive (retention.archive_months), or move some back."""
     from audit.nightly.keeping import archiving
     from audit.periods import parse_day
 
-    settings = configuration(config)
+    settings = opt.configuration(config)
     if back is None:
         for line in archiving.listed(settings, config.parent, cluster) or ["nothing is archived"]:
             show(line)
@@ -177,7 +171,7 @@ def archive(
 
 
 def deliver(
-    config: SiteConfig = SITE,
+    config: opt.SiteConfig = opt.SITE,
     failed: Annotated[bool, Option("--failed", help="Also send mails that were refused.")] = False,
     unknown: Annotated[
         bool, Option("--unknown", help="With --failed: also mails that may have arrived.")
@@ -190,7 +184,7 @@ def deliver(
     """Mail the reports that are due; 'run' does this too."""
     from audit.mail import delivery
 
-    settings = configuration(config)
+    settings = opt.configuration(config)
     folder, now = config.parent, int(time.time())
     if test_send is not None:
         delivery.try_out(settings, folder, test_send, now)

@@ -9,27 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from typer import Argument, Exit, Option
 
+from audit.cli import options as opt
 from audit.cli.analyst import Published
-from audit.cli.options import (
-    DEFAULT_OUT,
-    READING,
-    SLURM_FILES,
-    ClusterName,
-    Configured,
-    Decides,
-    Group,
-    OfAccounts,
-    OfLogs,
-    OfSomeLogs,
-    OfUsers,
-    file,
-    grouped,
-    optional,
-    options,
-    owners,
-    published,
-    reading,
-)
 from audit.cli.output import at_work, say, show, tell, warn
 from audit.errors import UsageError
 from audit.policies import Backfill, Order
@@ -58,32 +39,34 @@ def _options(
 ) -> Any:
     from audit.oneoff.audit import Options
 
-    named = owners(user, account)
-    return Options(out=out or DEFAULT_OUT, database=db, pdf=not no_pdf, owners=named, **more)
+    named = opt.owners(user, account)
+    return Options(out=out or opt.DEFAULT_OUT, database=db, pdf=not no_pdf, owners=named, **more)
 
 
 Audited: TypeAlias = Annotated[
     "Options",
-    Group(
+    opt.Group(
         _options,
-        options(
-            out=optional(Path, "Folder for the report and database; default: fairaudit-out."),
-            db=optional(Path, "Database to add to; default: a new audit.duckdb in --out."),
-            order=optional(Order, "Queue order of fair start times; default: fitted to the log."),
-            backfill=optional(
+        opt.options(
+            out=opt.optional(Path, "Folder for the report and database; default: fairaudit-out."),
+            db=opt.optional(Path, "Database to add to; default: a new audit.duckdb in --out."),
+            order=opt.optional(
+                Order, "Queue order of fair start times; default: fitted to the log."
+            ),
+            backfill=opt.optional(
                 Backfill, "Backfilling of fair start times; default: fitted to the log."
             ),
-            from_day=optional(str, "First day of the period.", "--from", metavar="DAY"),
-            to_day=optional(str, "Day after the last day.", "--to", metavar="DAY"),
-            user=OfUsers,
-            account=OfAccounts,
-            no_pdf=optional(bool, "Make no PDF.", "--no-pdf"),
+            from_day=opt.optional(str, "First day of the period.", "--from", metavar="DAY"),
+            to_day=opt.optional(str, "Day after the last day.", "--to", metavar="DAY"),
+            user=opt.OfUsers,
+            account=opt.OfAccounts,
+            no_pdf=opt.optional(bool, "Make no PDF.", "--no-pdf"),
         ),
     ),
 ]
 
 
-@grouped
+@opt.grouped
 def audit(
     *,
     options: Audited,
@@ -111,8 +94,8 @@ def audit(
         ),
     ] = None,
     no_advice: Annotated[bool, Option("--no-advice", help="Give no advice.")] = False,
-    logs: OfLogs,
-    site: Configured,
+    logs: opt.OfLogs,
+    site: opt.Configured,
 ) -> None:
     """Audit accounting logs and write report.html, report.pdf and audit.duckdb."""
     from audit.oneoff.audit import audit as run_audit
@@ -153,15 +136,15 @@ def fitting(seconds: float, resamples: int) -> Fit:
     return fit
 
 
-@grouped
+@opt.grouped
 def simulate(
     *,
-    change: Decides,
+    change: opt.Decides,
     out: Annotated[
         Path | None, Option(metavar="FILE", help="Schedule to write: FILE.swf or FILE.parquet.")
     ] = None,
-    logs: OfLogs,
-    site: Configured,
+    logs: opt.OfLogs,
+    site: opt.Configured,
 ) -> None:
     """Simulate a scheduling policy on logs, and compare its waits with those observed."""
     from audit.oneoff import simulate as simulation
@@ -192,44 +175,44 @@ def _request(
         sacct=sacct or (),
         associations=assoc,
         by_partition=bool(by_partition),
-        reading=reading(columns=columns, separator=separator),
+        reading=opt.reading(columns=columns, separator=separator),
         **more,
     )
 
 
 OfSshare: TypeAlias = Annotated[
     "Request",
-    Group(
+    opt.Group(
         _request,
-        options(
-            sacct=optional(
+        opt.options(
+            sacct=opt.optional(
                 list[Path], "Output of 'sacct -X -D -P'; default: the database.", metavar="FILE"
             )
         )
-        | SLURM_FILES
-        | options(
-            as_of=optional(str, "Instant; default: the last known.", metavar="TIME"),
-            half_life=optional(str, "Another half-life, such as 14-0.", metavar="LENGTH"),
-            algorithm=optional(Algorithm, "Algorithm; default: that of slurm.conf."),
-            phase=optional(str, "Time of one recalculation by slurmctld.", metavar="TIME"),
-            sample=file("Output of sshare, to infer when slurmctld recalculates."),
-            sample_time=optional(str, "Time of --sample; default: --as-of.", metavar="TIME"),
-            cluster=ClusterName,
-            by_partition=optional(
+        | opt.SLURM_FILES
+        | opt.options(
+            as_of=opt.optional(str, "Instant; default: the last known.", metavar="TIME"),
+            half_life=opt.optional(str, "Another half-life, such as 14-0.", metavar="LENGTH"),
+            algorithm=opt.optional(Algorithm, "Algorithm; default: that of slurm.conf."),
+            phase=opt.optional(str, "Time of one recalculation by slurmctld.", metavar="TIME"),
+            sample=opt.file("Output of sshare, to infer when slurmctld recalculates."),
+            sample_time=opt.optional(str, "Time of --sample; default: --as-of.", metavar="TIME"),
+            cluster=opt.ClusterName,
+            by_partition=opt.optional(
                 bool, "Show partitions, as 'sshare -m' does.", "--partition-column", "-m"
             ),
         )
-        | READING,
+        | opt.READING,
     ),
 ]
 
 
-@grouped
+@opt.grouped
 def sshare(
     *,
     request: OfSshare,
     form: Annotated[ShareFormat, Option("--format", help="Output format.")] = ShareFormat.psv,
-    site: Configured,
+    site: opt.Configured,
 ) -> None:
     """Print fairshare as Slurm's 'sshare -alP' does, for any instant and any settings."""
     from audit.oneoff.sshare import recompute, table
@@ -243,7 +226,7 @@ def sshare(
     sys.stdout.write(write(outcome))
 
 
-@grouped
+@opt.grouped
 def explain(
     *,
     job: Annotated[str, Argument(metavar="JOB", help="Id of the job, as written in the log.")],
@@ -253,8 +236,8 @@ def explain(
     ] = None,
     db: Published = None,
     form: Annotated[StoryFormat, Option("--format", help="Output format.")] = StoryFormat.text,
-    logs: OfSomeLogs,
-    site: Configured,
+    logs: opt.OfSomeLogs,
+    site: opt.Configured,
 ) -> None:
     """Explain why a job waited: what ran, which jobs went ahead, and what a model says."""
     from audit.oneoff.explain import shown
@@ -265,7 +248,7 @@ def explain(
         story = explain_wait(
             logs,
             Subject(job, attempt),
-            db or published(site.file, site.config),
+            db or opt.published(site.file, site.config),
             site.config,
             progress.update,
             tell(progress),
@@ -275,7 +258,7 @@ def explain(
     sys.stdout.write(write(story))
 
 
-@grouped
+@opt.grouped
 def verify(
     *,
     report: Annotated[Path, Argument(help="A report.html or report.pdf.")],
@@ -283,7 +266,7 @@ def verify(
         Path | None,
         Option(help="Database; default: audit.duckdb beside the report, or that of --config."),
     ] = None,
-    site: Configured,
+    site: opt.Configured,
 ) -> None:
     """Make a report again from its database, and compare the bytes."""
     from audit.oneoff.verify import verify as compare

@@ -1,7 +1,7 @@
 """Options that several commands share, and the values they are made into.
 
-typer knows single options only. A *group* is a parameter of a command that stands for several;
-``grouped`` replaces it by these options in the signature that typer reads.
+typer knows single options only. A *group* is a parameter of a command that replaces
+several options; ``grouped`` puts these options into the signature that typer reads.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 DEFAULT_OUT = Path("fairaudit-out")
 SITE = Path("config.toml")
+_KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 ClusterName = Annotated[str | None, Option(help="Name of the cluster.")]
 ConfigFile = Annotated[Path | None, Option("--config", help="Configuration; default: none.")]
@@ -63,7 +64,7 @@ def grouped(function: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(group, Group)
     }
     single = [
-        option.replace(kind=option.POSITIONAL_OR_KEYWORD)
+        option.replace(kind=_KIND)
         for name, parameter in own.items()
         for option in (groups[name].options.values() if name in groups else (parameter,))
     ]
@@ -85,9 +86,8 @@ def grouped(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def options(**annotations: Any) -> dict[str, inspect.Parameter]:
     """Return parameters with the default None, by name."""
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     return {
-        name: inspect.Parameter(name, kind, default=None, annotation=annotation)
+        name: inspect.Parameter(name, _KIND, default=None, annotation=annotation)
         for name, annotation in annotations.items()
     }
 
@@ -165,27 +165,15 @@ _OF_LOGS = {
 }
 
 
-def _logs(text: str) -> inspect.Parameter:
+def _of_logs(text: str, **default: Any) -> Group:
     annotation = Annotated[list[Path] | None, Argument(metavar="LOG...", help=text)]
-    return options(logs=annotation)["logs"]
+    logs = inspect.Parameter("logs", _KIND, annotation=annotation, **default)
+    return Group(request, {"logs": logs, **_OF_LOGS})
 
 
-_REQUIRED = Annotated[
-    list[Path], Argument(metavar="LOG...", help="Accounting logs, may be compressed.")
-]
-OfLogs: TypeAlias = Annotated[
-    "Request",
-    Group(
-        request,
-        {
-            "logs": _logs("").replace(annotation=_REQUIRED, default=inspect.Parameter.empty),
-            **_OF_LOGS,
-        },
-    ),
-]
+OfLogs: TypeAlias = Annotated["Request", _of_logs("Accounting logs, may be compressed.")]
 OfSomeLogs: TypeAlias = Annotated[
-    "Request",
-    Group(request, {"logs": _logs("Accounting logs; default: the database."), **_OF_LOGS}),
+    "Request", _of_logs("Accounting logs; default: the database.", default=None)
 ]
 
 

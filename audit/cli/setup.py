@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 from typer import Argument, Option
 
-from audit.cli.options import (
-    READING,
-    SITE,
-    SLURM_FILES,
-    ClusterName,
-    ConfigFile,
-    Group,
-    SiteConfig,
-    configuration,
-    grouped,
-    reading,
-)
+from audit.cli import options as opt
 from audit.cli.output import at_work, described, say, show, warn
 from audit.errors import UsageError
 
@@ -35,11 +24,11 @@ def _slurm_files(*, assoc: Path | None, **files: Path | None) -> Any:
     return SlurmFiles(associations=assoc, **files)
 
 
-OfSlurm: TypeAlias = Annotated["SlurmFiles", Group(_slurm_files, SLURM_FILES)]
-HowToRead: TypeAlias = Annotated["Reading", Group(reading, READING)]
+OfSlurm: TypeAlias = Annotated["SlurmFiles", opt.Group(_slurm_files, opt.SLURM_FILES)]
+HowToRead: TypeAlias = Annotated["Reading", opt.Group(opt.reading, opt.READING)]
 
 
-@grouped
+@opt.grouped
 def init(
     *,
     logs: Annotated[
@@ -48,7 +37,7 @@ def init(
     files: OfSlurm,
     name: Annotated[str | None, Option(help="Name of the cluster.")] = None,
     how: HowToRead,
-    output: Annotated[Path, Option(help="File to write.")] = SITE,
+    output: Annotated[Path, Option(help="File to write.")] = opt.SITE,
     force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Write a commented config.toml for a site, from its logs and the output of Slurm."""
@@ -71,26 +60,28 @@ def init(
 
 
 def pseudonym(
-    config: SiteConfig = SITE,
+    config: opt.SiteConfig = opt.SITE,
     user: Annotated[
         list[str] | None, Option(metavar="USER", help="Name of a user; repeatable.")
     ] = None,
     account: Annotated[
         list[str] | None, Option(metavar="ACCOUNT", help="Name of an account; repeatable.")
     ] = None,
-    cluster: ClusterName = None,
+    cluster: opt.ClusterName = None,
 ) -> None:
     """Print the pseudonyms of names under the key of clusters.people."""
     from audit.setup.doctor import pseudonyms
 
     names = [("user", name) for name in user or ()] + [("account", name) for name in account or ()]
-    for column, name, pseudonym in pseudonyms(configuration(config), config.parent, cluster, names):
+    for column, name, pseudonym in pseudonyms(
+        opt.configuration(config), config.parent, cluster, names
+    ):
         show(f"{column} {name}: {pseudonym}")
 
 
 def doctor(
     db: Annotated[Path | None, Option(help="Also check this published database.")] = None,
-    config: ConfigFile = None,
+    config: opt.ConfigFile = None,
 ) -> None:
     """Check the installation and the configuration, and print remedies."""
     from audit.setup.doctor import examine

@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from typer import Option
 
-from audit.cli.options import (
-    DEFAULT_OUT,
-    RULES,
-    Configured,
-    Group,
-    OfLogs,
-    Out,
-    change,
-    grouped,
-    optional,
-    options,
-)
+from audit.cli import options as opt
 from audit.cli.output import at_work, show, tell
 
 if TYPE_CHECKING:
@@ -30,33 +19,33 @@ if TYPE_CHECKING:
     from audit.pipeline.opening import Log
     from audit.scenario.scenario import Change
 
-CHANGES = RULES | options(
-    targets=optional(str, "Other target shares of users or accounts.", metavar="NAME=SHARE,…"),
-    weight=optional(list[str], "Another weight of Slurm's priority.", metavar="FACTOR=N"),
-    half_life=optional(float, "Half-life of usage, in days.", min=0.001, metavar="DAYS"),
-    walltimes=optional(
+CHANGES = opt.RULES | opt.options(
+    targets=opt.optional(str, "Other target shares of users or accounts.", metavar="NAME=SHARE,…"),
+    weight=opt.optional(list[str], "Another weight of Slurm's priority.", metavar="FACTOR=N"),
+    half_life=opt.optional(float, "Half-life of usage, in days.", min=0.001, metavar="DAYS"),
+    walltimes=opt.optional(
         str,
         "Requested walltimes: the runtime, or at most FACTOR times the runtime.",
         metavar="exact|FACTOR",
     ),
-    capacity=optional(str, "Another capacity of the pool.", metavar="N|+N|-N"),
-    nodes=optional(str, "Another number of nodes, each with its resources.", metavar="N|+N|-N"),
-    max_walltime=optional(
+    capacity=opt.optional(str, "Another capacity of the pool.", metavar="N|+N|-N"),
+    nodes=opt.optional(str, "Another number of nodes, each with its resources.", metavar="N|+N|-N"),
+    max_walltime=opt.optional(
         list[str], "Another maximum walltime of a partition.", metavar="PARTITION=D-HH:MM:SS"
     ),
-    without_user=optional(list[str], "Leave out the jobs of this user.", metavar="NAME"),
+    without_user=opt.optional(list[str], "Leave out the jobs of this user.", metavar="NAME"),
 )
 """The changes that ``whatif`` can make."""
-Changes: TypeAlias = Annotated["Change", Group(change, CHANGES)]
+Changes: TypeAlias = Annotated["Change", opt.Group(opt.change, CHANGES)]
 
 
 @dataclass(frozen=True)
 class Given:
-    """The options of every study of logs."""
+    """The opt.options of every study of logs."""
 
-    request: OfLogs
-    site: Configured
-    out: Out = DEFAULT_OUT
+    request: opt.OfLogs
+    site: opt.Configured
+    out: opt.Out = opt.DEFAULT_OUT
     db: Annotated[
         Path | None, Option(help="Database to add the results to; default: a new one in --out.")
     ] = None
@@ -85,7 +74,7 @@ class Given:
             show(file)
 
 
-OfStudy: TypeAlias = Annotated[Given, Group.of(grouped(Given))]
+OfStudy: TypeAlias = Annotated[Given, opt.Group.of(opt.grouped(Given))]
 
 
 def prepare(out: Path) -> None:
@@ -95,7 +84,7 @@ def prepare(out: Path) -> None:
     refuse_unfit(out)
 
 
-@grouped
+@opt.grouped
 def whatif(change: Changes, given: OfStudy) -> None:
     """Show which users and accounts would gain or lose from a change."""
     from audit.oneoff.whatif import plan as study
@@ -104,7 +93,7 @@ def whatif(change: Changes, given: OfStudy) -> None:
     given.conduct(study.KEY, study.plan(change, given.pool, site.config, site.folder))
 
 
-@grouped
+@opt.grouped
 def fit_policy(
     *,
     budget: Annotated[

@@ -57,7 +57,7 @@ class Sql(Section):
 
 
 class Report(Section):
-    """What the report shows."""
+    """Contents of the report."""
 
     rows: int = Field(default=10, ge=1, le=100)
     examples: int = Field(default=3, ge=0, le=20)

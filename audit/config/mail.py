@@ -100,7 +100,7 @@ class Mail(Section):
 
 
 class Recipient(Section):
-    """Who gets which reports."""
+    """Recipients of reports."""
 
     addresses: tuple[str, ...] = Field(min_length=1)
     clusters: tuple[str, ...] = ()

@@ -70,7 +70,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an audit made and found."""
+    """Results of an audit."""
 
     html: Path
     pdf: Path | None
@@ -85,7 +85,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Audit:
-    """What is computed, and the settings that its figures depend on."""
+    """The computation, and the settings that its figures depend on."""
 
     task: Task
     in_force: Mapping[str, Any]

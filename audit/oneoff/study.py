@@ -64,7 +64,7 @@ class Plan(NamedTuple):
     """A study to be computed."""
 
     settings: str
-    """What cells depend on besides the log; only cells with the same settings are reused."""
+    """Settings of the cells besides the log; only cells with the same settings are reused."""
     cells: Sequence[Cell]
     finish: Callable[[Sequence[pl.DataFrame]], Made]
     """Makes the study from the frames, in the order of the cells."""

@@ -50,7 +50,7 @@ class Finding:
 
 
 Check = tuple[str, Callable[[], str], str]
-"""What is checked, a function that returns what it found or raises, and the remedy."""
+"""Name, a function that returns what it found or raises, and the remedy."""
 
 
 def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
@@ -210,7 +210,7 @@ def _named(settings: config.Config, path: Path, archive: Path | None) -> str:
 
 def _published(path: Path, site: Path | None) -> str:
     archive = None
-    with suppress(AuditError):  # of the configuration, which has a check of its own
+    with suppress(AuditError):  # the configuration has a separate check
         archive = None if site is None else places.archive(config.load(site), site.parent, path)
     with closing(database.open_snapshot(path, archive=archive)) as con:
         if failed := queries.failed_checks(con):
@@ -294,7 +294,7 @@ def _impossible(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[st
 def _least(jobs: pl.DataFrame, limit: Limit) -> int | None:
     """Return the smallest request in the scope of a limit.
 
-    None: there is none, or the limit is meant to exclude all jobs above a size or walltime.
+    None: the scope is empty, or the limit is meant to exclude all jobs above a size or walltime.
     """
     bounds = (limit.walltime_above_s, limit.size_above, limit.size_up_to)
     if limit.most == 0 and any(bound is not None for bound in bounds):

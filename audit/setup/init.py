@@ -48,7 +48,7 @@ _AS_SLURM: Final = {
 
 @dataclass(frozen=True)
 class Draft:
-    """What is known of a cluster."""
+    """Values for a cluster."""
 
     name: str | None
     """None if neither the user, nor a log, nor a file names it."""
@@ -92,7 +92,7 @@ def infer(
     folder: Path = Path(),
     progress: Progress = lambda what, done, of: None,
 ) -> Draft:
-    """Return what logs and Slurm's programs say of a cluster.
+    """Return the values in logs and the output of Slurm's programs.
 
     Logs are read into a temporary store as in an audit: records that are refused here would be
     refused in every run.
@@ -160,7 +160,7 @@ def _usage(
 
 @dataclass(frozen=True)
 class _Seen:
-    """What the records of the logs contain."""
+    """Contents of the records of the logs."""
 
     attempts: pl.DataFrame
     cluster: str | None

@@ -1,4 +1,4 @@
-"""What Slurm's programs say of a cluster, and the configuration that follows from it."""
+"""The output of Slurm's programs, and the configuration that follows from it."""
 
 from __future__ import annotations
 
@@ -199,12 +199,12 @@ def _decay(content: Content, draft: UsageDraft) -> None:
 
 def _billing(content: Content, draft: UsageDraft) -> None:
     conf, files = content.conf or SlurmConf(), content.files
-    draft.put("penalty", "billing", "What Slurm charges, times the usage factor of the QOS.")
+    draft.put("penalty", "billing", "As billed by Slurm, times the usage factor of the QOS.")
     draft.put("max_tres", "MAX_TRES" in conf.flags, _from_conf(files.slurm_conf, "PriorityFlags"))
     what = "billing weights"
     if content.listing is not None and files.partitions is not None:
         weights = {part.name: part.billing_weights for part in content.listing.partitions}
-        draft.notes["partitions"] = f"What jobs are billed: {_weighted(weights)}."
+        draft.notes["partitions"] = f"Jobs are billed by {_weighted(weights)}."
         draft.facts.append(Fact(what, _weighted(weights), files.partitions.name))
     elif conf.partitions and files.slurm_conf is not None:
         draft.facts.append(Fact(what, _weighted(conf.partitions), files.slurm_conf.name))

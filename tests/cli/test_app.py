@@ -77,7 +77,7 @@ def test_a_query_loads_no_frames(tmp_path: Path) -> None:
     database = tmp_path / "published.duckdb"
     open_store(database).close()
     query = ["sql", "--db", str(database), "SELECT 1"]
-    assert loaded(query, HEAVY) == ["pydantic"]  # DuckDB is in a process of its own
+    assert loaded(query, HEAVY) == ["pydantic"]  # DuckDB is in another process
 
 
 def test_without_arguments_help_is_printed(run: Run) -> None:

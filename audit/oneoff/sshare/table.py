@@ -57,7 +57,7 @@ _COLUMNS: Final[dict[str, Callable[[Row], str]]] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What ``sshare`` would have printed."""
+    """The output of ``sshare``."""
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
