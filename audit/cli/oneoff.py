@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 ADVICE_S = 10
 """Default CPU seconds for advice without a configuration."""
 
+Seconds = partial(Option, min=1, metavar="SECONDS")
 ShareFormat = StrEnum("ShareFormat", ["psv", "csv"])
 StoryFormat = StrEnum("StoryFormat", ["text", "html", "json"])
 
@@ -72,26 +74,12 @@ def audit(
     options: Audited,
     budget: Annotated[
         int | None,
-        Option(
-            min=1,
-            metavar="SECONDS",
-            help="Maximum CPU seconds for fair and modelled start times; beyond it a sample is "
-            "computed. Default: as configured, or 300.",
-        ),
+        Seconds(help="CPU seconds for fair start times; above it, a sample is computed."),
     ] = None,
-    fit_budget: Annotated[
-        float, Option(min=1, metavar="SECONDS", help="Maximum CPU seconds for fitting the policy.")
-    ] = 10.0,
-    no_fit: Annotated[
-        bool, Option("--no-fit", help="Assume fcfs and easy where no policy is configured.")
-    ] = False,
+    fit_budget: Annotated[float, Seconds(help="CPU seconds for fitting the policy.")] = 10.0,
+    no_fit: Annotated[bool, Option("--no-fit", help="Assume fcfs and easy by default.")] = False,
     advice_budget: Annotated[
-        int | None,
-        Option(
-            min=1,
-            metavar="SECONDS",
-            help="Maximum CPU seconds for advice; default: as configured, or 10.",
-        ),
+        int | None, Seconds(help="CPU seconds for advice; default: as configured, or 10.")
     ] = None,
     no_advice: Annotated[bool, Option("--no-advice", help="Give no advice.")] = False,
     logs: opt.OfLogs,

@@ -111,7 +111,7 @@ def infer(
     """
     if name == "":
         raise UsageError("--name: must not be empty")
-    periods.zone(zone or "UTC")
+    periods.zone("UTC" if zone is None else zone)
     paths = map(str, (*logs, *files.given.values()))
     _refuse_bytes(*paths, *(reading.columns or ()), reading.separator or "")
     texts = slurm.texts(files)
