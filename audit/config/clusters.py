@@ -1,4 +1,4 @@
-"""One cluster: its pools, its logs, its periods, and what its parts need of each other."""
+"""One cluster: its pools, its logs, its periods, and the checks across its parts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from audit.config.usage import Usage
 from audit.errors import UsageError
 from audit.policies import Order
 
+PLACEHOLDERS = ("{from}", "{to}", "{from_epoch}", "{to_epoch}")
+"""Placeholders in a source's command for the edges of the requested window of time."""
+
 
 def _faults_of_pools(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:
-    """What usage needs to know of pools and they do not say."""
+    """Yield what usage needs of pools and the pools lack."""
     if usage.basis == "node" and not pools:
         yield Fault(("usage", "basis"), "'node' needs pools with a number of nodes", usage.basis)
     for k, pool in enumerate(pools):
@@ -31,45 +34,37 @@ def _faults_of_pools(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:
             yield Fault(capacity, f"usage.penalty {usage.penalty!r} needs the cpus", given)
         charged = known - ({"nodes"} if usage.basis == "node" else set())
         if usage.exempt and charged <= set(usage.exempt):
-            yield Fault(
-                ("usage", "exempt"),
-                f"all that pool {pool.name!r} has is exempt: leave something whose full use costs "
-                "everything",
-                usage.exempt,
-            )
+            what = f"every resource of pool {pool.name!r} is exempt: leave out at least one"
+            yield Fault(("usage", "exempt"), what, usage.exempt)
 
 
 def _faults_of_orders(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:
-    """Settings by which a queue, or what is fair, cannot be ordered."""
-    for k, pool in enumerate(pools):
-        for key in ("order", "fair_order"):
-            if getattr(pool, key) != Order.fairshare:
-                continue
-            where = ("pools", k, key)
-            if usage.operator == "classic":
-                yield Fault(
-                    where, 'needs another usage.operator than "classic", such as "slurm"', "classic"
-                )
-            if usage.alignment == "calendar" and usage.method == "windows":
-                yield Fault(where, 'needs usage.alignment "trailing"', usage.alignment)
-            if usage.method == "slurm" and usage.half_life_days == 0:
-                yield Fault(where, "needs a half-life: a reset alone orders nothing", 0)
-            targets = usage.users or usage.accounts or usage.has_tree
-            if usage.operator != "absolute" and not targets:
-                yield Fault(
-                    where,
-                    f"needs shares for usage.operator {usage.operator!r} (usage.shares, "
-                    'associations, users or accounts); without any, "absolute" goes by usage alone',
-                    usage.operator,
-                )
-
-
-PLACEHOLDERS = ("{from}", "{to}", "{from_epoch}", "{to_epoch}")
-"""What in a source's command stands for the edges of the window of time that is asked for."""
+    """Yield the settings of usage that define no order by fairshare."""
+    targets = usage.users or usage.accounts or usage.has_tree
+    orders = [
+        ("pools", k, key)
+        for k, pool in enumerate(pools)
+        for key in ("order", "fair_order")
+        if getattr(pool, key) == Order.fairshare
+    ]
+    for where in orders:
+        if usage.operator == "classic":
+            what = 'needs another usage.operator than "classic", such as "slurm"'
+            yield Fault(where, what, "classic")
+        if usage.alignment == "calendar" and usage.method == "windows":
+            yield Fault(where, 'needs usage.alignment "trailing"', usage.alignment)
+        if usage.method == "slurm" and usage.half_life_days == 0:
+            yield Fault(where, "needs a half-life; a reset alone defines no order", 0)
+        if usage.operator != "absolute" and not targets:
+            what = (
+                f"needs shares for usage.operator {usage.operator!r} (usage.shares, "
+                'associations, users or accounts); only "absolute" works without them'
+            )
+            yield Fault(where, what, usage.operator)
 
 
 class Source(Section):
-    """Where a cluster's logs come from."""
+    """Where logs of a cluster come from."""
 
     files: str | None = None
     command: tuple[str, ...] | None = None
@@ -85,37 +80,36 @@ class Source(Section):
 
     @property
     def in_windows(self) -> bool:
-        """Whether its command is asked for one window of time after another."""
-        return bool(self._placeholders)
+        """Whether its command is run for one window of time after another."""
+        return bool(self._edges)
 
     @property
-    def _placeholders(self) -> set[str]:
-        return {name for name in PLACEHOLDERS if any(name in word for word in self.command or ())}
+    def _edges(self) -> set[str]:
+        used = {name for name in PLACEHOLDERS if any(name in word for word in self.command or ())}
+        return {name.strip("{}").split("_")[0] for name in used}
 
     @model_validator(mode="after")
     def _one_kind(self) -> Source:
         if (self.files is None) == (self.command is None):
             raise ValueError("a source has either files or a command")
         if self.command is not None and not self.command:
-            raise ValueError("a command has at least a program")
+            raise ValueError("a command needs at least a program")
         faults = []
-        edges = {name.strip("{}").split("_")[0] for name in self._placeholders}
-        if len(edges) == 1:
-            (edge,) = edges
-            faults.append(
-                f"a command with {{{edge}}} needs {{{'to' if edge == 'from' else 'from'}}}"
-            )
-        if edges and self.since is None:
-            faults.append("since is missing: the first day that {from} and {to} shall ask for")
-        if self.since is not None and not edges:
-            faults.append("since is for a command with {from} and {to} among its words")
+        if len(self._edges) == 1:
+            (edge,) = self._edges
+            other = "to" if edge == "from" else "from"
+            faults.append(f"a command with {{{edge}}} needs {{{other}}}")
+        if self._edges and self.since is None:
+            faults.append("since is missing: the first day for {from} and {to}")
+        if self.since is not None and not self._edges:
+            faults.append("since is for a command with {from} and {to}")
         if faults:
             raise ValueError("; ".join(faults))
         return self
 
 
 class Cluster(Section):
-    """One cluster: its pools, its logs, its periods."""
+    """A cluster."""
 
     name: str = Field(min_length=1)
     zone: str = "UTC"
@@ -135,19 +129,18 @@ class Cluster(Section):
         return value
 
     @model_validator(mode="after")
-    def _no_partition_twice(self) -> Cluster:
+    def _distinct_pools(self) -> Cluster:
         named = [partition for pool in self.pools for partition in pool.partitions]
         if twice := sorted({name for name in named if named.count(name) > 1}):
             raise ValueError(f"partitions in two pools: {', '.join(twice)}")
-        if len(self.pools) > 1 and sum(not pool.partitions for pool in self.pools) > 1:
-            raise ValueError("only one pool may leave out its partitions: it gets all others")
-        names = [pool.name for pool in self.pools]
-        if len(set(names)) < len(names):
+        if sum(not pool.partitions for pool in self.pools) > 1:
+            raise ValueError("only one pool may have no partitions: it gets all others")
+        if len({pool.name for pool in self.pools}) < len(self.pools):
             raise ValueError("two pools have the same name")
         return self
 
     @model_validator(mode="after")
-    def _pools_have_what_is_charged(self) -> Cluster:
+    def _consistent(self) -> Cluster:
         found = [
             *_faults_of_pools(self.usage, self.pools),
             *_faults_of_orders(self.usage, self.pools),

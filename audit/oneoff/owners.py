@@ -1,4 +1,4 @@
-"""``fairaudit report --user U``: pages of users and accounts, from what a site published."""
+"""``fairaudit report --user U``: pages of users and accounts from a site's published database."""
 
 from __future__ import annotations
 
@@ -24,11 +24,9 @@ def from_published(
     cluster: str | None = None,
     period: str | None = None,
 ) -> tuple[Path, ...]:
-    """Writes pages beside the report of a period, from the published database of a site.
+    """Write pages into the folder of a period's report, and return their paths.
 
-    Args:
-        cluster: its name; None: the only one.
-        period: as reports name it; None: the last that was computed.
+    ``cluster`` may be left out if there is only one; ``period`` defaults to the latest.
 
     Raises:
         UsageError: no such database, cluster, period, user or account.
@@ -50,7 +48,6 @@ def from_published(
 
 
 def _computed(con: Connection, cluster: str | None, period: str | None) -> tuple[str, Period]:
-    """The cluster and the period that are meant."""
     names = database.fetch(con, "SELECT cluster FROM clusters ORDER BY ALL")["cluster"].to_list()
     if cluster is None and len(names) != 1:
         raise UsageError(f"choose a cluster (--cluster): {printable(', '.join(names)) or 'none'}")

@@ -333,7 +333,7 @@ def test_no_command_says_a_name(made: Site) -> None:
     assert any("failed with exit code 3" in line for line in lines)
     made.said["service"] = "\n".join(lines)
     assert list((folder / "saved").glob("*.tar"))
-    assert "2 records were taken in" in next(v for k, v in made.said.items() if "mended.json" in k)
+    assert "accepted 2 records" in next(v for k, v in made.said.items() if "mended.json" in k)
     for name, said in made.said.items():
         assert said, name
         assert REAL not in said.lower(), name

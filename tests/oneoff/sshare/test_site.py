@@ -12,7 +12,7 @@ from tests.oneoff.sshare.lab import raw, recompute, request
 
 def test_without_weights_cpus_are_billed() -> None:
     found = recompute(request(partitions=None))
-    assert "without --partitions jobs are billed their CPUs" in found.warnings
+    assert "without --partitions, jobs are billed their CPUs" in found.warnings
     assert raw(found)["root", ""] < raw(recompute(request()))["root", ""]
 
 
@@ -27,7 +27,7 @@ def test_weights_of_slurm_conf(tmp_path: Path) -> None:
     assert raw(found) == raw(recompute(request()))
 
 
-def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+def test_all_faults_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "assoc").write_text("Account|User|Share|ParentName\nroot||x|\na||y|root\n")
     (tmp_path / "conf").write_text("PriorityDecayHalfLife=soon\n")
     with pytest.raises(UsageError) as caught:
@@ -46,16 +46,13 @@ def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
         ("2026-11-21T04:06:43Z", 1795234003),
     ],
 )
-def test_instants_are_of_the_zone_unless_they_say_another(text: str, at: int) -> None:
+def test_instants_are_in_the_zone_unless_they_name_another(text: str, at: int) -> None:
     assert instant(text, ZoneInfo("Europe/Berlin"), "--as-of") == at
-
-
-def test_what_is_no_instant_is_refused_with_its_flag() -> None:
     with pytest.raises(UsageError, match="--phase 'noon': write it as"):
         instant("noon", ZoneInfo("UTC"), "--phase")
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named_and_odd_bytes_are_escaped(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="none: cannot be read: No such file"):
         text_of(tmp_path / "none")
     (tmp_path / "odd").write_bytes(b"a\xff")

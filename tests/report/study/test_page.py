@@ -189,7 +189,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     blocked.write_text("", encoding="utf-8")
     with pytest.raises(UsageError, match="file: cannot be written"):
         studies.write(small(), blocked)
-    with pytest.raises(UsageError, match="file: is no folder"):
+    with pytest.raises(UsageError, match="file: is not a folder"):
         studies.refuse_unfit(blocked)
     studies.refuse_unfit(tmp_path)
     studies.refuse_unfit(tmp_path / "new")
