@@ -128,18 +128,12 @@ def table() -> Mapping[str, Dialect]:
 
 
 def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
-    """The dialect of the log that begins with ``head``.
+    """Return the dialect of the log that begins with ``head``, called ``where`` in errors.
 
-    Columns are declared for sacct's text alone, so where they are no other dialect's log is it.
-
-    Args:
-        head: its first ``HEAD_BYTES`` bytes, decompressed.
-        where: what to call the log in an error.
-        reading: what the user says of it.
+    Declared columns are those of sacct's text, so a log that no other dialect recognises is that.
 
     Raises:
-        DialectError: no dialect recognises it; the message says what it looks like, or shows its
-            first line that is not blank.
+        DialectError: no dialect recognises it; the message says what it looks like.
     """
     for dialect in table().values():
         if dialect.recognises(head):

@@ -80,15 +80,15 @@ class Found:
         words: Words,
         tries: int = 1,
     ) -> int:
-        """Takes in the elements of a JSON array from ``at`` on; gives where it or the block ends.
+        """Take in the elements of a JSON array from ``at`` on; return where it or the block ends.
 
         Args:
             at: where to begin.
-            starts: where elements may begin, ascending.
-            between: what stands between two of them.
-            row: what ``take`` is given of an element; it raises ValueError for one that is none.
+            starts: where elements may begin, ascending; one ends at one of the next ``tries``.
+            between: what stands between two elements.
+            row: makes a row of an element; it raises ValueError for one that is none.
             words: reasons of refusals.
-            tries: at how many of ``starts`` an element may end.
+            tries: see ``starts``.
         """
         data = self.data
         while True:
@@ -128,10 +128,9 @@ def starts_of(data: bytes, mark: bytes) -> list[int]:
 
 
 def _decoded(data: bytes, at: int, ends: Sequence[int], within: str) -> tuple[Any, int]:
-    """The value that begins at ``at``, and where it ends: before the first end that it is whole at.
+    """Return the value that begins at ``at`` and where it ends, or raise DamageError.
 
-    Raises:
-        DamageError: it is none.
+    The value ends before the first of ``ends`` at which it is whole.
     """
     first: tuple[Exception, str] | None = None
     for end in ends:

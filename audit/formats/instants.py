@@ -29,6 +29,11 @@ _OFFSET: Final = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
 TIME: Final = rf"(?:{_WALL}(?:\.[0-9]+)?{_OFFSET}?|[0-9]{{1,12}}(?:\.[0-9]+)?)"
 """How a time may be written. (Patterns name the digits: what Unicode counts as such is many.)"""
 
+_PARTS: Final = (
+    rf"^(?:(?P<wall>{_WALL})(?:\.[0-9]+)?"
+    r"(?P<offset>Z|(?P<sign>[+-])(?P<hours>[0-9]{2}):?(?P<minutes>[0-9]{2}))?"
+    r"|(?P<epoch>[0-9]{1,12})(?:\.[0-9]+)?)$"
+)
 _PLAIN: Final = "%Y-%m-%dT%H:%M:%S"
 _DAY: Final = 86_400
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 (a wall clock's)
@@ -88,34 +93,15 @@ def _parse(text: pl.Series, form: str) -> pl.Series:
 
 def _other_forms(text: pl.Series, local: pl.Series, odd: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Reads the values that are ``odd``; also says which are free of any zone."""
-    parts = (
-        pl.DataFrame({"text": text.set(~odd, None)})
-        .lazy()
-        .select(
-            wall=pl.col("text")
-            .str.extract(rf"^({_WALL})(?:\.[0-9]+)?{_OFFSET}?$")
-            .str.replace(" ", "T", literal=True),
-            sign=pl.col("text").str.extract(r":[0-9][0-9](?:\.[0-9]+)?(Z|[+-])[0-9:]*$"),
-            hours=pl.col("text").str.extract(r"[+-]([0-9][0-9]):?[0-9][0-9]$").cast(pl.Int64),
-            minutes=pl.col("text").str.extract(r"[+-][0-9][0-9]:?([0-9][0-9])$").cast(pl.Int64),
-            epoch=pl.col("text")
-            .str.extract(r"^([0-9]{1,12})(?:\.[0-9]+)?$")
-            .cast(pl.Int64, strict=False),
-        )
-        .collect()
-    )
-    offset = (
-        pl.when(pl.col("sign") == "Z")
-        .then(0)
-        .when(pl.col("sign") == "-")
-        .then(-3600 * pl.col("hours") - 60 * pl.col("minutes"))
-        .otherwise(3600 * pl.col("hours") + 60 * pl.col("minutes"))
-    )
-    read = parts.with_columns(wall=_parse(parts["wall"], _PLAIN)).select(
-        value=pl.when(pl.col("sign").is_not_null())
+    parts = text.set(~odd, None).str.extract_groups(_PARTS).struct.unnest()
+    wall = _parse(parts["wall"].str.replace(" ", "T", literal=True), _PLAIN)
+    hours, minutes = (pl.col(name).cast(pl.Int64).fill_null(0) for name in ("hours", "minutes"))
+    offset = (3600 * hours + 60 * minutes) * pl.when(pl.col("sign") == "-").then(-1).otherwise(1)
+    read = parts.with_columns(wall=wall).select(
+        value=pl.when(pl.col("offset").is_not_null())
         .then(pl.col("wall") - offset)
-        .otherwise(pl.coalesce("wall", "epoch")),
-        absolute=pl.col("sign").is_not_null() | pl.col("epoch").is_not_null(),
+        .otherwise(pl.coalesce("wall", pl.col("epoch").cast(pl.Int64))),
+        absolute=pl.col("offset").is_not_null() | pl.col("epoch").is_not_null(),
     )
     return read["value"].zip_with(odd, local), read["absolute"]
 

@@ -67,10 +67,10 @@ def recognises(head: bytes) -> bool:
 
 
 def header(head: bytes, reading: Reading = PLAIN) -> Header:
-    """Reads the comments as SWF's, and says what is read otherwise than it stands there.
+    """Read the comments as SWF's, and report what is read otherwise than it stands there.
 
     Raises:
-        DialectError: columns cannot be those of SWF, or there are none.
+        DialectError: the columns cannot be those of SWF.
     """
     layout = _layout(head)
     if layout is None:

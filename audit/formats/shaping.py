@@ -137,9 +137,7 @@ class Texts:
 def faulted(faults: Iterable[Fault], *known: str) -> dict[str, pl.Expr]:
     """``problem`` and ``code`` of the first fault that holds; null where none does.
 
-    Args:
-        faults: in the order of their importance.
-        known: ``problem`` and ``code``, if there are such columns already, which go first.
+    The columns ``known`` (a problem and its code), if they are given, go first.
     """
     cases = [
         (pl.when(bad), pl.lit(code.value), pl.lit(why) if isinstance(why, str) else why)
@@ -165,19 +163,16 @@ def shaped(
     header: Header | None = None,
     schema: pl.Schema = RECORDS,
 ) -> Parsed:
-    """The records and refusals of a block.
+    """Return the records and refusals of a block.
 
     Args:
         block: the bytes.
-        spans: where each record begins and ends within ``block.data``: its lines, or stretches of
-            lines. A span without a row in ``found`` (a comment, a banner) is nothing.
-        found: a row for each record, in one frame or several: ``number`` (of its span, from 0),
-            ``problem`` and ``code`` as in ``REFUSED`` (null where it is good), and columns of
-            ``RECORDS`` but for line and offset. Those that are not there are unknown; others are
-            left out.
-        steps: see ``Parsed``.
-        header: see ``Parsed``.
-        schema: columns of the records, if not those of ``RECORDS``.
+        spans: where each record begins and ends in the block. A span without a row in ``found`` (a
+            comment, a banner) is nothing.
+        found: columns of ``REFUSED`` and of ``RECORDS``, in one frame or several. Columns that are
+            missing are unknown; others are left out.
+        steps, header: see ``Parsed``.
+        schema: of the records.
     """
     if not isinstance(found, pl.DataFrame):
         found = pl.concat(found, how="diagonal")

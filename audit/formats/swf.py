@@ -81,17 +81,11 @@ def recognises(head: bytes) -> bool:
     lines = head.split(b"\n")
     if len(lines) > 1:
         lines.pop()  # maybe cut short
-    records = [
-        line.split() for line in lines if line.strip() and not line.lstrip().startswith(b";")
-    ]
+    records = [fields for line in lines if (fields := line.split()) and fields[0][:1] != b";"][:100]
     if not records:
-        return any(key in header(head).entries for key in ("UnixStartTime", "MaxProcs", "MaxJobs"))
-    sample = records[:100]
-    alike = sum(
-        len(fields) == FIELD_COUNT and all(_is_number(field) for field in fields)
-        for fields in sample
-    )
-    return alike * 2 > len(sample)
+        return not {"UnixStartTime", "MaxProcs", "MaxJobs"}.isdisjoint(header(head).entries)
+    alike = sum(len(fields) == FIELD_COUNT and all(map(_is_number, fields)) for fields in records)
+    return alike * 2 > len(records)
 
 
 def header(head: bytes, reading: Reading = PLAIN) -> Header:
@@ -119,13 +113,10 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
                 capacity[resource] = amount
             elif entries[key] != "-1":
                 problems.append(f"header {key}: {entries[key]!r} is not a positive number: ignored")
-    if "UnixStartTime" not in entries:
-        problems.append("header UnixStartTime is missing: times are counted from 1970-01-01")
-    elif _leading_number(entries["UnixStartTime"]) is None:
-        problems.append(
-            f"header UnixStartTime: {entries['UnixStartTime']!r} is not a number: "
-            "times are counted from 1970-01-01"
-        )
+    start = entries.get("UnixStartTime")
+    if start is None or _leading_number(start) is None:
+        wrong = " is missing" if start is None else f": {start!r} is not a number"
+        problems.append(f"header UnixStartTime{wrong}: times are counted from 1970-01-01")
     zone = entries.get("TimeZoneString")
     if zone is not None and not is_zone(zone):
         problems.append(f"header TimeZoneString: {zone!r} is not a known time zone: ignored")
@@ -178,24 +169,17 @@ def read(raw: bytes, header: Header) -> list[pl.DataFrame]:
 
 
 def write(frame: pl.DataFrame, entries: Mapping[str, str], comments: Sequence[str] = ()) -> bytes:
-    """Attempts as an SWF log; the inverse of ``parse`` for what SWF can hold.
+    """Attempts as an SWF log, a line per row; the inverse of ``parse`` for what SWF can hold.
 
     SWF takes a cancelled run of no length, and any such run on no processors, for one that never
     started: the first is written as failed, the second cannot be told apart.
 
     Args:
-        frame: columns of ``model.ATTEMPTS``, of which ``job_number``, ``submit_time``,
-            ``start_time``, ``end_time``, ``cpus``, ``walltime_s``, ``user``, ``account``, ``state``
-            and ``partition`` are used, and ``occupancy_s`` if it is there. ``user`` and ``account``
-            must be decimal numbers or null, and so must ``partition``, which is written as the
-            queue (see ``numbered``). Never started: null start; start unknown: null start and end,
-            but an occupancy.
+        frame: columns of ``model.ATTEMPTS``. ``user``, ``account`` and ``partition`` (written as
+            the queue) must be decimal numbers or null, see ``numbered``. What never started has no
+            start; where the start is unknown there is no end either, but an ``occupancy_s``.
         entries: header lines, in order. ``UnixStartTime`` is what times are counted from.
-        comments: further header lines.
-
-    Returns:
-        The log, one line per row in the order of ``frame``. Whatever the texts of the header hold,
-        each stays in its line.
+        comments: further header lines. Line breaks in either are escaped.
     """
     origin = int(entries.get("UnixStartTime", "0"))
     status = {state: number for number, state in sorted(STATES.items(), reverse=True)}
@@ -236,18 +220,11 @@ def write(frame: pl.DataFrame, entries: Mapping[str, str], comments: Sequence[st
 
 
 def numbered(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Attempts of which SWF can hold every name, as a number, and comments that tell the names.
+    """Attempts with a number for every name, as ``write`` takes them, and comments with the names.
 
     Where all names of a kind are numbers, they stay; else each gets its place among them in
-    alphabetical order. Partitions become queues, whose names ``header`` reads again (but for what
-    it takes for markup, which is escaped). Where job numbers are unknown or not unique, jobs are
-    numbered in the order of ``frame``.
-
-    Args:
-        frame: ``job_number``, ``user``, ``account`` and ``partition`` of ``model.ATTEMPTS``.
-
-    Returns:
-        ``frame`` with these columns replaced, as ``write`` takes them, and comments for it.
+    alphabetical order. Partitions become queues, whose names ``header`` reads again. Where job
+    numbers are unknown or not unique, jobs are numbered in the order of ``frame``.
     """
     comments: list[str] = []
     number = frame["job_number"]
@@ -301,11 +278,7 @@ def _single_spaced(data: Bytes) -> Bytes:
 
 
 def _faults(origin: int) -> Iterator[Fault]:
-    """All that can be wrong with 18 fields; the first that holds is why a record is refused.
-
-    Args:
-        origin: what times count from, epoch s.
-    """
+    """What can be wrong with 18 fields, of which times count from ``origin`` (epoch s)."""
     value, time = RefusalCode.VALUE, RefusalCode.TIME
     burst = pl.col("status").is_in([float(status) for status in BURSTS])
     run, submit = pl.col("run"), pl.col("submit")

@@ -25,7 +25,7 @@ _RUN = pl.col("kind") == RecordKind.RUN
 
 
 def resolve(records: pl.DataFrame) -> pl.DataFrame:
-    """Drops records that two inputs share, numbers attempts and sets later bursts in time.
+    """Drop records that two inputs share, number attempts and set later bursts in time.
 
     SPEC §1, "From SWF": where a job has bursts, they are its attempts and its summary (status 0 or
     1) is superseded; a later burst has no submit and waits from the previous burst's end. Equal
@@ -38,13 +38,11 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
     one of a job that was submitted again is superseded too: it ended, but nothing says when.
 
     Runs (LSF, Grid Engine) of one job id and submit time are one after the other: where a run says
-    of itself no later time, it waited from the end of the one before.
-
-    What makes an attempt of events (PBS) says ``events``.
+    of itself no later time, it waited from the end of the one before. For PBS see ``events``.
 
     Args:
         records: ``RECORDS`` with ``cluster`` and ``input_id``: every record of some jobs of a
-            cluster, resolved before or not. ``attempt`` and ``superseded``, if there, are ignored.
+            cluster, resolved before or not.
 
     Returns:
         The records that remain, with ``attempt`` (1, 2, … within a job; 0 where superseded) and
@@ -88,11 +86,7 @@ def _resolved(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def attempts_of(records: pl.DataFrame) -> pl.DataFrame:
-    """The attempts of logs that no store holds, in any order.
-
-    Args:
-        records: as ``resolve``, but all of a cluster's.
-    """
+    """The attempts of a cluster's logs that no store holds, in any order; else as ``resolve``."""
     repeated = (pl.len().over("job_id") > 1) | events.are_instants()
     settled = resolve(records.filter(repeated)).filter(~pl.col("superseded"))
     single = records.filter(~repeated)
@@ -122,17 +116,14 @@ def _distinct(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def outdated_arrays(arrays: pl.DataFrame, tasks: pl.DataFrame) -> list[str]:
-    """Rows of waiting array tasks (`7_[3-9%2]`) that a later dump has overtaken.
+    """Ids of rows of waiting array tasks (`7_[3-9%2]`) that a later dump has overtaken.
 
-    Such a row stands for all tasks that had not been started; it is never expanded. It is of the
-    past once one of its tasks has a record of its own, or once a row names fewer of them.
+    Such a row stands for all tasks that had not been started; it is never expanded. It is outdated
+    once one of its tasks has a record of its own, or a row names fewer of them.
 
     Args:
         arrays: ``job_id``, ``job_number`` and ``waits`` (neither started nor ended) of such rows.
         tasks: ``job_number`` and ``array_task`` of the tasks that have records of their own.
-
-    Returns:
-        The ids of the rows that are outdated.
     """
     known: dict[int, list[int]] = {}
     for number, task in tasks.select("job_number", "array_task").iter_rows():
@@ -251,12 +242,9 @@ def settle_new(con: Connection, cluster: str, input_ids: Sequence[str]) -> None:
 
 
 def settle(con: Connection, cluster: str, repeated: pl.DataFrame) -> None:
-    """Settles jobs anew.
+    """Settle jobs of a cluster anew, within a transaction.
 
-    Args:
-        con: an open store, in a transaction.
-        cluster: whose jobs.
-        repeated: every record that the store holds of some of them.
+    ``repeated`` is every record that the store holds of some of them.
     """
     if not repeated.is_empty():
         _resolve(con, cluster, repeated)

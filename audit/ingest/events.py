@@ -82,15 +82,11 @@ def without_arrays(attempts: pl.DataFrame) -> pl.DataFrame:
 
 
 def settled(records: pl.DataFrame) -> pl.DataFrame:
-    """Which events are attempts; the rest is superseded.
+    """Return which events are attempts; the rest is superseded.
 
     Args:
         records: ``RECORDS`` with ``cluster`` and ``input_id``: every event of some jobs of a
-            cluster, settled before or not.
-
-    Returns:
-        Each event that inputs share once, with ``superseded``; those that stand have what follows
-        from the others.
+            cluster, settled before or not. Each event that inputs share is returned once.
     """
     names = [name for name in records.columns if name != "superseded"]
     events = _with_amounts(_in_order(_in_lives(_unsettled(records.select(names)))))

@@ -50,16 +50,15 @@ def inspect(
     check: Callable[[bytes], None] = lambda head: None,
     earlier: Collection[Part] = (),
 ) -> Source:
-    """Reads a log once, for its hash and its head.
+    """Read a log once, for its hash and its head.
 
     Args:
         path: the log.
-        check: told the head as soon as it is known; what it raises ends the reading.
+        check: called with the head as soon as it is known; what it raises ends the reading.
         earlier: whole logs that were taken in before.
 
     Raises:
-        EmptyLogError: nothing but blanks is in it.
-        UsageError, LogError: as ``streams.opened``.
+        EmptyLogError: nothing but blanks is in it; otherwise as ``streams.opened``.
     """
     digest = _Digest(earlier)
     head = b""
@@ -139,8 +138,7 @@ def blocks(
     Args:
         path: the log.
         block_bytes: how much of it is read at once.
-        whole: how many of the first bytes of a buffer a block may have; they end with a newline.
-            0 asks for more.
+        whole: how many of the first bytes of a buffer a block may have; 0 asks for more.
         cut: where a block ends at any rate, if a line does.
 
     Raises:
@@ -172,12 +170,7 @@ def blocks(
 
 
 def lines_at(path: Path, offsets: Iterable[int]) -> dict[int, str]:
-    """The lines of a log that begin at some bytes, by these; errors as ``blocks``.
-
-    Args:
-        path: the log.
-        offsets: of bytes of its text.
-    """
+    """The lines of a log that begin at some bytes of its text, by these; errors as ``blocks``."""
     wanted = sorted(offsets)
     found: dict[int, str] = {}
     for block in blocks(path):

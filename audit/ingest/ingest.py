@@ -50,22 +50,13 @@ def take_in(
     limit: float = 1.0,
     progress: Progress = lambda what, done, of: None,
 ) -> list[Taken]:
-    """Brings logs of a cluster whose name is known into the store; see ``take_in_by_name``.
+    """Bring logs of a cluster whose name is known into the store; see ``take_in_by_name``.
 
-    Args:
-        con: an open store.
-        cluster: whose logs these are.
-        logs: see ``open_logs``.
-        now: epoch second to note beside refused lines; None where no clock may show.
-        called: what the logs call the cluster, where they name several: records of the others are
-            counted, and left for an audit of theirs. None takes logs that name one at most.
-        limit: the part of a log's records that may be refused, 0 to 1.
-        progress: told after each block, in bytes.
+    ``called`` is what the logs call the cluster, where they name several: records of the others are
+    counted, and left out. Without it, logs may name one cluster only.
 
     Raises:
-        StoreError: the store cannot be written.
-        UsageError: a log names several clusters and none was chosen.
-        RefusedError: too much of a log was refused.
+        RefusedError: too much of a log was refused; otherwise as ``take_in_by_name``.
     """
     named = Named(cluster, "the caller", called)
     intake = take_in_by_name(
@@ -95,7 +86,7 @@ def take_in_by_name(
     now: int | None = None,
     progress: Progress = lambda what, done, of: None,
 ) -> Intake:
-    """Brings logs into the store under the name that their records, or the caller, give.
+    """Bring logs into the store under the name that their records, or the caller, give.
 
     All logs go in within one transaction; one that the store holds already changes nothing and is
     not read. Of one that has grown only what is new goes in, as an input of its own. What several
@@ -107,18 +98,16 @@ def take_in_by_name(
     again under the right name, or without that source.
 
     Args:
-        con: an open store.
-        logs: see ``open_logs``.
+        con, logs: an open store, and ``open_logs``.
         naming: what the cluster is called.
-        limit: the part of a source's new records that may be refused, 0 to 1 (``Opened.origin``
-            tells sources apart).
+        limit: the part of a source's new records that may be refused, 0 to 1.
         now: epoch second to note beside refused lines; None where no clock may show.
-        progress: told after each block, in bytes.
+        progress: called after each block, in bytes.
 
     Raises:
         StoreError: the store cannot be written. It is as it was before.
         UsageError: what ``naming`` raises; or a log names several clusters and none was chosen.
-        RefusedError: too much of every source was refused; of the first it is said.
+        RefusedError: too much of every source was refused; this is the error of the first.
     """
     left = list(logs)
     kept_out: list[Unread] = []
@@ -179,11 +168,7 @@ class _BeyondLimitError(Exception):
 def _refuse_beyond(
     con: Connection, cluster: str, logs: Sequence[Opened], taken: Sequence[Taken], limit: float
 ) -> None:
-    """Checks that few enough of each source's new records were refused.
-
-    Raises:
-        _BeyondLimitError: more were.
-    """
+    """Raise _BeyondLimitError where too many of a source's new records were refused."""
     new = [(log, of) for log, of in zip(logs, taken, strict=True) if not of.known]
     for name in dict.fromkeys(log.part for log, _ in new):
         part = [(log, of) for log, of in new if log.part == name]

@@ -73,12 +73,9 @@ class Unread(NamedTuple):
 def open_logs(
     paths: Sequence[Path], dialect: str | None = None, reading: Reading = PLAIN
 ) -> list[Opened]:
-    """Looks at each log and tells its dialect, before anything is taken in.
+    """Look at each log and tell its dialect, before anything is taken in.
 
-    Args:
-        paths: the logs.
-        dialect: their dialect; None detects it for each.
-        reading: what the user says of them.
+    Without ``dialect``, it is detected for each.
 
     Raises:
         UsageError, LogError: as ``files.inspect``; or it is binary.
@@ -97,13 +94,8 @@ def open_each(
 ) -> tuple[list[Opened], list[Unread]]:
     """As ``open_logs``, but one that cannot be opened stops no other.
 
-    Args:
-        paths, dialect, reading: as there.
-        origin: see ``Opened``.
-        earlier: see ``files.inspect``.
-
-    Returns:
-        The logs, without their heads (there may be thousands), and those that cannot be opened.
+    Returns the logs, without their heads (there may be thousands), and those that cannot be opened.
+    For ``origin`` see ``Opened``, for ``earlier`` ``files.inspect``.
     """
     opened, unread = [], []
     for path in paths:

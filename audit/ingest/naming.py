@@ -30,21 +30,17 @@ Raises UsageError where that must be chosen. It is asked again when later record
 """
 
 
-def called_by(asked: str | None, named: Sequence[str], flag: str) -> str | None:
-    """What the records of logs call the cluster that is asked for.
+def called_by(wanted: str | None, named: Sequence[str], flag: str) -> str | None:
+    """What the records of logs call the cluster that is named ``wanted`` here.
 
-    That name itself, where they name it; their only name, which then goes by the asked one here.
-
-    Args:
-        asked: the cluster's name here; None takes the only one there is.
-        named: the clusters that the records name.
-        flag: where the name is chosen.
+    That is this name, where the records name it, else their only name. None takes the only cluster
+    that there is; ``flag`` is where a cluster is chosen.
 
     Raises:
-        SeveralClustersError: they name several, and not that one.
+        SeveralClustersError: the records name several clusters, and not that one.
     """
-    if asked in named:
-        return asked
+    if wanted in named:
+        return wanted
     if len(named) > 1:
         raise SeveralClustersError(
             "the records are of several clusters",

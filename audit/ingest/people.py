@@ -60,13 +60,9 @@ class PeopleFilter:
         *,
         replace: bool = False,
     ) -> None:
-        """Takes the mapping (columns of ``Row``) and the key of pseudonyms, if there are any.
+        """Take the mapping (columns of ``Row``) and the key of pseudonyms, if there are any.
 
-        Args:
-            mapping: columns of ``Row``.
-            columns: in which names give way to pseudonyms.
-            key: of these.
-            replace: whether the mapping goes before what the log says, too.
+        Names in ``columns`` become pseudonyms. With ``replace`` the mapping goes before the log.
         """
         self._mapping = mapping
         self._columns = tuple(columns) if key is not None else ()
@@ -146,11 +142,7 @@ def filter_of(cluster: Cluster, folder: Path) -> PeopleFilter:
 
 
 def check(con: Connection, cluster: str) -> None:
-    """Checks that all that the store holds of a cluster went through filters of one key.
-
-    Raises:
-        ConfigError: the key, or the columns, changed.
-    """
+    """Raise ConfigError where the store holds records of a cluster that had different keys."""
     found = queries.run(con, "fingerprints", cluster=cluster)["fingerprint"].to_list()
     check_same(cluster, found)
 
@@ -172,19 +164,15 @@ def check_same(cluster: str, found: Sequence[str | None]) -> None:
 
 
 def read(path: Path, zone: ZoneInfo) -> list[Row]:
-    """A mapping file: CSV in UTF-8 with a header row.
+    """Read a mapping file: CSV in UTF-8 with a header row.
 
     Columns are ``user`` and ``account``, ``group`` or both, and, where wanted, ``from`` and ``to``:
     days (2026-04-01) that begin in the cluster's zone, the first that counts and the first that
     does not.
 
-    Args:
-        path: the file.
-        zone: of the cluster.
-
     Raises:
-        ConfigError: it cannot be read, or lines are wrong: all of them are told, by file and line.
-            Nothing in the file is quoted, as it holds names.
+        ConfigError: it cannot be read, or lines are wrong: all of them are listed, by file and
+            line. Nothing in the file is quoted, as it holds names.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")

@@ -55,9 +55,7 @@ class Doubt(NamedTuple):
 def doubts(days: Sequence[tuple[int, int]]) -> list[Doubt]:
     """The parts of a source that are doubtful, by day.
 
-    Args:
-        days: day since the epoch and how many records have a time on it, ascending by day. A
-            record counts on each day that it has a time on.
+    ``days`` are days since the epoch, ascending, and how many records have a time on each.
     """
     found = parts(days)
     largest = max((part.records for part in found), default=0)
@@ -109,11 +107,7 @@ class Counted(NamedTuple):
 
 
 def check_refused(counted: Counted, limit: float) -> None:
-    """Checks that at most the part ``limit`` (0 to 1) of a source's new records was refused.
-
-    Raises:
-        RefusedError: more were refused; reasons and lines are shown.
-    """
+    """Raise RefusedError where more than the part ``limit`` (0 to 1) was refused."""
     if counted.refused > limit * counted.records:
         examples = "".join(f"\n  {file}:{line}: {reason}" for file, line, reason in counted.first)
         raise RefusedError(
@@ -124,13 +118,11 @@ def check_refused(counted: Counted, limit: float) -> None:
 
 
 def weigh_dates(con: Connection, cluster: str, read: Mapping[str, Path], now: int | None) -> None:
-    """Sets aside records whose dates are doubtful, and takes back those that are so no longer.
+    """Set aside records whose dates are doubtful, and take back those that are so no longer.
 
     Args:
-        con: an open store, in a transaction.
-        cluster: whose records.
-        read: the logs that are there, by what the store calls them: the text of records that are
-            set aside is read from them.
+        con, cluster: an open store, in a transaction, and whose records.
+        read: the logs that are there, by what the store calls them, for the text of records.
         now: epoch second to note beside them; None where no clock may show.
     """
     for source, first, last, some in queries.rows(con, "spans_of_sources", cluster=cluster):
@@ -153,15 +145,10 @@ def weigh_dates(con: Connection, cluster: str, read: Mapping[str, Path], now: in
 def weigh_ages(
     con: Connection, cluster: str, inputs: Sequence[str], read: Mapping[str, Path], now: int | None
 ) -> None:
-    """Sets aside new records of months that are archived; what the archive has counts as known.
+    """Set aside new records of months that are archived, until the months are brought back.
 
-    They wait until the months are brought back (``store.archive.bring_back``).
-
-    Args:
-        con: an open store, in a transaction.
-        cluster: whose records.
-        inputs: what the store calls the logs that are new.
-        read, now: as ``weigh_dates``.
+    What the archive has counts as known. ``inputs`` are the new logs, as the store calls them; else
+    as ``weigh_dates``.
     """
     until = archived_until(con, cluster)
     if until is None or not inputs:

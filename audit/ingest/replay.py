@@ -45,13 +45,12 @@ def replay(
     mended: Mapping[Place, str] | None = None,
     people_filter: PeopleFilter = AS_THEY_ARE,
 ) -> Replayed:
-    """Reads refused records of a cluster again, and takes in those that are good now.
+    """Read refused records of a cluster again, and take in those that are good now.
 
     Args:
         con, cluster: the store and whose records.
         now: epoch second to note beside those that are taken in.
-        code: only faults of this ``RefusalCode``.
-        file: only of logs of this name.
+        code, file: only faults of this ``RefusalCode``, only logs of this name.
         mended: texts to read in the place of those in the store; of these records alone.
         people_filter: through which they go in.
 

@@ -316,11 +316,9 @@ def _file(path: Path) -> Iterator[BinaryIO]:
 
 
 def check_is_file(path: Path) -> os.stat_result:
-    """Checks that a path, or what it links to, is a file, without opening it; gives its look.
+    """Check that a path, or what it links to, is a file, without opening it; return its status.
 
-    Raises:
-        UsageError: it is something else, or nothing.
-        OSError: it cannot be looked at.
+    Raises UsageError where it is something else, or nothing, and OSError where it cannot be read.
     """
     try:
         look = path.stat()
@@ -343,11 +341,9 @@ Found = TypeVar("Found")
 
 
 def ends_with_line(path: Path) -> bool:
-    """Whether a log ends where a line does; of compressed and empty ones their reader judges.
+    """Whether a log ends where a line does; errors as ``opened``.
 
-    Raises:
-        UsageError: as ``opened``.
-        OSError: it cannot be read.
+    Of compressed and empty logs their reader judges.
     """
     with _file(path) as raw:
         magic = raw.read(_MAGIC)

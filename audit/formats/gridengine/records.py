@@ -188,13 +188,9 @@ _MOST: Final = 1 << 50
 def is_no_attempt(values: Mapping[str, Offsets], of_task: Mask) -> Mask:
     """Whether a line is of a part of a job, or says only that something happened to it.
 
-    Tasks that a parallel job started on its nodes have lines of their own, beside that of the job;
-    what was rescheduled because its host was lost has one without any time; and an intermediate one
-    has the exit status −1.
-
-    Args:
-        values: the whole numbers of ``COLUMNS``.
-        of_task: whether the column `pe_taskid` names a task.
+    A task that a parallel job started on a node has a line of its own. A job that was rescheduled
+    because its host was lost has one without any time, and an intermediate one has the exit status
+    −1. ``of_task`` says whether `pe_taskid` names a task.
     """
     running = np.isin(values["exit_status"], _STILL_RUNNING)
     timeless: Mask = np.max([values[name] for name in TIMES], axis=0) == 0
@@ -202,14 +198,10 @@ def is_no_attempt(values: Mapping[str, Offsets], of_task: Mask) -> Mask:
 
 
 def typed(lines: pl.DataFrame) -> pl.DataFrame:
-    """Converts the lines of attempts.
+    """Convert the lines of attempts; return columns of ``REFUSED`` and ``RECORDS``.
 
-    Args:
-        lines: ``number`` (of the line), the texts and whole numbers of ``COLUMNS``, and ``spent``,
-            the whole seconds that ru_wallclock says, null where it says none.
-
-    Returns:
-        ``number``, ``problem`` and ``code`` (null where there is none) and columns of ``RECORDS``.
+    ``lines`` holds ``number``, the texts and whole numbers of ``COLUMNS``, and ``spent``, the whole
+    seconds of ru_wallclock.
     """
     requests = by_distinct(lines["category"].fill_null(""), _requests)
     start, end = pl.col("start_time"), pl.col("end_time")

@@ -230,10 +230,7 @@ class _View:
 def _fingerprints(data: Bytes, begins: Offsets, ends: Offsets) -> Words:
     """A number for each name, whatever its case; for names of ``ATTRIBUTES`` by all their letters.
 
-    Args:
-        data: the bytes, with ``_PADDING`` behind them.
-        begins: of names.
-        ends: of names, behind their beginnings.
+    ``_PADDING`` stands behind the bytes.
     """
     words = np.ndarray((len(data) - 7,), dtype="<u8", buffer=data, strides=(1,))
     length = ends - begins

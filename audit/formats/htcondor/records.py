@@ -136,15 +136,10 @@ def defined(expression: str) -> str | None:
 
 
 def typed(ads: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Converts the attributes of ads.
+    """Convert ads; return columns of ``REFUSED`` and ``RECORDS``, and how many are no batch jobs.
 
-    Args:
-        ads: ``number`` (of the ad) and ``ATTRIBUTES``: their values as ``condor_history -long``
-            prints them, without blanks around them; null where there is none, or none is defined.
-
-    Returns:
-        ``number``, ``problem`` and ``code`` (null where there is none) and columns of ``RECORDS``
-        but for line and offset; and how many others were no batch jobs.
+    ``ads`` holds ``number`` and ``ATTRIBUTES``, as ``condor_history -long`` prints them without
+    blanks around them; null where there is none, or none is defined.
     """
     numbers = ads.select(
         pl.col(name).cast(pl.Float64, strict=False)

@@ -95,7 +95,7 @@ def parse(block: Block, header: Header) -> Parsed:
     ]
     if len(attempts):
         chosen = fields.of(attempts)
-        read = typed(chosen, laid_out(chosen))
+        read = typed(chosen, *laid_out(chosen))
         found.append(read.with_columns(number=pl.Series(places[attempts])))
     in_order = Lines(spans.starts[order], spans.ends[order])
     return shaped(block, in_order, found, steps=int(others.sum()))
@@ -143,14 +143,11 @@ _UNITS: Final = {unit: 1_024**n for n, unit in enumerate("KMGTP", 1)} | {"": 1_0
 _MOST: Final = 1 << 50
 
 
-def typed(fields: Fields, layout: Layout) -> pl.DataFrame:
-    """Converts records.
-
-    Returns:
-        A row for each: ``problem``, ``code`` (null where there is none), columns of ``RECORDS``.
-    """
+def typed(fields: Fields, layout: Layout, problems: list[str | None]) -> pl.DataFrame:
+    """Convert records; return columns of ``RECORDS``, ``problem`` and ``code``."""
     frame = (
         _columns(fields, layout)
+        .with_columns(misfit=pl.Series(problems, dtype=pl.String))
         .lazy()
         .with_columns(
             startTime=positive("startTime"),
@@ -231,10 +228,7 @@ def _columns(fields: Fields, layout: Layout) -> pl.DataFrame:
                 name: pl.Series(np.where(good & (values >= 0), values, -1)).replace(-1, None)
                 for name, (values, good) in known.items()
             },
-            **{
-                name: pl.Series(column, dtype=pl.String)
-                for name, column in {**texts, "misfit": layout.problem}.items()
-            },
+            **{name: pl.Series(column, dtype=pl.String) for name, column in texts.items()},
         }
     ).hstack(table(amounts, ("slots", "nodes", "mem_bytes", "gpus")))
 

@@ -14,6 +14,7 @@ its event in quotes, which no line within a text does: its quotes would be doubl
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -200,60 +201,62 @@ def _last_line(data: Bytes, lines: Lines, first: int, after: int) -> int:
     return after - 1
 
 
-HEAD: Final = {
-    "version": 1,
-    "eventTime": 2,
-    "jobId": 3,
-    "options": 5,
-    "numProcessors": 6,
-    "submitTime": 7,
-    "beginTime": 8,
-    "termTime": 9,
-    "startTime": 10,
-    "userName": 11,
-    "queue": 12,
-    "numAskedHosts": 22,
+class Part(Enum):
+    """What the places of fields are counted from."""
+
+    HEAD = "the event itself"
+    HOSTS = "the number of execution hosts"
+    BODY = "jStatus, behind the lists of hosts"
+    TAIL = "runLimit, behind the usage of hosts (8.3 and newer)"
+
+
+class Field(NamedTuple):
+    """Where a field stands, and what it must hold: that tells whether others are in their place."""
+
+    part: Part
+    place: int  # from 0
+    holds: type[int] | type[str] | None = None
+
+
+FIELDS: Final = {
+    "version": Field(Part.HEAD, 1),
+    "eventTime": Field(Part.HEAD, 2, int),
+    "jobId": Field(Part.HEAD, 3, int),
+    "options": Field(Part.HEAD, 5),
+    "numProcessors": Field(Part.HEAD, 6, int),
+    "submitTime": Field(Part.HEAD, 7, int),
+    "beginTime": Field(Part.HEAD, 8, int),
+    "termTime": Field(Part.HEAD, 9, int),
+    "startTime": Field(Part.HEAD, 10, int),
+    "userName": Field(Part.HEAD, 11, str),
+    "queue": Field(Part.HEAD, 12, str),
+    "numAskedHosts": Field(Part.HEAD, 22, int),
+    "numExHosts": Field(Part.HOSTS, 0, int),
+    "jStatus": Field(Part.BODY, 0, int),
+    "jobName": Field(Part.BODY, 2, str),
+    "command": Field(Part.BODY, 3, str),
+    "mailUser": Field(Part.BODY, 23, str),
+    "projectName": Field(Part.BODY, 24, str),
+    "exitStatus": Field(Part.BODY, 25, int),
+    "maxNumProcessors": Field(Part.BODY, 26, int),
+    "loginShell": Field(Part.BODY, 27, str),
+    "idx": Field(Part.BODY, 29, int),
+    "rsvId": Field(Part.BODY, 34),
+    "sla": Field(Part.BODY, 35),
+    "exitInfo": Field(Part.BODY, 38),
+    "chargedSAAP": Field(Part.BODY, 41),
+    "longRsvId": Field(Part.BODY, 51),
+    "submitExt": Field(Part.BODY, 53),
+    "runLimit": Field(Part.TAIL, 0),
+    "options3": Field(Part.TAIL, 1),
+    "avgMem": Field(Part.TAIL, 2),
+    "effectiveResReq": Field(Part.TAIL, 3),
+    "runTime": Field(Part.TAIL, 13),
+    "numNetworks": Field(Part.TAIL, 15),
 }
-"""Fields before the lists of hosts, by their place from 0 (the event itself)."""
 
-BODY: Final = {
-    "jStatus": 0,
-    "jobName": 2,
-    "command": 3,
-    "mailUser": 23,
-    "projectName": 24,
-    "exitStatus": 25,
-    "maxNumProcessors": 26,
-    "loginShell": 27,
-    "idx": 29,
-    "rsvId": 34,
-    "sla": 35,
-    "exitInfo": 38,
-    "chargedSAAP": 41,
-    "longRsvId": 51,
-    "submitExt": 53,
-}
-"""Fields behind the lists of hosts, counted from jStatus."""
-
-TAIL: Final = {
-    "runLimit": 0,
-    "options3": 1,
-    "avgMem": 2,
-    "effectiveResReq": 3,
-    "runTime": 13,
-    "numNetworks": 15,
-}
-"""Fields behind the usage of hosts, counted from runLimit (8.3 and newer)."""
-
-WHOLE: Final = (
-    *("eventTime", "jobId", "numProcessors", "submitTime", "beginTime", "termTime", "startTime"),
-    *("numAskedHosts", "numExHosts", "jStatus", "exitStatus", "maxNumProcessors", "idx"),
-)
-TEXTS: Final = (
-    *("userName", "queue", "jobName", "command", "mailUser", "projectName", "loginShell"),
-)
-"""Fields that must be numbers or texts: they tell whether the others stand where they should."""
-
+_HOSTS: Final = FIELDS["numAskedHosts"].place + 1
+"""Of what stands behind the number of hosts that were asked for."""
 _USAGE: Final = 6
 _UNUSED_BEHIND_NETWORKS: Final = 6  # affinity, energy and four rates
 
@@ -270,24 +273,28 @@ class Layout(NamedTuple):
     ineligible: Offsets  # seconds that it was not eligible
     requeued: Offsets  # when it was requeued
     head: dict[str, Numbers]  # the numbers before the lists of hosts
-    problem: list[str | None]  # what is wrong with it
 
-    def place(self, name: str) -> Offsets | int:
-        """Of one of the fields of this module, in each record."""
-        if name in HEAD:
-            return HEAD[name]
-        if name == "numExHosts":
-            return self.hosts - 1
-        if name in BODY:
-            return self.body + BODY[name]
-        return np.where(self.tail < 0, -1, self.tail + TAIL[name])
+    def place(self, name: str) -> Offsets:
+        """Of one of ``FIELDS``, in each record."""
+        part, place, _ = FIELDS[name]
+        begins = {Part.HOSTS: self.hosts - 1, Part.BODY: self.body, Part.TAIL: self.tail}
+        return _behind(begins.get(part, np.zeros_like(self.body)), place)
 
 
-def laid_out(fields: Fields) -> Layout:
-    """Finds the fields of JOB_FINISH records."""
-    head = {name: fields.numbers(place) for name, place in HEAD.items() if name in WHOLE}
+def _behind(place: Offsets, more: Offsets | int) -> Offsets:
+    """Places so many fields further on; −1 of none."""
+    return np.where(place < 0, -1, place + more)
+
+
+def laid_out(fields: Fields) -> tuple[Layout, list[str | None]]:
+    """Where the fields of JOB_FINISH records are, and what is wrong with each record."""
+    head = {
+        name: fields.numbers(field.place)
+        for name, field in FIELDS.items()
+        if field.part is Part.HEAD and field.holds is int
+    }
     asked = head["numAskedHosts"].values
-    hosts = HEAD["numAskedHosts"] + 2 + asked
+    hosts = _HOSTS + 1 + asked
     count = fields.numbers(hosts - 1).values
     body = hosts + count
     # Some records that name hosts which were asked for lack the list of the others.
@@ -299,50 +306,47 @@ def laid_out(fields: Fields) -> Layout:
         count = np.where(lacking, asked, count)
     good = (good | lacking) & (count >= 0) & (asked >= 0)
     tail, broken = _tail(fields, body, good)
-    networks = fields.numbers(np.where(tail < 0, -1, tail + TAIL["numNetworks"]))
+    place = FIELDS["numNetworks"].place
+    networks = fields.numbers(_behind(tail, place))
     slots = np.where(
         networks.good & (networks.values >= 0),
-        tail + TAIL["numNetworks"] + 1 + 2 * networks.values + _UNUSED_BEHIND_NETWORKS + 1,
+        tail + place + 1 + 2 * networks.values + _UNUSED_BEHIND_NETWORKS + 1,
         -1,
     )
-    slot_count, found = fields.numbers(np.where(slots < 0, -1, slots - 1))
+    slot_count, found = fields.numbers(_behind(slots, -1))
     slots = np.where(found & (slot_count >= 0), slots, -1)
-    ineligible = np.where(slots < 0, -1, slots + slot_count)
-    ranges, ranged = fields.numbers(np.where(slots < 0, -1, ineligible + 1))
+    ineligible = _behind(slots, slot_count)
+    ranges, ranged = fields.numbers(_behind(ineligible, 1))
     requeued = np.where(ranged & (ranges >= 0), ineligible + 2 + 3 * ranges, -1)
-    layout = Layout(
-        body,
-        hosts,
-        count,
-        tail,
-        slots,
-        np.where(slots < 0, 0, slot_count),
-        ineligible,
-        requeued,
-        head,
-        [],
-    )
-    layout.problem.extend(_problems(fields, layout, good, broken))
-    return layout
+    slot_count = np.where(slots < 0, 0, slot_count)
+    layout = Layout(body, hosts, count, tail, slots, slot_count, ineligible, requeued, head)
+    bad = ~good | broken | ~fields.quoted(layout.place("userName"))
+    bad |= ~fields.quoted(layout.place("queue"))
+    for read in head.values():
+        bad |= ~read.good | (read.values < 0)
+    problems: list[str | None] = [None] * len(bad)
+    for record in np.flatnonzero(bad).tolist():
+        problems[record] = _problem(fields.of(np.array([record])), layout, record)
+    return layout, problems
 
 
 def _body_fits(fields: Fields, body: Offsets) -> Mask:
     """Whether what must be a number or a text there is one."""
-    fits = fields.width > body + BODY["idx"]
-    for name in BODY:
-        if name in WHOLE:
-            fits &= fields.numbers(body + BODY[name]).good
-        elif name in TEXTS:
-            fits &= fields.quoted(body + BODY[name])
+    fits = fields.width > body + FIELDS["idx"].place
+    for part, place, holds in FIELDS.values():
+        if part is Part.BODY and holds is not None:
+            read = fields.quoted if holds is str else lambda at: fields.numbers(at).good
+            fits &= read(body + place)
     return fits
 
 
 def _tail(fields: Fields, body: Offsets, good: Mask) -> tuple[Offsets, Mask]:
     """Where runLimit stands, and which records end or change where they should not."""
     nowhere = np.full(len(body), -1)
-    extended = good & (fields.width > body + BODY["submitExt"])
-    pairs, counted = fields.numbers(np.where(extended, body + BODY["submitExt"], -1))
-    usage = body + BODY["submitExt"] + 1 + 2 * pairs
+    extension = FIELDS["submitExt"].place
+    extended = good & (fields.width > body + extension)
+    pairs, counted = fields.numbers(np.where(extended, body + extension, -1))
+    usage = body + extension + 1 + 2 * pairs
     broken = extended & (~counted | (pairs < 0) | (usage > fields.width))
     used = extended & ~broken & (fields.width > usage)
     hosts, listed = fields.numbers(np.where(used, usage, -1))
@@ -358,9 +362,10 @@ def _tail(fields: Fields, body: Offsets, good: Mask) -> tuple[Offsets, Mask]:
 
 
 def _tail_fits(fields: Fields, tail: Offsets) -> Mask:
-    numbers = [fields.numbers(np.where(tail < 0, -1, tail + place)).good for place in range(3)]
-    text = fields.quoted(np.where(tail < 0, -1, tail + TAIL["effectiveResReq"]))
-    fits: Mask = numbers[0] & numbers[1] & numbers[2] & text
+    """Whether three numbers and a text stand there."""
+    fits = fields.quoted(_behind(tail, 3))
+    for place in range(3):
+        fits &= fields.numbers(_behind(tail, place)).good
     return fits
 
 
@@ -375,35 +380,21 @@ def _behind_usage(fields: Fields, record: int, place: int, hosts: int) -> int:
     return place
 
 
-def _problems(fields: Fields, layout: Layout, good: Mask, broken: Mask) -> list[str | None]:
-    """What is wrong with each record; None where nothing is."""
-    problems: list[str | None] = [None] * len(good)
-    bad = ~good | broken
-    for read in layout.head.values():
-        bad |= ~read.good | (read.values < 0)
-    for name in ("userName", "queue"):
-        bad |= ~fields.quoted(layout.place(name))
-    for record in np.flatnonzero(bad).tolist():
-        problems[record] = _problem(fields, layout, record)
-    return problems
-
-
-def _problem(fields: Fields, layout: Layout, record: int) -> str:
-    for name in (*WHOLE, *TEXTS):
-        if name == "numExHosts" and layout.hosts[record] < HEAD["numAskedHosts"]:
+def _problem(one: Fields, layout: Layout, record: int) -> str:
+    """What is wrong with one record: the first number, else the first text, that is none."""
+    width = int(one.width[0])
+    for name, field in sorted(FIELDS.items(), key=lambda item: item[1].holds is str):
+        at = layout.place(name)[record : record + 1]
+        skipped = name == "numExHosts" and layout.hosts[record] < _HOSTS - 1
+        if field.holds is None or skipped:
             continue
-        place = layout.place(name)
-        at = np.array([place if isinstance(place, int) else int(place[record])])
-        one = fields.of(np.array([record]))
-        if at[0] >= one.width[0]:
-            return f"{one.width[0]} fields: {name} is missing"
+        if at[0] >= width:
+            return f"{width} fields: {name} is missing"
+        shown = f"field {at[0] + 1} ({name}): '{(one.texts(at)[0] or '')[:SHOWN]}'"
         value, good = one.numbers(at)
-        if name in WHOLE and not (good[0] and (value[0] >= 0 or name in BODY)):
-            return f"field {at[0] + 1} ({name}): '{_shown(one, at)}' is no whole number"
-        if name in TEXTS and not one.quoted(at)[0]:
-            return f"field {at[0] + 1} ({name}): '{_shown(one, at)}' is no text in quotes"
-    return f"{fields.width[record]} fields: those behind submitExt are not where they should be"
-
-
-def _shown(one: Fields, place: Offsets) -> str:
-    return (one.texts(place)[0] or "")[:SHOWN]
+        in_body = field.part is Part.BODY
+        if field.holds is int and not (good[0] and (value[0] >= 0 or in_body)):
+            return f"{shown} is no whole number"
+        if field.holds is str and not one.quoted(at)[0]:
+            return f"{shown} is no text in quotes"
+    return f"{width} fields: those behind submitExt are not where they should be"

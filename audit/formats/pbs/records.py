@@ -117,16 +117,12 @@ def identified(ids: pl.Expr) -> dict[str, pl.Expr]:
 
 
 def typed(texts: pl.DataFrame) -> pl.DataFrame:
-    """Converts what records say of a job.
+    """Convert what records say of a job; return columns of ``REFUSED`` and ``RECORDS``.
 
     Args:
-        texts: ``KEYS``, ``number`` (of the line), ``id``, ``kind`` (``QUEUED`` or ``SIGHTING``),
-            ``ends`` (whether of a run's end), ``rerun`` (so that its job waits again), and
-            ``instant`` (epoch seconds of the head where they matter, or ``why`` there are none).
-
-    Returns:
-        ``number``, ``problem`` and ``code`` (null where nothing is wrong), and the columns of
-        ``RECORDS``.
+        texts: ``KEYS``, ``number`` and ``id`` of each record, ``kind`` (``QUEUED`` or
+            ``SIGHTING``), ``ends`` (it says how a run ended), ``rerun`` (the job waits again), and
+            ``instant`` (epoch seconds of the head, if needed, or ``why`` there are none).
     """
     times, counts = of_kind(Kind.TIME), of_kind(Kind.COUNT)
     numbers = texts.select(
@@ -250,10 +246,9 @@ class Amounts(NamedTuple):
 def _amounts(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]:
     """CPUs, nodes, GPUs and memory: what was given, else what was asked for.
 
-    The first that says it: all that a job kept from others (on records of starts), the vnodes it
-    was given, the counts that TORQUE makes of its hosts, these hosts, and what was asked for. A
-    number that cannot be is passed over. Where none speaks of GPUs, but one of CPUs, there are
-    none.
+    The first that says it counts: what a job kept from others (on records of starts), its vnodes,
+    the counts that TORQUE makes of its hosts, these hosts, and the request. An impossible number is
+    passed over. Where CPUs are known and nothing speaks of GPUs, there are none.
     """
     listed = texts["Resource_List.nodect"].str.contains(":").fill_null(value=False)
     spec = texts["Resource_List.nodes"]

@@ -9,16 +9,13 @@ quotes, or with bytes that are not UTF-8, are read one by one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from audit.formats.lines import NEWLINE, Bytes, Lines, Offsets
-
-Flags = npt.NDArray[np.bool_]
+from audit.formats.lines import NEWLINE, Bytes, Lines, Mask, Offsets
 
 _BREAK: Final = 0x1F
 """Stands between the values of a line while they are a table."""
@@ -50,12 +47,7 @@ class Heads(NamedTuple):
 
 
 def heads(raw: bytes, lines: Lines) -> Heads:
-    """Cuts the heads of lines (none of them blank).
-
-    Args:
-        raw: a block.
-        lines: where its lines are, without what ends them.
-    """
+    """Cut the heads of the lines of a block; no line is blank, or includes what ends it."""
     data = np.frombuffer(raw, dtype=np.uint8)
     cuts = np.append(np.flatnonzero(data == ord(";")), [len(data)] * 3)
     first = np.searchsorted(cuts, lines.starts)
@@ -74,15 +66,9 @@ def heads(raw: bytes, lines: Lines) -> Heads:
 
 
 def values(raw: bytes, lines: Lines, messages: Offsets, keys: Sequence[str]) -> pl.DataFrame:
-    """The values of ``keys``, a row per line; null where a line does not have them.
+    """The values of ``keys`` (at most 64 bytes long), a row per line; null where there is none.
 
-    Of a key that comes twice the last counts.
-
-    Args:
-        raw: a block.
-        lines: where its lines are, without what ends them.
-        messages: where the keys of each line begin.
-        keys: what is asked for, at most 64 bytes long each.
+    ``messages`` says where the keys of each line begin. Of a key that comes twice the last counts.
     """
     if not len(messages):
         return pl.DataFrame(schema=dict.fromkeys(keys, pl.String))
@@ -90,44 +76,35 @@ def values(raw: bytes, lines: Lines, messages: Offsets, keys: Sequence[str]) -> 
     starts, sizes, odd = _places(raw, lines, messages, keys)
     odd |= _undecodable(raw, lines)
     sizes[odd] = 0
-    told = np.asarray(sizes.any(axis=0))
-    told[:2] = True  # a table of one column could not hold what is empty
-    names = [key for key, holds in zip(keys, told, strict=True) if holds]
-    found = _table(data, starts[:, told], sizes[:, told], names)
+    filled = np.asarray(sizes.any(axis=0))
+    filled[:2] = True  # a table of one column could not hold what is empty
+    names = [key for key, holds in zip(keys, filled, strict=True) if holds]
+    found = _table(data, starts[:, filled], sizes[:, filled], names)
     nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(messages))
     found = found.with_columns(nothing.alias(key) for key in keys if key not in names).select(keys)
     if not odd.any():
         return found
     numbers = np.flatnonzero(odd)
-    texts = (raw[messages[n] : lines.ends[n]] for n in numbers)
-    read = pl.DataFrame(
-        [[items.get(key) for key in keys] for items in _each(texts)],
-        schema=dict.fromkeys(keys, pl.String),
-        orient="row",
-    )
+    items = [_items(raw[messages[number] : lines.ends[number]]) for number in numbers]
+    rows = [[of.get(key) for key in keys] for of in items]
+    read = pl.DataFrame(rows, schema=dict.fromkeys(keys, pl.String), orient="row")
     return found.with_columns(
         found[key].scatter(numbers, read[key]) for key in keys if read[key].null_count() < len(read)
     )
 
 
-def read_items(text: str) -> dict[str, str]:
-    """The keys and values of one line's message."""
-    items = {}
-    for match in _ITEM.finditer(text):
-        quoted = match["double"] if match["double"] is not None else match["single"]
-        items[match["key"]] = match["bare"] if quoted is None else quoted
+def _items(message: bytes) -> dict[str, str | None]:
+    """The keys and values of one line's message; None for an empty value."""
+    items: dict[str, str | None] = {}
+    for match in _ITEM.finditer(message.decode("utf-8", errors="backslashreplace")):
+        values = (match[name] for name in ("double", "single", "bare"))
+        items[match["key"]] = next((text for text in values if text is not None), None) or None
     return items
-
-
-def _each(texts: Iterable[bytes]) -> Iterable[dict[str, str]]:
-    for text in texts:
-        items = read_items(text.decode("utf-8", errors="backslashreplace"))
-        yield {key: value for key, value in items.items() if value}
 
 
 def _places(
     raw: bytes, lines: Lines, messages: Offsets, keys: Sequence[str]
-) -> tuple[Offsets, Offsets, Flags]:
+) -> tuple[Offsets, Offsets, Mask]:
     """Where the value of each key begins in each line, how long it is, and which lines are odd."""
     data = np.frombuffer(raw, dtype=np.uint8)
     roles = np.frombuffer(bytearray(raw.translate(_ROLES)), dtype=np.uint8)
@@ -198,7 +175,7 @@ def _code(key: str) -> int:
     return tail ^ (len(text) * int(_ODD_LENGTH) & 0xFFFF_FFFF_FFFF_FFFF)
 
 
-def _undecodable(raw: bytes, lines: Lines) -> Flags:
+def _undecodable(raw: bytes, lines: Lines) -> Mask:
     """Which lines are not UTF-8."""
     odd = np.zeros(len(lines.starts), dtype=np.bool_)
     try:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from audit.formats.slurm.fields import FIT, LISTS, PIECE, Kind
@@ -135,11 +134,8 @@ class Layout:
 
     def pattern(self, column: Column) -> re.Pattern[str]:
         """What a piece between two separators must look like to be of this column."""
-        return _compiled(
-            PIECE[column.kind]
-            if column.kind in LISTS and self.separator == ","
-            else FIT[column.kind]
-        )
+        in_list = column.kind in LISTS and self.separator == ","
+        return re.compile((PIECE if in_list else FIT)[column.kind])
 
     def problem(self) -> str | None:
         """What keeps this from being a log of jobs."""
@@ -158,30 +154,26 @@ def header_row(line: str, separator: str | None = None) -> Layout | None:
     columns of the line are known.
     """
     line = line.removeprefix("\ufeff").rstrip("\r")
-    layouts = [layout for text in _separators(line, separator) if (layout := _named(line, text))]
+    separators = _separators(line) if separator is None else [separator]
+    layouts = [layout for text in separators if (layout := _named(line, text))]
     return max(layouts, key=_known, default=None)
 
 
-def _separators(line: str, separator: str | None) -> list[str]:
-    if separator is not None:
-        return [separator]
+def _separators(line: str) -> list[str]:
     lowered = line.lower()
-    firsts = [name for name in BY_NAME if lowered.startswith(name)]
-    separators: dict[str, None] = {}
-    for first in sorted(firsts, key=len, reverse=True):
+    found: dict[str, None] = {}
+    for first in sorted(filter(lowered.startswith, BY_NAME), key=len, reverse=True):
         for second in BY_NAME:
             begin = lowered.find(second, len(first) + 1)
             if begin >= 0 and begin - len(first) <= 32:
-                separators.setdefault(line[len(first) : begin])
+                found.setdefault(line[len(first) : begin])
     if match := re.match(r"\w+(\W+)\w", line):
-        separators.setdefault(match[1])
-    return list(separators)
+        found.setdefault(match[1])
+    return list(found)
 
 
 def _named(line: str, separator: str) -> Layout | None:
-    if not separator:
-        return None
-    names = line.split(separator)
+    names = line.split(separator) if separator else []
     trailing = len(names) > 2 and names[-1] == ""
     layout = Layout(tuple(names[:-1] if trailing else names), separator, trailing)
     whole = all(re.fullmatch(r"\w+", name) for name in layout.names)
@@ -191,13 +183,3 @@ def _named(line: str, separator: str) -> Layout | None:
 
 def _known(layout: Layout) -> int:
     return sum(name.lower() in BY_NAME for name in layout.names)
-
-
-@lru_cache(maxsize=64)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
-
-
-def declared(names: Sequence[str], separator: str, trailing: bool) -> Layout:
-    """The layout of a log without header row, as the user says it is."""
-    return Layout(tuple(name.strip() for name in names), separator, trailing)

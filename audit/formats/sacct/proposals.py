@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Final, NamedTuple
@@ -57,10 +57,6 @@ _TESTS: Final = (
     (Kind.EXIT, re.compile(r"\d+:\d+")),
     (Kind.TRES, re.compile(r"(?=.*(?:cpu|mem|node|billing)=)(?!.*\bcpu=\d+:).*")),
 )
-
-
-_OF_JOBS: Final = (Kind.MEMORY, Kind.TRES)
-"""What was used is of the same kind as what was asked for, and stands with steps alone."""
 
 
 class Sniffed(NamedTuple):
@@ -114,27 +110,100 @@ def propose(sniffed: Sniffed) -> tuple[str, ...]:
         fuller = [[*row, ""] for row in rows] if len(layout.names) > width else rows
         if len(layout.names) <= width + sniffed.trailing and _mostly_fits(fuller, layout):
             return tuple(column.name for column in layout.columns)
-    columns = list(zip(*rows, strict=True))
-    kinds = [_kind(values) for values in columns]
-    names = [SKIPPED] * width
-    _name_ids(names, columns, kinds)
-    _name_times(names, columns, kinds)
-    _name_durations(names, columns, kinds)
-    jobs = _rows_of_jobs(names, columns)
-    for kind, called in (
-        (Kind.STATE, ("State",)),
-        (Kind.EXIT, ("ExitCode", "DerivedExitCode")),
-        (Kind.MEMORY, ("ReqMem",)),
-        (Kind.TRES, ("ReqTRES", "AllocTRES")),
-    ):
-        of_kind = [index for index, found in enumerate(kinds) if found is kind]
-        if kind in _OF_JOBS:
-            of_kind = [at for at in of_kind if any(columns[at][row] for row in jobs)]
-        offered = called[-1:] if kind is Kind.TRES and len(of_kind) == 1 else called
-        for index, name in zip(of_kind, offered, strict=False):
-            names[index] = name
-    _name_counts(names, columns, kinds)
-    return tuple(names)
+    guess = _Guess(rows)
+    guess.name_ids()
+    guess.name_times()
+    guess.name_durations()
+    guess.offer(guess.of(Kind.STATE), ("State",))
+    guess.offer(guess.of(Kind.EXIT), ("ExitCode", "DerivedExitCode"))
+    guess.name_requests()
+    guess.name_counts()
+    return tuple(guess.names)
+
+
+class _Guess:
+    """Names that are given to columns one after the other."""
+
+    def __init__(self, rows: Sequence[Sequence[str]]) -> None:
+        self.columns = list(zip(*rows, strict=True))
+        self.kinds = [_kind(values) for values in self.columns]
+        self.names = [SKIPPED] * len(self.columns)
+
+    def of(self, kind: Kind) -> list[int]:
+        """The columns whose values are of a kind."""
+        return [index for index, found in enumerate(self.kinds) if found is kind]
+
+    def offer(self, indices: Iterable[int], names: Iterable[str]) -> None:
+        for index, name in zip(indices, names, strict=False):
+            self.names[index] = name
+
+    def name_ids(self) -> None:
+        """Ids are what is (nearly) never the same twice; JobID has the array tasks and steps."""
+        counts = [
+            index
+            for index in self.of(Kind.COUNT)
+            if all(values := self.columns[index]) and len(set(values)) * 10 > len(values) * 9
+        ]
+        self.offer([*self.of(Kind.ID), *counts], ("JobID", "JobIDRaw"))
+
+    def name_times(self) -> None:
+        """In the order in which they happen."""
+        times = sorted((median(_sortable(self.columns[at])), at) for at in self.of(Kind.TIME))
+        called = {
+            1: "Submit",
+            2: "Start End",
+            3: "Submit Start End",
+            4: "Submit Eligible Start End",
+        }
+        self.offer((at for _, at in times), called.get(len(times), "").split())
+
+    def name_durations(self) -> None:
+        """Limits are whole minutes, suspended is mostly nothing, elapsed is what comes first."""
+        for index in self.of(Kind.DURATION):
+            known = [value for value in self.columns[index] if value]
+            if all(set(value) <= set("0:-") for value in known):
+                name = "Suspended"
+            elif all(value[-2:] == "00" or not value[-1].isdigit() for value in known):
+                name = "Timelimit"
+            else:
+                name = "Elapsed"
+            if name not in self.names:
+                self.names[index] = name
+
+    def name_requests(self) -> None:
+        """What was used is of the same kinds, and stands with steps alone."""
+        ids = next(
+            (self.columns[at] for at, name in enumerate(self.names) if name == "JobID"), None
+        )
+        rows = range(len(self.columns[0]))
+        jobs = [row for row in rows if ids is None or "." not in ids[row]]
+        memory, tres = (
+            [at for at in self.of(kind) if any(self.columns[at][row] for row in jobs)]
+            for kind in (Kind.MEMORY, Kind.TRES)
+        )
+        self.offer(memory, ("ReqMem",))
+        self.offer(tres, ("AllocTRES",) if len(tres) == 1 else ("ReqTRES", "AllocTRES"))
+
+    def name_counts(self) -> None:
+        """What equals the resource lists' numbers is that number."""
+        lists = [at for at, name in enumerate(self.names) if name in ("AllocTRES", "ReqTRES")]
+        for label, name in (("cpu", "NCPUS"), ("node", "NNodes")):
+            for index in self.of(Kind.COUNT):
+                pairs = [
+                    (amount[1], value)
+                    for row, value in enumerate(self.columns[index])
+                    for at in lists[-1:]
+                    if (amount := re.search(rf"(?:^|,){label}=(\d+)", self.columns[at][row]))
+                ]
+                is_free = self.names[index] == SKIPPED and name not in self.names
+                if is_free and pairs and all(one == other for one, other in pairs):
+                    self.names[index] = name
+
+
+def _sortable(values: Sequence[str]) -> Iterator[int]:
+    for value in values:
+        if digits := re.sub(r"\D", "", value)[:14]:
+            yield int(digits)
 
 
 def _candidates(lines: Sequence[str]) -> list[str]:
@@ -168,104 +237,11 @@ def _are_jobs(kinds: Sequence[Kind | None]) -> bool:
 
 
 def _mostly_fits(rows: Sequence[Sequence[str]], layout: Layout) -> bool:
-    if len(layout.names) != len(rows[0]):
+    fits = [layout.pattern(column).fullmatch for column in layout.columns]
+    if len(fits) != len(rows[0]):
         return False
-    good = sum(
-        all(
-            layout.pattern(column).fullmatch(value)
-            for column, value in zip(layout.columns, row, strict=True)
-        )
-        for row in rows
-    )
+    good = sum(all(fit(value) for fit, value in zip(fits, row, strict=True)) for row in rows)
     return good * 10 >= len(rows) * 9
-
-
-def _name_ids(
-    names: list[str], columns: Sequence[Sequence[str]], kinds: Sequence[Kind | None]
-) -> None:
-    """Ids are what is (nearly) never the same twice; JobID has the array tasks and steps."""
-    ids = [
-        index
-        for index, kind in enumerate(kinds)
-        if kind is Kind.ID
-        or (kind is Kind.COUNT and all(columns[index]) and _differ(columns[index]))
-    ]
-    ids.sort(key=lambda index: (kinds[index] is not Kind.ID, index))
-    for index, name in zip(ids, ("JobID", "JobIDRaw"), strict=False):
-        names[index] = name
-
-
-def _rows_of_jobs(names: Sequence[str], columns: Sequence[Sequence[str]]) -> list[int]:
-    """Rows whose id is not a step's; all of them where no column is known to hold ids."""
-    ids = next((columns[at] for at, name in enumerate(names) if name == "JobID"), None)
-    rows = range(len(columns[0]))
-    return [row for row in rows if ids is None or "." not in ids[row]]
-
-
-def _differ(values: Sequence[str]) -> bool:
-    return len(set(values)) * 10 > len(values) * 9
-
-
-def _name_times(
-    names: list[str], columns: Sequence[Sequence[str]], kinds: Sequence[Kind | None]
-) -> None:
-    """In the order in which they happen."""
-    times = [
-        (median(_sortable(columns[index])), index)
-        for index, kind in enumerate(kinds)
-        if kind is Kind.TIME
-    ]
-    called = {
-        1: ("Submit",),
-        2: ("Start", "End"),
-        3: ("Submit", "Start", "End"),
-        4: ("Submit", "Eligible", "Start", "End"),
-    }.get(len(times), ())
-    for (_, index), name in zip(sorted(times), called, strict=False):
-        names[index] = name
-
-
-def _sortable(values: Sequence[str]) -> Iterator[int]:
-    for value in values:
-        digits = re.sub(r"\D", "", value)[:14]
-        if digits:
-            yield int(digits)
-
-
-def _name_durations(
-    names: list[str], columns: Sequence[Sequence[str]], kinds: Sequence[Kind | None]
-) -> None:
-    """Time limits are whole minutes, suspended is mostly nothing, elapsed is what comes first."""
-    for index, kind in enumerate(kinds):
-        known = [value for value in columns[index] if value]
-        if kind is not Kind.DURATION:
-            continue
-        if all(set(value) <= set("0:-") for value in known):
-            name = "Suspended"
-        elif all(value[-2:] == "00" or not value[-1].isdigit() for value in known):
-            name = "Timelimit"
-        else:
-            name = "Elapsed"
-        if name not in names:
-            names[index] = name
-
-
-def _name_counts(
-    names: list[str], columns: Sequence[Sequence[str]], kinds: Sequence[Kind | None]
-) -> None:
-    """What equals the resource lists' numbers is that number."""
-    lists = [index for index, name in enumerate(names) if name in ("AllocTRES", "ReqTRES")]
-    for label, name in (("cpu", "NCPUS"), ("node", "NNodes")):
-        for index, kind in enumerate(kinds):
-            pairs = [
-                (amount[1], value)
-                for row, value in enumerate(columns[index])
-                for at in lists[-1:]
-                if (amount := re.search(rf"(?:^|,){label}=(\d+)", columns[at][row]))
-            ]
-            is_free = kind is Kind.COUNT and names[index] == SKIPPED and name not in names
-            if is_free and pairs and all(one == other for one, other in pairs):
-                names[index] = name
 
 
 def spans(names: Sequence[str]) -> str:

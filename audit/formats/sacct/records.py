@@ -41,16 +41,11 @@ _NO_NODE: Final = ("None assigned", "None", "(null)")
 
 
 def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
-    """Converts the columns of jobs.
+    """Convert the columns of jobs; return columns of ``REFUSED`` and ``RECORDS``.
 
     Args:
-        texts: ``number`` (of the line) and the columns that the log has, by sacct's names; null
-            where empty.
-        zone: that local times are of.
-
-    Returns:
-        ``number``, ``problem`` and ``code`` (null where there is none) and the columns of
-        ``RECORDS`` but for line and offset.
+        texts: ``number`` and the columns that the log has, by sacct's names; null where empty.
+        zone: of local times.
     """
     given = _Columns(texts, "column")
     times = {name: instants(given.text(name), zone) for name in _TIMES if name in given}

@@ -45,12 +45,9 @@ class Found:
 
 
 def split(lines: Sequence[str], layout: Layout, *, after_record: bool) -> Found:
-    """Finds the records in a stretch of odd lines.
+    """Find the records among consecutive odd lines, none of which is blank.
 
-    Args:
-        lines: consecutive lines, none of which is blank.
-        layout: of the log.
-        after_record: whether a record stands directly before them.
+    ``after_record`` says whether a record stands directly before them.
     """
     stretch = _Stretch(lines, layout)
     found = Found()

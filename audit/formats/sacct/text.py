@@ -38,7 +38,7 @@ from audit.formats.dialects import HEAD_BYTES, Dialect, Header, Parsed, Reading
 from audit.formats.instants import is_zone
 from audit.formats.lines import Block, Bytes, Lines, Mask, Offsets, as_text, cut, select
 from audit.formats.sacct import proposals
-from audit.formats.sacct.columns import BY_NAME, SKIPPED, Layout, declared, header_row
+from audit.formats.sacct.columns import BY_NAME, SKIPPED, Layout, header_row
 from audit.formats.sacct.records import typed
 from audit.formats.sacct.splitting import fits, split
 from audit.formats.shaping import REFUSED, refused, shaped
@@ -51,6 +51,8 @@ _LOCAL_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
 _MARK: Final = "JobID"
 """A row that repeats the header, or states another, has this in it."""
+_LAYOUT: Final = ("columns", "separator", "trailing", "short")
+"""Entries of ``Header`` that hold a ``Layout``."""
 
 _TAIL: Final = 1_000
 """So many lines at the end of a block are tried for one that begins a record."""
@@ -65,19 +67,20 @@ def recognises(head: bytes) -> bool:
 
 
 def header(head: bytes, reading: Reading) -> Header:
-    """Finds the columns and the separator, from the header row or as they are declared.
+    """Find the columns and the separator, from the header row or as they are declared.
 
     Raises:
-        DialectError: there is neither; the message names ``--columns`` and proposes a list. Or
-            the columns name no job or no time, or are not separated by anything that can be found.
+        DialectError: there is neither, and the message proposes ``--columns``; or the columns name
+            no job or no time, or nothing separates them.
     """
     lines = _head_lines(head)
     problems: list[str] = []
     layout = header_row(lines[0], reading.separator) if lines else None
     if layout is not None:
-        if reading.columns and [name.lower() for name in reading.columns] != [
-            name.lower() for name in layout.names
-        ]:
+        declared, stated = (
+            list(map(str.lower, names or ())) for names in (reading.columns, layout.names)
+        )
+        if declared and declared != stated:
             problems.append("the log has a header row, which is used instead of --columns")
     elif reading.columns is None:
         raise DialectError(_proposal(lines, reading.separator))
@@ -96,24 +99,15 @@ def header(head: bytes, reading: Reading) -> Header:
         raise DialectError(
             f"time zone {zone!r}: not in the IANA database; write it like Europe/Berlin"
         )
-    return _stated(
-        layout,
-        Header(
-            zone=reading.zone,
-            entries={"zone": zone, **({"restarted": str(restarted)} if restarted else {})},
-            problems=tuple(problems),
-            local_times=reading.zone is None and any(map(_LOCAL_TIME.search, lines[:100])),
-        ),
-    )
+    entries = {"zone": zone, **({"restarted": str(restarted)} if restarted else {})}
+    local = reading.zone is None and any(map(_LOCAL_TIME.search, lines[:100]))
+    return _stated(layout, Header(reading.zone, {}, entries, tuple(problems), local))
 
 
 def parse(block: Block, header: Header, also: Sequence[str] = ()) -> Parsed:
-    """Takes in whole lines of sacct's text; see the module's docstring.
+    """Take in whole lines of sacct's text; see the module's docstring.
 
-    Args:
-        block: the lines.
-        header: see ``header``.
-        also: names of sacct's columns whose texts are to stand beside ``RECORDS``, as they are.
+    ``also`` names columns of sacct whose texts are to stand beside ``RECORDS``, as they are.
     """
     view = _View(block, header, also)
     stated_first = layout = _layout(header)
@@ -314,7 +308,7 @@ def _declared(lines: Sequence[str], names: Sequence[str], separator: str | None)
             f"--columns declares {len(names)} columns, and no line of the log has them{width}:\n"
             + _proposal(lines, separator)
         )
-    return declared(names, *separated)
+    return Layout(tuple(name.strip() for name in names), *separated)
 
 
 def _with_short_rows(lines: Sequence[str], layout: Layout, problems: list[str]) -> Layout:
@@ -372,13 +366,9 @@ def _proposal(lines: Sequence[str], separator: str | None) -> str:
 
 def _stated(layout: Layout, header: Header) -> Header:
     """The header with a layout in its entries."""
-    entries = {
-        **header.entries,
-        "columns": ",".join(layout.names),
-        "separator": layout.separator,
-        "trailing": str(layout.trailing),
-        "short": ",".join(map(str, layout.short)),
-    }
+    short = ",".join(map(str, layout.short))
+    texts = (",".join(layout.names), layout.separator, str(layout.trailing), short)
+    entries = {**header.entries, **dict(zip(_LAYOUT, texts, strict=True))}
     return replace(header, entries=entries)
 
 
@@ -390,14 +380,11 @@ def needed(entries: Mapping[str, str]) -> dict[str, str]:
 
 
 def _layout(header: Header) -> Layout:
-    entries: Mapping[str, str] = header.entries
-    return _cached_layout(
-        entries["columns"], entries["separator"], entries["trailing"], entries["short"]
-    )
+    return _layout_of(*(header.entries[name] for name in _LAYOUT))
 
 
 @lru_cache(maxsize=16)
-def _cached_layout(names: str, separator: str, trailing: str, short: str) -> Layout:
+def _layout_of(names: str, separator: str, trailing: str, short: str) -> Layout:
     widths = tuple(int(width) for width in short.split(",") if width)
     return Layout(tuple(names.split(",")), separator, trailing == "True", widths)
 

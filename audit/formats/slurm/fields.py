@@ -123,10 +123,9 @@ def amounts(text: pl.Expr) -> pl.Expr:
 def memory(text: pl.Expr) -> pl.Expr:
     """`4000Mc`, `16Gn`, `62.50G`, `2147486648Mn` → struct of ``bytes`` and ``per``.
 
-    ``per`` is what the amount is for: "c" each CPU, "n" each node, "" the job. MiB where no unit is
-    written. A number of MiB from 2^31 (2^63 in later versions) up is the overflow of the bit that
-    marks memory per CPU: what is left without the bit is per CPU, whatever the suffix says. 0 asks
-    for all memory of a node, however much that is: unknown.
+    ``per`` is "c" for each CPU, "n" for each node, "" for the job. MiB where no unit is written.
+    From 2^31 MiB (2^63 in later versions) on it is the overflow of the bit that marks memory per
+    CPU: the rest is per CPU, whatever the suffix says. 0 asks for all memory of a node: unknown.
     """
     return text.map_batches(_memory, return_dtype=_MEMORY, is_elementwise=True)
 

@@ -111,11 +111,9 @@ class _Table(NamedTuple):
 
 
 def associations(text: str, cluster: str | None = None) -> Listed[Association]:
-    """Reads ``sacctmgr show assoc`` or ``sacctmgr dump``; never raises for what it holds.
+    """Read ``sacctmgr show assoc`` or ``sacctmgr dump``; never raises for what it holds.
 
-    Args:
-        text: what sacctmgr printed.
-        cluster: whose associations; None takes those of the only cluster that the text names.
+    Without ``cluster``, the text may name one cluster only.
     """
     rows, faults = _dumped(text) if _DUMP.search(text) else _listed(text)
     named = sorted({row.cluster for row in rows if row.cluster is not None})
