@@ -96,11 +96,7 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
     return Header(
         zone=of_swf.zone,
         capacity=of_swf.capacity,
-        entries={
-            **of_swf.entries,
-            _SEPARATOR: layout.separator,
-            _COLUMNS: str(layout.columns),
-        },
+        entries={**of_swf.entries, _SEPARATOR: layout.separator, _COLUMNS: str(layout.columns)},
         problems=(*(f"nearly SWF: {note}" for note in notes), *of_swf.problems),
     )
 

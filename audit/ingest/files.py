@@ -46,9 +46,7 @@ class Source(NamedTuple):
 
 
 def inspect(
-    path: Path,
-    check: Callable[[bytes], None] = lambda head: None,
-    earlier: Collection[Part] = (),
+    path: Path, check: Callable[[bytes], None] = lambda head: None, earlier: Collection[Part] = ()
 ) -> Source:
     """Read a log once, for its hash and its head.
 

@@ -178,10 +178,7 @@ def parsed_blocks(log: Opened) -> Iterator[tuple[int, Parsed]]:
             lambda data: log.dialect.whole(data, header),
             known,
         ):
-            begun = (
-                block.byte_offset + len(block.data),
-                reader.submit(parse, block),
-            )
+            begun = (block.byte_offset + len(block.data), reader.submit(parse, block))
             if waiting is not None:
                 position, parsed = waiting[0], waiting[1].result()
                 if position > known:

@@ -201,9 +201,7 @@ class _View:
         if not said:
             return ads
         told = pl.DataFrame(
-            said,
-            schema={"number": pl.Int64, "kind": pl.String, "when": pl.String},
-            orient="row",
+            said, schema={"number": pl.Int64, "kind": pl.String, "when": pl.String}, orient="row"
         )
         joined = ads.join(told, on="number", how="left", maintain_order="left")
         return joined.with_columns(

@@ -154,9 +154,7 @@ def read(text: str) -> SlurmConf:
 _Partition = tuple[int, str, Mapping[str, str]]
 
 
-def _values(
-    text: str,
-) -> tuple[dict[str, tuple[int, str]], list[_Partition], list[str]]:
+def _values(text: str) -> tuple[dict[str, tuple[int, str]], list[_Partition], list[str]]:
     """What is set, by key, with its line; what partitions are defined as; notes."""
     values: dict[str, tuple[int, str]] = {}
     partitions: list[_Partition] = []
