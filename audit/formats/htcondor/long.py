@@ -159,7 +159,7 @@ class _View:
         return values
 
     def _with_banners(self, ads: pl.DataFrame) -> pl.DataFrame:
-        """Add what the banners of epoch files state: the kind of each ad, and when it was written."""
+        """Add the kind of each ad and its time of writing, from the banners of epoch files."""
         stated: list[tuple[int, str, str | None]] = []
         history = self.data[self.lines.starts + 4] == ord("O")  # Offset
         outputs = self.data[self.lines.starts + 5] == ord("U")
