@@ -1,15 +1,14 @@
-"""Where the fields of a JOB_FINISH record stand.
+"""The records of an lsb.acct, cut into fields, and the places of fields in a JOB_FINISH record.
 
-Their order is that of every version from 5.1 to 10.1: newer ones only add behind. Lists move what
-stands behind them: each is preceded by its length. Source: "lsb.acct" in IBM's and Platform's
-configuration references, of versions 6.2 to 10.1, and records of 9.1 and 10.1, which differ from it
-in two things: the run limit stands before options3, and each host's usage has a sixth field, the
-number of pairs that follow it.
+Fields are separated by blanks, texts in quotes. A quote within a text is doubled, and a text may
+contain line ends. A record begins with its event's name in quotes, which no line within a text
+does: its quotes would be doubled.
 
-The records of an lsb.acct, cut into fields: separated by blanks, texts in quotes.
-
-A quote within a text is doubled; a text may have line ends in it. A record begins with the name of
-its event in quotes, which no line within a text does: its quotes would be doubled.
+The order of fields is the same in all versions from 5.1 to 10.1, which only append. Each list is
+preceded by its length and shifts later fields. Source: "lsb.acct" in IBM's and Platform's
+configuration references, of versions 6.2 to 10.1, and records of 9.1 and 10.1, which differ in two
+ways: the run limit precedes options3, and each host's usage has a sixth field, the number of pairs
+that follow it.
 """
 
 from __future__ import annotations
@@ -38,16 +37,16 @@ _LETTER_A, _LETTER_Z = ord("A"), ord("Z")
 
 
 class Cut(NamedTuple):
-    """What stands in a block."""
+    """The records of a block."""
 
     records: Lines
-    """Where each record begins and ends, without what ends its last line."""
+    """Without the end of the last line."""
     strays: Lines
-    """Lines that belong to no record, and are more than blank or a comment."""
+    """Lines outside records that are neither blank nor a comment."""
 
 
 def cut_records(data: Bytes) -> Cut:
-    """Finds the records."""
+    """Find the records."""
     lines = cut(data)
     opening, second = byte_at(data, lines.starts), byte_at(data, lines.starts + 1)
     begins = (opening == _QUOTE) & (second >= _LETTER_A) & (second <= _LETTER_Z)
@@ -66,10 +65,10 @@ def cut_records(data: Bytes) -> Cut:
 
 
 def last_record(data: bytes) -> int:
-    """Where the last record of a buffer begins; −1 where none does."""
+    """Return the beginning of the last record of a buffer; −1 for none."""
     end = len(data)
     while end > 0:
-        at = data.rfind(b'\n"', 0, end) + 1  # 0: the buffer begins with a record, or none is left
+        at = data.rfind(b'\n"', 0, end) + 1  # 0: the buffer's beginning
         if data[at : at + 1] == b'"' and data[at + 1 : at + 2].isupper():
             return at
         end = at
@@ -77,9 +76,9 @@ def last_record(data: bytes) -> int:
 
 
 class Fields(NamedTuple):
-    """The fields of some records: record i has ``width[i]`` of them, from ``first[i]`` on.
+    """The fields of records: record i has ``width[i]``, from ``first[i]`` on.
 
-    Field k stands between the breaks k and k + 1.
+    Field k is between the breaks k and k + 1.
     """
 
     data: Bytes
@@ -87,32 +86,32 @@ class Fields(NamedTuple):
     breaks: Offsets
     first: Offsets
     width: Offsets
-    closed: Mask  # whether each record's quotes are
+    closed: Mask  # whether each record's quotes are closed
 
     def of(self, chosen: Offsets) -> Fields:
-        """Those of some records alone."""
+        """Return the fields of some records."""
         kept = (self.first[chosen], self.width[chosen], self.closed[chosen])
         return Fields(self.data, self.raw, self.breaks, *kept)
 
     def spans(self, place: Offsets | int) -> Lines:
-        """Where a field of each record stands, by its place from 0; nothing where there is none."""
+        """Return the span of a field of each record, by its place from 0; empty where missing."""
         there = (place < self.width) & (place >= 0)
         at = np.where(there, self.first + place, 0)
         return Lines((self.breaks[at] + 1) * there, self.breaks[at + 1] * there)
 
     def numbers(self, place: Offsets | int) -> Numbers:
-        """A field of each record as a whole number."""
+        """Return a field of each record as a whole number."""
         return whole_numbers(self.data, *self.spans(place))
 
     def quoted(self, place: Offsets | int) -> Mask:
-        """Whether a field of each record is a text."""
+        """Return whether a field of each record is in quotes."""
         starts, ends = self.spans(place)
         first, last = byte_at(self.data, starts), byte_at(self.data, np.maximum(ends - 1, 0))
         around: Mask = (first == _QUOTE) & (last == _QUOTE) & (ends - starts >= 2)
         return around
 
     def are(self, place: Offsets | int, field: bytes) -> Mask:
-        """Whether a field of each record stands there exactly so."""
+        """Return whether a field of each record equals ``field``."""
         starts, ends = self.spans(place)
         wanted = np.frombuffer(field, dtype=np.uint8)
         found = byte_at(self.data, starts[:, None] + np.arange(len(wanted)))
@@ -120,7 +119,7 @@ class Fields(NamedTuple):
         return alike
 
     def texts(self, place: Offsets | int) -> list[str | None]:
-        """A field of each record as a text, None where it is empty or there is none."""
+        """Return a field of each record as a text, None where empty or missing."""
         starts, ends = self.spans(place)
         lengths = ends - starts
         if not ((lengths > 2) | (lengths > 0) & (byte_at(self.data, starts) != _QUOTE)).any():
@@ -130,7 +129,7 @@ class Fields(NamedTuple):
         return [known[field] for field in fields]
 
     def stretch(self, place: Offsets, length: Offsets) -> list[bytes]:
-        """Several fields of each record as they stand; empty where not all of them are there."""
+        """Return several fields of each record as bytes; empty where one is missing."""
         there = (length > 0) & (place + length <= self.width)
         at = np.where(there, self.first + place, 0)
         starts = (self.breaks[at] + 1) * there
@@ -139,17 +138,17 @@ class Fields(NamedTuple):
 
 
 def unquoted(field: bytes) -> str:
-    r"""What a field says; bytes that are no UTF-8 are escaped (``\xff``)."""
+    r"""Return the text of a field; bytes that are not UTF-8 are escaped (``\xff``)."""
     if len(field) >= 2 and field[:1] == field[-1:] == b'"':
         field = field[1:-1].replace(b'""', b'"')
     return field.decode("utf-8", errors="backslashreplace")
 
 
 def fields_of(raw: bytes, data: Bytes, records: Lines) -> Fields:
-    """Cuts records at the blanks that stand in no text."""
+    """Cut records at the blanks outside texts."""
     quotes = data == _QUOTE
     within = _odd_before(quotes)
-    before = _bits(within, records.starts)  # whether a record begins within a text, by damage
+    before = _bits(within, records.starts)  # a record begins within a text: damage
     if before.any():
         turned = records.starts[before != np.append(False, before[:-1])]
         quotes[turned - 1] ^= True
@@ -163,20 +162,20 @@ def fields_of(raw: bytes, data: Bytes, records: Lines) -> Fields:
 
 
 def _packed(flags: Mask) -> Bytes:
-    """A bit for each flag, the first lowest, and at least one more: whole words of 64."""
+    """Pack flags into words of 64 bits, the first lowest, with at least one bit more."""
     packed = np.zeros(len(flags) // 64 * 8 + 8, dtype=np.uint8)
     packed[: -(-len(flags) // 8)] = np.packbits(flags, bitorder="little")
     return packed
 
 
 def _bits(packed: Bytes, places: Offsets) -> Mask:
-    """Some flags out of those packed."""
+    """Return some of the packed flags."""
     chosen: Mask = (packed[places >> 3] >> (places & 7).astype(np.uint8) & 1) == 1
     return chosen
 
 
 def _odd_before(flags: Mask) -> Bytes:
-    """Packed: whether the number of flags before each place is odd.
+    """Return, packed, whether the number of flags before each place is odd.
 
     64 places at a time, by doubling (Langdale and Lemire, Parsing gigabytes of JSON per second,
     VLDB Journal 28, 2019, section 3.1.1).
@@ -185,14 +184,14 @@ def _odd_before(flags: Mask) -> Bytes:
     odd = words << np.uint64(1)
     for step in (1, 2, 4, 8, 16, 32):
         odd ^= odd << np.uint64(step)
-    last = (odd ^ words) >> np.uint64(63)  # whether all of a word's flags are an odd number
+    last = (odd ^ words) >> np.uint64(63)  # parity of a word
     before = np.bitwise_xor.accumulate(last) ^ last
     odd ^= np.uint64(0) - before  # all bits of a word, or none
     return odd.view(np.uint8)
 
 
 def _last_line(data: Bytes, lines: Lines, first: int, after: int) -> int:
-    """The line in which a record ends whose texts may have line ends in them."""
+    """Return the last line of a record whose texts may contain line ends."""
     quotes = 0
     for line in range(first, after):
         quotes += int((data[lines.starts[line] : lines.ends[line]] == _QUOTE).sum())
@@ -202,7 +201,7 @@ def _last_line(data: Bytes, lines: Lines, first: int, after: int) -> int:
 
 
 class Part(Enum):
-    """What the places of fields are counted from."""
+    """Origin of the places of fields."""
 
     HEAD = "the event itself"
     HOSTS = "the number of execution hosts"
@@ -211,7 +210,7 @@ class Part(Enum):
 
 
 class Field(NamedTuple):
-    """Where a field stands, and what it must hold: that tells whether others are in their place."""
+    """The place of a field, and its type if this is checked."""
 
     part: Part
     place: int  # from 0
@@ -256,13 +255,13 @@ FIELDS: Final = {
 }
 
 _HOSTS: Final = FIELDS["numAskedHosts"].place + 1
-"""Of what stands behind the number of hosts that were asked for."""
+"""Place of the first requested host."""
 _USAGE: Final = 6
 _UNUSED_BEHIND_NETWORKS: Final = 6  # affinity, energy and four rates
 
 
 class Layout(NamedTuple):
-    """Places of fields from 0; −1 where the record has none."""
+    """Places of fields from 0; −1 where missing."""
 
     body: Offsets  # jStatus
     hosts: Offsets  # the first of the execution hosts
@@ -275,19 +274,19 @@ class Layout(NamedTuple):
     head: dict[str, Numbers]  # the numbers before the lists of hosts
 
     def place(self, name: str) -> Offsets:
-        """Of one of ``FIELDS``, in each record."""
+        """Return the place of one of ``FIELDS`` in each record."""
         part, place, _ = FIELDS[name]
         begins = {Part.HOSTS: self.hosts - 1, Part.BODY: self.body, Part.TAIL: self.tail}
         return _behind(begins.get(part, np.zeros_like(self.body)), place)
 
 
 def _behind(place: Offsets, more: Offsets | int) -> Offsets:
-    """Places so many fields further on; −1 of none."""
+    """Return places plus an offset; −1 stays −1."""
     return np.where(place < 0, -1, place + more)
 
 
 def laid_out(fields: Fields) -> tuple[Layout, list[str | None]]:
-    """Where the fields of JOB_FINISH records are, and what is wrong with each record."""
+    """Return the places of the fields of JOB_FINISH records, and the problem of each record."""
     head = {
         name: fields.numbers(field.place)
         for name, field in FIELDS.items()
@@ -297,7 +296,7 @@ def laid_out(fields: Fields) -> tuple[Layout, list[str | None]]:
     hosts = _HOSTS + 1 + asked
     count = fields.numbers(hosts - 1).values
     body = hosts + count
-    # Some records that name hosts which were asked for lack the list of the others.
+    # some records with requested hosts lack the list of execution hosts
     good = _body_fits(fields, body)
     if (lacking := (asked > 0) & ~good).any():
         lacking &= _body_fits(fields, hosts - 1)
@@ -331,7 +330,7 @@ def laid_out(fields: Fields) -> tuple[Layout, list[str | None]]:
 
 
 def _body_fits(fields: Fields, body: Offsets) -> Mask:
-    """Whether what must be a number or a text there is one."""
+    """Return whether the fields from jStatus on have their types."""
     fits = fields.width > body + FIELDS["idx"].place
     for part, place, holds in FIELDS.values():
         if part is Part.BODY and holds is not None:
@@ -341,7 +340,7 @@ def _body_fits(fields: Fields, body: Offsets) -> Mask:
 
 
 def _tail(fields: Fields, body: Offsets, good: Mask) -> tuple[Offsets, Mask]:
-    """Where runLimit stands, and which records end or change where they should not."""
+    """Return the place of runLimit, and which records are malformed before it."""
     nowhere = np.full(len(body), -1)
     extension = FIELDS["submitExt"].place
     extended = good & (fields.width > body + extension)
@@ -362,7 +361,7 @@ def _tail(fields: Fields, body: Offsets, good: Mask) -> tuple[Offsets, Mask]:
 
 
 def _tail_fits(fields: Fields, tail: Offsets) -> Mask:
-    """Whether three numbers and a text stand there."""
+    """Return whether three numbers and a text are there."""
     fits = fields.quoted(_behind(tail, 3))
     for place in range(3):
         fits &= fields.numbers(_behind(tail, place)).good
@@ -370,7 +369,7 @@ def _tail_fits(fields: Fields, tail: Offsets) -> Mask:
 
 
 def _behind_usage(fields: Fields, record: int, place: int, hosts: int) -> int:
-    """Where the usage of some hosts ends, each with pairs of its own behind it."""
+    """Return the end of the usage of hosts, each with its own pairs."""
     one = fields.of(np.array([record]))
     for _ in range(min(hosts, int(one.width[0]))):
         pairs = int(one.numbers(np.array([place + _USAGE - 1])).values[0])
@@ -381,7 +380,7 @@ def _behind_usage(fields: Fields, record: int, place: int, hosts: int) -> int:
 
 
 def _problem(one: Fields, layout: Layout, record: int) -> str:
-    """What is wrong with one record: the first number, else the first text, that is none."""
+    """Return the problem of one record: its first invalid number, else text."""
     width = int(one.width[0])
     for name, field in sorted(FIELDS.items(), key=lambda item: item[1].holds is str):
         at = layout.place(name)[record : record + 1]
