@@ -314,7 +314,7 @@ def selected(text: str) -> Amounts:
     sizes = [(times, size(has.get("mem", ""))) for times, has in chunks]
     memory = [times * amount for times, amount in sizes if amount is not None]
     nodes = sum(times for times, _ in chunks)
-    return Amounts(*_within(cpus, nodes, gpus), sum(memory) if memory else None)
+    return Amounts(*_within(cpus, nodes, gpus))._replace(mem_bytes=sum(memory) if memory else None)
 
 
 def of_nodes(text: str) -> Amounts:
