@@ -93,8 +93,10 @@ def parse(block: Block, header: Header) -> Parsed:
     shut = fields.closed & ~broken[: len(fields.closed)]
     attempts = np.flatnonzero(fields.are(0, FINISHED) & shut)
     others = np.any([fields.are(0, event) for event in OTHERS], axis=0) & shut
-    odd = np.setdiff1d(np.arange(len(spans.starts)), [*attempts, *np.flatnonzero(others)])
-    problems = ((places[n], *_problem(fields, n, cut=bool(broken[n]))) for n in odd.tolist())
+    odd = np.ones(len(spans.starts), dtype=np.bool_)
+    odd[attempts] = odd[np.flatnonzero(others)] = False
+    numbers = np.flatnonzero(odd).tolist()
+    problems = ((places[n], *_problem(fields, n, cut=bool(broken[n]))) for n in numbers)
     found = [refused(problems)]
     if len(attempts):
         read = typed(fields.of(attempts))
