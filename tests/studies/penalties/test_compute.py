@@ -7,7 +7,7 @@ import pytest
 
 from audit.metrics.fairshare.penalty import RELATIVE, movers
 from audit.studies.penalties import compute as penalties
-from tests.metrics.fairshare.test_penalty_rules import TABLE_1
+from tests.studies.penalties.test_rules import TABLE_1
 from tests.naive.penalties import penalty as exact
 
 

@@ -9,7 +9,7 @@ from audit.report.study import page as study
 from audit.report.study.page import Table
 from audit.studies.penalties import compute as penalties
 from audit.studies.penalties import page as penalty_study
-from tests.metrics.fairshare.test_penalty_rules import TABLE_1
+from tests.studies.penalties.test_rules import TABLE_1
 from tests.places import ROOT
 from tests.report import chromium
 from tests.studies import commands
