@@ -74,7 +74,7 @@ def columns(text: str) -> Columns[Any]:
 
     The name defaults to the title in lower case with underscores, the kind to ``text``.
     """
-    found = []
+    found: list[Column[Any]] = []
     for item in text.split(" | "):
         title, _, described = item.partition(" <")
         words = described.rstrip(">").split()

@@ -212,11 +212,15 @@ class _At:
         return Witness(says, tuple(self.sample(point) for point in points))
 
     def lines(self, x: int, part: slice) -> tuple[Floats, Floats, Floats]:
-        """Return the grid's points, greatest other fractions and penalties along resource x."""
+        """Return the grid as lines along resource x: points, others' greatest fraction, penalties.
+
+        The first axis is along a line, the second the lines.
+        """
         inside = (part,) * self.resources
-        points = np.moveaxis(self.grid[inside], x, 0)
-        others = np.delete(points, x, axis=-1).max(axis=-1)
-        return points, others, np.moveaxis(self.table[inside], x, 0)
+        table = np.moveaxis(self.table[inside], x, 0)
+        points = np.moveaxis(self.grid[inside], x, 0).reshape(len(table), -1, self.resources)
+        others: Floats = np.delete(points, x, axis=-1).max(axis=-1)
+        return points, others, table.reshape(len(table), -1)
 
     def near(self) -> Floats:
         """Return the grid, and points near its faces, as rows."""
@@ -250,9 +254,9 @@ def _ignored(at: _At) -> Witness | None:
         points, others, penalties = at.lines(x, slice(1, -1))
         nondominant = points[1:, ..., x] < others[1:]
         growth = np.where(nondominant, np.diff(penalties, axis=0), math.inf)
-        first, *line = map(int, np.unravel_index(int(growth.argmin()), growth.shape))
-        if growth[first, *line] < least:
-            least, pair = float(growth.min()), points[first : first + 2, *line]
+        first, line = np.unravel_index(int(growth.argmin()), growth.shape)
+        if growth[first, line] < least:
+            least, pair = float(growth.min()), points[first : first + 2, line]
     if least <= TOLERANCE:
         return at.witness(says, pair)
     spread = at.spread(1)
@@ -295,9 +299,9 @@ def _bent(at: _At) -> Witness | None:
         points, others, penalties = at.lines(x, slice(None))
         dominant = points[:-2, ..., x] >= others[:-2]
         bend = np.where(dominant, np.abs(np.diff(penalties, n=2, axis=0)), 0.0)
-        first, *line = map(int, np.unravel_index(int(bend.argmax()), bend.shape))
+        first, line = np.unravel_index(int(bend.argmax()), bend.shape)
         if bend.max() > 4.0 * TOLERANCE:
-            return at.witness(says, points[first : first + 3, *line])
+            return at.witness(says, points[first : first + 3, line])
     spread = at.spread(0)
     rest, part = spread[:, 1:], spread[:, 0]
     most = rest.max(axis=1)
