@@ -97,7 +97,7 @@ def _table(lines: Sequence[str], parts: Parts) -> Table:
 def _cells(titles: Columns[Any], row: Any) -> tuple[Cell, ...]:
     """Return the cells of a plain tuple in their order, of any other row by their names."""
     if isinstance(row, tuple) and not hasattr(row, "_fields"):
-        return row
+        return tuple(None if cell != cell else cell for cell in row)  # noqa: PLR0124 - NaN
     return tuple(column.cell(row) for column in titles)
 
 

@@ -159,7 +159,7 @@ def _group_rows(results: Results) -> list[tuple[object, ...]]:
 
 def _responses(
     results: Results, swept: Iterable[Sweep]
-) -> tuple[Columns[Any], list[tuple[object, ...]]]:
+) -> tuple[Columns[Any], Sequence[tuple[object, ...]]]:
     """Return columns and rows of the mean response by group under each setting."""
     answers = results.answers
     named = zip(results.short_labels, results.groups.labels, strict=True)

@@ -231,7 +231,11 @@ def figures(compared: Compared, policy: str) -> list[Figure]:
     outcome, resamples, users = compared.outcomes[policy], compared.resamples, compared.user_units
     over_attempts = [
         Figure(metric, verdicts.mean(compared.units, values, resamples), unit)
-        for metric, values, unit in zip(Means._fields, outcome[:3], ("s", "s", "1"), strict=True)
+        for metric, values, unit in (
+            ("wait_mean", outcome.wait, "s"),
+            ("response_mean", outcome.response, "s"),
+            ("bounded_slowdown_mean", outcome.slowdown, "1"),
+        )
     ]
     spread, nuwt = outcome.dispersion, outcome.nuwt
     if spread.uwt is None or spread.deviation is None or spread.f is None:
