@@ -14,7 +14,7 @@ from audit.metrics.verdicts import Estimate, Holds, Verdict
 from audit.oneoff import study as studies
 from audit.report.charts.style import Chart
 from audit.report.study import page as study
-from audit.report.study.charts import Colours, Layout, heat_map
+from audit.report.study.charts import Layout, Value, heat_map
 from audit.report.study.page import Column, Columns, Section, Study, Table
 from audit.spreadsheets import visible
 
@@ -23,9 +23,8 @@ CHART = heat_map(
     "of_bars",
     "Bars",
     "Nothing is left out.",
-    [{"of": HOSTILE, "x": 1, "y": "a", "value": 1.0, "known": True, "says": "mean 1"}],
-    Layout([HOSTILE], ["a"], "X"),
-    Colours("Mean"),
+    [Value(HOSTILE, "a", 1, 1.0, "mean 1")],
+    Layout([HOSTILE], ["a"], "X", "Mean"),
 )
 COLUMNS: study.Columns[object] = (
     Column("Who", "who", "text"),
