@@ -4,14 +4,12 @@ The page is one file without external references, under the security policy of a
 it is escaped. Each table is also a CSV file (RFC 4180) with all rows in full precision.
 """
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from audit import __version__
-from audit.metrics.verdicts import Estimate, Verdict
+from audit.metrics.verdicts import Verdict
 from audit.report.charts.style import Chart
 from audit.report.render import export
 from audit.report.render import page as render
@@ -76,20 +74,6 @@ def table(
     """Return a table whose columns take their cells from ``rows``."""
     cells = tuple(tuple(column.cell(row) for column in columns) for row in rows)
     return Table(key, caption, columns, cells, note, shown)
-
-
-def interval(estimate: Callable[[Row], Estimate | None], *columns: Column[Row]) -> Columns[Row]:
-    """Return columns with a row's figure and the ends of its interval, empty where unknown."""
-
-    def cell(row: Row, place: int) -> Cell:
-        figure = estimate(row)
-        value = None if figure is None else figure[place]
-        return None if value is None or math.isnan(value) else value
-
-    columns = columns or (Column("Value", "value"), Column("From", "lower"), Column("To", "upper"))
-    return tuple(
-        replace(column, value=partial(cell, place=place)) for place, column in enumerate(columns)
-    )
 
 
 def verdict_table(
