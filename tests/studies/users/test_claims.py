@@ -46,7 +46,8 @@ QUEUED: Episode = [("a", 0, 1_000, 1), ("b", 10, 100, 1), ("c", 20, 100_000, 1)]
 
 
 def twice(episode: Episode, apart: int) -> Episode:
-    return [*episode, *((user, apart + arrival, *more) for user, arrival, *more in episode)]  # type: ignore[misc]
+    again = [(user, apart + arrival, run, size) for user, arrival, run, size in episode]
+    return [*episode, *again]
 
 
 @pytest.mark.parametrize(
