@@ -107,7 +107,6 @@ TESTED_IN: Final = {
     "oneoff/fit_policy/writing": "oneoff/fit_policy/test_plan",
     "studies/commands": "cli/test_studies",
     "kernels/fitting": "scenario/fit/test_observed",
-    "studies/grid/charts": "studies/grid/test_page",
     "studies/sensitivity/page": "studies/sensitivity/test_plan",
     "oneoff/whatif/page": "oneoff/whatif/test_plan",
     "studies/workload/charts": "studies/workload/test_plan",

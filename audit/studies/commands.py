@@ -28,7 +28,7 @@ GroupBy = StrEnum("GroupBy", ["account", "user", "width_class"])
 
 @experiment.command()
 def penalties(out: Out = DEFAULT_OUT) -> None:
-    """Compare penalties: the rules of fairness that each keeps, and counterexamples."""
+    """Check which rules of fairness each penalty keeps, with counterexamples."""
     from audit.oneoff.study import write
     from audit.studies.penalties.page import study
 
@@ -41,10 +41,10 @@ def penalties(out: Out = DEFAULT_OUT) -> None:
 def operators(
     out: Out = DEFAULT_OUT,
     bits: Annotated[
-        int, typer.Option(min=3, max=20, help="Maximum number of bits of a priority.")
+        int, typer.Option(min=3, max=20, help="Greatest number of bits of a priority.")
     ] = 20,
 ) -> None:
-    """Compare priority operators: the rules that each keeps, and its resolution."""
+    """Check which rules each priority operator keeps, and how finely it distinguishes users."""
     from audit.oneoff.study import write
     from audit.studies.operators.compute.resolution import Setting
     from audit.studies.operators.page import study
@@ -60,9 +60,7 @@ def operators(
 @grouped
 def grid(
     *,
-    attempts: Annotated[
-        int, typer.Option(min=1, help="Number of started jobs that are simulated.")
-    ] = 5_000,
+    attempts: Annotated[int, typer.Option(min=1, help="Number of attempts to simulate.")] = 5_000,
     loads: Annotated[
         str, typer.Option(help="Offered loads, as shares of the capacity.")
     ] = "0.70,0.80,0.90,0.95,0.98",
@@ -71,7 +69,7 @@ def grid(
     ] = 128,
     given: OfStudy,
 ) -> None:
-    """Measure the unfairness of queue orders and backfilling at each load, in the busiest pool."""
+    """Measure the unfairness of queue orders and backfilling at several loads."""
     from audit.errors import UsageError
     from audit.studies.grid import plan as study_plan
 
@@ -87,11 +85,11 @@ def users(
     *,
     search_seconds: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Maximum seconds of each tabu search; results then vary."),
+        typer.Option(min=0.0, help="Time limit of each search of TS, s; results then vary."),
     ] = None,
     given: OfStudy,
 ) -> None:
-    """Compare six policies by user: FCFS, BF, BF-EASY, BF-CONS, BF-FAIR and TS."""
+    """Compare how six policies treat users: FCFS, BF, BF-EASY, BF-CONS, BF-FAIR, TS."""
     from audit.studies.users import plan as study_plan
 
     given.conduct(study_plan.KEY, study_plan.plan(given.pool, search_seconds))
@@ -103,18 +101,18 @@ def sensitivity(
     *,
     group_by: Annotated[
         GroupBy | None,
-        typer.Option(help="Column that groups jobs; default: account or width class."),
+        typer.Option(help="Groups of attempts; default: account or width class."),
     ] = None,
     groups: Annotated[
         int, typer.Option(min=2, max=6, help="Number of groups; the smallest are merged.")
     ] = 6,
     backfill: Annotated[
         Backfill | None,
-        typer.Option(help="Backfilling; default: as configured, or easy."),
+        typer.Option(help="Backfilling; default: easy, or as configured."),
     ] = None,
     given: OfStudy,
 ) -> None:
-    """Vary the settings of fairshare: interval, depth, decay, targets and arrivals."""
+    """Vary fairshare's settings: interval, depth, decay, targets, arrivals."""
     from audit.studies.sensitivity import plan as study_plan
 
     by = cast("By | None", group_by.value if group_by else None)
@@ -127,11 +125,11 @@ def workload(
     *,
     clusters: Annotated[
         int | None,
-        typer.Option(min=1, max=50, help="Number of classes of k-means; default: 2 to 9."),
+        typer.Option(min=1, max=50, help="Number of clusters by k-means; default: 2 to 9."),
     ] = None,
     given: OfStudy,
 ) -> None:
-    """Fit a small model of the workload to a log; synthetic logs can be drawn from it."""
+    """Reduce a log to a small model of its workload, from which logs can be drawn."""
     from audit.studies.workload import plan as study_plan
 
     given.conduct(study_plan.KEY, study_plan.plan(given.pool, clusters))
@@ -145,17 +143,17 @@ def synthetic(
         typer.Argument(metavar="OUT", help="File to write: .swf, or .psv for the text of sacct."),
     ],
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Number of jobs; default: that of the model.")
+        int | None, typer.Option(min=1, help="Number of jobs; default: as long as the model's log.")
     ] = None,
     machine: Annotated[
-        float, typer.Option(help="Factor for the size of the machine and its load.")
+        float, typer.Option(help="Factor of the size of the machine and of the rate of arrivals.")
     ] = 1.0,
     intensity: Annotated[
-        float, typer.Option(help="Factor for the rate of arrivals on the same machine.")
+        float, typer.Option(help="Factor of the rate of arrivals on the same machine.")
     ] = 1.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed; the same seed gives the same log.")] = 0,
 ) -> None:
-    """Draw a synthetic log of any size from the model of a real one."""
+    """Draw a log of any length from a model of a workload."""
     from audit.studies.workload.plan import make_log
 
     say(make_log(model, out, seed=seed, jobs=jobs, intensity=intensity, machine=machine))
