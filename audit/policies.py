@@ -171,7 +171,7 @@ class Backfill(StrEnum):
     none = (
         "none",
         BackfillTraits(
-            label="nobody overtakes",
+            label="no job overtakes another",
             kernel="NONE",
             fair=(1.5e-06, 0.87),
             forward=(1.1e-06, 0.97),
@@ -181,7 +181,7 @@ class Backfill(StrEnum):
     no_guarantee = (
         "no_guarantee",
         BackfillTraits(
-            label="whoever fits starts",
+            label="every job that fits starts",
             kernel="NO_GUARANTEE",
             fair=(9.2e-07, 1.01),
             forward=(4.7e-07, 1.22),
@@ -191,7 +191,7 @@ class Backfill(StrEnum):
     easy = (
         "easy",
         BackfillTraits(
-            label="a place is kept for the first that cannot start",
+            label="one reservation, for the first waiting job",
             kernel="EASY",
             fair=(7.8e-07, 1.05),
             forward=(4.3e-07, 1.23),
@@ -203,7 +203,7 @@ class Backfill(StrEnum):
     conservative = (
         "conservative",
         BackfillTraits(
-            label="a start is promised to every job",
+            label="a reservation for every job",
             kernel="CONSERVATIVE",
             fair=(2.6e-08, 2.51),
             forward=(1.5e-08, 2.66),
@@ -215,7 +215,7 @@ class Backfill(StrEnum):
     conservative_replan = (
         "conservative_replan",
         BackfillTraits(
-            label="planned afresh in each pass, as Slurm does",
+            label="replanned in each pass, as in Slurm",
             kernel="REPLAN",
             fair=(5.5e-08, 2.27),
             forward=(5.5e-09, 3.03),
@@ -290,7 +290,7 @@ class Policy(NamedTuple):
         int | None,
         Setting(
             flag="--reservations",
-            help="Number of jobs that conservative_replan keeps places for; 1 is easy.",
+            help="Number of waiting jobs with reservations in conservative_replan; 1 equals easy.",
             part="reserve",
             says="reservations for",
             change="places kept for {}",

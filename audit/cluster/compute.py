@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import date, timedelta
 from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit import config
-from audit.cluster import charges, coverage, decayed, ranking, spans
-from audit.cluster.fairshare import Fairshare
-from audit.cluster.setting import Setting
+from audit import config, periods
+from audit.cluster import charges, ranking
+from audit.cluster.fairshare import Fairshare, histories
+from audit.cluster.setting import Setting, covered, whole_log
 from audit.cluster.windows import WHOLE, Window
 from audit.metrics.attempts import (
     account,
@@ -31,7 +32,7 @@ from audit.scenario.decisions import decision_times
 from audit.scenario.engine import model_fidelity
 from audit.scenario.fair_start import fair_start_times
 from audit.scenario.forward import forward_start_times
-from audit.scenario.parts import ALONE, Effort, Labour
+from audit.scenario.parts import HERE, Effort, Execution
 from audit.scenario.workload import Met, workload_of_rows
 
 _UNUSED: Final = (
@@ -75,18 +76,15 @@ def compute(
     chosen: config.Config,
     fairshare: Fairshare,
     known: pl.DataFrame | None = None,
-    labour: Labour = ALONE,
+    execution: Execution = HERE,
 ) -> Iterator[Rows]:
     """Every figure of one cluster, as it is made: what was taken need not be held.
 
     Args:
         attempts: its attempts, columns of ``model.ATTEMPTS``: all, or as many as the window needs.
-        setting: its pools, zone and instant.
         wanted: the periods to report, and of which attempts rows are made.
-        chosen: the configuration in force.
-        fairshare: how usage is charged and decays, and its targets.
         known: fair start times that were computed before, by pool, with what they rest on.
-        labour: who works on it, and who is told of how many attempts the fair start times are
+        execution: who works on it, and who is told of how many attempts the fair start times are
             computed.
 
     Yields:
@@ -94,7 +92,7 @@ def compute(
         is of no period: its run is that of the period in which it ended.
     """
     cluster = pl.lit(setting.cluster).alias("cluster")
-    tables = _tables(attempts, setting, wanted, chosen, fairshare, known, labour)
+    tables = _tables(attempts, setting, wanted, chosen, fairshare, known, execution)
     del attempts
     for table, period, rows in tables:
         named = [] if period is None else [pl.lit(period.name).alias("period")]
@@ -109,7 +107,7 @@ def _tables(
     chosen: config.Config,
     fairshare: Fairshare,
     known: pl.DataFrame | None,
-    labour: Labour,
+    execution: Execution,
 ) -> Iterator[Rows]:
     """As ``compute``, without the names of cluster and period."""
     seeds, kept, window = wanted
@@ -118,12 +116,12 @@ def _tables(
             attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
         )
     )
-    yield Rows("coverage_result", None, coverage.of_days(described, setting, window))
+    yield Rows("coverage_result", None, of_days(described, setting, window))
     charged = charges.charged(described, setting, fairshare)
-    log = window.log or spans.whole_log(attempts, setting.now)
+    log = window.log or whole_log(attempts, setting.now)
     del attempts, described
     for period in seeds:
-        for part in decayed.histories(charged, setting, period, fairshare):
+        for part in histories(charged, setting, period, fairshare):
             yield Rows(HISTORY, period, part)
     for period, compared in charges.compare(charged, setting, fairshare, seeds):
         yield Rows("penalty_result", period, compared.penalties)
@@ -135,7 +133,7 @@ def _tables(
             del charged
         of_pool = window.needed(of_pool, pool)
         met = workload_of_rows(of_pool, pool, setting.now, ranked)
-        jobs, barred = _completed(of_pool, pool, met, setting.now, chosen, known, labour, window)
+        jobs, barred = _completed(of_pool, pool, met, setting.now, chosen, known, execution, window)
         yield from _fidelities(jobs, pool, met, setting.now, chosen, seeds)
         del met
         jobs = peers.peer_waits(jobs, [*seeds, *kept], (*pool.limits, *pool.windows))
@@ -147,7 +145,9 @@ def _tables(
         yield Rows("job_result", None, own.drop(_UNUSED))
         del own
         jobs = jobs.drop(_WRITTEN)
-        yield from _of_periods(jobs, pool, setting, seeds, chosen, ranked, log, fairshare.of_all, barred)
+        yield from _of_periods(
+            jobs, pool, setting, seeds, chosen, ranked, log, fairshare.of_all, barred
+        )
 
 
 def _of_periods(
@@ -172,10 +172,10 @@ def _of_periods(
     budget_s = chosen.simulation.advice_budget_s / len(setting.pools)
     for period, seed in seeds.items():
         around = population.around(jobs, period)
-        covered = options._replace(covered=spans.covered(period, log))
+        of_period = options._replace(covered=covered(period, log))
         held = _rows_of(around, barred)
         passed = passed_over.of_period(around, pool, period, setting.zone, shares, held)
-        yield from _summed_up(around, pool, period, setting, seed, covered, conserved, passed)
+        yield from _summed_up(around, pool, period, setting, seed, of_period, conserved, passed)
         del around
         advised = advise(jobs, pool, period, setting.now, budget_s, seed, ranked)
         of_pool = {"pool": pl.lit(pool.name)}
@@ -185,7 +185,9 @@ def _of_periods(
 
 def _rows_of(around: pl.DataFrame, barred: pl.DataFrame) -> passed_over.Held:
     """Return by row of ``around`` when attempts were held or under a rule."""
-    places = around.select(*account.KEY).with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+    places = (
+        around.select(*account.KEY).with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+    )
     held = barred.join(places, on=account.KEY).sort("row", "begin")
     return passed_over.Held(*(held[name].to_numpy() for name in ("row", "begin", "end")))
 
@@ -249,7 +251,7 @@ def _completed(
     now: int,
     chosen: config.Config,
     known: pl.DataFrame | None,
-    labour: Labour,
+    execution: Execution,
     window: Window,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The attempts of a pool with all figures of their own; when they were held or under a rule."""
@@ -269,9 +271,9 @@ def _completed(
         pool,
         now,
         known=known,
-        effort=Effort(labour.crew, chosen.simulation.budget_s, wanted),
+        effort=Effort(execution.executor, chosen.simulation.budget_s, wanted),
         tau_s=metrics.tau_s,
-        told=labour.told,
+        told=execution.on_progress,
         met=met,
     )
     forward = forward_start_times(
@@ -279,8 +281,53 @@ def _completed(
         pool,
         now,
         known=known,
-        crew=labour.crew,
-        told=labour.told,
+        executor=execution.executor,
+        told=execution.on_progress,
         met=met,
     )
     return forward, booked.barred
+
+
+def of_days(described: pl.DataFrame, setting: Setting, window: Window) -> pl.DataFrame:
+    """Records by the day on which they ended, the days without any in between included.
+
+    Args:
+        described: columns of ``model.DESCRIBED``.
+        window: whose days are told of: none before it begins, and none from its end on.
+    """
+    instant = pl.coalesce("end_time", "arrival_time", "start_time")
+    day = (
+        pl.from_epoch(instant, time_unit="s")
+        .dt.replace_time_zone("UTC")
+        .dt.convert_time_zone(setting.zone.key)
+        .dt.date()
+    )
+    counts = described.group_by(day.alias("day")).agg(records=pl.len().cast(pl.Int64))
+    begin, end = edges_of(window, setting)
+    first, last = counts.select(first=pl.col("day").min(), last=pl.col("day").max()).row(0)
+    first = first if begin is None else begin
+    last = last if end is None else end - timedelta(days=1)
+    if first is None or last is None:
+        days = pl.DataFrame(schema={"day": pl.Date})
+    else:
+        days = pl.select(day=pl.date_range(first, last))
+    return (
+        days.join(counts, on="day", how="left")
+        .sort("day")
+        .with_columns(
+            records=pl.col("records").fill_null(0),
+            refused=pl.lit(0, pl.Int64),
+            state=pl.when(pl.col("records").is_null())
+            .then(pl.lit("empty"))
+            .otherwise(pl.lit("full")),
+        )
+    )
+
+
+def edges_of(window: Window, setting: Setting) -> tuple[date | None, date | None]:
+    """The first day of a window, and the first after it; None where it has no bound."""
+    begin, end = (
+        None if edge is None else periods.day_of(edge, setting.zone)
+        for edge in (window.from_time, window.to_time)
+    )
+    return begin, end

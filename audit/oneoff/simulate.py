@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from audit import __version__, config
-from audit.cluster import charges, fairshare, ranking, spans
+from audit.cluster import charges, fairshare, ranking
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.inference import Fact
-from audit.cluster.setting import Setting
+from audit.cluster.setting import Setting, latest_instant
 from audit.errors import UsageError
 from audit.files import folders, replace
 from audit.formats import swf
@@ -135,7 +135,7 @@ def _compared(
         pool.name,
         policy.name,
         _figures(observed, observed, pool, now),
-        _figures(schedule, observed, pool, spans.latest_instant(schedule) or 0),
+        _figures(schedule, observed, pool, latest_instant(schedule) or 0),
     )
 
 

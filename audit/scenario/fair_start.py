@@ -38,7 +38,7 @@ from audit.scenario.workload import (
     largest_snapshot,
     workload_of_rows,
 )
-from audit.workers.crew import IN_TURN, Crew
+from audit.workers.executors import IN_TURN, Executor
 
 BASIS: Final = "fst_basis"
 KNOWN: Final = (*KEYS, "fst_strict", "fst_relaxed", "fst_status", BASIS)
@@ -75,7 +75,7 @@ def fair_starts(
     work: Workload,
     policy: Policy,
     subjects: Ints | None = None,
-    crew: Crew = IN_TURN,
+    executor: Executor = IN_TURN,
     told: Told = lambda done, of: None,
     fair_order: Order = Order.fcfs,
 ) -> FairStarts:
@@ -106,7 +106,7 @@ def fair_starts(
     if len(subjects) == 0:
         return times
     asked = _Asked(work, policy, fair_order, subjects)
-    for (low, high), found in in_parts(_computation, asked, subjects, crew, told):
+    for (low, high), found in in_parts(_computation, asked, subjects, executor, told):
         for all_times, some in zip(times, found, strict=True):
             all_times[low:high] = some
     return times
@@ -226,7 +226,7 @@ def fair_start_times(
     status[left_out] = _code(FstStatus.NOT_SAMPLED)
     _give_up(times, left_out)
     computed = np.flatnonzero(asked & ~left_out)
-    new = fair_starts(work, pool.policy, computed, effort.crew, told, pool.fair_order)
+    new = fair_starts(work, pool.policy, computed, effort.executor, told, pool.fair_order)
     for old, found in zip(times, new, strict=True):
         old[computed] = found[computed]
     status[times.over_capacity & np.isin(status, _COUNTED)] = _code(FstStatus.OVER_CAPACITY)

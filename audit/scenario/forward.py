@@ -33,7 +33,7 @@ from audit.scenario.workload import (
     largest_snapshot,
     workload_of_rows,
 )
-from audit.workers.crew import IN_TURN, Crew
+from audit.workers.executors import IN_TURN, Executor
 
 NO_USER: Final = -1
 
@@ -56,7 +56,7 @@ def forward_starts(
     work: Workload,
     policy: Policy,
     subjects: Ints | None = None,
-    crew: Crew = IN_TURN,
+    executor: Executor = IN_TURN,
     told: Told = lambda done, of: None,
     user: Ints | None = None,
     strict: Ints | None = None,
@@ -93,7 +93,7 @@ def forward_starts(
     if asked.any():
         whose = work.owners.name if user is None else user
         of = _Asked(work, policy, asked, queued, whose)
-        for part, found in in_parts(_computation, of, np.flatnonzero(asked), crew, told):
+        for part, found in in_parts(_computation, of, np.flatnonzero(asked), executor, told):
             here = slice(*part)
             for all_times, some in zip(times, found, strict=True):
                 np.copyto(all_times[here], some, where=asked[here])
@@ -196,7 +196,7 @@ def forward_start_times(
     now: int,
     *,
     known: pl.DataFrame | None = None,
-    crew: Crew = IN_TURN,
+    executor: Executor = IN_TURN,
     told: Told = lambda done, of: None,
     met: Met | None = None,
 ) -> pl.DataFrame:
@@ -231,7 +231,7 @@ def forward_start_times(
         work,
         pool.policy,
         np.flatnonzero(computed),
-        crew,
+        executor,
         told,
         _users(fair["user"].gather(rows)),
         strict if pool.fair_order is Order.fcfs else None,

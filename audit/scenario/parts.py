@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, TypeVar
 import polars as pl
 
 from audit.scenario.workload import Ints
-from audit.workers.crew import IN_TURN, Crew
+from audit.workers.executors import IN_TURN, Executor
 
 Told = Callable[[int, int], None]
 """Told how many of how many attempts are done."""
@@ -18,7 +18,7 @@ Made = TypeVar("Made")
 class Effort(NamedTuple):
     """What may be put into it."""
 
-    crew: Crew = IN_TURN
+    executor: Executor = IN_TURN
     """Who works on it; the result does not depend on that."""
     budget_s: float | None = None
     """CPU seconds, as ``scenario.budget`` estimates them, forward starts included; where all would
@@ -31,14 +31,14 @@ class Effort(NamedTuple):
 ALL: Final = Effort()
 
 
-class Labour(NamedTuple):
-    """Who works, and who is told how far it is."""
+class Execution(NamedTuple):
+    """Who does the work, and who learns of its progress."""
 
-    crew: Crew = IN_TURN
-    told: Told = lambda done, of: None
+    executor: Executor = IN_TURN
+    on_progress: Told = lambda done, of: None
 
 
-ALONE: Final = Labour()
+HERE: Final = Execution()
 
 
 class Range(NamedTuple):
@@ -52,22 +52,22 @@ def in_parts(
     prepare: Callable[[Shared], Callable[[Range], Made]],
     shared: Shared,
     subjects: Ints,
-    crew: Crew,
+    executor: Executor,
     told: Told,
 ) -> Iterator[tuple[Range, Made]]:
     """Has all ``subjects`` done, a range of indices at a time.
 
     Args:
-        prepare, shared: what does the subjects of a range; see ``Crew.each``.
+        prepare, shared: what does the subjects of a range; see ``Executor.each``.
         subjects: ascending indices, at least one.
 
     Yields:
         Each range, and what was made of it.
     """
-    ranges = cut(subjects, crew.parts)
+    ranges = cut(subjects, executor.parts)
     total = sum(high - low for low, high in ranges)
     done = 0
-    for number, made in crew.each(prepare, shared, ranges):
+    for number, made in executor.each(prepare, shared, ranges):
         yield ranges[number], made
         done += ranges[number].high - ranges[number].low
         told(done, total)

@@ -1,4 +1,4 @@
--- What was computed. Every row names the run that made it.
+-- Computed results. Every row names the run that made it.
 
 CREATE TABLE run (
     run_id VARCHAR NOT NULL,
@@ -102,7 +102,7 @@ CREATE TABLE stuck_result (
     cause VARCHAR                      -- NULL: nothing is known of it
 );
 
--- Small changes of a pool's policy, replayed on the log of a period, and who would wait how much longer.
+-- Small changes of a pool's policy, replayed on the log of a period, and their effect on waits.
 CREATE TABLE advice_result (
     cluster VARCHAR NOT NULL,
     pool VARCHAR NOT NULL,
@@ -144,7 +144,7 @@ CREATE TABLE advice_part (
     run_id VARCHAR NOT NULL
 );
 
--- What each report answers, for the page over all of them and for analysts.
+-- The verdict of each report, for the index page and for analysts.
 CREATE TABLE verdict_result (
     cluster VARCHAR NOT NULL,
     pool VARCHAR NOT NULL,
@@ -157,7 +157,7 @@ CREATE TABLE verdict_result (
     PRIMARY KEY (cluster, pool, period)
 );
 
--- What each user adds to the main figures of a period: trends of later reports are made of it.
+-- The contribution of each user to the main figures of a period, for trends of later reports.
 CREATE TABLE course_result (
     cluster VARCHAR NOT NULL,
     pool VARCHAR NOT NULL,
@@ -173,8 +173,8 @@ CREATE TABLE course_result (
     overtaken_s BIGINT NOT NULL        -- over these
 );
 
--- What pages of users and accounts say about everybody: figures of blocks of closed weeks. A block
--- is written once and never changed, so that no two pages differ by what came late (docs/people.md).
+-- Figures over all users, for pages of users and accounts: blocks of closed weeks. A block is written
+-- once and never changed, so that no two pages differ by late records (docs/people.md).
 CREATE TABLE published_block (
     cluster VARCHAR NOT NULL,
     pool VARCHAR NOT NULL,

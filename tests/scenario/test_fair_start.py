@@ -17,7 +17,7 @@ from audit.scenario.engine import replay
 from audit.scenario.fair_start import fair_start_times, fair_starts
 from audit.scenario.parts import Effort
 from audit.scenario.workload import NEVER, Workload
-from audit.workers.crew import IN_TURN, Threads
+from audit.workers.executors import IN_TURN, Threads
 from tests.examples import examples
 from tests.naive import simulation as slow
 from tests.naive.simulation import Job, Log, Ranking
@@ -127,7 +127,7 @@ def test_subjects_and_threads_change_no_figure(
     work = arrays(log)
     whole = fair_starts(work, policy)
     for threads in (2, 3, 7):
-        again = fair_starts(work, policy, crew=Threads(threads))
+        again = fair_starts(work, policy, executor=Threads(threads))
         assert all(np.array_equal(a, b) for a, b in zip(whole, again, strict=True))
     chosen = sorted(data.draw(st.sets(st.integers(0, max(len(log.jobs) - 1, 0)))))
     subjects = np.array([k for k in chosen if k < len(log.jobs)], np.int64)

@@ -16,7 +16,7 @@ from audit.scenario.fair_start import fair_start_times, fair_starts
 from audit.scenario.forward import NO_USER, forward_start_times, forward_starts
 from audit.scenario.parts import Effort
 from audit.scenario.workload import NEVER
-from audit.workers.crew import IN_TURN, Threads
+from audit.workers.executors import IN_TURN, Threads
 from tests.examples import examples
 from tests.naive import forward as slow
 from tests.naive.simulation import NOBODY, Job, Log, Ranking, log_of
@@ -78,7 +78,7 @@ def test_subjects_and_threads_change_no_figure(
     work = arrays(log)
     whole = forward_starts(work, policy)
     for threads in (2, 3, 7):
-        again = forward_starts(work, policy, crew=Threads(threads))
+        again = forward_starts(work, policy, executor=Threads(threads))
         assert all(np.array_equal(a, b) for a, b in zip(whole, again, strict=True))
     chosen = sorted(data.draw(st.sets(st.integers(0, max(len(log.jobs) - 1, 0)))))
     subjects = np.array([k for k in chosen if k < len(log.jobs)], np.int64)

@@ -15,7 +15,7 @@ from audit.scenario.fair_start import fair_start_times, fair_starts
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
 from audit.scenario.parts import Effort
 from audit.scenario.workload import NEVER, workload
-from audit.workers.crew import Threads
+from audit.workers.executors import Threads
 from tests.metrics.attempts.test_real_logs import LOGS, described
 
 
@@ -45,13 +45,13 @@ def test_on_the_policys_own_schedule(real_logs: Path) -> None:
     policy = Policy(Order.fcfs, Backfill.none)
     start = replay(work, policy).start
     own = work._replace(start=start, end=start + work.occupancy)
-    fair = fair_starts(own, policy, crew=Threads(2))
+    fair = fair_starts(own, policy, executor=Threads(2))
     assert (start != NEVER).all()
     assert (fair.strict == start).all()
     # an easy schedule: who started on arrival, and was hindered by nobody, has it as its fair start
     easy = replay(work, Policy()).start
     held = fair_starts(
-        work._replace(start=easy, end=easy + work.occupancy), Policy(), crew=Threads(2)
+        work._replace(start=easy, end=easy + work.occupancy), Policy(), executor=Threads(2)
     )
     at_once = easy == work.arrival
     last = np.append(work.arrival[1:] > work.arrival[:-1], True)
@@ -70,7 +70,7 @@ def test_who_was_not_overtaken_by_later_ones_started_when_fair(
     policy = Policy(order, Backfill.easy)
     start = replay(work, policy).start
     own = work._replace(start=start, end=start + work.occupancy)
-    fair = fair_starts(own, policy, crew=Threads(2))
+    fair = fair_starts(own, policy, executor=Threads(2))
     alone = np.append(work.arrival[1:], NEVER) > start
     assert alone.sum() > len(start) / 2
     assert (start > work.arrival)[alone].any()

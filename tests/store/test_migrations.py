@@ -11,6 +11,11 @@ from audit.errors import StoreError, UsageError
 from audit.store import catalogue, database, migrations, publish
 from audit.store.database import Connection, execute, fetch
 
+KINDS = ("user", "account")
+EACH = """jobs attempts never_started gave_up_wait_s tuwt_s tusa nuwt miss_strict_s miss_relaxed_s
+    missed_strict missed_relaxed re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s
+    wait_own_s wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s overtaken_s
+    unmodelled_s run_id"""
 VIEWS = {
     "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
         reason priority reservation size cpus nodes gpus mem_bytes submit_time arrival_time
@@ -58,7 +63,7 @@ VIEWS = {
         input_hash""",
     "deliveries": "run_id report recipient state attempts message_id updated_at error",
 }
-"""What others build on (DESIGN): view → its columns, in order."""
+"""The views for analysts (DESIGN): view → its columns, in order."""
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -138,7 +143,7 @@ def test_views_are_made_anew_if_a_script_has_changed_and_left_alone_otherwise(
 
 
 def test_a_view_that_the_scripts_do_not_make_is_not_kept(store: Connection) -> None:
-    """A store may come from a backup that somebody else made."""
+    """A store may come from another user's backup."""
     execute(store, "CREATE SCHEMA other")
     for view in ("stuck", "own", "other.records", "all_records"):
         execute(store, f"CREATE OR REPLACE VIEW {view} AS SELECT 1 AS mine")
@@ -162,8 +167,7 @@ def test_a_script_that_fails_is_named_and_leaves_nothing(
     script = tmp_path / "900_broken.sql"
     script.write_text("CREATE TABLE half (a BIGINT);\nCREATE TABLE half (a BIGINT);\n")
     monkeypatch.setattr(
-        "audit.resources.files",
-        lambda folder, _suffix: [script] if folder == "sql/schema" else [],
+        "audit.resources.files", lambda folder, _suffix: [script] if folder == "sql/schema" else []
     )
     with pytest.raises(StoreError, match=r"900_broken\.sql(.|\n)*CREATE TABLE half"):
         migrations.migrate(store)

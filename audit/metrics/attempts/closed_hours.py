@@ -20,7 +20,9 @@ EPOCH_HOUR: Final = 72
 """Hour of the week at which the epoch began: Thursday at 00:00."""
 
 
-def closed_spans(hours: Collection[int], zone: ZoneInfo, since: int, until: int) -> tuple[Ints, Ints]:
+def closed_spans(
+    hours: Collection[int], zone: ZoneInfo, since: int, until: int
+) -> tuple[Ints, Ints]:
     """Return when these hours of the week begin and end between two instants, epoch s, ascending.
 
     Neighbouring hours are one span. Spans are cut at ``since`` and ``until``.

@@ -117,7 +117,9 @@ class InForce(NamedTuple):
     counters: int
 
 
-def in_force(queue: Queued, limits: Sequence[Limit], windows: Sequence[Window], zone: str) -> InForce:
+def in_force(
+    queue: Queued, limits: Sequence[Limit], windows: Sequence[Window], zone: str
+) -> InForce:
     """Return limits and windows in the form that the kernel takes."""
     held = queue.rows.with_columns(occupancy=pl.col("occupancy_s"))
     n, clock = held.height, periods.zone(zone)
@@ -274,7 +276,8 @@ def _log(
     traced: int | None,
 ) -> tuple[Any, int, Ints, pl.DataFrame]:
     """Return the log that the kernel takes, the most blocks that wait at one time, the cuts, and
-    the members of each block."""
+    the members of each block.
+    """
     from audit.kernels import account as kernels
 
     held, n = queue.rows, queue.rows.height

@@ -18,7 +18,7 @@ the number of resources that are available; weights w_x > 0, 1 unless given; W =
                       MAX_TRES: TRESBillingWeights, billing units
 
 All are from 0 to 1 but ``pe``, 0 to the available cpus, and ``billing``, ≥ 0. Which fairness rules
-each keeps: ``metrics.fairshare.penalty_rules``.
+each keeps: ``studies.penalties.rules``.
 
 Basis ``pool``: available_x is the pool's total. Basis ``node``: it is what the attempt's nodes
 have, nodes_j · node_x, and P is multiplied by nodes_j / nodes of the pool; the available cpus of

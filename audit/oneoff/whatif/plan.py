@@ -11,8 +11,7 @@ import polars as pl
 
 from audit import config
 from audit.cluster import charges, fairshare, ranking
-from audit.cluster.decayed import DAY_S
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import DAY_S, Fairshare
 from audit.errors import UsageError
 from audit.metrics.draws import Draws
 from audit.metrics.fairshare.usage import Windows

@@ -125,7 +125,9 @@ class PassedOver(Figures):
     def usage(self) -> tuple[float | None, bool]:
         """Its usage as a multiple of its share; whether that is the site's, not an equal one."""
         own = self.figure("usage_multiple").value
-        return (own, True) if own is not None else (self.figure("equal_usage_multiple").value, False)
+        return (
+            (own, True) if own is not None else (self.figure("equal_usage_multiple").value, False)
+        )
 
     @property
     def intended(self) -> bool:

@@ -1,4 +1,4 @@
-"""Crews: they do parts of work that do not depend on one another, in any order."""
+"""Executors: they do independent parts of work, in any order."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ Part = TypeVar("Part")
 Made = TypeVar("Made")
 
 Stopped = Callable[[], bool]
-"""Whether to begin no more; asked before each part, and about once a second while it waits."""
-
+"""Whether to begin no more; called before each part, and about once a second while it waits."""
 
 PARTS: Final = 64
-"""For threads, to which a part costs next to nothing: so progress is seen, and all end together."""
+"""Number of parts for threads: progress is visible, all end together, and the cost is small."""
 
 
-class Crew(Protocol):
-    """Does parts of work; what is made depends neither on the crew nor on the parts' order."""
+class Executor(Protocol):
+    """Does parts of work; results depend neither on the executor nor on the parts' order."""
 
     @property
     def width(self) -> int:
-        """How many parts are worked on at one time, ≥ 1."""
+        """Number of parts that are done at the same time, ≥ 1."""
 
     @property
     def parts(self) -> int:
-        """Into how many parts work is best cut that can be cut anywhere: each costs something."""
+        """Best number of parts for work that can be divided anywhere: each has a cost."""
 
     def each(
         self,
@@ -37,34 +36,30 @@ class Crew(Protocol):
         parts: Sequence[Part],
         stopped: Stopped = lambda: False,
     ) -> Iterator[tuple[int, Made]]:
-        """Does each part once.
+        """Do each part once.
 
         Args:
-            prepare: a function of a module: what does a part, from what all have in common. Called
-                once in each process at the most; what it gives may be called by several threads.
-            shared: what all have in common: numbers, texts, arrays, frames, tuples and functions.
-            parts: what tells them apart, of the same kinds; small.
-            stopped: whether to begin no more.
+            prepare: a function of a module: returns what does a part, from ``shared``. Called at
+                most once in each process; what it returns may be called by several threads.
+            shared: what all parts have in common: numbers, texts, arrays, frames, tuples and
+                functions.
+            parts: of the same kinds; small.
 
         Yields:
-            The number of each part among ``parts`` and what was made of it, as each is there.
+            The number of each part among ``parts`` and its result, as they arrive.
 
-        Raises:
-            WorkersError: the workers cannot be reached, are all gone, or are not as they must be.
+        Raises WorkersError if the workers cannot be reached, are lost, or compute with something
+        else.
         """
 
 
 def computed(_: None) -> Callable[[Callable[[], Made]], Made]:
-    """What does parts that are functions themselves: a ``prepare`` for ``Crew.each``."""
-    return _called
-
-
-def _called(part: Callable[[], Made]) -> Made:
-    return part()
+    """A ``prepare`` for ``Executor.each`` whose parts are functions without arguments."""
+    return lambda part: part()
 
 
 class InTurn:
-    """The caller's own thread, one part after the other, each when it is asked for."""
+    """The caller's own thread: each part is done when its result is requested."""
 
     width: Final = 1
     parts: Final = PARTS
@@ -76,7 +71,7 @@ class InTurn:
         parts: Sequence[Part],
         stopped: Stopped = lambda: False,
     ) -> Iterator[tuple[int, Made]]:
-        """See ``Crew``."""
+        """See ``Executor``."""
         make = prepare(shared)
         for number, part in enumerate(parts):
             if stopped():
@@ -88,7 +83,6 @@ class Threads:
     """Threads of this process."""
 
     def __init__(self, width: int) -> None:
-        """So many, ≥ 1."""
         self.width: Final = width
         self.parts: Final = PARTS
 
@@ -99,7 +93,7 @@ class Threads:
         parts: Sequence[Part],
         stopped: Stopped = lambda: False,
     ) -> Iterator[tuple[int, Made]]:
-        """See ``Crew``."""
+        """See ``Executor``."""
         make = prepare(shared)
         waiting = iter(enumerate(parts))
         working: dict[Future[Made], int] = {}
@@ -110,7 +104,7 @@ class Threads:
                 working |= {pool.submit(make, part): number for number, part in begun}
                 if not working:
                     return
-                # wakes up now and then, or it would learn of a stop only from the next part
+                # the timeout notices a stop before the next part is done
                 for future in wait(working, timeout=1, return_when=FIRST_COMPLETED).done:
                     yield working.pop(future), future.result()
 

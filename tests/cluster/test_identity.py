@@ -7,6 +7,7 @@ import pytest
 
 from audit import config
 from audit.cluster.identity import Identity
+from audit.config.places import Site
 from audit.model import Period
 from audit.nightly.keeping import quarantine
 from audit.nightly.run import run
@@ -44,7 +45,7 @@ def test_late_records_are_named_and_the_next_report_shows_what_they_changed(
     settings = after_a_night(tmp_path_factory, tmp_path)
     assert "What changed since" not in page(tmp_path)
     write(tmp_path / "logs" / "late.swf", month(0, jobs=3, first=40))
-    run(settings, tmp_path, NOW)
+    run(Site(settings, tmp_path), NOW)
     assert changes(tmp_path) == [
         (40.0, 43.0, "records came, of late.swf (3 of this period)"),
     ]
@@ -57,15 +58,15 @@ def test_settings_and_mended_records_are_told_apart(tmp_path: Path) -> None:
     settings = site(tmp_path)
     wrong = line(99, submit=5 * DAY + 9, run=33 * 365 * DAY)
     write(tmp_path / "logs" / "1.swf", month(0) + wrong + "\n")
-    run(settings, tmp_path, NOW, stages=FIGURES)
+    run(Site(settings, tmp_path), NOW, stages=FIGURES)
     content = settings.model_dump()
     content["metrics"]["tau_s"] = 5000
-    run(config.Config.model_validate(content), tmp_path, NOW, stages=FIGURES)
+    run(Site(config.Config.model_validate(content), tmp_path), NOW, stages=FIGURES)
     assert reasons(tmp_path) == {"settings changed"}
 
-    run(settings, tmp_path, NOW, stages=FIGURES)
-    assert quarantine.accept(settings, tmp_path, "c", None) == 1
-    run(settings, tmp_path, NOW, stages=FIGURES)
+    run(Site(settings, tmp_path), NOW, stages=FIGURES)
+    assert quarantine.accept(Site(settings, tmp_path), "c", None) == 1
+    run(Site(settings, tmp_path), NOW, stages=FIGURES)
     mended = "records were set aside or taken in later, of 1.swf (40 of this period)"
     assert mended in reasons(tmp_path)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from audit.cluster.spans import covered
+from audit.cluster.setting import covered
 from audit.model import Period
 
 LOG = Period("all", 100, 200)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.metrics.fairshare.penalty import RELATIVE, RESOURCES, WEIGHTED
-from audit.metrics.fairshare.penalty_rules import (
+from audit.studies.penalties.rules import (
     FORMS,
     Floats,
     Form,

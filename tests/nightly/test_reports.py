@@ -8,11 +8,11 @@ from urllib.parse import unquote
 
 import pytest
 
-from audit.nightly.index import PAGE
+from audit.config.places import Site
+from audit.nightly.reports import PAGE
 from audit.nightly.run import run
-from audit.store import database
 from tests.logs import write
-from tests.nightly.test_run import NOW, month, site
+from tests.nightly.test_run import NOW, month, published, site
 
 HOSTILE = "<b>\"x'&..|ü"
 
@@ -25,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     clusters = tuple(of.model_copy(update={"name": HOSTILE}) for of in settings.clusters)
     for number in (1, 2, 3):
         write(folder / "logs" / f"{number}.swf", month(number))
-    done = run(settings.model_copy(update={"clusters": clusters}), folder, NOW)
+    done = run(Site(settings.model_copy(update={"clusters": clusters}), folder), NOW)
     assert len(done.reports) == 3
     return folder
 
@@ -39,9 +39,7 @@ def test_each_report_is_listed_with_its_verdict_the_newest_first(folder: Path) -
     text = page(folder)
     links = [unquote(link) for link in re.findall(r'<th scope="row"><a href="([^"]*)"', text)]
     assert [link.split("/")[-2] for link in links] == ["2026-04", "2026-03", "2026-02"]
-    con = database.open_snapshot(folder / "fairaudit.duckdb")
-    said = dict(database.fetch(con, "SELECT period, sentence FROM verdicts").rows())
-    con.close()
+    said = dict(published(folder, "SELECT period, sentence FROM verdicts"))
     for link in links:
         report = (folder / "fairaudit-reports" / link).read_text(encoding="utf-8")
         sentence = said[link.split("/")[-2]]
@@ -66,7 +64,7 @@ def test_what_is_no_longer_kept_is_not_listed(folder: Path, tmp_path: Path) -> N
     settings = site(copy)
     clusters = tuple(of.model_copy(update={"name": HOSTILE}) for of in settings.clusters)
     write(copy / "logs" / "4.swf", month(4))
-    run(settings.model_copy(update={"clusters": clusters}), copy, NOW + 40 * 86_400)
+    run(Site(settings.model_copy(update={"clusters": clusters}), copy), NOW + 40 * 86_400)
     text = page(copy)
     assert ">2026-05</a>" in text
     assert ">2026-02</a>" not in text
@@ -75,5 +73,5 @@ def test_what_is_no_longer_kept_is_not_listed(folder: Path, tmp_path: Path) -> N
 def test_without_reports_there_is_no_page(tmp_path: Path) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", "no log at all\n")
-    run(settings, tmp_path, NOW)
+    run(Site(settings, tmp_path), NOW)
     assert not (tmp_path / "fairaudit-reports" / PAGE).exists()
