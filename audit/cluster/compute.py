@@ -25,6 +25,7 @@ from audit.metrics.attempts import (
 from audit.metrics.attempts.parts import Row
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
+from audit.metrics.pairs import Held
 from audit.model import OBSERVED, Period, Pool
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
@@ -183,13 +184,13 @@ def _of_periods(
         yield Rows("advice_part", period, advised.parts.with_columns(**of_pool))
 
 
-def _rows_of(around: pl.DataFrame, barred: pl.DataFrame) -> passed_over.Held:
+def _rows_of(around: pl.DataFrame, barred: pl.DataFrame) -> Held:
     """Return by row of ``around`` when attempts were held or under a rule."""
     places = (
         around.select(*account.KEY).with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
     )
     held = barred.join(places, on=account.KEY).sort("row", "begin")
-    return passed_over.Held(*(held[name].to_numpy() for name in ("row", "begin", "end")))
+    return Held(*(held[name].to_numpy() for name in ("row", "begin", "end")))
 
 
 def _summed_up(

@@ -30,7 +30,7 @@ import polars.selectors as cs
 
 from audit.metrics.attempts.queue_sweep import Booked, Holds, Queued, book, in_force, queued
 from audit.metrics.attempts.reasons import hold_kind
-from audit.model import SEQUENCE, Pool
+from audit.model import SEQUENCE, Limit, Pool, Window
 from audit.registry.causes import CAUSES
 from audit.rule_text import rule_text
 
@@ -112,7 +112,8 @@ def account(
         cause.column: sum((booked.of(key) for key in cause.booked), np.zeros(len(at)))
         for cause in CAUSES
     }
-    names = [rule_text(rule, pool.resource) for rule in (*pool.limits, *pool.windows)]
+    in_order: list[Limit | Window] = [*pool.limits, *pool.windows]
+    names = [rule_text(rule, pool.resource) for rule in in_order]
     made = pl.DataFrame(
         {
             **columns,

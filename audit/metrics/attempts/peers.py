@@ -349,7 +349,5 @@ def _cause(pool: Pool) -> pl.Expr:
         pl.col(name).fill_null(0) > most for name, most in largest_amounts(pool).items()
     )
     most = pl.max_horizontal(COLUMNS)
-    cause = pl.when(exceeds).then(pl.lit("exceeds_capacity"))
-    for one in CAUSES:
-        cause = cause.when(pl.col(one.column) >= most).then(pl.lit(one.key))
-    return cause.otherwise(pl.lit(None, pl.String))
+    booked = (pl.when(pl.col(one.column) >= most).then(pl.lit(one.key)) for one in CAUSES)
+    return pl.coalesce(pl.when(exceeds).then(pl.lit("exceeds_capacity")), *booked)

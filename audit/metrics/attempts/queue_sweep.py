@@ -366,7 +366,8 @@ def _cuts(rules: InForce, holds: Holds, arrival: Ints, leave: Ints, waiting: Int
             np.add.at(covered, np.maximum(high, low), -1)
             found.append(edges[np.cumsum(covered)[:-1] > 0])
     cuts = np.unique(np.concatenate([_none(), *found]))
-    return cuts[(cuts >= arrival.min(initial=NEVER)) & (cuts < leave.max(initial=0))]
+    inside: Ints = cuts[(cuts >= arrival.min(initial=NEVER)) & (cuts < leave.max(initial=0))]
+    return inside
 
 
 def _by(times: Ints, chosen: Ints) -> Ints:

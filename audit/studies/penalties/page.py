@@ -9,12 +9,12 @@ import polars as pl
 
 from audit.report.charts.marks import frame
 from audit.report.charts.marks.svg import Canvas
-from audit.report.charts.style import INK, MAIN, MUTED, PAPER, RULE, Chart
+from audit.report.charts.style import INK, LINE, MAIN, MUTED, PAPER, Chart
 from audit.report.study import layout
 from audit.report.study.page import Study
 from audit.studies.penalties import compute as penalties
 from audit.studies.penalties.compute import Figure
-from audit.studies.penalties.rules import RULES, Witness
+from audit.studies.penalties.rules import LINES, Witness
 
 _ASKED: Final = (
     "It depends on more than one resource.",
@@ -34,7 +34,7 @@ def study() -> Study:
     parts = {
         "asked": [
             (str(rule), name, asked)
-            for (rule, name), asked in zip(RULES.items(), _ASKED, strict=True)
+            for (rule, name), asked in zip(LINES.items(), _ASKED, strict=True)
         ],
         "rules": [
             (
@@ -62,7 +62,7 @@ def study() -> Study:
     values = {
         "number": len(kept),
         "none": "None of them keeps all five rules of fairness"
-        if most < len(RULES)
+        if most < len(LINES)
         else "Some keep all",
         "best": ", ".join(best),
         "keep": f"{'keep' if len(best) > 1 else 'keeps'} {most}",
@@ -186,9 +186,9 @@ def _draw(canvas: Canvas, surface: pl.DataFrame, eye: _Eye, marked: bool) -> Non
     def line(corners: Sequence[Point], colour: str, width: float) -> None:
         canvas.polyline([eye.place(corner) for corner in corners], colour, width)
 
-    line([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 0)], RULE, 1)
+    line([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 0)], LINE, 1)
     for floor in ((1, 0), (0, 1)):
-        line([(*floor, 0), (*floor, 1)], RULE, 1)
+        line([(*floor, 0), (*floor, 1)], LINE, 1)
     # A rising surface hides no part of itself, so each square covers what is behind it.
     for square in squares(surface):
         corners = [eye.place(corner) for corner in square]
