@@ -54,7 +54,7 @@ def cost(attempts: float, looks: float) -> Cost:
     return Cost(
         0.7e-6 * attempts + 55e-9 * looks + 0.005,
         4e-6 * attempts + 0.24e-6 * looks + 0.15,
-        0.25e-6 * attempts + 6e-9 * looks + 0.004,
+        0.6e-6 * attempts + 10e-9 * looks + 0.005,
         10e-6 * attempts + 50e-9 * looks + 0.4,
     )
 

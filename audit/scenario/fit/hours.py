@@ -175,6 +175,14 @@ def broken_slices(seen: Seen, one: Candidate, days: tuple[int, int] | None) -> S
         part = mine.of(one.of.near[mine.job])
         near = _is_high(part, overall)
 
+    edges: tuple[int, ...] = ()
+    if one.window.overlap:
+        edges = tuple(
+            number
+            for number, left in enumerate(without_edges(one.window))
+            if _is_high(_only(mine, seen, left), _chance(_only(others, seen, left), overall))
+        )
+
     def high(count: int, slice_of: Callable[[Ints], Ints]) -> tuple[int, ...]:
         of_mine, of_others = slice_of(mine.hour), slice_of(others.hour)
         return tuple(
@@ -183,7 +191,9 @@ def broken_slices(seen: Seen, one: Candidate, days: tuple[int, int] | None) -> S
             if _is_high(mine.of(of_mine == place), _chance(others.of(of_others == place), overall))
         )
 
-    return Slices(high(DAY, lambda hour: hour % DAY), high(7, lambda hour: hour // DAY), near)
+    return Slices(
+        high(DAY, lambda hour: hour % DAY), high(7, lambda hour: hour // DAY), near, edges
+    )
 
 
 class Slices(NamedTuple):
@@ -193,11 +203,13 @@ class Slices(NamedTuple):
     weekdays: tuple[int, ...] = ()
     near: bool = False
     """The part of the class that is nearest to its bound."""
+    edges: tuple[int, ...] = ()
+    """Of an overlap window: what its first (0) and its last hour (1) alone forbid."""
 
     @property
     def some(self) -> bool:
         """Whether any is not kept."""
-        return bool(self.hours or self.weekdays or self.near)
+        return bool(self.hours or self.weekdays or self.near or self.edges)
 
 
 def narrower(one: Candidate, slices: Slices) -> Iterator[Candidate]:
@@ -214,13 +226,25 @@ def narrower(one: Candidate, slices: Slices) -> Iterator[Candidate]:
         {hour for hour in hours if hour % DAY in of_day} if _runs(of_day, DAY) == 1 else set(),
     ]
     if one.window.overlap:
-        kept = [
-            {hour for hour in hours if (hour - 1) % WEEK in hours},
-            {hour for hour in hours if (hour + 1) % WEEK in hours},
-        ]
+        kept = [set(left.hours) for left in without_edges(one.window)]
     for left in kept:
         if left and left != hours:
             yield one._replace(window=one.window.but(hours=tuple(sorted(left))))
+
+
+def without_edges(window: Window) -> list[Window]:
+    """Return a window without the first, and without the last hour of each of its stretches."""
+    hours = set(window.hours)
+    kept = [{hour for hour in hours if (hour + step) % WEEK in hours} for step in (-1, 1)]
+    return [window.but(hours=tuple(sorted(left))) for left in kept]
+
+
+def _only(hourly: _Hourly, seen: Seen, left: Window) -> _Hourly:
+    """Return what a window forbids and ``left`` of it does not."""
+    if not left.hours:
+        return hourly
+    reach = seen.observed.reach[hourly.job]
+    return hourly.of(forbidden_from(left, hourly.events.at, reach) > hourly.events.at)
 
 
 def _runs(numbers: set[int], size: int) -> int:

@@ -190,7 +190,8 @@ def spans_of_room(work: Workload, judged: Bools) -> Spans:
 
     Others that are queued take theirs before those behind them. Blocked attempts never queue.
     """
-    found = occasions.walk(work, UNLIMITED, np.zeros((2, 0), np.int64), split=True)
+    nothing = np.zeros((2, 0), np.int64)
+    found = occasions.Walker(work, UNLIMITED, nothing).spans(split=True)
     kept = np.flatnonzero(found.claims & judged[found.job])
     kept = kept[np.argsort(found.since[kept], kind="stable")]
     return Spans(found.job[kept], found.since[kept], found.until[kept])

@@ -16,11 +16,10 @@ import polars as pl
 
 from audit.model import Limit, Window
 from audit.rules import WEEK
-from audit.scenario.limits import HOUR_S, NO_EDGES, THURSDAY, UNLIMITED, Limits
+from audit.scenario.limits import HOUR_S, NO_EDGES, THURSDAY, Limits
 from audit.scenario.workload import Bools, Ints, Workload
 
 if TYPE_CHECKING:
-    from audit.kernels.fitting import Log
     from audit.scenario.fit.observed import Observed
 
 OUTAGE_S: Final = 600
@@ -158,91 +157,87 @@ class Tried(NamedTuple):
     opens: Ints = np.zeros(0, np.int64)
 
 
-def seen(
-    observed: Observed, work: Workload, place: Ints, zone: str, tried: Tried | None = None
-) -> Seen:
+class Walker:
+    """A workload whose queue is walked again and again."""
+
+    def __init__(self, work: Workload, limits: Limits, outage: Ints) -> None:
+        """Never-started attempts do not wait; ``outage``: since and until, [2, m]."""
+        from audit.kernels import fitting
+
+        count, resources = len(work.arrival), len(work.capacity)
+        started = np.flatnonzero(work.has_started)
+        self.capacity = work.capacity
+        self.count = count
+        self.log = fitting.Log(
+            arrival=work.arrival,
+            start=work.start,
+            end=np.maximum(work.end, work.start),
+            request=np.ascontiguousarray(work.request.reshape(count, resources).T),
+            waits=work.queued & (work.has_started | work.open),
+            by_start=started[np.argsort(work.start[started], kind="stable")],
+            by_end=started[np.argsort(work.end[started], kind="stable")],
+            step_time=work.step_time,
+            step_change=np.ascontiguousarray(work.step_change.reshape(-1, resources).T),
+        )
+        edges = limits.edges if limits.some else NO_EDGES
+        self.rules = fitting.Rules(
+            first=limits.first if limits.some else np.zeros(count + 1, np.int64),
+            counter=limits.counter,
+            amount=limits.amount,
+            binding=limits.binding,
+            most=limits.most,
+            edge_time=edges.time,
+            edge_counter=edges.counter,
+            edge_change=edges.change,
+            outage=outage,
+        )
+
+    def spans(self, tried: Tried | None = None, *, split: bool = False) -> Spans:
+        """Return the spans of attempts; those that the rule ``tried`` forbids claim nothing.
+
+        Args:
+            tried: of the attempts of the workload.
+            split: whether spans end at each instant; see ``fitting_spans``.
+        """
+        from audit.kernels import fitting
+
+        nobody = np.full(self.count, -1)
+        tried = Tried(nobody, nobody) if tried is None else tried
+        trial = fitting.Trial(
+            entity=tried.entity,
+            amount=tried.amount,
+            reach=nobody if tried.reach is None else tried.reach,
+            closes=tried.closes,
+            opens=tried.opens,
+            entities=int(tried.entity.max(initial=-1)) + 1,
+            most=tried.most,
+        )
+
+        def sweep(length: int) -> tuple[int, Spans]:
+            job, since, until, stretch = np.zeros((4, length), np.int64)
+            spans = Spans(job, since, until, stretch, np.zeros(length, np.bool_))
+            out = fitting.Spans(*spans)
+            found = fitting.fitting_spans(self.log, self.rules, trial, self.capacity, split, out)
+            return found, spans
+
+        found, spans = sweep(min(4 * self.count + 1_000, MOST_SPANS))
+        if len(spans.job) < found and len(spans.job) < MOST_SPANS:
+            found, spans = sweep(min(found, MOST_SPANS))
+        return spans.of(np.arange(min(found, len(spans.job))))
+
+
+def seen(observed: Observed, walker: Walker, zone: str, tried: Tried | None = None) -> Seen:
     """Return what is seen of a site.
 
     Args:
-        work: of the site as it is assumed, with the rules in force.
-        place: the attempt of ``observed`` that each of ``work`` is, [n].
+        walker: of the site as it is assumed, with the rules in force, of the same attempts.
         zone: the clock of days and hours.
         tried: a rule to be judged: attempts that it forbids claim nothing.
     """
-    spans = walk(work, work.limits, outages(work), split=False, tried=tried)
-    job = place[spans.job]
-    order = np.lexsort((spans.since, job))
-    order = order[observed.judged[job[order]]]
-    return Seen(observed, spans._replace(job=job).of(order), zone)
-
-
-def walk(
-    work: Workload, limits: Limits, outage: Ints, *, split: bool, tried: Tried | None = None
-) -> Spans:
-    """Return the spans of a workload under limits; never-started attempts do not wait.
-
-    Args:
-        outage: since and until, [2, m].
-        split: whether spans end at each instant; see ``fitting_spans``.
-        tried: a rule to be judged, of the attempts of ``work``.
-    """
-    from audit.kernels import fitting
-
-    log, rules = _log(work), limits if limits.some else UNLIMITED
-    edges = rules.edges if rules.some else NO_EDGES
-    first = rules.first if rules.some else np.zeros(len(work.arrival) + 1, np.int64)
-    in_force = fitting.Rules(
-        first=first,
-        counter=rules.counter,
-        amount=rules.amount,
-        binding=rules.binding,
-        most=rules.most,
-        edge_time=edges.time,
-        edge_counter=edges.counter,
-        edge_change=edges.change,
-        outage=outage,
-    )
-
-    nobody = np.full(len(work.arrival), -1)
-    tried = Tried(nobody, nobody) if tried is None else tried
-    trial = fitting.Trial(
-        entity=tried.entity,
-        amount=tried.amount,
-        reach=nobody if tried.reach is None else tried.reach,
-        closes=tried.closes,
-        opens=tried.opens,
-        entities=int(tried.entity.max(initial=-1)) + 1,
-        most=tried.most,
-    )
-
-    def sweep(length: int) -> tuple[int, Spans]:
-        job, since, until, stretch = np.zeros((4, length), np.int64)
-        spans = Spans(job, since, until, stretch, np.zeros(length, np.bool_))
-        out = fitting.Spans(*spans)
-        return fitting.fitting_spans(log, in_force, trial, work.capacity, split, out), spans
-
-    found, spans = sweep(min(4 * len(work.arrival) + 1_000, MOST_SPANS))
-    if len(spans.job) < found and len(spans.job) < MOST_SPANS:
-        found, spans = sweep(min(found, MOST_SPANS))
-    return spans.of(np.arange(min(found, len(spans.job))))
-
-
-def _log(work: Workload) -> Log:
-    from audit.kernels import fitting
-
-    count, resources = len(work.arrival), len(work.capacity)
-    started = np.flatnonzero(work.has_started)
-    return fitting.Log(
-        arrival=work.arrival,
-        start=work.start,
-        end=np.maximum(work.end, work.start),
-        request=np.ascontiguousarray(work.request.reshape(count, resources).T),
-        waits=work.queued & (work.has_started | work.open),
-        by_start=started[np.argsort(work.start[started], kind="stable")],
-        by_end=started[np.argsort(work.end[started], kind="stable")],
-        step_time=work.step_time,
-        step_change=np.ascontiguousarray(work.step_change.reshape(-1, resources).T),
-    )
+    spans = walker.spans(tried)
+    which = np.flatnonzero(observed.judged[spans.job])
+    order = which[np.lexsort((spans.since[which], spans.job[which]))]
+    return Seen(observed, spans.of(order), zone)
 
 
 def outages(work: Workload) -> Ints:

@@ -93,11 +93,12 @@ class _Round:
         self.site = site
         self.budget = budget
         self.watch = watch
-        self.work, self.place, _ = judging.assumed(observed, site)
+        work, _, _ = judging.assumed(observed, site)
+        self.walker = occasions.Walker(work, work.limits, occasions.outages(work))
         zones = [site.pool.zone]
         if not site.pool.windows:
             zones = hours.clocks(site.pool.zone, observed.first, observed.last)
-        first = occasions.seen(observed, self.work, self.place, zones[0])
+        first = occasions.seen(observed, self.walker, zones[0])
         self.seen = [first, *(Seen(observed, first.spans, zone) for zone in zones[1:])]
 
     def best(self) -> Element | None:
@@ -148,6 +149,8 @@ class _Round:
         lasts = evidence.unit_s(seen.days)
         if not evidence.plausible(*_events(seen, one), lasts):
             return Judged(self._element(seen, one, Found(RAW_SHARE), 0), RAW_SHARE), ()
+        if _booked(seen, one).within(None) <= least:
+            return Judged(self._element(seen, one, Found(BOOKS_LESS), 0), BOOKS_LESS), ()
         seen = self._with(seen, one)
         found = evidence.judge(*_events(seen, one), lasts)
         others: Iterable[hours.Candidate] = ()
@@ -169,7 +172,7 @@ class _Round:
     def _with(self, seen: Seen, one: Candidate) -> Seen:
         """Return what is seen of the site if attempts that a candidate forbids claim nothing."""
         tried = levels.tried(one) if isinstance(one, levels.Candidate) else hours.tried(seen, one)
-        return occasions.seen(self.observed, self.work, self.place, seen.zone, tried)
+        return occasions.seen(self.observed, self.walker, seen.zone, tried)
 
     def _element(self, seen: Seen, one: Candidate, found: Found, seconds: int) -> Element:
         """Return the rule with its days and its evidence."""
