@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit import config, periods
-from audit.cluster import charges, ranking
+from audit.cluster import charges, ranking, rules_in_force
 from audit.cluster.fairshare import Fairshare, histories
 from audit.cluster.setting import Setting, covered, whole_log
 from audit.cluster.windows import WHOLE, Window
@@ -22,6 +22,7 @@ from audit.metrics.attempts import (
     population,
     users,
 )
+from audit.metrics.attempts.account import Account
 from audit.metrics.attempts.parts import Row
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
@@ -134,7 +135,7 @@ def _tables(
             del charged
         of_pool = window.needed(of_pool, pool)
         met = workload_of_rows(of_pool, pool, setting.now, ranked)
-        jobs, barred = _completed(of_pool, pool, met, setting.now, chosen, known, execution, window)
+        jobs, booked = _completed(of_pool, pool, met, setting.now, chosen, known, execution, window)
         yield from _fidelities(jobs, pool, met, setting.now, chosen, seeds)
         del met
         jobs = peers.peer_waits(jobs, [*seeds, *kept], (*pool.limits, *pool.windows))
@@ -147,7 +148,7 @@ def _tables(
         del own
         jobs = jobs.drop(_WRITTEN)
         yield from _of_periods(
-            jobs, pool, setting, seeds, chosen, ranked, log, fairshare.of_all, barred
+            jobs, pool, setting, seeds, chosen, ranked, log, fairshare.of_all, booked
         )
 
 
@@ -160,7 +161,7 @@ def _of_periods(
     ranked: ownership.Fairshare,
     log: Period,
     shares: passed_over.Shares,
-    barred: pl.DataFrame,
+    booked: Account,
 ) -> Iterator[Rows]:
     """Figures of a pool in each period; what periods share is worked out once."""
     options = Options(
@@ -174,12 +175,16 @@ def _of_periods(
     for period, seed in seeds.items():
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, log))
-        held = _rows_of(around, barred)
+        held = _rows_of(around, booked.barred)
         passed = passed_over.of_period(around, pool, period, setting.zone, shares, held)
         yield from _summed_up(around, pool, period, setting, seed, of_period, conserved, passed)
         del around
         advised = advise(jobs, pool, period, setting.now, budget_s, seed, ranked)
         of_pool = {"pool": pl.lit(pool.name)}
+        known = rules_in_force.rules_of(pool, setting.evidence.get(pool.name, ()))
+        yield Rows("rule_result", period, known.with_columns(**of_pool))
+        outages = rules_in_force.outages_in(booked.outages, period)
+        yield Rows("outage_result", period, outages.with_columns(**of_pool))
         yield Rows("advice_result", period, advised.changes.with_columns(**of_pool))
         yield Rows("advice_part", period, advised.parts.with_columns(**of_pool))
 
@@ -254,8 +259,8 @@ def _completed(
     known: pl.DataFrame | None,
     execution: Execution,
     window: Window,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The attempts of a pool with all figures of their own; when they were held or under a rule."""
+) -> tuple[pl.DataFrame, Account]:
+    """Return the attempts of a pool with all figures of their own, and the account of their waits."""
     metrics = chosen.metrics
     wanted = None if window.whole else window.holds()
     shares = resource_equality(
@@ -286,7 +291,7 @@ def _completed(
         told=execution.on_progress,
         met=met,
     )
-    return forward, booked.barred
+    return forward, booked._replace(attempts=forward.clear())
 
 
 def of_days(described: pl.DataFrame, setting: Setting, window: Window) -> pl.DataFrame:

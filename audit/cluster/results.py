@@ -25,7 +25,7 @@ from audit.store.database import Connection
 BY_PERIOD: Final = (
     *("entity_result", "summary_result", "fidelity_result"),
     *("penalty_result", "charge_result", "course_result"),
-    *("advice_result", "advice_part"),
+    *("advice_result", "advice_part", "rule_result", "outage_result"),
     *("run_note", "run_input", "run"),
 )
 DESCRIBING: Final = ("clusters", "pools")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -37,6 +37,8 @@ class Setting:
     """What was inferred, and from what."""
     warnings: tuple[str, ...]
     """What is wrong with the logs."""
+    evidence: Mapping[str, Sequence[Mapping[str, object]]] = field(default_factory=dict)
+    """Rows of the view ``rules`` about inferred rules, by pool."""
 
 
 def one_off(

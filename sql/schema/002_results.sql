@@ -102,6 +102,34 @@ CREATE TABLE stuck_result (
     cause VARCHAR                      -- NULL: nothing is known of it
 );
 
+-- Limits and windows in force, with the evidence of inferred ones.
+CREATE TABLE rule_result (
+    cluster VARCHAR NOT NULL,
+    pool VARCHAR NOT NULL,
+    period VARCHAR NOT NULL,
+    rule VARCHAR NOT NULL,
+    kind VARCHAR NOT NULL,             -- limit | window | overlap window
+    source VARCHAR NOT NULL,           -- configured | inferred
+    valid_from DATE,
+    valid_to DATE,
+    starts BIGINT,
+    breaks BIGINT,
+    breaks_by_chance DOUBLE,
+    gain DOUBLE,
+    run_id VARCHAR NOT NULL
+);
+
+-- Stretches in which nothing ran while a job waited that could have run.
+CREATE TABLE outage_result (
+    cluster VARCHAR NOT NULL,
+    pool VARCHAR NOT NULL,
+    period VARCHAR NOT NULL,
+    from_time BIGINT NOT NULL,         -- epoch s
+    to_time BIGINT NOT NULL,
+    waited_s BIGINT NOT NULL,
+    run_id VARCHAR NOT NULL
+);
+
 -- Small changes of a pool's policy, replayed on the log of a period, and their effect on waits.
 CREATE TABLE advice_result (
     cluster VARCHAR NOT NULL,

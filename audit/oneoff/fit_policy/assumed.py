@@ -12,6 +12,7 @@ from audit.metrics.draws import Draws
 from audit.model import Pool
 from audit.oneoff.fit_policy import wording as words
 from audit.report.text import wording
+from audit.rule_text import rule_text
 from audit.scenario.fit import outcome
 from audit.scenario.fit.outcome import Supported
 from audit.scenario.fit.search import Searched
@@ -45,7 +46,7 @@ def assumed(
     used = outcome.supported(described, pool, now, found.tried, draws, since)
     days = None if since is None else (used.behind - since) // DAY_S
     shares = {"before": used.before.unexplained, "after": used.after.unexplained}
-    told["rules"] = [_row(element, pool.resource.value) for element in used.elements]
+    told["evidence"] = [_row(element, pool.resource.value) for element in used.elements]
     told |= {"unexplained": shares, "says": _says(pool, used), "days": days, "ended": found.ended}
     return Fitted(used.pool, _facts(pool, used, found, days, seconds), told)
 
@@ -54,7 +55,7 @@ def _row(element: Element, resource: str) -> dict[str, Any]:
     """An inferred rule as a row of the view ``rules``."""
     rule, of = element.limit or element.window, element.evidence
     return {
-        "rule": words.says(element, resource),
+        "rule": words.says(element, resource) if rule is None else rule_text(rule, resource),
         "kind": element.kind.value,
         "source": "inferred",
         "valid_from": None if rule is None or rule.valid_from is None else str(rule.valid_from),

@@ -31,6 +31,7 @@ from audit.report.record.pool import (
     Figure,
     Flood,
     Missed,
+    Outage,
     Overtaken,
     PassedOver,
     Pictured,
@@ -84,6 +85,7 @@ def pools(
         "report_overtaken": {**of_attempts, "counted": list(COUNTED), "most": OVERTAKEN},
         "report_fidelity": of_period,
         "report_rules": of_attempts,
+        "report_outages": of_period,
         "report_stuck": {
             **of_period,
             "from_time": period.from_time,
@@ -153,6 +155,7 @@ def _pool(
         tested=known,
         untested=len(judged) - sum(known.values()),
         rules=records(BoundRule, rows["report_rules"]),
+        outages=records(Outage, rows["report_outages"]),
     )
 
 

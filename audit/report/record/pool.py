@@ -147,6 +147,14 @@ class BoundRule(NamedTuple):
     attempts: int
 
 
+class Outage(NamedTuple):
+    """A stretch in which nothing ran while a job waited that could have run; epoch s."""
+
+    from_time: int
+    to_time: int
+    waited_s: int
+
+
 @dataclass(frozen=True, slots=True)
 class ResourceUser:
     """What a user occupied of one resource of a pool, by the attempts that ended."""
@@ -392,6 +400,7 @@ class PoolPart(Figures):
     tested: Mapping[str, int] = field(default_factory=dict)  # how many of each kind could be named
     untested: int = 0  # how many could not
     rules: tuple[BoundRule, ...] = ()  # that held the most waiting first
+    outages: tuple[Outage, ...] = ()  # the longest first
     stuck: Stuck | None = None  # None: nobody is
     advised: Advised = Advised()
     trend: Trend | None = None  # None: nothing ended
@@ -402,6 +411,13 @@ class PoolPart(Figures):
     def attempts(self) -> int:
         """Attempts that ended in the period: what every metric speaks of."""
         return int(self.figure("attempts").value or 0)
+
+    @property
+    def concentration(self) -> float | None:
+        """The part of all waiting time that the five users with most of it account for."""
+        waits = sorted((row.tuwt_s for row in self.users.named), reverse=True)
+        total = sum(row.tuwt_s for row in self.users.rows)
+        return sum(waits[:5]) / total if len(waits) > 5 and total else None
 
     @property
     def has_fair_starts(self) -> bool:

@@ -14,7 +14,7 @@ from audit.report.study import layout
 from audit.report.study.page import Study
 from audit.studies.penalties import compute as penalties
 from audit.studies.penalties.compute import Figure
-from audit.studies.penalties.rules import LINES, Witness
+from audit.studies.penalties.rules import RULES, Witness
 
 _ASKED: Final = (
     "It depends on more than one resource.",
@@ -34,7 +34,7 @@ def study() -> Study:
     parts = {
         "asked": [
             (str(rule), name, asked)
-            for (rule, name), asked in zip(LINES.items(), _ASKED, strict=True)
+            for (rule, name), asked in zip(RULES.items(), _ASKED, strict=True)
         ],
         "rules": [
             (
@@ -62,7 +62,7 @@ def study() -> Study:
     values = {
         "number": len(kept),
         "none": "None of them keeps all five rules of fairness"
-        if most < len(LINES)
+        if most < len(RULES)
         else "Some keep all",
         "best": ", ".join(best),
         "keep": f"{'keep' if len(best) > 1 else 'keeps'} {most}",
