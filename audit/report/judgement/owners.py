@@ -5,6 +5,8 @@ from audit.report.record.page import Contents, Who
 from audit.report.record.pool import Entities, Entity, PassedOver, PoolPart
 from audit.report.text import wording
 
+PLACES = ("partition", "qos")
+"""Kinds that sites often give a low priority on purpose."""
 LEAST_TESTED = 5
 """With fewer entities tested, nobody can tell whether the order was fair."""
 
@@ -53,7 +55,7 @@ def what_happened(one: PassedOver) -> str:
     return told
 
 
-def subject_of(kind: str, name: str | None) -> str:
-    """Return a user, account, partition or QOS as the beginning of a sentence."""
-    word = "QOS" if kind == "qos" else wording.first_upper(kind)
+def subject_of(kind: str, name: str | None, *, start: bool = True) -> str:
+    """Return a user, account, partition or QOS in words; ``start``: at the start of a sentence."""
+    word = "QOS" if kind == "qos" else wording.first_upper(kind) if start else kind
     return f"{word} {wording.name(name, 30)}"
