@@ -107,7 +107,7 @@ CREATE TABLE advice_result (
     cluster VARCHAR NOT NULL,
     pool VARCHAR NOT NULL,
     period VARCHAR NOT NULL,
-    change VARCHAR NOT NULL,           -- as JSON
+    change VARCHAR NOT NULL,           -- options of whatif
     title VARCHAR NOT NULL,
     place BIGINT,                      -- NULL: it is not advised
     outcome VARCHAR NOT NULL,
@@ -123,6 +123,7 @@ CREATE TABLE advice_result (
     users BIGINT,
     gaining_users BIGINT,
     losing_users BIGINT,
+    never_start BIGINT,                -- NULL: it was not tried
     run_id VARCHAR NOT NULL
 );
 

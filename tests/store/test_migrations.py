@@ -41,6 +41,7 @@ VIEWS = {
     "fidelity": "cluster pool period order backfill metric value unit run_id",
     "advice": """cluster pool period place title change outcome dimension dimension_value today_s
         changed_s gain_s gain_lower_s gain_upper_s saved_s attempts users gaining_users losing_users
+        never_start
         run_id""",
     "advice_parts": """cluster pool period change dimension dimension_value attempts users today_s
         changed_s difference_s lower_s upper_s outcome run_id""",

@@ -33,7 +33,7 @@ _DRAWN: Final = 16
 
 _LABELS: Final = {
     **{one.value: one.value for one in Outcome},
-    NOT_REPRODUCED: "no figure: replay misses the observed wait",
+    NOT_REPRODUCED: "no figure",
     NEVER_STARTS: "never starts",
 }
 """What outcomes are called on the page; files have their keys."""
@@ -282,10 +282,8 @@ _SHOWN: Final[Columns[Any]] = (
     Column("outcome", "wait_mean_outcome", "text"),
     Column("Delay by later arrivals, today", "overtaken_time_mean_today", "duration"),
     Column("after", "overtaken_time_mean_changed", "duration"),
-    Column("outcome", "overtaken_time_mean_outcome", "text"),
     Column("RE, today", "re_unfairness_today"),
     Column("after", "re_unfairness_changed"),
-    Column("outcome", "re_unfairness_outcome", "text"),
 )
 """Figures that the page shows of each part, by measure and column of ``COMPARED``."""
 
@@ -320,8 +318,8 @@ def _table(compared: Compared, dimension: str, title: str) -> Table:
             *_SHOWN,
         ),
         rows.values(),
-        note="Means by attempt, of attempts that start in both replays: wait, delay by later "
-        "arrivals, and shortfall in resource equality (RE), in resource·s.",
+        note="Means of attempts that start in both replays; RE: shortfall in resource equality, in "
+        "resource·s. No figure: the replay misses the observed wait by more than a quarter.",
         shown=_ROWS,
     )
 

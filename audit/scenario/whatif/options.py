@@ -88,6 +88,17 @@ def _weights(texts: Sequence[str]) -> Mapping[str, float]:
     }
 
 
+def _bounds(texts: Sequence[str]) -> Mapping[str, int]:
+    """Read each ``--relax RULE=N``."""
+    by_rule: dict[str, int] = {}
+    for text in texts:
+        for name, value in _pairs(text, "--relax", "RULE=N"):
+            if not (value.isdecimal() and 1 <= int(value) <= _LARGEST):
+                raise UsageError(f"--relax {name}={value}: a whole number from 1 on")
+            by_rule[name] = int(value)
+    return by_rule
+
+
 def _walltime_limits(texts: Sequence[str]) -> Mapping[str, int]:
     """Read each ``--max-walltime PARTITION=D-HH:MM:SS``."""
     by_name: dict[str, int] = {}
@@ -158,6 +169,7 @@ def _walltimes(text: str) -> Fraction:
 _READERS: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "limit": ("limits", limits),
     "lift": ("lift", tuple),
+    "relax": ("relax", _bounds),
     "targets": ("targets", _shares),
     "weight": ("weights", _weights),
     "half_life": ("half_life_s", lambda days: days * DAY_S),
@@ -194,6 +206,7 @@ def _written(change: Change) -> Iterator[str]:
     }
     several = {
         "--lift": change.lift,
+        "--relax": [f"{rule}={bound}" for rule, bound in change.relax.items()],
         "--walltimes-of": change.walltimes_of,
         "--weight": [f"{name}={weight:.12g}" for name, weight in change.weights.items()],
         "--max-walltime": [
