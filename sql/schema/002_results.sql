@@ -113,6 +113,7 @@ CREATE TABLE advice_result (
     outcome VARCHAR NOT NULL,
     dimension VARCHAR,                 -- all | width_class; NULL: it was not tried
     dimension_value VARCHAR,
+    observed_s BIGINT,
     today_s BIGINT,
     changed_s BIGINT,
     gain_s BIGINT,

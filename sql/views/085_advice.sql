@@ -2,7 +2,7 @@
 CREATE OR REPLACE VIEW advice AS
 SELECT
     cluster, pool, period, place, title, change, outcome,
-    dimension, dimension_value, today_s, changed_s, gain_s, gain_lower_s, gain_upper_s,
+    dimension, dimension_value, observed_s, today_s, changed_s, gain_s, gain_lower_s, gain_upper_s,
     saved_s, attempts, users, gaining_users, losing_users,
     never_start, run_id
 FROM advice_result
@@ -18,6 +18,7 @@ COMMENT ON COLUMN advice.change IS 'the change, as options of fairaudit whatif';
 COMMENT ON COLUMN advice.outcome IS 'supported (significantly shorter waits), unsupported, outweighed (some gain, but all together wait longer), never_starts (some jobs would never start), not_reproduced (the replay of today misses the observed mean wait by more than a quarter), not_tried (no budget was left)';
 COMMENT ON COLUMN advice.dimension IS 'whose mean wait it is judged by: all or width_class; NULL where it was not tried';
 COMMENT ON COLUMN advice.dimension_value IS 'the width class, in the pool''s counted resource';
+COMMENT ON COLUMN advice.observed_s IS 'their mean wait in the log; s';
 COMMENT ON COLUMN advice.today_s IS 'their mean wait in a replay of today''s policy; s';
 COMMENT ON COLUMN advice.changed_s IS 'the same after the change; s';
 COMMENT ON COLUMN advice.gain_s IS 'how much less that is; s, negative: they wait longer';

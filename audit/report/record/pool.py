@@ -254,6 +254,8 @@ class Advice:
     gain: Figure  # how much less these wait, s, > 0; interval corrected for all that was tried
     losers: tuple[Loser, ...]  # who loses most first
     sql: str  # gives the evidence: what the change does to all, and to each width class
+    today_s: int | None = None  # their mean wait in the replay of today
+    observed_s: int | None = None  # in the log
 
 
 @dataclass(frozen=True, slots=True)

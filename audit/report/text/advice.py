@@ -69,7 +69,17 @@ def sentences(advice: Advice, *, believed: bool) -> str:
     more = len(advice.losers) - _NAMED
     if more > 0:
         told.append(f"{more} other class{'es' if more > 1 else ''} longer too")
-    return f"{title}. {', '.join(told)}."
+    return f"{title}. {', '.join(told)}.{_error(advice)}"
+
+
+def _error(advice: Advice) -> str:
+    """How far the replay of today is from the observed wait; nothing where that is not known."""
+    if not advice.observed_s or advice.today_s is None:
+        return ""
+    error = advice.today_s / advice.observed_s - 1
+    size = f"{wording.rough_percent(abs(error))} {'longer' if error > 0 else 'shorter'}"
+    observed = wording.rough_duration(advice.observed_s)
+    return f" (Observed: {observed}; a replay of today's rules gives {size} waits.)"
 
 
 def _losing(advice: Advice, loser: Loser) -> str:

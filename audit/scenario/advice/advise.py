@@ -43,6 +43,7 @@ ADVICE: Final = pl.Schema(
         "outcome": pl.String,
         "dimension": pl.String,
         "dimension_value": pl.String,
+        "observed_s": pl.Int64,
         "today_s": pl.Int64,
         "changed_s": pl.Int64,
         "gain_s": pl.Int64,
@@ -257,7 +258,8 @@ def _row(of: _Result) -> tuple[object, ...]:
     return (
         *known,
         *_named(by),
-        *(round(by.today), round(by.today + by.value), -round(by.value)),
+        *(round(one) for one in (by.observed, by.today, by.today + by.value)),
+        -round(by.value),
         *(None if end is None else -round(end) for end in (by.upper, by.lower)),
         round(of.verdict.saved),
         *(whole.attempts, whole.users),

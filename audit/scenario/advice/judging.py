@@ -78,13 +78,14 @@ class Compared(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A mean after the change less today's, s."""
+    """A mean wait after the change less that in the replay of today, s."""
 
     dimension: Dimension
     number: int | None
     """Of the class; None: all attempts."""
     attempts: int
     users: int
+    observed: float
     today: float
     value: float
     lower: float | None
@@ -236,6 +237,7 @@ def _difference(
         *part,
         number,
         len(np.unique(compared.user[rows])),
+        exact_sum(compared.observed[rows]) / number,
         exact_sum(compared.wait[rows]) / number,
         exact_sum(difference[rows]) / number,
         *ends,

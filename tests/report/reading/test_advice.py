@@ -1,5 +1,7 @@
 """Advice as a report reads and words it."""
 
+from dataclasses import replace
+
 import pytest
 
 from audit.model import Period
@@ -31,6 +33,7 @@ def _tried(con: Connection, change: str = RESERVE, place: int | None = 1, **othe
         "outcome": "supported" if place else "unsupported",
         "dimension": "width_class",
         "dimension_value": "65-128",
+        "observed_s": None,
         "today_s": 72_000,
         "changed_s": 39_600,
         "gain_s": 32_400,
@@ -117,6 +120,10 @@ def test_what_helps_is_told_with_who_loses(con: Connection) -> None:
     assert advice.sentences(one, believed=True) == (
         "Reserve for the first four in the queue instead of one. 65–128-CPU jobs wait 9 h less "
         "(6–12 h), 1-CPU jobs 4 min more, 2-CPU jobs 60 min more."
+    )
+    known = advice.sentences(replace(one, observed_s=80_000), believed=True)
+    assert known.endswith(
+        " 60 min more. (Observed: 22 h; a replay of today's rules gives 10 % shorter waits.)"
     )
 
 

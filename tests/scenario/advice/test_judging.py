@@ -33,7 +33,7 @@ def test_what_helps_everybody_is_supported() -> None:
     held = compared()
     (verdict,) = judge(held, np.full((1, 800), -600.0), seed=1)
     assert verdict.judgement is Judgement.supported
-    assert verdict.by[2:] == (800, 20, 3_600.0, -600.0, -600.0, -600.0)
+    assert verdict.by[2:] == (800, 20, 3_600.0, 3_600.0, -600.0, -600.0, -600.0)
     assert verdict.saved == 800 * 600
 
 
