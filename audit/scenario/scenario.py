@@ -26,7 +26,7 @@ from audit.scenario.workload import Indexed, workload_of_rows
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """What is scheduled, on what, and how."""
+    """Attempts, and the pool and policy that schedule them."""
 
     attempts: pl.DataFrame
     """Columns of ``model.DESCRIBED``, of the pool; ``penalty`` where usage is charged by one."""
@@ -84,7 +84,7 @@ class Bound(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What is changed of a scenario; None or empty: nothing."""
+    """Changes of a scenario; None or empty: unchanged."""
 
     policy: Mapping[str, Any] = {}
     """Fields of ``Policy``."""
@@ -204,7 +204,7 @@ def lifted(pool: Pool, names: Sequence[str]) -> Pool:
 
 
 def relaxed(pool: Pool, bounds: Mapping[str, int]) -> Pool:
-    """Return a pool some of whose limits and windows have another bound.
+    """Return a pool with other bounds of some limits and windows.
 
     Args:
         bounds: by rule, named as in ``lifted``: the amount of a limit; of a window the walltime (s)
@@ -297,7 +297,7 @@ def cut_short(attempts: pl.DataFrame, limits: Mapping[str, int]) -> pl.DataFrame
     and the rest of its work is not done. An open attempt keeps what it has run.
 
     Args:
-        limits: by partition, s ≥ 1; other partitions have none.
+        limits: by partition, s ≥ 1.
     """
     given = {"partition": list(limits), "_limit": list(limits.values())}
     known = pl.DataFrame(given, schema={"partition": pl.String, "_limit": pl.Int64})
@@ -390,7 +390,7 @@ def retargeted(
     none, all users (or all accounts, if the names are accounts) get 1, except those named.
 
     Raises:
-        UsageError: a name is unknown, or nobody has a share above 0.
+        UsageError: a name is unknown, or all shares are 0.
     """
     tree = fairshare.tree
     if tree is not None:

@@ -120,8 +120,8 @@ def workload(
 ) -> tuple[Workload, pl.DataFrame]:
     """Return the workload of ``pool``, and ``cluster, job_id, attempt`` of each of its attempts.
 
-    It leaves out attempts that never started, that ran in an advance reservation, or whose run time
-    is unknown. An attempt whose arrival is unknown arrives at its start. A reservation lowers the
+    It leaves out attempts that never started or ran in an advance reservation, and those of unknown
+    run time. An attempt whose arrival is unknown arrives at its start. A reservation lowers the
     capacity, from its first start to its last end, by the most that was ever in use in it.
 
     estimate = max(walltime, occupancy), or the occupancy where the walltime is unknown or

@@ -1,8 +1,8 @@
-"""What the page of ``fairaudit whatif`` says first, in sentences: no more than its tables do.
+"""The lead of the page of ``fairaudit whatif``: sentences about the figures in its tables.
 
-Attempts that would never start come first, then the error of the replay, then the mean wait, and
-who would wait longer before who would wait less. A width class whose mean wait grows most is named
-even where that is not significant.
+Attempts that would never start come first, then the error of the replay, then the mean wait, then
+losses before gains. The width class whose mean wait grows most is named even where that is not
+significant.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ def lead(parts: pl.DataFrame, fidelity: pl.DataFrame) -> str:
 
 
 def _never(row: Row, widths: Sequence[Row]) -> str:
-    """State how many jobs would never start, and which width classes lose all of theirs."""
+    """State the number of jobs that would never start, and the width classes without any start."""
     count = row["never_start"]
     if not count:
         return ""

@@ -1,4 +1,4 @@
-"""The page of ``fairaudit whatif``: who would gain and who would lose."""
+"""The page of ``fairaudit whatif``: gains and losses under a change."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LABELS: Final = {
     NOT_REPRODUCED: "no figure",
     NEVER_STARTS: "never starts",
 }
-"""What outcomes are called on the page; files have their keys."""
+"""Labels of outcomes on the page; files have their keys."""
 
 _MEASURES: Final[Columns[Any]] = (
     Column("Mean wait", "wait_mean", "duration"),
@@ -310,7 +310,7 @@ def _table(compared: Compared, dimension: str, title: str) -> Table:
                 rows[figure["part"]][column.name] = _LABELS[cell] if name == "outcome" else cell
     return table(
         dimension.replace("_", "-"),
-        f"Who gains and who loses, by {title.lower()}",
+        f"Gains and losses by {title.lower()}",
         (
             Column(title, dimension, "text"),
             Column("Attempts", "attempts", "count"),

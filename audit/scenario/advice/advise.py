@@ -1,4 +1,4 @@
-"""What to change: small changes of a pool, each replayed, and judged against a replay of today.
+"""Advice: small changes of a pool, each replayed, and judged against a replay of today.
 
 Changes are compared with a replay of today's policy, never with the observed schedule. Both begin
 with what ran and waited when the period began, and have its arrivals. How far the replay of today

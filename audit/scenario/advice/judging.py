@@ -1,4 +1,4 @@
-"""Whether a change helps significantly, and who loses by it.
+"""Significance of the gains and losses under a change.
 
 Compared are two replays of the same attempts. With d the difference of the waits of each (after −
 today), the mean of d over all, and over the width class that waits longest today, has an interval
@@ -93,7 +93,7 @@ class Difference(NamedTuple):
 
     @property
     def outcome(self) -> Outcome:
-        """What the part does."""
+        """The effect on the part."""
         return outcome(self.value, self.lower, self.upper)
 
 
@@ -102,11 +102,11 @@ _ALL: Final[_Part] = ("all", None)
 
 
 class Verdict(NamedTuple):
-    """What a change does."""
+    """The effect of a change."""
 
     judgement: Judgement
     by: Difference
-    """The mean it is judged by, with its corrected interval."""
+    """The mean that decides, with its corrected interval."""
     saved: float
     """By how much the sum of all waits is less, s; < 0: more."""
     parts: tuple[Difference, ...]
@@ -138,8 +138,8 @@ def stretches(arrival: Ints) -> tuple[Ints, Ints]:
 def worst_off(compared: Compared) -> int | None:
     """Return the width class that waits longest today, with enough attempts and users.
 
-    Classes whose observed wait the replay misses are left out. None where there is none, or where
-    all attempts are of one class.
+    Classes whose observed wait the replay misses are left out. None without such a class,
+    or where all attempts are of one class.
     """
     classes = [width for width in np.unique(compared.width).tolist() if width >= 0]
     means: dict[int, float] = {}

@@ -46,7 +46,7 @@ def limits(texts: Sequence[str]) -> tuple[Bound, ...]:
     """Read each ``--limit WHO=N,…``.
 
     WHO is a partition, or one of a kind: ``user:ann``, ``account:physics``, ``qos:long``; ``*``
-    stands for each of them (``user:*``). N counts what the pool counts, or the ``jobs``, ``cpus``,
+    means each of them (``user:*``). N counts what the pool counts, or the ``jobs``, ``cpus``,
     ``nodes``, ``gpus`` that follow it: ``user:*=4jobs``. After ``:narrow`` requests above N are
     exempt.
 
