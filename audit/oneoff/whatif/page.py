@@ -18,6 +18,7 @@ from audit.report.study.page import (
     Cell,
     Column,
     Columns,
+    Kind,
     Section,
     Study,
     Table,
@@ -26,7 +27,13 @@ from audit.report.study.page import (
 )
 from audit.report.text import wording
 from audit.scenario.whatif import comparison
-from audit.scenario.whatif.comparison import NEVER_STARTS, NOT_REPRODUCED, Cut, Whole
+from audit.scenario.whatif.comparison import (
+    COMPARED,
+    NEVER_STARTS,
+    NOT_REPRODUCED,
+    Cut,
+    Whole,
+)
 
 _ROWS: Final = 20
 _DRAWN: Final = 16
@@ -59,20 +66,10 @@ _POOL: Final[Columns[Any]] = (
     Column("Median", "nuwt_median"),
     Column("Deviation", "nuwt_deviation"),
 )
-_EVERY_MEASURE: Final[Columns[Any]] = (
-    Column("Dimension", "dimension", "text"),
-    Column("Part", "part", "text"),
-    Column("Measure", "measure", "text"),
-    Column("Observed", "observed"),
-    Column("Today", "today"),
-    Column("After", "changed"),
-    Column("Difference", "difference"),
-    Column("From", "lower"),
-    Column("To", "upper"),
-    Column("Unit", "unit", "text"),
-    Column("Attempts", "attempts", "count"),
-    Column("Never start", "never_start", "count"),
-    Column("Outcome", "outcome", "text"),
+_KINDS: Final[dict[object, Kind]] = {pl.String: "text", pl.Int64: "count"}
+_EVERY_MEASURE: Final[Columns[Any]] = tuple(
+    Column(name.replace("_", " ").capitalize(), name, _KINDS.get(dtype, "number"))
+    for name, dtype in COMPARED.items()
 )
 _FIDELITY_OF: Final[Columns[Any]] = (
     Column("Policy", "policy", "text"),

@@ -37,23 +37,12 @@ _DRAW: Final = 2.5e-8
 
 ADVICE: Final = pl.Schema(
     {
-        "change": pl.String,
-        "title": pl.String,
+        **dict.fromkeys(("change", "title"), pl.String),
         "place": pl.Int64,
-        "outcome": pl.String,
-        "dimension": pl.String,
-        "dimension_value": pl.String,
-        "observed_s": pl.Int64,
-        "today_s": pl.Int64,
-        "changed_s": pl.Int64,
-        "gain_s": pl.Int64,
-        "gain_lower_s": pl.Int64,
-        "gain_upper_s": pl.Int64,
-        "saved_s": pl.Int64,
-        "attempts": pl.Int64,
-        "users": pl.Int64,
-        "gaining_users": pl.Int64,
-        "losing_users": pl.Int64,
+        **dict.fromkeys(("outcome", "dimension", "dimension_value"), pl.String),
+        **dict.fromkeys(("observed_s", "today_s", "changed_s"), pl.Int64),
+        **dict.fromkeys(("gain_s", "gain_lower_s", "gain_upper_s", "saved_s"), pl.Int64),
+        **dict.fromkeys(("attempts", "users", "gaining_users", "losing_users"), pl.Int64),
         "never_start": pl.Int64,
     }
 )
@@ -61,16 +50,9 @@ ADVICE: Final = pl.Schema(
 
 PARTS: Final = pl.Schema(
     {
-        "change": pl.String,
-        "dimension": pl.String,
-        "dimension_value": pl.String,
-        "attempts": pl.Int64,
-        "users": pl.Int64,
-        "today_s": pl.Int64,
-        "changed_s": pl.Int64,
-        "difference_s": pl.Int64,
-        "lower_s": pl.Int64,
-        "upper_s": pl.Int64,
+        **dict.fromkeys(("change", "dimension", "dimension_value"), pl.String),
+        **dict.fromkeys(("attempts", "users", "today_s", "changed_s"), pl.Int64),
+        **dict.fromkeys(("difference_s", "lower_s", "upper_s"), pl.Int64),
         "outcome": pl.String,
     }
 )
