@@ -9,11 +9,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
-from audit.kernels.scheduling import model as kernels
-from audit.kernels.scheduling.model import Jobs, Model, Observed, Rules, Steps
-from audit.kernels.scheduling.owners import Ledger, Owners
-from audit.kernels.scheduling.pool import Pool as KernelPool
-from audit.kernels.scheduling.replay import replay as replay_kernel
+from audit.kernels.scheduling import simulation as kernels
+from audit.kernels.scheduling.simulation import (
+    Jobs,
+    Ledger,
+    Model,
+    Observed,
+    Owners,
+    Rules,
+    Steps,
+)
 from audit.metrics.attempts import fidelity, population
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.population import TAU_S, describe
@@ -80,7 +85,7 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
     jobs = kernel_jobs(work, policy, work.queued & taking_part, ranking.owner)
     if count:
         ledger = ranking.ledger(count, steps.number)
-        replay_kernel(
+        kernels.replay(
             Model(jobs, steps, rules(policy, work), ranking.owners),
             observation(work),
             taking_part & ~work.blocked,
@@ -258,12 +263,12 @@ def kernel_pool(
     begun: Ints,
     promised: Ints,
     **bounds: int,
-) -> KernelPool:
+) -> kernels.Pool:
     """Return a pool for at most ``attempts`` of a workload at one time (``scheduling.pool``).
 
     ``bounds`` are its parameters for long queues: ``block_bits``, ``long_queue``, ``few_gaps``.
     """
-    return KernelPool(
+    return kernels.Pool(
         resources=len(work.capacity),
         attempts=attempts,
         steps=steps,

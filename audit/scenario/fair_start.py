@@ -15,10 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.kernels.scheduling import fair_start as kernels
-from audit.kernels.scheduling.fair_start import Trials
-from audit.kernels.scheduling.model import Model
-from audit.kernels.scheduling.snapshot import Aside
+from audit.kernels.scheduling import simulation as kernels
+from audit.kernels.scheduling.simulation import Model, Trials
 from audit.metrics.attempts.contention import reserved_rows
 from audit.metrics.attempts.miss import misses
 from audit.metrics.attempts.population import TAU_S
@@ -173,11 +171,11 @@ def _trials(work: Workload, ranking: engine.Ranking, steps: int, crowd: int) -> 
     most_steps = steps + 2 * min(int(work.blocked.sum()), crowd)
     ledger = ranking.ledger(crowd, most_steps)
     begun = np.full(len(work.arrival), NEVER)
-    snapshot, start, trial = (
+    snapshot, trial, spare = (
         engine.kernel_pool(work, crowd, steps, ledger, begun, begun[:0]) for _ in range(3)
     )
     own_steps = engine.step_space(len(work.capacity), most_steps)
-    return Trials(snapshot, start, trial, own_steps, Aside(crowd))
+    return Trials(snapshot, trial, spare, own_steps, crowd=crowd)
 
 
 def fair_start_times(

@@ -15,10 +15,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.kernels.scheduling import forward as kernels
-from audit.kernels.scheduling.forward import Trials
-from audit.kernels.scheduling.model import Model
-from audit.kernels.scheduling.snapshot import Aside
+from audit.kernels.scheduling import simulation as kernels
+from audit.kernels.scheduling.simulation import Model, Trials
 from audit.model import FstStatus, Order, Policy, Pool
 from audit.scenario import engine
 from audit.scenario.basis import Bases
@@ -183,9 +181,9 @@ def _trials(work: Workload, ranking: engine.Ranking, steps: int, crowd: int) -> 
     return Trials(
         snapshot=engine.kernel_pool(work, crowd, steps, ledger, begun, begun[:0]),
         trial=engine.kernel_pool(work, count, steps, ledger, begun, begun[:0]),
-        branch=engine.kernel_pool(work, count, steps, ledger, begun, begun[:0]),
+        spare=engine.kernel_pool(work, count, steps, ledger, begun, begun[:0]),
         steps=engine.step_space(len(work.capacity), steps),
-        aside=Aside(crowd),
+        crowd=crowd,
         blocked=int(work.blocked.sum()),
     )
 
