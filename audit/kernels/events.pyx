@@ -193,14 +193,8 @@ cdef inline int64_t _lost(Events events, Run run, int64_t until) noexcept nogil:
 
 
 cdef void _settle_waiting(
-    Events events,
-    Py_ssize_t first,
-    Py_ssize_t last,
-    Settled out,
-    Py_ssize_t queued,
-    Py_ssize_t withdrawn,
-    bint waits,
-    int64_t free,
+    Events events, Py_ssize_t first, Py_ssize_t last, Settled out, Py_ssize_t queued,
+    Py_ssize_t withdrawn, bint waits, int64_t free
 ) noexcept nogil:
     """Settle whether a job waits at the end of its life."""
     cdef bint moved = False

@@ -1,6 +1,5 @@
 import math
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,13 +18,14 @@ attempts = st.lists(
     ),
     max_size=12,
 ).map(sorted)
-Attempts = list[tuple[int, int, int, float]]
+Rows = list[tuple[int, int, int, float]]
 
 
-def grouped(rows: Attempts) -> tuple[Any, Any, Any, Any]:
+def grouped(rows: Rows) -> usage.Attempts:
     owner, start, lasts = (np.array([row[k] for row in rows], np.int64) for k in range(3))
     offsets = np.searchsorted(owner, np.arange(5))
-    return offsets, start, start + lasts, np.array([row[3] for row in rows])
+    penalty = np.array([row[3] for row in rows], np.float64)
+    return usage.Attempts(offsets, start, start + lasts, penalty)
 
 
 @pytest.mark.parametrize("kinds", [0, 1, 3, 2_048, 2_049, 6_000])
@@ -63,14 +63,14 @@ def used(start: int, end: int, penalty: float, since: int, until: int) -> float:
 
 
 @given(attempts, times, st.integers(1, 4), st.data())
-def test_windows(rows: Attempts, edges: list[int], depth: int, data: st.DataObject) -> None:
+def test_windows(rows: Rows, edges: list[int], depth: int, data: st.DataObject) -> None:
     index = st.integers(0, len(edges) - 1)
     columns = st.lists(index, min_size=depth + 1, max_size=depth + 1)
     bounds = [sorted(data.draw(columns), reverse=True) for _ in range(3)]
     weights = [0.7**i for i in range(depth)]
     out, total = np.full((3, 4), np.nan), np.full(3, np.nan)
     usage.window_usage(
-        *grouped(rows), np.array(edges), np.array(bounds), np.array(weights), out, total
+        grouped(rows), np.array(edges), np.array(bounds), np.array(weights), out, total
     )
     expected = [
         [
@@ -89,9 +89,9 @@ def test_windows(rows: Attempts, edges: list[int], depth: int, data: st.DataObje
 
 
 @given(attempts, times, st.sampled_from([0.5, 7.0, 1e6]))
-def test_half_lives(rows: Attempts, at: list[int], half_life: float) -> None:
+def test_half_lives(rows: Rows, at: list[int], half_life: float) -> None:
     out, total = np.full((len(at), 4), np.nan), np.full(len(at), np.nan)
-    usage.half_life_usage(*grouped(rows), np.array(at), half_life, out, total)
+    usage.half_life_usage(grouped(rows), np.array(at), half_life, out, total)
     decay = math.log(2) / half_life
 
     def remains(start: int, end: int, now: int) -> float:

@@ -38,16 +38,8 @@ cdef class Decided:
 
 
 def decide(
-    Model model not None,
-    Observed observed not None,
-    by_start,
-    const int64_t[::1] capacity,
-    int64_t tolerance,
-    int64_t until,
-    Pool pool not None,
-    ready,
-    over,
-    withheld,
+    Model model not None, Observed observed not None, by_start, const int64_t[::1] capacity,
+    int64_t tolerance, int64_t until, Pool pool not None, ready, over, withheld
 ):
     """Write when the policy would have started each attempt that it queues.
 

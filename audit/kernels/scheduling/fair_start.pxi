@@ -5,17 +5,9 @@
 
 
 def fair_starts(
-    Model model not None,
-    Observed observed not None,
-    const int64_t[::1] capacity,
-    bint at_once,
-    const uint8_t[::1] subject,
-    int64_t low,
-    int64_t high,
-    Trials trials not None,
-    int64_t[::1] strict,
-    int64_t[::1] relaxed,
-    uint8_t[::1] over,
+    Model model not None, Observed observed not None, const int64_t[::1] capacity, bint at_once,
+    const uint8_t[::1] subject, int64_t low, int64_t high, Trials trials not None,
+    int64_t[::1] strict, int64_t[::1] relaxed, uint8_t[::1] over
 ):
     """Write the fair start times of the subjects from index ``low`` to ``high``, ``low`` < ``high``.
 

@@ -13,17 +13,9 @@ cdef class Later:
 
 
 def forward_starts(
-    Model model not None,
-    Model sweep not None,
-    Observed observed not None,
-    const int64_t[::1] capacity,
-    Later later not None,
-    const uint8_t[::1] subject,
-    int64_t low,
-    int64_t high,
-    Trials trials not None,
-    int64_t[::1] start,
-    int64_t[::1] without_own,
+    Model model not None, Model sweep not None, Observed observed not None,
+    const int64_t[::1] capacity, Later later not None, const uint8_t[::1] subject, int64_t low,
+    int64_t high, Trials trials not None, int64_t[::1] start, int64_t[::1] without_own
 ):
     """Write the modelled starts of the subjects from index ``low`` to ``high``, ``low`` < ``high``.
 
@@ -193,13 +185,8 @@ cdef bint own_matter(
 
 
 cdef int64_t start_without_own(
-    Trials trials,
-    int64_t job,
-    int64_t start,
-    bint branches,
-    Model model,
-    Model without,
-    Later later,
+    Trials trials, int64_t job, int64_t start, bint branches, Model model, Model without,
+    Later later
 ) noexcept nogil:
     """Return when ``job``, which starts at ``start``, does without its user's later ones, or NEVER.
 

@@ -1,5 +1,4 @@
-# What is simulated: attempts, limits, steps of the capacity, and how a pool decides; arithmetic on
-# tables with one row per resource.
+# What is simulated: attempts, limits, steps of the capacity, and how a pool decides.
 
 
 cdef extern from "<stdint.h>":
@@ -12,62 +11,12 @@ cdef inline int64_t floor_divide(int64_t a, int64_t b) noexcept nogil:
 
 
 cdef inline int64_t next_multiple(int64_t instant, int64_t every, int64_t origin) noexcept nogil:
-    """Return the first multiple of ``every`` since ``origin`` from ``instant`` on; 0: ``instant``.
-    """
+    """Return the first multiple of ``every`` (0: any) since ``origin`` from ``instant`` on."""
     cdef int64_t rest
     if every <= 0:
         return instant
     rest = (origin - instant) % every
     return instant + (rest + every if rest < 0 else rest)
-
-
-cdef inline bint fits(
-    const int64_t[:, ::1] request, int64_t k, const int64_t[::1] free
-) noexcept nogil:
-    """Return whether column ``k`` of ``request`` fits in ``free`` (SPEC §4, *fits*)."""
-    cdef int64_t x
-    for x in range(request.shape[0]):
-        if request[x, k] > free[x] and request[x, k] > 0:
-            return False
-    return True
-
-
-cdef inline void add(
-    int64_t[::1] free, const int64_t[:, ::1] amounts, int64_t k, int64_t sign
-) noexcept nogil:
-    """Add ``sign`` times column ``k`` of ``amounts`` to ``free``."""
-    cdef int64_t x
-    for x in range(amounts.shape[0]):
-        free[x] += sign * amounts[x, k]
-
-
-cdef inline void copy_column(
-    int64_t[:, ::1] target, int64_t to, const int64_t[:, ::1] source, int64_t k
-) noexcept nogil:
-    """Copy column ``k`` of ``source`` to column ``to`` of ``target``."""
-    cdef int64_t x
-    for x in range(source.shape[0]):
-        target[x, to] = source[x, k]
-
-
-cdef inline void move(
-    int64_t[::1] target, int64_t to, const int64_t[::1] source, int64_t k, int64_t count
-) noexcept nogil:
-    """Copy ``count`` elements of ``source`` from ``k`` on; the two ranges may overlap."""
-    if count > 0:
-        assert 0 <= to <= target.shape[0] - count and 0 <= k <= source.shape[0] - count
-        memmove(&target[to], &source[k], count * sizeof(int64_t))
-
-
-cdef inline void move_rows(
-    int64_t[:, ::1] target, int64_t to, const int64_t[:, ::1] source, int64_t k, int64_t count
-) noexcept nogil:
-    """Copy ``count`` columns of ``source`` from ``k`` on; the two ranges may overlap."""
-    cdef int64_t x
-    if count > 0:
-        assert 0 <= to <= target.shape[1] - count and 0 <= k <= source.shape[1] - count
-        for x in range(source.shape[0]):
-            memmove(&target[x, to], &source[x, k], count * sizeof(int64_t))
 
 
 cpdef enum Order:
@@ -173,18 +122,8 @@ cdef class Rules:
     cdef int64_t reservations  # maximum number of attempts that REPLAN reserves for
 
     def __init__(
-        self,
-        *,
-        int64_t order,
-        int64_t fair,
-        bint latest_last,
-        int64_t backfill,
-        int64_t depth,
-        int64_t window,
-        int64_t every,
-        int64_t origin,
-        bint between,
-        int64_t reservations,
+        self, *, int64_t order, int64_t fair, bint latest_last, int64_t backfill, int64_t depth,
+        int64_t window, int64_t every, int64_t origin, bint between, int64_t reservations
     ):
         if not RANK <= order <= MULTIFACTOR or fair not in (RANK, FAIRSHARE, NUWT):
             raise ValueError(f"order {order}, fair order {fair}: no kernel has them")

@@ -188,13 +188,8 @@ cdef void book_end(
 
 
 def observe(
-    Slurm slurm not None,
-    Books books not None,
-    const int64_t[::1] node,
-    const double[::1] charge,
-    const int64_t[::1] start,
-    const int64_t[::1] time,
-    const int64_t[::1] ends,
+    Slurm slurm not None, Books books not None, const int64_t[::1] node, const double[::1] charge,
+    const int64_t[::1] start, const int64_t[::1] time, const int64_t[::1] ends
 ):
     """Write the observed schedule's usage to ``slurm``, entry by entry.
 
@@ -362,11 +357,8 @@ cdef double priority_of(
 
 
 def priorities(
-    Slurm slurm not None,
-    Books books not None,
-    int64_t now,
-    const int64_t[::1] node,
-    const int64_t[::1] arrival,
+    Slurm slurm not None, Books books not None, int64_t now, const int64_t[::1] node,
+    const int64_t[::1] arrival
 ):
     """Return each node's observed usage by the last tick, and each attempt's priority as of it.
 

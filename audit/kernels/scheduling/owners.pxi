@@ -80,13 +80,8 @@ cdef class Ledger:
     cdef int64_t number  # of entries
 
     def __init__(
-        self,
-        Owners owners not None,
-        path,
-        siblings,
-        int64_t changes,
-        double half_life,
-        Books books not None,
+        self, Owners owners not None, path, siblings, int64_t changes, double half_life,
+        Books books not None
     ):
         cdef int64_t nodes, levels, accounts, bounds = owners.weights.shape[0] + 1
         nodes, levels = path.shape
@@ -171,11 +166,8 @@ cdef void charge_owner(Ledger ledger, int64_t owner, double charge, int64_t now)
 
 
 def sum_up(
-    const int64_t[::1] first,
-    const int64_t[::1] time,
-    double[::1] value,
-    double[::1] rate,
-    double half_life,
+    const int64_t[::1] first, const int64_t[::1] time, double[::1] value, double[::1] rate,
+    double half_life
 ):
     """Turn the changes of rate in ``rate`` into the values and rates of ``Owners``."""
     cdef int64_t account, entry

@@ -141,14 +141,8 @@ cdef void compress(Pool pool, Model model) noexcept nogil:
         if until <= state.now or plan <= state.now:
             continue
         start = earlier(
-            pool.profile,
-            state.now,
-            plan,
-            until,
-            model.jobs,
-            pool.queue_job[i],
-            model.rules.every,
-            model.rules.origin,
+            pool.profile, state.now, plan, until, model.jobs, pool.queue_job[i], model.rules.every,
+            model.rules.origin
         )
         if start < plan:
             end = retract(pool, i, model.jobs)

@@ -95,18 +95,9 @@ cdef class Pool:
     cdef int64_t[::1] promised  # [attempts] or none, gets the first plan of each attempt
 
     def __init__(
-        self,
-        *,
-        int64_t resources,
-        int64_t attempts,
-        int64_t steps,
-        int64_t counters,
-        Ledger ledger not None,
-        begun,
-        promised,
-        int64_t block_bits=6,
-        int64_t long_queue=192,
-        int64_t few_gaps=8,
+        self, *, int64_t resources, int64_t attempts, int64_t steps, int64_t counters,
+        Ledger ledger not None, begun, promised, int64_t block_bits=6, int64_t long_queue=192,
+        int64_t few_gaps=8
     ):
         cdef int64_t places = attempts + 2, blocks = (places >> block_bits) + 2
         self.free, self.spare = np.zeros((2, resources), np.int64)

@@ -72,12 +72,8 @@ cdef void join(Profile profile, int64_t at) noexcept nogil:
 
 
 cdef void add_span(
-    Profile profile,
-    int64_t begin,
-    int64_t end,
-    const int64_t[:, ::1] amounts,
-    int64_t k,
-    int64_t sign,
+    Profile profile, int64_t begin, int64_t end, const int64_t[:, ::1] amounts, int64_t k,
+    int64_t sign
 ) noexcept nogil:
     """Add ``sign`` times column ``k`` of ``amounts`` over [begin, end); ``end`` may be NEVER.
 
@@ -140,13 +136,8 @@ cdef inline int64_t level_at(
 
 
 cdef inline int64_t next_fit(
-    const int64_t[::1] times,
-    const int64_t[:, ::1] levels,
-    int64_t i,
-    int64_t beyond,
-    int64_t limit,
-    const int64_t[:, ::1] request,
-    int64_t job,
+    const int64_t[::1] times, const int64_t[:, ::1] levels, int64_t i, int64_t beyond,
+    int64_t limit, const int64_t[:, ::1] request, int64_t job
 ) noexcept nogil:
     """Return the index, from ``i`` on, of the first level that fits or begins at ``limit``."""
     while i < beyond and times[i] < limit and not fits_level(levels, i, request, job, False):
@@ -155,15 +146,8 @@ cdef inline int64_t next_fit(
 
 
 cdef inline int64_t next_misfit(
-    const int64_t[::1] times,
-    const int64_t[:, ::1] levels,
-    int64_t i,
-    int64_t beyond,
-    int64_t until,
-    const int64_t[:, ::1] request,
-    int64_t job,
-    int64_t plan,
-    int64_t own_end,
+    const int64_t[::1] times, const int64_t[:, ::1] levels, int64_t i, int64_t beyond,
+    int64_t until, const int64_t[:, ::1] request, int64_t job, int64_t plan, int64_t own_end
 ) noexcept nogil:
     """Return the index, from ``i`` on, of the first level that does not fit or begins at ``until``.
 
@@ -189,14 +173,8 @@ cdef int64_t earliest(
 
 
 cdef int64_t earlier(
-    Profile profile,
-    int64_t now,
-    int64_t plan,
-    int64_t before,
-    Jobs jobs,
-    int64_t job,
-    int64_t every,
-    int64_t origin,
+    Profile profile, int64_t now, int64_t plan, int64_t before, Jobs jobs, int64_t job,
+    int64_t every, int64_t origin
 ) noexcept nogil:
     """Return the first instant before ``plan`` and ``before`` where an attempt fits, or ``plan``.
 

@@ -159,7 +159,14 @@ class Pool:
 
 class Trials:
     def __init__(
-        self, snapshot: Pool, trial: Pool, spare: Pool, steps: Steps, *, crowd: int, blocked: int = 0
+        self,
+        snapshot: Pool,
+        trial: Pool,
+        spare: Pool,
+        steps: Steps,
+        *,
+        crowd: int,
+        blocked: int = 0,
     ) -> None: ...
 
 class Later:

@@ -9,9 +9,10 @@ import numpy as np
 cimport cython
 from libc.math cimport exp, expm1, floor, log, pow
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.string cimport memmove, memset
+from libc.string cimport memset
 
 from audit.kernels.operators cimport priority
+from audit.kernels.rows cimport add, copy_column, fits, move, move_rows
 
 include "multifactor.pxi"
 include "owners.pxi"

@@ -19,14 +19,8 @@ cdef class Trials:
     cdef int64_t next_change  # nothing that waits or is aside changes up to this instant
 
     def __init__(
-        self,
-        Pool snapshot not None,
-        Pool trial not None,
-        Pool spare not None,
-        Steps steps not None,
-        *,
-        int64_t crowd,
-        int64_t blocked=0,
+        self, Pool snapshot not None, Pool trial not None, Pool spare not None,
+        Steps steps not None, *, int64_t crowd, int64_t blocked=0
     ):
         self.snapshot, self.trial, self.spare, self.steps = snapshot, trial, spare, steps
         self.aside, self.lasting = np.zeros(crowd, np.int64), np.zeros(blocked, np.int64)
@@ -223,13 +217,8 @@ cdef void plan_afresh(Pool pool, Model model) noexcept nogil:
 
 
 def replay(
-    Model model not None,
-    Observed observed not None,
-    const uint8_t[::1] takes_part,
-    const int64_t[::1] capacity,
-    int64_t since,
-    bint goes_on,
-    Pool pool not None,
+    Model model not None, Observed observed not None, const uint8_t[::1] takes_part,
+    const int64_t[::1] capacity, int64_t since, bint goes_on, Pool pool not None
 ):
     """Simulate everything that happens from ``since`` on, with what ran and waited then.
 

@@ -103,16 +103,8 @@ cdef class Pursuit:
     cdef int64_t arrived_number
 
     def __init__(
-        self,
-        Pool pool not None,
-        Model model not None,
-        Workspace space not None,
-        *,
-        const int64_t[::1] capacity,
-        int64_t origin,
-        int64_t every,
-        int64_t turns,
-        bint timed,
+        self, Pool pool not None, Model model not None, Workspace space not None, *,
+        const int64_t[::1] capacity, int64_t origin, int64_t every, int64_t turns, bint timed
     ):
         cdef int64_t attempts = model.jobs.arrival.shape[0]
         self.pool, self.model, self.space = pool, model, space

@@ -150,7 +150,7 @@ def day_ends(period: Period, in_zone: ZoneInfo, now: int) -> list[int]:
 
 def _alone(used: Usage, at: Ints, named: Bools) -> pl.DataFrame:
     """Who used least is served first; who has no name is nobody to be served."""
-    from audit.kernels import ranks as kernels
+    from audit.kernels import trees as kernels
 
     fraction = used.fraction
     present = used.first_start < at[:, np.newaxis]
@@ -186,7 +186,7 @@ def _present(
 
     A rank of 0 is none.
     """
-    from audit.kernels import ranks as kernels
+    from audit.kernels import trees as kernels
 
     count = int(present.sum())
     entity, as_of = np.empty(count, np.uint32), np.empty(count, np.int64)

@@ -118,7 +118,7 @@ class Windows:
         weights = np.array([self.decay**i for i in range(self.depth)], np.float64)
         bounds = bounds.reshape(len(instants), self.depth + 1)
         used, total = _table(grouped, instants)
-        kernels.window_usage(*grouped, edges, bounds, weights, used, total)
+        kernels.window_usage(kernels.Attempts(*grouped), edges, bounds, weights, used, total)
         return used, total
 
 
@@ -147,7 +147,7 @@ class HalfLife:
         from audit.kernels import usage as kernels
 
         used, total = _table(grouped, instants)
-        kernels.half_life_usage(*grouped, instants, float(self.half_life_s), used, total)
+        kernels.half_life_usage(kernels.Attempts(*grouped), instants, self.half_life_s, used, total)
         return used, total
 
 
