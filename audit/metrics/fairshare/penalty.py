@@ -154,82 +154,57 @@ class Terms(NamedTuple):
     """q_x, 0 to 1: arrays of one shape."""
     weights: Mapping[str, float]
     """w_x > 0, of each resource in ``fractions``."""
-    exempt: Collection[str] = ()
+    exempt: Collection[str]
     """Resources whose full use is not full penalty."""
 
     @property
-    def weighed(self) -> list[Floats]:
+    def q(self) -> list[Floats]:
+        """q_x"""
+        return [*self.fractions.values()]
+
+    @property
+    def wq(self) -> list[Floats]:
         """w_x q_x"""
         return [self.weights[x] * q for x, q in self.fractions.items()]
 
     @property
-    def exponents(self) -> dict[str, float]:
+    def powers(self) -> dict[str, float]:
         """w_x / W"""
         total = sum(self.weights[x] for x in self.fractions)
         return {x: self.weights[x] / total for x in self.fractions}
 
 
-def cpu(terms: Terms) -> Floats:
-    """q_cpus: only processors count. [M] (2)"""
-    return terms.fractions["cpus"]
-
-
-def dominant(terms: Terms) -> Floats:
-    """max q_x: the dominant resource counts. [M] (3)"""
-    return reduce(np.maximum, terms.fractions.values())
-
-
-def capped(terms: Terms) -> Floats:
-    """min(1, max w_x q_x). [M] (4)"""
-    return np.minimum(1.0, reduce(np.maximum, terms.weighed))
-
-
-def scaled(terms: Terms) -> Floats:
-    """max w_x q_x / max w_x. [M] (5)"""
-    heaviest = max(terms.weights[x] for x in terms.fractions)
-    return np.minimum(1.0, reduce(np.maximum, terms.weighed) / heaviest)
-
-
-def product(terms: Terms) -> Floats:
-    """Π q_x: the volume of a request. [M] (7)"""
-    return reduce(np.multiply, terms.fractions.values())
-
-
-def geometric(terms: Terms) -> Floats:
-    """(Π q_x^w_x)^(1/W): the geometric mean. [M] (8)"""
-    powers = terms.exponents
-    return reduce(np.multiply, (q ** powers[x] for x, q in terms.fractions.items()))
-
-
-def mean(terms: Terms) -> Floats:
-    """Σ w_x q_x / W. [M] (9), (10)"""
-    total = reduce(np.add, terms.weighed) / sum(terms.weights[x] for x in terms.fractions)
+def _mean(of: Terms) -> Floats:
+    total = reduce(np.add, of.wq) / sum(of.weights[x] for x in of.fractions)
     return np.minimum(1.0, total)
 
 
-def root(terms: Terms) -> Floats:
-    """1 − Π (1 − q_x)^(w_x/W): what is left is a geometric mean. [M] (11), (12)"""
+def _root(of: Terms) -> Floats:
     # By logarithms, so that 1 − … loses no digit of small requests.
     left = []
     with np.errstate(divide="ignore"):  # log 0 = −∞: all is taken
-        for x, power in terms.exponents.items():
-            q = terms.fractions[x]
-            left.append(np.log1p(-q * power) if x in terms.exempt else power * np.log1p(-q))
+        for x, power in of.powers.items():
+            q = of.fractions[x]
+            left.append(np.log1p(-q * power) if x in of.exempt else power * np.log1p(-q))
     return -np.expm1(reduce(np.add, left))
 
 
 RELATIVE: Final[dict[str, Callable[[Terms], Floats]]] = {
-    "cpu": cpu,
-    "max": dominant,
-    "max_capped": capped,
-    "max_scaled": scaled,
-    "product": product,
-    "product_weighted": geometric,
-    "sum": mean,
-    "sum_weighted": mean,
-    "root": root,
-    "root_weighted": root,
-    "pe": dominant,
+    "cpu": lambda of: of.fractions["cpus"],
+    "max": lambda of: reduce(np.maximum, of.q),
+    "max_capped": lambda of: np.minimum(1.0, reduce(np.maximum, of.wq)),
+    "max_scaled": lambda of: np.minimum(
+        1.0, reduce(np.maximum, of.wq) / max(of.weights[x] for x in of.fractions)
+    ),
+    "product": lambda of: reduce(np.multiply, of.q),
+    "product_weighted": lambda of: reduce(
+        np.multiply, (q ** of.powers[x] for x, q in of.fractions.items())
+    ),
+    "sum": _mean,
+    "sum_weighted": _mean,
+    "root": _root,
+    "root_weighted": _root,
+    "pe": lambda of: reduce(np.maximum, of.q),
 }
 """Penalties of the fractions q_x, by SPEC's name; ``pe`` as a part of all processors."""
 

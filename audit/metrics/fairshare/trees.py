@@ -269,52 +269,38 @@ def leaf_of(
         account=pl.lit(tree.names[0]) if account is None else account,
         partition=pl.lit(None, pl.String) if partition is None else partition,
     )
-    places = _places(tree)
-    users = places.filter(pl.col("kind") == "user")
-    nodes = np.full(attempts.height, -1, np.int64)
+    nodes = _nodes(tree)
+    users = nodes.filter("is_user").rename({"name": "user", "above": "account"})
     of_one = pl.col("partition").is_not_null()
-    _find(attempts, users.filter(of_one), ["account", "user", "partition"], nodes)
-    _find(attempts, users.filter(~of_one), ["account", "user"], nodes)
+    found = _find(attempts, users.filter(of_one), ["account", "user", "partition"])
+    found = found.fill_null(_find(attempts, users.filter(~of_one), ["account", "user"]))
     if account is None:
-        return Leaves(nodes, 0, int((nodes < 0).sum()))
-    left = np.flatnonzero(nodes < 0)
-    _find(attempts, places.filter(pl.col("kind") == "account"), ["account"], nodes)
-    unknown_users = tree.lists_users[nodes[left[nodes[left] >= 0]]].sum()
-    return Leaves(nodes, int(unknown_users), int((nodes < 0).sum()))
+        return Leaves(found.fill_null(-1).to_numpy(), 0, found.null_count())
+    accounts = nodes.filter(~pl.col("is_user")).rename({"name": "account"})
+    whole = _find(attempts, accounts, ["account"]).set(found.is_not_null(), None)
+    unknown_users = tree.lists_users[whole.drop_nulls().to_numpy()].sum()
+    found = found.fill_null(whole)
+    return Leaves(found.fill_null(-1).to_numpy(), int(unknown_users), found.null_count())
 
 
-def _places(tree: Tree) -> pl.DataFrame:
-    """Return the account, user and partition by which attempts find each node."""
-    nodes = pl.DataFrame(
+def _nodes(tree: Tree) -> pl.DataFrame:
+    """Return the nodes as a table."""
+    return pl.DataFrame(
         {
             "node": np.arange(len(tree.names)),
-            "kind": tree.kinds,
+            "is_user": tree.is_user,
             "name": tree.names,
             "above": [None if parent < 0 else tree.names[parent] for parent in tree.parents],
             "partition": tree.partitions,
         },
         schema_overrides={"above": pl.String, "partition": pl.String},
     )
-    user = pl.when(pl.col("kind") == "user")
-    return nodes.select(
-        "node",
-        "kind",
-        "partition",
-        user=user.then("name"),
-        account=user.then("above").otherwise("name"),
-    )
 
 
-def _find(attempts: pl.DataFrame, known: pl.DataFrame, key: list[str], nodes: Ints) -> None:
-    """Enter the nodes of attempts that have none and whose key is known."""
-    if known.is_empty():
-        return
-    left = np.flatnonzero(nodes < 0)
-    keys = attempts.select(key)
-    if len(left) < len(nodes):
-        keys = keys[left]
-    matched = keys.join(known.select("node", *key), on=key, how="left", maintain_order="left")
-    nodes[left] = matched["node"].fill_null(-1).to_numpy()
+def _find(attempts: pl.DataFrame, known: pl.DataFrame, key: list[str]) -> pl.Series:
+    """Return the node of each attempt whose key is known; else null."""
+    keys, nodes = attempts.select(key), known.select("node", *key)
+    return keys.join(nodes, on=key, how="left", maintain_order="left")["node"]
 
 
 # --- targets -------------------------------------------------------------------------------------
