@@ -37,12 +37,7 @@ class Events:
 @final
 class Settled:
     def __init__(
-        self,
-        stands: _Bools,
-        source: _Ints,
-        ends: _Bools,
-        arrival: _Ints,
-        suspended: _Ints,
+        self, stands: _Bools, source: _Ints, ends: _Bools, arrival: _Ints, suspended: _Ints
     ) -> None: ...
 
 def settle(events: Events, out: Settled) -> None: ...

@@ -32,7 +32,7 @@ cdef class Log:
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class Spans:
-    """What ``fitting_spans`` writes, one element per span, by ``since``."""
+    """The result of ``fitting_spans``, one element per span, by ``since``."""
 
     cdef int64_t[::1] job  # attempt
     cdef int64_t[::1] since
@@ -40,7 +40,7 @@ cdef class Spans:
 
 
 cdef struct Next:
-    # What happens next of each kind.
+    # The next event of each kind.
     Py_ssize_t arrival  # attempt
     Py_ssize_t start  # index into by_start
     Py_ssize_t end  # index into by_end

@@ -11,7 +11,7 @@ import numpy as np
 
 
 def count_draws(const uint32_t[::1] bits, int64_t done, uint8_t[:, ::1] by_unit):
-    """Draw units with random bits and count them; return the number of draws made so far.
+    """Draw units with random bits and count them; return the total number of draws made.
 
     The draws are those of numpy's ``Generator.integers``: n · bits / 2^32. Bits that would make
     some units likelier than others are skipped.

@@ -2,7 +2,7 @@
 
 Tables have a row per instant and a column per entity or node. Node 0 is the root; parents come
 before their children. ``groups`` names the account among whose children a node competes: its
-parent, except below accounts without a share of their own, whose children compete one level up.
+parent, except below accounts without a share, whose children compete one level up.
 """
 
 cimport cython
@@ -111,9 +111,9 @@ def climb(
     """Add the usage below each node to its own, and write its fraction of its siblings' usage.
 
     Args:
-        shared: 1: the node has a share of its own.
+        shared: 1: the node has a share.
         usage: comes as each node's own usage.
-        states: written; NaN for nodes without a share of their own.
+        states: written; NaN for nodes without a share.
     """
     cdef double[::1] sums = np.empty(parents.shape[0])
     cdef Py_ssize_t nodes = parents.shape[0], node, k
@@ -153,7 +153,7 @@ def apply(
 
 @cython.final
 cdef class Classes:
-    """Nodes, with those that tie so far next to each other."""
+    """Nodes of a level; those that tie stand together."""
 
     cdef int64_t[::1] nodes
     cdef uint8_t[::1] first  # 1: the node is the first of its class
@@ -192,7 +192,7 @@ def rank(
     Vectors are compared from the root down, missing components counting as 0. Nodes that tie share
     the better rank; the root has rank 0.
 
-    Level by level, nodes that tie so far form a class. Each level replaces a class by its members
+    Level by level, nodes that tie form a class. Each level replaces a class by its members
     whose vectors end here and by their children, and splits it by their priorities. So a level
     costs no more than sorting the children of each account, and those of tied accounts together.
 

@@ -199,7 +199,7 @@ cdef void _enter(Attempts attempts, Py_ssize_t owner, double decay, Spans spans)
 cdef inline void _add_part(
     Spans spans, Py_ssize_t span, double penalty, int64_t begin, int64_t stop, double decay
 ) noexcept nogil:
-    """Add the use over [begin, stop), which lies within a span, decayed to the span's end."""
+    """Add the use over [begin, stop), a part of one span, decayed to the span's end."""
     cdef double lasts = <double> (stop - begin)
     if decay != 0.0:
         lasts = _remaining(<double> (spans.edges[span + 1] - stop), lasts, decay)

@@ -202,7 +202,7 @@ cdef void put_back(Pool pool, int64_t job, Model model) noexcept nogil:
     cdef State *state = &pool.state
     cdef int64_t i = state.head, gap, moved
     while i < state.tail and not (
-        pool.queue_job[i] != GAP and comes_after(pool.queue_job[i], job, pool, model)
+        pool.queue_job[i] != GAP and comes_first(job, pool.queue_job[i], pool, model)
     ):
         i += 1
     gap = i - 1
@@ -214,13 +214,6 @@ cdef void put_back(Pool pool, int64_t job, Model model) noexcept nogil:
     place(pool, i - 1, job, model.jobs)
     state.head = min(state.head, gap)
     state.waiting += 1
-
-
-cdef bint comes_after(int64_t other, int64_t job, Pool pool, Model model) noexcept nogil:
-    """Return whether ``other`` is served after ``job``."""
-    if model.rules.order == Order.RANK:
-        return model.jobs.rank[other] > model.jobs.rank[job]
-    return comes_first(job, other, pool, model)
 
 
 cdef int64_t find(Pool pool, int64_t job) noexcept nogil:

@@ -179,7 +179,9 @@ cdef void plan_waiting(Pool pool, Model model) noexcept nogil:
 cdef int64_t promise(Pool pool, int64_t i, int64_t since, Model model) noexcept nogil:
     """Plan the attempt at place ``i`` for the earliest pass from ``since`` on; return its time."""
     cdef int64_t job = pool.queue_job[i], every = model.rules.every, origin = model.rules.origin
-    cdef int64_t start = earliest(pool.profile, since, model.jobs, job, every, origin)
+    cdef int64_t start = earlier(
+        pool.profile, since, NEVER, NEVER, model.jobs, job, every, origin
+    )
     occupy(pool, i, start, model.jobs)
     return start
 

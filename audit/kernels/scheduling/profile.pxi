@@ -162,24 +162,14 @@ cdef inline int64_t next_misfit(
     return i
 
 
-cdef int64_t earliest(
-    Profile profile, int64_t begin, Jobs jobs, int64_t job, int64_t every, int64_t origin
-) noexcept nogil:
-    """Return the first instant from ``begin`` on at which an attempt fits for its estimate.
-
-    It is a multiple of ``every`` since ``origin`` (0: any instant). NEVER: it fits nowhere.
-    """
-    return earlier(profile, begin, NEVER, NEVER, jobs, job, every, origin)
-
-
 cdef int64_t earlier(
     Profile profile, int64_t now, int64_t plan, int64_t before, Jobs jobs, int64_t job,
     int64_t every, int64_t origin
 ) noexcept nogil:
     """Return the first instant before ``plan`` and ``before`` where an attempt fits, or ``plan``.
 
-    The profile holds its plan from ``plan`` on; that space is free for the attempt itself. See
-    ``earliest`` for ``every`` and ``origin``.
+    The result is a multiple of ``every`` since ``origin`` (0: any instant). The profile holds the
+    plan from ``plan`` on (NEVER: there is none); that space is free for the attempt itself.
     """
     cdef int64_t duration = jobs.estimate[job], limit = min(plan, before), beyond = profile.beyond
     cdef int64_t own_end = plan if plan == NEVER else plan + duration

@@ -327,6 +327,8 @@ cdef bint comes_first(int64_t one, int64_t other, Pool pool, Model model) noexce
     cdef Order order = model.rules.order
     cdef int64_t left, right, turn
     cdef double first, second
+    if order == Order.RANK:
+        return model.jobs.rank[one] < model.jobs.rank[other]
     if order == Order.EXPANSION:
         left = (pool.state.now - model.jobs.arrival[one]) * model.jobs.estimate[other]
         right = (pool.state.now - model.jobs.arrival[other]) * model.jobs.estimate[one]

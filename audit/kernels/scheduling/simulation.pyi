@@ -109,14 +109,7 @@ class Jobs:
 class Steps:
     number: int
     def __init__(
-        self,
-        *,
-        time: _Ints,
-        change: _Ints,
-        planned: _Bools,
-        job: _Ints,
-        ends: _Bools,
-        number: int,
+        self, *, time: _Ints, change: _Ints, planned: _Bools, job: _Ints, ends: _Bools, number: int
     ) -> None: ...
 
 class Rules:
@@ -198,13 +191,7 @@ class Pursuit:
     def go_on(self, words: NDArray[np.uint64]) -> bool: ...
 
 def observe(
-    slurm: Slurm,
-    books: Books,
-    node: _Ints,
-    charge: _Floats,
-    start: _Ints,
-    time: _Ints,
-    ends: _Ints,
+    slurm: Slurm, books: Books, node: _Ints, charge: _Floats, start: _Ints, time: _Ints, ends: _Ints
 ) -> None: ...
 def priorities(
     slurm: Slurm, books: Books, now: int, node: _Ints, arrival: _Ints

@@ -387,7 +387,7 @@ cdef bint try_out(Pool pool, Workspace space, int64_t k, Jobs jobs) noexcept nog
     cdef bint moved
     add_plan(pool, slot.job, planned, 1, jobs)
     moved = tighten(pool, space, k, jobs)
-    slot.start = earliest(pool.profile, pool.state.now, jobs, slot.job, 0, 0)
+    slot.start = earlier(pool.profile, pool.state.now, NEVER, NEVER, jobs, slot.job, 0, 0)
     if slot.start != NEVER:
         add_plan(pool, slot.job, slot.start, -1, jobs)
     return moved or slot.start != planned

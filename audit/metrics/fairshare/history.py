@@ -11,7 +11,7 @@ Each row is one entity at one instant:
 With targets, ranks fall with the priority, and an entity without a target has no rank. Without any,
 ranks ascend with usage_fraction. Attempts without a name are a row with a usage and no rank.
 
-An entity has a row at T if it has a target, or if an attempt of its own started before T. Targets
+An entity has a row at T if it has a target, or if one of its attempts started before T. Targets
 in a share tree: ``tree_history``, which gives rows of the same columns.
 
 Sources: SPEC §7; [B] H. Bui et al., Fairshare Scheduling – A Case Study, §2.1; [R] G. Rodrigo et
@@ -59,7 +59,7 @@ AT_ONCE: Final = 2_000
 """Instants whose rows are made at once: all rows may be more than the attempts."""
 
 
-def history(
+def history_parts(
     charged: pl.DataFrame,
     kind: Kind,
     method: Method,
@@ -69,8 +69,8 @@ def history(
     targets: Mapping[str, float] | None = None,
     operator: str = DEFAULT_OPERATOR,
     label: str | None = None,
-) -> pl.DataFrame:
-    """Return usage against targets at each instant.
+) -> Iterator[pl.DataFrame]:
+    """Yield usage against targets at each instant, ``AT_ONCE`` instants at a time.
 
     Args:
         charged: start_time, end_time, the column ``kind`` and ``penalty`` (of ``penalty``);
@@ -88,25 +88,6 @@ def history(
         ValueError: the instants do not ascend, a target is not from 0 to 1, or there is no such
             operator.
     """
-    return pl.concat(
-        history_parts(
-            charged, kind, method, instants, now, targets=targets, operator=operator, label=label
-        )
-    )
-
-
-def history_parts(
-    charged: pl.DataFrame,
-    kind: Kind,
-    method: Method,
-    instants: Sequence[int],
-    now: int,
-    *,
-    targets: Mapping[str, float] | None = None,
-    operator: str = DEFAULT_OPERATOR,
-    label: str | None = None,
-) -> Iterator[pl.DataFrame]:
-    """Yield the rows of ``history``, ``AT_ONCE`` instants at a time."""
     shares = dict(targets or {})
     for name, share in shares.items():
         if not 0 <= share <= 1:

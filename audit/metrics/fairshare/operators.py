@@ -45,7 +45,7 @@ OPERATORS: Final = (
 """Names of the operators, in the order of the codes in ``kernels.operators``."""
 
 ROUNDING: Final = 1e-9
-"""What a digit may lack of the next one and still be it, in digits."""
+"""The distance, in digits, below which a priority rounds up to the next digit."""
 
 LARGEST_RESOLUTION: Final = 2**52
 """Beyond it a double does not distinguish neighbouring digits."""

@@ -1,4 +1,4 @@
-"""What a second of an attempt costs: the penalty P_j (SPEC §7).
+"""Penalties P_j: the cost of a second of an attempt (SPEC §7).
 
 With q_x = request_x / available_x, the part of resource x that the attempt held, clipped to 1; r
 the number of resources that are available; weights w_x > 0, 1 unless given; W = Σ w_x:
@@ -71,7 +71,7 @@ GREATEST_WEIGHT: Final = 1e100
 
 @dataclass(frozen=True, kw_only=True)
 class Hardware:
-    """What requests are compared with.
+    """The amounts that requests are compared with.
 
     Args:
         available: amount > 0 of each resource that counts: of the pool, or, for basis ``node``, of
@@ -142,9 +142,9 @@ class Penalties(NamedTuple):
     charged: pl.DataFrame
     """The given frame with ``penalty``, float64, ≥ 0, never null."""
     unknown: dict[str, int]
-    """By resource that counts: attempts that started and whose amount is null."""
+    """By resource that counts: started attempts with an unknown amount."""
     clipped: dict[str, int]
-    """By resource that counts: attempts that started and asked for more than is available."""
+    """By resource that counts: started attempts that requested more than is available."""
 
 
 class Terms(NamedTuple):

@@ -4,12 +4,12 @@ Rows are those of ``history``. Here share and usage_fraction are parts among the
 (``trees``), and ranks follow from the vectors of priorities; ``parent`` is the account above, null
 at the top. ``share_of_all`` and ``usage_of_all`` are parts of everything.
 
-A node with fairshare=parent has no share of its own: ``share`` is that of the account above it, as
-``sshare`` shows it, and ``share_of_all`` is null.
+The ``share`` of a node with fairshare=parent is that of the account above it, as in ``sshare``; its
+``share_of_all`` is null.
 
-Slurm's own algorithms (``metrics.slurm.shares``) give FairShare as the priority. ``fair_tree`` has
-none for accounts, which rank as by the operator ``slurm``. Its usage_fraction is a part of all that
-the account used, and it gives LevelFS, share / usage_fraction (∞ where unused; null with
+Slurm's own algorithms (``metrics.slurm.shares``) give FairShare as the priority. With ``fair_tree``
+only users have one; accounts rank as by the operator ``slurm``. Its usage_fraction is a part of all
+that the account used, and it gives LevelFS, share / usage_fraction (∞ where unused; null with
 fairshare=parent).
 
 An account that lists no users is charged as a whole: users who ran below it are its **guests**, who

@@ -5,9 +5,9 @@ A node's target is its share as a part of its siblings' shares, its state its pa
 on the path from the root to a node are its vector. Vectors are padded with 0, which is balance, and
 compare component by component from the root on.
 
-Conventions: a node without a share of its own (Slurm's ``fairshare=parent``) takes no part in its
-siblings' targets, and the children of such an account compete one level up. Usage of an account is
-its own (of users that the tree does not list) and that of all below; its own takes no part in its
+Conventions: a node with Slurm's ``fairshare=parent`` has no share. It takes no part in its
+siblings' targets, and the children of such an account compete one level up. Usage of an account is its own
+(of users that the tree does not list) and that of all below; its own takes no part in its
 children's states.
 
 Sources: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fairshare Scheduling, §2
@@ -33,7 +33,7 @@ Kind = Literal["account", "user"]
 
 ROOT: Final = "root"
 NO_SHARE: Final = math.nan
-"""The share of a node that has none of its own."""
+"""The share of a node with Slurm's ``fairshare=parent``."""
 
 
 class Node(NamedTuple):
@@ -72,7 +72,7 @@ class Tree(NamedTuple):
 
     @property
     def lists_users(self) -> Bools:
-        """Whether a node is an account some of whose users have a node."""
+        """Whether a node is an account with users in the tree."""
         lists = np.zeros(len(self.names), np.bool_)
         lists[self.parents[self.is_user]] = True
         return lists
@@ -97,8 +97,8 @@ def build(nodes: Iterable[Node], *, root: str = ROOT, all_zero: bool = False) ->
 
     Args:
         root: name of the root, which is not among the nodes.
-        all_zero: accept siblings none of whom has a share above 0, as dumps of real sites have
-            them; all of their targets are 0 then.
+        all_zero: accept siblings whose shares are all 0, as dumps of real sites have them; all of
+            their targets are 0 then.
 
     Raises:
         ValueError: *all* that keeps them from being one tree, a line each: an empty name, a share
@@ -226,7 +226,7 @@ def _called(node: Node) -> str:
 def groups(tree: Tree) -> Ints:
     """Return the account among whose children each node competes; −1 for the root.
 
-    It is the node's parent, or the next above that has a share of its own.
+    It is the node's parent, or the next above that has a share.
     """
     above = tree.parents.copy()
     for node in range(1, len(above)):
@@ -236,7 +236,7 @@ def groups(tree: Tree) -> Ints:
 
 
 def shared(tree: Tree) -> Bools:
-    """Return whether a node has a share of its own; the root has none."""
+    """Return whether a node has a share; the root does not."""
     has: Bools = ~np.isnan(tree.shares)
     has[0] = False
     return has
@@ -309,7 +309,7 @@ def _find(attempts: pl.DataFrame, known: pl.DataFrame, key: list[str]) -> pl.Ser
 def targets(tree: Tree) -> Floats:
     """Return each node's share as a part of its siblings', 0 to 1; 0 where these are 0.
 
-    NaN for the root, and without a share of its own.
+    NaN for the root, and without a share.
     """
     return _parts(tree, np.where(shared(tree), tree.shares, np.nan))
 
@@ -353,7 +353,7 @@ class History(NamedTuple):
     usage: Floats
     """Of the node and all below it, in the given unit."""
     states: Floats
-    """Part of its siblings' usage, 0 to 1; NaN for the root, and without a share of its own."""
+    """Part of its siblings' usage, 0 to 1; NaN for the root, and without a share."""
     priorities: Floats
     """F(target, state) of the node itself, −1 to 1; NaN as for states."""
     ranks: Ints

@@ -7,7 +7,7 @@ methods weigh recent use against old:
                window i; decay ≥ 0, also above 1, and 0^0 = 1
     half_life  usage_o = Σ_j P_j · ∫ 2^(−(T − t)/H) dt over the occupancy of o's attempts up to T
 
-and usage fraction_o = usage_o / Σ over all owners of usage, 0 to 1; 0 where nobody used anything.
+and usage fraction_o = usage_o / Σ over all owners of usage, 0 to 1; 0 where nothing was used.
 For ``windows`` that is [B] eq. 1, Σ decay^i t_i / Σ decay^i T_i.
 
 Usage is in penalty-seconds, ≥ 0: with penalties from 0 to 1, seconds of the whole pool. Fractions

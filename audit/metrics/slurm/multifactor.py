@@ -35,7 +35,7 @@ HIGHEST: Final = 2**32 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """What factors are relative to.
+    """The amounts that factors are relative to.
 
     Args:
         cpus, nodes: of the cluster, ≥ 1.

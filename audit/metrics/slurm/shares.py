@@ -152,7 +152,7 @@ def fair_tree(tree: Tree, usage: Floats, *, merge_tied: bool = False) -> Shares:
     """
     over, level, is_parent = groups(tree), level_shares(tree), np.isnan(tree.shares)
     norm = _ratio(np.nan_to_num(tree.shares, nan=0.0), level)
-    norm[0] = 0.0  # root competes with nobody
+    norm[0] = 0.0  # root has no siblings
     norm[is_parent] = norm[over[is_parent]]
     effective = _ratio(usage, usage[over])
     effective[0] = 1.0

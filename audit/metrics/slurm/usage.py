@@ -227,7 +227,7 @@ def charge(
     """Add the charge of slurmctld for a second of each attempt.
 
         billing = Σ over resources x of weight_x · amount_x        of its partition's weights
-                  the CPUs                                         where the partition has none
+                  the CPUs                                         without such weights
 
     With the flag MAX_TRES the greatest term of resources on nodes (cpu, mem, node, gres/…) counts
     instead of their sum; with MAX_TRES_GRES the greatest of cpu, mem and node, and all of gres/….
@@ -269,7 +269,7 @@ def stored(attempts: pl.DataFrame) -> dict[str, pl.Series]:
 
 
 def uncounted(weights: Mapping[str, Mapping[str, float]], known: Collection[str]) -> list[str]:
-    """Return resources that some partition bills and whose amounts are unknown."""
+    """Return billed resources with unknown amounts."""
     billed = {name for one in weights.values() for name, weight in one.items() if weight}
     return sorted(billed - {*known})
 
