@@ -55,14 +55,8 @@ cdef class Slurm:
     cdef const int64_t[::1] member  # in the order of ``sshare``
     cdef const int64_t[::1] entry  # [nodes + 1], where the observations of each begin
     cdef const int64_t[::1] time  # [entries], of a start or end; ascending for each node
-    cdef Usage[::1] observed  # [entries], as of then
-    cdef int64_t users
+    cdef Usage[::1] observed  # [entries], as of then; see ``observe``
     observed = cython.dataclasses.field(init=False)
-    users = cython.dataclasses.field(init=False)
-
-    def __post_init__(self):
-        self.observed = np.zeros(self.time.shape[0], USAGE)
-        self.users = np.asarray(self.is_user).sum()
 
 
 cdef class Books:
@@ -202,6 +196,7 @@ def observe(
         ends: [entries], 1: an attempt ends.
     """
     cdef int64_t i
+    slurm.observed = np.zeros(node.shape[0], USAGE)
     with nogil:
         for i in range(node.shape[0]):
             if i == slurm.entry[node[i]]:
@@ -297,9 +292,12 @@ cdef bint ranks_before(Slurm slurm, Books books, int64_t one, int64_t other) noe
 
 cdef void rank_users(Slurm slurm, Books books) noexcept nogil:
     """Compute the FairShare of each user, rank / users, depth first (``metrics.slurm.shares``)."""
-    cdef int64_t rank = slurm.users, untied = slurm.users, depth = 0, node, before
+    cdef int64_t users = 0, depth = 0, rank, untied, node, before
     cdef bint tied
     cdef Level *level
+    for node in range(slurm.is_user.shape[0]):
+        users += slurm.is_user[node]
+    rank = untied = users
     books.walk[0] = Level(account=0, next=slurm.first[0], tied=False)
     while depth >= 0:
         level = &books.walk[depth]
@@ -315,7 +313,7 @@ cdef void rank_users(Slurm slurm, Books books) noexcept nogil:
         if slurm.is_user[node] == 1:
             if not tied:
                 rank = untied
-            books.factor[node] = rank / <double> slurm.users
+            books.factor[node] = rank / <double> users
             untied -= 1
             continue
         depth += 1

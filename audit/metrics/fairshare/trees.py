@@ -6,8 +6,8 @@ on the path from the root to a node are its vector. Vectors are padded with 0, w
 compare component by component from the root on.
 
 Conventions: a node with Slurm's ``fairshare=parent`` has no share. It takes no part in its
-siblings' targets, and the children of such an account compete one level up. Usage of an account is its own
-(of users that the tree does not list) and that of all below; its own takes no part in its
+siblings' targets, and the children of such an account compete one level up. Usage of an account is
+its own (of users that the tree does not list) and that of all below; its own takes no part in its
 children's states.
 
 Sources: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fairshare Scheduling, §2
