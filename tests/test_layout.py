@@ -65,7 +65,6 @@ TESTED_IN: Final = {
     "analyst/answers": "analyst/test_sql",
     "analyst/confined": "security/test_statements",
     "analyst/messages": "security/test_statements",
-    "cli/options": "cli/test_app",
     "cli/output": "cli/test_app",
     "cluster/results": "nightly/test_run",
     "config/mail": "config/test_file",

@@ -15,7 +15,6 @@ from audit.cli.options import (
     ClusterName,
     Columns,
     Configured,
-    Decides,
     OfAccounts,
     OfLogs,
     OfSomeLogs,
@@ -31,6 +30,7 @@ from audit.cli.options import (
     reading,
 )
 from audit.cli.output import at_work, say, show, tell, warn
+from audit.cli.studies import Changes
 from audit.errors import UsageError
 from audit.policies import Backfill, Order
 from audit.words import Algorithm
@@ -197,7 +197,7 @@ def fitting(seconds: float, resamples: int) -> Fit:
 @grouped
 def simulate(
     *,
-    change: Decides,
+    change: Changes,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the schedule: FILE.swf or FILE.parquet."),

@@ -210,15 +210,13 @@ RULES = options(
         "lift": Annotated[
             list[str] | None,
             typer.Option(
-                metavar="N|limits|windows|all",
-                help="Without a limit of config.toml, or all of them.",
+                metavar="N|windowN|limits|windows|all",
+                help="Without a limit (or windowN) of config.toml, or all of them.",
             ),
         ],
     }
 )
 """How a pool decides."""
-
-Decides: TypeAlias = Annotated["Change", Group(change, RULES)]
 
 
 # --- what else options are made into -------------------------------------------------------------

@@ -50,6 +50,10 @@ CHANGES = RULES | options(
                 metavar="exact|FACTOR", help="Nobody asks for more than so many run times."
             ),
         ],
+        "walltimes_of": Annotated[
+            list[str] | None,
+            typer.Option(metavar="USER", help="Whose walltimes; repeatable. Default: all users."),
+        ],
         "capacity": Annotated[
             str | None,
             typer.Option(metavar="N|+N|-N", help="Another size of the pool, as counted."),
@@ -68,7 +72,7 @@ CHANGES = RULES | options(
         ],
     }
 )
-"""What ``whatif`` can change."""
+"""What ``simulate`` and ``whatif`` can change."""
 Changes: TypeAlias = Annotated["Change", Group(change, CHANGES)]
 
 

@@ -20,11 +20,11 @@ from audit.model import OBSERVED, Period, Pool
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
 from audit.scenario.decisions import decision_times
+from audit.scenario.driver import ALL, Effort
 from audit.scenario.engine import model_fidelity
 from audit.scenario.fair_start import fair_start_times
 from audit.scenario.forward import forward_start_times
-from audit.scenario.parts import ALONE, Effort, Labour
-from audit.scenario.workload import Met, workload_of_rows
+from audit.scenario.scenario import Scenario
 from audit.workers.crew import Crew
 
 _UNUSED: Final = (
@@ -68,7 +68,7 @@ def compute(
     chosen: config.Config,
     fairshare: Fairshare,
     known: pl.DataFrame | None = None,
-    labour: Labour = ALONE,
+    effort: Effort = ALL,
 ) -> Iterator[Rows]:
     """Every figure of one cluster, as it is made: what was taken need not be held.
 
@@ -79,15 +79,14 @@ def compute(
         chosen: the configuration in force.
         fairshare: how usage is charged and decays, and its targets.
         known: fair start times that were computed before, by pool, with what they rest on.
-        labour: who works on it, and who is told of how many attempts the fair start times are
-            computed.
+        effort: who computes the fair start times, and who is told of their progress.
 
     Yields:
         Rows of the result tables; ``period`` and ``cluster`` are among their columns. A job's row
         is of no period: its run is that of the period in which it ended.
     """
     cluster = pl.lit(setting.cluster).alias("cluster")
-    tables = _tables(attempts, setting, wanted, chosen, fairshare, known, labour)
+    tables = _tables(attempts, setting, wanted, chosen, fairshare, known, effort)
     del attempts
     for table, period, rows in tables:
         named = [] if period is None else [pl.lit(period.name).alias("period")]
@@ -102,7 +101,7 @@ def _tables(
     chosen: config.Config,
     fairshare: Fairshare,
     known: pl.DataFrame | None,
-    labour: Labour,
+    effort: Effort,
 ) -> Iterator[Rows]:
     """As ``compute``, without the names of cluster and period."""
     seeds, kept, window = wanted
@@ -127,10 +126,10 @@ def _tables(
         if pool == setting.pools[-1]:
             del charged
         of_pool = window.needed(of_pool, pool)
-        met = workload_of_rows(of_pool, pool, setting.now, ranked)
-        jobs = _completed(of_pool, pool, met, setting.now, chosen, known, labour, window)
-        yield from _fidelities(jobs, pool, met, setting.now, chosen, seeds)
-        del met
+        scenario = Scenario(of_pool, pool, setting.now, ranked)
+        jobs = _completed(scenario, chosen, known, effort, window)
+        yield from _fidelities(scenario.described_by(jobs), chosen, seeds)
+        del scenario
         jobs = peers.peer_waits(jobs, [*seeds, *kept])
         beyond = peers.stuck(jobs, pool, setting.now, [*seeds, *kept], chosen.metrics.tolerance_s)
         del of_pool
@@ -140,7 +139,7 @@ def _tables(
         yield Rows("job_result", None, own.drop(_UNUSED))
         del own
         jobs = jobs.drop(_WRITTEN)
-        yield from _of_periods(jobs, pool, setting, seeds, chosen, ranked, log, labour.crew)
+        yield from _of_periods(jobs, pool, setting, seeds, chosen, ranked, log, effort.executor)
 
 
 def _of_periods(
@@ -163,12 +162,13 @@ def _of_periods(
     )
     conserved = conservation_of(jobs, setting.now, options)
     budget_s = chosen.simulation.advice_budget_s / len(setting.pools)
+    scenario = Scenario(jobs, pool, setting.now, ranked)
     for period, seed in seeds.items():
         around = population.around(jobs, period)
         covered = options._replace(covered=spans.covered(period, log))
         yield from _summed_up(around, pool, period, setting, seed, covered, conserved)
         del around
-        advised = advise(jobs, pool, period, setting.now, budget_s, seed, ranked)
+        advised = advise(scenario, period, budget_s, seed)
         of_pool = {"pool": pl.lit(pool.name)}
         yield Rows("advice_result", period, advised.changes.with_columns(**of_pool))
         yield Rows("advice_part", period, advised.parts.with_columns(**of_pool))
@@ -204,62 +204,44 @@ def _summed_up(
 
 
 def _fidelities(
-    jobs: pl.DataFrame,
-    pool: Pool,
-    met: Met,
-    now: int,
-    chosen: config.Config,
-    periods: Iterable[Period],
+    scenario: Scenario, chosen: config.Config, periods: Iterable[Period]
 ) -> Iterator[Rows]:
     """How well the policy of a pool explains each period."""
+    pool = scenario.pool
     of_pool = {
         "pool": pl.lit(pool.name),
         "order": pl.lit(pool.policy.order.value),
         "backfill": pl.lit(pool.policy.backfill.value),
         "fair_order": pl.lit(pool.fair_order.value),
     }
-    tolerance_s = chosen.metrics.tolerance_s
     for period in periods:
-        fidelity = model_fidelity(jobs, pool, period, now, tolerance_s=tolerance_s, met=met)
+        fidelity = model_fidelity(scenario, period, chosen.metrics.tolerance_s)
         yield Rows("fidelity_result", period, fidelity.with_columns(**of_pool))
 
 
 def _completed(
-    of_pool: pl.DataFrame,
-    pool: Pool,
-    met: Met,
-    now: int,
+    scenario: Scenario,
     chosen: config.Config,
     known: pl.DataFrame | None,
-    labour: Labour,
+    effort: Effort,
     window: Window,
 ) -> pl.DataFrame:
     """The attempts of a pool with all figures of their own."""
-    metrics = chosen.metrics
+    metrics, pool, now = chosen.metrics, scenario.pool, scenario.now
     wanted = None if window.whole else window.holds()
     shares = resource_equality(
-        of_pool, now, metrics.resource_equality_weights, metrics.count_never_started
+        scenario.attempts, now, metrics.resource_equality_weights, metrics.count_never_started
     )
     known = None if known is None else known.filter(pl.col("pool") == pool.name)
     decided = decision_times(
-        performance.overtakes(shares), pool, now, tolerance_s=metrics.tolerance_s, met=met
+        scenario.described_by(performance.overtakes(shares)), tolerance_s=metrics.tolerance_s
     )
     fair = fair_start_times(
-        population.compact(anatomy.anatomy(decided, pool, now)),
-        pool,
-        now,
+        scenario.described_by(population.compact(anatomy.anatomy(decided, pool, now))),
         known=known,
-        effort=Effort(labour.crew, chosen.simulation.budget_s, wanted),
+        effort=effort._replace(budget_s=chosen.simulation.budget_s, wanted=wanted),
         tau_s=metrics.tau_s,
-        told=labour.told,
-        met=met,
     )
     return forward_start_times(
-        population.compact(fair),
-        pool,
-        now,
-        known=known,
-        crew=labour.crew,
-        told=labour.told,
-        met=met,
+        scenario.described_by(population.compact(fair)), known=known, effort=effort
     )

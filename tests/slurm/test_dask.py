@@ -15,6 +15,7 @@ import pytest
 from audit.config import Compute, Slurm
 from audit.errors import WorkersError
 from audit.model import Policy
+from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import forward_starts
 from audit.workers.chosen import crew
@@ -97,7 +98,7 @@ def test_jobs_that_never_start_are_given_up_and_cancelled(
 ) -> None:
     never = asked(tmp_path / "shared", **more).model_copy(update={"patience_s": 3})
     with crew(never) as one, pytest.raises(WorkersError, match=said):
-        fair_starts(crowded(10), Policy(), crew=one)
+        fair_starts(crowded(10), Policy(), effort=Effort(one))
     assert list((tmp_path / "shared").iterdir()) == []
     until("all jobs are gone", lambda: not queued(site))
 

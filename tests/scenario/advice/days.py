@@ -47,6 +47,12 @@ def log(jobs: list[Job], pool: Pool, days: int = DAYS, users: int = USERS) -> pl
     return describe(frame(records), [pool])
 
 
+def scenario(jobs: list[Job], pool: Pool, days: int = DAYS, users: int = USERS) -> Scenario:
+    """A pool with such a log, taken when its last attempt ended."""
+    attempts = log(jobs, pool, days, users)
+    return Scenario(attempts, pool, now(attempts))
+
+
 def whole(described: pl.DataFrame) -> Period:
     """The period of all of it."""
     return Period("all", EPOCH, now(described))
@@ -71,13 +77,13 @@ def starved() -> Scenario:
     """
     greedy = pool(4, Policy(Order.fcfs, Backfill.no_guarantee))
     narrow = [Job(k * 20 * MINUTE, HOUR, 1, k) for k in range(66)]
-    return Scenario(log([*narrow, Job(30 * MINUTE, 10 * MINUTE, 4, 5)], greedy), greedy)
+    return scenario([*narrow, Job(30 * MINUTE, 10 * MINUTE, 4, 5)], greedy)
 
 
 def limited() -> Scenario:
     """A limit of one job per user idles half of 24 CPUs; each of twelve users has six jobs."""
     tight = pool(24, Policy(), Limit(most=1, per="user"))
-    return Scenario(log([Job(k, HOUR, 1, k) for k in range(72)], tight), tight)
+    return scenario([Job(k, HOUR, 1, k) for k in range(72)], tight)
 
 
 def indifferent(seed: int) -> Scenario:
@@ -90,4 +96,4 @@ def indifferent(seed: int) -> Scenario:
         for at in np.sort(random.integers(0, 8 * HOUR, 20))
     ]
     own = pool(4, Policy())
-    return Scenario(log(jobs, own), own)
+    return scenario(jobs, own)
