@@ -269,14 +269,14 @@ class FstStatus(StrEnum):
     """Some attempt in the snapshot is still open: later logs may change them."""
     PREEMPTED_CONTEXT = "preempted_context"
     """Final, but the snapshot holds an attempt that was preempted later."""
+    ASSUMED_ESTIMATE = "assumed_estimate"
+    """Final, but the snapshot holds a running attempt without walltime, whose end is assumed."""
     OVER_CAPACITY = "over_capacity"
     """The snapshot holds more than the capacity: they are no part of any total."""
     EXCEEDS_CAPACITY = "exceeds_capacity"
     """It asks for more than the pool has: it has none."""
     EXCEEDS_LIMIT = "exceeds_limit"
     """By itself it breaks a limit of the pool: it has none."""
-    UNKNOWN_ESTIMATE = "unknown_estimate"
-    """An open attempt without walltime is in the snapshot: it has none yet."""
     BLOCKED = "blocked"
     """It waited for something other than its turn: it has none."""
     RESERVED = "reserved"
@@ -314,6 +314,7 @@ class IdleBecause(StrEnum):
 
 COUNTED: Final = (
     *(FstStatus.FINAL.value, FstStatus.PROVISIONAL.value, FstStatus.PREEMPTED_CONTEXT.value),
+    FstStatus.ASSUMED_ESTIMATE.value,
 )
 """Statuses of the fair start times that are part of totals."""
 

@@ -238,6 +238,7 @@ def setting(
         end=contiguous(work.end),
         blocked=work.blocked & observes_blocked,
         present=work.present if observes_blocked else work.present & ~work.blocked,
+        queues=contiguous(work.sized),
     )
     return Setting(work, parts, observed, contiguous(work.capacity))
 

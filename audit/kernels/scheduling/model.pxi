@@ -151,6 +151,7 @@ cdef class Observed:
     cdef const int64_t[::1] end  # NEVER: it has not ended
     cdef const uint8_t[::1] blocked  # holds its request without having queued
     cdef const uint8_t[::1] present  # whether snapshots hold it at all
+    cdef const uint8_t[::1] queues  # whether snapshots hold it while it waits
 
 
 cdef inline bint by_owner(Rules rules) noexcept nogil:

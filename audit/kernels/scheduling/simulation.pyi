@@ -132,7 +132,9 @@ class Model:
     def __init__(self, jobs: Jobs, steps: Steps, rules: Rules, owners: Owners) -> None: ...
 
 class Observed:
-    def __init__(self, *, start: _Ints, end: _Ints, blocked: _Bools, present: _Bools) -> None: ...
+    def __init__(
+        self, *, start: _Ints, end: _Ints, blocked: _Bools, present: _Bools, queues: _Bools
+    ) -> None: ...
 
 class Pool:
     def __init__(

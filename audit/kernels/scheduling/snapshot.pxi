@@ -2,7 +2,7 @@
 # whole schedule simulated anew.
 #
 # The sweep visits the attempts in order and records in a pool which of them run and which wait.
-# Those that are never queued are kept *aside*: blocked ones until they end, others until they have
+# Those that it does not queue are kept *aside*: blocked ones until they end, others until they have
 # started.
 
 
@@ -50,7 +50,7 @@ cdef void enter(
             run_on(trials.snapshot, job, model.jobs, observed)
         return
     trials.next_change = min(trials.next_change, changes_after(job, observed))
-    if model.jobs.rank[job] < 0:
+    if model.jobs.rank[job] < 0 or not observed.queues[job]:
         trials.aside[trials.aside_number] = job
         trials.aside_number += 1
     else:
