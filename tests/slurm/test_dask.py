@@ -76,7 +76,7 @@ def test_a_job_that_is_cancelled_changes_nothing(site: Cluster, tmp_path: Path) 
                 while victims:
                     site.run("scancel", victims.pop())
 
-            there = compute(work, Policy(), crew=one, told=cancel)
+            there = compute(work, Policy(), effort=Effort(one, cancel))
             assert not victims
             assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
     assert said[0].endswith("Dask on Slurm (compute.slurm)")
