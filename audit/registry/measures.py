@@ -178,7 +178,7 @@ _POPULATION: Final = (
             record_label="Size unknown, counted as 0"),
     Measure("pending_left_out", "Queued without a size or walltime", ATTEMPTS, COUNT, _ALL,
             "pending attempts of unknown size or walltime, which are left out of fair start times "
-            "and simulations; no row where there are none",
+            "and simulations", when="where there are any",
             record_label="Queued without a size or walltime: left out of fair start times"),
     Measure("exceeds_capacity", "Larger than the whole pool", ATTEMPTS, COUNT, _ALL,
             "attempts larger than the pool", record_label="Larger than the whole pool"),
