@@ -207,6 +207,10 @@ RULES = options(
                 metavar="WHO=N", help="So much may run at one time: PARTITION=64, user:*=4jobs, …"
             ),
         ],
+        "relax": Annotated[
+            list[str] | None,
+            typer.Option(metavar="N=M|windowN=M", help="Another bound of a limit or a window."),
+        ],
         "lift": Annotated[
             list[str] | None,
             typer.Option(

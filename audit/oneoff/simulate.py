@@ -1,4 +1,4 @@
-"""What-if schedules: what a policy would have made of a log, written as SWF or Parquet."""
+"""Simulated schedules of a log, written as SWF or Parquet."""
 
 from __future__ import annotations
 

@@ -84,18 +84,18 @@ _HALVINGS: Final = 60
 
 
 def stands_for(cost: Floats, budget: float, wait: Ints, strata: Sequence[Ints], seed: int) -> Ints:
-    """Return how many attempts each stands for in a sample that fits a budget; 0: it is left out.
+    """Return the weights of a sample whose cost fits a budget; 0: left out.
 
-    Systematic sampling with unequal chances: the attempts are sorted by strata, by chance within
+    Systematic sampling with unequal chances: the attempts are sorted by strata, randomly within
     each, and passed once, so that every stratum has its share. An attempt is drawn with chance 1/m,
-    m a whole number, and then stands for m attempts, so that weighted sums over the sample are
+    m a whole number, and then has weight m, so that weighted sums over the sample are
     unbiased (Horvitz and Thompson), and sums of whole numbers stay whole.
 
         m = ⌈√(cost / (wait + 60 s)) / λ⌉     λ as large as the budget allows
 
     The optimum is m in proportion to √cost over the spread of the summed values. The spread of
     misses is unknown, but no miss exceeds the wait; the root of the wait did best on logs with deep
-    queues. A part of the budget goes to the longest waits first; these stand for themselves.
+    queues. A part of the budget goes to the longest waits first, with weight 1.
 
     Args:
         cost: of each, > 0, in the unit of the budget.

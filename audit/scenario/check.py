@@ -26,7 +26,7 @@ from audit.scenario.workload import KEYS, NEVER, Workload, instants, workload
 
 
 class Check(StrEnum):
-    """What can be wrong with an attempt; the unit of ``amount`` in brackets."""
+    """Faults of an attempt; the unit of ``amount`` in brackets."""
 
     LOST = "lost"
     """Not started, and nothing prevents it for ever [rows of the schedule without a start]."""
@@ -62,7 +62,7 @@ FINDINGS: Final = pl.Schema(
 
 
 class Capacity(NamedTuple):
-    """What a pool has of R resources, in S steps."""
+    """The capacity of a pool in R resources, in S steps."""
 
     resources: tuple[str, ...]
     """Columns of the requests."""
@@ -372,7 +372,7 @@ def _started(placed: pl.DataFrame) -> tuple[pl.DataFrame, Ints, Ints, Bools]:
     """Return the rows that start, with start and end, and whether each is blocked."""
     rows = placed.filter(pl.col("start_time").is_not_null())
     start = rows["start_time"].to_numpy()
-    # an end before the start is a finding of its own
+    # an end before the start is another finding
     end = np.maximum(rows["end_time"].fill_null(NEVER).to_numpy(), start)
     return rows, start, end, rows["blocked"].to_numpy()
 
@@ -425,7 +425,7 @@ def _total_at(at: Ints, amounts: Ints, times: Ints, side: Literal["left", "right
 
 
 def _optional(frame: pl.DataFrame, column: str) -> pl.Expr:
-    """Return the int64 ``column`` of ``frame``, or nulls where it has none."""
+    """Return the int64 ``column`` of ``frame``, or nulls."""
     return (
         (pl.col(column) if column in frame.columns else pl.lit(None)).cast(pl.Int64).alias(column)
     )

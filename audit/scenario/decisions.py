@@ -1,8 +1,8 @@
 """Which attempts the modelled policy would have started on the observed schedule, and when.
 
 Conventions as in ``scenario.workload``. At each instant of the observed schedule one pass of the
-policy is made over what then ran and waited. What it decides never reaches the next pass, so a
-model's errors do not add up.
+policy is made over what then ran and waited. The next pass does not depend on its
+decisions, so a model's errors do not add up.
 
 Source: SPEC §10, *Decisions*.
 """
@@ -25,7 +25,7 @@ from audit.scenario.workload import NEVER, Bools, Ints, Workload, instants, larg
 
 
 class Decisions(NamedTuple):
-    """What the policy decided, in the order of a workload."""
+    """Decisions of the policy, in the order of a workload."""
 
     ready: Ints  # [n], in [arrival, start]; NEVER: it would not have started it by then
     over_capacity: Bools  # [n], more was in use than the capacity once it had started

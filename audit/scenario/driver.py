@@ -1,4 +1,4 @@
-"""What fair start times, modelled starts and decisions share.
+"""The common part of fair start times, modelled starts and decisions.
 
 Each is computed of a scenario's workload, attempt by attempt, and ranges of attempts can be
 computed apart. Results go back into the rows of the scenario's frame;
@@ -25,7 +25,7 @@ Found = TypeVar("Found", bound=tuple[Any, ...])
 
 
 class Effort(NamedTuple):
-    """Who computes, and how much."""
+    """The executor, its progress and its limits."""
 
     executor: Crew = IN_TURN
     """The result does not depend on it."""
@@ -128,7 +128,7 @@ def recalled(
     """Return two instants of an earlier result for each attempt, and which of them still hold.
 
     Args:
-        known: that result, with ``KEYS``, the two ``columns`` and ``basis``; None: there is none.
+        known: that result, with ``KEYS``, the two ``columns`` and ``basis``, or None.
         keys: ``KEYS`` of the attempts, row for row.
         basis_at: gives today's bases of results at these instants.
         subject: attempts whose results are asked for; those of others do not hold.

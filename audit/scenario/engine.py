@@ -1,4 +1,4 @@
-"""What-if simulation: the schedule that a policy would have made (SPEC §4)."""
+"""Simulation of the schedule that a policy would have made (SPEC §4)."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Ranking(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What a model is made of."""
+    """The parts of a model."""
 
     jobs: Jobs
     steps: Steps

@@ -40,7 +40,7 @@ DRAWN_BY: Final = ("user", "width_class", "wait_s")
 DAY_S: Final = 86_400
 
 STATUSES: Final = [status.value for status in FstStatus]
-"""Statuses by their codes, which stand for them in arrays."""
+"""Statuses by their codes, which arrays hold."""
 _CODE: Final = {status: code for code, status in enumerate(FstStatus)}
 _COUNTED: Final = [_CODE[FstStatus(each)] for each in COUNTED]
 """Statuses that ``over_capacity`` replaces."""
@@ -145,11 +145,11 @@ def fair_start_times(
 ) -> pl.DataFrame:
     """Add the fair start times of each attempt that has ended, and what follows from them.
 
-    - fst_strict, fst_relaxed: epoch s, ≥ arrival; null: it has none
+    - fst_strict, fst_relaxed: epoch s, ≥ arrival, or null
     - fst_status: ``model.FstStatus``, the first that applies of reserved, blocked,
       exceeds_capacity, exceeds_limit, not_sampled (which have no fair start time), over_capacity,
       assumed_estimate, provisional, preempted_context, final; null where it has not ended
-    - fst_weight: how many attempts it stands for, ≥ 1; null where not sampled, or not ended
+    - fst_weight: its weight in the sample, ≥ 1; null where not sampled, or not ended
     - fst_basis: int64; equal bases have equal fair start times; null where not sampled
     - miss_strict_s, miss_relaxed_s: max(start − FST, 0), s; null without a fair start time
     - fair_slowdown: bounded slowdown with the strict fair start time as the start, ≥ 1
@@ -205,7 +205,7 @@ def _sample(
     policy: Policy,
     budget_s: float | None,
 ) -> Ints:
-    """Return how many attempts each stands for; 0: it is missing, and left out.
+    """Return the weight of each attempt in the sample; 0: missing, and left out.
 
     ``half`` attempts lack their modelled start alone. Where that is not drawn, the rest is given
     up, so that all figures are of one sample. Strata are users, width classes and days of arrival.

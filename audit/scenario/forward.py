@@ -33,7 +33,7 @@ class ForwardStarts(NamedTuple):
     """Modelled starts in the order of a workload; NEVER: none."""
 
     start: Ints  # [n] ≥ arrival
-    without_own: Ints  # [n] ≥ arrival, without the later arrivals of its own user
+    without_own: Ints  # [n] ≥ arrival, without later arrivals of the same user
 
 
 def forward_starts(
@@ -53,7 +53,7 @@ def forward_starts(
 
     Args:
         subjects: indices of the attempts to compute; None: all.
-        user: [n], the user of each as a number ≥ 0; NO_USER: unknown, and shared with nobody. None:
+        user: [n], the user of each as a number ≥ 0; NO_USER: unknown and unique. None:
             those of ``work.owners``.
         strict: [n], strict fair start times by arrival where they are known, else NEVER. Where
             nothing arrives until then they are modelled starts too.
@@ -138,7 +138,7 @@ def _computation(request: _Request) -> Callable[[Range], ForwardStarts]:
 
 
 def _next_own(user: Ints, comes: Bools) -> Ints:
-    """Return the next attempt of the same user that ``comes``, [n]; n where there is none."""
+    """Return the next attempt of the same user that ``comes``, or n, [n]."""
     following = np.full(len(user), len(user))
     coming = np.flatnonzero(comes & (user != NO_USER))
     coming = coming[np.argsort(user[coming], kind="stable")]
@@ -154,7 +154,7 @@ def forward_start_times(
 
     - start_modelled: epoch s, ≥ arrival; null where it would never start
     - overtaken_s: start_modelled − fst_strict, s: delay by later arrivals; < 0: it gained
-    - overtaken_own_s: the part by later arrivals of its own user: start_modelled less what that
+    - overtaken_own_s: the part by later arrivals of the same user: start_modelled less what that
       would be without them, s; null where it would never start without them
     - unmodelled_s: start − start_modelled, s: what the modelled policy does not know, of both signs
     - forward_basis: int64; equal bases have equal modelled starts

@@ -19,14 +19,14 @@ from audit.errors import UsageError
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.usage import HalfLife, Kind
 from audit.metrics.slurm.multifactor import FACTORS
-from audit.model import Limit, Order, Pool
+from audit.model import Limit, Order, Pool, Window
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
 from audit.scenario.workload import Indexed, workload_of_rows
 
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """What is scheduled, on what, and how."""
+    """Attempts, and the pool and policy that schedule them."""
 
     attempts: pl.DataFrame
     """Columns of ``model.DESCRIBED``, of the pool; ``penalty`` where usage is charged by one."""
@@ -84,7 +84,7 @@ class Bound(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What is changed of a scenario; None or empty: nothing."""
+    """Changes of a scenario; None or empty: unchanged."""
 
     policy: Mapping[str, Any] = {}
     """Fields of ``Policy``."""
@@ -103,6 +103,8 @@ class Change(NamedTuple):
     """All amounts of the pool grow in proportion."""
     lift: tuple[str, ...] = ()
     """Limits and windows that are removed; see ``lifted``."""
+    relax: Mapping[str, int] = {}
+    """Other bounds of limits and windows; see ``relaxed``."""
     limits: tuple[Bound, ...] = ()
     """Further limits."""
     walltime_limits: Mapping[str, int] = {}
@@ -149,7 +151,8 @@ def decided(pool: Pool, change: Change) -> Pool:
         UsageError: the policy after the change does not take a setting, or the pool does not have a
             limit or window that is to be lifted.
     """
-    after = lifted(pool._replace(policy=pool.policy.changed(**change.policy)), change.lift)
+    ruled = lifted(relaxed(pool, change.relax), change.lift)
+    after = ruled._replace(policy=pool.policy.changed(**change.policy))
     return after._replace(limits=(*after.limits, *(each.of(after) for each in change.limits)))
 
 
@@ -188,24 +191,70 @@ def lifted(pool: Pool, names: Sequence[str]) -> Pool:
     Raises:
         UsageError: it has no such limit or window.
     """
-    every = {
-        **{str(k): ("limits", k - 1) for k in range(1, len(pool.limits) + 1)},
-        **{f"window{k}": ("windows", k - 1) for k in range(1, len(pool.windows) + 1)},
-    }
-    gone: set[tuple[str, int]] = set()
+    rules = rules_of(pool)
     for name in names:
         if name in ("all", "limits", "windows"):
-            gone |= {rule for rule in every.values() if name in ("all", rule[0])}
-        elif name in every:
-            gone.add(every[name])
+            kinds = {"limits": Limit, "windows": Window}
+            of = kinds.get(name, (Limit, Window))
+            rules = {key: rule for key, rule in rules.items() if not isinstance(rule, of)}
         else:
-            raise UsageError(
-                f"--lift {name}: all, limits, windows, or one of the {len(pool.limits)} limits "
-                f"(1, 2, …) and {len(pool.windows)} windows (window1, …) of pool {pool.name!r}"
-            )
-    limits = tuple(one for k, one in enumerate(pool.limits) if ("limits", k) not in gone)
-    windows = tuple(one for k, one in enumerate(pool.windows) if ("windows", k) not in gone)
-    return pool._replace(limits=limits, windows=windows)
+            _rule(pool, name, "--lift")
+            rules.pop(name, None)
+    return _ruled(pool, rules)
+
+
+def relaxed(pool: Pool, bounds: Mapping[str, int]) -> Pool:
+    """Return a pool with other bounds of some limits and windows.
+
+    Args:
+        bounds: by rule, named as in ``lifted``: the amount of a limit; of a window the walltime (s)
+            above which it holds, or else the size.
+
+    Raises:
+        UsageError: it has no such limit or window, or the window has no such bound.
+    """
+    rules = rules_of(pool)
+    for name, bound in bounds.items():
+        rule = _rule(pool, name, "--relax")
+        key = bound_of(rule)
+        if key is None:
+            raise UsageError(f"--relax {name}: the window has no bound of walltime or size")
+        rules[name] = rule.but(**{key: bound})
+    return _ruled(pool, rules)
+
+
+Rule = Limit | Window
+
+
+def rules_of(pool: Pool) -> dict[str, Rule]:
+    """Return the limits and windows of a pool by name: ``1``, ``2``, …, ``window1``, …."""
+    numbered: dict[str, Rule] = {str(k): limit for k, limit in enumerate(pool.limits, 1)}
+    return numbered | {f"window{k}": window for k, window in enumerate(pool.windows, 1)}
+
+
+def bound_of(rule: Rule) -> str | None:
+    """Return the field of a limit or a window that its strictness depends on; None: none."""
+    if isinstance(rule, Limit):
+        return "most"
+    bounds = ("walltime_above_s", "size_above")
+    return next((name for name in bounds if getattr(rule, name) is not None), None)
+
+
+def _rule(pool: Pool, name: str, flag: str) -> Rule:
+    if (rule := rules_of(pool).get(name)) is None:
+        every = "all, limits, windows, or " if flag == "--lift" else ""
+        raise UsageError(
+            f"{flag} {name}: {every}one of the {len(pool.limits)} limits (1, 2, …) and "
+            f"{len(pool.windows)} windows (window1, …) of pool {pool.name!r}"
+        )
+    return rule
+
+
+def _ruled(pool: Pool, rules: Mapping[str, Rule]) -> Pool:
+    return pool._replace(
+        limits=tuple(rule for rule in rules.values() if isinstance(rule, Limit)),
+        windows=tuple(rule for rule in rules.values() if isinstance(rule, Window)),
+    )
 
 
 # --- other attempts ------------------------------------------------------------------------------
@@ -248,7 +297,7 @@ def cut_short(attempts: pl.DataFrame, limits: Mapping[str, int]) -> pl.DataFrame
     and the rest of its work is not done. An open attempt keeps what it has run.
 
     Args:
-        limits: by partition, s ≥ 1; other partitions have none.
+        limits: by partition, s ≥ 1.
     """
     given = {"partition": list(limits), "_limit": list(limits.values())}
     known = pl.DataFrame(given, schema={"partition": pl.String, "_limit": pl.Int64})
@@ -341,7 +390,7 @@ def retargeted(
     none, all users (or all accounts, if the names are accounts) get 1, except those named.
 
     Raises:
-        UsageError: a name is unknown, or nobody has a share above 0.
+        UsageError: a name is unknown, or all shares are 0.
     """
     tree = fairshare.tree
     if tree is not None:

@@ -44,9 +44,8 @@ def test_starts_are_the_same_from_parcels_and_in_any_parts(
     work = arrays(slow, ranking)
     for compute in (fair_starts, forward_starts):
         here: tuple[np.ndarray, ...] = compute(work, policy)
-        there: tuple[np.ndarray, ...] = compute(
-            work, policy, effort=Effort(Scattered(parts=number))
-        )
+        effort = Effort(Scattered(parts=number))
+        there: tuple[np.ndarray, ...] = compute(work, policy, effort=effort)
         assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
 
 

@@ -46,7 +46,6 @@ def decide(
     Args:
         model: the attempts, steps of the capacity and of blocked attempts, and the policy.
         by_start: attempts that started and were not blocked, by start.
-        capacity: [resources], before any step.
         tolerance: an attempt that would have started longer ago is put aside, s.
         until: the last instant to judge, epoch s.
         pool: with space for all attempts that are there at one time; ``begun`` is working space.

@@ -12,10 +12,8 @@ def fair_starts(
     """Write the fair start times of the subjects from index ``low`` to ``high``, ``low`` < ``high``.
 
     Args:
-        capacity: [resources], before any step.
         at_once: whether an attempt that waits alone starts as soon as it fits: nothing is limited,
             passes are at all instants, and no policy that plans ahead sees planned steps.
-        subject: [attempts], bool.
         strict, relaxed: [attempts], get the fair start times, or NEVER.
         over: [attempts], bool, gets whether the snapshot holds more than the capacity.
     """

@@ -24,8 +24,6 @@ def forward_starts(
             and of blocked attempts; the policy. Ranks are changed, and changed back.
         sweep: the same with steps taken one second later.
         observed: the schedule of the attempts, in which blocked ones are not present.
-        capacity: [resources], before any step.
-        subject: [attempts], bool.
         start: [attempts], gets the modelled starts, or NEVER.
         without_own: [attempts], gets the same without the later arrivals of the user.
     """

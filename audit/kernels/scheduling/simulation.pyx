@@ -1,8 +1,8 @@
 """Schedules simulated from instant to instant (SPEC §4, §5, §10; docs/simulation.md).
 
 Times are epoch seconds. Attempts come in the order (arrival, submit, sequence) and are known by
-their index in it. Tables have one row per resource. All parts are one module, so that the compiler
-can inline their functions into each other.
+their index in it. Tables have one row per resource; ``capacity`` has the amounts before any step.
+All parts are one module, so that the compiler can inline their functions into each other.
 """
 
 import numpy as np

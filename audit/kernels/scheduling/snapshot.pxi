@@ -226,7 +226,6 @@ def replay(
         model: the attempts, of which those with rank < 0 are never queued; steps of the capacity
             and of blocked attempts; the policy.
         takes_part: [attempts], bool: which of them are simulated.
-        capacity: [resources], before any step.
         since: epoch s. Attempts that started before it are as observed.
         goes_on: whether earlier usage of the observed schedule counts.
         pool: with space for all attempts. Its ``begun`` gets the starts, NEVER: none.

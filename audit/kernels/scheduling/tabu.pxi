@@ -84,7 +84,6 @@ cdef class Pursuit:
         model: first come, first served, CONSERVATIVE. ``owner`` numbers users, and ``charge`` is
             the total use of an attempt.
         space: working space of the search.
-        capacity: [resources], before any step.
         origin: epoch s.
         every: seconds between searches, since ``origin``.
         turns: iterations of a search for each queued attempt.

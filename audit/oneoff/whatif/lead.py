@@ -1,8 +1,8 @@
-"""What the page of ``fairaudit whatif`` says first, in sentences: no more than its tables do.
+"""The lead of the page of ``fairaudit whatif``: sentences about the figures in its tables.
 
-Attempts that would never start come first, then the error of the replay, then the mean wait, and
-who would wait longer before who would wait less. A width class whose mean wait grows most is named
-even where that is not significant.
+Attempts that would never start come first, then the error of the replay, then the mean wait, then
+losses before gains. The width class whose mean wait grows most is named even where that is not
+significant.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ def lead(parts: pl.DataFrame, fidelity: pl.DataFrame) -> str:
 
 
 def _never(row: Row, widths: Sequence[Row]) -> str:
-    """State how many jobs would never start, and which width classes lose all of theirs."""
+    """State the number of jobs that would never start, and the width classes without any start."""
     count = row["never_start"]
     if not count:
         return ""
@@ -118,23 +118,23 @@ def _widths(rows: Sequence[Row]) -> Iterator[str]:
     unknown = [wording.width(row["part"]) for row in _of(rows, NOT_REPRODUCED)]
     if losing:
         named = [f"{wording.width(row['part'])} ({_from_to(row)})" for row in losing]
-        yield f"By width, longer would wait {_listed(named)}."
+        yield f"Jobs of width {_listed(named)} would wait longer."
     if most is not None:
         ends = wording.rough_interval(_figure(most))
-        within = f", 95 % interval of the change {ends}" if ends else ""
+        within = f"; 95 % interval of the change {ends}" if ends else ""
         yield (
-            f"{'Perhaps also' if losing else 'By width, perhaps'} {wording.width(most['part'])} "
-            f"({_from_to(most)}{within}), which is not significant."
+            f"Jobs of width {wording.width(most['part'])} might wait longer ({_from_to(most)}"
+            f"{within}), which is not significant."
         )
     judged = len(rows) - len(unknown) - len(_of(rows, NEVER_STARTS))
     if not losing and most is None and judged:
-        every = "No width class" if judged == len(rows) else f"None of {judged} width classes"
-        yield f"{every} would wait significantly longer."
+        known = " with a figure" * (judged < len(rows))
+        yield f"No width class{known} would wait significantly longer."
     gaining = [wording.width(row["part"]) for row in _of(rows, Outcome.gains)]
     if gaining:
-        yield f"Less would wait {_listed(gaining)}."
+        yield f"Jobs of width {_listed(gaining)} would wait less."
     if unknown:
-        yield f"No figure is given for width {_listed(unknown)}, whose waits the replay misses."
+        yield f"Width {_listed(unknown)} get no figure, as the replay misses their observed waits."
 
 
 def _of(rows: Sequence[Row], outcome: str) -> list[Row]:
@@ -175,7 +175,7 @@ def _accounts(parts: pl.DataFrame) -> str:
         return ""
     rest = of[Outcome.unclear] + of[Outcome.same]
     more = [
-        f"for {wording.count(of[NOT_REPRODUCED])} no figure is given" * bool(of[NOT_REPRODUCED]),
+        f"{wording.count(of[NOT_REPRODUCED])} get no figure" * bool(of[NOT_REPRODUCED]),
         f"{wording.count(of[NEVER_STARTS])} would start no job" * bool(of[NEVER_STARTS]),
     ]
     others = "".join(f"; {one}" for one in more if one)

@@ -1,4 +1,4 @@
-"""The page of ``fairaudit whatif``: who would gain and who would lose."""
+"""The page of ``fairaudit whatif``: gains and losses under a change."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from audit.report.study.page import (
     Cell,
     Column,
     Columns,
+    Kind,
     Section,
     Study,
     Table,
@@ -26,17 +27,23 @@ from audit.report.study.page import (
 )
 from audit.report.text import wording
 from audit.scenario.whatif import comparison
-from audit.scenario.whatif.comparison import NEVER_STARTS, NOT_REPRODUCED, Cut, Whole
+from audit.scenario.whatif.comparison import (
+    COMPARED,
+    NEVER_STARTS,
+    NOT_REPRODUCED,
+    Cut,
+    Whole,
+)
 
 _ROWS: Final = 20
 _DRAWN: Final = 16
 
 _LABELS: Final = {
     **{one.value: one.value for one in Outcome},
-    NOT_REPRODUCED: "no figure: replay misses the observed wait",
+    NOT_REPRODUCED: "no figure",
     NEVER_STARTS: "never starts",
 }
-"""What outcomes are called on the page; files have their keys."""
+"""Labels of outcomes on the page; files have their keys."""
 
 _MEASURES: Final[Columns[Any]] = (
     Column("Mean wait", "wait_mean", "duration"),
@@ -59,20 +66,10 @@ _POOL: Final[Columns[Any]] = (
     Column("Median", "nuwt_median"),
     Column("Deviation", "nuwt_deviation"),
 )
-_EVERY_MEASURE: Final[Columns[Any]] = (
-    Column("Dimension", "dimension", "text"),
-    Column("Part", "part", "text"),
-    Column("Measure", "measure", "text"),
-    Column("Observed", "observed"),
-    Column("Today", "today"),
-    Column("After", "changed"),
-    Column("Difference", "difference"),
-    Column("From", "lower"),
-    Column("To", "upper"),
-    Column("Unit", "unit", "text"),
-    Column("Attempts", "attempts", "count"),
-    Column("Never start", "never_start", "count"),
-    Column("Outcome", "outcome", "text"),
+_KINDS: Final[dict[object, Kind]] = {pl.String: "text", pl.Int64: "count"}
+_EVERY_MEASURE: Final[Columns[Any]] = tuple(
+    Column(name.replace("_", " ").capitalize(), name, _KINDS.get(dtype, "number"))
+    for name, dtype in COMPARED.items()
 )
 _FIDELITY_OF: Final[Columns[Any]] = (
     Column("Policy", "policy", "text"),
@@ -282,10 +279,8 @@ _SHOWN: Final[Columns[Any]] = (
     Column("outcome", "wait_mean_outcome", "text"),
     Column("Delay by later arrivals, today", "overtaken_time_mean_today", "duration"),
     Column("after", "overtaken_time_mean_changed", "duration"),
-    Column("outcome", "overtaken_time_mean_outcome", "text"),
     Column("RE, today", "re_unfairness_today"),
     Column("after", "re_unfairness_changed"),
-    Column("outcome", "re_unfairness_outcome", "text"),
 )
 """Figures that the page shows of each part, by measure and column of ``COMPARED``."""
 
@@ -312,7 +307,7 @@ def _table(compared: Compared, dimension: str, title: str) -> Table:
                 rows[figure["part"]][column.name] = _LABELS[cell] if name == "outcome" else cell
     return table(
         dimension.replace("_", "-"),
-        f"Who gains and who loses, by {title.lower()}",
+        f"Gains and losses by {title.lower()}",
         (
             Column(title, dimension, "text"),
             Column("Attempts", "attempts", "count"),
@@ -320,8 +315,8 @@ def _table(compared: Compared, dimension: str, title: str) -> Table:
             *_SHOWN,
         ),
         rows.values(),
-        note="Means by attempt, of attempts that start in both replays: wait, delay by later "
-        "arrivals, and shortfall in resource equality (RE), in resource·s.",
+        note="Means of attempts that start in both replays; RE: shortfall in resource equality, in "
+        "resource·s. No figure: the replay misses the observed wait by more than a quarter.",
         shown=_ROWS,
     )
 

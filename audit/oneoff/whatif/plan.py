@@ -1,4 +1,4 @@
-"""``fairaudit whatif``: who would gain and who would lose under a change."""
+"""``fairaudit whatif``: gains and losses under a change."""
 
 from __future__ import annotations
 

@@ -1,14 +1,16 @@
-"""What to change: small changes of a pool, each replayed, and judged against a replay of today.
+"""Advice: small changes of a pool, each replayed, and judged against a replay of today.
 
 Changes are compared with a replay of today's policy, never with the observed schedule. Both begin
 with what ran and waited when the period began, and have its arrivals. How far the replay of today
-is from what was observed is the model's fidelity (SPEC §5, §10).
+is from what was observed is the model's fidelity (SPEC §5, §10): classes whose observed mean wait
+it misses by more than a quarter get neither advice nor a figure (SPEC §11), and where it misses
+that of all attempts nothing is advised.
 
 The changes tried are bounded by a budget of CPU seconds, as estimated (``scenario.budget``): the
 same log gives the same advice on every machine. Changes beyond the budget are listed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -35,38 +37,22 @@ _DRAW: Final = 2.5e-8
 
 ADVICE: Final = pl.Schema(
     {
-        "change": pl.String,
-        "title": pl.String,
+        **dict.fromkeys(("change", "title"), pl.String),
         "place": pl.Int64,
-        "outcome": pl.String,
-        "dimension": pl.String,
-        "dimension_value": pl.String,
-        "today_s": pl.Int64,
-        "changed_s": pl.Int64,
-        "gain_s": pl.Int64,
-        "gain_lower_s": pl.Int64,
-        "gain_upper_s": pl.Int64,
-        "saved_s": pl.Int64,
-        "attempts": pl.Int64,
-        "users": pl.Int64,
-        "gaining_users": pl.Int64,
-        "losing_users": pl.Int64,
+        **dict.fromkeys(("outcome", "dimension", "dimension_value"), pl.String),
+        **dict.fromkeys(("observed_s", "today_s", "changed_s"), pl.Int64),
+        **dict.fromkeys(("gain_s", "gain_lower_s", "gain_upper_s", "saved_s"), pl.Int64),
+        **dict.fromkeys(("attempts", "users", "gaining_users", "losing_users"), pl.Int64),
+        "never_start": pl.Int64,
     }
 )
 """One row for each change, in the order of ``candidates``."""
 
 PARTS: Final = pl.Schema(
     {
-        "change": pl.String,
-        "dimension": pl.String,
-        "dimension_value": pl.String,
-        "attempts": pl.Int64,
-        "users": pl.Int64,
-        "today_s": pl.Int64,
-        "changed_s": pl.Int64,
-        "difference_s": pl.Int64,
-        "lower_s": pl.Int64,
-        "upper_s": pl.Int64,
+        **dict.fromkeys(("change", "dimension", "dimension_value"), pl.String),
+        **dict.fromkeys(("attempts", "users", "today_s", "changed_s"), pl.Int64),
+        **dict.fromkeys(("difference_s", "lower_s", "upper_s"), pl.Int64),
         "outcome": pl.String,
     }
 )
@@ -91,19 +77,28 @@ class _Result(NamedTuple):
     candidate: Candidate
     judgement: Judgement
     verdict: Verdict | None = None
-    """None: it was not tried, or some attempts that start today never would."""
+    """None: not tried, some jobs would never start, or today's replay misses the waits."""
     place: int | None = None
     swayed: Swayed | None = None
     """Of changes that are advised."""
+    never_start: int | None = None
+    """Attempts that today's replay starts and the change never does; None: not tried."""
 
 
-def advise(scenario: Scenario, period: Period, budget_s: float, seed: int) -> Advice:
+def advise(
+    scenario: Scenario,
+    period: Period,
+    budget_s: float,
+    seed: int,
+    shares: Mapping[str, float] | None = None,
+) -> Advice:
     """Return which small changes of a pool help, by replays of a period.
 
     Args:
         scenario: all attempts of the pool as it is.
         period: what is replayed; its attempts are those that ended in it.
         budget_s: CPU seconds, as estimated; 0: nothing is tried.
+        shares: share of all waiting that each rule causes; see ``candidates``.
 
     Returns:
         No rows where there are too few users or days, where hardly any job waited, or where the
@@ -119,7 +114,7 @@ def advise(scenario: Scenario, period: Period, budget_s: float, seed: int) -> Ad
     if subjects["user"].n_unique() < judging.LEAST_USERS:
         return NOTHING
     today = scenario.but(attempts=_of_interest(scenario, period))
-    tried, left_out = affordable(today, candidates(today), period, budget_s)
+    tried, left_out = affordable(today, candidates(today, shares), period, budget_s)
     results = _tried(today, tried, period, seed) if tried else []
     results += [_Result(one, Judgement.not_tried) for one in left_out]
     return Advice(
@@ -162,17 +157,21 @@ def affordable(
 
 def _tried(today: Scenario, tried: Sequence[Candidate], period: Period, seed: int) -> list[_Result]:
     """Replay changes, and judge them."""
-    compared, after = _replayed(today, tried, period)
-    if not after or not judging.enough(compared):
-        return [_Result(one, Judgement.unsupported) for one in tried]
-    differences = np.array([wait - compared.wait for wait in after.values()])
-    verdicts = dict(zip(after, judging.judge(compared, differences, seed), strict=True))
-    results = [
-        _Result(one, verdict.judgement, verdict)
-        if (verdict := verdicts.get(one.change))
-        else _Result(one, Judgement.unsupported)
-        for one in tried
-    ]
+    compared, after, never = _replayed(today, tried, period)
+    verdicts: dict[str, Verdict] = {}
+    left = Judgement.unsupported
+    if not judging.believed(compared):
+        left = Judgement.not_reproduced
+    elif after and judging.enough(compared):
+        differences = np.array([wait - compared.wait for wait in after.values()])
+        verdicts = dict(zip(after, judging.judge(compared, differences, seed), strict=True))
+    results = []
+    for one in tried:
+        verdict = verdicts.get(one.change)
+        judgement = verdict.judgement if verdict else left
+        if never[one.change]:
+            judgement = Judgement.never_starts
+        results.append(_Result(one, judgement, verdict, never_start=never[one.change]))
     best = _best(results)
     return [
         one._replace(
@@ -200,10 +199,10 @@ def _best(results: Sequence[_Result]) -> list[str]:
 
 def _replayed(
     today: Scenario, tried: Sequence[Candidate], period: Period
-) -> tuple[Compared, dict[str, Floats]]:
+) -> tuple[Compared, dict[str, Floats], dict[str, int]]:
     """Return the attempts that today's replay starts, and their waits after each change.
 
-    Changes under which one of them never starts are left out.
+    Changes under which some of them never start have no waits, but the number of these.
     """
     begun = replayed_starts(today, period)
     numbered = today.attempts.with_row_index("_row").filter(pl.Series(begun != NEVER))
@@ -220,29 +219,34 @@ def _replayed(
         width.to_numpy(),
         peers.walltime_class(subjects["walltime_s"]),
         (begun[rows] - arrival).astype(np.float64),
+        subjects["wait_s"].to_numpy().astype(np.float64),
     )
     after: dict[str, Floats] = {}
+    never: dict[str, int] = {}
     for one in tried:
         again = replayed_starts(one.after, period)[rows]
-        if (again != NEVER).all():
+        never[one.change] = int(np.count_nonzero(again == NEVER))
+        if not never[one.change]:
             after[one.change] = (again - arrival).astype(np.float64)
-    return compared, after
+    return compared, after, never
 
 
 def _row(of: _Result) -> tuple[object, ...]:
     """Return a row of ``ADVICE``."""
     known = (of.candidate.change, of.candidate.title, of.place, of.judgement.value)
     if of.verdict is None:
-        return (*known, *(None,) * (len(ADVICE) - len(known)))
+        return (*known, *(None,) * (len(ADVICE) - len(known) - 1), of.never_start)
     by, whole = of.verdict.by, of.verdict.parts[0]
     return (
         *known,
         *_named(by),
-        *(round(by.today), round(by.today + by.value), -round(by.value)),
+        *(round(one) for one in (by.observed, by.today, by.today + by.value)),
+        -round(by.value),
         *(None if end is None else -round(end) for end in (by.upper, by.lower)),
         round(of.verdict.saved),
         *(whole.attempts, whole.users),
         *((None, None) if of.swayed is None else of.swayed),
+        of.never_start,
     )
 
 

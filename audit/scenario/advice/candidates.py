@@ -2,7 +2,8 @@
 
 - *reservations*: places kept for more of the jobs that cannot start (Maui's RESERVATIONDEPTH, PBS'
   backfill_depth), or for any at all.
-- *limits* lifted and *windows* opened, one by one.
+- *limits* and *windows* lifted, and relaxed to twice their bound, one by one: those that cause at
+  least ``CAUSES`` of the waiting.
 - *walltimes*: the users who request most unused time, or all, request at most twice the run time.
   The replay knows run times; people do not: this is an upper bound of the gain.
 - *a limit per user*, on what runs at one time: a half or a quarter of the pool for each, or a
@@ -14,23 +15,25 @@ Each belongs to a family, of which at most one is advised. Each is a ``Change``,
 tried with ``fairaudit whatif`` and configured.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any, Final, NamedTuple
 
 import polars as pl
 
 from audit.metrics.attempts.population import ended
-from audit.model import FLOOD_ATTEMPTS, FLOOD_WORK, Backfill, Order
-from audit.scenario.scenario import Bound, Change, Scenario, changed
+from audit.model import FLOOD_ATTEMPTS, FLOOD_WORK, Backfill, Limit, Order, Window
+from audit.scenario.scenario import Bound, Change, Scenario, bound_of, changed, rules_of
 from audit.scenario.whatif.options import written
 from audit.scenario.whatif.titles import title
 
 DEPTHS: Final = (2, 4, 8)
 """Numbers of reservations that are tried."""
 EACH: Final = 8
-"""Largest number of limits that are lifted, and of windows that are opened."""
+"""Largest number of limits, and of windows, that are tried."""
+CAUSES: Final = 0.05
+"""Share of all waiting from which on a rule is tried."""
 OVERASKING: Final = 10
 """Number of users whose walltimes are shortened."""
 TWICE: Final = Fraction(2)
@@ -51,15 +54,26 @@ class Candidate(NamedTuple):
     after: Scenario
 
 
-def candidates(today: Scenario) -> tuple[Candidate, ...]:
+def candidates(today: Scenario, shares: Mapping[str, float] | None = None) -> tuple[Candidate, ...]:
     """Return what is tried on a pool.
 
     Families take turns: a budget that ends leaves out the last of each, and no whole family.
 
     Args:
         today: its attempts are those of the period, or more.
+        shares: share of all waiting that each rule causes, by its name (``scenario.rules_of``), in
+            [0, 1]; None: unknown, and all are tried.
     """
-    turns = zip_longest(*(_of_family(name, family(today), today) for name, family in _FAMILIES))
+    families = {
+        "reservations": _reservations(today),
+        "limits": _ruled(today, Limit, shares),
+        "windows": _ruled(today, Window, shares),
+        "walltimes": _walltimes(today),
+        "per_user": _per_user(today),
+        "targets": _targets(today),
+        "passes": _passes(today),
+    }
+    turns = zip_longest(*(_of_family(name, each, today) for name, each in families.items()))
     return tuple(one for turn in turns for one in turn if one is not None)
 
 
@@ -85,13 +99,17 @@ def _reservations(today: Scenario) -> Iterator[dict[str, Any]]:
             yield {"policy": {"backfill": Backfill.conservative_replan, "reservations": depth}}
 
 
-def _lifted(today: Scenario) -> Iterator[dict[str, Any]]:
-    yield from ({"lift": (str(k),)} for k in range(1, min(len(today.pool.limits), EACH) + 1))
-
-
-def _opened(today: Scenario) -> Iterator[dict[str, Any]]:
-    numbers = range(1, min(len(today.pool.windows), EACH) + 1)
-    yield from ({"lift": (f"window{k}",)} for k in numbers)
+def _ruled(
+    today: Scenario, kind: type[Limit | Window], shares: Mapping[str, float] | None
+) -> Iterator[dict[str, Any]]:
+    rules = {name: rule for name, rule in rules_of(today.pool).items() if isinstance(rule, kind)}
+    if shares is not None:
+        rules = {name: rule for name, rule in rules.items() if shares.get(name, 0.0) >= CAUSES}
+        rules = dict(sorted(rules.items(), key=lambda one: -shares.get(one[0], 0.0)))
+    for name, rule in islice(rules.items(), EACH):
+        yield {"lift": (name,)}
+        if (bound := bound_of(rule)) is not None:
+            yield {"relax": {name: 2 * max(getattr(rule, bound), 1)}}
 
 
 def _walltimes(today: Scenario) -> Iterator[dict[str, Any]]:
@@ -162,14 +180,3 @@ def _passes(today: Scenario) -> Iterator[dict[str, Any]]:
         yield {"policy": {"depth": 4 * policy.depth}}
     if policy.interval_s is not None and policy.interval_s >= RARE_S:
         yield {"policy": {"interval_s": policy.interval_s // 4}}
-
-
-_FAMILIES: Final = (
-    ("reservations", _reservations),
-    ("limits", _lifted),
-    ("windows", _opened),
-    ("walltimes", _walltimes),
-    ("per_user", _per_user),
-    ("targets", _targets),
-    ("passes", _passes),
-)

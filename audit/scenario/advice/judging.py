@@ -1,4 +1,4 @@
-"""Whether a change helps significantly, and who loses by it.
+"""Significance of the gains and losses under a change.
 
 Compared are two replays of the same attempts. With d the difference of the waits of each (after −
 today), the mean of d over all, and over the width class that waits longest today, has an interval
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from audit.metrics.quantiles import exact_sum
 from audit.metrics.uncertainty import NONE, Interval, Resamples
 from audit.metrics.verdicts import Outcome, outcome
+from audit.scenario.whatif.comparison import reproduced
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -58,6 +59,10 @@ class Judgement(StrEnum):
     unsupported = "unsupported"
     outweighed = "outweighed"
     not_tried = "not_tried"
+    never_starts = "never_starts"
+    """Some attempts that start today never would."""
+    not_reproduced = "not_reproduced"
+    """The replay of today misses the observed mean wait."""
 
 
 class Compared(NamedTuple):
@@ -69,16 +74,18 @@ class Compared(NamedTuple):
     width: Ints  # [n], number of the width class; −1: unknown
     walltime: Ints  # [n], number of the class of today's walltime
     wait: Floats  # [n], today, s
+    observed: Floats  # [n], wait in the log, s
 
 
 class Difference(NamedTuple):
-    """A mean after the change less today's, s."""
+    """A mean wait after the change less that in the replay of today, s."""
 
     dimension: Dimension
     number: int | None
     """Of the class; None: all attempts."""
     attempts: int
     users: int
+    observed: float
     today: float
     value: float
     lower: float | None
@@ -86,7 +93,7 @@ class Difference(NamedTuple):
 
     @property
     def outcome(self) -> Outcome:
-        """What the part does."""
+        """The effect on the part."""
         return outcome(self.value, self.lower, self.upper)
 
 
@@ -95,15 +102,16 @@ _ALL: Final[_Part] = ("all", None)
 
 
 class Verdict(NamedTuple):
-    """What a change does."""
+    """The effect of a change."""
 
     judgement: Judgement
     by: Difference
-    """The mean it is judged by, with its corrected interval."""
+    """The mean that decides, with its corrected interval."""
     saved: float
     """By how much the sum of all waits is less, s; < 0: more."""
     parts: tuple[Difference, ...]
-    """All attempts, then width classes from narrow to wide, and walltime classes."""
+    """All attempts, then width classes from narrow to wide, and walltime classes; without classes
+    whose observed wait the replay of today misses."""
 
 
 def enough(compared: Compared) -> bool:
@@ -114,6 +122,12 @@ def enough(compared: Compared) -> bool:
     )
 
 
+def believed(compared: Compared, rows: Bools | slice = slice(None)) -> bool:
+    """Return whether the replay of today reproduces the observed mean wait."""
+    observed, wait = compared.observed[rows], compared.wait[rows]
+    return len(wait) == 0 or reproduced(float(observed.mean()), float(wait.mean()))
+
+
 def stretches(arrival: Ints) -> tuple[Ints, Ints]:
     """Return stretch (weeks, or days if these are too few) and day of each arrival, from 0 on."""
     day: Ints = (arrival - arrival.min()) // DAY_S if len(arrival) else arrival
@@ -122,16 +136,18 @@ def stretches(arrival: Ints) -> tuple[Ints, Ints]:
 
 
 def worst_off(compared: Compared) -> int | None:
-    """Return the width class that waits longest today, of those with enough attempts and users.
+    """Return the width class that waits longest today, with enough attempts and users.
 
-    None where there is none, or where all attempts are of one class.
+    Classes whose observed wait the replay misses are left out. None without such a class,
+    or where all attempts are of one class.
     """
     classes = [width for width in np.unique(compared.width).tolist() if width >= 0]
     means: dict[int, float] = {}
     for width in classes:
         own = compared.width == width
         enough_users = len(np.unique(compared.user[own])) >= LEAST_USERS
-        if enough_users and np.count_nonzero(own) >= LEAST_ATTEMPTS:
+        many = enough_users and np.count_nonzero(own) >= LEAST_ATTEMPTS
+        if many and believed(compared, own):
             means[width] = float(compared.wait[own].mean())
     return max(means, key=lambda width: means[width]) if len(classes) > 1 and means else None
 
@@ -140,7 +156,7 @@ def judge(compared: Compared, differences: Floats, seed: int) -> tuple[Verdict, 
     """Judge each of k changes.
 
     Args:
-        compared: the attempts, ``enough`` of them.
+        compared: the attempts, ``enough`` of them, and ``believed``.
         differences: [k, n], the wait after each change less today's, s.
     """
     worst = worst_off(compared)
@@ -155,7 +171,8 @@ def judge(compared: Compared, differences: Floats, seed: int) -> tuple[Verdict, 
     }
     for dimension, classes in by.items():
         for number in np.unique(classes[classes >= 0]).tolist():
-            parts_of[dimension, number] = classes == number
+            if believed(compared, classes == number):
+                parts_of[dimension, number] = classes == number
     units = (compared.user, compared.stretch)
     far = [
         _far_ends(unit, list(judged.values()), differences, seed + k)
@@ -220,6 +237,7 @@ def _difference(
         *part,
         number,
         len(np.unique(compared.user[rows])),
+        exact_sum(compared.observed[rows]) / number,
         exact_sum(compared.wait[rows]) / number,
         exact_sum(difference[rows]) / number,
         *ends,

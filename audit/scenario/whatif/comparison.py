@@ -1,8 +1,8 @@
-"""Who would gain and who would lose under a change (``fairaudit whatif``).
+"""Gains and losses of users under a change (``fairaudit whatif``).
 
 Both the scenario of today and the changed one are replayed, with the same arrivals, walltimes and
-run times, from an empty pool. They are compared with each other, never with the observed log. How
-far the replay of today is from the log stands beside; where it misses the observed mean wait of a
+run times, from an empty pool. They are compared with each other, never with the observed log. The
+error of the replay of today is shown too; where it misses the observed mean wait of a
 part by more than ``MISSED``, no figure of the change is given for that part.
 
 Compared are the attempts that ended in both schedules, part by part. With b the figure today and c
@@ -10,8 +10,8 @@ the figure after the change, c − b is given with its 95 % interval, a paired p
 whose unit is the user; of an account, which may be a single user, the day of the arrival. Less is
 better in every measure here: a part *gains* if the whole interval is below 0, *loses* if all of it
 is above, else it is *unclear*; where nothing differs, it is the *same*. Attempts that start today
-and never after the change are in neither figure. They are counted, and a part of nothing else is a
-row of its own, with the outcome *never_starts*.
+and never after the change are in neither figure. They are counted; a part without
+others is a row with the outcome *never_starts*.
 
 Sources: SPEC §4 to §6 and §11; DESIGN, ``fairaudit whatif``.
 """
@@ -251,7 +251,7 @@ def outcomes(compared: pl.DataFrame, measure: str) -> dict[str, int]:
 
 
 class Cut(NamedTuple):
-    """What a change takes away from attempts that still arrive."""
+    """Work that a change takes away from attempts that still arrive."""
 
     attempts: int
     share: float

@@ -46,7 +46,7 @@ def limits(texts: Sequence[str]) -> tuple[Bound, ...]:
     """Read each ``--limit WHO=N,…``.
 
     WHO is a partition, or one of a kind: ``user:ann``, ``account:physics``, ``qos:long``; ``*``
-    stands for each of them (``user:*``). N counts what the pool counts, or the ``jobs``, ``cpus``,
+    means each of them (``user:*``). N counts what the pool counts, or the ``jobs``, ``cpus``,
     ``nodes``, ``gpus`` that follow it: ``user:*=4jobs``. After ``:narrow`` requests above N are
     exempt.
 
@@ -86,6 +86,17 @@ def _weights(texts: Sequence[str]) -> Mapping[str, float]:
         for text in texts
         for name, value in _pairs(text, "--weight", "FACTOR=N")
     }
+
+
+def _bounds(texts: Sequence[str]) -> Mapping[str, int]:
+    """Read each ``--relax RULE=N``."""
+    by_rule: dict[str, int] = {}
+    for text in texts:
+        for name, value in _pairs(text, "--relax", "RULE=N"):
+            if not (value.isdecimal() and 1 <= int(value) <= _LARGEST):
+                raise UsageError(f"--relax {name}={value}: a whole number from 1 on")
+            by_rule[name] = int(value)
+    return by_rule
 
 
 def _walltime_limits(texts: Sequence[str]) -> Mapping[str, int]:
@@ -158,6 +169,7 @@ def _walltimes(text: str) -> Fraction:
 _READERS: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "limit": ("limits", limits),
     "lift": ("lift", tuple),
+    "relax": ("relax", _bounds),
     "targets": ("targets", _shares),
     "weight": ("weights", _weights),
     "half_life": ("half_life_s", lambda days: days * DAY_S),
@@ -194,6 +206,7 @@ def _written(change: Change) -> Iterator[str]:
     }
     several = {
         "--lift": change.lift,
+        "--relax": [f"{rule}={bound}" for rule, bound in change.relax.items()],
         "--walltimes-of": change.walltimes_of,
         "--weight": [f"{name}={weight:.12g}" for name, weight in change.weights.items()],
         "--max-walltime": [

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from audit.model import Limit, Pool, Window
+from audit.model import Limit, Pool
 from audit.policies import Policy
 from audit.rules import KINDS, WEEK, Scope
-from audit.scenario.scenario import Amount, Bound, Change
+from audit.scenario.scenario import Amount, Bound, Change, rules_of
 
 _NUMBERS: Final = (
     *("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
@@ -17,7 +17,7 @@ _UNITS: Final = {"cpus": "CPU", "nodes": "node", "gpus": "GPU", "jobs": "job", N
 _GIB: Final = 1 << 30
 _NAMED: Final = 3
 """Largest number of users that are named; of more, the number."""
-_TIMES: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+_TIMES: Final[tuple[tuple[int, str], ...]] = ((3_600, "h"), (60, "min"), (1, "s"))
 
 
 def title(change: Change, pool: Pool) -> str:
@@ -42,8 +42,10 @@ def _parts(change: Change, pool: Pool) -> Iterator[str]:
             yield _sized(wanted, unit)
     for rule in change.lift:
         yield _lifted(rule, pool)
-    for bound in change.limits:
-        yield _limited(bound, counted)
+    for rule, bound in change.relax.items():
+        yield _relaxed(rule, bound, pool)
+    for further in change.limits:
+        yield _limited(further, counted)
     for partition, limit in change.walltime_limits.items():
         yield f"Limit walltimes in partition {partition} to {duration(limit)}"
     if change.without:
@@ -94,11 +96,25 @@ def _sized(wanted: Amount, unit: str) -> str:
 
 
 def _lifted(rule: str, pool: Pool) -> str:
-    if rule.isdecimal():
-        return lifted(pool.limits[int(rule) - 1], pool)
     if rule in ("all", "limits", "windows"):
         return f"Lift all {'limits and windows' if rule == 'all' else rule}"
-    return opened(pool.windows[int(rule.removeprefix("window")) - 1], pool)
+    named = rules_of(pool)[rule]
+    if isinstance(named, Limit):
+        return f"Lift {_limit(named, pool)}"
+    hours = f"any hour of the week, not only at {WEEK - len(named.hours)} of {WEEK}"
+    return f"Start jobs{_of(named, pool, jobs='')} at {hours}"
+
+
+def _relaxed(name: str, bound: int, pool: Pool) -> str:
+    rule = rules_of(pool)[name]
+    if isinstance(rule, Limit):
+        return f"Raise {_limit(rule, pool)} to {amount(bound, rule.resource)}"
+    if rule.walltime_above_s is not None:
+        least = duration(bound)
+    else:
+        least = amount(bound, pool.resource.value)
+    closed = f"{len(rule.hours)} of {WEEK} hours of the week"
+    return f"Close {closed} only to jobs asking for more than {least}"
 
 
 def _limited(bound: Bound, counted: str) -> str:
@@ -109,16 +125,9 @@ def _limited(bound: Bound, counted: str) -> str:
     return f"Let {bound.kind} {bound.name} have no more than {most} at a time{narrow}"
 
 
-def lifted(limit: Limit, pool: Pool) -> str:
-    """Return the title of lifting a limit."""
+def _limit(limit: Limit, pool: Pool) -> str:
     whom = {None: "in all", "job": "per job"}.get(limit.per) or f"per {limit.per}"
-    return f"Lift the limit of {amount(limit.most, limit.resource)} {whom}{_of(limit, pool)}"
-
-
-def opened(window: Window, pool: Pool) -> str:
-    """Return the title of opening a window."""
-    hours = f"any hour of the week, not only at {WEEK - len(window.hours)} of {WEEK}"
-    return f"Start jobs{_of(window, pool, jobs='')} at {hours}"
+    return f"the limit of {amount(limit.most, limit.resource)} {whom}{_of(limit, pool)}"
 
 
 def _of(scope: Scope, pool: Pool, jobs: str = "for jobs") -> str:
@@ -150,9 +159,9 @@ def amount(most: int, unit: str | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a length of time in its largest whole unit, such as ``36 h``."""
-    size, unit = next((one for one in _TIMES if seconds % one[0] == 0), _TIMES[-1])
-    return f"{seconds / size:g} {unit}"
+    """Return a length of time in one unit, such as ``36 h``."""
+    size, unit = next(one for one in _TIMES if seconds >= 2 * one[0] or one[0] == 1)
+    return f"{seconds / size:,.3g} {unit}"
 
 
 def _listed(values: Mapping[str, float]) -> str:

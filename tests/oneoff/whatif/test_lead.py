@@ -78,9 +78,9 @@ def test_parts_that_the_replay_misses_get_no_figure() -> None:
     text = said(missed, one, other, account)
     assert "60 % shorter than observed" in text
     assert "by more than a quarter, so no change of the mean wait of all jobs is given." in text
-    assert "None of 1 width classes would wait significantly longer. Less would wait 1." in text
-    assert "No figure is given for width 2, whose waits the replay misses." in text
-    assert text.endswith("it is unclear or the same; for 1 no figure is given.")
+    assert "with a figure would wait significantly longer. Jobs of width 1 would wait less." in text
+    assert "Width 2 get no figure, as the replay misses their observed waits." in text
+    assert text.endswith("it is unclear or the same; 1 get no figure.")
 
 
 def test_what_is_clear_is_stated_with_its_interval() -> None:
@@ -96,7 +96,7 @@ def test_what_the_table_calls_unclear_is_not_stated() -> None:
         "Whether the mean wait changes is unclear: 4 h to 2 h (95 % interval of the change: −5 to "
         "1 h)."
     ) in text
-    assert "Less would wait" not in text
+    assert "would wait less" not in text
     assert "No width class would wait significantly longer." in text
 
 
@@ -113,8 +113,8 @@ def test_who_loses_is_named_before_who_gains() -> None:
         part("width_class", "65-128", 20, 84, 30, 90),
     )
     assert (
-        "By width, longer would wait 65–128 (20 h to 84 h), 33–64 (10 h to 13 h). Less would wait "
-        "1."
+        "Jobs of width 65–128 (20 h to 84 h), 33–64 (10 h to 13 h) would wait longer. Jobs of "
+        "width 1 would wait less."
     ) in text
 
 
@@ -126,8 +126,8 @@ def test_the_class_that_may_lose_most_is_named_as_such() -> None:
         part("width_class", "65-128", 20, 84, -2, 110),
     )
     assert (
-        "By width, perhaps 65–128 (20 h to 84 h, 95 % interval of the change −0.1 to 4.6 d), "
-        "which is not significant."
+        "Jobs of width 65–128 might wait longer (20 h to 84 h; 95 % interval of the change −0.1 to "
+        "4.6 d), which is not significant."
     ) in text
     assert "9–16" not in text
     assert "No width class" not in text
@@ -137,7 +137,7 @@ def test_the_class_that_may_lose_most_is_named_as_such() -> None:
 def test_small_growth_that_may_be_chance_is_left_to_the_table(
     hours: tuple[float, ...], named: bool
 ) -> None:
-    assert ("perhaps 2 (" in said(CLEAR, part("width_class", "2", *hours))) is named
+    assert ("width 2 might wait longer" in said(CLEAR, part("width_class", "2", *hours))) is named
 
 
 def test_accounts_are_counted_as_the_table_does() -> None:

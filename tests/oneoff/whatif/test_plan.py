@@ -85,6 +85,36 @@ def test_whatif_writes_a_page_tables_and_a_database(
     assert (tmp_path / "again" / "whatif.html").read_bytes() == first
 
 
+def test_a_limit_under_which_wide_jobs_never_start(tmp_path: Path) -> None:
+    lines = [
+        line(
+            job,
+            submit=600 * job,
+            wait=0,
+            run=500,
+            allocated=(1, 64, 96, 128)[job % 4],
+            walltime=500,
+            user=1 + job % 5,
+        )
+        for job in range(1, 81)
+    ]
+    log = write(tmp_path / "wide.swf", text(lines, MaxProcs=128))
+    out = tmp_path / "out"
+    assert run("whatif", log, "--limit", "user:*=64", "--out", out) == 0
+    page = (out / "whatif.html").read_text(encoding="utf-8")
+    first = "40 of 80 jobs would never start under this change, among them all of width 65–128."
+    assert "What if: let no user have more than 64 CPUs at a time" in page
+    lead = page.index(first)
+    assert lead < page.index("no difference to the mean wait")
+    rows = {row["width_class"]: row for row in table(out / "whatif-width-class.csv")}
+    wide = rows["65–128"]
+    assert (wide["attempts"], wide["never_start"]) == ("0", "40")
+    assert wide["wait_mean_outcome"] == "never starts"
+    assert {rows[width]["never_start"] for width in ("1", "33–64")} == {"0"}
+    today, after = table(out / "whatif-pool.csv")
+    assert (today["never_started"], after["never_started"]) == ("0", "40")
+
+
 def test_whatif_starts_from_the_configured_targets(tmp_path: Path) -> None:
     # all arrive at once, and each takes the whole pool
     lines = [

@@ -7,6 +7,7 @@ import polars as pl
 from audit.metrics.attempts.population import describe
 from audit.model import Limit, Order, Period, Policy, Pool, Resource
 from audit.policies import Backfill
+from audit.scenario.engine import PLANNED, simulate
 from audit.scenario.scenario import Scenario
 from tests.strategies import ended, frame
 
@@ -30,7 +31,7 @@ class Job(NamedTuple):
 
 
 def log(jobs: list[Job], pool: Pool, days: int = DAYS, users: int = USERS) -> pl.DataFrame:
-    """Attempts that all started when they arrived, which no replay looks at."""
+    """Attempts that all started two minutes after their arrival."""
     records = [
         ended(
             arrival := EPOCH + day * DAY + job.arrival,
@@ -48,8 +49,9 @@ def log(jobs: list[Job], pool: Pool, days: int = DAYS, users: int = USERS) -> pl
 
 
 def scenario(jobs: list[Job], pool: Pool, days: int = DAYS, users: int = USERS) -> Scenario:
-    """A pool with such a log, taken when its last attempt ended."""
-    attempts = log(jobs, pool, days, users)
+    """A pool with such a log, as its policy makes it, taken when its last attempt ended."""
+    arrived = log(jobs, pool, days, users)
+    attempts = simulate(arrived, pool, now(arrived), pool.policy).drop(PLANNED)
     return Scenario(attempts, pool, now(attempts))
 
 

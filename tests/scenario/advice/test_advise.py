@@ -34,7 +34,8 @@ RESERVE = "--backfill easy"
 
 def advised(today: Scenario, budget_s: float = BUDGET_S, seed: int = 7, **more: Any) -> Advice:
     today = today.but(now=now(today.attempts))
-    return advise(today, more.pop("period", whole(today.attempts)), budget_s, seed)
+    period = more.pop("period", whole(today.attempts))
+    return advise(today, period, budget_s, seed, more.pop("shares", None))
 
 
 def one(of: Advice, change: str) -> dict[str, Any]:
@@ -179,7 +180,27 @@ def test_a_change_under_which_somebody_never_starts_is_not_supported(
     today = starved()
     (first, *_) = candidates(today)
     small = first.after.but(pool=first.after.pool._replace(capacity=3, amounts=(("cpus", 3),)))
-    monkeypatch.setattr(module, "candidates", lambda _: (first._replace(after=small),))
+    monkeypatch.setattr(module, "candidates", lambda *_: (first._replace(after=small),))
     found = advised(today)
-    assert found.changes["outcome"].to_list() == ["unsupported"]
+    assert found.changes["outcome"].to_list() == ["never_starts"]
+    assert found.changes["never_start"].to_list() == [DAYS]  # the wide job of each day
     assert found.parts.is_empty()
+
+
+def test_nothing_is_advised_where_the_replay_misses_the_observed_wait() -> None:
+    today = starved()
+    twice = today.attempts.with_columns(
+        pl.col("wait_s") * 2, start_time=pl.col("start_time") + pl.col("wait_s")
+    )
+    found = advised(today.but(attempts=twice))
+    assert set(found.changes["outcome"]) == {"not_reproduced"}
+    assert set(found.changes["never_start"]) == {0}
+    assert found.changes["place"].null_count() == found.changes.height
+    assert found.parts.is_empty()
+
+
+def test_rules_that_cause_no_waiting_are_not_tried() -> None:
+    today = limited()
+    every = advised(today, shares={"1": 0.6}).changes["change"].to_list()
+    assert {"--lift 1", "--relax 1=2"} < {*every}
+    assert not {"--lift 1", "--relax 1=2"} & {*advised(today, shares={}).changes["change"]}

@@ -59,11 +59,29 @@ def ruled(*limits: Limit) -> Scenario:
     return made.but(pool=made.pool._replace(windows=WINDOWS))
 
 
-def test_limits_are_lifted_and_windows_opened_one_by_one() -> None:
-    lifted, opened = of("limits", ruled(*LIMITS)), of("windows", ruled(*LIMITS))
-    assert [one.after.pool.limits for one in lifted] == [LIMITS[1:], LIMITS[:1]]
-    assert [one.after.pool.windows for one in lifted] == [WINDOWS, WINDOWS]
-    assert [one.after.pool.windows for one in opened] == [WINDOWS[1:], WINDOWS[:1]]
+def test_limits_and_windows_are_lifted_and_relaxed_one_by_one() -> None:
+    limits, windows = of("limits", ruled(*LIMITS)), of("windows", ruled(*LIMITS))
+    one, two = LIMITS
+    assert [each.after.pool.limits for each in limits] == [
+        (two,),
+        (one.but(most=8), two),
+        (one,),
+        (one, two.but(most=4)),
+    ]
+    assert {each.after.pool.windows for each in limits} == {WINDOWS}
+    first, last = WINDOWS
+    assert [each.after.pool.windows for each in windows] == [
+        (last,),
+        (first,),
+        (first, last.but(walltime_above_s=14400)),
+    ]
+
+
+def test_only_rules_that_cause_waiting_are_tried() -> None:
+    shares = {"1": 0.049, "2": 0.05, "window1": 0.0, "window2": 0.4}
+    found = candidates(ruled(*LIMITS), shares)
+    lifted = [one.change for one in found if one.family in ("limits", "windows")]
+    assert lifted == ["--lift 2", "--lift window2", "--relax 2=4", "--relax window2=14400"]
 
 
 def test_users_who_overask_most_request_twice_the_run_time() -> None:
@@ -140,7 +158,7 @@ def test_families_take_turns_and_changes_are_distinct() -> None:
     found = candidates(today(Policy(), *limits, walltime=5 * HOUR))
     families = [one.family for one in found]
     assert families[:4] == ["reservations", "limits", "walltimes", "per_user"]
-    assert families.count("limits") == 8
+    assert families.count("limits") == 2 * 8
     assert len({one.change for one in found}) == len(found)
 
 

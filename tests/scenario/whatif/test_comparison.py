@@ -28,6 +28,64 @@ def figure(rows: pl.DataFrame, measure: str, dimension: str = "all") -> dict[str
 
 
 @settings(max_examples=examples(12), deadline=None)
+@given(workloads(most=10), st.sampled_from([Order.sjf, Order.lxf]), st.integers(1, 4))
+def test_what_never_starts_and_what_was_observed(
+    attempts: pl.DataFrame, order: Order, most: int
+) -> None:
+    described = describe(attempts, [POOL])
+    today = Scenario(described, POOL, NOW)
+    change = Change(policy={"order": order}, limits=limits([f"user:*={most}"]))
+    before, after = played(today), played(changed(today, change))
+    rows = compared(before, after, Draws(5))
+    log, one, two = described.to_dicts(), before.to_dicts(), after.to_dicts()
+    waits = rows.filter(pl.col("measure") == "wait_mean")
+    whole = waits.filter(pl.col("dimension") == "all")
+    never = naive.never_starting(one, two)
+    assert whole["never_start"].sum() == never
+    for dimension in ("width_class", "account"):
+        part = waits.filter(pl.col("dimension") == dimension)
+        assert part["never_start"].sum() == never
+        assert part["attempts"].sum() == whole["attempts"].sum()
+    if whole["attempts"].sum():
+        seen = naive.observed(log, one, two)
+        assert whole["observed"].to_list() == [None if seen is None else pytest.approx(seen)]
+    without = rows.filter(pl.col("outcome").is_in(["never_starts", "not_reproduced"]))
+    assert without["changed"].null_count() == without["difference"].null_count() == without.height
+    assert (rows.filter(pl.col("outcome") == "never_starts")["never_start"] > 0).all()
+
+
+def test_a_class_without_starts_is_a_row() -> None:
+    today = scenario((0, 0, 9, 1, "ann"), (0, 0, 9, 3, "bob"), (0, 9, 18, 3, "cem"))
+    after = changed(today, Change(limits=limits(["user:*=2"])))
+    rows = compared(played(today), played(after), Draws(1))
+    wide = rows.filter(pl.col("part") == "3-4")
+    assert wide.select("measure", "observed", "today", "attempts", "never_start").rows() == [
+        ("wait_mean", 4.5, 4.5, 0, 2)
+    ]
+    assert wide["outcome"].to_list() == ["never_starts"]
+    assert wide.select("changed", "difference", "lower", "upper").row(0) == (None,) * 4
+    assert figure(rows, "wait_mean")["never_start"] == 2
+
+
+def test_a_part_that_the_replay_misses_has_no_figure() -> None:
+    # bob's attempt waited for 100 s that no policy explains; ann's for what a replay finds
+    today = scenario((0, 0, 50, 4, "ann"), (0, 50, 90, 4, "ann"), (200, 300, 350, 1, "bob"))
+    after = changed(today, Change(capacity=Amount(8, False)))
+    rows = compared(played(today), played(after), Draws(1))
+    waits = rows.filter(pl.col("measure") == "wait_mean").select(
+        "part", "observed", "today", "changed", "outcome"
+    )
+    assert waits.filter(pl.col("part").is_in(["of ann", "of bob"])).rows() == [
+        ("of ann", 25.0, 25.0, 0.0, "unclear"),
+        ("of bob", 100.0, 0.0, None, "not_reproduced"),
+    ]
+    missed = rows.filter(pl.col("part") == "of bob")
+    assert set(missed["outcome"]) == {"not_reproduced"}
+    assert missed["changed"].null_count() == missed.height > 1
+    assert figure(rows, "wait_mean")["outcome"] == "not_reproduced"
+
+
+@settings(max_examples=examples(12), deadline=None)
 @given(workloads(most=10), st.sampled_from([Order.sjf, Order.lxf]), st.integers(0, 5))
 def test_figures(attempts: pl.DataFrame, order: Order, tolerance_s: int) -> None:
     described = describe(attempts, [POOL])

@@ -75,6 +75,24 @@ def test_lifted_rules(rule: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("rule", "bound", "expected"),
+    [
+        ("1", 2, "Raise the limit of 1 job per user to 2 jobs"),
+        ("window2", 8, "Close 1 of 168 hours of the week only to jobs asking for more than 8 CPUs"),
+        (
+            "window3",
+            28_800,
+            "Close 1 of 168 hours of the week only to jobs asking for more than 8 h",
+        ),
+    ],
+)
+def test_relaxed_rules(rule: str, bound: int, expected: str) -> None:
+    windows = (*WINDOWS, Window(hours=(1,), walltime_above_s=14_400))
+    pool = POOL._replace(limits=LIMITS, windows=windows)
+    assert title(Change(relax={rule: bound}), pool) == expected
+
+
+@pytest.mark.parametrize(
     ("change", "expected"),
     [
         ({"walltimes": Fraction(2)}, "Limit walltimes to twice the run time"),
@@ -102,7 +120,7 @@ def test_lifted_rules(rule: str, expected: str) -> None:
         ),
         (
             {"targets": {"a": 2.0}, "weights": {"age": 0.0, "qos": 2.5}, "half_life_s": 86400.0},
-            "Set the targets a 2; set the weights age 0, qos 2.5; halve usage every 1 d",
+            "Set the targets a 2; set the weights age 0, qos 2.5; halve usage every 24 h",
         ),
         (
             {"capacity": Amount(-2, True), "nodes": Amount(5, False)},
