@@ -98,7 +98,12 @@ def _properties(work: Workload) -> list[Ints]:
         *(work.arrival, work.start, work.end, work.occupancy, work.estimate),
         *request.T,
         work.priority.view(np.int64),
-        work.blocked + 2 * work.open + 4 * work.no_estimate + 8 * work.preempted + 16 * work.queued,
+        work.blocked
+        + 2 * work.open
+        + 4 * work.assumed
+        + 8 * work.preempted
+        + 16 * work.queued
+        + 32 * ~work.sized,
     ]
 
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.kernels.scheduling import decisions as kernels
+from audit.kernels.scheduling import simulation as kernels
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.reasons import blocked
 from audit.model import Backfill, Decision, IdleBecause, Policy, Standing

@@ -10,11 +10,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
-from audit.kernels.scheduling import model as kernels
-from audit.kernels.scheduling.model import Jobs, Model, Observed, Rules, Steps
-from audit.kernels.scheduling.owners import Ledger, Owners
-from audit.kernels.scheduling.pool import Pool as KernelPool
-from audit.kernels.scheduling.replay import replay as replay_kernel
+from audit.kernels.scheduling import simulation as kernels
+from audit.kernels.scheduling.simulation import (
+    Jobs,
+    Ledger,
+    Model,
+    Observed,
+    Owners,
+    Rules,
+    Steps,
+)
 from audit.metrics.attempts import fidelity, population
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.population import TAU_S, describe
@@ -70,7 +75,7 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
     made = setting(work, policy, work.queued & taking_part, taken=work.blocked)
     if count:
         (pool,) = made.pools((count,), begun=begun, promised=planned)
-        replay_kernel(
+        kernels.replay(
             *(made.model, made.observed, taking_part & ~work.blocked, made.capacity),
             *(since, from_time is not None, pool),
         )
@@ -189,7 +194,7 @@ class Setting(NamedTuple):
         ledger: tuple[int, int] | None = None,
         begun: Ints | None = None,
         promised: Ints | None = None,
-    ) -> list[KernelPool]:
+    ) -> list[kernels.Pool]:
         """Return pools for ``sizes`` attempts at one time, which share a ledger and their starts.
 
         Args:
@@ -233,6 +238,7 @@ def setting(
         end=contiguous(work.end),
         blocked=work.blocked & observes_blocked,
         present=work.present if observes_blocked else work.present & ~work.blocked,
+        queues=contiguous(work.sized),
     )
     return Setting(work, parts, observed, contiguous(work.capacity))
 
@@ -322,12 +328,12 @@ def kernel_pool(
     begun: Ints,
     promised: Ints,
     **bounds: int,
-) -> KernelPool:
-    """Return a pool for at most ``attempts`` of a workload at one time (``scheduling.pool``).
+) -> kernels.Pool:
+    """Return a pool for at most ``attempts`` of a workload at one time (``kernels.Pool``).
 
     ``bounds`` are its parameters for long queues: ``block_bits``, ``long_queue``, ``few_gaps``.
     """
-    return KernelPool(
+    return kernels.Pool(
         resources=len(work.capacity),
         attempts=attempts,
         steps=steps,

@@ -12,13 +12,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.kernels.scheduling import fair_start as kernels
-from audit.kernels.scheduling.fair_start import Trials
-from audit.kernels.scheduling.snapshot import Aside
+from audit.kernels.scheduling import simulation as kernels
+from audit.kernels.scheduling.simulation import Trials
 from audit.metrics.attempts.contention import reserved_rows
 from audit.metrics.attempts.miss import misses
 from audit.metrics.attempts.population import TAU_S
-from audit.model import BY_USAGE, FstStatus, Order, Policy, Standing
+from audit.model import BY_USAGE, COUNTED, FstStatus, Order, Policy, Standing
 from audit.scenario import driver, engine, forward
 from audit.scenario.basis import Bases
 from audit.scenario.budget import costs, stands_for
@@ -43,9 +42,7 @@ DAY_S: Final = 86_400
 STATUSES: Final = [status.value for status in FstStatus]
 """Statuses by their codes, which arrays hold."""
 _CODE: Final = {status: code for code, status in enumerate(FstStatus)}
-_COUNTED: Final = [
-    _CODE[each] for each in (FstStatus.FINAL, FstStatus.PROVISIONAL, FstStatus.PREEMPTED_CONTEXT)
-]
+_COUNTED: Final = [_CODE[FstStatus(each)] for each in COUNTED]
 """Statuses that ``over_capacity`` replaces."""
 
 
@@ -119,7 +116,7 @@ def _computation(request: _Request) -> Callable[[Range], FairStarts]:
     def space() -> Trials:
         one, two, three = setting.pools((crowd, crowd, crowd), ledger=(crowd, most_steps))
         own_steps = engine.step_space(len(work.capacity), most_steps)
-        return Trials(one, two, three, own_steps, Aside(crowd))
+        return Trials(one, two, three, own_steps, crowd=crowd)
 
     def kernel(trials: Trials, part: Range) -> None:
         kernels.fair_starts(
@@ -150,8 +147,8 @@ def fair_start_times(
 
     - fst_strict, fst_relaxed: epoch s, ≥ arrival, or null
     - fst_status: ``model.FstStatus``, the first that applies of reserved, blocked,
-      exceeds_capacity, exceeds_limit, unknown_estimate, not_sampled (which have no fair start
-      time), over_capacity, provisional, preempted_context, final; null where it has not ended
+      exceeds_capacity, exceeds_limit, not_sampled (which have no fair start time), over_capacity,
+      assumed_estimate, provisional, preempted_context, final; null where it has not ended
     - fst_weight: its weight in the sample, ≥ 1; null where not sampled, or not ended
     - fst_basis: int64; equal bases have equal fair start times; null where not sampled
     - miss_strict_s, miss_relaxed_s: max(start − FST, 0), s; null without a fair start time
@@ -176,7 +173,7 @@ def fair_start_times(
     bases = Bases(work, rows, described, policy, fair_order)
     keys = described.select(KEYS)[rows]
     times, holds = _still_known(known, keys, bases, subject)
-    missing = subject & (status != _CODE[FstStatus.UNKNOWN_ESTIMATE]) & work.queued & ~holds
+    missing = subject & work.queued & ~holds
     half = forward.stale(known, keys, bases, holds & (times.strict != NEVER))
     drawn_by = described.select(DRAWN_BY)[rows]
     number = _sample(work, drawn_by, missing, half, policy, effort.budget_s)
@@ -284,7 +281,7 @@ def _statuses(work: Workload) -> NDArray[np.int8]:
     for holds, value in (
         (work.preempted, FstStatus.PREEMPTED_CONTEXT),
         (work.open, FstStatus.PROVISIONAL),
-        (work.no_estimate, FstStatus.UNKNOWN_ESTIMATE),
+        (work.assumed, FstStatus.ASSUMED_ESTIMATE),
     ):
         if holds.any():
             status[in_snapshots(work, holds.astype(np.int64)) > 0] = _CODE[value]

@@ -14,10 +14,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.kernels.scheduling import forward as kernels
-from audit.kernels.scheduling.forward import Trials
-from audit.kernels.scheduling.model import Jobs, Model
-from audit.kernels.scheduling.snapshot import Aside
+from audit.kernels.scheduling import simulation as kernels
+from audit.kernels.scheduling.simulation import Jobs, Model, Trials
 from audit.model import FstStatus, Order, Policy
 from audit.scenario import driver, engine
 from audit.scenario.basis import Bases
@@ -122,7 +120,8 @@ def _computation(request: _Request) -> Callable[[Range], ForwardStarts]:
     def space() -> _Space:
         one, two, three = setting.pools((crowd, count, count))
         own_steps = engine.step_space(len(work.capacity), steps.number)
-        trials = Trials(one, two, three, own_steps, Aside(crowd), int(work.blocked.sum()))
+        blocked = int(work.blocked.sum())
+        trials = Trials(one, two, three, own_steps, crowd=crowd, blocked=blocked)
         return _Space(trials, setting.parts.jobs.with_own_rank())
 
     def kernel(own: _Space, part: Range) -> None:

@@ -22,8 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
-from audit.kernels.scheduling.multifactor import Slurm
-from audit.kernels.scheduling.owners import Owners, sum_up
+from audit.kernels.scheduling.simulation import Owners, Slurm, sum_up
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.metrics.fairshare.trees import Tree

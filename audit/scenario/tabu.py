@@ -32,9 +32,7 @@ import numpy as np
 import polars as pl
 
 from audit.errors import SimulationError
-from audit.kernels.scheduling.model import Model
-from audit.kernels.scheduling.tabu.pursue import Pursuit
-from audit.kernels.scheduling.tabu.search import Workspace
+from audit.kernels.scheduling.simulation import Model, Pursuit, Workspace
 from audit.metrics.attempts.population import TAU_S
 from audit.model import Backfill, Order, Policy, Pool
 from audit.scenario import engine

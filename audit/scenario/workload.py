@@ -17,7 +17,7 @@ from audit.metrics.attempts.contention import (
     counted_resources,
     reserved_rows,
 )
-from audit.metrics.attempts.population import only, ordered
+from audit.metrics.attempts.population import only, ordered, unplannable
 from audit.metrics.attempts.reasons import held_up
 from audit.model import SEQUENCE, Pool, Standing
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
@@ -32,10 +32,13 @@ Number = TypeVar("Number", np.int64, np.uint64)
 NEVER: Final = int(np.iinfo(np.int64).max)
 KEYS: Final = ("cluster", "job_id", "attempt")
 
+LEAST_ALIKE: Final = 20
+
 _READ: Final = cs.by_name(
     *("pool", "standing", "arrival_time", "submit_time", "start_time", "occupancy_s", "walltime_s"),
     *("cpus", "nodes", "gpus", "mem_bytes", "priority", "state", "reason", "reservation"),
-    *("user", "account", "partition", "qos", "size", "suspended_s", "penalty", *SEQUENCE),
+    *("user", "account", "partition", "qos", "size", "width_class", "suspended_s", "penalty"),
+    *SEQUENCE,
     require_all=False,
 )
 """The columns that a workload is made of."""
@@ -53,8 +56,9 @@ class Workload(NamedTuple):
     priority: Floats  # [n], recorded; NaN where unknown
     blocked: Bools  # [n], waited for something other than their turn
     open: Bools  # [n], running or pending when the log was taken
-    no_estimate: Bools  # [n], open and without walltime
+    assumed: Bools  # [n], running and without walltime, so that ``end`` is assumed
     preempted: Bools  # [n]
+    sized: Bools  # [n], the counted amount is known; else it is 0, and snapshots do not queue it
     capacity: Ints  # [R], before any step
     step_time: Ints  # [S], ascending
     step_change: Ints  # [S] or [S, R]: what is added to what is free
@@ -120,12 +124,15 @@ def workload(
 ) -> tuple[Workload, pl.DataFrame]:
     """Return the workload of ``pool``, and ``cluster, job_id, attempt`` of each of its attempts.
 
-    It leaves out attempts that never started or ran in an advance reservation, and those of unknown
-    run time. An attempt whose arrival is unknown arrives at its start. A reservation lowers the
-    capacity, from its first start to its last end, by the most that was ever in use in it.
+    It leaves out attempts that never started, that ran in an advance reservation, or whose run time
+    is unknown, and pending ones without a walltime or of unknown size. An attempt whose arrival is
+    unknown arrives at its start. A reservation lowers the capacity, from its first start to its
+    last end, by the most that was ever in use in it.
 
     estimate = max(walltime, occupancy), or the occupancy where the walltime is unknown or
-    unlimited; at least 1 s. Open attempts occupy max(walltime, now − start + 1).
+    unlimited; at least 1 s. Open attempts occupy max(walltime, now − start + 1). Without a walltime
+    a running one is assumed to occupy at least the 90th percentile of ended attempts of its width
+    class and partition, of the pool if there are fewer than ``LEAST_ALIKE`` of them.
 
     Args:
         described: columns of ``model.DESCRIBED``, and ``penalty`` where usage is charged by
@@ -160,8 +167,9 @@ def workload_of_rows(
         priority=attempts["priority"].fill_null(float("nan")).to_numpy().astype(np.float64),
         blocked=held_up(attempts, pool.limits),
         open=attempts["open"].to_numpy(),
-        no_estimate=(attempts["open"] & attempts["walltime_s"].is_null()).to_numpy(),
+        assumed=(attempts["open"] & attempts["walltime_s"].is_null()).to_numpy(),
         preempted=(attempts["state"] == "PREEMPTED").fill_null(False).to_numpy(),
+        sized=attempts["size"].is_not_null().to_numpy(),
         capacity=amounts(pool),
         step_time=steps.time,
         step_change=steps.change[:, 0] if one else steps.change,
@@ -197,7 +205,9 @@ def _schedulable(described: pl.DataFrame, now: int) -> pl.DataFrame:
     """
     running = pl.col("standing") == Standing.RUNNING
     pending = pl.col("standing") == Standing.PENDING
-    start = pl.col("start_time")
+    start, walltime = pl.col("start_time"), pl.col("walltime_s")
+    if described.select((running & walltime.is_null()).any()).item():
+        walltime = pl.coalesce(walltime, _usual_occupancy())
     return (
         described.with_columns(arrival_time=pl.coalesce("arrival_time", "start_time"))
         .pipe(
@@ -205,10 +215,11 @@ def _schedulable(described: pl.DataFrame, now: int) -> pl.DataFrame:
             (pl.col("standing") != Standing.NEVER_STARTED) & pl.col("arrival_time").is_not_null(),
         )
         .pipe(ordered, "arrival_time", "submit_time", *SEQUENCE)
+        .pipe(only, ~unplannable())
         .with_columns(
             open=running | pending,
             occupancy=pl.when(running)
-            .then(pl.max_horizontal("walltime_s", now - start + 1))
+            .then(pl.max_horizontal(walltime, now - start + 1))
             .when(pending)
             .then(pl.max_horizontal("walltime_s", pl.lit(1)))
             .otherwise("occupancy_s"),
@@ -216,6 +227,16 @@ def _schedulable(described: pl.DataFrame, now: int) -> pl.DataFrame:
         .pipe(only, pl.col("occupancy").is_not_null())
         .with_columns(end=start + pl.col("occupancy"))
     )
+
+
+def _usual_occupancy() -> pl.Expr:
+    """Return the 90th percentile, nearest-rank, of the occupancies of similar ended attempts."""
+    ended = pl.when(pl.col("standing") == Standing.ENDED).then("occupancy_s")
+    rank = (ended.count().cast(pl.Int64) * 9 + 9) // 10
+    percentile = ended.sort(nulls_last=True).get(rank - 1, null_on_oob=True)
+    alike = ("width_class", "partition")
+    enough = ended.count().over(alike) >= LEAST_ALIKE
+    return pl.when(enough).then(percentile.over(alike)).otherwise(percentile)
 
 
 def _last_known(attempts: pl.DataFrame, now: int) -> int:
@@ -238,12 +259,12 @@ def instants(times: Ints) -> pl.Series:
 def in_snapshots(work: Workload, weight: NDArray[Number]) -> NDArray[Number]:
     """Return the sum of ``weight`` over each attempt's snapshot; sums wrap around.
 
-    Queued and blocked attempts count from their arrival, those that exceed the capacity from their
-    start.
+    Queued and blocked attempts count from their arrival, those that exceed the capacity or are of
+    unknown size from their start.
     """
     started = work.has_started
-    arriving = (work.queued & work.present) | (work.blocked & started)
-    large = started & ~work.queued & ~work.blocked
+    arriving = (work.queued & work.sized & work.present) | (work.blocked & started)
+    large = started & ~(work.queued & work.sized) & ~work.blocked
     there = sum_before(np.where(arriving, weight, 0).astype(weight.dtype))
     enters = np.where(large, work.start, NEVER)
     entered = sum_until(enters, np.where(large, weight, 0).astype(weight.dtype), work.arrival - 1)

@@ -58,12 +58,7 @@ def own(log: Log, policy: Policy) -> Log:
 
 
 def over_capacity(log: Log, j: int) -> bool:
-    return slow.status(log._replace(jobs=unmarked(log)), j) == "over_capacity"
-
-
-def unmarked(log: Log) -> tuple[Job, ...]:
-    """Without the marks that come before ``over_capacity``."""
-    return tuple(job._replace(no_estimate=False) for job in log.jobs)
+    return slow.status(log, j) == "over_capacity"
 
 
 # Against the twin
@@ -198,6 +193,7 @@ def test_without_later_arrivals_a_start_is_fair(order: Order, backfill: Backfill
     @settings(max_examples=examples(15))
     @given(logs(blocked=False), policies(order, backfill))
     def check(log: Log, policy: Policy) -> None:
+        log = log._replace(jobs=tuple(job._replace(sized=True) for job in log.jobs))
         log = own(log, policy)
         times = strict(log, policy)
         for j, job in enumerate(log.jobs):
@@ -325,7 +321,7 @@ def test_tables_hold_what_the_twin_says(records: Rows, pool: Pool, policy: Polic
     made = table(records, pool, policy)
     log, keys = slow.log_of(frame(records).to_dicts(), *slow_pool(pool), NOW)
     place = {key: j for j, key in enumerate(keys)}
-    without = ("reserved", "blocked", "exceeds_capacity", "unknown_estimate")
+    without = ("reserved", "blocked", "exceeds_capacity")
     assert made.height == len(records)
     for row in made.iter_rows(named=True):
         if row["standing"] != "ended":
@@ -376,14 +372,17 @@ def test_each_status_by_hand() -> None:
         {"submit_time": later, "start_time": later, "cpus": 1, "walltime_s": 50},
         ended(later + 1, later + 1, later + 2, 1),
         {"submit_time": later + 3, "state": "PENDING", "cpus": 1},
+        {"submit_time": later + 3, "state": "PENDING", "walltime_s": 9},
         ended(later + 4, later + 4, later + 5, 1),
+        {"submit_time": later + 5, "start_time": later + 5, "cpus": 1},
+        ended(later + 6, later + 6, later + 7, 0),
     ]
     described = describe(frame(records), [pool])
     made = fair_start_times(Scenario(described, pool, later + 60)).sort("job_number")
     assert made["fst_status"].to_list() == [
         *("final", "reserved", "blocked", "exceeds_capacity"),
         *("final", "preempted_context", "final", "final", "over_capacity"),
-        *(None, "provisional", None, "unknown_estimate"),
+        *(None, "provisional", None, None, "provisional", None, "assumed_estimate"),
     ]
 
 

@@ -1,27 +1,26 @@
-"""Passes that plan ahead: CONSERVATIVE and REPLAN (SPEC §4)."""
+# Passes that plan ahead: CONSERVATIVE and REPLAN (SPEC §4); what planners expect to become free.
 
-from libc.stdint cimport int64_t
 
-from audit.kernels.scheduling.passes.expected cimport next_expected, next_planned
-from audit.kernels.scheduling.model cimport Steps
-from audit.kernels.scheduling.pool cimport (
-    GAP,
-    LOST,
-    UNPLANNED,
-    State,
-    fits_free,
-    may_start,
-    take_steps,
-)
-from audit.kernels.scheduling.profile cimport (
-    Profile,
-    add_job,
-    earlier,
-    earliest,
-    forget_past,
-)
-from audit.kernels.scheduling.queue cimport begin
-from audit.kernels.scheduling.rows cimport NEVER, copy_column
+cdef inline int64_t next_planned(Steps steps, int64_t step) noexcept nogil:
+    """Return the index of the first planned step from ``step`` on, or the number of steps."""
+    while step < steps.number and not steps.planned[step]:
+        step += 1
+    return step
+
+
+cdef inline int64_t next_expected(
+    Pool pool, Steps steps, int64_t ended, int64_t step
+) noexcept nogil:
+    """Return the time of the next expected end or planned step, or NEVER.
+
+    ``ended`` running attempts are expected to have ended before; ``step`` is the next planned step.
+    """
+    cdef int64_t instant = NEVER
+    if ended < pool.state.running:
+        instant = pool.run_expected[ended]
+    if step < steps.number:
+        instant = min(instant, steps.time[step])
+    return instant
 
 
 cdef void expect(Pool pool, Steps steps) noexcept nogil:
@@ -39,21 +38,14 @@ cdef void expect(Pool pool, Steps steps) noexcept nogil:
             pool.profile.times[last] = instant
             copy_column(pool.profile.levels, last, pool.profile.levels, last - 1)
         while ended < pool.state.running and pool.run_expected[ended] == instant:
-            add_to_level(pool.profile, last, pool.run_request, ended)
+            for x in range(pool.free.shape[0]):
+                pool.profile.levels[x, last] += pool.run_request[x, ended]
             ended += 1
         while step < steps.number and steps.time[step] == instant:
-            add_to_level(pool.profile, last, steps.change, step)
+            for x in range(pool.free.shape[0]):
+                pool.profile.levels[x, last] += steps.change[x, step]
             step = next_planned(steps, step + 1)
     pool.profile.first, pool.profile.beyond = 0, last + 1
-
-
-cdef inline void add_to_level(
-    Profile profile, int64_t i, const int64_t[:, ::1] amounts, int64_t k
-) noexcept nogil:
-    """Add column ``k`` of ``amounts`` to level ``i``."""
-    cdef int64_t x
-    for x in range(amounts.shape[0]):
-        profile.levels[x, i] += amounts[x, k]
 
 
 cdef void foresee(Pool pool, Model model) noexcept nogil:
@@ -76,14 +68,14 @@ cdef bint release_early(Pool pool, Jobs jobs) noexcept nogil:
     return early
 
 
-# CONSERVATIVE
+# --- CONSERVATIVE --------------------------------------------------------------------------------
 
 
 cdef bint pass_conservative(Pool pool, Model model, bint news) noexcept nogil:
-    """Make a pass of CONSERVATIVE; return whether what it starts ends at once.
+    """Make a pass of CONSERVATIVE; return whether anything started ends at once.
 
-    ``news``: whether anything ended early, or capacity stepped, since the last pass. What attempts
-    give up whose plans are lost, the others get at once.
+    ``news``: whether anything ended early, or capacity stepped, since the last pass. The space of
+    attempts that lose their plans is given to others at once.
     """
     cdef bint again = False, lost = True, ends
     forget_past(pool.profile, pool.state.now)
@@ -102,7 +94,7 @@ cdef bint pass_conservative(Pool pool, Model model, bint news) noexcept nogil:
 cdef (bint, bint) start_planned(Pool pool, Model model) noexcept nogil:
     """Start attempts planned for now; return whether any ends at once, and any has lost its plan.
 
-    A plan is lost where limits or windows do not allow the start.
+    A plan is lost where limits or windows forbid the start.
     """
     cdef State *state = &pool.state
     cdef int64_t end, i, k
@@ -123,7 +115,10 @@ cdef (bint, bint) start_planned(Pool pool, Model model) noexcept nogil:
             promise(pool, i, state.now + 1, model)
             for k in range(state.head, state.tail):
                 pool.freed[k] = max(pool.freed[k], end)
-    state.soonest = next_plan(pool)
+    state.soonest = NEVER
+    for i in range(state.head, state.tail):
+        if pool.plan[i] >= 0:
+            state.soonest = min(state.soonest, pool.plan[i])
     return again, lost
 
 
@@ -136,7 +131,7 @@ cdef void compress(Pool pool, Model model) noexcept nogil:
     cdef State *state = &pool.state
     cdef int64_t freed = state.freed, later = 0, until, start, plan, end, i
     cdef bint moved = False
-    # pool.scratch: the end of what each attempt that moved has given up
+    # pool.scratch: the end of the space that each moved attempt has given up
     for i in range(state.head, state.tail):
         if pool.queue_job[i] == GAP or pool.plan[i] < 0:
             continue
@@ -146,14 +141,8 @@ cdef void compress(Pool pool, Model model) noexcept nogil:
         if until <= state.now or plan <= state.now:
             continue
         start = earlier(
-            pool.profile,
-            state.now,
-            plan,
-            until,
-            model.jobs,
-            pool.queue_job[i],
-            model.rules.every,
-            model.rules.origin,
+            pool.profile, state.now, plan, until, model.jobs, pool.queue_job[i], model.rules.every,
+            model.rules.origin
         )
         if start < plan:
             end = retract(pool, i, model.jobs)
@@ -188,17 +177,10 @@ cdef void plan_waiting(Pool pool, Model model) noexcept nogil:
 
 
 cdef int64_t promise(Pool pool, int64_t i, int64_t since, Model model) noexcept nogil:
-    """Plan the attempt at place ``i`` for the earliest start from ``since`` on; return that start.
-
-    It is at an instant of a pass.
-    """
-    cdef int64_t start = earliest(
-        pool.profile,
-        since,
-        model.jobs,
-        pool.queue_job[i],
-        model.rules.every,
-        model.rules.origin,
+    """Plan the attempt at place ``i`` for the earliest pass from ``since`` on; return its time."""
+    cdef int64_t job = pool.queue_job[i], every = model.rules.every, origin = model.rules.origin
+    cdef int64_t start = earlier(
+        pool.profile, since, NEVER, NEVER, model.jobs, job, every, origin
     )
     occupy(pool, i, start, model.jobs)
     return start
@@ -222,27 +204,18 @@ cdef int64_t retract(Pool pool, int64_t i, Jobs jobs) noexcept nogil:
     return end
 
 
-cdef int64_t next_plan(Pool pool) noexcept nogil:
-    """Return the first planned start, or NEVER."""
-    cdef int64_t first = NEVER, i
-    for i in range(pool.state.head, pool.state.tail):
-        if pool.plan[i] >= 0:
-            first = min(first, pool.plan[i])
-    return first
-
-
-# REPLAN
+# --- REPLAN --------------------------------------------------------------------------------------
 
 
 cdef bint pass_replan(Pool pool, Model model) noexcept nogil:
-    """Make a pass of REPLAN; return whether what it starts ends at once.
+    """Make a pass of REPLAN; return whether anything started ends at once.
 
     Attempts held by a limit are skipped: a plan for them would hold up others. Once enough attempts
     have a place in the plan, others start now or not at all.
     """
     cdef State *state = &pool.state
-    cdef int64_t looked = 0, reserved = 0, start, job, i
-    cdef bint again = False, left_behind = False
+    cdef int64_t looked = 0, reserved = 0, before, start, job, i
+    cdef bint again = False, left_behind = False, reserves
     expect(pool, model.steps)
     for i in range(state.head, state.tail):
         job = pool.queue_job[i]
@@ -253,20 +226,17 @@ cdef bint pass_replan(Pool pool, Model model) noexcept nogil:
         looked += 1
         if left_behind and pool.queue_estimate[i] > model.rules.window:
             continue
-        if reserved < model.rules.reservations:
-            start = earliest(pool.profile, state.now, model.jobs, job, 0, 0)
-        elif fits_free(pool, i):
-            start = earlier(
-                pool.profile, state.now, NEVER, state.now + 1, model.jobs, job, 0, 0
-            )
-        else:
-            start = NEVER
+        reserves = reserved < model.rules.reservations
+        start = NEVER
+        if reserves or fits_free(pool, i):
+            before = NEVER if reserves else state.now + 1
+            start = earlier(pool.profile, state.now, NEVER, before, model.jobs, job, 0, 0)
         if start == state.now:
             occupy(pool, i, start, model.jobs)
             again |= begin(pool, i, model.jobs)
             continue
         left_behind = True
-        if reserved < model.rules.reservations:
+        if reserves:
             occupy(pool, i, start, model.jobs)
             reserved += 1
     return again

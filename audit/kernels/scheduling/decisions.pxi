@@ -1,111 +1,57 @@
-"""Whom a policy would have started, judged on the observed schedule (SPEC §10, *Decisions*).
-
-A sweep over the instants of the observed schedule records in a pool which attempts run and which
-wait. At each instant one pass of the policy tells which of them it would start. Then the pool is
-restored to what was observed, so that no decision affects the next one.
-"""
-
-import numpy as np
-from libc.stdint cimport int64_t, uint8_t
-
-from audit.kernels.scheduling.loop cimport arrive
-from audit.kernels.scheduling.passes.greedy cimport pass_greedy
-from audit.kernels.scheduling.model cimport (
-    Backfill,
-    Jobs,
-    Limits,
-    Model,
-    Observed,
-    Order,
-    Rules,
-    edge_at,
-    exceeds,
-)
-from audit.kernels.scheduling.multifactor cimport open_accounts, tick_of
-from audit.kernels.scheduling.order cimport arrange, comes_first
-from audit.kernels.scheduling.owners cimport AFTER_ALL, open_ledger
-from audit.kernels.scheduling.passes.planned cimport pass_replan
-from audit.kernels.scheduling.pool cimport (
-    GAP,
-    OUT_OF_ORDER,
-    Pool,
-    State,
-    count,
-    let_edges_pass,
-    move_down,
-    release,
-    reset,
-    take_steps,
-)
-from audit.kernels.scheduling.queue cimport (
-    any_can_start,
-    leave,
-    make_stale,
-    move_place,
-    place,
-)
-from audit.kernels.scheduling.rows cimport NEVER, add, next_multiple
-from audit.kernels.scheduling.snapshot cimport run_on
+# Which attempts a policy would have started, judged on the observed schedule (SPEC §10).
+#
+# A sweep over the instants of the observed schedule records in a pool which attempts run and which
+# wait. At each instant one pass of the policy shows which of them it would start. Then the pool is
+# restored to what was observed, so that no decision affects the next one.
 
 
 cdef extern from *:
-    const int64_t ANY_NUMBER "(INT64_C(1) << 60)"  # what the counters of windows may hold
+    const int64_t ANY_NUMBER "(INT64_C(1) << 60)"  # the limit of a window's counter
 
 
-cpdef enum Withheld:
-    """Why an attempt was not started at some instant between ``ready`` and its start."""
-    NOTHING
+cdef enum:
+    # Why an attempt was not started at some instant between ``ready`` and its start.
+    NOT_WITHHELD
     BY_WINDOW
     BY_LIMIT
 
 
 cdef class Decided:
-    """The decisions so far; arrays have an element per attempt."""
+    """The decisions so far; arrays have one element per attempt."""
     cdef int64_t[::1] ready  # or NEVER
     cdef uint8_t[::1] over  # whether more is in use than there is once the attempt has started
-    cdef int64_t[::1] withheld  # Withheld; empty: not asked for
+    cdef int64_t[::1] withheld  # empty: not requested
     cdef int64_t[::1] in_turn  # the attempts with a ``ready``, in the order in which they got it
     cdef int64_t[::1] watched  # those of them that wait
-    cdef int64_t ready_number  # how many are in ``in_turn``,
-    cdef int64_t aside_number  # how many of those have been put aside,
-    cdef int64_t watched_number  # and how many are in ``watched``
+    cdef int64_t ready_number  # the number of ``in_turn``,
+    cdef int64_t aside_number  # the number of those that have been put aside,
+    cdef int64_t watched_number  # and the number of ``watched``
     cdef const int64_t[::1] by_start
-    cdef int64_t started  # how many of ``by_start`` have started
+    cdef int64_t started  # number of ``by_start`` that have started
     cdef int64_t tolerance
 
     def __init__(self, *, ready, over, withheld, by_start, int64_t tolerance):
-        self.ready, self.over, self.withheld = ready, over.view("u1"), withheld
+        self.ready, self.over, self.withheld = ready, over, withheld
         self.by_start, self.tolerance = by_start, tolerance
         self.in_turn = np.zeros(len(ready), np.int64)
         self.watched = np.zeros(len(withheld), np.int64)
 
 
 def decide(
-    Model model not None,
-    Observed observed not None,
-    const int64_t[::1] by_start,
-    const int64_t[::1] capacity,
-    int64_t tolerance,
-    int64_t until,
-    Pool pool not None,
-    int64_t[::1] ready,
-    over,
-    int64_t[::1] withheld,
+    Model model not None, Observed observed not None, by_start, const int64_t[::1] capacity,
+    int64_t tolerance, int64_t until, Pool pool not None, ready, over, withheld
 ):
     """Write when the policy would have started each attempt that it queues.
 
     Args:
         model: the attempts, steps of the capacity and of blocked attempts, and the policy.
-        observed: the schedule of the attempts.
         by_start: attempts that started and were not blocked, by start.
-        capacity: [resources], before any step.
         tolerance: an attempt that would have started longer ago is put aside, s.
         until: the last instant to judge, epoch s.
         pool: with space for all attempts that are there at one time; ``begun`` is working space.
         ready: [attempts], gets when each would have started, or NEVER.
         over: [attempts], bool, gets whether more is in use than there is once it has started.
-        withheld: [attempts], gets ``Withheld``, of which BY_LIMIT precedes BY_WINDOW. Empty: it is
-            not asked for.
+        withheld: [attempts], gets 0, BY_WINDOW, or BY_LIMIT, which precedes it; or empty.
     """
     cdef Decided out = Decided(
         ready=ready, over=over, withheld=withheld, by_start=by_start, tolerance=tolerance
@@ -138,7 +84,7 @@ cdef void judge(Pool pool, Model model, Observed observed, Decided out) noexcept
         if observed.start[job] >= state.now:
             leave(pool, find(pool, job))
         out.aside_number += 1
-    start_aside(pool, model, observed, out)
+    resume_aside(pool, model, observed, out)
     if out.withheld.shape[0] > 0:
         watch(pool, model.jobs.limits, observed, out)
     waiting = state.waiting
@@ -155,17 +101,15 @@ cdef int64_t next_observed(
 ) noexcept nogil:
     """Return the next instant of the observed schedule, or NEVER."""
     cdef State *state = &pool.state
-    cdef int64_t instant = state.next_end
-    while state.arriving < state.until and model.jobs.rank[state.arriving] < 0:
-        state.arriving += 1  # an attempt that is never queued makes no instant
+    cdef int64_t instant = min(state.next_end, state.due)
+    skip_unqueued(pool, model.jobs)
     if state.arriving < state.until:
         instant = min(instant, model.jobs.arrival[state.arriving])
     if out.started < out.by_start.shape[0]:
         instant = min(instant, observed.start[out.by_start[out.started]])
     if state.step < model.steps.number:
         instant = min(instant, model.steps.time[state.step])
-    instant = min(instant, edge_at(model.jobs.limits.edges, state.edge, state.delay))
-    return min(instant, state.due)
+    return min(instant, edge_at(model.jobs.limits.edges, state.edge, state.delay))
 
 
 cdef bint is_starting(Pool pool, Observed observed, Decided out) noexcept nogil:
@@ -179,8 +123,8 @@ cdef bint is_starting(Pool pool, Observed observed, Decided out) noexcept nogil:
 cdef bint pass_is_due(Pool pool, Rules rules, bint starting) noexcept nogil:
     """Return whether there is a pass now; if not, note when the next one is.
 
-    If there are others ``between`` those at intervals, their phase is not known: one was made where
-    an attempt is ``starting``, and some time within an interval after anything that happens.
+    The phase of passes is unknown where others run ``between`` them: one was made where an attempt
+    is ``starting``, and some time within an interval after anything that happens.
     """
     cdef State *state = &pool.state
     if rules.between:
@@ -198,9 +142,7 @@ cdef bint pass_is_due(Pool pool, Rules rules, bint starting) noexcept nogil:
 cdef void pass_once(Pool pool, Model model) noexcept nogil:
     """Make one pass over the observed state, with owners ranked by what was observed."""
     cdef State *state = &pool.state
-    cdef bint costly = (
-        model.rules.order != Order.RANK or model.rules.backfill == Backfill.REPLAN
-    )
+    cdef bint costly = model.rules.order != Order.RANK or model.rules.backfill == Backfill.REPLAN
     if costly and not any_can_start(pool, model.jobs):
         return
     if model.rules.order == Order.NUWT:
@@ -214,14 +156,14 @@ cdef void pass_once(Pool pool, Model model) noexcept nogil:
     if model.rules.backfill == Backfill.REPLAN:
         pass_replan(pool, model)
     else:
-        state.fresh = 0  # examine all: nothing that an earlier pass did holds here
+        state.fresh = 0  # examine all: what an earlier pass established does not hold here
         pass_greedy(pool, model)
 
 
 cdef void take_back(
     Pool pool, Model model, Observed observed, int64_t number, int64_t next_end, Decided out
 ) noexcept nogil:
-    """Note what a pass has started, and let attempts wait on that were not observed to start.
+    """Note what a pass has started, and return attempts to the queue that did not start then.
 
     ``number`` is how many it has started, ``next_end`` the next end of the others.
     """
@@ -242,29 +184,24 @@ cdef void take_back(
                 out.watched_number += 1
         if observed.start[job] == state.now:
             next_end = min(next_end, pool.run_end[i])
-        else:
-            take_out(pool, i, model.jobs)
-            put_back(pool, job, model)
+            continue
+        add(pool.free, pool.run_request, i, 1)
+        count(pool, job, -1, model.jobs.limits)
+        state.running -= 1
+        move_running(pool, i, pool, i + 1, state.running - i)
+        put_back(pool, job, model)
     state.next_end = next_end
 
 
-cdef void take_out(Pool pool, int64_t i, Jobs jobs) noexcept nogil:
-    """Remove the running attempt at place ``i``, and give back what it holds."""
-    add(pool.free, pool.run_request, i, 1)
-    count(pool, pool.run_job[i], -1, jobs.limits)
-    move_down(pool, i + 1, pool.state.running, 1)
-    pool.state.running -= 1
-
-
 cdef void put_back(Pool pool, int64_t job, Model model) noexcept nogil:
-    """Let an attempt wait again where it did, between those before and after it in the order.
+    """Put an attempt back into the queue, between those before and after it in the order.
 
     It left a gap there, which others that were put back may have moved to.
     """
     cdef State *state = &pool.state
     cdef int64_t i = state.head, gap, moved
     while i < state.tail and not (
-        pool.queue_job[i] != GAP and comes_after(pool.queue_job[i], job, pool, model)
+        pool.queue_job[i] != GAP and comes_first(job, pool.queue_job[i], pool, model)
     ):
         i += 1
     gap = i - 1
@@ -278,15 +215,8 @@ cdef void put_back(Pool pool, int64_t job, Model model) noexcept nogil:
     state.waiting += 1
 
 
-cdef bint comes_after(int64_t other, int64_t job, Pool pool, Model model) noexcept nogil:
-    """Return whether ``other`` is served after ``job``."""
-    if model.rules.order == Order.RANK:
-        return model.jobs.rank[other] > model.jobs.rank[job]
-    return comes_first(job, other, pool, model)
-
-
 cdef int64_t find(Pool pool, int64_t job) noexcept nogil:
-    """Return the place at which an attempt waits."""
+    """Return the place of a queued attempt."""
     cdef int64_t i = pool.state.head
     while pool.queue_job[i] != job:
         i += 1
@@ -309,14 +239,12 @@ cdef void watch(Pool pool, Limits limits, Observed observed, Decided out) noexce
         kept += 1
         for k in range(limits.first[job], limits.first[job + 1]):
             if exceeds(limits, k, pool.used):
-                by = Withheld.BY_LIMIT
-                if limits.most[limits.counter[k]] >= ANY_NUMBER:
-                    by = Withheld.BY_WINDOW
+                by = BY_WINDOW if limits.most[limits.counter[k]] >= ANY_NUMBER else BY_LIMIT
                 out.withheld[job] = max(out.withheld[job], by)
     out.watched_number = kept
 
 
-cdef void start_aside(Pool pool, Model model, Observed observed, Decided out) noexcept nogil:
+cdef void resume_aside(Pool pool, Model model, Observed observed, Decided out) noexcept nogil:
     """Let attempts run that had been put aside and start now, before others can take the space."""
     cdef int64_t now = pool.state.now, job, i
     for i in range(out.started, out.by_start.shape[0]):
@@ -341,7 +269,7 @@ cdef void start_observed(Pool pool, Model model, Observed observed, Decided out)
             leave(pool, find(pool, job))
         if observed.end[job] > state.now:
             run_on(pool, job, model.jobs, observed)
-    if state.next_end <= state.now:  # what takes no time
+    if state.next_end <= state.now:  # attempts without a duration
         release(pool, model.jobs)
     for x in range(pool.free.shape[0]):
         over |= pool.free[x] < 0

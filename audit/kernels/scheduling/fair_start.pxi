@@ -1,140 +1,40 @@
-"""Fair start times: each attempt's snapshot, simulated forward (SPEC §5).
-
-Subjects do not depend on one another. So a range of them is computed by itself, and the sweep that
-keeps the snapshot begins where the range begins.
-"""
-
-from libc.stdint cimport int64_t, uint8_t
-
-from audit.kernels.scheduling.books cimport open_books
-from audit.kernels.scheduling.loop cimport await_pass, follow
-from audit.kernels.scheduling.model cimport (
-    NOBODY,
-    Backfill,
-    Jobs,
-    Model,
-    Observed,
-    Order,
-    Steps,
-    by_owner,
-)
-from audit.kernels.scheduling.order cimport arrange, rate
-from audit.kernels.scheduling.owners cimport compare
-from audit.kernels.scheduling.passes.planned cimport foresee, plan_waiting
-from audit.kernels.scheduling.pool cimport UNPLANNED, Pool, State, add_steps, reset
-from audit.kernels.scheduling.queue cimport close_gaps, enqueue, leave
-from audit.kernels.scheduling.rows cimport NEVER, add, fits, move
-from audit.kernels.scheduling.snapshot cimport (
-    Aside,
-    changes_after,
-    copy_plans,
-    copy_state,
-    enter,
-    holds_too_much,
-    move_on,
-    with_blocked,
-)
-
-
-cdef class Trials:
-    """Working space; each pool has space for a snapshot and its subject."""
-    cdef Pool snapshot
-    cdef Pool start  # what all simulations begin with, where that is more than the snapshot
-    cdef Pool trial  # one simulation
-    cdef Steps steps  # space for all steps, and two for each blocked attempt of a snapshot
-    cdef Aside aside
-
-    def __init__(
-        self,
-        Pool snapshot not None,
-        Pool start not None,
-        Pool trial not None,
-        Steps steps not None,
-        Aside aside not None,
-    ):
-        self.snapshot, self.start, self.trial = snapshot, start, trial
-        self.steps, self.aside = steps, aside
+# Fair start times: each attempt's snapshot, simulated forward (SPEC §5).
+#
+# Subjects do not depend on one another. So a range of them is computed by itself, and the sweep
+# begins where the range begins.
 
 
 def fair_starts(
-    Model model not None,
-    Observed observed not None,
-    const int64_t[::1] capacity,
-    bint at_once,
-    subject,
-    int64_t low,
-    int64_t high,
-    Trials trials not None,
-    int64_t[::1] strict,
-    int64_t[::1] relaxed,
-    over,
+    Model model not None, Observed observed not None, const int64_t[::1] capacity, bint at_once,
+    const uint8_t[::1] subject, int64_t low, int64_t high, Trials trials not None,
+    int64_t[::1] strict, int64_t[::1] relaxed, uint8_t[::1] over
 ):
-    """Write the fair start times of the subjects from index ``low`` to ``high``.
+    """Write the fair start times of the subjects from index ``low`` to ``high``, ``low`` < ``high``.
 
     Args:
-        model: the attempts, and how the pool decides.
-        observed: their schedule.
-        capacity: [resources], before any step.
         at_once: whether an attempt that waits alone starts as soon as it fits: nothing is limited,
             passes are at all instants, and no policy that plans ahead sees planned steps.
-        subject: [attempts], bool.
-        low, high: the range of indices; ``low`` < ``high``.
-        trials: working space.
         strict, relaxed: [attempts], get the fair start times, or NEVER.
         over: [attempts], bool, gets whether the snapshot holds more than the capacity.
     """
-    cdef const uint8_t[::1] wanted = subject.view("u1")
-    cdef uint8_t[::1] holds_more = over.view("u1")
     cdef Model with_steps = Model(model.jobs, trials.steps, model.rules, model.owners)
     cdef State *state = &trials.snapshot.state
-    cdef int64_t next_change, now, job, taken
+    cdef int64_t job, taken
     with nogil:
-        next_change = _first_snapshot(model, observed, capacity, low, trials)
+        begin_sweep(trials, model, observed, capacity, low)
         for job in range(low, high):
-            now = model.jobs.arrival[job]
-            next_change = move_on(
-                trials.snapshot, now, next_change, model, observed, trials.aside
-            )
-            if wanted[job]:
+            move_on(trials, model.jobs.arrival[job], model, observed)
+            if subject[job] and any_blocked(trials, observed):
                 taken = state.step
-                if any_blocked(trials.aside, observed):
-                    trials.steps.number = with_blocked(
-                        model.steps, taken, trials.aside, model.jobs, observed, trials.steps
-                    )
-                    state.step = 0
-                    holds_more[job] = holds_too_much(trials.snapshot, trials.steps)
-                    strict[job], relaxed[job] = fair_start(trials, job, with_steps, at_once)
-                else:
-                    holds_more[job] = holds_too_much(trials.snapshot, model.steps)
-                    strict[job], relaxed[job] = fair_start(trials, job, model, at_once)
+                add_blocked(trials, model, observed)
+                state.step = 0
+                over[job] = holds_too_much(trials.snapshot, trials.steps)
+                strict[job], relaxed[job] = fair_start(trials, job, with_steps, at_once)
                 state.step = taken
-            enter(trials.snapshot, job, now, model, observed, trials.aside)
-            if observed.present[job]:
-                next_change = min(next_change, changes_after(job, observed))
-
-
-cdef int64_t _first_snapshot(
-    Model model, Observed observed, const int64_t[::1] capacity, int64_t low, Trials trials
-) noexcept nogil:
-    """Make the snapshot at the arrival of attempt ``low``; return when it changes (``move_on``)."""
-    cdef int64_t next_change = NEVER, now = model.jobs.arrival[low], job
-    reset(trials.snapshot, capacity)
-    trials.aside.number = 0
-    for job in range(low):
-        if observed.start[job] >= now or observed.end[job] > now:
-            enter(trials.snapshot, job, now, model, observed, trials.aside)
-            if observed.present[job] and (observed.start[job] >= now or observed.blocked[job]):
-                next_change = min(next_change, changes_after(job, observed))
-    return next_change
-
-
-cdef bint any_blocked(Aside aside, Observed observed) noexcept nogil:
-    """Return whether any attempt that is kept aside is blocked."""
-    cdef int64_t i
-    for i in range(aside.number):
-        if observed.blocked[aside.job[i]]:
-            return True
-    return False
+            elif subject[job]:
+                over[job] = holds_too_much(trials.snapshot, model.steps)
+                strict[job], relaxed[job] = fair_start(trials, job, model, at_once)
+            enter(trials, job, model.jobs.arrival[job], model, observed)
 
 
 cdef (int64_t, int64_t) fair_start(
@@ -146,8 +46,8 @@ cdef (int64_t, int64_t) fair_start(
         alone = earliest_alone(trials.snapshot, job, model.jobs, model.steps)
         return alone, alone
     if model.rules.backfill == Backfill.CONSERVATIVE or model.rules.fair != Order.RANK:
-        prepare(trials.snapshot, trials.start, job, model)
-        return from_source(trials.start, trials.trial, job, model, at_once)
+        prepare(trials.snapshot, trials.spare, job, model)
+        return from_source(trials.spare, trials.trial, job, model, at_once)
     return from_source(trials.snapshot, trials.trial, job, model, at_once)
 
 
@@ -156,9 +56,9 @@ cdef (int64_t, int64_t) from_source(
 ) noexcept nogil:
     """Return both fair start times of ``job`` in simulations that begin with ``source``.
 
-    Where the latest arrival is served last, it affects nobody before it starts: as a ghost it shows
-    its start, and the others go on as if it were not there. Plans that last affect others; and
-    where passes examine only a few, a ghost may not be examined though it is the only one left.
+    Where the latest arrival is served last, it affects no other attempt before it starts: as a
+    ghost it shows its start, and the others go on as if it were not there. Plans that last affect
+    others; and where passes examine only a few, a ghost may not be examined though it is alone.
     """
     cdef bint with_ghost = (
         model.rules.latest_last
@@ -181,7 +81,7 @@ cdef (int64_t, int64_t) from_source(
 
 
 cdef void prepare(Pool snapshot, Pool start, int64_t job, Model model) noexcept nogil:
-    """Make what the simulations for ``job`` begin with from a snapshot.
+    """Make the state that the simulations for ``job`` begin with from a snapshot.
 
     Under a fair order, attempts behind ``job`` are left out. Under CONSERVATIVE the others are
     planned if there is a pass at once, for their plans are the same with and without ``job``.
@@ -197,41 +97,21 @@ cdef void prepare(Pool snapshot, Pool start, int64_t job, Model model) noexcept 
         plan_afresh(start, model)
 
 
-cdef void plan_afresh(Pool pool, Model model) noexcept nogil:
-    """Plan all queued attempts at the first pass, as if none had been planned before."""
-    cdef int64_t i
-    for i in range(pool.state.tail):
-        pool.plan[i] = UNPLANNED
-        pool.freed[i] = 0
-    await_pass(pool, model)
-    arrange(pool, model)
-    plan_waiting(pool, model)
-    pool.state.freed = 0
-    pool.state.news = False
-
-
 cdef void remove_those_behind(Pool pool, int64_t job, Model model) noexcept nogil:
     """Remove queued attempts whose turn, in the fair order, comes after that of ``job``."""
     cdef State *state = &pool.state
-    cdef int64_t owner = model.jobs.owner[job], i
-    rate(model.rules.fair, model.owners, pool.ledger, owner, state.now)
+    cdef int64_t owner = model.jobs.owner[job], other, i
+    rate_owner(model.rules.fair, model.owners, pool.ledger, owner, state.now)
     for i in range(state.head, state.tail):
-        rate(
-            model.rules.fair,
-            model.owners,
-            pool.ledger,
-            model.jobs.owner[pool.queue_job[i]],
-            state.now,
-        )
+        other = model.jobs.owner[pool.queue_job[i]]
+        rate_owner(model.rules.fair, model.owners, pool.ledger, other, state.now)
     for i in range(state.head, state.tail):
         if compare(pool.ledger, model.jobs.owner[pool.queue_job[i]], owner) < 0:
             leave(pool, i)
     close_gaps(pool)
 
 
-cdef void begin_again(
-    Pool source, Pool pool, int64_t job, Model model, bint joins
-) noexcept nogil:
+cdef void begin_again(Pool source, Pool pool, int64_t job, Model model, bint joins) noexcept nogil:
     """Let a simulation begin from ``source``, in which ``job`` is not queued; ``joins``: it joins.
 
     Where passes are not at all instants, plans are made at the first one, which is still to come.

@@ -1,25 +1,93 @@
-"""The event loop: a pool simulated from instant to instant (SPEC §4, docs/simulation.md)."""
-
-from audit.kernels.scheduling.books cimport enter_blocked, enter_ended
-from audit.kernels.scheduling.passes.greedy cimport pass_front, pass_greedy, settles
-from audit.kernels.scheduling.model cimport (
-    NOBODY,
-    Backfill,
-    Order,
-    Steps,
-    by_owner,
-    edge_at,
-)
-from audit.kernels.scheduling.order cimport arrange
-from audit.kernels.scheduling.passes.planned cimport pass_conservative, pass_replan, release_early
-from audit.kernels.scheduling.pool cimport State, let_edges_pass, release, take_steps
-from audit.kernels.scheduling.profile cimport add_step, forget_past
-from audit.kernels.scheduling.queue cimport any_can_start, close_gaps, enqueue, mostly_gaps
-from audit.kernels.scheduling.rows cimport NEVER, fits, next_multiple
+# The event loop: a pool simulated from instant to instant (SPEC §4, docs/simulation.md); and its
+# entries in the ledger of owners, for the orders that depend on them.
 
 
 cdef enum:
-    PATIENCE = 3  # of the periods of edges
+    PATIENCE = 3  # periods of edges to wait if nothing else is to come
+
+
+# --- the ledger ----------------------------------------------------------------------------------
+
+
+cdef void open_books(Pool pool, Model model, int64_t since) noexcept nogil:
+    """Begin the ledger of a simulation that continues the observed schedule at ``since``.
+
+    The steps taken so far are those that planners were shown (``foresee``). The starts and ends of
+    their blocked attempts are entered too.
+    """
+    cdef State *state = &pool.state
+    cdef int64_t owner, start, step, i
+    cdef double charge
+    open_ledger(pool.ledger, since)
+    state.sorted_for = OUT_OF_ORDER
+    state.charging = NOTHING_CHARGED
+    if model.rules.order == Order.MULTIFACTOR:
+        state.charging = BOOKED
+        open_accounts(model.owners.slurm, pool.ledger.books, since)
+    elif model.rules.order == Order.FAIRSHARE:
+        state.charging = CHARGED
+    if state.charging != NOTHING_CHARGED:
+        for i in range(state.running):
+            owner, charge = model.jobs.owner[pool.run_job[i]], model.jobs.charge[pool.run_job[i]]
+            if state.charging == CHARGED:
+                charge_owner(pool.ledger, owner, charge, since)
+            else:
+                start = pool.run_end[i] - model.jobs.occupancy[pool.run_job[i]]
+                book_start(pool.ledger.books, owner, charge, start)
+    for step in range(state.step):
+        enter_step(pool, model, step)
+
+
+cdef void enter_ended(Pool pool, Model model) noexcept nogil:
+    """Enter the attempts that end now."""
+    cdef int64_t i
+    for i in range(pool.state.running):
+        if pool.run_end[i] <= pool.state.now:
+            enter_end(pool, pool.run_job[i], pool.run_end[i], model)
+
+
+cdef void enter_end(Pool pool, int64_t job, int64_t end, Model model) noexcept nogil:
+    """Enter the end of an attempt."""
+    cdef int64_t owner = model.jobs.owner[job], occupancy = model.jobs.occupancy[job]
+    cdef double charge = model.jobs.charge[job]
+    if model.rules.order == Order.FAIRSHARE:
+        charge_owner(pool.ledger, owner, -charge, pool.state.now)
+    elif model.rules.order == Order.MULTIFACTOR:
+        if occupancy > 0:  # the observed schedule has counted earlier ends
+            book_end(
+                pool.ledger.books, owner, charge, end - occupancy, end, end > pool.ledger.since
+            )
+    else:
+        pool.ledger.accounts[owner].waited += end - occupancy - model.jobs.arrival[job]
+        pool.ledger.accounts[owner].used += charge
+        pool.state.sorted_for = OUT_OF_ORDER
+
+
+cdef void enter_blocked(
+    Pool pool, int64_t job, bint ends, int64_t time, Model model
+) noexcept nogil:
+    """Enter the start or end of a blocked attempt."""
+    cdef int64_t owner = model.jobs.owner[job], lasts = model.jobs.occupancy[job]
+    cdef Order order = model.rules.order
+    if ends:
+        # under NUWT the observed schedule has counted earlier ends
+        if order != Order.NUWT or time + (lasts == 0) > pool.ledger.since:
+            enter_end(pool, job, time, model)
+    elif order == Order.FAIRSHARE:
+        charge_owner(pool.ledger, owner, model.jobs.charge[job], pool.state.now)
+    elif order == Order.MULTIFACTOR and lasts > 0:
+        book_start(pool.ledger.books, owner, model.jobs.charge[job], time)
+
+
+cdef inline void enter_step(Pool pool, Model model, int64_t step) noexcept nogil:
+    """Enter the blocked attempt that begins or ends with a step, if the order depends on owners."""
+    if by_owner(model.rules) and model.steps.job[step] != NOBODY:
+        enter_blocked(
+            pool, model.steps.job[step], model.steps.ends[step], model.steps.time[step], model
+        )
+
+
+# --- the loop ------------------------------------------------------------------------------------
 
 
 cdef void follow(Pool pool, Model model) noexcept nogil:
@@ -27,12 +95,8 @@ cdef void follow(Pool pool, Model model) noexcept nogil:
 
     Attempts from index ``state.arriving`` up to ``state.until`` are still to arrive. The simulation
     stops as soon as ``state.target`` has started, and before the first instant from ``state.pause``
-    on.
-
-    Args:
-        pool: everything that happened before is entered; under CONSERVATIVE after ``foresee``,
-            under FAIRSHARE, NUWT and MULTIFACTOR after ``open_books``.
-        model: what is simulated.
+    on. Everything that happened before is entered in ``pool``; under CONSERVATIVE after
+    ``foresee``, under FAIRSHARE, NUWT and MULTIFACTOR after ``open_books``.
     """
     cdef State *state = &pool.state
     while True:
@@ -63,19 +127,23 @@ cdef bint advance(Pool pool, Model model) noexcept nogil:
 
 cdef void follow_on(Pool pool, Model model) noexcept nogil:
     """Continue a simulation that has paused; see ``follow``."""
-    cdef State *state = &pool.state
-    state.pause = NEVER
-    while state.arriving < state.until and model.jobs.rank[state.arriving] < 0:
-        state.arriving += 1  # an attempt that is never queued makes no instant
+    pool.state.pause = NEVER
+    skip_unqueued(pool, model.jobs)
     if advance(pool, model):
         follow(pool, model)
+
+
+cdef inline void skip_unqueued(Pool pool, Jobs jobs) noexcept nogil:
+    """Skip the next arrivals that are never queued: they make no instant."""
+    cdef State *state = &pool.state
+    while state.arriving < state.until and jobs.rank[state.arriving] < 0:
+        state.arriving += 1
 
 
 cdef bint happen(Pool pool, Model model) noexcept nogil:
     """Do what precedes arrivals at an instant: (0) steps of the capacity and edges, (1) ends.
 
-    Return whether a step was taken or something ended earlier than expected. Where a plan is kept,
-    that compresses it.
+    Return whether a step was taken or, where a plan is kept, something ended earlier than expected.
     """
     cdef State *state = &pool.state
     cdef int64_t first = state.step, step
@@ -83,14 +151,7 @@ cdef bint happen(Pool pool, Model model) noexcept nogil:
     take_steps(pool, model)
     let_edges_pass(pool, model.jobs.limits)
     for step in range(first, state.step):
-        if by_owner(model.rules):
-            enter_blocked(
-                pool,
-                model.steps.job[step],
-                model.steps.ends[step],
-                model.steps.time[step],
-                model,
-            )
+        enter_step(pool, model, step)
         if model.rules.backfill == Backfill.CONSERVATIVE:
             show_step(pool, model.steps, step)
     news = state.step > first
@@ -125,13 +186,11 @@ cdef bint end_due(Pool pool, Model model) noexcept nogil:
 cdef void arrive(Pool pool, Model model) noexcept nogil:
     """(2) Let attempts that arrive by now join the queue."""
     cdef State *state = &pool.state
-    while state.arriving < state.until and (
-        model.jobs.rank[state.arriving] < 0
-        or model.jobs.arrival[state.arriving] <= state.now
-    ):
-        if model.jobs.rank[state.arriving] >= 0:
-            enqueue(pool, state.arriving, model.jobs, model.rules)
+    skip_unqueued(pool, model.jobs)
+    while state.arriving < state.until and model.jobs.arrival[state.arriving] <= state.now:
+        enqueue(pool, state.arriving, model.jobs, model.rules)
         state.arriving += 1
+        skip_unqueued(pool, model.jobs)
 
 
 cdef void let_wait(Pool pool, Model model) noexcept nogil:
@@ -164,13 +223,17 @@ cdef void let_wait(Pool pool, Model model) noexcept nogil:
 
 
 cdef void run_passes(Pool pool, Model model, bint news, bint front) noexcept nogil:
-    """(3) Make passes until one starts nothing that ends at once; ``front``: from the front."""
+    """(3) Make passes until one starts nothing that ends at once.
+
+    ``front``: passes of NONE, whatever the backfilling.
+    """
     cdef bint conservative = model.rules.backfill == Backfill.CONSERVATIVE
-    # Whether to ask first if anything can start, because the order or a plan would cost more.
+    # Whether to check first if anything can start, because the order or a plan would cost more.
     cdef bint in_question = not conservative and (
         model.rules.order != Order.RANK or model.rules.backfill == Backfill.REPLAN
     )
     cdef bint again = pool.state.waiting > 0
+    cdef int64_t head, looked
     if mostly_gaps(pool):
         close_gaps(pool)
     while again:
@@ -179,7 +242,7 @@ cdef void run_passes(Pool pool, Model model, bint news, bint front) noexcept nog
         if model.rules.order != Order.RANK:
             arrange(pool, model)
         if front:
-            again = pass_front(pool, model)
+            again, head, looked = start_front(pool, model.jobs, NEVER)
         elif conservative:
             again = pass_conservative(pool, model, news)
         elif model.rules.backfill == Backfill.REPLAN:

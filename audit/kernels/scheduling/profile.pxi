@@ -1,18 +1,24 @@
-"""Planning: what is expected to be free, and the first time at which an attempt fits."""
-
-import numpy as np
-
-from audit.kernels.scheduling.rows cimport NEVER, copy_column, move, move_rows, next_multiple
+# What is expected to be free of each resource from now on, and where an attempt fits first.
 
 
 cdef class Profile:
+    """What planners expect to be free: ``levels[:, k]`` from ``times[k]`` to ``times[k + 1]``.
+
+    That holds for k from ``first`` up to ``beyond``; the last level lasts for ever. Levels may be
+    negative.
+    """
+    cdef int64_t[::1] times  # [breakpoints], ascending
+    cdef int64_t[:, ::1] levels
+    cdef int64_t first
+    cdef int64_t beyond
+
     def __init__(self, int64_t resources, int64_t breakpoints):
         self.times = np.zeros(breakpoints, np.int64)
         self.levels = np.zeros((resources, breakpoints), np.int64)
 
 
 cdef void copy_profile(Profile source, Profile target) noexcept nogil:
-    """Copy what a profile says."""
+    """Copy the levels of a profile."""
     target.first, target.beyond = 0, source.beyond - source.first
     move(target.times, 0, source.times, source.first, target.beyond)
     move_rows(target.levels, 0, source.levels, source.first, target.beyond)
@@ -38,7 +44,7 @@ cdef int64_t cut(Profile profile, int64_t instant) noexcept nogil:
             high = middle
     if low < profile.beyond and profile.times[low] == instant:
         return low
-    if profile.beyond == profile.times.shape[0]:  # make room where the past was
+    if profile.beyond == profile.times.shape[0]:  # reuse the space of the past
         past = profile.first
         move(profile.times, 0, profile.times, past, profile.beyond - past)
         move_rows(profile.levels, 0, profile.levels, past, profile.beyond - past)
@@ -65,60 +71,48 @@ cdef void join(Profile profile, int64_t at) noexcept nogil:
     move_rows(profile.levels, at, profile.levels, at + 1, profile.beyond - at)
 
 
-cdef (int64_t, int64_t) span(Profile profile, int64_t begin, int64_t end) noexcept nogil:
-    """Return the indices of the levels over [begin, end), cut there; ``end`` may be NEVER."""
-    cdef int64_t a = cut(profile, begin), first = profile.first, b = profile.beyond
-    if end != NEVER:
-        b = cut(profile, end)
-        a -= first - profile.first  # cutting may have moved everything
-    return a, b
-
-
-cdef void raise_levels(
-    Profile profile, int64_t x, int64_t a, int64_t b, int64_t change
+cdef void add_span(
+    Profile profile, int64_t begin, int64_t end, const int64_t[:, ::1] amounts, int64_t k,
+    int64_t sign
 ) noexcept nogil:
-    """Add ``change`` to the levels of resource ``x`` from index ``a`` up to ``b``."""
-    cdef int64_t i
-    cdef int64_t *level = &profile.levels[x, 0]
-    assert 0 <= a < b <= profile.levels.shape[1]
-    for i in range(a, b):
-        level[i] += change
-
-
-cdef void add_step(Profile profile, int64_t begin, Steps steps, int64_t step) noexcept nogil:
-    """Add a step that is taken at ``begin`` and lasts for ever."""
-    cdef int64_t a, b, x
-    a, b = span(profile, max(begin, profile.times[profile.first]), NEVER)
-    for x in range(profile.levels.shape[0]):
-        raise_levels(profile, x, a, b, steps.change[x, step])
-    join(profile, b)
-    join(profile, a)
-
-
-cdef void add_job(
-    Profile profile, int64_t begin, int64_t end, Jobs jobs, int64_t job, int64_t sign
-) noexcept nogil:
-    """Add ``sign`` times the request of an attempt over [begin, end); ``end`` may be NEVER.
+    """Add ``sign`` times column ``k`` of ``amounts`` over [begin, end); ``end`` may be NEVER.
 
     Nothing changes before the profile begins.
     """
-    cdef int64_t a, b, x
+    cdef int64_t a, b, first, change, x, i
+    cdef int64_t *level
     begin = max(begin, profile.times[profile.first])
     if begin >= end:
         return
-    a, b = span(profile, begin, end)
+    a = cut(profile, begin)
+    first, b = profile.first, profile.beyond
+    if end != NEVER:
+        b = cut(profile, end)
+        a -= first - profile.first  # cutting may have moved everything
+    assert 0 <= a < b <= profile.levels.shape[1]
     for x in range(profile.levels.shape[0]):
-        raise_levels(profile, x, a, b, sign * jobs.request[x, job])
+        level = &profile.levels[x, 0]
+        change = sign * amounts[x, k]
+        for i in range(a, b):
+            level[i] += change
     join(profile, b)
     join(profile, a)
 
 
+cdef inline void add_step(Profile profile, int64_t begin, Steps steps, int64_t step) noexcept nogil:
+    """Add a step that is taken at ``begin`` and lasts for ever."""
+    add_span(profile, begin, NEVER, steps.change, step, 1)
+
+
+cdef inline void add_job(
+    Profile profile, int64_t begin, int64_t end, Jobs jobs, int64_t job, int64_t sign
+) noexcept nogil:
+    """Add ``sign`` times the request of an attempt over [begin, end); ``end`` may be NEVER."""
+    add_span(profile, begin, end, jobs.request, job, sign)
+
+
 cdef inline bint fits_level(
-    const int64_t[:, ::1] levels,
-    int64_t i,
-    const int64_t[:, ::1] request,
-    int64_t job,
-    bint holds,
+    const int64_t[:, ::1] levels, int64_t i, const int64_t[:, ::1] request, int64_t job, bint holds
 ) noexcept nogil:
     """Return whether an attempt fits in level ``i`` (SPEC §4, *fits*).
 
@@ -142,13 +136,8 @@ cdef inline int64_t level_at(
 
 
 cdef inline int64_t next_fit(
-    const int64_t[::1] times,
-    const int64_t[:, ::1] levels,
-    int64_t i,
-    int64_t beyond,
-    int64_t limit,
-    const int64_t[:, ::1] request,
-    int64_t job,
+    const int64_t[::1] times, const int64_t[:, ::1] levels, int64_t i, int64_t beyond,
+    int64_t limit, const int64_t[:, ::1] request, int64_t job
 ) noexcept nogil:
     """Return the index, from ``i`` on, of the first level that fits or begins at ``limit``."""
     while i < beyond and times[i] < limit and not fits_level(levels, i, request, job, False):
@@ -157,15 +146,8 @@ cdef inline int64_t next_fit(
 
 
 cdef inline int64_t next_misfit(
-    const int64_t[::1] times,
-    const int64_t[:, ::1] levels,
-    int64_t i,
-    int64_t beyond,
-    int64_t until,
-    const int64_t[:, ::1] request,
-    int64_t job,
-    int64_t plan,
-    int64_t own_end,
+    const int64_t[::1] times, const int64_t[:, ::1] levels, int64_t i, int64_t beyond,
+    int64_t until, const int64_t[:, ::1] request, int64_t job, int64_t plan, int64_t own_end
 ) noexcept nogil:
     """Return the index, from ``i`` on, of the first level that does not fit or begins at ``until``.
 
@@ -180,30 +162,14 @@ cdef inline int64_t next_misfit(
     return i
 
 
-cdef int64_t earliest(
-    Profile profile, int64_t begin, Jobs jobs, int64_t job, int64_t every, int64_t origin
-) noexcept nogil:
-    """Return the first instant from ``begin`` on at which an attempt fits for its estimate.
-
-    It is a multiple of ``every`` since ``origin`` (0: any instant). NEVER: it fits nowhere.
-    """
-    return earlier(profile, begin, NEVER, NEVER, jobs, job, every, origin)
-
-
 cdef int64_t earlier(
-    Profile profile,
-    int64_t now,
-    int64_t plan,
-    int64_t before,
-    Jobs jobs,
-    int64_t job,
-    int64_t every,
-    int64_t origin,
+    Profile profile, int64_t now, int64_t plan, int64_t before, Jobs jobs, int64_t job,
+    int64_t every, int64_t origin
 ) noexcept nogil:
     """Return the first instant before ``plan`` and ``before`` where an attempt fits, or ``plan``.
 
-    The profile holds its plan from ``plan`` on, and what that takes is free for itself. For
-    ``every`` and ``origin`` see ``earliest``.
+    The result is a multiple of ``every`` since ``origin`` (0: any instant). The profile holds the
+    plan from ``plan`` on (NEVER: there is none); that space is free for the attempt itself.
     """
     cdef int64_t duration = jobs.estimate[job], limit = min(plan, before), beyond = profile.beyond
     cdef int64_t own_end = plan if plan == NEVER else plan + duration

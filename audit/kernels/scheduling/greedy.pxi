@@ -1,30 +1,31 @@
-"""Passes that go down the queue once: NONE, NO_GUARANTEE and EASY (SPEC §4)."""
+# Passes that examine the queue once, in its order: NONE, NO_GUARANTEE and EASY (SPEC §4).
 
-from libc.stdint cimport int64_t
 
-from audit.kernels.scheduling.passes.expected cimport next_expected, next_planned
-from audit.kernels.scheduling.model cimport WIDTHS, Backfill, Jobs, Steps
-from audit.kernels.scheduling.pool cimport (
-    GAP,
-    HUGE,
-    LOOSE,
-    STALE,
-    UNKNOWN,
-    State,
-    fits_free,
-    may_start,
-)
-from audit.kernels.scheduling.queue cimport begin, bound, next_able
-from audit.kernels.scheduling.rows cimport add, fits, move
+cdef inline bint settles(Pool pool, Model model) noexcept nogil:
+    """Return whether attempts that a pass did not start wait until something ends or steps.
+
+    Until then less is free, and the head waits for the same instant with as much to spare: an
+    attempt started since ends before that, or took its request from what is to spare. That is not
+    so where limits decide which attempt is the head, where passes examine only a few attempts, or
+    where the order changes with time.
+    """
+    return (
+        model.rules.order == Order.RANK
+        and model.rules.depth == NEVER
+        and pool.used.shape[0] == 0
+    )
 
 
 cdef bint pass_greedy(Pool pool, Model model) noexcept nogil:
-    """Make a pass of NONE, NO_GUARANTEE or EASY; return whether what it starts ends at once."""
+    """Make a pass of NONE, NO_GUARANTEE or EASY; return whether anything started ends at once."""
     cdef State *state = &pool.state
     cdef int64_t head, looked
-    cdef bint again
-    if state.fresh > state.head and settles(pool, model):
-        return pass_fresh(pool, model)
+    cdef bint again = False
+    if state.fresh > state.head and settles(pool, model):  # only later arrivals can start
+        if model.rules.backfill != Backfill.NONE and state.fresh < state.tail:
+            again = fill_behind(pool, model, state.head, state.fresh)
+        state.fresh = state.tail
+        return again
     state.shadow = UNKNOWN
     again, head, looked = start_front(pool, model.jobs, model.rules.depth)
     looked += 1  # at the head, which does not fit
@@ -41,30 +42,11 @@ cdef bint pass_greedy(Pool pool, Model model) noexcept nogil:
     return again
 
 
-
-cdef bint pass_fresh(Pool pool, Model model) noexcept nogil:
-    """Make a pass that examines only those that have joined behind the head since the last one."""
-    cdef State *state = &pool.state
-    cdef bint again = False
-    if model.rules.backfill != Backfill.NONE and state.fresh < state.tail:
-        again = fill_behind(pool, model, state.head, state.fresh)
-    state.fresh = state.tail
-    return again
-
-
-cdef bint pass_front(Pool pool, Model model) noexcept nogil:
-    """Make a pass of NONE, whatever the backfilling; return whether what it starts ends at once."""
-    cdef int64_t head, looked
-    cdef bint again
-    again, head, looked = start_front(pool, model.jobs, NEVER)
-    return again
-
-
 cdef (bint, int64_t, int64_t) start_front(Pool pool, Jobs jobs, int64_t depth) noexcept nogil:
     """Start attempts in front, up to the first that does not fit, the head, or ``depth`` of them.
 
     Attempts held by a limit are skipped, and do not count. Return whether any ends at once, the
-    place of the head, and how many have started.
+    place of the head, and the number started.
     """
     cdef State *state = &pool.state
     cdef int64_t head = state.head, looked = 0
@@ -127,17 +109,16 @@ cdef (bint, int64_t) fill_blocks(
     """Do as ``fill_between`` to the end of the queue, skipping blocks where nothing can start."""
     cdef int64_t tail = pool.state.tail, last = ((tail - 1) >> pool.block_bits) + 1
     cdef int64_t block = next_open(pool, first >> pool.block_bits, last, longest(model), left)
-    cdef int64_t stop, waiting
+    cdef int64_t start, stop, waiting
     cdef bint again = False, ends
     while block < last:
+        start = max(block << pool.block_bits, first)
         stop = min((block + 1) << pool.block_bits, tail)
         if pool.bounds[block] == STALE:
             bound(pool, block, stop)
         else:
             waiting = pool.state.waiting
-            ends, left = fill_between(
-                pool, model, head, max(block << pool.block_bits, first), stop, left
-            )
+            ends, left = fill_between(pool, model, head, start, stop, left)
             again |= ends
             if pool.bounds[block] == LOOSE and pool.state.waiting == waiting:
                 pool.bounds[block] = STALE
@@ -152,7 +133,7 @@ cdef (bint, int64_t) fill_between(
     """Start the attempts from place ``i`` to ``stop`` that may be started.
 
     ``left``: the longest estimate that ends by the shadow, or UNKNOWN. Return whether any attempt
-    ends at once, and ``left``, which is found when it is needed.
+    ends at once, and ``left``, which is computed on demand.
     """
     cdef int64_t window = longest(model)
     cdef bint again = False
@@ -172,8 +153,7 @@ cdef int64_t next_open(
 ) noexcept nogil:
     """Return the first block from ``block`` on, before ``stop``, not excluded by its bounds.
 
-    They exclude it if nothing there fits in what is free, or is short enough for the window, or is
-    either short enough to end by the shadow or small enough for what the head leaves then.
+    See ``next_able`` for what excludes an attempt.
     """
     cdef int64_t free = max(pool.free[0], 0)
     cdef int64_t spare = HUGE if left == UNKNOWN else max(pool.spare[0], 0)
