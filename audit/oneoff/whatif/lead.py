@@ -89,7 +89,8 @@ def _whole(row: Row) -> str:
         case comparison.NOT_REPRODUCED:
             return (
                 "It misses the observed mean wait by more than a quarter, so no change of the mean "
-                "wait of all jobs is given."
+                "wait of all jobs is given. Rules that `fairaudit fit-policy --write` finds may "
+                "bring it closer; pass them with --config."
             )
         case Outcome.same.value:
             return "The change makes no difference to the mean wait."
