@@ -73,9 +73,10 @@ def _error(row: Row, of: dict[str, float | None]) -> str:
         return "How far the replay of today is from the log is not known: treat this as a trial."
     error = row["today"] - observed
     size = f"{wording.rough_percent(abs(error) / observed)} {'longer' if error > 0 else 'shorter'}"
+    than = f"{size} than observed" if abs(error) >= 0.005 * observed else "as long as observed"
     doubt = ": treat this as a trial" * (correlation < ENOUGH_CORRELATION)
     return (
-        f"In a replay of today's rules waits are {size} than observed, on average "
+        f"In a replay of today's rules waits are {than}, on average "
         f"({_between(row, 'today', ' instead of ', 'observed')}), and rank as the observed ones by "
         f"{correlation:.2f} (1: the same jobs wait longest){doubt}."
     ).replace("-0.", "−0.")
