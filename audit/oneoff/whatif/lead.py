@@ -73,9 +73,10 @@ def _error(row: Row, of: dict[str, float | None]) -> str:
         return "How far the replay of today is from the log is not known: treat this as a trial."
     error = row["today"] - observed
     size = f"{wording.rough_percent(abs(error) / observed)} {'longer' if error > 0 else 'shorter'}"
+    than = f"{size} than observed" if abs(error) >= 0.005 * observed else "as long as observed"
     doubt = ": treat this as a trial" * (correlation < ENOUGH_CORRELATION)
     return (
-        f"In a replay of today's rules waits are {size} than observed, on average "
+        f"In a replay of today's rules waits are {than}, on average "
         f"({_between(row, 'today', ' instead of ', 'observed')}), and rank as the observed ones by "
         f"{correlation:.2f} (1: the same jobs wait longest){doubt}."
     ).replace("-0.", "−0.")
@@ -89,7 +90,8 @@ def _whole(row: Row) -> str:
         case comparison.NOT_REPRODUCED:
             return (
                 "It misses the observed mean wait by more than a quarter, so no change of the mean "
-                "wait of all jobs is given."
+                "wait of all jobs is given. Rules that `fairaudit fit-policy --write` finds may "
+                "bring it closer; pass them with --config."
             )
         case Outcome.same.value:
             return "The change makes no difference to the mean wait."

@@ -78,6 +78,8 @@ def _error(advice: Advice) -> str:
         return ""
     error = advice.today_s / advice.observed_s - 1
     size = f"{wording.rough_percent(abs(error))} {'longer' if error > 0 else 'shorter'}"
+    if abs(error) < 0.005:
+        size = "equal"
     observed = wording.rough_duration(advice.observed_s)
     return f" (Observed: {observed}; a replay of today's rules gives {size} waits.)"
 

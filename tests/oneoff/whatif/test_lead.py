@@ -48,6 +48,9 @@ def test_the_error_of_the_replay_comes_first() -> None:
     poor = said({**CLEAR, "observed": 5 * HOUR}, correlation=-0.64)
     assert poor.startswith("In a replay of today's rules waits are 20 % shorter than observed")
     assert "by −0.64 (1: the same jobs wait longest): treat this as a trial." in poor
+    assert "rules waits are as long as observed, on average (4 h instead of 4 h)" in said(
+        {**CLEAR, "observed": 4.01 * HOUR}
+    )
     for unknown in (said(CLEAR, correlation=None), said({**CLEAR, "observed": None})):
         assert unknown.startswith("How far the replay of today is from the log is not known")
 

@@ -121,6 +121,8 @@ def test_what_helps_is_told_with_who_loses(con: Connection) -> None:
         "Reserve for the first four in the queue instead of one. 65–128-CPU jobs wait 9 h less "
         "(6–12 h), 1-CPU jobs 4 min more, 2-CPU jobs 60 min more."
     )
+    same = advice.sentences(replace(one, observed_s=72_010), believed=True)
+    assert same.endswith("(Observed: 20 h; a replay of today's rules gives equal waits.)")
     known = advice.sentences(replace(one, observed_s=80_000), believed=True)
     assert known.endswith(
         " 60 min more. (Observed: 22 h; a replay of today's rules gives 10 % shorter waits.)"
