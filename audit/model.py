@@ -225,12 +225,13 @@ class FstStatus(StrEnum):
     """Some attempt in the snapshot is open: later logs may change the times."""
     PREEMPTED_CONTEXT = "preempted_context"
     """Final, but the snapshot holds an attempt that was preempted later."""
+    ASSUMED_ESTIMATE = "assumed_estimate"
+    """Final, but the snapshot holds a running attempt without walltime, whose end is assumed."""
     OVER_CAPACITY = "over_capacity"
     """The snapshot holds more than the capacity: the times are excluded from totals."""
     # statuses without fair start times
     EXCEEDS_CAPACITY = "exceeds_capacity"  # it requests more than the pool has
     EXCEEDS_LIMIT = "exceeds_limit"  # it breaks a limit of the pool on its own
-    UNKNOWN_ESTIMATE = "unknown_estimate"  # an open attempt in the snapshot has no walltime
     BLOCKED = "blocked"  # it waited for something other than its turn
     RESERVED = "reserved"  # it ran in an advance reservation, outside the pool
     NOT_SAMPLED = "not_sampled"  # the budget was used up, and a sample represents it
@@ -259,6 +260,7 @@ class IdleBecause(StrEnum):
 
 COUNTED: Final = (
     *(FstStatus.FINAL.value, FstStatus.PROVISIONAL.value, FstStatus.PREEMPTED_CONTEXT.value),
+    FstStatus.ASSUMED_ESTIMATE.value,
 )
 """Statuses of the fair start times that count in totals."""
 

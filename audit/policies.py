@@ -38,7 +38,7 @@ class OrderTraits:
 
     label: str
     kernel: str
-    """Name of its code in ``kernels.scheduling.model``; RANK: each attempt's rank never changes."""
+    """Code in ``kernels.scheduling.simulation``; RANK: the rank of an attempt never changes."""
     deeper: float
     """What it adds to b of fair and forward starts, compared with the order by arrival."""
     rank_by: str | None = None
@@ -139,7 +139,7 @@ class BackfillTraits:
 
     label: str
     kernel: str
-    """Name of its code in ``kernels.scheduling.model``."""
+    """Name of its code in ``kernels.scheduling.simulation``."""
     fair: Cost
     """Of the fair start times of an attempt."""
     forward: Cost

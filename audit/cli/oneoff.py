@@ -13,6 +13,7 @@ from typer import Argument, Exit, Option
 from audit.cli import options as opt
 from audit.cli.analyst import Published
 from audit.cli.output import at_work, say, show, tell, warn
+from audit.cli.studies import Changes
 from audit.errors import UsageError
 from audit.policies import Backfill, Order
 from audit.words import Algorithm
@@ -127,7 +128,7 @@ def fitting(seconds: float, resamples: int) -> Fit:
 @opt.grouped
 def simulate(
     *,
-    change: opt.Decides,
+    change: Changes,
     out: Annotated[
         Path | None, Option(metavar="FILE", help="Schedule to write: FILE.swf or FILE.parquet.")
     ] = None,

@@ -196,15 +196,18 @@ RULES = options(
         "Maximum that may run at one time: PARTITION=64, user:*=4jobs, …",
         metavar="WHO=N",
     ),
+    relax=optional(
+        list[str],
+        "Another bound of a limit or a window of config.toml.",
+        metavar="N=M|windowN=M",
+    ),
     lift=optional(
         list[str],
-        "Remove a limit of config.toml by its number, or all of them.",
-        metavar="N|limits|windows|all",
+        "Remove a limit (or windowN) of config.toml, or all of them.",
+        metavar="N|windowN|limits|windows|all",
     ),
 )
 """The policy and rules of a pool."""
-
-Decides: TypeAlias = Annotated["Change", Group(change, RULES)]
 
 
 def configuration(path: Path | None) -> Config:

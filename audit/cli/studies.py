@@ -28,6 +28,9 @@ CHANGES = opt.RULES | opt.options(
         "Requested walltimes: the runtime, or at most FACTOR times the runtime.",
         metavar="exact|FACTOR",
     ),
+    walltimes_of=opt.optional(
+        list[str], "Only the walltimes of this user; repeatable.", metavar="USER"
+    ),
     capacity=opt.optional(str, "Another capacity of the pool.", metavar="N|+N|-N"),
     nodes=opt.optional(str, "Another number of nodes, each with its resources.", metavar="N|+N|-N"),
     max_walltime=opt.optional(
@@ -35,7 +38,7 @@ CHANGES = opt.RULES | opt.options(
     ),
     without_user=opt.optional(list[str], "Leave out the jobs of this user.", metavar="NAME"),
 )
-"""The changes that ``whatif`` can make."""
+"""The changes that ``simulate`` and ``whatif`` can make."""
 Changes: TypeAlias = Annotated["Change", opt.Group(opt.change, CHANGES)]
 
 

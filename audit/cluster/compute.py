@@ -31,11 +31,11 @@ from audit.model import OBSERVED, Period, Pool
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
 from audit.scenario.decisions import decision_times
+from audit.scenario.driver import ALL, Effort
 from audit.scenario.engine import model_fidelity
 from audit.scenario.fair_start import fair_start_times
 from audit.scenario.forward import forward_start_times
-from audit.scenario.parts import HERE, Effort, Execution
-from audit.scenario.workload import Met, workload_of_rows
+from audit.scenario.scenario import Scenario
 
 _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
@@ -78,7 +78,7 @@ def compute(
     chosen: config.Config,
     fairshare: Fairshare,
     known: pl.DataFrame | None = None,
-    execution: Execution = HERE,
+    effort: Effort = ALL,
 ) -> Iterator[Rows]:
     """Every figure of one cluster, as it is made: what was taken need not be held.
 
@@ -86,15 +86,14 @@ def compute(
         attempts: its attempts, columns of ``model.ATTEMPTS``: all, or as many as the window needs.
         wanted: the periods to report, and of which attempts rows are made.
         known: fair start times that were computed before, by pool, with what they rest on.
-        execution: who works on it, and who is told of how many attempts the fair start times are
-            computed.
+        effort: who computes the fair start times, and who is told of their progress.
 
     Yields:
         Rows of the result tables; ``period`` and ``cluster`` are among their columns. A job's row
         is of no period: its run is that of the period in which it ended.
     """
     cluster = pl.lit(setting.cluster).alias("cluster")
-    tables = _tables(attempts, setting, wanted, chosen, fairshare, known, execution)
+    tables = _tables(attempts, setting, wanted, chosen, fairshare, known, effort)
     del attempts
     for table, period, rows in tables:
         named = [] if period is None else [pl.lit(period.name).alias("period")]
@@ -109,7 +108,7 @@ def _tables(
     chosen: config.Config,
     fairshare: Fairshare,
     known: pl.DataFrame | None,
-    execution: Execution,
+    effort: Effort,
 ) -> Iterator[Rows]:
     """As ``compute``, without the names of cluster and period."""
     seeds, kept, window = wanted
@@ -134,10 +133,10 @@ def _tables(
         if pool == setting.pools[-1]:
             del charged
         of_pool = window.needed(of_pool, pool)
-        met = workload_of_rows(of_pool, pool, setting.now, ranked)
-        jobs, booked = _completed(of_pool, pool, met, setting.now, chosen, known, execution, window)
-        yield from _fidelities(jobs, pool, met, setting.now, chosen, seeds)
-        del met
+        scenario = Scenario(of_pool, pool, setting.now, ranked)
+        jobs, booked = _completed(scenario, chosen, known, effort, window)
+        yield from _fidelities(scenario.described_by(jobs), chosen, seeds)
+        del scenario
         jobs = peers.peer_waits(jobs, [*seeds, *kept], (*pool.limits, *pool.windows))
         beyond = peers.stuck(jobs, pool, setting.now, [*seeds, *kept], chosen.metrics.tolerance_s)
         del of_pool
@@ -172,6 +171,7 @@ def _of_periods(
     )
     conserved = conservation_of(jobs, setting.now, options)
     budget_s = chosen.simulation.advice_budget_s / len(setting.pools)
+    scenario = Scenario(jobs, pool, setting.now, ranked)
     for period, seed in seeds.items():
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, log))
@@ -179,7 +179,8 @@ def _of_periods(
         passed = passed_over.of_period(around, pool, period, setting.zone, shares, held)
         yield from _summed_up(around, pool, period, setting, seed, of_period, conserved, passed)
         del around
-        advised = advise(jobs, pool, period, setting.now, budget_s, seed, ranked)
+        held_by_rules = rules_in_force.shares(population.in_period(jobs, period), pool)
+        advised = advise(scenario, period, budget_s, seed, held_by_rules)
         of_pool = {"pool": pl.lit(pool.name)}
         known = rules_in_force.rules_of(pool, setting.evidence.get(pool.name, ()))
         yield Rows("rule_result", period, known.with_columns(**of_pool))
@@ -230,66 +231,48 @@ def _summed_up(
 
 
 def _fidelities(
-    jobs: pl.DataFrame,
-    pool: Pool,
-    met: Met,
-    now: int,
-    chosen: config.Config,
-    periods: Iterable[Period],
+    scenario: Scenario, chosen: config.Config, periods: Iterable[Period]
 ) -> Iterator[Rows]:
     """How well the policy of a pool explains each period."""
+    pool = scenario.pool
     of_pool = {
         "pool": pl.lit(pool.name),
         "order": pl.lit(pool.policy.order.value),
         "backfill": pl.lit(pool.policy.backfill.value),
         "fair_order": pl.lit(pool.fair_order.value),
     }
-    tolerance_s = chosen.metrics.tolerance_s
     for period in periods:
-        fidelity = model_fidelity(jobs, pool, period, now, tolerance_s=tolerance_s, met=met)
+        fidelity = model_fidelity(scenario, period, chosen.metrics.tolerance_s)
         yield Rows("fidelity_result", period, fidelity.with_columns(**of_pool))
 
 
 def _completed(
-    of_pool: pl.DataFrame,
-    pool: Pool,
-    met: Met,
-    now: int,
+    scenario: Scenario,
     chosen: config.Config,
     known: pl.DataFrame | None,
-    execution: Execution,
+    effort: Effort,
     window: Window,
 ) -> tuple[pl.DataFrame, Account]:
-    """Return the attempts of a pool with all figures of their own, and the account of their waits."""
-    metrics = chosen.metrics
+    """Return the attempts with all figures of their own, and the account of their waits."""
+    metrics, pool, now = chosen.metrics, scenario.pool, scenario.now
     wanted = None if window.whole else window.holds()
     shares = resource_equality(
-        of_pool, now, metrics.resource_equality_weights, metrics.count_never_started
+        scenario.attempts, now, metrics.resource_equality_weights, metrics.count_never_started
     )
     known = None if known is None else known.filter(pl.col("pool") == pool.name)
     decided = decision_times(
-        performance.overtakes(shares), pool, now, tolerance_s=metrics.tolerance_s, met=met
+        scenario.described_by(performance.overtakes(shares)), tolerance_s=metrics.tolerance_s
     )
     cycle_s = pool.policy.interval_s or metrics.tolerance_s
     booked = account.account(anatomy.anatomy(decided, pool, now), pool, now, cycle_s=cycle_s)
     fair = fair_start_times(
-        population.compact(booked.attempts),
-        pool,
-        now,
+        scenario.described_by(population.compact(booked.attempts)),
         known=known,
-        effort=Effort(execution.executor, chosen.simulation.budget_s, wanted),
+        effort=effort._replace(budget_s=chosen.simulation.budget_s, wanted=wanted),
         tau_s=metrics.tau_s,
-        told=execution.on_progress,
-        met=met,
     )
     forward = forward_start_times(
-        population.compact(fair),
-        pool,
-        now,
-        known=known,
-        executor=execution.executor,
-        told=execution.on_progress,
-        met=met,
+        scenario.described_by(population.compact(fair)), known=known, effort=effort
     )
     return forward, booked._replace(attempts=forward.clear())
 

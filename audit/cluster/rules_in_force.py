@@ -62,3 +62,23 @@ def outages_in(outages: pl.DataFrame, period: Period) -> pl.DataFrame:
     return outages.filter(
         pl.col("from_time") < period.to_time, pl.col("to_time") > period.from_time
     )
+
+
+def shares(jobs: pl.DataFrame, pool: Pool) -> dict[str, float]:
+    """Return the share of all waiting for which each rule alone kept jobs from starting.
+
+    By its number among the limits (``1``) or windows (``window1``), as ``whatif --lift`` takes it.
+    """
+    waited = float(jobs["wait_s"].sum() or 0)
+    by_name = dict(
+        jobs.filter(pl.col("rule").is_not_null())
+        .group_by("rule")
+        .agg(pl.col("cause_rule_free_s").sum())
+        .iter_rows()
+    )
+    numbered: dict[str, Limit | Window] = {str(k): one for k, one in enumerate(pool.limits, 1)}
+    numbered |= {f"window{k}": one for k, one in enumerate(pool.windows, 1)}
+    return {
+        number: by_name.get(rule_text(rule, pool.resource), 0.0) / waited if waited else 0.0
+        for number, rule in numbered.items()
+    }

@@ -15,7 +15,7 @@ from audit.cluster.windows import WHOLE, Window
 from audit.config import Config
 from audit.ingest.ingest import Progress
 from audit.model import Period
-from audit.scenario.parts import Execution
+from audit.scenario.driver import Effort
 from audit.store import queries
 from audit.store.database import Connection
 from audit.workers import chosen as workers
@@ -64,7 +64,7 @@ def compute_and_keep(
             config,
             task.fairshare,
             queries.run(con, "known_fair_starts", cluster=setting.cluster),
-            Execution(executor, lambda done, of: progress("fair start times", done, of)),
+            Effort(executor, lambda done, of: progress("fair start times", done, of)),
         )
         results.replace(
             con, setting, computed, task.due, task.kept, now, task.window, pages=task.pages

@@ -182,6 +182,10 @@ _POPULATION: Final = (
             "attempts with no amount of the counted resource in the log: they count as 0 in what "
             "is in use, and are in no figure of resource equality",
             record_label="Size unknown, counted as 0"),
+    Measure("pending_left_out", "Queued without a size or walltime", ATTEMPTS, COUNT, _ALL,
+            "pending attempts of unknown size or walltime, which are left out of fair start times "
+            "and simulations", when="where there are any",
+            record_label="Queued without a size or walltime: left out of fair start times"),
     Measure("exceeds_capacity", "Larger than the whole pool", ATTEMPTS, COUNT, _ALL,
             "attempts larger than the pool", record_label="Larger than the whole pool"),
     Measure("walltime_unknown", "Walltime unknown", ATTEMPTS, COUNT, _ALL,

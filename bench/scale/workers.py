@@ -21,6 +21,7 @@ import numpy as np
 from audit.config import Compute, Config
 from audit.oneoff import study as studies
 from audit.pipeline.opening import Log, Request, largest_pool, open_log
+from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import forward_starts
 from audit.scenario.workload import Workload, workload
@@ -52,8 +53,8 @@ def starts(work: Workload) -> Callable[[Executor], Any]:
     """All fair starts and forward starts."""
 
     def run(executor: Executor) -> list[list[int]]:
-        fair = fair_starts(work, EASY, executor=executor)
-        forward = forward_starts(work, EASY, executor=executor, strict=fair.strict)
+        fair = fair_starts(work, EASY, effort=Effort(executor))
+        forward = forward_starts(work, EASY, effort=Effort(executor), strict=fair.strict)
         return [np.asarray(times).tolist() for times in (*fair, *forward)]
 
     return run

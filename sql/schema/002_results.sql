@@ -135,12 +135,13 @@ CREATE TABLE advice_result (
     cluster VARCHAR NOT NULL,
     pool VARCHAR NOT NULL,
     period VARCHAR NOT NULL,
-    change VARCHAR NOT NULL,           -- as JSON
+    change VARCHAR NOT NULL,           -- options of whatif
     title VARCHAR NOT NULL,
     place BIGINT,                      -- NULL: it is not advised
     outcome VARCHAR NOT NULL,
     dimension VARCHAR,                 -- all | width_class; NULL: it was not tried
     dimension_value VARCHAR,
+    observed_s BIGINT,
     today_s BIGINT,
     changed_s BIGINT,
     gain_s BIGINT,
@@ -151,6 +152,7 @@ CREATE TABLE advice_result (
     users BIGINT,
     gaining_users BIGINT,
     losing_users BIGINT,
+    never_start BIGINT,                -- NULL: it was not tried
     run_id VARCHAR NOT NULL
 );
 

@@ -39,9 +39,7 @@ def test_a_first_night_of_many_months(tmp_path: Path, monkeypatch: pytest.Monkey
         return workload_of_rows(held, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr("audit.cluster.compute.summarise", counted)
-    monkeypatch.setattr("audit.cluster.compute.workload_of_rows", made)
-    for module in ("decisions", "fair_start", "forward", "engine"):
-        monkeypatch.setattr(f"audit.scenario.{module}.workload_of_rows", made)
+    monkeypatch.setattr("audit.scenario.scenario.workload_of_rows", made)
     config = site(tmp_path, pools=({"name": "all", "backfill": "easy"},))
     (tmp_path / "logs" / "year.swf").write_text(log(lines, MaxProcs=4))
     run(Site(config, tmp_path), NOW, stages=("ingest", "compute"))
@@ -71,6 +69,8 @@ def test_views_show_who_is_passed_over(tmp_path: Path) -> None:
             assert database.rows(con, asked, {"of": entity}) == [(10 * 10_200, 1.0)]
         others = f"SELECT DISTINCT {figures} FROM user_fairness WHERE user = '2'"
         assert database.rows(con, others) == [(None, None, None)]
+
+
 DAY = 86_400
 SETTING = Setting("c", ZoneInfo("UTC"), (), {}, 9 * DAY, (), ())
 

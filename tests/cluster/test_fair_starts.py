@@ -10,6 +10,7 @@ from audit.config.file import Simulation
 from audit.config.places import Site
 from audit.nightly.run import run
 from audit.scenario.budget import Costs
+from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_start_times
 from audit.store import database
 from tests.logs import line, log
@@ -52,7 +53,8 @@ def test_two_nights_give_what_one_gives(tmp_path: Path, monkeypatch: pytest.Monk
         def tell(done: int, of: int) -> None:
             most[0] = of
 
-        made = original(*given, **{**named, "told": tell})  # type: ignore[arg-type]
+        effort: Effort = named["effort"]._replace(on_progress=tell)  # type: ignore[attr-defined]
+        made = original(*given, **{**named, "effort": effort})  # type: ignore[arg-type]
         computed.append(most[0])
         return made
 

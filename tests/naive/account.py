@@ -265,9 +265,7 @@ def _noted(site: Site, j: One, t: int) -> bool:
     return not any(t < e < j.leave for e in edges)
 
 
-def _holders(
-    j: One, running: list[One], capacity: Amounts, free: Amounts
-) -> dict[str, Fraction]:
+def _holders(j: One, running: list[One], capacity: Amounts, free: Amounts) -> dict[str, Fraction]:
     lacks = [
         Fraction(asked - has, had) if asked and asked > has else Fraction(-1)
         for asked, has, had in zip(j.request, free, capacity, strict=True)

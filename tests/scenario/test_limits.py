@@ -19,6 +19,7 @@ from audit.scenario.check import check_simulated
 from audit.scenario.engine import simulate
 from audit.scenario.fair_start import fair_start_times
 from audit.scenario.limits import SHUT, WEEK_S, Closing, window_edges
+from audit.scenario.scenario import Scenario
 from audit.scenario.workload import workload
 from tests.strategies import Rows, ended, frame
 
@@ -154,7 +155,7 @@ def test_amounts_and_of_whom() -> None:
     ]
     never = None
     assert starts(pool, records) == [0, 9, 0, 0, never, never, 0, never, 0, 5, 0]
-    judged = fair_start_times(describe(frame(records), [pool]), pool, LATER)
+    judged = fair_start_times(Scenario(describe(frame(records), [pool]), pool, LATER))
     exceeding = judged.filter(pl.col("fst_status") == "exceeds_limit")
     assert sorted(exceeding["job_number"]) == [5, 6, 8]
     assert exceeding["fst_strict"].null_count() == 3
@@ -173,10 +174,10 @@ def test_what_a_snapshot_holds_counts() -> None:
     for row in records[1:]:
         row["start_time"] += 8
         row["end_time"] += 8
-    judged = fair_start_times(describe(frame(records), [ONE_EACH]), ONE_EACH, LATER)
+    judged = fair_start_times(Scenario(describe(frame(records), [ONE_EACH]), ONE_EACH, LATER))
     assert [time - MONDAY for time in judged["fst_strict"]] == [0, 7, 9]
     records[0]["reason"] = "Dependency"
-    judged = fair_start_times(describe(frame(records), [ONE_EACH]), ONE_EACH, LATER)
+    judged = fair_start_times(Scenario(describe(frame(records), [ONE_EACH]), ONE_EACH, LATER))
     assert judged["fst_strict"].to_list() == [None, MONDAY + 7, MONDAY + 9]
 
 

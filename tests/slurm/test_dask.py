@@ -15,6 +15,7 @@ import pytest
 from audit.config import Compute, Slurm
 from audit.errors import WorkersError
 from audit.model import Policy
+from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import forward_starts
 from audit.workers.chosen import executor
@@ -75,7 +76,7 @@ def test_a_job_that_is_cancelled_changes_nothing(site: Cluster, tmp_path: Path) 
                 while victims:
                     site.run("scancel", victims.pop())
 
-            there = compute(work, Policy(), executor=one, told=cancel)
+            there = compute(work, Policy(), effort=Effort(one, cancel))
             assert not victims
             assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
     assert said[0].endswith("Dask on Slurm (compute.slurm)")
@@ -97,7 +98,7 @@ def test_jobs_that_never_start_are_given_up_and_cancelled(
 ) -> None:
     never = asked(tmp_path / "shared", **more).model_copy(update={"patience_s": 3})
     with executor(never) as one, pytest.raises(WorkersError, match=said):
-        fair_starts(crowded(10), Policy(), executor=one)
+        fair_starts(crowded(10), Policy(), effort=Effort(one))
     assert list((tmp_path / "shared").iterdir()) == []
     until("all jobs are gone", lambda: not queued(site))
 

@@ -45,9 +45,9 @@ VIEWS = {
     "summary": """cluster pool schedule period metric dimension dimension_value value lower upper
         unit attempts run_id""",
     "fidelity": "cluster pool period order backfill metric value unit run_id",
-    "advice": """cluster pool period place title change outcome dimension dimension_value today_s
-        changed_s gain_s gain_lower_s gain_upper_s saved_s attempts users gaining_users losing_users
-        run_id""",
+    "advice": """cluster pool period place title change outcome dimension dimension_value
+        observed_s today_s changed_s gain_s gain_lower_s gain_upper_s saved_s attempts users
+        gaining_users losing_users never_start run_id""",
     "advice_parts": """cluster pool period change dimension dimension_value attempts users today_s
         changed_s difference_s lower_s upper_s outcome run_id""",
     "verdicts": "cluster pool period from_time to_time verdict sentence run_id",

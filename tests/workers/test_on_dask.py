@@ -19,6 +19,7 @@ from dask import distributed as library
 from audit.config import Compute
 from audit.errors import UsageError, WorkersError
 from audit.model import Policy
+from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import forward_starts
 from audit.workers import on_dask
@@ -84,7 +85,7 @@ def test_a_worker_that_is_killed_changes_nothing(two: Dask) -> None:
             while victims:
                 os.kill(victims.pop(), signal.SIGKILL)
 
-        there: tuple[np.ndarray[Any, Any], ...] = compute(work, Policy(), executor=two, told=kill)
+        there: tuple[np.ndarray[Any, Any], ...] = compute(work, Policy(), effort=Effort(two, kill))
         assert not victims
         assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
 

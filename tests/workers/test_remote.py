@@ -19,6 +19,7 @@ from audit.oneoff.fit_policy import plan as fit
 from audit.oneoff.study import Plan
 from audit.oneoff.whatif import plan as whatif
 from audit.pipeline.opening import Log, Request, open_log
+from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import forward_starts
 from audit.scenario.scenario import Change
@@ -44,7 +45,8 @@ def test_starts_are_the_same_from_parcels_and_in_any_parts(
     work = arrays(slow, ranking)
     for compute in (fair_starts, forward_starts):
         here: tuple[np.ndarray, ...] = compute(work, policy)
-        there: tuple[np.ndarray, ...] = compute(work, policy, executor=Scattered(parts=number))
+        effort = Effort(Scattered(parts=number))
+        there: tuple[np.ndarray, ...] = compute(work, policy, effort=effort)
         assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
 
 

@@ -27,6 +27,7 @@ from audit.metrics.attempts.population import (
     in_period,
     numbered,
     occupied,
+    unplannable,
 )
 from audit.metrics.attempts.resource_equality import conservation
 from audit.metrics.quantiles import (
@@ -166,6 +167,8 @@ def _counts(held: pl.DataFrame, pool: Pool) -> list[Row]:
         over_requested_walltime=(subject & (pl.col("occupancy_s") > pl.col("walltime_s"))).sum(),
     ).row(0, named=True)
     rows = [row(metric, "all", None, number, held.height) for metric, number in numbers.items()]
+    if left_out := held.select(unplannable().sum()).item():
+        rows.append(row("pending_left_out", "all", None, left_out, held.height))
     named = float(belonging["user"].drop_nulls().n_unique())
     return [*rows, row("users", "all", None, named, belonging.height)]
 

@@ -288,13 +288,15 @@ class Loser:
 class Advice:
     """A change with a significant benefit, in replays."""
 
-    change: str  # as JSON
+    change: str  # options of whatif
     title: str  # an imperative without a full stop; it may hold names as the log has them
     resource: str  # what the pool counts
     width: str | None  # the width class whose mean wait it is judged by; None: all attempts
     gain: Figure  # how much less these wait, s, > 0; interval corrected for all that was tried
     losers: tuple[Loser, ...]  # who loses most first
     sql: str  # gives the evidence: what the change does to all, and to each width class
+    today_s: int | None = None  # their mean wait in the replay of today
+    observed_s: int | None = None  # in the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +308,8 @@ class Advised:
     not_tried: tuple[str, ...] = ()  # the titles of what there was no budget for
     agreement: float | None = None  # share of those that waited that the model starts as observed
     believed: bool = False  # whether the model decides and ranks waits as the site did (SPEC §10)
+    reproduced: bool = True  # whether the replay of today has the observed mean wait (SPEC §11)
+    never_start: tuple[tuple[str, int], ...] = ()  # titles of changes, jobs that would never start
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,10 +225,12 @@ def _resource_equality(attempts: pl.DataFrame, metrics: Metrics) -> Definition:
 
 
 def _fair_start(tau_s: int) -> Definition:
-    from audit.scenario.fair_start import fair_start_times  # compiled code: not before it is due
+    # compiled code: not before it is due
+    from audit.scenario.fair_start import fair_start_times
+    from audit.scenario.scenario import Scenario
 
     described = describe(_log(_DELAYED), [_POOL], tau_s=tau_s)
-    made = fair_start_times(described, _POOL, _END, tau_s=tau_s).sort("job_number")
+    made = fair_start_times(Scenario(described, _POOL, _END), tau_s=tau_s).sort("job_number")
     strict, relaxed = (wording.number(_mean(made, f"miss_{of}_s")) for of in ("strict", "relaxed"))
     return Definition(
         "fair-start",

@@ -206,5 +206,9 @@ _COUNTS: Final = (
         "size_unknown",
         "Size not known, and counted as 0 (in no figure of equal sharing)",
     ),
+    (
+        "pending_left_out",
+        "Still queued, of unknown size or without a walltime, and so left out of fair start times",
+    ),
     ("arrivals_clipped", "Started before the log says they arrived, and counted as arriving then"),
 )

@@ -35,6 +35,7 @@ from audit.report.study.cells import Cell, studied
 from audit.scenario.check import check_simulated, require_sound
 from audit.scenario.engine import simulate
 from audit.scenario.fair_start import fair_start_times
+from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS
 from audit.studies import parts
 from audit.studies.parts import NOW, Part
@@ -124,8 +125,10 @@ def measure(part: Part, point: Point) -> pl.DataFrame:
     if point.exact:
         loaded = parts.exact(loaded)
     schedule = simulate(loaded.described, loaded.pool, NOW, point.policy)
-    require_sound(check_simulated(schedule, loaded.described, loaded.pool, NOW), point.name)
-    fair = fair_start_times(schedule, loaded.pool._replace(policy=point.policy), NOW)
+    violations = check_simulated(schedule, loaded.described, loaded.pool, NOW)
+    require_sound(violations, point.name)
+    pool = loaded.pool._replace(policy=point.policy)
+    fair = fair_start_times(Scenario(schedule, pool, NOW))
     equal = resource_equality(fair, NOW, "size")
     by_job = resource_equality(fair.select(schedule.columns), NOW, "jobs")
     measured = fair.select(
