@@ -12,11 +12,11 @@ PYTEST_FLAGS ?= -n auto --maxprocesses 4 --dist worksteal
 # Where it is set, each worker and each process that a test starts compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 # Which of them, by their marks; what takes minutes is left to targets of its own.
-TESTS ?= not thorough and not slow and not slurm
+TESTS ?= not thorough and not slow and not slurm and not sites
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup kernels demo test test-fresh test-thorough test-slow test-slurm test-security check bench bench-check bench-large same studies waits metrics-page lock clean libraries test-programs stale
+.PHONY: help setup kernels demo test test-fresh test-thorough test-slow test-sites test-slurm test-security check bench bench-check bench-large same studies waits metrics-page lock clean libraries test-programs stale
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -37,6 +37,9 @@ test-thorough: setup test-programs ## sweeps, fault injection, further walks, re
 
 test-slow: setup test-programs ## the tests that take minutes
 	@$(PY) -m pytest -m slow $(PYTEST_FLAGS)
+
+test-sites: setup ## made sites with planted rules, 20 seeds of each, into docs/report
+	@FAIRAUDIT_SITES=docs/report $(PY) -m pytest -m sites -n 0 tests/scenario/fit/test_rules.py
 
 test-slurm: setup ## the test against a live Slurm, which it starts (as root; installs Slurm)
 	@.ci/slurm-packages
