@@ -294,9 +294,11 @@ def _chance(others: _Hourly, overall: float) -> float:
 
 
 def _is_high(slice_: _Hourly, chance: float) -> bool:
-    """Return whether the mean share of a slice is too high."""
-    known = len(slice_.job) >= LEAST and slice_.events.broken.any()
-    return bool(known and units(slice_.events, DAY_S).mean > KEPT * chance)
+    """Return whether the mean share of a slice is too high; too small ones are left out."""
+    if len(slice_.job) < LEAST or not slice_.events.broken.any():
+        return False
+    known = units(slice_.events, DAY_S)
+    return len(known.at) >= LEAST and known.mean > KEPT * chance
 
 
 # --- what the table proposes ---------------------------------------------------------------------
