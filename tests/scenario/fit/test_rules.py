@@ -1,10 +1,16 @@
 """Rules of made sites: each planted kind is found, and none where there is none."""
 
 import os
+from datetime import date
 from pathlib import Path
 
 import pytest
 
+from audit.scenario.fit import rules
+from audit.scenario.fit.effort import Budget
+from audit.scenario.fit.observed import observe
+from audit.scenario.fit.site import Element, Kind, Site
+from tests.metrics.attempts.test_real_logs import described
 from tests.scenario.fit.sites import SITES, verdict
 
 QUICK = ("jobs of a user", "window by walltime", "jobs of a user, half of the time", "no rule")
@@ -60,3 +66,26 @@ def test_twenty_seeds_of_each_kind() -> None:
     if folder is not None:
         (Path(folder) / "sites-rules.md").write_text("\n".join(lines) + "\n")
     assert faults == []
+
+
+@pytest.mark.thorough
+def test_rules_of_public_logs(real_logs: Path) -> None:
+    """KTH-SP2 holds back jobs of over 4 h in working hours until June 1997; UniLu-Gaia nothing."""
+
+    def found(name: str, zone: str) -> list[Element]:
+        attempts, pool = described(real_logs, name)
+        pool = pool._replace(zone=zone)
+        now = int(attempts["end_time"].drop_nulls().to_numpy().max())
+        observed = observe(attempts, pool, now)
+        site = rules.search(observed, Site(pool), Budget(observed, 1e9))
+        return [one for one in site.accepted if one.kind is not Kind.capacity]
+
+    first, *_ = found("KTH-SP2-1996-2.1-cln", "Europe/Stockholm")
+    window = first.window
+    assert window is not None
+    assert (window.walltime_above_s, window.overlap) == (4 * 3_600, True)
+    assert {hour // 24 for hour in window.hours} == set(range(5))
+    assert window.valid_from is None
+    assert window.valid_to is not None
+    assert date(1997, 6, 1) < window.valid_to < date(1997, 6, 10)
+    assert found("UniLu-Gaia-2014-1", "Europe/Luxembourg") == []
