@@ -30,7 +30,7 @@ def test_a_rule_is_found_and_nothing_else(name: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize("seed", [0, 2])
 @pytest.mark.parametrize("name", SITES)
 def test_each_kind_is_found(name: str, seed: int) -> None:
     sound(name, seed)
