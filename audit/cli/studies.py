@@ -44,7 +44,7 @@ Changes: TypeAlias = Annotated["Change", opt.Group(opt.change, CHANGES)]
 
 @dataclass(frozen=True)
 class Given:
-    """The opt.options of every study of logs."""
+    """The options of every study of logs."""
 
     request: opt.OfLogs
     site: opt.Configured
