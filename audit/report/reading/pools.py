@@ -156,6 +156,7 @@ def _pool(
         untested=len(judged) - sum(known.values()),
         rules=records(BoundRule, rows["report_rules"]),
         outages=records(Outage, rows["report_outages"]),
+        queues={kind: _queues(parts.get(kind, ())) for kind in ("partition", "qos")},
     )
 
 
@@ -259,6 +260,16 @@ def _statuses(parts: tuple[Breakdown, ...]) -> tuple[StatusCount, ...]:
         if (number := part.figure("fst_attempts").value)
     ]
     return tuple(sorted(counts, key=lambda of: (_STATUSES.get(of.status, len(_STATUSES)), of)))
+
+
+def _queues(parts: tuple[Breakdown, ...]) -> tuple[Breakdown, ...]:
+    """Return partitions or QOS, the one with most waiting time first; none where it is only one."""
+    waited = [(part, part.figure("wait_mean")) for part in parts]
+    known = [
+        (part, (mean.value or 0.0) * (mean.attempts or 0)) for part, mean in waited if mean.value
+    ]
+    ordered = [part for part, _ in sorted(known, key=lambda pair: -pair[1])]
+    return tuple(ordered) if len(parts) > 1 else ()
 
 
 def _partitions(parts: tuple[Breakdown, ...]) -> tuple[Breakdown, ...]:

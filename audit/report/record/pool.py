@@ -405,6 +405,8 @@ class PoolPart(Figures):
     untested: int = 0  # how many could not
     rules: tuple[BoundRule, ...] = ()  # that held the most waiting first
     outages: tuple[Outage, ...] = ()  # the longest first
+    queues: Mapping[str, tuple[Breakdown, ...]] = field(default_factory=dict)
+    """By partition and by qos, the one with most waiting first; empty where there is only one."""
     stuck: Stuck | None = None  # None: nobody is
     advised: Advised = Advised()
     trend: Trend | None = None  # None: nothing ended
