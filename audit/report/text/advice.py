@@ -50,7 +50,7 @@ def nothing(advised: Advised) -> str:
     if not advised.reproduced:
         missed = "a replay of today's rules misses the observed mean wait by more than a quarter"
         return f"No change is advised: {missed}."
-    none = f"No change supported: of {tried} replayed on this log, none helps beyond chance."
+    none = f"No change supported: of {tried} replayed on this log, none has a significant benefit."
     return " ".join(filter(None, (_never(advised), none)))
 
 

@@ -202,13 +202,12 @@ def _resource_equality(attempts: pl.DataFrame, metrics: Metrics) -> Definition:
     return Definition(
         "resource-equality",
         "Resource equality",
-        "At every moment, what is in use is shared out in thought among all attempts that are "
+        "At every moment, the capacity in use is divided among all attempts that are "
         f"waiting or running, {'in proportion to their size' if by_size else 'the same to each'}, "
         "and none gets more than its size. "
-        "What an attempt would have collected so, it deserved; what it went short of is "
-        f"positive, what it got beyond that is negative, {cancels}. "
-        "The overall figure is the mean, over all attempts, of what those "
-        f"that went short went short of.{queued}",
+        "An attempt deserved what it would have collected in this way. A shortfall is positive, a "
+        f"surplus negative, {cancels}. "
+        f"The overall figure is the total shortfall divided by the number of attempts.{queued}",
         f"deserved = ∫ from arrival to end of min({part}, size);  "
         "consumed = (end − start) · size;  shortfall = deserved − consumed;  "
         "overall = Σ max(shortfall, 0) / attempts",
