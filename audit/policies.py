@@ -237,8 +237,6 @@ class Setting:
     """What stands before it in the name of a policy."""
     says: str
     """The same in a sentence that begins with "with"."""
-    change: str
-    """A change of it, in words."""
     unit: Literal["count", "duration"] = "count"
     most: int | None = None
     """The greatest value; the least is 1."""
@@ -256,7 +254,6 @@ class Policy(NamedTuple):
             help="Maximum number of queued jobs examined per pass.",
             part="depth",
             says="a depth of",
-            change="depth {}",
         ),
     ] = None
     """None: all of the queue."""
@@ -267,7 +264,6 @@ class Policy(NamedTuple):
             help="Longest walltime that may overtake, in seconds.",
             part="window",
             says="a window, in s, of",
-            change="window {}",
             unit="duration",
         ),
     ] = None
@@ -279,7 +275,6 @@ class Policy(NamedTuple):
             help="Seconds between two passes.",
             part="every",
             says="passes, in s, every",
-            change="passes every {}",
             unit="duration",
             most=3_600,
         ),
@@ -293,7 +288,6 @@ class Policy(NamedTuple):
             help="Number of waiting jobs with reservations in conservative_replan; 1 equals easy.",
             part="reserve",
             says="reservations for",
-            change="places kept for {}",
         ),
     ] = None
     """For how many that cannot start a pass keeps a place in its plan; others start where that

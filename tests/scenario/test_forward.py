@@ -109,6 +109,8 @@ def test_of_its_own_schedule_a_policy_leaves_nothing_unexplained(
     @settings(max_examples=examples(30))
     @given(logs(limited=True), policies(order, backfill))
     def check(log: Log, policy: Policy) -> None:
+        # snapshots do not queue attempts of unknown size, but depth counts them in a schedule
+        log = log._replace(jobs=tuple(job._replace(sized=True) for job in log.jobs))
         log = own(log, policy)
         for start, job in zip(starts(log, policy), log.jobs, strict=True):
             assert job.blocked or start == job.start

@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from audit.model import Limit, Pool
-from audit.policies import Policy
+from audit.policies import SETTINGS, Policy
 from audit.rules import KINDS, WEEK, Scope
 from audit.scenario.scenario import Amount, Bound, Change, rules_of
 
 _NUMBERS: Final = (
     *("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
 )
+_WORDED: Final = ("depth", "window_s", "interval_s", "reservations")
+"""Settings of a policy with titles of their own."""
 _UNITS: Final = {"cpus": "CPU", "nodes": "node", "gpus": "GPU", "jobs": "job", None: "job"}
 _GIB: Final = 1 << 30
 _NAMED: Final = 3
@@ -72,6 +74,9 @@ def _policy(change: Change, today: Policy) -> Iterator[str]:
     if "interval_s" in policy:
         every = "at each event" if today.interval_s is None else f"{today.interval_s} s"
         yield f"Let the scheduler look at the queue every {after.interval_s} s instead of {every}"
+    for key, setting in SETTINGS.items():
+        if key in policy and key not in _WORDED:
+            yield f"Set {setting.flag.lstrip('-')} to {policy[key]}"
 
 
 def _reservations(policy: Policy) -> int | None:
