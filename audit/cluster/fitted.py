@@ -27,7 +27,8 @@ class Fitted(NamedTuple):
     """What is assumed of it, rule by rule, and how much better that is than what was before."""
     told: Mapping[str, Any]
     """The same for programs: ``unexplained`` of 1 ``before`` and ``after``, ``says`` in words,
-    ``days`` that were looked at (None: all), ``budget_s`` and whether it ``ended`` the search."""
+    ``rules`` as rows of the view of that name, ``days`` that were looked at (None: all),
+    ``budget_s`` and whether it ``ended`` the search."""
 
 
 Fit = Callable[[pl.DataFrame, Pool, int, int], Fitted]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from audit.scenario.fit import chains
-from audit.scenario.fit.observed import Observed, first_room, observe
+from audit.scenario.fit.observed import Observed, observe
 from tests.oneoff.fit_policy.made import DAY, EPOCH, NOW, assumed, described
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.scenario.fit.splits import LEAST_GAIN, SELDOM, best_split, gain
+from audit.scenario.fit.candidates import LEAST_GAIN, SELDOM, best_split, gain
 from tests.naive import fit as naive
 
 trials = st.lists(st.tuples(st.integers(0, 6), st.booleans(), st.integers(1, 9)), max_size=30)

@@ -10,10 +10,11 @@ from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.model import Limit
 from audit.rules import DAY, WEEK
 from audit.scenario.fit import levels
-from audit.scenario.fit.hours import HOUR_S, hour_of_week
 from audit.scenario.fit.judging import Decided
 from audit.scenario.fit.observed import Observed, trials_of
+from audit.scenario.fit.occasions import hour_of_week, local
 from audit.scenario.fit.outcome import Outcome
+from audit.scenario.limits import HOUR_S
 from audit.scenario.workload import NEVER, Ints
 
 WEEK_S: Final = WEEK * HOUR_S
@@ -89,14 +90,14 @@ def _late_hours(observed: Observed, decided: Decided, since: int, zone: str) -> 
     hour = (begin // HOUR_S)[place] + number
     low = np.maximum(begin[place], hour * HOUR_S)
     high = np.minimum(until[place], (hour + 1) * HOUR_S)
-    return hour_of_week(low, zone), high - low
+    return hour_of_week(local(low, zone)), high - low
 
 
 def by_part_of_week(found: Outcome) -> tuple[Part, ...]:
     """Agreement over those told of that waited, by when in the week they started."""
     observed = found.observed
     waited = found.told & (observed.wait > TOLERANCE_S)
-    hour = hour_of_week(observed.work.start[waited], found.fitted.site.pool.zone)
+    hour = hour_of_week(local(observed.work.start[waited], found.fitted.site.pool.zone))
     weekend, quarter = hour >= WEEKEND, hour % DAY // QUARTER
     shares = []
     for judged in (found.assumed, found.fitted):
@@ -119,12 +120,14 @@ def by_part_of_week(found: Outcome) -> tuple[Part, ...]:
 def at_limit(found: Outcome, limit: Limit) -> Levels:
     """Trials of the whole log by level, as the site was assumed at first."""
     observed = found.observed
-    held = observed.within(limit)
-    group = levels.group_of(observed, limit.per)
-    amount = np.ones_like(observed.size) if limit.resource is None else observed.size
-    chosen = observed.judged & held & (group.of != levels.NO_GROUP)
+    kind = levels.kind_of(observed, limit)
+    chosen = observed.judged & kind.inside
     trials = trials_of(observed.work, chosen, found.assumed.decided.ready)
-    level = levels.level(observed.work, group, held, amount, trials)
+    use = levels.levels(observed, kind).use
+    job, at = trials.job, trials.at
+    level, _ = levels.levels_in(use, kind, job, at, at + 1)
+    runs = (observed.work.start[job] <= at) & (observed.work.end[job] > at)
+    level -= np.where(runs, kind.amount[job], 0)
     unit = "jobs" if limit.resource is None else limit.resource
     axis = f"What {'each ' + limit.per if limit.per else 'they'} would hold, {unit}"
 
