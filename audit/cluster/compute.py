@@ -24,6 +24,7 @@ from audit.metrics.attempts import (
 from audit.metrics.attempts.parts import Row
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
+from audit.metrics.pairs import Held
 from audit.model import OBSERVED, Period, Pool
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
@@ -129,6 +130,7 @@ def _tables(
         yield Rows("penalty_result", period, compared.penalties)
         yield Rows("charge_result", period, compared.charges)
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
+    shared = Shared(ranked, fairshare.of_all, log)
     for pool in setting.pools:
         of_pool = population.only(charged, pl.col("pool") == pool.name)
         if pool == setting.pools[-1]:
@@ -147,19 +149,25 @@ def _tables(
         yield Rows("job_result", None, own.drop(_UNUSED))
         del own
         jobs = jobs.drop(_WRITTEN)
-        yield from _of_periods(jobs, pool, setting, seeds, chosen, ranked, log, fairshare.of_all, barred)
+        yield from _of_periods(jobs, barred, pool, setting, seeds, chosen, shared)
+
+
+class Shared(NamedTuple):
+    """What the figures of all pools and periods rest on."""
+
+    ranked: ownership.Fairshare
+    shares: passed_over.Shares
+    log: Period
 
 
 def _of_periods(
     jobs: pl.DataFrame,
+    barred: pl.DataFrame,
     pool: Pool,
     setting: Setting,
     seeds: Mapping[Period, int],
     chosen: config.Config,
-    ranked: ownership.Fairshare,
-    log: Period,
-    shares: passed_over.Shares,
-    barred: pl.DataFrame,
+    shared: Shared,
 ) -> Iterator[Rows]:
     """Figures of a pool in each period; what periods share is worked out once."""
     options = Options(
@@ -172,22 +180,22 @@ def _of_periods(
     budget_s = chosen.simulation.advice_budget_s / len(setting.pools)
     for period, seed in seeds.items():
         around = population.around(jobs, period)
-        covered = options._replace(covered=spans.covered(period, log))
+        covered = options._replace(covered=spans.covered(period, shared.log))
         held = _rows_of(around, barred)
-        passed = passed_over.of_period(around, pool, period, setting.zone, shares, held)
+        passed = passed_over.of_period(around, pool, period, setting.zone, shared.shares, held)
         yield from _summed_up(around, pool, period, setting, seed, covered, conserved, passed)
         del around
-        advised = advise(jobs, pool, period, setting.now, budget_s, seed, ranked)
+        advised = advise(jobs, pool, period, setting.now, budget_s, seed, shared.ranked)
         of_pool = {"pool": pl.lit(pool.name)}
         yield Rows("advice_result", period, advised.changes.with_columns(**of_pool))
         yield Rows("advice_part", period, advised.parts.with_columns(**of_pool))
 
 
-def _rows_of(around: pl.DataFrame, barred: pl.DataFrame) -> passed_over.Held:
+def _rows_of(around: pl.DataFrame, barred: pl.DataFrame) -> Held:
     """Return by row of ``around`` when attempts were held or under a rule."""
-    places = around.select(*account.KEY).with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+    places = around.select(*account.KEY, row=pl.int_range(pl.len()))
     held = barred.join(places, on=account.KEY).sort("row", "begin")
-    return passed_over.Held(*(held[name].to_numpy() for name in ("row", "begin", "end")))
+    return Held(*(held[name].to_numpy() for name in ("row", "begin", "end")))
 
 
 def _summed_up(

@@ -243,7 +243,7 @@ def _second(site: Site, t: int, made: Mapping[tuple[str, int], Booked]) -> None:
 
 
 def _noted(site: Site, j: One, t: int) -> bool:
-    """Whether a recorded hold is evidence of t: nothing changes from then to the end of its wait."""
+    """Whether a recorded hold is evidence of t: nothing changes until the end of its wait."""
     if j.record["reason"] not in HOLDS or j.record["attempt"] != 1:
         return False
     edges = {
@@ -265,9 +265,7 @@ def _noted(site: Site, j: One, t: int) -> bool:
     return not any(t < e < j.leave for e in edges)
 
 
-def _holders(
-    j: One, running: list[One], capacity: Amounts, free: Amounts
-) -> dict[str, Fraction]:
+def _holders(j: One, running: list[One], capacity: Amounts, free: Amounts) -> dict[str, Fraction]:
     lacks = [
         Fraction(asked - has, had) if asked and asked > has else Fraction(-1)
         for asked, has, had in zip(j.request, free, capacity, strict=True)

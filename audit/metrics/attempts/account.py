@@ -28,7 +28,7 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from audit.metrics.attempts.queue_sweep import Booked, Holds, Queued, book, in_force, queued
+from audit.metrics.attempts.queue_sweep import Booked, Holds, Known, Queued, book, in_force, queued
 from audit.metrics.attempts.reasons import hold_kind
 from audit.model import SEQUENCE, Pool
 from audit.registry.causes import CAUSES
@@ -102,9 +102,11 @@ def account(
         queue,
         pool,
         rules,
-        holds=Holds(*(placed[name].to_numpy() for name in Holds._fields)),
-        noted=kinds.is_not_null().to_numpy(),
-        cycle_s=cycle_s,
+        Known(
+            holds=Holds(*(placed[name].to_numpy() for name in Holds._fields)),
+            noted=kinds.is_not_null().to_numpy(),
+            cycle_s=cycle_s,
+        ),
         outage_s=outage_s,
     )
     waits = queue.rows["waits"]
@@ -112,7 +114,8 @@ def account(
         cause.column: sum((booked.of(key) for key in cause.booked), np.zeros(len(at)))
         for cause in CAUSES
     }
-    names = [rule_text(rule, pool.resource) for rule in (*pool.limits, *pool.windows)]
+    named = (*pool.limits, *pool.windows)
+    names = [rule_text(rule, pool.resource) for rule in named]
     made = pl.DataFrame(
         {
             **columns,

@@ -37,7 +37,7 @@ import polars.selectors as cs
 from numpy.typing import NDArray
 
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, Fst, in_totals, weighted
-from audit.metrics.attempts.peers import CONTESTED, contested
+from audit.metrics.attempts.peers import contested
 from audit.metrics.attempts.population import gave_up_wait, numbered, only
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
@@ -49,7 +49,7 @@ from audit.metrics.quantiles import (
 )
 from audit.model import Standing
 from audit.registry.causes import COLUMNS as BY_CAUSE
-from audit.registry.causes import PART_COLUMNS
+from audit.registry.causes import CONTESTED, PART_COLUMNS
 from audit.registry.columns import BIGINT, DOUBLE, OF_ENTITIES, VARCHAR
 
 Ints = NDArray[np.int64]
@@ -184,9 +184,7 @@ def _entities(kind: Kind, sums: pl.DataFrame) -> pl.DataFrame:
             for name in (f"miss_{fst}_s", f"missed_{fst}")
         },
         **{name: pl.col(f"some_{name}") > 0 for name in _FORWARD},
-        **{
-            name: pl.col(number) > 0 for number, columns in _WAITS.items() for name in columns
-        },
+        **{name: pl.col(number) > 0 for number, columns in _WAITS.items() for name in columns},
     }
     made: dict[str, pl.Expr] = {}
     for number, waited, ratio, excess in (

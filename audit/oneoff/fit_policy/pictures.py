@@ -14,7 +14,7 @@ from audit.scenario.fit.judging import Decided
 from audit.scenario.fit.observed import Observed, trials_of
 from audit.scenario.fit.occasions import hour_of_week, local
 from audit.scenario.fit.outcome import Outcome
-from audit.scenario.limits import HOUR_S
+from audit.metrics.attempts.closed_hours import HOUR_S
 from audit.scenario.workload import NEVER, Ints
 
 WEEK_S: Final = WEEK * HOUR_S

@@ -31,10 +31,10 @@ def entity(of: Entities, name: str) -> Entity | None:
 
 
 def what_happened(one: PassedOver) -> str:
-    """Return how often an entity was passed over, how much it used, and what its jobs waited for."""
+    """Return how often an entity was passed over, what it used, and what its jobs waited for."""
     told = (
-        f"{wording.rough(one.figure('passed_share'))} of later jobs that requested at least as much "
-        f"started first ({wording.rough(one.figure('passed_expected'))} expected)"
+        f"{wording.rough(one.figure('passed_share'))} of later jobs that requested at least as "
+        f"much started first ({wording.rough(one.figure('passed_expected'))} expected)"
     )
     multiple, of_site = one.usage
     if multiple is not None:

@@ -114,8 +114,9 @@ def _order(place: Place, bounds: Bounds) -> Question:
     unfair, change = owners.unfair(pool), _then(place)
     if unfair:
         text = (
-            f"of {wording.count(tested)} users, accounts, partitions and QOS tested: later jobs that requested at least as much started first more often "
-            f"than expected. Most affected: {unfair[0].kind} {wording.name(unfair[0].name, 24)}."
+            f"of {wording.count(tested)} users, accounts, partitions and QOS tested: later jobs "
+            "that requested at least as much started first more often than expected. Most "
+            f"affected: {unfair[0].kind} {wording.name(unfair[0].name, 24)}."
         )
         return Question(title, Level.FAIL, wording.count(len(unfair)), text, change)
     if trusted(pool) and (share := pool.figure(OVERTAKEN)).value is not None:

@@ -130,9 +130,7 @@ def _pool(
     )
     overall = parts.get("all", ())
     judged = [(kind, part) for kind in PASSED_KINDS for part in beside.get(kind, ())]
-    known = Counter(
-        kind for kind, part in judged if part.figure("passed_named").value is not None
-    )
+    known = Counter(kind for kind, part in judged if part.figure("passed_named").value is not None)
     return PoolPart(
         name,
         resource,
@@ -210,9 +208,7 @@ def _by_width(part: Breakdown) -> tuple[int, int]:
     return (0, int(lowest)) if lowest.isdecimal() else (2, 0)
 
 
-def _entities(
-    kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool
-) -> Entities:
+def _entities(kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool) -> Entities:
     spread = next((part for part in parts.get("entity_kind", ()) if part.label == kind), None)
     steps = users.cdf(rows, keep_single) if rows.height else pl.DataFrame()
     return Entities(

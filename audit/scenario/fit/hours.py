@@ -23,7 +23,8 @@ from audit.scenario.fit.evidence import DAY_S, KEPT, LEAST, RAW, Booked, Events,
 from audit.scenario.fit.levels import numbered
 from audit.scenario.fit.observed import Floats, Observed
 from audit.scenario.fit.occasions import Parts, Seen, Tried, hour_of_week
-from audit.scenario.limits import HOUR_S, Closing, window_edges
+from audit.metrics.attempts.closed_hours import HOUR_S
+from audit.scenario.limits import Closing, window_edges
 from audit.scenario.workload import Bools, Ints
 
 LEAST_DAYS: Final = 21
