@@ -91,10 +91,3 @@ def times_above(
     last: NDArray[np.int64],
     seconds: NDArray[np.int64],
 ) -> None: ...
-def best_stretch(
-    base: NDArray[np.float64],
-    hours: NDArray[np.float64],
-    chance: NDArray[np.float64],
-    least: float,
-    raw: float,
-) -> tuple[int, int, float]: ...

@@ -295,9 +295,11 @@ def _chance(others: _Hourly, overall: float) -> float:
 
 
 def _is_high(slice_: _Hourly, chance: float) -> bool:
-    """Return whether the mean share of a slice is too high."""
-    known = len(slice_.job) >= LEAST and slice_.events.broken.any()
-    return bool(known and units(slice_.events, DAY_S).mean > KEPT * chance)
+    """Return whether the mean share of a slice is too high; too small ones are left out."""
+    if len(slice_.job) < LEAST or not slice_.events.broken.any():
+        return False
+    known = units(slice_.events, DAY_S)
+    return len(known.at) >= LEAST and known.mean > KEPT * chance
 
 
 # --- what the table proposes ---------------------------------------------------------------------
@@ -419,13 +421,13 @@ def _proposed(sides: _Sides, *, overlap: bool) -> Iterator[tuple[tuple[int, ...]
     Of each circle of hours, those of the greatest score, over any run of blocks: what the rule
     would be worth by condition (d).
     """
-    from audit.kernels import fitting
+    from audit.kernels import stretches
 
     counts = np.concatenate((sides.mine[:SECONDS], sides.others[:SECONDS]))
     chance = KEPT * _shares_of_runs(sides.others.sum((2, 3)))
     for circle in _circles(overlap=overlap):
         base, hours = _added(circle, counts, overlap=overlap)
-        begin, extent, score = fitting.best_stretch(base, hours, chance, LEAST, RAW)
+        begin, extent, score = stretches.best_stretch(base, hours, chance, LEAST, RAW)
         if score > 0:
             base, hours = _added(circle, sides.mine[SECONDS:], overlap=overlap)
             seconds = base[begin].sum() + hours[begin, : extent + 1].sum()
