@@ -14,7 +14,7 @@ cdef enum:
     EXCEEDS = -2
 
 
-# The order of ``audit.metrics.attempts.queue_sweep.BOOKED``.
+# The order of ``audit.metrics.queue_sweep.BOOKED``.
 cdef enum:
     HELD, UNAVAILABLE, RULE, RULE_FREE, OWN_QUEUED, OWN_RUNNING
     CLAIMED, EARLIER, LATER, CYCLE, UNEXPLAINED, KEPT

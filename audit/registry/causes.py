@@ -14,7 +14,7 @@ class Cause:
 
     key: str
     booked: tuple[str, ...]
-    """What the sweep books to it, of ``metrics.attempts.queue_sweep.BOOKED``."""
+    """What the sweep books to it, of ``metrics.queue_sweep.BOOKED``."""
     label: str
     """Its share of all waiting, in tables."""
     heading: str

@@ -19,8 +19,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit import periods
-from audit.metrics.attempts.closed_hours import HOUR_S, offsets, spans_of_hours
 from audit.metrics.attempts.reasons import any_of, in_scope
+from audit.metrics.closed_hours import HOUR_S, offsets, spans_of_hours
 from audit.model import Limit, Pool, Window
 from audit.rules import WEEK
 

@@ -28,11 +28,12 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from audit.metrics.attempts.queue_sweep import Booked, Holds, Known, Queued, book, in_force, queued
 from audit.metrics.attempts.reasons import hold_kind
+from audit.metrics.queue_sweep import Booked, Holds, Known, Queued, book, in_force, queued
 from audit.model import SEQUENCE, Pool
 from audit.registry.causes import CAUSES
 from audit.rule_text import rule_text
+from audit.rules import Limit, Window
 
 OUTAGE_S: Final = 600
 
@@ -114,7 +115,7 @@ def account(
         cause.column: sum((booked.of(key) for key in cause.booked), np.zeros(len(at)))
         for cause in CAUSES
     }
-    named = (*pool.limits, *pool.windows)
+    named: list[Limit | Window] = [*pool.limits, *pool.windows]
     names = [rule_text(rule, pool.resource) for rule in named]
     made = pl.DataFrame(
         {

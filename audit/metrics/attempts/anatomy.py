@@ -39,8 +39,8 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from audit.metrics.attempts.queue_sweep import NEVER, Known, book, in_force, queued
 from audit.metrics.attempts.reasons import held_up
+from audit.metrics.queue_sweep import NEVER, Known, book, in_force, queued
 from audit.model import SEQUENCE, Decision, Pool
 from audit.registry.causes import PARTS
 

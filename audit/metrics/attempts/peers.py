@@ -35,7 +35,7 @@ Blocked attempts are judged too: their peers are those that waited for their tur
 import operator
 from collections.abc import Sequence
 from functools import reduce
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -344,7 +344,8 @@ def _cause(pool: Pool) -> pl.Expr:
         pl.col(name).fill_null(0) > most for name, most in largest_amounts(pool).items()
     )
     most = pl.max_horizontal(COLUMNS)
-    cause = pl.when(exceeds).then(pl.lit("exceeds_capacity"))
+    cause: Any = pl.when(exceeds).then(pl.lit("exceeds_capacity"))
     for one in CAUSES:
         cause = cause.when(pl.col(one.column) >= most).then(pl.lit(one.key))
-    return cause.otherwise(pl.lit(None, pl.String))
+    booked: pl.Expr = cause.otherwise(pl.lit(None, pl.String))
+    return booked

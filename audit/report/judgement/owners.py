@@ -6,7 +6,7 @@ from audit.report.record.pool import Entities, Entity, PassedOver, PoolPart
 from audit.report.text import wording
 
 LEAST_TESTED = 5
-"""With fewer entities tested, nobody can tell whether the order was fair."""
+"""With fewer entities tested, the log cannot tell whether the order was fair."""
 
 
 def named(contents: Contents) -> tuple[Who, ...]:
@@ -21,7 +21,9 @@ def named(contents: Contents) -> tuple[Who, ...]:
 
 
 def unfair(pool: PoolPart) -> tuple[PassedOver, ...]:
-    """Return those passed over that used no more than 1.5 times their share."""
+    """Return those passed over that used no more than 1.5 times their share; none of a few."""
+    if sum(pool.tested.values()) < LEAST_TESTED:
+        return ()
     return tuple(one for one in pool.passed if not one.intended)
 
 

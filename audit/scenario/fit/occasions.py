@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.metrics.closed_hours import EPOCH_HOUR, HOUR_S
 from audit.model import Limit, Window
 from audit.rules import WEEK
-from audit.metrics.attempts.closed_hours import EPOCH_HOUR, HOUR_S
 from audit.scenario.limits import NO_EDGES, Limits
 from audit.scenario.workload import Bools, Ints, Workload
 

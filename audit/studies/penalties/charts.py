@@ -13,7 +13,7 @@ import polars as pl
 
 from audit.report.charts.marks import frame
 from audit.report.charts.marks.svg import Canvas
-from audit.report.charts.style import INK, MAIN, MUTED, PAPER, RULE, Chart
+from audit.report.charts.style import INK, LINE, MAIN, MUTED, PAPER, Chart
 
 _HEIGHT: Final = 230
 _LEFT, _RIGHT, _LOW, _HIGH = -0.72, 0.92, -0.16, 1.64
@@ -95,9 +95,9 @@ def _draw(canvas: Canvas, surface: pl.DataFrame, eye: _Eye, marked: bool) -> Non
     def line(corners: Sequence[Point], colour: str, width: float) -> None:
         canvas.polyline([eye.place(corner) for corner in corners], colour, width)
 
-    line([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 0)], RULE, 1)
+    line([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 0)], LINE, 1)
     for floor in ((1, 0), (0, 1)):
-        line([(*floor, 0), (*floor, 1)], RULE, 1)
+        line([(*floor, 0), (*floor, 1)], LINE, 1)
     for square in squares(surface):  # the furthest first
         corners = [eye.place(corner) for corner in square]
         cpus, memory, penalty = (sum(axis) / 4 for axis in zip(*square, strict=True))

@@ -15,7 +15,7 @@ from audit.report.charts.marks import bars, lines, scales
 from audit.report.charts.marks.bars import Bar
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.marks.lines import Line, Panel, Target
-from audit.report.charts.style import EARLIER, INK, LATER, OWN, SHARED, Chart
+from audit.report.charts.style import CLAIMED, EARLIER, INK, LATER, OWN, Chart
 from audit.report.text import wording
 from audit.studies.workload.compute import synthetic
 from audit.studies.workload.compute.likeness import (
@@ -32,7 +32,7 @@ NOUNS: Final = {"size": "size", "group": "group", "clusters": "cluster"}
 _PARTS: Final = {
     "peak": Series("peak hours", LATER, "block"),
     "off_peak": Series("off-peak", EARLIER, "block"),
-    "weekend": Series("weekend", SHARED, "block"),
+    "weekend": Series("weekend", CLAIMED, "block"),
 }
 _CURVES: Final = {
     "log": (INK, ""),

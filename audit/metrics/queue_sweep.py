@@ -16,7 +16,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit import periods
-from audit.metrics.attempts.closed_hours import closed_spans
 from audit.metrics.attempts.contention import (
     amounts,
     capacity_steps,
@@ -26,6 +25,7 @@ from audit.metrics.attempts.contention import (
 )
 from audit.metrics.attempts.population import only, ordered
 from audit.metrics.attempts.reasons import any_of, in_scope
+from audit.metrics.closed_hours import closed_spans
 from audit.model import SEQUENCE, Pool, Standing
 from audit.rules import Limit, Window
 
@@ -380,8 +380,9 @@ def _cuts(rules: InForce, holds: Holds, queue: Queued, waiting: Ints) -> Ints:
             np.add.at(covered, low, 1)
             np.add.at(covered, np.maximum(high, low), -1)
             found.append(edges[np.cumsum(covered)[:-1] > 0])
-    cuts = np.unique(np.concatenate([_none(), *found]))
-    return cuts[(cuts >= arrival.min(initial=NEVER)) & (cuts < leave.max(initial=0))]
+    cuts: Ints = np.unique(np.concatenate([_none(), *found]))
+    inside: Ints = cuts[(cuts >= arrival.min(initial=NEVER)) & (cuts < leave.max(initial=0))]
+    return inside
 
 
 def _by(times: Ints, chosen: Ints) -> Ints:
