@@ -37,7 +37,7 @@ def rule_text(rule: Limit | Window, resource: str) -> str:
 
 
 def scope_text(scope: Scope, resource: str) -> str:
-    """Return which jobs a rule is about, such as ``jobs over 4 h in partition long``; or nothing."""
+    """Return which jobs a rule is about, such as ``jobs over 4 h in partition long``; or ""."""
     parts = []
     if scope.walltime_above_s is not None:
         parts.append(f"over {duration(scope.walltime_above_s)}")

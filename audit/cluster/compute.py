@@ -128,6 +128,7 @@ def _tables(
         yield Rows("penalty_result", period, compared.penalties)
         yield Rows("charge_result", period, compared.charges)
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
+    shared = Shared(ranked, fairshare.of_all, log)
     for pool in setting.pools:
         of_pool = population.only(charged, pl.col("pool") == pool.name)
         if pool == setting.pools[-1]:
@@ -146,21 +147,25 @@ def _tables(
         yield Rows("job_result", None, own.drop(_UNUSED))
         del own
         jobs = jobs.drop(_WRITTEN)
-        yield from _of_periods(
-            jobs, pool, setting, seeds, chosen, ranked, log, fairshare.of_all, booked
-        )
+        yield from _of_periods(jobs, booked, pool, setting, seeds, chosen, shared)
+
+
+class Shared(NamedTuple):
+    """Facts that the figures of all pools and periods rest on."""
+
+    ranked: ownership.Fairshare
+    shares: passed_over.Shares
+    log: Period
 
 
 def _of_periods(
     jobs: pl.DataFrame,
+    booked: Account,
     pool: Pool,
     setting: Setting,
     seeds: Mapping[Period, int],
     chosen: config.Config,
-    ranked: ownership.Fairshare,
-    log: Period,
-    shares: passed_over.Shares,
-    booked: Account,
+    shared: Shared,
 ) -> Iterator[Rows]:
     """Figures of a pool in each period; what periods share is worked out once."""
     options = Options(
@@ -171,12 +176,12 @@ def _of_periods(
     )
     conserved = conservation_of(jobs, setting.now, options)
     budget_s = chosen.simulation.advice_budget_s / len(setting.pools)
-    scenario = Scenario(jobs, pool, setting.now, ranked)
+    scenario = Scenario(jobs, pool, setting.now, shared.ranked)
     for period, seed in seeds.items():
         around = population.around(jobs, period)
-        of_period = options._replace(covered=covered(period, log))
+        of_period = options._replace(covered=covered(period, shared.log))
         held = _rows_of(around, booked.barred)
-        passed = passed_over.of_period(around, pool, period, setting.zone, shares, held)
+        passed = passed_over.of_period(around, pool, period, setting.zone, shared.shares, held)
         yield from _summed_up(around, pool, period, setting, seed, of_period, conserved, passed)
         del around
         held_by_rules = rules_in_force.shares(population.in_period(jobs, period), pool)
@@ -192,9 +197,7 @@ def _of_periods(
 
 def _rows_of(around: pl.DataFrame, barred: pl.DataFrame) -> Held:
     """Return by row of ``around`` when attempts were held or under a rule."""
-    places = (
-        around.select(*account.KEY).with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
-    )
+    places = around.select(*account.KEY, row=pl.int_range(pl.len()))
     held = barred.join(places, on=account.KEY).sort("row", "begin")
     return Held(*(held[name].to_numpy() for name in ("row", "begin", "end")))
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -21,13 +20,13 @@ from numpy.typing import NDArray
 
 from audit import periods
 from audit.metrics.attempts.reasons import any_of, in_scope
+from audit.metrics.closed_hours import HOUR_S, offsets, spans_of_hours
 from audit.model import Limit, Pool, Window
 from audit.rules import WEEK
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-HOUR_S: Final = 3_600
 WEEK_S: Final = WEEK * HOUR_S
 
 SHUT: Final = 1 << 61
@@ -37,10 +36,6 @@ ROOM: Final = 1 << 60
 NO_END: Final = int(np.iinfo(np.int64).max)
 AHEAD_S: Final = 366 * 86_400
 """So long after the last known instant windows are still reckoned by the calendar."""
-
-DAY_S: Final = 86_400
-THURSDAY: Final = 72
-"""The hour of the week at which the epoch began."""
 
 
 class Edges(NamedTuple):
@@ -304,17 +299,13 @@ def window_edges(
     """
     if not closings:
         return NO_EDGES
-    offsets = [*_offsets(zone, since, until)]
+    clock = [*offsets(zone, since, until)]
     furthest = max(closing.reach for closing in closings)
-    offsets.append((until, until + WEEK_S + furthest, offsets[-1][2]))
+    clock.append((until, until + WEEK_S + furthest, clock[-1][2]))
     times, counters, changes = [], [], []
     for counter, closing in enumerate(closings, first):
-        at, shut = _hours(offsets, np.isin(np.arange(WEEK), closing.window.hours))
-        edge = np.flatnonzero(np.diff(shut, prepend=False))
-        begins = np.maximum(at[edge[::2]] - closing.reach + 1, since)
-        ends = at[edge[1::2]]
-        if len(ends) < len(begins):
-            ends = np.append(ends, NO_END)
+        begins, ends = spans_of_hours(closing.window.hours, clock)
+        begins = np.maximum(begins - closing.reach + 1, since)
         apart = begins[1:] > ends[:-1]
         begins, ends = begins[np.append(True, apart)], ends[np.append(apart, True)]
         valid = _span(closing.window, zone, since, until)
@@ -335,38 +326,3 @@ def window_edges(
         int((time > until).sum()),
         WEEK_S,
     )
-
-
-def _hours(offsets: Sequence[tuple[int, int, int]], closed: Bools) -> tuple[Ints, Bools]:
-    """Instants at which hours begin, or the clock is changed; whether a window is closed then."""
-    times, shut = [], []
-    for begin, end, offset in offsets:
-        local = np.arange((begin + offset) // HOUR_S + 1, -(-(end + offset) // HOUR_S))
-        at = np.concatenate(([begin], local * HOUR_S - offset))
-        hour = ((at + offset) // HOUR_S + THURSDAY) % WEEK
-        times.append(at)
-        shut.append(closed[hour])
-    return np.concatenate(times).astype(np.int64), np.concatenate(shut)
-
-
-def _offsets(zone: ZoneInfo, since: int, until: int) -> Iterator[tuple[int, int, int]]:
-    """Spans within which a clock is not changed, and how much it is ahead of UTC, s."""
-    ahead = _ahead(zone, since)
-    begin = low = since
-    while low < until:
-        high = min(low + DAY_S, until)
-        if _ahead(zone, high) != ahead:
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (middle, high) if _ahead(zone, middle) == ahead else (low, middle)
-            yield begin, high, ahead
-            begin, ahead = high, _ahead(zone, high)
-        low = high
-    if begin < until or begin == since:
-        yield begin, until, ahead
-
-
-def _ahead(zone: ZoneInfo, instant: int) -> int:
-    """How much a clock is ahead of UTC, s."""
-    shift = datetime.fromtimestamp(instant, tz=zone).utcoffset()
-    return int(shift.total_seconds()) if shift else 0

@@ -12,7 +12,6 @@ from audit.errors import StoreError
 from audit.metrics.attempts import fidelity, passed_over
 from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.parts import row
-from audit.metrics.attempts.peers import CONTESTED
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
@@ -20,6 +19,7 @@ from audit.metrics.attempts.summary import Options, summarise
 from audit.metrics.pairs import KINDS
 from audit.model import Period, Pool, Resource
 from audit.registry import columns, measures
+from audit.registry.causes import CONTESTED
 from audit.registry.columns import Column
 from audit.registry.measures import Measure, Quotient
 from audit.report.text import tables

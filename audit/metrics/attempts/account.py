@@ -28,11 +28,12 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from audit.metrics.attempts.queue_sweep import Booked, Holds, Queued, book, in_force, queued
 from audit.metrics.attempts.reasons import hold_kind
-from audit.model import SEQUENCE, Limit, Pool, Window
+from audit.metrics.queue_sweep import Booked, Holds, Known, Queued, book, in_force, queued
+from audit.model import SEQUENCE, Pool
 from audit.registry.causes import CAUSES
 from audit.rule_text import rule_text
+from audit.rules import Limit, Window
 
 OUTAGE_S: Final = 600
 
@@ -102,9 +103,11 @@ def account(
         queue,
         pool,
         rules,
-        holds=Holds(*(placed[name].to_numpy() for name in Holds._fields)),
-        noted=kinds.is_not_null().to_numpy(),
-        cycle_s=cycle_s,
+        Known(
+            holds=Holds(*(placed[name].to_numpy() for name in Holds._fields)),
+            noted=kinds.is_not_null().to_numpy(),
+            cycle_s=cycle_s,
+        ),
         outage_s=outage_s,
     )
     waits = queue.rows["waits"]
@@ -112,8 +115,8 @@ def account(
         cause.column: sum((booked.of(key) for key in cause.booked), np.zeros(len(at)))
         for cause in CAUSES
     }
-    in_order: list[Limit | Window] = [*pool.limits, *pool.windows]
-    names = [rule_text(rule, pool.resource) for rule in in_order]
+    named: list[Limit | Window] = [*pool.limits, *pool.windows]
+    names = [rule_text(rule, pool.resource) for rule in named]
     made = pl.DataFrame(
         {
             **columns,

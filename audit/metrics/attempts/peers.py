@@ -46,7 +46,7 @@ from audit.metrics.attempts.population import only, ordered
 from audit.metrics.attempts.reasons import in_scope
 from audit.metrics.quantiles import P95, rank
 from audit.model import Period, Pool, Standing
-from audit.registry.causes import CAUSES, COLUMNS
+from audit.registry.causes import CAUSES, COLUMNS, CONTESTED
 from audit.rules import Scope
 
 Ints = NDArray[np.int64]
@@ -68,11 +68,6 @@ READ: Final = (
     *("standing", "user", "partition", "qos", "width_class", "walltime_s"),
     *("arrival_time", "end_time", "wait_s"),
 )
-CONTESTED: Final = (
-    *("cause_claimed_s", "cause_earlier_s", "cause_later_s", "cause_cycle_s"),
-    "cause_unexplained_s",
-)
-"""Parts of a wait that are contested."""
 _BARRED: Final = ("cause_held_s", "cause_rule_s")
 """Parts in which an attempt could not have started."""
 _NEVER: Final = int(np.iinfo(np.int64).max)

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from audit.metrics import uncertainty
 from audit.metrics.attempts import figures, passed_over, performance, users
-from audit.metrics.attempts.excess import of_peers
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.parts import Row, coded, number_users, row
 from audit.metrics.attempts.performance import Activity
@@ -30,6 +29,7 @@ from audit.metrics.attempts.population import (
     unplannable,
 )
 from audit.metrics.attempts.resource_equality import conservation
+from audit.metrics.excess import of_peers
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
     MEDIAN,

@@ -37,7 +37,7 @@ import polars.selectors as cs
 from numpy.typing import NDArray
 
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, Fst, in_totals, weighted
-from audit.metrics.attempts.peers import CONTESTED, contested
+from audit.metrics.attempts.peers import contested
 from audit.metrics.attempts.population import gave_up_wait, numbered, only
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
@@ -49,7 +49,7 @@ from audit.metrics.quantiles import (
 )
 from audit.model import Standing
 from audit.registry.causes import COLUMNS as BY_CAUSE
-from audit.registry.causes import PART_COLUMNS
+from audit.registry.causes import CONTESTED, PART_COLUMNS
 from audit.registry.columns import BIGINT, DOUBLE, OF_ENTITIES, VARCHAR
 
 Ints = NDArray[np.int64]

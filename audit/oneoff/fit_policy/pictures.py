@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from audit.metrics.attempts.miss import TOLERANCE_S
+from audit.metrics.closed_hours import HOUR_S
 from audit.model import Limit
 from audit.rules import DAY, WEEK
 from audit.scenario.fit import levels
@@ -14,7 +15,6 @@ from audit.scenario.fit.judging import Decided
 from audit.scenario.fit.observed import Observed, trials_of
 from audit.scenario.fit.occasions import hour_of_week, local
 from audit.scenario.fit.outcome import Outcome
-from audit.scenario.limits import HOUR_S
 from audit.scenario.workload import NEVER, Ints
 
 WEEK_S: Final = WEEK * HOUR_S

@@ -8,7 +8,7 @@ from audit.report.text import wording
 PLACES = ("partition", "qos")
 """Kinds that sites often give a low priority on purpose."""
 LEAST_TESTED = 5
-"""With fewer entities tested, nobody can tell whether the order was fair."""
+"""With fewer entities tested, the log cannot tell whether the order was fair."""
 
 
 def named(contents: Contents) -> tuple[Who, ...]:
@@ -23,7 +23,9 @@ def named(contents: Contents) -> tuple[Who, ...]:
 
 
 def unfair(pool: PoolPart) -> tuple[PassedOver, ...]:
-    """Return those passed over that used no more than 1.5 times their share."""
+    """Return those passed over that used no more than 1.5 times their share; none of a few."""
+    if sum(pool.tested.values()) < LEAST_TESTED:
+        return ()
     return tuple(one for one in pool.passed if not one.intended)
 
 
@@ -33,10 +35,10 @@ def entity(of: Entities, name: str) -> Entity | None:
 
 
 def what_happened(one: PassedOver) -> str:
-    """Return how often an entity was passed over, how much it used, and what its jobs waited for."""
+    """Return how often an entity was passed over, what it used, and what its jobs waited for."""
     told = (
-        f"{wording.rough(one.figure('passed_share'))} of later jobs that requested at least as much "
-        f"started first ({wording.rough(one.figure('passed_expected'))} expected)"
+        f"{wording.rough(one.figure('passed_share'))} of later jobs that requested at least as "
+        f"much started first ({wording.rough(one.figure('passed_expected'))} expected)"
     )
     multiple, of_site = one.usage
     if multiple is not None:

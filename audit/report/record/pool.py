@@ -131,7 +131,7 @@ class PassedOver(Figures):
 
     @property
     def intended(self) -> bool:
-        """Whether it used so much more than its share that waiting longer is what fairshare does."""
+        """Whether it used so much more than its share that fairshare makes it wait longer."""
         multiple, _ = self.usage
         return multiple is not None and multiple > INTENDED_MULTIPLE
 
@@ -352,7 +352,7 @@ class Trend:
     before: str = ""  # what the changes are against, in words
     settings_changed: bool = False  # that was computed under another configuration or policy
     passed_before: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Who was passed over in the period before, by kind; a kind is missing where none was tested."""
+    """Who was passed over in the period before, by kind; kinds without tests are missing."""
 
     def change(self, metric: str) -> Change | None:
         """The change of ``metric``; None where there is nothing to compare with."""

@@ -118,8 +118,8 @@ def _why(attempts: pl.DataFrame) -> Definition:
         "the pool may not have what it requested, or a limit or closed hours may forbid it. If it "
         "does not fit into the free capacity, the second is divided among those who use what it "
         "lacks. If it fits, jobs ahead of it may need that capacity. What is left is unexplained. "
-        "Sums over a pool do not see single nodes or their features, so part of what is unexplained "
-        "may be due to them.",
+        "Sums over a pool do not see single nodes or their features, so part of what is "
+        "unexplained may be due to them.",
         f"{' + '.join(cause.key for cause in CAUSES)} = wait",
         "fairaudit, account of waits",
         _example(
@@ -155,7 +155,8 @@ def _peers() -> Definition:
         "class, that arrived at about the same time: at least 20 of at least 3 users, each user "
         "counting once. The ratio of a user is the wait of its jobs divided by that of similar "
         "jobs. It names nobody: users who work in campaigns have high ratios by themselves.",
-        "ratio = Σ wait / Σ mean wait of similar jobs;  excess = Σ (wait − mean wait of similar jobs)",
+        "ratio = Σ wait / Σ mean wait of similar jobs;  "
+        "excess = Σ (wait − mean wait of similar jobs)",
         "fairaudit",
         _example(
             "Five users with seven equal jobs each",

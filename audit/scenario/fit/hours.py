@@ -17,13 +17,14 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from audit import periods
+from audit.metrics.closed_hours import HOUR_S
 from audit.model import Scope, Window
 from audit.rules import DAY, WEEK
 from audit.scenario.fit.evidence import DAY_S, KEPT, LEAST, RAW, Booked, Events, units
 from audit.scenario.fit.levels import numbered
 from audit.scenario.fit.observed import Floats, Observed
 from audit.scenario.fit.occasions import Parts, Seen, Tried, hour_of_week
-from audit.scenario.limits import HOUR_S, Closing, window_edges
+from audit.scenario.limits import Closing, window_edges
 from audit.scenario.workload import Bools, Ints
 
 LEAST_DAYS: Final = 21

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.metrics.closed_hours import EPOCH_HOUR, HOUR_S
 from audit.model import Limit, Window
 from audit.rules import WEEK
-from audit.scenario.limits import HOUR_S, NO_EDGES, THURSDAY, Limits
+from audit.scenario.limits import NO_EDGES, Limits
 from audit.scenario.workload import Bools, Ints, Workload
 
 if TYPE_CHECKING:
@@ -279,7 +280,7 @@ def local(times: Ints, zone: str) -> Ints:
 
 def hour_of_week(begin: Ints) -> Ints:
     """Return the hour of the week of instants, s on a clock; 0 begins on Monday at 00:00."""
-    hours: Ints = (begin // HOUR_S + THURSDAY) % WEEK
+    hours: Ints = (begin // HOUR_S + EPOCH_HOUR) % WEEK
     return hours
 
 

@@ -20,7 +20,7 @@ from tests.strategies import EPOCH, NOW, POOLS, Rows, ended, frame, rows, sample
 
 POOL = Pool("main", Resource.cpus, 4)
 EDGE = 770
-"""Times are moved by this, so that an hour begins amid them: Sunday, 9 September 2001, 02:00 UTC."""
+"""Times are moved by this, so that an hour begins among them: Sunday 2001-09-09, 02:00 UTC."""
 CLOSED = 6 * 24 + 2
 
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from audit.kernels.peers import mean_peer_waits
 from audit.metrics.attempts.anatomy import anatomy
-from audit.metrics.attempts.peers import CONTESTED, STUCK_SCHEMA, peer_waits, stuck
+from audit.metrics.attempts.peers import STUCK_SCHEMA, peer_waits, stuck
 from audit.metrics.attempts.population import describe
 from audit.model import Limit, Period, Pool, Resource, Step
+from audit.registry.causes import CONTESTED
 from tests.examples import examples
 from tests.naive import peers as naive
 from tests.naive.attempts import close, nearest_rank

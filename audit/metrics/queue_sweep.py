@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -17,7 +16,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit import periods
-from audit.metrics.attempts.closed_hours import closed_spans
 from audit.metrics.attempts.contention import (
     amounts,
     capacity_steps,
@@ -27,8 +25,12 @@ from audit.metrics.attempts.contention import (
 )
 from audit.metrics.attempts.population import only, ordered
 from audit.metrics.attempts.reasons import any_of, in_scope
+from audit.metrics.closed_hours import closed_spans
 from audit.model import SEQUENCE, Pool, Standing
 from audit.rules import Limit, Window
+
+if TYPE_CHECKING:
+    from audit.kernels.waiting import Log
 
 Ints = NDArray[np.int64]
 
@@ -168,14 +170,8 @@ def in_force(
 
 def _validity(rule: Limit | Window, clock: ZoneInfo) -> tuple[int, int]:
     """Return the span in which a rule is in force, epoch s."""
-    begin, end = (_midnight(day, clock) for day in (rule.valid_from, rule.valid_to))
-    return -NEVER if begin is None else begin, NEVER if end is None else end
-
-
-def _midnight(day: date | None, clock: ZoneInfo) -> int | None:
-    if day is None:
-        return None
-    return int(datetime(day.year, day.month, day.day, tzinfo=clock).timestamp())
+    begin = periods.day_start(rule.valid_from, clock) if rule.valid_from else -NEVER
+    return begin, periods.day_start(rule.valid_to, clock) if rule.valid_to else NEVER
 
 
 class Booked(NamedTuple):
@@ -193,17 +189,28 @@ class Booked(NamedTuple):
         return seconds
 
 
+class Known(NamedTuple):
+    """What is known of single attempts, [n]."""
+
+    holds: Holds = NO_HOLDS
+    """Times in which they may not start."""
+    noted: NDArray[np.bool_] | None = None
+    """Which of them something else was recorded to hold when they left the queue."""
+    cycle_s: int = 0
+    """For how long before its start an attempt may wait for the next pass, s."""
+    ready: Ints | None = None
+    """When a policy would have started each; ``NEVER``: not."""
+    traced: int | None = None
+    """An attempt of which every stretch of its wait is kept."""
+
+
 def book(
     queue: Queued,
     pool: Pool,
     rules: InForce,
+    known: Known,
     *,
-    holds: Holds = NO_HOLDS,
-    noted: NDArray[np.bool_] | None = None,
-    cycle_s: int = 0,
     outage_s: int | None = None,
-    ready: Ints | None = None,
-    traced: int | None = None,
 ) -> tuple[Booked, Ints]:
     """Book each second of the waits of a pool's attempts.
 
@@ -211,37 +218,41 @@ def book(
         queue: the attempts, [n].
         pool: its amounts, and what changed in them.
         rules: its rules.
-        holds: times in which single attempts may not start.
-        noted: which attempts something else was recorded to hold when they left the queue, [n].
-        cycle_s: for how long before its start an attempt may wait for the next pass, s.
+        known: what is known of single attempts.
         outage_s: the least length of an outage, s; None: outages are not looked for.
-        ready: when a policy would have started each, [n]; ``NEVER``: not.
-        traced: an attempt of which every stretch of its wait is kept.
 
     Returns:
         What was booked; and the outages, [3, k]: begin, end, s in which a job waited that fits.
     """
     from audit.kernels import account as kernels
+    from audit.kernels.waiting import Rules, Times
 
-    log, most, cuts, blocks = _log(queue, pool, rules, holds, noted, cycle_s, ready, traced)
-    steps = capacity_steps(pool, queue.reserved)
+    blocks = _blocks(queue, pool, rules, known)
+    log, cuts = _log(queue, pool, known, blocks), _cuts(rules, known.holds, queue, blocks.place)
+    steps, capacity = capacity_steps(pool, queue.reserved), amounts(pool)
+    taken = Rules(**rules._asdict())
     outages = np.zeros((3, 0), np.int64)
-    taken = kernels.Rules(**rules._asdict())
-    if outage_s is not None:
-        times = kernels.Times(
-            steps.time, steps.change, cuts, holds.begin, holds.end, _none(), _none()
+
+    def times() -> Times:
+        return Times(
+            step=steps.time,
+            change=steps.change,
+            cut=cuts,
+            hold_from=known.holds.begin,
+            hold_to=known.holds.end,
+            outage_from=outages[0],
+            outage_to=outages[1],
         )
-        idle = kernels.find_idle(log, times, taken, amounts(pool), most)
+
+    if outage_s is not None:
+        idle = kernels.find_idle(log, times(), taken, capacity, blocks.most)
         long = (idle[1] - idle[0] >= outage_s) & (idle[2] >= outage_s)
         outages = np.ascontiguousarray(idle[:, long])
-    times = kernels.Times(
-        steps.time, steps.change, cuts, holds.begin, holds.end, outages[0], outages[1]
-    )
     n, count = queue.rows.height, len(rules.most) + len(rules.first_span) - 1
     seconds, forbidden = np.zeros((len(BOOKED), n)), np.zeros((count, n), np.int64)
     spans = kernels.Spans()
     made = kernels.Bookings(seconds, forbidden, spans)
-    kernels.book_waits(log, times, taken, amounts(pool), most, made)
+    kernels.book_waits(log, times(), taken, capacity, blocks.most, made)
     return Booked(seconds, forbidden, _stretches(spans.taken(), blocks)), outages
 
 
@@ -249,15 +260,16 @@ STRETCHES: Final = 20_000_000
 """The most stretches of single attempts that are kept apart."""
 
 
-def _stretches(spans: Ints, blocks: pl.DataFrame) -> pl.DataFrame:
+def _stretches(spans: Ints, blocks: _Blocks) -> pl.DataFrame:
     """Return the stretches of each attempt; blocks with too many have one for each cause."""
+    members = pl.DataFrame({"first": blocks.first, "place": blocks.place, "leave": blocks.leave})
     held = pl.DataFrame(spans, ("first", "cause", "begin", "end"), orient="row")
-    members = blocks.group_by("first").agg(members=pl.len())
-    sizes = held.group_by("first").agg(number=pl.len()).join(members, on="first")
+    sizes = held.group_by("first").agg(number=pl.len())
+    sizes = sizes.join(members.group_by("first").agg(members=pl.len()), on="first")
     if int((sizes["number"] * sizes["members"]).sum()) > STRETCHES:
         held = held.group_by("first", "cause").agg(pl.col("begin").min(), pl.col("end").max())
     return (
-        held.join(blocks, on="first")
+        held.join(members, on="first")
         .with_columns(end=pl.min_horizontal("end", "leave"))
         .filter(pl.col("begin") < pl.col("end"))
         .sort("place", "begin", "cause")
@@ -265,89 +277,92 @@ def _stretches(spans: Ints, blocks: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _log(
-    queue: Queued,
-    pool: Pool,
-    rules: InForce,
-    holds: Holds,
-    noted: NDArray[np.bool_] | None,
-    cycle_s: int,
-    ready: Ints | None,
-    traced: int | None,
-) -> tuple[Any, int, Ints, pl.DataFrame]:
-    """Return the log that the kernel takes, the most blocks that wait at one time, the cuts, and
-    the members of each block.
-    """
-    from audit.kernels import account as kernels
+class _Blocks(NamedTuple):
+    """Equal attempts of one user that follow each other in the queue; of w that wait."""
+
+    number: Ints  # [n], that of the block
+    place: Ints  # [w], of those that wait, ascending
+    first: Ints  # [w], the first of its block that waits
+    leave: Ints  # [w]
+    most: int  # the most blocks that wait at one time
+
+
+def _blocks(queue: Queued, pool: Pool, rules: InForce, known: Known) -> _Blocks:
+    """Return the blocks in which attempts wait; one with a history of its own is alone in its."""
+    held, n = queue.rows, queue.rows.height
+    arrival, leave, user = queue.column("arrival_time"), queue.column("leave"), _users(queue)
+    waiting = np.flatnonzero(held["waits"].to_numpy() & (leave > arrival))
+    changed = np.zeros(n, np.bool_)
+    equal = [arrival, user, _flags(n, known), *_requests(queue, pool)]
+    for column in (*equal, *rules.counter, *rules.amount, *rules.reach):
+        changed[1:] |= column[1:] != column[:-1]
+    # numbers of single attempts are their places: those of blocks come after them
+    number = (np.cumsum(changed) + n).astype(np.int64)
+    single = user == 0
+    single[known.holds.row] = True
+    if known.traced is not None:
+        single[known.traced] = True
+    number[single] = np.flatnonzero(single)
+    begins = np.flatnonzero(np.diff(number[waiting], prepend=-1))
+    firsts = waiting[begins]
+    most = 0
+    if len(firsts):
+        gone = np.sort(np.maximum.reduceat(leave[waiting], begins))
+        left = np.searchsorted(gone, arrival[firsts], side="right")
+        most = int((np.arange(1, len(firsts) + 1) - left).max())
+    first = np.repeat(firsts, np.diff(begins, append=len(waiting)))
+    return _Blocks(number, waiting, first, leave[waiting], most)
+
+
+def _log(queue: Queued, pool: Pool, known: Known, blocks: _Blocks) -> Log:
+    """Return the log in the form that the kernel takes."""
+    from audit.kernels.waiting import Log
 
     held, n = queue.rows, queue.rows.height
-    arrival, leave = _ints(held["arrival_time"]), queue.column("leave")
+    leave = queue.column("leave")
     start, end = queue.column("start_time"), queue.column("end")
-    waiting = np.flatnonzero(held["waits"].to_numpy() & (leave > arrival))
-    at_work = np.flatnonzero(held["start_time"].is_not_null().to_numpy() & (end > start))
-    request = np.stack([queue.column(name) for name in counted_resources(pool)])
-    user = numbered(held["user"])
-    first_hold = np.searchsorted(holds.row, np.arange(n))
-    last_hold = np.searchsorted(holds.row, np.arange(n), side="right")
-    flags = np.zeros(n, np.int64) if noted is None else noted.astype(np.int64)
-    block = _blocks([arrival, user, flags, *request, *rules.counter, *rules.amount, *rules.reach])
-    if traced is not None:
-        flags[traced] |= TRACED
-    single = (user == 0) | (last_hold > first_hold) | (flags & TRACED > 0)
-    block[single] = np.arange(n)[single]
-    by_leave = _by(leave, waiting)
-    changes = np.concatenate(([True], np.diff(block[waiting]) != 0))[: len(waiting)]
-    firsts = waiting[changes]
-    lasts = _last_of_blocks(block, waiting, leave)
-    gone = np.searchsorted(np.sort(lasts), arrival[firsts], side="right")
-    most = int((np.arange(1, len(firsts) + 1) - gone).max(initial=0))
-    log = kernels.Log(
-        arrival=arrival,
+    started = held["start_time"].is_not_null().to_numpy()
+    at_work = np.flatnonzero(started & (end > start))
+    return Log(
+        arrival=queue.column("arrival_time"),
         leave=leave,
         start=start,
         end=end,
-        user=user,
-        request=request,
-        block=block,
-        ready=np.full(n, NEVER) if ready is None else ready,
-        cycle=np.where(held["start_time"].is_not_null().to_numpy(), start - cycle_s, NEVER),
-        flags=flags,
-        first_hold=first_hold,
-        last_hold=last_hold,
-        by_arrival=waiting,
-        by_leave=by_leave,
+        user=_users(queue),
+        request=_requests(queue, pool),
+        block=blocks.number,
+        ready=np.full(n, NEVER) if known.ready is None else known.ready,
+        cycle=np.where(started, start - known.cycle_s, NEVER),
+        flags=_flags(n, known),
+        first_hold=np.searchsorted(known.holds.row, np.arange(n)),
+        last_hold=np.searchsorted(known.holds.row, np.arange(n), side="right"),
+        by_arrival=blocks.place,
+        by_leave=_by(leave, blocks.place),
         by_start=_by(start, at_work),
         by_end=_by(end, at_work),
     )
-    blocks = pl.DataFrame(
-        {
-            "first": firsts[np.cumsum(changes) - 1] if len(firsts) else _none(),
-            "place": waiting,
-            "leave": leave[waiting],
-        }
-    )
-    return log, most, _cuts(rules, holds, arrival[waiting], leave[waiting], waiting), blocks
 
 
-def _blocks(columns: list[Ints]) -> Ints:
-    """Return a number for each attempt that changes where any column does."""
-    changed = np.zeros(len(columns[0]), np.bool_)
-    for column in columns:
-        changed[1:] |= column[1:] != column[:-1]
-    # numbers of single attempts are their places: those of blocks come after them
-    return (np.cumsum(changed) + len(changed)).astype(np.int64)
+def _flags(n: int, known: Known) -> Ints:
+    """Return the kernel's flags of n attempts."""
+    flags = np.zeros(n, np.int64) if known.noted is None else known.noted.astype(np.int64)
+    if known.traced is not None:
+        flags[known.traced] |= TRACED
+    return flags
 
 
-def _last_of_blocks(block: Ints, waiting: Ints, leave: Ints) -> Ints:
-    """Return when the last member of each block leaves the queue."""
-    if not len(waiting):
-        return _none()
-    firsts = np.flatnonzero(np.concatenate(([True], np.diff(block[waiting]) != 0)))
-    return np.maximum.reduceat(leave[waiting], firsts)
+def _users(queue: Queued) -> Ints:
+    return numbered(queue.rows["user"])
 
 
-def _cuts(rules: InForce, holds: Holds, arrival: Ints, leave: Ints, waiting: Ints) -> Ints:
-    """Return the instants at which what is held or forbidden may change."""
+def _requests(queue: Queued, pool: Pool) -> Ints:
+    """Return what each attempt requests, [resources, n]."""
+    return np.stack([queue.column(name) for name in counted_resources(pool)])
+
+
+def _cuts(rules: InForce, holds: Holds, queue: Queued, waiting: Ints) -> Ints:
+    """Return when something changes besides starts, ends and steps."""
+    arrival, leave = (queue.column(name)[waiting] for name in ("arrival_time", "leave"))
     found = [rules.valid_from, rules.valid_to, holds.begin, holds.end, rules.span_to]
     for k, reach in enumerate(rules.reach):
         begins = rules.span_from[rules.first_span[k] : rules.first_span[k + 1]]
@@ -365,7 +380,7 @@ def _cuts(rules: InForce, holds: Holds, arrival: Ints, leave: Ints, waiting: Int
             np.add.at(covered, low, 1)
             np.add.at(covered, np.maximum(high, low), -1)
             found.append(edges[np.cumsum(covered)[:-1] > 0])
-    cuts = np.unique(np.concatenate([_none(), *found]))
+    cuts: Ints = np.unique(np.concatenate([_none(), *found]))
     inside: Ints = cuts[(cuts >= arrival.min(initial=NEVER)) & (cuts < leave.max(initial=0))]
     return inside
 

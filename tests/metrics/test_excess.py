@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.kernels import peers as kernels
-from audit.metrics.attempts.excess import of_peers
-from audit.metrics.attempts.peers import CONTESTED
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.users import by_entity
+from audit.metrics.excess import of_peers
 from audit.model import Period, Pool, Resource
+from audit.registry.causes import CONTESTED
 from tests.naive import peers as naive
 from tests.strategies import ended, frame
 

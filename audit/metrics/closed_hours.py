@@ -3,7 +3,7 @@
 By the zone's calendar, with its summer time; each span is half-open, in epoch s.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -20,6 +20,10 @@ EPOCH_HOUR: Final = 72
 """Hour of the week at which the epoch began: Thursday at 00:00."""
 
 
+Offset = tuple[int, int, int]
+"""Begin and end of a time in which a clock is not changed, and how far it is ahead of UTC, s."""
+
+
 def closed_spans(
     hours: Collection[int], zone: ZoneInfo, since: int, until: int
 ) -> tuple[Ints, Ints]:
@@ -27,9 +31,14 @@ def closed_spans(
 
     Neighbouring hours are one span. Spans are cut at ``since`` and ``until``.
     """
+    return spans_of_hours(hours, [*offsets(zone, since, until)])
+
+
+def spans_of_hours(hours: Collection[int], on: Sequence[Offset]) -> tuple[Ints, Ints]:
+    """Return the same on a clock with these offsets, which follow each other."""
     closed = np.isin(np.arange(WEEK), list(hours))
     times, states = [], []
-    for begin, end, offset in _offsets(zone, since, until):
+    for begin, end, offset in on:
         local = np.arange((begin + offset) // HOUR_S + 1, -(-(end + offset) // HOUR_S))
         at = np.concatenate(([begin], local * HOUR_S - offset))
         times.append(at)
@@ -37,11 +46,11 @@ def closed_spans(
     time, state = np.concatenate(times).astype(np.int64), np.concatenate(states)
     before = np.concatenate(([False], state[:-1]))
     begins, ends = time[state & ~before], time[~state & before]
-    return begins, np.concatenate((ends, [until]))[: len(begins)].astype(np.int64)
+    return begins, np.concatenate((ends, [on[-1][1]]))[: len(begins)].astype(np.int64)
 
 
-def _offsets(zone: ZoneInfo, since: int, until: int) -> Iterator[tuple[int, int, int]]:
-    """Yield spans within which a clock is not changed, and how far it is ahead of UTC, s."""
+def offsets(zone: ZoneInfo, since: int, until: int) -> Iterator[Offset]:
+    """Yield the offsets of a zone's clock between two instants, epoch s."""
     ahead = _ahead(zone, since)
     begin = low = since
     while low < until:
@@ -58,5 +67,6 @@ def _offsets(zone: ZoneInfo, since: int, until: int) -> Iterator[tuple[int, int,
 
 
 def _ahead(zone: ZoneInfo, instant: int) -> int:
+    """Return how far a clock is ahead of UTC, s."""
     shift = datetime.fromtimestamp(instant, tz=zone).utcoffset()
     return int(shift.total_seconds()) if shift else 0
