@@ -54,13 +54,13 @@ class Target:
         archive = self.config and places.Site(settings, self.config.parent).archive_of(path)
         return settings, path, Limits(settings.sql.timeout_s, settings.sql.memory_limit), archive
 
-    def saved(self, name: str, **parameters: object) -> None:
+    def saved(self, name: str, rows: int | None = None, **parameters: object) -> None:
         """Print the answer to a saved query; None leaves a parameter at its default."""
         from audit.analyst.sql import Question
 
         _, path, limits, archive = self.opened()
         given = {key: str(value) for key, value in parameters.items() if value is not None}
-        _answer(path, Question(name, given, self.form), limits, archive)
+        _answer(path, Question(name, given, self.form, rows), limits, archive)
 
 
 OfDatabase: TypeAlias = Annotated[Target, Group.of(Target)]
@@ -108,13 +108,16 @@ def stuck(
     *,
     user: Annotated[str | None, Option(help="Only this user's jobs.")] = None,
     waiting: Annotated[bool, Option("--waiting", help="Only jobs that still wait.")] = False,
-    top: Annotated[int, Option(min=1, help="Maximum number of jobs.")] = 50,
+    rows: Annotated[int | None, Option(min=1, help="Maximum number of jobs; default: all.")] = None,
     cluster: ClusterName = None,
     target: OfDatabase,
 ) -> None:
-    """List jobs that wait, or waited in vain, longer than 95 % of similar jobs, and why."""
+    """List jobs that wait, or gave up, longer than 95 % of similar jobs, and what held them.
+
+    By chance one job in twenty waits so long.
+    """
     only = "waiting" if waiting else None
-    target.saved("stuck", user=user, cluster=cluster, only=only, top=top)
+    target.saved("stuck", rows, user=user, cluster=cluster, only=only)
 
 
 @grouped

@@ -228,7 +228,7 @@ def explain(
     logs: opt.OfSomeLogs,
     site: opt.Configured,
 ) -> None:
-    """Explain why a job waited: what ran, which jobs went ahead, and what a model says."""
+    """Explain why one job waited: a timeline of causes, similar jobs, and a model if it fits."""
     from audit.oneoff.explain import shown
     from audit.oneoff.explain.explain import Subject
     from audit.oneoff.explain.explain import explain as explain_wait

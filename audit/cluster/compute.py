@@ -266,7 +266,7 @@ def _completed(
     decided = decision_times(
         scenario.described_by(performance.overtakes(shares)), tolerance_s=metrics.tolerance_s
     )
-    cycle_s = pool.policy.interval_s or metrics.tolerance_s
+    cycle_s = account.cycle_of(pool, metrics.tolerance_s)
     booked = account.account(anatomy.anatomy(decided, pool, now), pool, now, cycle_s=cycle_s)
     fair = fair_start_times(
         scenario.described_by(population.compact(booked.attempts)),

@@ -74,7 +74,8 @@ cdef class Bookings:
 cdef class Spans:
     """Stretches of one cause in the waits of blocks, in the order in which they begin.
 
-    Of a divided stretch the cause is the greatest part.
+    Of a divided stretch the cause is the greatest part. Of a traced attempt, CAUSES + k stands for
+    rule k instead of RULE.
     """
 
     cdef int64_t* held  # SPAN numbers each: block (its first member), cause, begin, end
@@ -329,7 +330,10 @@ cdef inline void _book(
         _note(log, queue, made.spans, slot, i, UNAVAILABLE, since, now)
     elif is_forbidden(rules, state, i, since):
         _book_rules(rules, state, queue, slot, i, since, now, short == FITS)
-        _note(log, queue, made.spans, slot, i, RULE, since, now)
+        cause = RULE
+        if log.flags[i] & TRACED:
+            cause = CAUSES + _named_rule(rules, state, queue, made.spans, slot, i, since)
+        _note(log, queue, made.spans, slot, i, cause, since, now)
     elif short == FITS:
         _book_claims(log, rules, state, queue, made, place, since, now)
     else:
@@ -496,3 +500,29 @@ cdef void _note(
     place[3] = end
     queue.span[slot] = spans.count
     spans.count += 1
+
+
+cdef inline bint _forbids(
+    Rules rules, State state, Py_ssize_t rule, int64_t i, int64_t at
+) noexcept nogil:
+    """Return whether a rule forbids attempt ``i``."""
+    cdef Py_ssize_t limits = rules.most.shape[0]
+    if rule < limits:
+        return exceeds(rules, state, rule, i, at)
+    return is_closed(rules, state, rule - limits, i, at)
+
+
+cdef Py_ssize_t _named_rule(
+    Rules rules, State state, Queue queue, Spans spans, int64_t slot, int64_t i, int64_t at
+) noexcept nogil:
+    """Return the rule that forbade traced attempt ``i`` last if it still does, else the first."""
+    cdef int64_t last = queue.span[slot]
+    cdef Py_ssize_t rule
+    if last != NOBODY:
+        rule = spans.held[last * SPAN + 1] - CAUSES
+        if rule >= 0 and _forbids(rules, state, rule, i, at):
+            return rule
+    for rule in range(rules.most.shape[0] + state.span.shape[0]):
+        if _forbids(rules, state, rule, i, at):
+            return rule
+    return NOBODY

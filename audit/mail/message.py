@@ -210,19 +210,15 @@ def _of_owners(owners: Sequence[OwnerContents]) -> str:
     """The verdicts on users and accounts for a subject; of many, how many waited longer."""
     if len(owners) <= _VERDICTS:
         return "; ".join(map(owner_text.short, owners))
-    longer = sum(any(part.longer and not part.burst for part in of.parts) for of in owners)
+    longer = sum(any(part.longer for part in of.parts) for of in owners)
     return f"{wording.count(longer)} of {len(owners)} waited longer than similar jobs"
 
 
 def _verdict(one: PageOne | None, days: int) -> str:
-    """The verdict and its change for a subject; ``days`` are too few for one."""
+    """Return the verdict for a subject; ``days``: those covered, if that is why there is none."""
     if one is None:
         return f"only {wording.plural(days, 'day')} covered so far" if days else "no data"
-    change = one.questions[0].difference
-    if change is None or change.better is None or one.place.pool.trend is None:
-        return one.verdict.short
-    side = "better" if change.better else "worse"
-    return f"{one.verdict.short}; {side} than {one.place.pool.trend.before}"
+    return one.verdict.short
 
 
 def _advice(one: PageOne) -> tuple[str, ...]:
@@ -242,7 +238,7 @@ def _part(of: OwnerContents) -> Part:
     return Part(
         owner_text.verdict(most, who),
         wording.name(most.pool.name) if len(of.parts) > 1 else "",
-        owner_text.answers(most, who) if most.attempts else (),
+        owner_text.answers(most) if most.attempts else (),
         owner_text.notes(most),
         owner_text.best_way(most) if most.attempts else "",
         tuple(longest),

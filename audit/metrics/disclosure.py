@@ -29,7 +29,7 @@ import polars as pl
 from audit.metrics.attempts.peers import WALLTIMES, walltime_class
 from audit.metrics.quantiles import grouped_sums
 from audit.model import Period
-from audit.registry.causes import CAUSES
+from audit.registry.causes import CAUSES, CONTESTED
 
 FEWEST: Final = 5
 """Users that must remain when those whom a reader knows are taken out."""
@@ -44,7 +44,8 @@ BLOCKS: Final = pl.Schema(
     }
 )
 """Published figures. ``wait_mean`` in s, over attempts; of a class over users, so that one user is
-not the class. ``wait_CAUSE_share``: parts of all waiting. ``consumed``: resource-seconds."""
+not the class; ``contested_mean`` the same of the contested wait, of classes only.
+``cause_CAUSE_share``: parts of all waiting. ``consumed``: resource-seconds."""
 
 WAITS: Final = pl.Schema(
     {
@@ -217,12 +218,14 @@ def _figures(of: pl.DataFrame) -> Iterator[tuple[str | None, str | None, str, fl
     chosen = published_classes(_pairs(of, "width", "walltime"))
     means = (
         of.filter(pl.col("user").is_not_null())
+        .with_columns(contested_s=pl.sum_horizontal(CONTESTED))
         .group_by("width", "walltime", "user", maintain_order=True)
-        .agg(pl.col("wait_s").mean())
+        .agg(pl.col("wait_s", "contested_s").mean())
         .group_by("width", "walltime", maintain_order=True)
-        .agg(pl.col("wait_s").mean())
+        .agg(pl.col("wait_s", "contested_s").mean())
         .sort("width", "walltime")
     )
-    for width, walltime, wait_mean in means.iter_rows():
+    for width, walltime, wait_mean, contested_mean in means.iter_rows():
         if (width, walltime) in chosen:
             yield width, walltime, "wait_mean", rounded(wait_mean)
+            yield width, walltime, "contested_mean", rounded(contested_mean)

@@ -181,7 +181,8 @@ class Booked(NamedTuple):
     forbidden: Ints  # [R, n]: s in which each rule forbids an attempt
     stretches: pl.DataFrame
     """place (of the attempt), cause (place in ``BOOKED``), begin, end: stretches held or under a
-    rule, ascending by attempt and time; of a traced attempt all."""
+    rule, ascending by attempt and time. Of a traced attempt all, with len(BOOKED) + the number of
+    the rule as the cause of those under a rule."""
 
     def of(self, cause: str) -> NDArray[np.float64]:
         """Return the seconds of one of ``BOOKED``, [n]."""

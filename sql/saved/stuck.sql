@@ -1,8 +1,7 @@
--- Attempts that wait, or gave up, longer than 95 % of their peers; those that still wait first.
+-- Attempts that wait, or gave up, longer than 95 % of similar jobs; those that still wait first.
 -- $user VARCHAR = NULL: only this user
 -- $cluster VARCHAR = NULL: only this cluster
 -- $only VARCHAR = NULL: waiting, only those that still wait; gave_up, only the others
--- $top BIGINT = 50: how many attempts
 SELECT
     cluster,
     pool,
@@ -16,8 +15,10 @@ SELECT
     left_time,
     waited_s,
     peer_p95_s,
-    round(room_share, 3) AS room_share,
+    round(unexplained_share, 3) AS unexplained_share,
     cause,
+    rule,
+    held_by,
     reason
 FROM stuck
 WHERE
@@ -26,4 +27,3 @@ WHERE
     AND ($only IS NULL OR $only = if(left_time IS NULL, 'waiting', 'gave_up'))
 ORDER BY
     left_time IS NULL DESC, waited_s - peer_p95_s DESC, cluster, pool, job_id, attempt
-LIMIT $top

@@ -1,4 +1,4 @@
--- Attempts that still wait, or left the queue without starting, after more than 95 % of their peers waited.
+-- Attempts that still wait, or left the queue without starting, after more than 95 % of similar jobs waited.
 CREATE OR REPLACE VIEW stuck AS
 SELECT
     stuck.cluster,
@@ -20,13 +20,15 @@ SELECT
     peers,
     cause_unexplained_s / nullif(waited_s, 0) AS unexplained_share,
     cause,
+    rule,
+    held_by,
     run_id
 FROM stuck_result AS stuck
 JOIN all_results AS job
     ON job.cluster = stuck.cluster AND job.pool = stuck.pool AND job.schedule = 'observed'
     AND job.job_id = stuck.job_id AND job.attempt = stuck.attempt;
 
-COMMENT ON VIEW stuck IS 'Attempts that still wait, or left the queue without starting, after more than 95 % of their peers waited.';
+COMMENT ON VIEW stuck IS 'Attempts that still wait, or left the queue without starting, after more than 95 % of similar jobs waited.';
 COMMENT ON COLUMN stuck.cluster IS 'name of the cluster';
 COMMENT ON COLUMN stuck.pool IS 'set of partitions that share hardware';
 COMMENT ON COLUMN stuck.job_id IS 'job as the log names it';
@@ -42,8 +44,10 @@ COMMENT ON COLUMN stuck.reason IS 'why it was pending, where the log says so';
 COMMENT ON COLUMN stuck.arrival_time IS 'when it arrived';
 COMMENT ON COLUMN stuck.left_time IS 'when it left the queue without having started; NULL: it still waits';
 COMMENT ON COLUMN stuck.waited_s IS 'how long it waited until then, or until the log was taken; s';
-COMMENT ON COLUMN stuck.peer_p95_s IS '95th percentile of the waits of its peers; s';
-COMMENT ON COLUMN stuck.peers IS 'how many these are';
+COMMENT ON COLUMN stuck.peer_p95_s IS '95th percentile of the waits of similar jobs; s';
+COMMENT ON COLUMN stuck.peers IS 'number of similar jobs';
 COMMENT ON COLUMN stuck.unexplained_share IS 'share of the wait in which it would have fitted and nothing known explains why it waited; 0 to 1';
 COMMENT ON COLUMN stuck.cause IS 'probable cause: exceeds_capacity, or the key of the cause that most of its wait is booked to: held, unavailable, rule, own, claimed, earlier, later, cycle, unexplained';
+COMMENT ON COLUMN stuck.rule IS 'limit or window that kept it waiting longest; NULL: none did';
+COMMENT ON COLUMN stuck.held_by IS 'hold that kept it waiting longest: begin, dependency, hold, array, licence; NULL: none did';
 COMMENT ON COLUMN stuck.run_id IS 'run that computed the row; see runs';

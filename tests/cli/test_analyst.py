@@ -40,19 +40,36 @@ def test_sql_formats_limits_and_mistakes(run: Run, tmp_path: Path) -> None:
         assert message in run("sql", *arguments, check=2).stderr
 
 
-def test_stuck_lists_jobs_that_waited_longer_than_similar_ones(run: Run, tmp_path: Path) -> None:
+def test_stuck_lists_jobs_that_gave_up_later_than_similar_jobs(run: Run, tmp_path: Path) -> None:
     peers = [line(k, submit=k, wait=0, run=60, allocated=1, user=1 + k % 3) for k in range(1, 31)]
     gone = line(99, submit=5, wait=7_200, run=-1, allocated=1, user=9, status=5)
     write(tmp_path / "a.swf", log([*peers, gone], MaxProcs=100))
     run("audit", "a.swf", "--no-pdf")
     shown = run("stuck")
     assert "(1 row)" in shown.stdout
-    assert " room " in shown.stdout
+    assert " unavailable " in shown.stdout  # nothing runs any more while it waits
     listed = json.loads(run("stuck", "--format", "json", "--user", "9").stdout)
     found = [(one["job_id"], one["waited_s"], one["peer_p95_s"]) for one in listed]
     assert found == [("99", 7_200, 0)]
     assert len(run("stuck", "--waiting", "--format", "csv").stdout.splitlines()) == 1
     assert run("stuck", "--user", "1", "--format", "json").stdout == "[]\n"
+
+
+def test_stuck_lists_all_unless_told_how_many(run: Run, tmp_path: Path) -> None:
+    similar = [line(k, submit=k, wait=0, run=60, allocated=1, user=1 + k % 3) for k in range(1, 31)]
+    gone = [
+        line(100 + k, submit=5, wait=7_200, run=-1, allocated=1, user=9, status=5)
+        for k in range(60)
+    ]
+    write(tmp_path / "a.swf", log([*similar, *gone], MaxProcs=100))
+    run("audit", "a.swf", "--no-pdf")
+    assert "(60 rows)" in run("stuck").stdout
+    capped = run("stuck", "--rows", 50)
+    assert "(50 rows)" in capped.stdout
+    assert "only the first 50 rows are shown; --rows N shows more" in capped.stderr
+
+
+def test_stuck_without_a_database_says_so(run: Run) -> None:
     assert "no such database" in run("stuck", "--db", "none.duckdb", check=2).stderr
 
 

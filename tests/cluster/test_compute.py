@@ -60,7 +60,7 @@ def test_views_show_who_is_passed_over(tmp_path: Path) -> None:
     ]
     config = site(tmp_path, pools=({"name": "all", "backfill": "easy"},))
     (tmp_path / "logs" / "days.swf").write_text(log(lines, MaxProcs=4))
-    run(config, tmp_path, NOW, stages=FIGURES)
+    run(Site(config, tmp_path), NOW, stages=FIGURES)
     figures = "passed_share, passed_expected, passed_s"
     with closing(database.open_snapshot(tmp_path / "fairaudit.duckdb")) as con:
         for kind, entity in (("user", "1"), ("account", "7")):

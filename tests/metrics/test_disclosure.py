@@ -103,7 +103,7 @@ def attempts(users: int, week: int, *, wait_s: int = 1_000, width: str = "1") ->
             "wait_s": [wait_s + user for user in range(users)],
             **dict.fromkeys(COLUMNS, 0),
         }
-    ).with_columns(wait_room_s="wait_s")
+    ).with_columns(cause_unexplained_s="wait_s")
 
 
 def test_figures_are_those_of_whole_weeks_and_rounded() -> None:
@@ -112,12 +112,15 @@ def test_figures_are_those_of_whole_weeks_and_rounded() -> None:
     assert {*made.select("from_time", "to_time").iter_rows()} == {(0, WEEK)}
     whole = {row[4]: row[5] for row in made.iter_rows() if row[2] is None}
     assert whole == {
-        **{cause.share: float(cause.key == "room") for cause in CAUSES},
+        **{cause.share: float(cause.key == "unexplained") for cause in CAUSES},
         "wait_mean": 1_000.0,
         "consumed": 360.0,
     }
     classes = made.filter(pl.col("width").is_not_null())
-    assert classes.rows() == [(0, WEEK, "1", "0-1h", "wait_mean", 1_000.0)]
+    assert classes.rows() == [
+        (0, WEEK, "1", "0-1h", "wait_mean", 1_000.0),
+        (0, WEEK, "1", "0-1h", "contested_mean", 1_000.0),
+    ]
 
 
 def test_weeks_of_too_few_users_are_put_together() -> None:
@@ -142,7 +145,7 @@ def test_two_significant_digits(value: float, expected: float) -> None:
 
 def test_what_waits_are_made_of_has_the_same_bits_in_any_order() -> None:
     held = pl.concat([attempts(7, 0) for _ in range(200)]).with_columns(
-        account=pl.lit("a"), wait_own_s=pl.int_range(pl.len()) / 7, wait_room_s=pl.lit(0)
+        account=pl.lit("a"), cause_own_s=pl.int_range(pl.len()) / 7
     )
     published = publish(held, weeks(0))
     made = disclosure.waits(held, published)

@@ -27,7 +27,8 @@ VIEWS = {
         re_unfairness fst_strict
         fst_relaxed fst_status fst_weight miss_strict_s miss_relaxed_s run_id""",
     "stuck": """cluster pool job_id attempt user account partition qos size walltime_s state reason
-        arrival_time left_time waited_s peer_p95_s peers room_share cause run_id""",
+        arrival_time left_time waited_s peer_p95_s peers unexplained_share cause
+        rule held_by run_id""",
     "user_fairness": """cluster pool schedule period user jobs attempts never_started gave_up_wait_s
         tuwt_s tusa nuwt miss_strict_s miss_relaxed_s missed_strict missed_relaxed
         re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s wait_own_s

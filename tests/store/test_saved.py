@@ -67,7 +67,7 @@ def test_what_they_say_is_so(published: Connection) -> None:
     misses = answer(published, "worst_treated")["miss_strict_s"].drop_nulls().to_list()
     assert misses == sorted(misses, reverse=True)
     stuck = answer(published, "stuck", only="gave_up")
-    assert stuck.select("job_id", "waited_s", "cause").rows() == [("9003", 50_000, "others")]
+    assert stuck.select("job_id", "waited_s", "cause").rows() == [("9003", 50_000, "unavailable")]
     assert set(answer(published, "over_target")["entity"]) == {"1", "3"}
     gaps = answer(published, "coverage_gaps")
     assert set(gaps["state"]) == {"empty", "partial"}

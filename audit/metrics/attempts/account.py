@@ -29,7 +29,17 @@ import polars as pl
 import polars.selectors as cs
 
 from audit.metrics.attempts.reasons import hold_kind
-from audit.metrics.queue_sweep import Booked, Holds, Known, Queued, book, in_force, queued
+from audit.metrics.queue_sweep import (
+    BOOKED,
+    Booked,
+    Holds,
+    Ints,
+    Known,
+    Queued,
+    book,
+    in_force,
+    queued,
+)
 from audit.model import SEQUENCE, Pool
 from audit.registry.causes import CAUSES
 from audit.rule_text import rule_text
@@ -54,6 +64,10 @@ class Account(NamedTuple):
     """from_time, to_time (epoch s), waited_s: s in which an attempt waited that could have run."""
     barred: pl.DataFrame
     """job_id, attempt, begin, end (epoch s): when attempts were held or under a rule, ascending."""
+    traced: pl.DataFrame
+    """All stretches of the traced attempt's wait, ascending: begin, end (epoch s), cause (key of a
+    cause; of divided seconds the greatest part) and ``by``: the rule, the kind of hold, or
+    ``outage``."""
 
 
 NO_HOLDS: Final = pl.DataFrame(
@@ -67,6 +81,14 @@ RULE_FREE: Final = "cause_rule_free_s"
 """The part of the seconds under a rule in which the attempt fits in what is free."""
 
 
+_BARRED: Final = (BOOKED.index("held"), BOOKED.index("rule"))
+
+
+def cycle_of(pool: Pool, tolerance_s: int) -> int:
+    """Return the interval of a pool's scheduling passes, else the tolerance, s."""
+    return pool.policy.interval_s or tolerance_s
+
+
 def account(
     described: pl.DataFrame,
     pool: Pool,
@@ -75,6 +97,7 @@ def account(
     cycle_s: int,
     holds: pl.DataFrame = NO_HOLDS,
     outage_s: int = OUTAGE_S,
+    traced: int | None = None,
 ) -> Account:
     """Book each second of each wait to one cause.
 
@@ -85,6 +108,7 @@ def account(
         cycle_s: interval of the scheduler's passes, s.
         outage_s: least length of an outage, s.
         holds: known times in which attempts may not start, columns of ``NO_HOLDS``.
+        traced: row of the attempt of which all stretches are returned.
 
     Returns:
         The columns of ``CAUSES`` and ``RULE_FREE`` in s, ≥ 0, float64; null where the arrival, the
@@ -99,6 +123,7 @@ def account(
     kinds = hold_kind(queue.rows)
     rules = in_force(queue, pool.limits, pool.windows, pool.zone)
     placed = _placed(holds, queue)
+    place = None if traced is None else next(iter(np.flatnonzero(at == traced).tolist()), None)
     booked, outages = book(
         queue,
         pool,
@@ -107,6 +132,7 @@ def account(
             holds=Holds(*(placed[name].to_numpy() for name in Holds._fields)),
             noted=kinds.is_not_null().to_numpy(),
             cycle_s=cycle_s,
+            traced=place,
         ),
         outage_s=outage_s,
     )
@@ -138,10 +164,40 @@ def account(
                 "waited_s": outages[2],
             }
         ),
-        booked.stretches.join(places, on="place", maintain_order="left")
+        booked.stretches.filter(pl.col("cause").is_in(_BARRED) | (pl.col("cause") >= len(BOOKED)))
+        .join(places, on="place", maintain_order="left")
         .join(described.select(*KEY).with_row_index("row"), on="row", maintain_order="left")
         .select(*KEY, "begin", "end"),
+        _traced(booked, place, names, placed, kinds, outages),
     )
+
+
+def _traced(
+    booked: Booked,
+    place: int | None,
+    names: Sequence[str],
+    placed: pl.DataFrame,
+    kinds: pl.Series,
+    outages: Ints,
+) -> pl.DataFrame:
+    """Return the stretches of the attempt at ``place``, named; see ``Account.traced``."""
+    schema = {"begin": pl.Int64, "end": pl.Int64, "cause": pl.String, "by": pl.String}
+    if place is None:
+        return pl.DataFrame(schema=schema)
+    keys = {BOOKED.index(key): cause.key for cause in CAUSES for key in cause.booked}
+    holds = placed.filter(pl.col("row") == place).select("begin", "end", "kind").rows()
+    rows = []
+    mine = booked.stretches.filter(pl.col("place") == place)
+    for number, begin, end in mine.select("cause", "begin", "end").iter_rows():
+        cause, by = keys.get(number, "rule"), None
+        if number >= len(BOOKED):
+            by = names[number - len(BOOKED)]
+        elif cause == "held":
+            by = next((kind for since, to, kind in holds if since <= begin < to), kinds[place])
+        elif cause == "unavailable" and ((outages[0] <= begin) & (end <= outages[1])).any():
+            by = "outage"
+        rows.append((begin, end, cause, by))
+    return pl.DataFrame(rows, schema, orient="row")
 
 
 def _longest(booked: Booked, names: Sequence[str]) -> pl.Series:

@@ -23,11 +23,8 @@ walltime, partition or qos is a class of its own.
 
 *Stuck* is an attempt that still waits, or that left the queue without having started, and has
 waited longer than the 95th percentile of what its peers waited (nearest-rank), by more than the
-tolerance. Its probable cause is the first of
-
-    reason             the log says why it waited, and it is not Priority or Resources
-    exceeds_capacity   it asks for more than the pool ever has
-    else the one of ``causes.STUCK`` to which most of its wait belongs
+tolerance; by chance one in twenty does. Its probable cause is exceeds_capacity if it requests more
+than the pool ever has, else the one of ``causes.CAUSES`` to which most of its wait is booked.
 
 Blocked attempts are judged too: their peers are those that waited for their turn.
 """
@@ -261,9 +258,6 @@ def _codes(names: pl.Series) -> Ints:
 def _ints(column: pl.Series) -> Ints:
     return np.ascontiguousarray(column.to_numpy(), np.int64)
 
-
-NO_CAUSE: Final = ("", "None", "Priority", "Resources")
-"""Recorded reasons that say no more than that it waited for its turn."""
 
 STUCK_SCHEMA: Final = pl.Schema(
     {

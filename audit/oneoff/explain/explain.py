@@ -42,7 +42,7 @@ def explain(
     inferred: Callable[[Fact], None] = lambda fact: None,
     folder: Path = Path(),
 ) -> Story:
-    """Everything that is known of one wait.
+    """Return all that is known of one wait.
 
     Args:
         request: logs, if any.
@@ -69,10 +69,10 @@ def explain(
         found.select("job_id", "attempt"), on=["job_id", "attempt"]
     )["row"]
     progress("explaining", 0, 1)
-    zone = log.setting.zone.key
-    told = modelled.story(described, pool, log.setting.now, zone, int(row[0]), ranked)
+    zone, tolerance_s = log.setting.zone.key, chosen.metrics.tolerance_s
+    made = modelled.story(described, pool, log.setting.now, zone, int(row[0]), ranked, tolerance_s)
     progress("explaining", 1, 1)
-    return told
+    return made
 
 
 def _found(described: pl.DataFrame, subject: Subject) -> pl.DataFrame:

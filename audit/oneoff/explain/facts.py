@@ -1,56 +1,37 @@
-"""What a log and a model tell of one wait: the attempts of a pool to a ``Story``."""
+"""What a log tells of one wait, without a model: the attempts of a pool to parts of a ``Story``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts import anatomy
-from audit.metrics.attempts.peers import peer_waits
+from audit.metrics.attempts import account as accounts
+from audit.metrics.attempts.contention import amounts, capacity_steps
+from audit.metrics.attempts.peers import contested, peer_waits
+from audit.metrics.queue_sweep import Ints, queued
 from audit.model import Pool, Standing
-from audit.oneoff.explain.story import Crowd, Passer, Subject, Use
+from audit.oneoff.explain.story import Account, Crossing, Crowd, Passer, Subject, Use
+from audit.oneoff.explain.timeline import timeline
 from audit.registry.causes import COLUMNS
-from audit.scenario.ownership import EQUAL_SHARES, Fairshare
-from audit.scenario.workload import NEVER, Bools, Ints, Workload, workload_of_rows
 
 PASSERS: Final = 10
-"""So many of those that passed are named."""
+"""Most attempts that arrived later and started earlier that are listed."""
 
 
 class Scene(NamedTuple):
-    """A pool's attempts as a scheduler meets them, and the one that is explained."""
+    """A pool's attempts, and the one that is explained."""
 
-    work: Workload
-    rows: Ints
-    """Row of each of its attempts in ``described``."""
-    described: pl.DataFrame
-    place: int | None
-    """Of the subject among them; None: a scheduler never meets it."""
-    row: int
-    """Of the subject in ``described``."""
     subject: Subject
+    queue: pl.DataFrame
+    """In the order of the queue, with ``before``, ``own`` (of the same user) and ``subject``."""
+    steps: tuple[Ints, Ints]
+    """When the capacity changes, and to what, of the counted resource."""
 
 
-def scene(
-    described: pl.DataFrame,
-    pool: Pool,
-    now: int,
-    zone: str,
-    row: int,
-    fairshare: Fairshare = EQUAL_SHARES,
-) -> Scene:
-    """What the attempt in row ``row`` came to.
-
-    Args:
-        pool: that one.
-        zone: of the cluster.
-        row: the attempt, whose arrival is known.
-    """
-    work, rows = workload_of_rows(described, pool, now, fairshare)
-    found = np.flatnonzero(rows == row)
+def scene(described: pl.DataFrame, pool: Pool, now: int, zone: str, row: int) -> Scene:
+    """Return the scene of the attempt in row ``row``, whose arrival is known."""
     one = described.row(row, named=True)
     instants = (one["start_time"], one["end_time"], now)
     subject = Subject(
@@ -60,147 +41,109 @@ def scene(
         *(one["arrival_time"], one["start_time"], one["end_time"]),
         until=next(instant for instant in instants if instant is not None),
     )
-    place = int(found[0]) if len(found) else None
-    return Scene(work, rows, described, place, row, subject)
-
-
-def counted(work: Workload) -> Ints:
-    """What each attempt asks for of the counted resource, [n]."""
-    request: Ints = work.request.reshape(-1, len(work.capacity))[:, 0]
-    return request
+    queue = queued(described.with_row_index("row"), now, pl.col("size") > 0)
+    is_subject = pl.col("row") == row
+    before = pl.col("arrival_time") <= subject.arrival
+    if queue.rows.select(is_subject.any()).item():
+        before = ~is_subject.cum_max()
+    rows = queue.rows.with_columns(
+        size=pl.col("size").fill_null(0),
+        before=before,
+        own=(is_subject | (pl.col("user") == pl.lit(subject.user, pl.String))).fill_null(
+            value=False
+        ),
+        subject=is_subject,
+    )
+    steps = capacity_steps(pool, queue.reserved)
+    capacity = amounts(pool)[0] + np.concatenate(([0], steps.change[:, 0].cumsum()))
+    return Scene(subject, rows, (steps.time, capacity))
 
 
 def running(found: Scene) -> Crowd:
-    """What ran when the subject arrived: start < arrival < end."""
-    work, at = found.work, found.subject.arrival
-    runs = (work.start < at) & (work.end > at)
-    left = np.maximum(np.where(runs, work.start, 0) + work.estimate - at, 1)
-    return _crowd(found, runs, left)
+    """Return what ran when the subject arrived."""
+    at = found.subject.arrival
+    return _crowd(found, (pl.col("start_time") < at) & (pl.col("end") > at))
 
 
-def queued(found: Scene) -> Crowd:
-    """What waited before the subject when it arrived: before it in the order, start ≥ arrival."""
-    work = found.work
-    known = work.has_started | work.open  # of the others nobody knows when they left the queue
-    waits = _before(found) & (work.start >= found.subject.arrival) & work.queued & known
-    return _crowd(found, waits, work.estimate)
+def ahead(found: Scene) -> Crowd:
+    """Return what waited ahead of the subject when it arrived."""
+    at = found.subject.arrival
+    return _crowd(found, pl.col("waits") & pl.col("before") & (pl.col("leave") >= at))
+
+
+def _crowd(found: Scene, those: pl.Expr) -> Crowd:
+    held = found.queue.filter(those, ~pl.col("subject"))
+    return Crowd(held.height, int(held["size"].sum()), int(held["own"].sum()))
 
 
 def passers(found: Scene) -> tuple[tuple[Passer, ...], int]:
-    """Who arrived later and started earlier: those that used most, and how many in all."""
-    work, subject = found.work, found.subject
-    passed = ~_before(found) & (work.start < subject.until) & (work.arrival > subject.arrival)
-    size = counted(work)
-    places = np.flatnonzero(passed)
-    order = np.argsort(-(size * work.occupancy)[places], kind="stable")[:PASSERS]
-    names = found.described.select("job_id", "user")[found.rows[places[order]]].rows()
-    told = tuple(
-        Passer(
-            job_id,
-            user,
-            arrival=int(work.arrival[k]),
-            start=int(work.start[k]),
-            size=int(size[k]),
-            estimate_s=int(work.estimate[k]),
-            occupancy_s=int(work.occupancy[k]),
-        )
-        for (job_id, user), k in zip(names, places[order].tolist(), strict=True)
+    """Return those that arrived later and started earlier and used most; and how many did."""
+    passed = found.queue.filter(
+        ~pl.col("before"), ~pl.col("subject"), pl.col("start_time") < found.subject.until
     )
-    return told, len(places)
+    used = pl.col("size") * (pl.col("end") - pl.col("start_time"))
+    most = passed.sort(used, descending=True, nulls_last=True, maintain_order=True).head(PASSERS)
+    columns = ("job_id", "user", "arrival_time", "start_time", "size", "walltime_s")
+    return tuple(Passer(*row) for row in most.select(columns).iter_rows()), passed.height
 
 
 def uses(found: Scene) -> tuple[Use, ...]:
-    """What was in use while the subject waited, by whose it was."""
-    work, subject = found.work, found.subject
-    begin, end = subject.arrival, subject.until
+    """Return what was in use during the wait, by whose it was."""
+    begin, end = found.subject.arrival, found.subject.until
     if end <= begin:
         return ()
-    known = (work.start != NEVER) & (work.start < end) & (work.end > begin)
-    size, owner = counted(work)[known], _owned(found)[known]
-    starts, ends = work.start[known], work.end[known]
-    earlier = _before(found)[known] & ~owner
-    steps = work.step_time[(work.step_time > begin) & (work.step_time < end)]
-    cuts = np.unique(np.clip(np.concatenate((starts, ends, steps, [begin, end])), begin, end))
-    capacity = _capacity(work, cuts[:-1])
-    rows = [capacity]
-    for whose in (owner, earlier, ~owner & ~earlier):
+    held = found.queue.filter(pl.col("start_time") < end, pl.col("end") > begin)
+    starts, ends = (
+        np.clip(held[name].to_numpy(), begin, end).astype(np.int64)
+        for name in ("start_time", "end")
+    )
+    size, own, before = (held[name].to_numpy() for name in ("size", "own", "before"))
+    times, capacity = found.steps
+    inside = times[(times > begin) & (times < end)]
+    cuts = np.unique(np.concatenate((starts, ends, inside, [begin, end])))
+    rows = []
+    for whose in (own, before & ~own, ~own & ~before):
         amount = np.zeros(len(cuts), np.int64)
-        np.add.at(amount, np.searchsorted(cuts, np.clip(starts[whose], begin, end)), size[whose])
-        np.add.at(amount, np.searchsorted(cuts, np.clip(ends[whose], begin, end)), -size[whose])
+        np.add.at(amount, np.searchsorted(cuts, starts[whose]), size[whose])
+        np.add.at(amount, np.searchsorted(cuts, ends[whose]), -size[whose])
         rows.append(amount.cumsum()[:-1])
+    rows.append(capacity[np.searchsorted(times, cuts[:-1], "right")])
     return tuple(
         Use(*(int(value) for value in stretch))
-        for stretch in zip(cuts[:-1], cuts[1:], *rows[1:], rows[0], strict=True)
+        for stretch in zip(cuts[:-1], cuts[1:], *rows, strict=True)
     )
 
 
-def not_modelled(found: Scene) -> str:
-    """Why a model of the scheduler says nothing of the subject; empty where it does."""
-    subject, place = found.subject, found.place
-    if subject.standing in _STANDINGS:
-        return _STANDINGS[Standing(subject.standing)]
-    if place is None:
-        return "it ran in an advance reservation"
-    if found.work.blocked[place]:
-        return f"it waited for something other than its turn ({subject.reason})"
-    if not found.work.queued[place]:
-        return "it asked for more than the pool, or a limit of it, ever allows"
-    return ""
-
-
-_STANDINGS: Final = {
-    Standing.NEVER_STARTED: "it left the queue without having started",
-    Standing.PENDING: "it had not started when the log was taken",
-    Standing.RUNNING: "it had not ended when the log was taken",
-    Standing.START_UNKNOWN: "the log does not say when it started",
-}
-
-
-def without_model(found: Scene, now: int) -> tuple[Mapping[str, float], float | None]:
-    """The wait taken apart, in s, by ``COLUMNS``, and what peers waited, s.
-
-    The former is empty where it cannot be taken apart; peers are those of any time.
-    """
+def booked(described: pl.DataFrame, found: Scene, now: int, row: int, cycle_s: int) -> Account:
+    """Return the account of the wait, beside the waits of similar jobs of any time."""
     pool = found.subject.pool
-    taken = anatomy.anatomy(found.described, pool, now)
-    beside = peer_waits(taken, (), (*pool.limits, *pool.windows))
-    parts = beside.select(COLUMNS).row(found.row, named=True)
-    peer_wait_s: float | None = beside["peer_wait_s"][found.row]
-    return ({} if None in parts.values() else parts), peer_wait_s
+    made = accounts.account(described, pool, now, cycle_s=cycle_s, traced=row)
+    beside = peer_waits(made.attempts, (), (*pool.limits, *pool.windows))
+    one = beside.with_columns(contested_s=contested()).row(row, named=True)
+    causes = {column: one[column] for column in COLUMNS}
+    return Account(
+        {} if None in causes.values() else causes,
+        one[accounts.RULE_FREE] or 0.0,
+        timeline(made.traced, found.queue),
+        one["contested_s"],
+        one["peer_wait_s"],
+        one["peer_contested_s"],
+    )
 
 
-def _crowd(found: Scene, those: Bools, left_s: Ints) -> Crowd:
-    size = counted(found.work)[those]
-    own = int(_owned(found)[those].sum())
-    return Crowd(int(those.sum()), int(size.sum()), int((size * left_s[those]).sum()), own)
-
-
-def _before(found: Scene) -> Bools:
-    """Who comes before the subject in the order."""
-    arrival = found.work.arrival
-    if found.place is None:
-        by_then: Bools = arrival <= found.subject.arrival
-        return by_then
-    before: Bools = np.arange(len(arrival)) < found.place
-    return before
-
-
-def _owned(found: Scene) -> Bools:
-    """Whose owner is the subject's; where nobody is named, nobody else is."""
-    user = found.subject.user
-    if user is None:
-        alone = np.zeros(len(found.rows), np.bool_)
-        if found.place is not None:
-            alone[found.place] = True
-        return alone
-    same = (found.described["user"] == user).fill_null(False).gather(found.rows)
-    owned: Bools = same.to_numpy()
-    return owned
-
-
-def _capacity(work: Workload, instants: Ints) -> Ints:
-    """The counted resource at each instant."""
-    change = work.step_change.reshape(-1, len(work.capacity))[:, 0]
-    totals = np.concatenate((np.zeros(1, np.int64), change.cumsum()))
-    there: Ints = work.capacity[0] + totals[np.searchsorted(work.step_time, instants, "right")]
-    return there
+def crossing(subject: Subject, now: int) -> Crossing | None:
+    """Return the first planned reduction that a pending attempt would cross if it started now."""
+    pool = subject.pool
+    if subject.standing != Standing.PENDING or subject.walltime_s is None:
+        return None
+    before = pool.capacity_at(now)
+    for step in pool.steps:
+        capacity = pool.capacity_at(step.since)
+        if step.planned and now < step.since < now + subject.walltime_s and capacity < before:
+            ends = (
+                later.since
+                for later in pool.steps
+                if later.since > step.since and pool.capacity_at(later.since) >= before
+            )
+            return Crossing(step.since, next(ends, None), capacity)
+    return None

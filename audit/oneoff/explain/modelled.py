@@ -1,121 +1,241 @@
-"""The story of one wait: what is known without a model, and what the modelled policy would do.
-
-That is when it would have started the attempt, and what later arrivals cost it.
-"""
+"""The story of one wait: what the log tells, and what a model says that fits the log."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts.fidelity import rank_correlation
+from audit.metrics.attempts.account import cycle_of
+from audit.metrics.attempts.fidelity import (
+    ENOUGH_AGREEMENT,
+    ENOUGH_CORRELATION,
+    fits,
+    rank_correlation,
+)
 from audit.metrics.attempts.miss import TOLERANCE_S
-from audit.model import Backfill, Order, Policy, Pool
+from audit.model import Backfill, Order, Policy, Pool, Standing
 from audit.oneoff.explain import facts
-from audit.oneoff.explain.facts import Scene, counted
-from audit.oneoff.explain.story import Cost, Starts, Story, Trust
-from audit.scenario.decisions import Decisions, decisions
+from audit.oneoff.explain.story import Cost, Model, Starts, Story, Subject, Trust
+from audit.report.text import wording
+from audit.scenario.decisions import decisions
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import NO_USER, forward_starts
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
-from audit.scenario.workload import NEVER, Ints
+from audit.scenario.workload import NEVER, Ints, Workload, workload_of_rows
 
 ALONE: Final = Policy(Order.fcfs, Backfill.none)
 """With an empty queue all policies decide alike."""
 COSTLY: Final = 5
-"""So many users are named whose later arrivals cost most."""
+"""Most users whose later arrivals are listed."""
 TRIED: Final = 40
-"""Of the users who came later, those are tried whose arrivals asked for most."""
+"""Of the users who came later, those are tried whose arrivals requested most."""
 SAMPLE: Final = 500
-"""So many attempts tell how the model's waits rank."""
+"""Attempts from which the rank correlation of modelled and observed waits is computed."""
+
+_STANDINGS: Final = {
+    Standing.NEVER_STARTED: "the job left the queue without having started",
+    Standing.PENDING: "the job had not started when the log was taken",
+    Standing.RUNNING: "the job had not ended when the log was taken",
+    Standing.START_UNKNOWN: "the log does not say when the job started",
+}
 
 
-def starts(found: Scene, decided: Decisions) -> Starts | None:
-    """When the subject would have started; None where a scheduler never queues it."""
-    work, place = found.work, found.place
-    if place is None or not work.queued[place]:
-        return None
-    pool = found.subject.pool
-    subject = np.array([place])
-    fair = fair_starts(work, pool.policy, subject, fair_order=pool.fair_order)
-    forward = forward_starts(work, pool.policy, subject, user=_users(found))
-    start, without = int(forward.start[place]), int(forward.without_own[place])
+class Modelled(NamedTuple):
+    """A pool's attempts as a simulated scheduler sees them, and the subject's place there."""
+
+    work: Workload
+    users: Ints  # [n]; NO_USER where the log names none
+    names: pl.Series  # of the users, [n]
+    policy: Policy
+    place: int
+
+
+def story(
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    zone: str,
+    row: int,
+    fairshare: Fairshare = EQUAL_SHARES,
+    tolerance_s: int = TOLERANCE_S,
+) -> Story:
+    """Return all that is known of the wait of the attempt in row ``row``, whose arrival is known.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; all attempts of one pool.
+        pool: that one.
+        now: when the log was taken, epoch s.
+        zone: of the cluster.
+        row: the attempt.
+        fairshare: how users are ranked, where the policy asks for it.
+        tolerance_s: of the model's starts, s.
+    """
+    found = facts.scene(described, pool, now, zone, row)
+    passers, passed_by = facts.passers(found)
+    of = _model(described, pool, now, row, found.subject, passed_by, fairshare, tolerance_s)
+    return Story(
+        subject=found.subject,
+        running=facts.running(found),
+        queued=facts.ahead(found),
+        account=facts.booked(described, found, now, row, cycle_of(pool, tolerance_s)),
+        passers=passers,
+        passed_by=passed_by,
+        uses=facts.uses(found),
+        crossing=facts.crossing(found.subject, now),
+        model=of if isinstance(of, Model) else None,
+        unmodelled=of if isinstance(of, str) else "",
+    )
+
+
+def modelled(
+    described: pl.DataFrame, pool: Pool, now: int, row: int, fairshare: Fairshare = EQUAL_SHARES
+) -> Modelled | str:
+    """Return what the model simulates; or why the subject has no part in it."""
+    one = described.row(row, named=True)
+    if one["standing"] in _STANDINGS:
+        return _STANDINGS[Standing(one["standing"])]
+    work, rows = workload_of_rows(described, pool, now, fairshare)
+    places = np.flatnonzero(rows == row)
+    if not len(places):
+        return "the job ran in an advance reservation"
+    place = int(places[0])
+    if work.blocked[place]:
+        return f"the job waited for something other than its turn ({wording.name(one['reason'])})"
+    if not work.queued[place]:
+        return "the job requested more than the pool, or a limit of it, ever allows"
+    named = described.select(pl.col("user").rank("dense").cast(pl.Int64)).to_series()
+    users = np.ascontiguousarray(named.fill_null(NO_USER).gather(rows).to_numpy(), np.int64)
+    return Modelled(work, users, described["user"].gather(rows), pool.policy, place)
+
+
+def _model(
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    row: int,
+    subject: Subject,
+    passed_by: int,
+    fairshare: Fairshare,
+    tolerance_s: int,
+) -> Model | str:
+    """Return what the model says, or why it is left out."""
+    of = modelled(described, pool, now, row, fairshare)
+    if isinstance(of, str):
+        return of
+    trusted = trust(of, tolerance_s)
+    if not fits(trusted.agreement, trusted.correlation):
+        return _misfit(trusted)
+    made = starts(of, pool)
+    if why := contradicted(made, subject.wait_s, passed_by):
+        return why
+    return Model(made, costs(of, made.modelled), trusted)
+
+
+def _misfit(of: Trust) -> str:
+    if of.agreement is None:
+        return "no job waited long enough to tell whether it fits"
+    rank = "unknown" if of.correlation is None else wording.number(of.correlation, 2)
+    return (
+        f"it does not fit this log: it starts {wording.percent(of.agreement)} of the jobs that "
+        f"waited when the site did ({wording.percent(ENOUGH_AGREEMENT)} needed), and the rank "
+        f"correlation of its waits with those observed is {rank} ({ENOUGH_CORRELATION} needed)"
+    )
+
+
+def contradicted(of: Starts, wait_s: int, passed_by: int) -> str:
+    """Return how the log contradicts the modelled delay by later arrivals; empty: it does not."""
+    if of.fair is None or of.modelled is None:
+        return "it does not fit this job, which would never have started"
+    delay_s = of.modelled - of.fair
+    if delay_s > wait_s:
+        return (
+            f"it does not fit this job: the delay by later arrivals would be "
+            f"{wording.duration(delay_s)}, longer than the wait"
+        )
+    if delay_s > 0 and not passed_by:
+        return (
+            "it does not fit this job: the delay would come from later arrivals, none of which "
+            "started before it"
+        )
+    return ""
+
+
+def starts(of: Modelled, pool: Pool) -> Starts:
+    """Return when the subject would have started."""
+    subject = np.array([of.place])
+    fair = fair_starts(of.work, of.policy, subject, fair_order=pool.fair_order)
+    forward = forward_starts(of.work, of.policy, subject, user=of.users)
+    start, without = int(forward.start[of.place]), int(forward.without_own[of.place])
     return Starts(
-        alone=_known(_alone(found, subject)),
-        strict=_known(int(fair.strict[place])),
-        relaxed=_known(int(fair.relaxed[place])),
+        alone=_known(_alone(of, subject)),
+        fair=_known(int(fair.strict[of.place])),
         modelled=_known(start),
-        ready=_known(int(decided.ready[place])),
         own_s=start - without if NEVER not in (start, without) else None,
     )
 
 
-def costs(found: Scene, modelled: int | None) -> tuple[Cost, ...]:
-    """The users whose later arrivals cost the subject most, most first; at most ``COSTLY``.
+def costs(of: Modelled, start: int | None) -> tuple[Cost, ...]:
+    """Return the users whose later arrivals delay the subject most, most first.
 
-    What one user's later arrivals cost is its forward start less what that would be without them
-    (SPEC §5, *Attribution*). Tried are the ``TRIED`` users who asked for most of what came between
-    its arrival and its forward start.
+    The delay by one user's later arrivals is the modelled start less what it would be without them
+    (SPEC §5, *Attribution*). Those ``TRIED`` users are tried who requested most between its arrival
+    and its modelled start.
 
     Args:
-        found: the subject, which is queued.
-        modelled: its forward start, epoch s; None: none.
+        of: the model.
+        start: the modelled start, epoch s; None: none.
     """
-    work, place = found.work, found.place
-    if place is None or modelled is None:
+    work, place, users = of.work, of.place, of.users
+    if start is None:
         return ()
-    users = _users(found)
     later = (np.arange(len(users)) > place) & (work.queued | work.blocked)
-    later &= (work.arrival <= modelled) & (users != NO_USER) & (users != users[place])
-    asked = np.bincount(users[later], (counted(work) * work.estimate)[later])
-    came = np.bincount(users[later], minlength=len(asked))
-    tried = [int(user) for user in np.argsort(-asked, kind="stable")[:TRIED] if came[user]]
+    later &= (work.arrival <= start) & (users != NO_USER) & (users != users[place])
+    request = work.request.reshape(-1, len(work.capacity))[:, 0]
+    requested = np.bincount(users[later], (request * work.estimate)[later])
+    came = np.bincount(users[later], minlength=len(requested))
     made = []
-    for user in tried:
+    for user in np.argsort(-requested, kind="stable")[:TRIED].tolist():
+        if not came[user]:
+            continue
         only = np.where(users == user, user, NO_USER)
         only[place] = user
-        without = forward_starts(work, found.subject.pool.policy, np.array([place]), user=only)
-        start = int(without.without_own[place])
-        if start != NEVER:
-            name = found.described["user"][int(found.rows[int(np.argmax(users == user))])]
-            made.append(Cost(name, int(came[user]), modelled - start))
+        forward = forward_starts(work, of.policy, np.array([place]), user=only)
+        without = int(forward.without_own[place])
+        if without < start:
+            name = of.names[int(np.argmax(users == user))]
+            made.append(Cost(name, int(came[user]), start - without))
     made.sort(key=lambda cost: (-cost.cost_s, cost.user or ""))
-    return tuple(cost for cost in made[:COSTLY] if cost.cost_s > 0)
+    return tuple(made[:COSTLY])
 
 
-def trust(found: Scene, decided: Decisions, tolerance_s: int = TOLERANCE_S) -> Trust:
-    """How far the policy explains the pool's waits: agreement, and how forward waits rank.
+def trust(of: Modelled, tolerance_s: int = TOLERANCE_S) -> Trust:
+    """Return how well the policy explains the pool's waits.
 
-    Agreement is over all attempts that waited longer than ``tolerance_s``, s; the correlation over
-    a sample of ``SAMPLE`` of all, evenly spaced by arrival.
+    The agreement is over all attempts that waited longer than ``tolerance_s``, s; the correlation
+    over a sample of ``SAMPLE`` of all, evenly spaced by arrival.
     """
-    work = found.work
+    work = of.work
+    decided = decisions(work, of.policy, tolerance_s)
     ended = work.queued & work.has_started & ~work.open & ~decided.over_capacity
     waited = ended & (work.start - work.arrival > tolerance_s)
-    places = np.flatnonzero(waited)
-    if not len(places):
-        return Trust(None, None, 0)
+    if not waited.any():
+        return Trust(None, None)
     on_time = (decided.ready != NEVER) & (work.start - decided.ready <= tolerance_s)
     every = np.flatnonzero(ended)
     chosen = every[np.unique(np.linspace(0, len(every) - 1, SAMPLE).round().astype(np.int64))]
-    forward = forward_starts(work, found.subject.pool.policy, chosen)
+    forward = forward_starts(work, of.policy, chosen)
     chosen = chosen[forward.start[chosen] != NEVER]
     correlation = rank_correlation(
         (forward.start - work.arrival)[chosen], (work.start - work.arrival)[chosen]
     )
-    return Trust(float(on_time[places].mean()), correlation, len(places))
+    return Trust(float(on_time[waited].mean()), correlation)
 
 
-def decided(found: Scene, tolerance_s: int = TOLERANCE_S) -> Decisions:
-    """What the pool's policy says at each instant; see ``scenario.decisions``."""
-    return decisions(found.work, found.subject.pool.policy, tolerance_s)
-
-
-def _alone(found: Scene, subject: Ints) -> int:
-    """When the subject starts with nobody before it in the queue."""
-    work, place = found.work, int(subject[0])
+def _alone(of: Modelled, subject: Ints) -> int:
+    """Return when the subject starts with nobody ahead of it in the queue."""
+    work, place = of.work, of.place
     waiting = work.queued & ~(work.start < work.arrival[place])
     waiting[place] = False
     empty = work._replace(
@@ -126,47 +246,5 @@ def _alone(found: Scene, subject: Ints) -> int:
     return int(fair_starts(empty, ALONE, subject).strict[place])
 
 
-def _users(found: Scene) -> Ints:
-    """Numbers of the users, [n]; NO_USER where the log names none."""
-    named = found.described.select(pl.col("user").rank("dense").cast(pl.Int64)).to_series()
-    users: Ints = named.fill_null(NO_USER).gather(found.rows).to_numpy()
-    return np.ascontiguousarray(users, np.int64)
-
-
 def _known(instant: int) -> int | None:
     return None if instant == NEVER else instant
-
-
-def story(
-    described: pl.DataFrame,
-    pool: Pool,
-    now: int,
-    zone: str,
-    row: int,
-    fairshare: Fairshare = EQUAL_SHARES,
-) -> Story:
-    """All that is known of the wait of the attempt in row ``row``; args as ``facts.scene``."""
-    found = facts.scene(described, pool, now, zone, row, fairshare)
-    unmodelled = facts.not_modelled(found)
-    when, cost, trusted = None, tuple[Cost, ...](), None
-    if not unmodelled:
-        made = decided(found)
-        when = starts(found, made)
-        cost = costs(found, when.modelled if when else None)
-        trusted = trust(found, made)
-    passers, passed_by = facts.passers(found)
-    parts, peer_wait_s = facts.without_model(found, now)
-    return Story(
-        subject=found.subject,
-        running=facts.running(found),
-        queued=facts.queued(found),
-        parts=parts,
-        peer_wait_s=peer_wait_s,
-        passers=passers,
-        passed_by=passed_by,
-        starts=when,
-        unmodelled=unmodelled,
-        costs=cost,
-        trust=trusted,
-        uses=facts.uses(found),
-    )

@@ -1,4 +1,4 @@
-"""What was in use while an attempt waited, as a chart and as lines for a terminal."""
+"""What was in use while a job waited, as a chart and as lines for a terminal."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MARKS: Final = {"own": "o", "earlier": "#", "later": "+"}
 """What fills a column of the picture on a terminal."""
 WORDS: Final = {
     "own": "the same user",
-    "earlier": "others who had come before it",
-    "later": "others who came after it",
+    "earlier": "others that arrived earlier",
+    "later": "others that arrived later",
 }
 _COLOURS: Final = {"own": OWN, "earlier": EARLIER, "later": LATER}
 _POINTS: Final = 200
@@ -30,7 +30,7 @@ _LONG_S: Final = 2 * 86_400
 
 
 def lines(story: Story) -> list[str]:
-    """The picture for a terminal; nothing where it did not wait."""
+    """Return the picture for a terminal; nothing where the job did not wait."""
     columns = _means(story, COLUMNS)
     if not columns:
         return []
@@ -45,8 +45,8 @@ def lines(story: Story) -> list[str]:
     zone = story.subject.zone
     begin, end = (wording.instant(at, zone) for at in (story.subject.arrival, story.subject.until))
     drawn.append(f"{'':9}  {begin}{end:>{max(len(columns) - len(begin), 0)}}")
-    told = "  ".join(f"{mark} {WORDS[whose]}" for whose, mark in MARKS.items())
-    drawn.append(f"{'':9}  in use: {told}  . free")
+    legend = "  ".join(f"{mark} {WORDS[whose]}" for whose, mark in MARKS.items())
+    drawn.append(f"{'':9}  in use: {legend}  . free")
     return drawn
 
 
@@ -61,7 +61,7 @@ def _mark(use: Use, level: float) -> str:
 
 
 def chart(story: Story) -> Chart | None:
-    """The same as a chart; None where it did not wait."""
+    """Return the same as a chart; None where the job did not wait."""
     points = _means(story, _POINTS)
     if not points:
         return None
@@ -85,14 +85,14 @@ def chart(story: Story) -> Chart | None:
             )
         )
     there = [(at, float(use.capacity)) for at, use in zip(times, shown, strict=True)]
-    layers.append(Line("all there is", there, INK, "4 3", step=True, width=1))
+    layers.append(Line("capacity", there, INK, "4 3", step=True, width=1))
     targets = [Target(use.begin, use.end, _tip(use, subject.zone)) for use in points]
     top = max(max(use.capacity, use.own + use.earlier + use.later) for use in points)
     y = scales.linear([float(top)], scales.plain, title=f"{unit} in use")
     panel = Panel(_time(begin, end, subject.zone), y, layers, targets=targets)
     body, height = lines_of.drawn([panel], height=190)
-    asked = "" if subject.size is None else f"; it asked for {subject.size:,}"
-    title = f"What was in use while it waited{asked}, of {subject.pool.capacity:,}"
+    requested = "" if subject.size is None else f"; it requested {subject.size:,}"
+    title = f"What was in use while it waited{requested}, of {subject.pool.capacity:,}"
     alt = (
         f"{unit} in use from {wording.instant(subject.arrival, subject.zone)} to "
         f"{wording.instant(subject.until, subject.zone)}: {_spoken(story.uses)}."
@@ -115,8 +115,8 @@ def _time(begin: int, end: int, zone: str) -> Axis:
     ticks = []
     for number in range(5):
         at = begin + (end - begin) * number // 4
-        told = wording.instant(at, zone)
-        ticks.append((float(at), told[5:] if days else told[11:]))
+        text = wording.instant(at, zone)
+        ticks.append((float(at), text[5:] if days else text[11:]))
     return Axis(float(begin), float(end), tuple(ticks))
 
 
@@ -134,7 +134,7 @@ def _area(uses: Iterable[Use], whose: str) -> int:
 
 
 def _means(story: Story, most: int) -> list[Use]:
-    """What was in use in at most so many stretches of equal length, on average."""
+    """Return the mean use in at most ``most`` stretches of equal length."""
     uses = story.uses
     if not uses:
         return []

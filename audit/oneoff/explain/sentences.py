@@ -1,65 +1,152 @@
-"""A wait told in plain sentences: pure functions of its ``Story``."""
+"""A wait in plain sentences: pure functions of its ``Story``."""
 
 from __future__ import annotations
 
-from audit.metrics.attempts.fidelity import fits
-from audit.oneoff.explain.story import Cost, Crowd, Starts, Story
-from audit.registry.causes import CAUSES
+from collections import Counter
+from datetime import datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from audit.model import Standing
+from audit.oneoff.explain.story import Crossing, Crowd, Line, Model, Part, Starts, Story
+from audit.registry.causes import CAUSES, Cause
 from audit.report.text import wording
+from audit.rules import DAYS
 
-
-def sentences(story: Story) -> list[str]:
-    """The story of a wait, a sentence or two on each thing that is known of it."""
-    told = [_who(story), _crowds(story), _anatomy(story), _peers(story), _passed(story)]
-    told += [f"A model of the scheduler says nothing of it: {story.unmodelled}."] * bool(
-        story.unmodelled
-    )
-    if story.starts is not None:
-        told += [_fair(story, story.starts), _overtaken(story, story.starts), _costs(story)]
-        told += [_unexplained(story, story.starts), _trust(story)]
-    return [text for text in told if text]
+_BY_KEY: Final = {cause.key: cause for cause in CAUSES}
+_SHOWN: Final = 0.1
+"""Causes with a smaller share of a line of the timeline are left out."""
+_NAMED: Final = 3
+"""Most rules that are named for one cause."""
+_EXPLAINED_S: Final = 60
+_NEARLY: Final = 0.98
+_LEFT: Final = {
+    Standing.NEVER_STARTED: "left the queue without having started",
+    Standing.PENDING: "was still waiting when the log was taken,",
+}
 
 
 def title(story: Story) -> str:
-    """Whose wait it is."""
+    """Return whose wait it is."""
     subject = story.subject
     again = f", attempt {subject.attempt}" if subject.attempt > 1 else ""
     return f"Why job {wording.name(subject.job_id)}{again} waited"
 
 
 def lead(story: Story) -> str:
-    """The greatest part of the wait, in one sentence."""
-    subject = story.subject
-    waited = f"It waited {wording.duration(subject.wait_s)}"
-    if not story.parts or subject.wait_s == 0:
-        return f"{waited}."
-    most = max(CAUSES, key=lambda cause: story.parts[cause.column])
-    share = wording.percent(story.parts[most.column] / subject.wait_s)
-    return f"{waited}; for {share} of that time {most.clause}."
+    """Return the largest cause of the wait, in a sentence or two."""
+    wait, causes = story.subject.wait_s, story.account.causes
+    if not wait:
+        return "It did not wait."
+    waited = f"It waited {wording.duration(wait)}"
+    if not causes:
+        return f"{waited}. Its causes are unknown: the log does not give its request."
+    most = max(CAUSES, key=lambda cause: causes[cause.column])
+    text = f"{waited}; for {wording.percent(causes[most.column] / wait)} of that time "
+    text += f"{clause(story, most)}."
+    if causes["cause_rule_s"]:
+        text += (
+            f" Of the {wording.duration(causes['cause_rule_s'])} under rules, it would have fitted "
+            f"for {wording.duration(story.account.rule_free_s)}; otherwise it could not have "
+            "started anyway."
+        )
+    return text
+
+
+def sentences(story: Story) -> list[str]:
+    """Return a sentence or two on each thing that is known of a wait, after the lead."""
+    said = [_who(story), _crowds(story), _similar(story), _passed(story)]
+    if story.crossing is not None:
+        said.append(_crossing(story, story.crossing))
+    if story.model is None:
+        said.append(f"The model of the scheduler is left out, because {story.unmodelled}.")
+    else:
+        said += _modelled(story, story.model)
+    return [text for text in said if text]
 
 
 def policy(story: Story) -> str:
-    """The modelled policy, as a reader knows it."""
-    asked = story.subject.pool.policy
+    """Return the modelled policy, as a reader knows it."""
     pool = story.subject.pool
     held = [word for word, of in (("limits", pool.limits), ("windows", pool.windows)) if of]
     within = f", within its {' and '.join(held)}" if held else ""
-    return f"{asked.order.value} + {asked.backfill.value}{within}"
+    return f"{pool.policy.order.value} + {pool.policy.backfill.value}{within}"
+
+
+def clause(story: Story, cause: Cause) -> str:
+    """Return what was the case meanwhile, with the names of the rules or holds, longest first."""
+    seconds: Counter[str] = Counter()
+    for part in (part for line in story.account.timeline for part in line.parts):
+        if part.cause == cause.key and part.by is not None:
+            seconds[part.by] += part.seconds
+    names = [wording.name(name, 120) for name, _ in seconds.most_common(_NAMED)]
+    return f"{cause.clause} ({'; '.join(names)})" if names else cause.clause
+
+
+def causes(story: Story) -> list[tuple[Cause, float]]:
+    """Return what the wait is booked to, s, longest first."""
+    held = [(cause, story.account.causes.get(cause.column, 0.0)) for cause in CAUSES]
+    return sorted((pair for pair in held if round(pair[1])), key=lambda pair: -pair[1])
+
+
+def timeline(story: Story) -> list[str]:
+    """Return the lines of the timeline."""
+    return [_line(line, story.subject.zone) for line in story.account.timeline]
+
+
+def _line(line: Line, zone: str) -> str:
+    begin, end = (datetime.fromtimestamp(at, ZoneInfo(zone)) for at in (line.begin, line.end))
+    until = (
+        f"{end:%H:%M}" if begin.date() == end.date() else f"{DAYS[end.weekday()]} {end:%m-%d %H:%M}"
+    )
+    when = f"{DAYS[begin.weekday()]} {begin:%m-%d %H:%M}–{until}"
+    length = line.end - line.begin
+    first, *rest = line.parts
+    others = [part for part in rest if part.seconds >= _SHOWN * length]
+    text = f"{when} ({wording.duration(length)}): {_why(first)}"
+    if first.seconds < _NEARLY * length:
+        text += f", for {wording.duration(first.seconds)} of it"
+    for of in others:
+        text += f"; for {wording.duration(of.seconds)}, {_why(of)}"
+    return text
+
+
+def _why(part: Part) -> str:
+    """Return what a part of a line is booked to."""
+    running = f"{wording.plural(part.jobs, 'running job')} of others"
+    behind = {
+        "own": f"behind {wording.plural(part.jobs, 'job')} of the same user",
+        "earlier": f"behind {running} that arrived earlier",
+        "later": f"behind {running} that arrived later",
+        "claimed": f"behind {wording.plural(part.jobs, 'job')} ahead of it in the queue, while it "
+        "would have fitted",
+        "held": f"held ({part.by})" if part.by else "",
+        "rule": wording.name(part.by, 120) if part.by else "",
+        "unavailable": "outage: nothing ran in the pool"
+        if part.by == "outage"
+        else "the pool had less than it requested",
+        "unexplained": "it would have fitted, and nothing known forbade it",
+        "cycle": "until the next scheduling pass",
+    }
+    return behind.get(part.cause) or _BY_KEY[part.cause].clause
 
 
 def _who(story: Story) -> str:
     subject = story.subject
     unit = wording.resource(subject.pool.resource)
-    asked = "an unknown amount" if subject.size is None else wording.plural(subject.size, unit)
+    size = "an unknown amount" if subject.size is None else wording.plural(subject.size, unit)
     long = f" for up to {wording.duration(subject.walltime_s)}" if subject.walltime_s else ""
     of = f" of user {wording.name(subject.user)}" if subject.user is not None else ""
-    end = {
-        "never_started": "left the queue without having started",
-        "pending": "still waited when the log was taken,",
-    }.get(subject.standing, "started")
+    queue = [
+        f"{kind} {wording.name(name)}"
+        for kind, name in (("partition", subject.partition), ("QOS", subject.qos))
+        if name is not None
+    ]
+    inside = f" in {', '.join(queue)}" if queue else ""
+    end = _LEFT.get(Standing(subject.standing), "started")
     return (
-        f"Job {wording.name(subject.job_id)}{of} asked for {asked} of "
-        f"{subject.pool.capacity_at(subject.arrival):,}{long}, arrived on "
+        f"Job {wording.name(subject.job_id)}{of} requested {size} of "
+        f"{subject.pool.capacity_at(subject.arrival):,}{long}{inside}, arrived on "
         f"{wording.instant(subject.arrival, subject.zone)} and {end} "
         f"{wording.duration(subject.wait_s)} later."
     )
@@ -68,134 +155,118 @@ def _who(story: Story) -> str:
 def _crowds(story: Story) -> str:
     unit = wording.resource(story.subject.pool.resource)
 
-    def told(crowd: Crowd) -> str:
-        return f"{wording.plural(crowd.attempts, 'attempt')} ({_size(crowd.size, unit)})"
+    def crowd(of: Crowd) -> str:
+        return f"{wording.plural(of.attempts, 'job')} ({wording.plural(of.size, unit)})"
 
     running, queued = story.running, story.queued
-    text = f"When it came, {told(running)} ran and {told(queued)} waited before it"
+    text = f"When it arrived, {crowd(running)} ran and {crowd(queued)} waited ahead of it"
     own = running.own + queued.own
-    were = "was" if own == 1 else "were"
-    return text + (f"; {own:,} of these {were} of the same user." if own else ".")
-
-
-def _size(size: int, unit: str) -> str:
-    return wording.plural(size, unit)
-
-
-def _anatomy(story: Story) -> str:
-    wait = story.subject.wait_s
-    if not story.parts or not wait:
-        return ""
-    parts = sorted(((story.parts[cause.column], cause) for cause in CAUSES), key=lambda of: -of[0])
-    told = [
-        f"in {wording.duration(part)} ({wording.percent(part / wait)}) {cause.clause}"
-        for part, cause in parts
-        if round(part) > 0
-    ]
-    return f"Of its wait, without any model: {'; '.join(told)}."
-
-
-def _peers(story: Story) -> str:
-    if story.peer_wait_s is None:
-        return ""
     return (
-        "Jobs alike (of other users, as wide and as long, at about that time) waited "
-        f"{wording.duration(story.peer_wait_s)} on average."
+        f"{text}; {own:,} of these {'was' if own == 1 else 'were'} of the same user."
+        if own
+        else f"{text}."
+    )
+
+
+def _similar(story: Story) -> str:
+    of = story.account
+    if of.similar_wait_s is None:
+        return ""
+    text = (
+        "Similar jobs (of other users, with the same width and walltime class, at about that time) "
+        f"waited {wording.duration(of.similar_wait_s)} on average"
+    )
+    if of.similar_contested_s is None or of.contested_s is None:
+        return f"{text}."
+    return (
+        f"{text}. Without the time behind own jobs, held, under rules or with resources "
+        f"unavailable, they waited {wording.duration(of.similar_contested_s)}, and this job "
+        f"{wording.duration(of.contested_s)}."
     )
 
 
 def _passed(story: Story) -> str:
     if not story.passed_by:
-        return "Nobody who came later started before it."
+        return "No later arrival started before it."
     wider = sum(passer.size > (story.subject.size or 0) for passer in story.passers)
-    text = f"{wording.plural(story.passed_by, 'attempt')} that came later started before it"
-    return f"{text}." if not wider else f"{text}, some of them wider."
+    text = f"{wording.plural(story.passed_by, 'later arrival')} started before it"
+    return f"{text}, some of them wider." if wider else f"{text}."
 
 
-def _fair(story: Story, starts: Starts) -> str:
+def _crossing(story: Story, of: Crossing) -> str:
     subject = story.subject
-    if starts.strict is None:
-        return f"Under {policy(story)} it would never have started."
-    late = subject.until - starts.strict
-    text = (
-        f"Under {policy(story)}, had nobody come after it, it would have started on "
-        f"{wording.instant(starts.strict, subject.zone)}"
+    until = f" until {wording.instant(of.end, subject.zone)}" if of.end is not None else " on"
+    unit = wording.resource(subject.pool.resource)
+    return (
+        "If it had started when the log was taken, its walltime would reach into a planned "
+        "maintenance window or reservation: from "
+        f"{wording.instant(of.begin, subject.zone)}{until} the pool has "
+        f"{wording.plural(of.capacity, unit)}."
     )
-    if late == 0:
-        return f"{text}: just when it did."
+
+
+def _modelled(story: Story, of: Model) -> list[str]:
+    return [
+        _fair(story, of.starts),
+        _delay(of.starts),
+        _costs(of),
+        _rest(story, of.starts),
+        f"The model starts {wording.percent(of.trust.agreement)} of the jobs that waited when the "
+        "site did, and the rank correlation of its waits with those observed is "
+        f"{wording.number(of.trust.correlation, 2)}.",
+    ]
+
+
+def _fair(story: Story, of: Starts) -> str:
+    subject = story.subject
+    assert of.fair is not None  # else the model is left out
+    late = subject.until - of.fair
     side = "earlier" if late > 0 else "later"
-    text = f"{text}: {wording.duration(abs(late))} {side} than it did"
-    if starts.alone is None:
+    differs = f"{wording.duration(abs(late))} {side} than it did" if late else "just when it did"
+    text = (
+        f"Under {policy(story)}, it would have started on "
+        f"{wording.instant(of.fair, subject.zone)} without later arrivals, {differs}"
+    )
+    if of.alone is None:
         return f"{text}."
     waits = (
-        (starts.alone - subject.arrival, "for what ran"),
-        (starts.strict - starts.alone, "for those that waited before it"),
+        (of.alone - subject.arrival, "for what ran"),
+        (of.fair - of.alone, "for jobs ahead of it"),
     )
-    told = " and ".join(f"{wording.duration(wait)} {why}" for wait, why in waits if wait)
-    return f"{text}. It would have waited {told}." if told else f"{text}."
+    parts = " and ".join(f"{wording.duration(wait)} {why}" for wait, why in waits if wait)
+    return f"{text}. It would have waited {parts}." if parts else f"{text}."
 
 
-def _overtaken(story: Story, starts: Starts) -> str:
-    if starts.modelled is None or starts.strict is None:
-        return ""
-    cost = starts.modelled - starts.strict
-    if cost == 0:
-        return "Those that came later cost it nothing under this policy."
-    if cost < 0:
-        return (
-            f"Those that came later let it start {wording.duration(-cost)} earlier under this "
-            "policy."
-        )
-    text = f"Those that came later cost it {wording.duration(cost)} under this policy"
-    if starts.own_s:
-        of = "of that" if starts.own_s > 0 else "gained by"
-        return f"{text}; {wording.duration(abs(starts.own_s))} {of} jobs of the same user."
+def _delay(of: Starts) -> str:
+    assert of.fair is not None
+    assert of.modelled is not None
+    delay = of.modelled - of.fair
+    if delay == 0:
+        return "Later arrivals did not delay it under this policy."
+    if delay < 0:
+        return f"Later arrivals let it start {wording.duration(-delay)} earlier under this policy."
+    text = f"Later arrivals delayed it by {wording.duration(delay)} under this policy"
+    if of.own_s and of.own_s > 0:
+        return f"{text}, jobs of the same user by {wording.duration(of.own_s)} of that."
     return f"{text}."
 
 
-def _costs(story: Story) -> str:
-    costly = [cost for cost in story.costs if cost.cost_s > 0]
-    if not costly:
+def _costs(of: Model) -> str:
+    if not of.costs:
         return ""
-    told = ", ".join(_cost(cost) for cost in costly)
+    named = ", ".join(
+        f"{wording.name(one.user)} ({wording.duration(one.cost_s)})" for one in of.costs
+    )
     return (
-        f"Of single users, the later arrivals of {told} cost it most: so much earlier it would "
-        "have started without those of this one user. Such times do not add up: what one leaves "
-        "another may take."
+        "Without the later arrivals of one of these users, it would have started earlier by the "
+        f"time given: {named}. These times do not add up."
     )
 
 
-def _cost(cost: Cost) -> str:
-    return f"{wording.name(cost.user)} ({wording.duration(cost.cost_s)})"
-
-
-def _unexplained(story: Story, starts: Starts) -> str:
-    if starts.modelled is None:
-        return ""
-    rest = story.subject.until - starts.modelled
-    if abs(rest) <= 60:
+def _rest(story: Story, of: Starts) -> str:
+    assert of.modelled is not None
+    rest = story.subject.until - of.modelled
+    if abs(rest) <= _EXPLAINED_S:
         return "The modelled policy explains its start."
     side = "later" if rest > 0 else "earlier"
-    return (
-        f"It started {wording.duration(abs(rest))} {side} than this policy would have let it: "
-        "that the model does not explain."
-    )
-
-
-def _trust(story: Story) -> str:
-    trust = story.trust
-    if trust is None or trust.agreement is None:
-        return ""
-    text = (
-        f"How far to trust the model here: of the attempts that waited, it starts "
-        f"{wording.percent(trust.agreement)} when the site did"
-    )
-    if trust.correlation is not None:
-        text += (
-            f", and its waits rank like those observed by {wording.number(trust.correlation, 2)}"
-        )
-    return f"{text}. " + (
-        "That is enough to go by."
-        if fits(trust.agreement, trust.correlation)
-        else "That is too little to blame anybody by it."
-    )
+    return f"It started {wording.duration(abs(rest))} {side} than the model explains."

@@ -10,7 +10,6 @@ from audit import __version__
 from audit.oneoff.explain import picture, sentences
 from audit.oneoff.explain.story import Story
 from audit.progress import printable
-from audit.registry.causes import CAUSES
 from audit.report.render import page as render
 from audit.report.text import wording
 
@@ -18,8 +17,11 @@ Rows = list[tuple[str, ...]]
 
 
 def as_text(story: Story) -> str:
-    """What a terminal shows: sentences, picture, tables."""
-    lines = [sentences.title(story), "", *sentences.sentences(story)]
+    """Return what a terminal shows: sentences, timeline, picture, tables."""
+    lines = [sentences.title(story), "", sentences.lead(story)]
+    if timeline := sentences.timeline(story):
+        lines += ["", "How the wait passed", *(f"  {line}" for line in timeline)]
+    lines += ["", *sentences.sentences(story)]
     if drawn := picture.lines(story):
         lines += ["", *drawn]
     for caption, titles, rows in tables(story):
@@ -28,28 +30,30 @@ def as_text(story: Story) -> str:
 
 
 def as_json(story: Story) -> str:
-    """All that is known, with the sentences; times in epoch s, durations in s."""
-    told: dict[str, Any] = asdict(story)
+    """Return all that is known, with the sentences; times in epoch s, durations in s."""
+    made: dict[str, Any] = asdict(story)
     pool = story.subject.pool
-    told["subject"]["pool"] = {
+    made["subject"]["pool"] = {
         "name": pool.name,
         "resource": pool.resource.value,
         "capacity": pool.capacity,
         "policy": pool.policy.name,
     }
-    told["subject"]["wait_s"] = story.subject.wait_s
-    told["sentences"] = sentences.sentences(story)
-    return json.dumps(told, indent=1, allow_nan=False) + "\n"
+    made["subject"]["wait_s"] = story.subject.wait_s
+    made["sentences"] = [sentences.lead(story), *sentences.sentences(story)]
+    made["lines"] = sentences.timeline(story)
+    return json.dumps(made, indent=1, allow_nan=False) + "\n"
 
 
 def as_html(story: Story) -> str:
-    """One self-contained page."""
+    """Return one self-contained page."""
     chart = picture.chart(story)
     values = {
         "title": sentences.title(story),
         "lead": sentences.lead(story),
         "cluster": story.subject.cluster,
         "sentences": sentences.sentences(story),
+        "timeline": sentences.timeline(story),
         "picture": render.picture(chart) if chart else None,
         "tables": [
             {"caption": caption, "titles": titles, "rows": rows}
@@ -61,61 +65,57 @@ def as_html(story: Story) -> str:
 
 
 def tables(story: Story) -> list[tuple[str, tuple[str, ...], Rows]]:
-    """Caption, titles and rows of each table that has any."""
-    subject = story.subject
-    wait = subject.wait_s
-    parts: Rows = [
-        (cause.clause, wording.duration(part), wording.percent(part / wait))
-        for cause in CAUSES
-        if (part := story.parts.get(cause.column)) is not None and wait
-    ]
-    starts: Rows = []
-    if story.starts is not None:
-        starts = [
-            (words, wording.instant(at, subject.zone), wording.duration(at - subject.arrival))
-            for words, at in (
-                ("Alone, beside what ran", story.starts.alone),
-                ("With those before it (strict fair start time)", story.starts.strict),
-                ("After those before it (relaxed)", story.starts.relaxed),
-                ("With those that came later, too", story.starts.modelled),
-                ("First pass that would have started it", story.starts.ready),
-                ("As it was", subject.start),
-            )
-            if at is not None
-        ]
-    costs: Rows = [
-        (wording.name(cost.user), wording.count(cost.arrivals), wording.duration(cost.cost_s))
-        for cost in story.costs
-    ]
-    unit = wording.resources(subject.pool.resource)
-    passers: Rows = [
+    """Return caption, titles and rows of each table that has any."""
+    subject, model = story.subject, story.model
+    causes: Rows = [
         (
-            *(wording.name(one.job_id), wording.name(one.user)),
-            *(wording.instant(one.arrival, subject.zone), wording.instant(one.start, subject.zone)),
-            *(wording.count(one.size), wording.duration(one.estimate_s)),
+            wording.first_upper(sentences.clause(story, cause)),
+            wording.duration(seconds),
+            wording.percent(seconds / subject.wait_s),
         )
-        for one in story.passers
+        for cause, seconds in sentences.causes(story)
     ]
-    policy = sentences.policy(story)
-    every = [
-        ("The wait taken apart", ("While", "For", "Of the wait"), parts),
-        (f"When it would have started under {policy}", ("If", "Start", "Wait"), starts),
+    starts = (
+        ()
+        if model is None
+        else (
+            ("Alone, beside what ran", model.starts.alone),
+            ("Without later arrivals (fair start time)", model.starts.fair),
+            ("With later arrivals (modelled start)", model.starts.modelled),
+            ("Observed", subject.start),
+        )
+    )
+    unit = wording.resources(subject.pool.resource)
+    every: list[tuple[str, tuple[str, ...], Rows]] = [
+        ("What it waited for", ("Cause", "Time", "Share of the wait"), causes),
         (
-            "Without the later arrivals of one user alone",
-            ("User", "Later arrivals", "It would have started earlier by"),
-            costs,
+            f"Starts under {sentences.policy(story)}",
+            ("Case", "Start", "Wait"),
+            [
+                (case, wording.instant(at, subject.zone), wording.duration(at - subject.arrival))
+                for case, at in starts
+                if at is not None
+            ],
         ),
         (
-            f"Who came later and started earlier ({story.passed_by:,} in all)",
-            ("Job", "User", "Arrived", "Started", unit, "Asked for"),
-            passers,
+            f"Later arrivals that started before it ({story.passed_by:,} in all)",
+            ("Job", "User", "Arrived", "Started", unit, "Walltime"),
+            [
+                (
+                    *(wording.name(one.job_id), wording.name(one.user)),
+                    wording.instant(one.arrival, subject.zone),
+                    wording.instant(one.start, subject.zone),
+                    *(wording.count(one.size), wording.duration(one.walltime_s)),
+                )
+                for one in story.passers
+            ],
         ),
     ]
     return [table for table in every if table[2]]
 
 
 def _ruled(rows: Rows) -> list[str]:
-    """Cells in columns."""
+    """Return cells in columns."""
     cells = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
     return [

@@ -24,18 +24,16 @@ class Subject:
     state: str | None
     reason: str | None
     standing: str
-    size: int | None
-    """Amount of the pool's counted resource."""
+    size: int | None  # amount of the pool's counted resource
     walltime_s: int | None
     arrival: int
     start: int | None
     end: int | None
-    until: int
-    """When its wait ended: its start; where it never started when it left the queue; else now."""
+    until: int  # end of the wait: its start; else when it left the queue; else now
 
     @property
     def wait_s(self) -> int:
-        """How long it waited, ≥ 0."""
+        """Length of the wait, ≥ 0."""
         return max(self.until - self.arrival, 0)
 
 
@@ -44,12 +42,8 @@ class Crowd:
     """Attempts at one instant."""
 
     attempts: int
-    size: int
-    """What they use, or ask for, of the counted resource."""
-    work: int
-    """What they may still use, by their walltimes: resource-seconds."""
-    own: int
-    """How many of them are of the same user."""
+    size: int  # of the counted resource, used or requested
+    own: int  # attempts of the same user
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,48 +55,7 @@ class Passer:
     arrival: int
     start: int
     size: int
-    estimate_s: int
-    occupancy_s: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What one user's later arrivals cost under the modelled policy."""
-
-    user: str | None
-    arrivals: int
-    """How many of them came while the attempt would have waited."""
-    cost_s: int
-    """How much earlier it would have started without them; < 0: later."""
-
-
-@dataclass(frozen=True, slots=True)
-class Starts:
-    """When it would have started under the modelled policy; epoch s, None: never, or not known."""
-
-    alone: int | None
-    """With an empty queue: beside what ran when it came."""
-    strict: int | None
-    """With those that came before it and nobody later: its fair start time."""
-    relaxed: int | None
-    modelled: int | None
-    """With everybody who came later as well."""
-    ready: int | None
-    """The first instant at which the policy would have started it on what was observed."""
-    own_s: int | None
-    """How much of what later arrivals cost is by its own user's."""
-
-
-@dataclass(frozen=True, slots=True)
-class Trust:
-    """How far the model explains this pool; None: not known."""
-
-    agreement: float | None
-    """Of attempts that waited, the share that the model starts when the site did."""
-    correlation: float | None
-    """Rank correlation of waits from forward starts with those observed."""
-    judged: int
-    """Attempts that these two rest on."""
+    walltime_s: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,27 +71,92 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One cause within a line of the timeline."""
+
+    cause: str  # key of ``registry.causes.CAUSES``
+    by: str | None  # the rule, the kind of hold, or outage
+    seconds: int
+    jobs: int  # others, or its user's, that it was behind
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the timeline, with its causes; the longest cause comes first."""
+
+    begin: int
+    end: int
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What the wait is booked to (SPEC §11), and the waits of similar jobs; s."""
+
+    causes: Mapping[str, float]  # by column of each cause; empty: it has no account
+    rule_free_s: float  # of the time under rules, in which it would have fitted
+    timeline: tuple[Line, ...]
+    contested_s: float | None
+    similar_wait_s: float | None  # means; None: too few similar jobs
+    similar_contested_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A planned reduction of the capacity that a pending attempt's walltime would cross."""
+
+    begin: int
+    end: int | None
+    capacity: int  # meanwhile, of the counted resource
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Starts under the modelled policy, epoch s; None: never."""
+
+    alone: int | None  # with an empty queue, beside what ran at its arrival
+    fair: int | None  # without later arrivals: its fair start time
+    modelled: int | None  # with all later arrivals
+    own_s: int | None  # of the delay by later arrivals, the part of its own user's
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The delay by one user's later arrivals under the modelled policy."""
+
+    user: str | None
+    arrivals: int
+    cost_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """How well the model fits the pool; None: not known."""
+
+    agreement: float | None  # share of the attempts that waited that it starts as observed
+    correlation: float | None  # rank correlation of modelled and observed waits
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What a model that fits says of the wait."""
+
+    starts: Starts
+    costs: tuple[Cost, ...]  # the users whose later arrivals delayed it most
+    trust: Trust
+
+
+@dataclass(frozen=True, slots=True)
 class Story:
     """All that is known of one wait."""
 
     subject: Subject
-    running: Crowd
-    """What ran when it came."""
-    queued: Crowd
-    """What waited before it then."""
-    parts: Mapping[str, float]
-    """Its wait taken apart, s; by column of each cause, empty where it cannot be."""
-    peer_wait_s: float | None
-    passers: tuple[Passer, ...]
-    """By what they used, most first; the first of them all."""
-    passed_by: int
-    """How many there are."""
-    starts: Starts | None
-    """None where the model says nothing of it."""
-    unmodelled: str
-    """Why it says nothing; empty where it does."""
-    costs: tuple[Cost, ...]
-    """The users whose later arrivals cost it most."""
-    trust: Trust | None
-    uses: tuple[Use, ...]
-    """What was in use from its arrival to the end of its wait; ascending, without gaps."""
+    running: Crowd  # at its arrival
+    queued: Crowd  # ahead of it, at its arrival
+    account: Account
+    passers: tuple[Passer, ...]  # those that used most, most first
+    passed_by: int  # how many there are
+    uses: tuple[Use, ...]  # over the whole wait; ascending, without gaps
+    crossing: Crossing | None
+    model: Model | None
+    unmodelled: str  # why there is no model; empty where there is one

@@ -35,7 +35,17 @@ def entity(of: Entities, name: str) -> Entity | None:
 
 
 def what_happened(one: PassedOver) -> str:
-    """Return how often an entity was passed over, what it used, and what its jobs waited for."""
+    """Return how often an entity was passed over, its usage, and what its jobs waited for."""
+    told = how_passed(one)
+    shares = [(one.figure(cause.share).value or 0.0, cause) for cause in CAUSES]
+    share_, cause = max(shares, key=lambda pair: pair[0])
+    if share_:
+        told += f"; {wording.rough_percent(share_)} of its waiting time passed {cause.meanwhile}"
+    return told
+
+
+def how_passed(one: PassedOver) -> str:
+    """Return how often an entity was passed over, and how much it used."""
     told = (
         f"{wording.rough(one.figure('passed_share'))} of later jobs that requested at least as "
         f"much started first ({wording.rough(one.figure('passed_expected'))} expected)"
@@ -50,10 +60,6 @@ def what_happened(one: PassedOver) -> str:
         told += "; too few jobs outside bursts of its own to tell whether only then"
     elif bursts:
         told += "; only during bursts of its own"
-    shares = [(one.figure(cause.share).value or 0.0, cause) for cause in CAUSES]
-    share_, cause = max(shares, key=lambda pair: pair[0])
-    if share_:
-        told += f"; {wording.rough_percent(share_)} of its waiting time passed {cause.meanwhile}"
     return told
 
 

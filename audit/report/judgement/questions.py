@@ -239,7 +239,7 @@ def verdict(place: Place, answers: tuple[Question, Question]) -> Verdict:
     if order.level in (Level.PASS, Level.WARN, Level.FAIL):
         word = {Level.PASS: Word.YES, Level.WARN: Word.MIXED, Level.FAIL: Word.NO}[order.level]
         said = f"{order.big} of all waiting time is delay by later arrivals, by a model that fits."
-        return Verdict(word, f"{first} {wording.first_upper(said)}".strip(), said)
+        return Verdict(word, f"{first} {wording.first_upper(said)}".strip(), said.rstrip("."))
     if order.level is Level.NOTE:
         said = "No user, account, partition or QOS tested was significantly passed over."
         return Verdict(Word.NO_SIGN, f"{first} {said}".strip(), "nobody is passed over")

@@ -1,6 +1,6 @@
-"""The attempts of one user or account in one pool, beside what is published about everybody."""
+"""The attempts of one user or account in a pool, beside the published figures of all users."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -25,6 +25,8 @@ SEED: Final = 0
 _LONGEST: Final = 5
 """Most waits that are listed."""
 _CELL: Final = ("block", "width", "walltime")
+_SIMILAR: Final = {"wait_mean": "similar_wait_s", "contested_mean": "similar_contested_s"}
+"""Means of similar jobs, by what is published."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class Scene:
         """The attempts that ended in any period, whose waits are known.
 
         With ``walltime``, its class; ``block``, the start of the published block in which they
-        ended; and ``similar_wait_s``, the mean wait of everybody's attempts of their class in it.
+        ended; and ``similar_wait_s`` and ``similar_contested_s``, the mean waits of everybody's
+        attempts of their class in it.
         """
         known = (pl.col("standing") == Standing.ENDED.value) & pl.col("wait_s").is_not_null()
         ended = self.attempts.filter(known)
@@ -70,9 +73,12 @@ class Scene:
 
     @cached_property
     def similar(self) -> pl.DataFrame:
-        """``similar_wait_s`` of each block, width and walltime class that is published."""
-        return self.published.filter(pl.col("width").is_not_null()).select(
-            "width", "walltime", block="from_time", similar_wait_s="value"
+        """Mean waits of each block, width and walltime class that is published."""
+        held = self.published.filter(pl.col("width").is_not_null())
+        cell = held.group_by("width", "walltime", block="from_time", maintain_order=True)
+        return cell.agg(
+            pl.col("value").filter(metric=metric).first().alias(name)
+            for metric, name in _SIMILAR.items()
         )
 
     @cached_property
@@ -164,7 +170,7 @@ def _since(period: Period) -> pl.Expr:
     return pl.lit(True) if period.whole_log else pl.col("to_time") > period.from_time
 
 
-def compare(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[Figure, Figure, bool]:
+def compare(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[Figure, Figure, Figure]:
     """Compare the attempts of the period with everybody's similar ones.
 
     Args:
@@ -174,27 +180,25 @@ def compare(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[Figure, Figur
 
     Returns:
         Σ wait / Σ mean wait of everybody's attempts of the class in the block; Σ (wait − that mean)
-        in s; and whether the ratio is significantly above 1 only because of attempts that came
-        while others were active.
+        in s; and the ratio of contested waits.
     """
-    known = scene.subjects.filter(pl.col("similar_wait_s").is_not_null())
-    ratio, excess = _figures(known, zone, resamples)
-    gone = pl.col("end_time").fill_null(np.iinfo(np.int64).max).cum_max().shift(1)
-    alone = scene.attempts.filter((gone <= pl.col("arrival_time")).fill_null(True))
-    key = ["job_id", "attempt"]
-    of_alone, _ = _figures(
-        known.join(alone, on=key, how="semi", maintain_order="left"), zone, resamples
-    )
-    return ratio, excess, (ratio.lower or 0) > 1 and not (of_alone.lower or 0) > 1
+    ratio, excess = _figures(scene.subjects, ("wait_s", "similar_wait_s"), zone, resamples)
+    of_contested = ("contested_s", "similar_contested_s")
+    contested, _ = _figures(scene.subjects, of_contested, zone, resamples)
+    return ratio, excess, replace(contested, metric="contested_ratio")
 
 
-def _figures(compared: pl.DataFrame, zone: ZoneInfo, resamples: int) -> tuple[Figure, Figure]:
+def _figures(
+    subjects: pl.DataFrame, columns: tuple[str, str], zone: ZoneInfo, resamples: int
+) -> tuple[Figure, Figure]:
+    """Return the ratio and the difference of what attempts and similar ones waited."""
+    compared = subjects.drop_nulls(columns)
     days = (
         compared.group_by(local_day(pl.col("arrival_time"), zone).alias("day"))
-        .agg(pl.col("wait_s", "similar_wait_s").sum().cast(pl.Float64))
+        .agg(pl.col(columns).sum().cast(pl.Float64))
         .sort("day")
     )
-    wait, similar = days["wait_s"].to_numpy(), days["similar_wait_s"].to_numpy()
+    wait, similar = (days[name].to_numpy() for name in columns)
     expected = float(similar.sum())
     within = of_excess = NONE
     if len(days) >= LEAST_DAYS:

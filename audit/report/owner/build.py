@@ -162,7 +162,8 @@ def _part(
     sums = scene.sums([scene.period], in_zone)
     mean = course(sums, 1, SEED, resamples, ("wait_mean",)).figures[0]["wait_mean"]
     within = mean.within if sums.height >= LEAST_DAYS else (None, None)
-    ratio, excess, burst = compare(scene, in_zone, resamples)
+    ratio, excess, contested = compare(scene, in_zone, resamples)
+    who = scene.who
     found, tried = ways(scene)
     return OwnerPart(
         pool=Ground(pool.name, pool.resource),
@@ -175,7 +176,8 @@ def _part(
         everybody=scene.everybody,
         ratio=ratio,
         excess=excess,
-        burst=burst,
+        contested=contested,
+        passed=next((one for one in pool.passed if (one.kind, one.name) == who), None),
         used_share=_used_share(scene),
         parts=_wait_parts(scene),
         trend=_trend(scene, over, in_zone, resamples) if row.attempts else None,

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from audit.report.judgement.levels import Level
+from audit.report.judgement.owners import how_passed
 from audit.report.judgement.questions import Difference, changed
 from audit.report.owner.attempts import LEAST_DAYS
-from audit.report.record.owner import LongWait, OwnerContents, OwnerPart, WaitPart, Way
+from audit.report.record.owner import LongWait, OwnerContents, OwnerPart, Way
 from audit.report.record.page import Who
 from audit.report.record.pool import Figure
 from audit.report.text import wording
@@ -30,33 +30,30 @@ class Answer:
     """One of the three figures at the top."""
 
     title: str
-    level: Level
     big: str
     text: str
     difference: Difference | None = None
 
 
 def owner(who: Who) -> str:
-    """Whose page it is, in the middle of a sentence."""
+    """Return the entity of a page, in the middle of a sentence."""
     return f"{who.kind} {wording.name(who.name, 40)}"
 
 
 def verdict(of: OwnerPart, who: Who) -> str:
-    """Return whether a user's or account's jobs waited longer than similar ones, in a sentence."""
+    """Return whether an entity was passed over, else how long it waited beside similar jobs."""
     name = wording.first_upper(owner(who))
     if not of.attempts:
         return f"{name}: none of their jobs started and ended in this period."
+    if of.passed is not None:
+        longer = "waits longer, and used more than its share"
+        what = longer if of.passed.intended else "was passed over"
+        return f"{name} {what}: {how_passed(of.passed)}."
     if of.ratio.value is None or of.ratio.lower is None:
         return f"{name} cannot be compared with others: {_why_not(of)}."
-    times = f"{wording.rough(of.ratio)} times as long as similar jobs"
-    if of.longer and of.burst:
-        return (
-            f"{name} waited {times}, {wording.rough(of.excess)} more in all, but only in bursts: "
-            "jobs that came when no other job of theirs was active did not wait significantly "
-            "longer."
-        )
     if of.longer:
-        return f"{name} waited {times}: {wording.rough(of.excess)} more in all (significant)."
+        times = f"{wording.rough(of.ratio)} times as long as similar jobs"
+        return f"{name} waited {times}: {wording.rough(of.excess)} more in all."
     if of.shorter:
         return f"{name} waited less than similar jobs: {wording.rough(of.ratio)} times as long."
     return f"{name} did not wait significantly longer than similar jobs."
@@ -88,7 +85,7 @@ def nothing(of: OwnerContents) -> str:
 
 
 def short(of: OwnerContents) -> str:
-    """The verdict in a few words, as the subject of a mail takes it."""
+    """Return the verdict in a few words, for the subject of a mail."""
     name = owner(of.who)
     if not of.parts:
         return f"{name}: {'too few days covered so far' if of.brief else 'no job ended'}"
@@ -103,16 +100,17 @@ def short(of: OwnerContents) -> str:
 def _shortly(of: OwnerPart) -> str:
     if not of.attempts:
         return "had no job that started"
+    if of.passed is not None:
+        return "waits longer, as fairshare intends" if of.passed.intended else "was passed over"
     if of.ratio.value is None or of.ratio.lower is None:
         return f"waited {wording.rough(of.wait_mean)} a job"
     if of.longer:
-        burst = ", in bursts" if of.burst else ""
-        return f"waited {wording.rough(of.ratio)} × as long as similar jobs{burst}"
+        return f"waited {wording.rough(of.ratio)} × as long as similar jobs"
     return f"waited {'less' if of.shorter else 'no longer'} than similar jobs"
 
 
 def best_way(of: OwnerPart) -> str:
-    """What can be done, in a sentence or two: the first way, or that there is none."""
+    """Return the best choice of another width or walltime, or that there is none."""
     return way(of.ways[0], of) if of.ways else no_way(of)
 
 
@@ -124,9 +122,9 @@ def _why_not(of: OwnerPart) -> str:
     return f"their jobs came on fewer than {LEAST_DAYS} days"
 
 
-def answers(of: OwnerPart, who: Who) -> tuple[Answer, ...]:
+def answers(of: OwnerPart) -> tuple[Answer, ...]:
     """Return the three figures at the top."""
-    return _how_long(of), _beside(of), _in_the_way(of, who)
+    return _how_long(of), _beside(of), _waited_for(of)
 
 
 def _how_long(of: OwnerPart) -> Answer:
@@ -135,7 +133,7 @@ def _how_long(of: OwnerPart) -> Answer:
         mean = wording.rough_duration(of.everybody.wait_mean)
         text += f"; all jobs in closed weeks waited {mean}"
     change = changed(of.trend, "wait_mean", "time")
-    return Answer("How long?", Level.UNKNOWN, wording.rough(of.wait_mean), f"{text}.", change)
+    return Answer("How long?", wording.rough(of.wait_mean), f"{text}.", change)
 
 
 def _beside(of: OwnerPart) -> Answer:
@@ -143,18 +141,19 @@ def _beside(of: OwnerPart) -> Answer:
     ratio = of.ratio
     if ratio.value is None:
         text = f"Cannot tell: {_why_not(of)}."
-        return Answer(title, Level.UNKNOWN, wording.UNKNOWN, text)
+        return Answer(title, wording.UNKNOWN, text)
     jobs = wording.plural(ratio.attempts or 0, "job")
     text = f"times as long{_within(ratio)}, {_more(of.excess)} over {jobs}."
-    level = Level.PASS
     if ratio.lower is None:
-        level, text = Level.UNKNOWN, f"{text} Too few days to be sure."
+        text += " Too few days to be sure."
     elif of.longer:
-        level = Level.WARN if of.burst else Level.FAIL
-        text += " Only in bursts." if of.burst else " Significant."
+        text += " Significant."
     else:
         text += " Significantly less." if of.shorter else " Not significantly longer."
-    return Answer(title, level, wording.rough(ratio), text)
+    if of.contested.value is not None:
+        times = f"{wording.rough(of.contested)} times as long{_within(of.contested)}"
+        text += f" Without time behind own jobs, held, under rules or in outages: {times}."
+    return Answer(title, wording.rough(ratio), text)
 
 
 def _more(excess: Figure) -> str:
@@ -166,22 +165,17 @@ def _more(excess: Figure) -> str:
     return f"{wording.rough(less)} less in all{_within(less)},"
 
 
-def _in_the_way(of: OwnerPart, who: Who) -> Answer:
-    title = "What stood in the way?"
+def _waited_for(of: OwnerPart) -> Answer:
+    title = "What did they wait for?"
     if not of.parts:
         text = "Cannot tell: their jobs did not wait in a closed week with enough other users."
-        return Answer(title, Level.UNKNOWN, wording.UNKNOWN, text)
+        return Answer(title, wording.UNKNOWN, text)
     most = max(of.parts, key=lambda part: part.share)
     text = (
-        f"of their waiting passed {part_of_wait(most, who)}; "
+        f"of their waiting passed {most.cause.meanwhile}; "
         f"{wording.rough_percent(most.of_all)} of all waiting did."
     )
-    return Answer(title, Level.UNKNOWN, wording.rough_percent(most.share), text)
-
-
-def part_of_wait(part: WaitPart, who: Who) -> str:
-    """Return how a part of the waiting passed."""
-    return part.cause.meanwhile.format(kind=who.kind)
+    return Answer(title, wording.rough_percent(most.share), text)
 
 
 def _both_true(of: OwnerPart) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from audit.registry.causes import Cause
 from audit.report.judgement.page_one import Trust
 from audit.report.record.page import Options, Provenance, Span, Who
-from audit.report.record.pool import Figure, Trend
+from audit.report.record.pool import Figure, PassedOver, Trend
 
 
 class Ground(NamedTuple):
@@ -91,7 +91,8 @@ class OwnerPart:
     everybody: Everybody | None  # None: no week is published
     ratio: Figure  # Σ wait / Σ mean wait of everybody's similar jobs in the same block
     excess: Figure  # Σ (wait − that), s
-    burst: bool  # the ratio is above 1 only because of jobs that came while others were active
+    contested: Figure  # the same ratio of contested waits
+    passed: PassedOver | None  # None: not named
     used_share: float | None  # part of what all jobs in published blocks consumed
     parts: tuple[WaitPart, ...]
     trend: Trend | None

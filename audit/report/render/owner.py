@@ -52,10 +52,10 @@ def _part(of: OwnerPart, contents: OwnerContents) -> dict[str, object]:
     return {
         "of": of,
         "verdict": text.verdict(of, who),
-        "answers": text.answers(of, who),
+        "answers": text.answers(of),
         "notes": text.notes(of),
         "charts": page.pictures([owner_why(of, who.name), trend(of.trend)]),
-        "waits": [(part, text.part_of_wait(part, who)) for part in of.parts if part.share],
+        "waits": [(part, part.cause.meanwhile) for part in of.parts if part.share],
         "used": text.used(of),
         "ways": [text.way(way, of) for way in of.ways],
         "no_way": text.no_way(of),

@@ -1,6 +1,7 @@
 """The account of waits: against the slow twin, by hand, and what must not change it."""
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -198,6 +199,55 @@ def test_as_defined(rule: int, data: st.DataObject) -> None:
             assert (row["rule"] is None) == (not exact.rules)
         if exact is not None and row["wait_s"] is not None:
             assert sum(exact.causes.values(), Fraction()) == row["wait_s"]
+
+
+@given(data=st.data())
+def test_the_stretches_of_a_traced_attempt_are_its_wait(data: st.DataObject) -> None:
+    pool = POOL._replace(
+        limits=(Limit(most=1, per="user"), Limit(most=3, resource="cpus")),
+        windows=(Window(hours=(CLOSED,), walltime_above_s=5),),
+    )
+    moved = frame(data.draw(crowds() | _arrays())).with_columns(pl.col("^.*_time$") + EDGE)
+    described = describe(moved, [pool])
+    if described.is_empty():
+        return
+    place = data.draw(st.integers(0, described.height - 1))
+    holds, _ = _drawn_holds(data, described)
+    options: dict[str, Any] = {"cycle_s": 2, "holds": holds, "outage_s": 4}
+    made = account(described, pool, NOW + EDGE, traced=place, **options)
+    plain = account(described, pool, NOW + EDGE, **options)
+    assert made.attempts.equals(plain.attempts)
+    assert made.barred.select(plain.barred.columns).height >= plain.barred.height
+    row, traced = made.attempts.row(place, named=True), made.traced
+    spans = traced.select("begin", "end").rows()
+    assert all(one[1] == other[0] for one, other in pairwise(spans))
+    lengths = traced.select("cause", s=pl.col("end") - pl.col("begin"))
+    for cause in ("held", "unavailable", "rule", "claimed", "cycle", "unexplained"):
+        assert lengths.filter(cause=cause)["s"].sum() == (row[f"cause_{cause}_s"] or 0)
+    assert lengths["s"].sum() == pytest.approx(sum(row[column] or 0 for column in COLUMNS))
+    assert (traced.filter(cause="rule")["by"].null_count(), row["rule"] is not None) == (
+        0,
+        "rule" in traced["cause"],
+    )
+
+
+def test_a_traced_attempt_names_what_forbids_it() -> None:
+    # ann's second job is under her limit until 10, held until 12, and then in an outage.
+    pool = POOL._replace(limits=(Limit(most=1, per="user"),))
+    holds = pl.DataFrame({"row": [1], "begin": [10], "end": [12], "kind": ["begin"]})
+    made = booked(
+        ended(0, 0, 10, 3, "ann"),
+        ended(0, 700, 710, 1, "ann"),
+        pool=pool,
+        now=2_000,
+        holds=holds,
+        traced=1,
+    )
+    assert made.traced.rows() == [
+        (0, 10, "rule", "limit of 1 running job per user"),
+        (10, 12, "held", "begin"),
+        (12, 700, "unavailable", "outage"),
+    ]
 
 
 def _drawn_holds(

@@ -39,9 +39,7 @@ PARTS = {
 
 KTH = "KTH-SP2-1996-2.1-cln"
 WINDOWS = tuple(
-    Window(
-        hours=tuple(sorted(frozenset().union(*map(hours_of_week, hours)))), walltime_above_s=above
-    )
+    Window.model_validate({"hours": hours, "walltime_above_s": above})
     for above, hours in (
         (4 * 3_600, ["Mon-Fri 04-17"]),
         (3 * 3_600, ["Mon-Fri 14-17"]),

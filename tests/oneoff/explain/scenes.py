@@ -4,7 +4,9 @@ import polars as pl
 
 from audit.metrics.attempts.population import describe
 from audit.model import Backfill, Policy, Pool, Resource
-from audit.oneoff.explain import facts
+from audit.oneoff.explain import facts, modelled
+from audit.oneoff.explain.modelled import Modelled
+from audit.oneoff.explain.story import Story
 from tests.logs import line, log
 from tests.oneoff.test_simulate import parsed
 
@@ -28,13 +30,28 @@ HAND = log(
 )
 
 ORIGIN = 1_000_000_000
+NOW = ORIGIN + 1_000
 POOL = Pool("all", Resource.cpus, 4)
 
 
-def scene(job: str, backfill: Backfill = Backfill.easy) -> facts.Scene:
-    pool = POOL._replace(policy=Policy(backfill=backfill))
+def described() -> pl.DataFrame:
     records = parsed(HAND.encode())
-    attempts = records.with_columns(cluster=pl.lit("c"), attempt=pl.lit(1, pl.Int64))
-    described = describe(attempts, [pool])
-    row = described["job_id"].to_list().index(job)
-    return facts.scene(described, pool, ORIGIN + 1_000, "UTC", row)
+    return describe(records.with_columns(cluster=pl.lit("c"), attempt=pl.lit(1, pl.Int64)), [POOL])
+
+
+def row(job: str) -> int:
+    place: int = described()["job_id"].to_list().index(job)
+    return place
+
+
+def scene(job: str) -> facts.Scene:
+    return facts.scene(described(), POOL, NOW, "UTC", row(job))
+
+
+def story(job: str, pool: Pool = POOL) -> Story:
+    return modelled.story(described(), pool, NOW, "UTC", row(job))
+
+
+def simulated(job: str, backfill: Backfill = Backfill.easy) -> Modelled | str:
+    pool = POOL._replace(policy=Policy(backfill=backfill))
+    return modelled.modelled(described(), pool, NOW, row(job))

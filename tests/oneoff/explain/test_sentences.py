@@ -2,84 +2,138 @@
 
 from dataclasses import replace
 
-from audit.model import Limit, Window
-from audit.oneoff.explain import sentences
-from audit.oneoff.explain.modelled import story as told
-from audit.oneoff.explain.story import Cost, Starts, Story, Trust
-from tests.oneoff.explain.scenes import ORIGIN, POOL, scene
+from audit.model import Limit, Standing, Step, Window
+from audit.oneoff.explain import facts, sentences, shown
+from audit.oneoff.explain.story import Cost, Line, Model, Part, Starts, Story, Trust
+from tests.oneoff.explain import scenes
+from tests.oneoff.explain.scenes import ORIGIN, POOL
 
-PARTS = {
-    "wait_room_s": 0,
-    "wait_shared_s": 0,
-    "wait_own_s": 0.0,
-    "wait_earlier_s": 120.0,
-    "wait_later_s": 40.0,
-    "wait_down_s": 0,
-}
+TRUST = Trust(0.9, 0.7)
 
 
 def story(**changed: object) -> Story:
-    found = scene("4")
-    row = found.described["job_id"].to_list().index("4")
-    made = told(found.described, POOL, ORIGIN + 1_000, "UTC", row)
-    return replace(made, **changed)  # type: ignore[arg-type]
+    return replace(scenes.story("4"), **changed)  # type: ignore[arg-type]
 
 
-def starts(modelled: int, own: int = 0) -> Starts:
-    return Starts(ORIGIN + 100, ORIGIN + 120, ORIGIN + 120, ORIGIN + modelled, None, own)
+def model(modelled: int, own: int = 0, costs: tuple[Cost, ...] = ()) -> Model:
+    return Model(Starts(ORIGIN + 100, ORIGIN + 120, ORIGIN + modelled, own), costs, TRUST)
 
 
 def text(**changed: object) -> str:
     return " ".join(sentences.sentences(story(**changed)))
 
 
-def test_the_greatest_part_leads() -> None:
-    made = story(parts=PARTS)
+def test_the_largest_cause_leads() -> None:
+    of = story().account
+    causes = {**of.causes, "cause_earlier_s": 120.0, "cause_later_s": 40.0}
+    made = story(account=replace(of, causes=causes))
     assert sentences.lead(made) == (
-        "It waited 2 min 40 s; for 75.0 % of that time what it lacked was in use by others that "
-        "had come before it."
+        "It waited 2 min 40 s; for 75.0 % of that time jobs of others that had arrived earlier "
+        "used what it lacked."
     )
-    assert "in 40 s (25.0 %) what it lacked was in use by others that came after it" in " ".join(
-        sentences.sentences(made)
+    unknown = story(account=replace(of, causes={}, timeline=()))
+    assert "Its causes are unknown" in sentences.lead(unknown)
+    assert sentences.lead(scenes.story("1")) == "It did not wait."
+
+
+def test_a_rule_leads_with_its_name_and_what_would_have_fitted() -> None:
+    # Both of ann's jobs request 3 of 4 or less: 2 are in use until 60, so that 3 does not fit.
+    limited = POOL._replace(limits=(Limit(most=1, per="user"),))
+    lead = sentences.lead(scenes.story("3", limited))
+    assert "did not allow it to start (limit of 1 running job per user)." in lead
+    assert "Of the 1 min 30 s under rules, it would have fitted for 0 s" in lead
+
+
+def test_lines_say_when_how_long_and_why() -> None:
+    assert sentences.timeline(story()) == [
+        "Sun 09-09 01:47–01:48 (1 min 20 s): behind 2 running jobs of others that arrived earlier",
+        "Sun 09-09 01:48–01:49 (1 min): behind 2 running jobs of others that arrived later",
+        "Sun 09-09 01:49–01:49 (20 s): behind 1 running job of others that arrived earlier",
+    ]
+    closed = Part("rule", "closed hours Mon 02-10 for jobs over 4 h", 80_000, 0)
+    free = Part("claimed", None, 15_000, 7)
+    line = Line(ORIGIN, ORIGIN + 96_000, (closed, free, Part("own", None, 1_000, 1)))
+    assert sentences.timeline(story(account=replace(story().account, timeline=(line,)))) == [
+        "Sun 09-09 01:46–Mon 09-10 04:26 (26 h 40 min): closed hours Mon 02-10 for jobs over 4 h, "
+        "for 22 h 13 min of it; for 4 h 10 min, behind 7 jobs ahead of it in the queue, while it "
+        "would have fitted"
+    ]
+
+
+def test_a_line_of_many_small_parts_gives_the_longest() -> None:
+    parts = tuple(Part("rule", f"limit {k}", 1_100 - k, 0) for k in range(12))
+    line = Line(ORIGIN, ORIGIN + sum(part.seconds for part in parts), parts)
+    (said,) = sentences.timeline(story(account=replace(story().account, timeline=(line,))))
+    assert said.endswith("(3 h 39 min): limit 0, for 18 min of it")
+
+
+def test_a_model_that_fits_says_what_later_arrivals_did() -> None:
+    delayed = text(model=model(150, own=10), unmodelled="")
+    assert "Later arrivals delayed it by 30 s under this policy, jobs of the same user by 10 s" in (
+        delayed
     )
-    assert "there was room" not in text(parts=PARTS)
+    assert "The modelled policy explains its start" in delayed  # within the tolerance
+    assert "starts 90.0 % of the jobs that waited when the site did" in delayed
+    gained = text(model=model(100), unmodelled="")
+    assert "Later arrivals let it start 20 s earlier" in gained
+    assert "started 1 min 20 s later than the model explains" in gained
+    assert "did not delay it" in text(model=model(120), unmodelled="")
 
 
-def test_what_later_arrivals_cost_and_what_stays_unexplained() -> None:
-    cost = text(starts=starts(150, own=10))
-    assert "Those that came later cost it 30 s under this policy; 10 s of that" in cost
-    assert "It started 30 s later than this policy would have let it" not in cost  # a tolerance
-    assert "The modelled policy explains its start" in cost
-    gained = text(starts=starts(100))
-    assert "Those that came later let it start 20 s earlier" in gained
-    assert "started 1 min 20 s later than this policy would have let it" in gained
-    assert "cost it nothing" in text(starts=starts(120))
+def test_costs_are_given_by_user() -> None:
+    costs = (Cost("dot", 3, 50), Cost("eve", 1, 20))
+    said = text(model=model(150, costs=costs), unmodelled="")
+    assert "earlier by the time given: dot (50 s), eve (20 s)." in said
 
 
-def test_only_those_whose_arrivals_cost_are_named() -> None:
-    costs = (Cost("dot", 3, 50), Cost("eve", 1, 0), Cost(None, 2, -7))
-    said = text(costs=costs)
-    assert "later arrivals of dot (50 s) cost it most" in said
-    assert "eve" not in said
+def test_without_a_model_nothing_is_from_the_model() -> None:
+    made = story()
+    page = shown.as_text(made)
+    assert made.model is None
+    assert "The model of the scheduler is left out, because it does not fit this log" in page
+    for word in ("delayed it", "Starts under", "would have started", "explains"):
+        assert word not in page
+    assert "Starts under fcfs + easy" in shown.as_text(story(model=model(150), unmodelled=""))
+
+
+def test_the_queue_is_named() -> None:
+    subject = replace(story().subject, partition="long", qos="high")
+    assert "in partition long, QOS high, arrived on" in text(subject=subject)
+
+
+def test_a_planned_reduction_that_a_pending_job_would_cross_is_named() -> None:
+    since, until = ORIGIN + 3_600, ORIGIN + 7_200
+    steps = (
+        Step(since, (("cpus", 1),), planned=True),
+        Step(until, (("cpus", 4),), planned=True),
+    )
+    subject = replace(
+        story().subject,
+        standing=Standing.PENDING.value,
+        walltime_s=4_000,
+        pool=POOL._replace(steps=steps),
+    )
+    crossing = facts.crossing(subject, ORIGIN)
+    assert crossing is not None
+    assert (crossing.begin, crossing.end, crossing.capacity) == (since, until, 1)
+    assert "from 2001-09-09 02:46 until 2001-09-09 03:46 the pool has 1 CPU." in text(
+        subject=subject, crossing=crossing
+    )
+    assert facts.crossing(replace(subject, walltime_s=3_600), ORIGIN) is None
+    unplanned = POOL._replace(steps=(steps[0]._replace(planned=False),))
+    assert facts.crossing(replace(subject, pool=unplanned), ORIGIN) is None
+    assert facts.crossing(replace(subject, standing="ended"), ORIGIN) is None
 
 
 def test_limits_and_windows_of_the_pool_are_named() -> None:
-    made = story()
-    night = Window(hours=(1, 2))
-    pool = POOL._replace(limits=(Limit(most=1, per="user"),), windows=(night,))
-    limited = replace(made, subject=replace(made.subject, pool=pool))
-    assert sentences.policy(made) == "fcfs + easy"
+    pool = POOL._replace(limits=(Limit(most=1, per="user"),), windows=(Window(hours=(1, 2)),))
+    limited = replace(story(), subject=replace(story().subject, pool=pool))
+    assert sentences.policy(story()) == "fcfs + easy"
     assert sentences.policy(limited) == "fcfs + easy, within its limits and windows"
 
 
-def test_how_far_to_trust_the_model() -> None:
-    good = text(trust=Trust(0.9, 0.7, 100))
-    assert "starts 90.0 % when the site did, and its waits rank like those observed by 0.70" in good
-    assert "enough to go by" in good
-    for poor in (Trust(0.7, 0.9, 100), Trust(0.9, 0.6, 100)):
-        assert "too little to blame anybody by it" in text(trust=poor)
-    assert "trust" not in text(trust=Trust(None, None, 0))
-
-
-def test_peers_stand_beside() -> None:
-    assert "waited 1 h on average" in text(peer_wait_s=3600.0)
+def test_similar_jobs_stand_beside() -> None:
+    of = replace(story().account, similar_wait_s=3_600.0, similar_contested_s=60.0)
+    said = text(account=of)
+    assert "waited 1 h on average" in said
+    assert "they waited 1 min, and this job 2 min 40 s" in said

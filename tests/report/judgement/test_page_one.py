@@ -294,7 +294,8 @@ def test_stuck_attempts_are_counted() -> None:
 
 def everything(names: tuple[str, ...] = ("anna", "ben")) -> Contents:
     part = measured(
-        *(0.3, *names),
+        0.3,
+        *names,
         widths=(width("1", 0.1), width(">128", 0.5, 0.01), width("2", 0.1)),
         rule=0.3,
         rule_free=0.2,

@@ -12,7 +12,7 @@ from audit.report.record.owner import (
     WaitPart,
 )
 from audit.report.record.page import DEFAULT, Who
-from audit.report.record.pool import Figure
+from audit.report.record.pool import Figure, PassedOver
 from tests.report import sample
 from tests.report.sample import figure
 
@@ -20,7 +20,20 @@ ANN = Who("user", "ann")
 HOUR = 3_600
 
 
-def part(ratio: Figure | None = None, *, burst: bool = False) -> OwnerPart:
+def passed(multiple: float = 1.0, *, bursts: float | None = None) -> PassedOver:
+    """Ann, whom later jobs passed over."""
+    return PassedOver(
+        *("user", "ann"),
+        (
+            figure("passed_share", 0.4),
+            figure("passed_expected", 0.17),
+            figure("usage_multiple", multiple),
+            figure("passed_only_in_bursts", bursts),
+        ),
+    )
+
+
+def part(ratio: Figure | None = None, passed: PassedOver | None = None) -> OwnerPart:
     ratio = ratio or figure("peer_ratio", 1.5, 0.8, 2.0)
     return OwnerPart(
         Ground("batch", "cpus"),
@@ -29,11 +42,13 @@ def part(ratio: Figure | None = None, *, burst: bool = False) -> OwnerPart:
         everybody=Everybody(4, 2.0 * HOUR, 10_000.0 * HOUR),
         ratio=ratio,
         excess=figure("excess_wait", ((ratio.value or 1) - 1) * 40 * HOUR, None, None, "s"),
-        burst=burst,
+        contested=figure("contested_ratio", None),
+        passed=passed,
         used_share=0.1,
         parts=tuple(
             WaitPart(cause, share, share / 3)
-            for cause, share in zip(CAUSES, (0.6, 0.0, 0.0, 0.0, 0.4, 0.0), strict=True)
+            for cause in CAUSES
+            for share in [{"unexplained": 0.6, "earlier": 0.4}.get(cause.key, 0.0)]
         ),
         trend=None,
         longest=(),

@@ -54,27 +54,33 @@ def test_waits_are_those_of_the_owner_alone(ann: Connection) -> None:
     assert part.ratio.value == pytest.approx(3 * HOUR / similar)
     assert part.ratio.attempts == 28
     assert part.used_share == pytest.approx(4 * 7 * 8 * 2 * HOUR / part.everybody.consumed)
-    assert (part.longer, part.shorter, part.burst) == (True, False, False)
+    assert (part.longer, part.shorter) == (True, False)
+    assert part.contested.attempts == 28
     assert len(part.longest) == 5
     assert {(wait.wait_s, wait.similar_wait_s) for wait in part.longest} == {(3 * HOUR, similar)}
 
 
-def test_jobs_that_came_while_others_were_active_make_a_burst() -> None:
-    """Of two jobs a day the first waits as all do, the second, which came meanwhile, far longer."""
+def test_waits_and_contested_waits_are_compared_with_those_of_similar_jobs() -> None:
+    """On each of 20 days a job waits 5 h, 2 h of it contested, where similar ones wait 1 h."""
     day = 24 * HOUR
-    waits = [(n, at, wait) for n in range(20) for at, wait in ((0, HOUR), (60, 9 * HOUR))]
     rows = [
-        {"user": "ann", "job_id": f"{n}-{at}", "arrival_time": n * day + at, "wait_s": wait}
-        for n, at, wait in waits
+        {
+            "user": "ann",
+            "job_id": f"{n}",
+            "arrival_time": n * day,
+            "wait_s": 5 * HOUR,
+            "contested_s": 2.0 * HOUR,
+        }
+        for n in range(20)
     ]
-    figures = [(0, 30 * day, "x", "0-1h", "wait_mean", float(HOUR))]
-    published = pl.DataFrame(figures, BLOCKS, orient="row")
-    scene = scene_of(frame(rows), published)
-    ratio, excess, burst = compare(scene, zone("UTC"), 100)
-    assert (ratio.value, ratio.lower, excess.value) == (5, 5, 20 * 8 * HOUR)
-    assert burst
-    spread = [{**row, "arrival_time": k * day} for k, row in enumerate(rows)]
-    assert not compare(scene_of(frame(spread), published), zone("UTC"), 100)[2]
+    figures = [
+        (0, 30 * day, "x", "0-1h", "wait_mean", float(HOUR)),
+        (0, 30 * day, "x", "0-1h", "contested_mean", HOUR / 2),
+    ]
+    scene = scene_of(frame(rows), pl.DataFrame(figures, BLOCKS, orient="row"))
+    ratio, excess, contested = compare(scene, zone("UTC"), 100)
+    assert (ratio.value, ratio.lower, excess.value) == (5, 5, 20 * 4 * HOUR)
+    assert (contested.metric, contested.value, contested.lower) == ("contested_ratio", 4, 4)
 
 
 def test_a_trend_has_intervals_where_days_are_enough(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from audit.report.owner import text
 from audit.report.record.owner import OwnerPart, Way
 from audit.report.record.pool import Change, Figure, Trend
-from tests.report.owner.sample import ANN, HOUR, LONG, owner, part
+from tests.report.owner.sample import ANN, HOUR, LONG, owner, part, passed
 from tests.report.sample import figure
 
 LESS = figure("peer_ratio", 0.5, 0.3, 0.8)
@@ -17,8 +17,19 @@ LONGER = figure("peer_ratio", 1.5, 1.2, 2.0)
 @pytest.mark.parametrize(
     ("of", "expected"),
     [
-        (part(LONGER), "User ann waited 1.5 times as long as similar jobs: 20 h more in all (sig"),
-        (part(LONGER, burst=True), "20 h more in all, but only in bursts: jobs that came when no"),
+        (part(LONGER), "User ann waited 1.5 times as long as similar jobs: 20 h more in all."),
+        (
+            part(LONGER, passed(bursts=1.0)),
+            "User ann was passed over: 40 % of later jobs that requested at least as much started "
+            "first (17 % expected); used 1 times its share; only during bursts of its own.",
+        ),
+        (part(LESS, passed()), "too few jobs outside bursts of its own to tell whether only then."),
+        (
+            part(figure("peer_ratio", None), passed(2.0, bursts=0.0)),
+            "User ann waits longer, and used more than its share: 40 % of later jobs that "
+            "requested at least as much started first (17 % expected); used 2 times its share, as "
+            "fairshare intends.",
+        ),
         (part(), "User ann did not wait significantly longer than similar jobs."),
         (part(LESS), "User ann waited less than similar jobs: 0.5 times as long."),
         (part(figure("peer_ratio", 2.0)), "their jobs came on fewer than 10 days"),
@@ -35,7 +46,7 @@ def test_the_verdict_goes_by_what_chance_leaves(of: OwnerPart, expected: str) ->
 
 
 def test_three_figures_with_their_intervals() -> None:
-    long, beside, way = text.answers(part(), ANN)
+    long, beside, way = text.answers(part())
     assert long.big == "5 h"
     assert long.text == "per job, mean (4–6 h); all jobs in closed weeks waited 2 h."
     assert beside.text == (
@@ -43,16 +54,18 @@ def test_three_figures_with_their_intervals() -> None:
     )
     assert (way.big, way.text) == (
         "60 %",
-        "of their waiting passed with room for the job, even after all that waited before it took "
-        "theirs; 20 % of all waiting did.",
+        "of their waiting passed while the job would have fitted, and nothing in the log explains "
+        "why it waited; 20 % of all waiting did.",
     )
-    assert "20 h less in all" in text.answers(part(LESS), ANN)[1].text
+    contested = replace(part(), contested=figure("contested_ratio", 1.3, 1.1, 1.6))
+    assert text.answers(contested)[1].text.endswith("in outages: 1.3 times as long (1.1–1.6).")
+    assert "20 h less in all" in text.answers(part(LESS))[1].text
 
 
 def test_where_nothing_is_published_no_figure_is_about_others() -> None:
     none = part(figure("peer_ratio", None))
     of = replace(none, everybody=None, parts=(), used_share=None)
-    long, beside, way = text.answers(of, ANN)
+    long, beside, way = text.answers(of)
     assert long.text == "per job, mean (4–6 h)."
     assert (beside.big, way.big) == ("–", "–")
     assert (text.used(of), text.notes(of)) == ("", ())
@@ -118,7 +131,8 @@ BETTER = Trend(
     ("of", "expected"),
     [
         (part(LONGER), "waited 1.5 × as long as similar jobs"),
-        (part(LONGER, burst=True), "waited 1.5 × as long as similar jobs, in bursts"),
+        (part(LONGER, passed()), "was passed over"),
+        (part(LONGER, passed(2.0)), "waits longer, as fairshare intends"),
         (part(), "waited no longer than similar jobs"),
         (part(LESS), "waited less than similar jobs"),
         (part(figure("peer_ratio", 2.0)), "waited 5 h a job"),

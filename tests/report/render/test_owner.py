@@ -18,21 +18,21 @@ def piece(html: str, begin: str, tag: str) -> str:
 def test_waiting_taken_apart_to_the_letter() -> None:
     assert piece(render_html(owner()), '<h2 id="pool-1-why">', "table") == (
         '<h2 id="pool-1-why">What their jobs waited for</h2>\n'
-        '<p class="sub">Of jobs that ended in closed weeks, without any model. Their jobs waited '
-        "20 d 20 h in all.</p>\n"
+        '<p class="sub">Every second of every wait has one cause. Shares are of jobs that ended in '
+        "closed weeks. Their jobs waited 20 d 20 h in all.</p>\n"
         '<table aria-labelledby="pool-1-why">\n'
         '<thead><tr><th scope="col">Share</th>'
-        '<th scope="col" class="num">Share, everybody</th>'
-        '<th scope="col" class="what">What happened</th></tr></thead>\n'
+        '<th scope="col" class="num">Share, all users</th>'
+        '<th scope="col" class="what">What they waited for</th></tr></thead>\n'
         "<tbody>\n"
-        '<tr><th scope="row" data-label="Share">60.0 %</th>'
-        '<td class="num" data-label="Share, everybody">20.0 %</td>'
-        '<td class="what" data-label="What happened">with room for the job, even after all that '
-        "waited before it took theirs</td></tr>\n"
         '<tr><th scope="row" data-label="Share">40.0 %</th>'
-        '<td class="num" data-label="Share, everybody">13.3 %</td>'
-        '<td class="what" data-label="What happened">behind running jobs of others that came after '
-        "it</td></tr>\n"
+        '<td class="num" data-label="Share, all users">13.3 %</td>'
+        '<td class="what" data-label="What they waited for">behind running jobs of others that had '
+        "arrived earlier</td></tr>\n"
+        '<tr><th scope="row" data-label="Share">60.0 %</th>'
+        '<td class="num" data-label="Share, all users">20.0 %</td>'
+        '<td class="what" data-label="What they waited for">while the job would have fitted, and '
+        "nothing in the log explains why it waited</td></tr>\n"
         "</tbody>\n"
         "</table>"
     )
