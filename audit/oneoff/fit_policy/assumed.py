@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from datetime import date, timedelta
+from typing import Any, Final, TypeVar
 
 import polars as pl
 
+from audit import periods
 from audit.cluster.fitted import Fitted
 from audit.cluster.inference import Fact
 from audit.metrics.draws import Draws
-from audit.model import Pool
+from audit.model import Limit, Pool, Window
 from audit.oneoff.fit_policy import wording as words
 from audit.report.text import wording
 from audit.rule_text import rule_text
@@ -19,6 +21,7 @@ from audit.scenario.fit.search import Searched
 from audit.scenario.fit.site import Element
 
 DAY_S: Final = 86_400
+_Rule = TypeVar("_Rule", Limit, Window)
 _INSTEAD: Final = "--order and --backfill change it, --no-fit leaves fitting out"
 
 
@@ -44,11 +47,35 @@ def assumed(
         why = "the default; the log is too short, or too few of its jobs waited, to fit it"
         return Fitted(pool, (Fact("policy", pool.policy.name, f"{why}; {_INSTEAD}"),), told)
     used = outcome.supported(described, pool, now, found.tried, draws, since)
+    if since is not None:
+        used = _from(used, periods.day_of(since, periods.zone(used.pool.zone)))
     days = None if since is None else (used.behind - since) // DAY_S
     shares = {"before": used.before.unexplained, "after": used.after.unexplained}
     told["evidence"] = [_row(element, pool.resource.value) for element in used.elements]
     told |= {"unexplained": shares, "says": _says(pool, used), "days": days, "ended": found.ended}
     return Fitted(used.pool, _facts(pool, used, found, days, seconds), told)
+
+
+def _from(used: Supported, searched: date) -> Supported:
+    """Let inferred rules be in force from the first whole day that was searched, not before."""
+    first = searched + timedelta(days=1)
+
+    def later(rule: _Rule) -> _Rule:
+        return rule.but(valid_from=max(rule.valid_from or first, first))
+
+    elements = []
+    pool = used.pool
+    for one in used.elements:
+        limit = None if one.limit is None else later(one.limit)
+        window = None if one.window is None else later(one.window)
+        elements.append(one._replace(limit=limit, window=window))
+        pool = pool._replace(
+            limits=tuple(limit if limit and each == one.limit else each for each in pool.limits),
+            windows=tuple(
+                window if window and each == one.window else each for each in pool.windows
+            ),
+        )
+    return used._replace(pool=pool, elements=tuple(elements))
 
 
 def _row(element: Element, resource: str) -> dict[str, Any]:
