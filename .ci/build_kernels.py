@@ -50,7 +50,7 @@ def modules() -> dict[str, Path | None]:
 
 def digests() -> dict[str, str]:
     """Return the SHA-256 of everything that each module is built from."""
-    shared = [Path(__file__), *sorted(SOURCES.rglob("*.pxd"))]
+    shared = [Path(__file__), *sorted(SOURCES.rglob("*.px[di]"))]
     common = version("cython").encode() + b"".join(path.read_bytes() for path in shared)
     return {
         name: hashlib.sha256(common + ((ROOT / path).read_bytes() if path else b"")).hexdigest()

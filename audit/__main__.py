@@ -10,26 +10,25 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Runs the command, and ends without taking apart what the process holds.
+    """Run the command, then end the process without freeing its memory.
 
-    Python would look through all of it for garbage, three times, and give it back piece by piece:
-    half a second after an audit. All that matters is done by then: files are closed, threads have
-    ended, and what others registered to be done at the end has been, which is in reverse order.
+    Python's garbage collection at exit would take half a second after an audit. Files are closed,
+    threads have ended and exit handlers have run by then.
     """
     ended: list[int] = []
 
     @atexit.register
     def leave() -> None:
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):  # a full disk, or nobody who reads
+            with suppress(OSError, ValueError):  # the disk is full, or the reader is gone
                 stream.flush()
         if ended:
             os._exit(ended[0])
 
-    from audit.files import memory, privacy
+    from audit.files import caches, privacy
 
     privacy.keep_private()
-    memory.give_back()
+    caches.give_back()
     from audit.cli import app
 
     try:
@@ -38,7 +37,7 @@ def main() -> NoReturn:
         if isinstance(end.code, int):
             ended.append(end.code)
         raise
-    except Exception:  # a defect: libraries would add below its traceback what they still held
+    except Exception:  # a defect: libraries would add output below its traceback
         ended.append(1)
         raise
 

@@ -1,7 +1,7 @@
 """Days, weeks and months in a zone, as half-open spans of epoch seconds.
 
-The configuration asks this module for zones alone, so ``model``, and polars with it, is loaded
-where a period is made.
+``model``, and polars with it, is imported only where a period is made: the configuration needs only
+zones.
 """
 
 from __future__ import annotations
@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 
 def zone(name: str) -> ZoneInfo:
-    """The time zone called ``name`` in the IANA database.
-
-    Raises:
-        UsageError: there is no such zone.
-    """
+    """Return the time zone ``name`` of the IANA database, or raise UsageError."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -34,39 +30,33 @@ def zone(name: str) -> ZoneInfo:
 
 
 def day_start(day: date, in_zone: ZoneInfo) -> int:
-    """Epoch second at which ``day`` begins in ``in_zone``.
-
-    Where a clock change skips midnight, it is the first instant that exists on that day.
-    """
+    """Return the first epoch second of ``day``, even if a clock change skips midnight."""
     return int(datetime.combine(day, time(), tzinfo=in_zone).astimezone(UTC).timestamp())
 
 
 def day_of(instant: int, in_zone: ZoneInfo) -> date:
-    """The calendar day in ``in_zone`` that holds the epoch second ``instant``."""
+    """Return the calendar day of an epoch second."""
     return datetime.fromtimestamp(instant, tz=in_zone).date()
 
 
 def day_edges(from_time: int, to_time: int, in_zone: ZoneInfo) -> list[int]:
-    """Cuts ``[from_time, to_time]`` at every midnight inside it; both ends are included.
+    """Return ``from_time``, every midnight inside the span, and ``to_time``.
 
-    Days of a clock change last 23 or 25 hours, as they do. Returns ``[from_time]`` alone where
-    the span is empty.
+    An empty span gives ``[from_time]``.
     """
     edges = [from_time]
     day = day_of(from_time, in_zone) + timedelta(days=1)
     while (edge := day_start(day, in_zone)) < to_time:
         edges.append(edge)
         day += timedelta(days=1)
-    if to_time > from_time:
-        edges.append(to_time)
-    return edges
+    return [*edges, to_time] if to_time > from_time else edges
 
 
 def between(from_day: date, to_day: date, in_zone: ZoneInfo) -> Period:
-    """The period from the start of ``from_day`` to the start of ``to_day``.
+    """Return the period from ``from_day`` up to, but not including, ``to_day``.
 
     Raises:
-        UsageError: it would be empty.
+        UsageError: the period would be empty.
     """
     from audit.model import Period
 
@@ -77,61 +67,22 @@ def between(from_day: date, to_day: date, in_zone: ZoneInfo) -> Period:
 
 
 def days(period: Period, in_zone: ZoneInfo) -> Iterator[tuple[date, int, int]]:
-    """Each calendar day that ``period`` touches, with the part of it inside the period."""
-    edges = day_edges(period.from_time, period.to_time, in_zone)
-    for start, end in pairwise(edges):
+    """Yield each calendar day of ``period`` with the start and end of its part in the period."""
+    for start, end in pairwise(day_edges(period.from_time, period.to_time, in_zone)):
         yield day_of(start, in_zone), start, end
 
 
 def parse_day(text: str) -> date:
-    """A day written as ``2026-10-31``.
-
-    Raises:
-        UsageError: it is not.
-    """
+    """Return the day written as ``2026-10-31``, or raise UsageError."""
     try:
         return date.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"{text!r} is no day: write it like 2026-10-31") from error
+        raise UsageError(f"{text!r} is not a day: write it like 2026-10-31") from error
 
 
 def day_after(day: date) -> date:
-    """The next calendar day."""
+    """Return the next calendar day."""
     return day + timedelta(days=1)
-
-
-def covering(kind: str, first: int, last: int, in_zone: ZoneInfo) -> list[Period]:
-    """The periods of one kind that hold the epoch seconds from ``first`` to ``last``.
-
-    Args:
-        kind: ``"day"`` (named 2026-10-31), ``"week"`` (from Monday; 2026-W44), ``"month"``
-            (2026-10), ``"quarter"`` (2026-Q4) or ``"year"`` (2026).
-        first: epoch s.
-        last: epoch s, ≥ ``first``.
-        in_zone: in which they begin.
-    """
-    from audit.model import Period
-
-    found = []
-    start = _period_start(kind, day_of(first, in_zone))
-    end = day_of(last, in_zone)
-    while start <= end:
-        after = _period_after(kind, start)
-        name = {
-            "day": start.isoformat(),
-            "week": "{}-W{:02d}".format(*start.isocalendar()[:2]),
-            "month": f"{start:%Y-%m}",
-            "quarter": f"{start.year}-Q{(start.month + 2) // 3}",
-            "year": str(start.year),
-        }[kind]
-        found.append(Period(name, day_start(start, in_zone), day_start(after, in_zone)))
-        start = after
-    return found
-
-
-def kind_of(name: str) -> str | None:
-    """The kind of the period that :func:`covering` names so; None for any other name."""
-    return next((kind for kind, form in _NAMES.items() if re.fullmatch(form, name)), None)
 
 
 _NAMES = {
@@ -144,14 +95,38 @@ _NAMES = {
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
-def _period_start(kind: str, day: date) -> date:
+def covering(kind: str, first: int, last: int, in_zone: ZoneInfo) -> list[Period]:
+    """Return the periods that hold the epoch seconds from ``first`` to ``last`` (≥ ``first``).
+
+    ``kind`` is ``"day"`` (named 2026-10-31), ``"week"`` (from Monday; 2026-W44), ``"month"``
+    (2026-10), ``"quarter"`` (2026-Q4) or ``"year"`` (2026).
+    """
+    from audit.model import Period
+
+    found = []
+    start, end = day_of(first, in_zone), day_of(last, in_zone)
     if kind in _MONTHS:
-        return day.replace(month=day.month - (day.month - 1) % _MONTHS[kind], day=1)
-    return day - timedelta(days=day.weekday()) if kind == "week" else day
+        start = start.replace(month=start.month - (start.month - 1) % _MONTHS[kind], day=1)
+    elif kind == "week":
+        start -= timedelta(days=start.weekday())
+    while start <= end:
+        name = {
+            "day": start.isoformat(),
+            "week": "{}-W{:02d}".format(*start.isocalendar()[:2]),
+            "month": f"{start:%Y-%m}",
+            "quarter": f"{start.year}-Q{(start.month + 2) // 3}",
+            "year": str(start.year),
+        }[kind]
+        if kind in _MONTHS:
+            years, month = divmod(start.month - 1 + _MONTHS[kind], 12)
+            after = start.replace(year=start.year + years, month=month + 1)
+        else:
+            after = start + timedelta(days=7 if kind == "week" else 1)
+        found.append(Period(name, day_start(start, in_zone), day_start(after, in_zone)))
+        start = after
+    return found
 
 
-def _period_after(kind: str, start: date) -> date:
-    if kind in _MONTHS:
-        months = start.month - 1 + _MONTHS[kind]
-        return start.replace(year=start.year + months // 12, month=months % 12 + 1)
-    return start + timedelta(days=7 if kind == "week" else 1)
+def kind_of(name: str) -> str | None:
+    """Return the kind of a period that :func:`covering` names so, or None."""
+    return next((kind for kind, form in _NAMES.items() if re.fullmatch(form, name)), None)

@@ -38,7 +38,7 @@ class OrderTraits:
 
     label: str
     kernel: str
-    """Name of its code in ``kernels.scheduling.model``; RANK: each attempt's rank never changes."""
+    """Code in ``kernels.scheduling.simulation``; RANK: the rank of an attempt never changes."""
     deeper: float
     """What it adds to b of fair and forward starts, compared with the order by arrival."""
     rank_by: str | None = None
@@ -139,7 +139,7 @@ class BackfillTraits:
 
     label: str
     kernel: str
-    """Name of its code in ``kernels.scheduling.model``."""
+    """Name of its code in ``kernels.scheduling.simulation``."""
     fair: Cost
     """Of the fair start times of an attempt."""
     forward: Cost
@@ -171,7 +171,7 @@ class Backfill(StrEnum):
     none = (
         "none",
         BackfillTraits(
-            label="nobody overtakes",
+            label="no job overtakes another",
             kernel="NONE",
             fair=(1.5e-06, 0.87),
             forward=(1.1e-06, 0.97),
@@ -181,7 +181,7 @@ class Backfill(StrEnum):
     no_guarantee = (
         "no_guarantee",
         BackfillTraits(
-            label="whoever fits starts",
+            label="every job that fits starts",
             kernel="NO_GUARANTEE",
             fair=(9.2e-07, 1.01),
             forward=(4.7e-07, 1.22),
@@ -191,7 +191,7 @@ class Backfill(StrEnum):
     easy = (
         "easy",
         BackfillTraits(
-            label="a place is kept for the first that cannot start",
+            label="one reservation, for the first waiting job",
             kernel="EASY",
             fair=(7.8e-07, 1.05),
             forward=(4.3e-07, 1.23),
@@ -203,7 +203,7 @@ class Backfill(StrEnum):
     conservative = (
         "conservative",
         BackfillTraits(
-            label="a start is promised to every job",
+            label="a reservation for every job",
             kernel="CONSERVATIVE",
             fair=(2.6e-08, 2.51),
             forward=(1.5e-08, 2.66),
@@ -215,7 +215,7 @@ class Backfill(StrEnum):
     conservative_replan = (
         "conservative_replan",
         BackfillTraits(
-            label="planned afresh in each pass, as Slurm does",
+            label="replanned in each pass, as in Slurm",
             kernel="REPLAN",
             fair=(5.5e-08, 2.27),
             forward=(5.5e-09, 3.03),
@@ -237,8 +237,6 @@ class Setting:
     """What stands before it in the name of a policy."""
     says: str
     """The same in a sentence that begins with "with"."""
-    change: str
-    """A change of it, in words."""
     unit: Literal["count", "duration"] = "count"
     most: int | None = None
     """The greatest value; the least is 1."""
@@ -256,7 +254,6 @@ class Policy(NamedTuple):
             help="Maximum number of queued jobs examined per pass.",
             part="depth",
             says="a depth of",
-            change="depth {}",
         ),
     ] = None
     """None: all of the queue."""
@@ -267,7 +264,6 @@ class Policy(NamedTuple):
             help="Longest walltime that may overtake, in seconds.",
             part="window",
             says="a window, in s, of",
-            change="window {}",
             unit="duration",
         ),
     ] = None
@@ -279,7 +275,6 @@ class Policy(NamedTuple):
             help="Seconds between two passes.",
             part="every",
             says="passes, in s, every",
-            change="passes every {}",
             unit="duration",
             most=3_600,
         ),
@@ -290,10 +285,9 @@ class Policy(NamedTuple):
         int | None,
         Setting(
             flag="--reservations",
-            help="Number of jobs that conservative_replan keeps places for; 1 is easy.",
+            help="Number of waiting jobs with reservations in conservative_replan; 1 equals easy.",
             part="reserve",
             says="reservations for",
-            change="places kept for {}",
         ),
     ] = None
     """For how many that cannot start a pass keeps a place in its plan; others start where that

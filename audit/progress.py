@@ -1,4 +1,4 @@
-"""How far long work is: a bar on a terminal, plain lines in a log. And how it is told to stop."""
+"""Progress of long work, as a bar on a terminal or plain lines in a log, and stopping it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
-
 QUIET_S: Final = 60
-"""A log gets no more lines about the same work than one in so many seconds."""
+"""Minimum seconds between two lines about the same work in a log."""
 
 
 def printable(text: str) -> str:
-    """``text`` for a terminal: names in logs may hold control characters that would steer it."""
+    """Escape control characters of ``text``, except newlines: names in logs may hold them."""
     return "".join(
         char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
         for char in text
@@ -29,7 +28,7 @@ def printable(text: str) -> str:
 
 
 class Progress:
-    """Shows progress on stderr while the ``with`` block runs."""
+    """Shows progress on stderr while its ``with`` block runs."""
 
     def __init__(self) -> None:
         self._bars: Bars | None = None
@@ -42,42 +41,36 @@ class Progress:
             from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
             from rich.progress import Progress as Bars
 
+            text = TextColumn("{task.description}", markup=False)
+            console = Console(stderr=True)
             self._bars = Bars(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                TimeElapsedColumn(),
-                console=Console(stderr=True),
-                transient=True,
+                text, BarColumn(), TimeElapsedColumn(), console=console, transient=True
             )
             self._bars.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._bars is not None:
             self._bars.stop()
 
     def update(self, what: str, done: int, of: int) -> None:
-        """``done`` of ``of`` units of ``what`` are done."""
-        if self._bars is None:
-            now = time.monotonic()
-            if what not in self._last_line:
-                self._last_line[what] = now
-                print(f"{printable(what)} …", file=sys.stderr)
-            elif done < of and now - self._last_line[what] >= QUIET_S:
-                self._last_line[what] = now
-                print(f"{printable(what)}: {done:,} of {of:,}", file=sys.stderr)
+        """Report that ``done`` of ``of`` units of ``what`` are done."""
+        if self._bars is not None:
+            if what not in self._tasks:
+                self._tasks[what] = self._bars.add_task(printable(what), total=of)
+            self._bars.update(self._tasks[what], completed=done, total=of)
             return
-        if what not in self._tasks:
-            self._tasks[what] = self._bars.add_task(printable(what), total=of)
-        self._bars.update(self._tasks[what], completed=done, total=of)
+        now = time.monotonic()
+        if what not in self._last_line:
+            print(f"{printable(what)} …", file=sys.stderr)
+        elif done < of and now - self._last_line[what] >= QUIET_S:
+            print(f"{printable(what)}: {done:,} of {of:,}", file=sys.stderr)
+        else:
+            return
+        self._last_line[what] = now
 
     def say(self, text: str) -> None:
-        """Prints one line, above the bars where there are any."""
+        """Print one line, above the bars if there are any."""
         if self._bars is None:
             print(printable(text), file=sys.stderr)
         else:
@@ -86,11 +79,10 @@ class Progress:
 
 @contextmanager
 def stopped_by_signals(stop: Event) -> Iterator[None]:
-    """Sets ``stop`` at the first SIGTERM or SIGINT; a later one ends the process as usual.
+    """Set ``stop`` at the first SIGTERM or SIGINT; let a later one end the process.
 
-    One that comes within a second is the same one: some send it to the process and to its group.
+    Signals within one second count as one: some senders signal both the process and its group.
     """
-    signals = (signal.SIGTERM, signal.SIGINT)
     first: list[float] = []
 
     def handle(number: int, _frame: FrameType | None) -> None:
@@ -100,7 +92,7 @@ def stopped_by_signals(stop: Event) -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
 
-    before = {number: signal.signal(number, handle) for number in signals}
+    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:

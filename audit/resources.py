@@ -1,7 +1,6 @@
-"""Finds what ships beside the code: ``sql/``, ``templates/`` and ``config.toml``.
+"""Finds what ships with the code: ``sql/``, ``templates/`` and ``config.toml``.
 
-In a wheel they lie inside the package; in a checkout, and in an editable installation of one,
-beside it.
+They are inside the package in a wheel, and beside it in a checkout or an editable installation.
 """
 
 from pathlib import Path
@@ -12,13 +11,12 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def path(name: str) -> Path:
-    """The file or folder ``name`` (such as ``sql/schema``) of this installation.
+    """Return the file or folder ``name`` (such as ``sql/schema``) of this installation.
 
     Raises:
         AuditError: the installation is incomplete.
     """
-    for root in (_PACKAGE, _PACKAGE.parent):
-        file = root / name
+    for file in (_PACKAGE / name, _PACKAGE.parent / name):
         if file.exists():
             return file
     raise AuditError(
@@ -27,5 +25,5 @@ def path(name: str) -> Path:
 
 
 def files(folder: str, suffix: str) -> list[Path]:
-    """The files of ``folder`` that end in ``suffix``, sorted by name."""
+    """Return the files of ``folder`` that end in ``suffix``, sorted by name."""
     return sorted(path(folder).glob(f"*{suffix}"))

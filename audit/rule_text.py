@@ -1,6 +1,7 @@
 """What a rule is called on pages, in tables and in the column ``rule``: a noun phrase."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Final
 
 from audit.rules import KINDS, Limit, Scope, Window, texts
@@ -23,17 +24,20 @@ def rule_text(rule: Limit | Window, resource: str) -> str:
         resource: the pool's counted resource, in which widths are given.
     """
     scope = scope_text(rule, resource)
+    since = f" from {rule.valid_from}" if rule.valid_from else ""
+    days = f"{since} until {rule.valid_to - timedelta(days=1)}" if rule.valid_to else since
     if isinstance(rule, Limit):
         whom = f"per {rule.per}" if rule.per else "in total"
-        return f"limit of {amount(rule.most, rule.resource)} {whom}{scope and f' for {scope}'}"
-    hours = ", ".join(texts(rule.hours))
+        whose = f" for {scope}" if scope else ""
+        return f"limit of {amount(rule.most, rule.resource)} {whom}{whose}{days}"
+    hours = ", ".join(texts(rule.hours)).replace("-", "–")
     if rule.overlap:
-        return f"hours {hours} that {scope or 'jobs'} may not run into"
-    return f"closed hours {hours} for {scope or 'all jobs'}"
+        return f"hours {hours} that {scope or 'jobs'} may not run into{days}"
+    return f"closed hours {hours} for {scope or 'all jobs'}{days}"
 
 
 def scope_text(scope: Scope, resource: str) -> str:
-    """Return which jobs a rule is about, such as ``jobs over 4 h in partition long``; or nothing."""
+    """Return which jobs a rule is about, such as ``jobs over 4 h in partition long``; or ""."""
     parts = []
     if scope.walltime_above_s is not None:
         parts.append(f"over {duration(scope.walltime_above_s)}")

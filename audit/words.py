@@ -1,14 +1,14 @@
-"""Names that config.toml, the command line and the database share; nothing heavy is imported."""
+"""Names shared by config.toml, the command line and the database; imports nothing heavy."""
 
 from enum import StrEnum
 from typing import Final
 
 ARCHIVE: Final = "fairaudit-archive"
-"""The folder of the archive where no configuration names another."""
+"""Default folder of the archive."""
 
 
 class Resource(StrEnum):
-    """What a pool can count (SPEC §1, *size*)."""
+    """Resources that a pool can count (SPEC §1, *size*)."""
 
     cpus = "cpus"
     nodes = "nodes"
@@ -16,35 +16,29 @@ class Resource(StrEnum):
 
 
 AMOUNTS: Final = ("cpus", "mem_bytes", "gpus", "nodes")
-"""Of what a request, or a pool, has an amount; the columns of ``model.ATTEMPTS``."""
+"""Columns of ``model.ATTEMPTS`` with the amounts of a request or a pool."""
 
 
 class SetAsideCode(StrEnum):
     """Why a whole log was set aside."""
 
     EMPTY = "empty"
-    """Nothing is in it."""
-    DAMAGED = "damaged"
-    """It cannot be read to its end."""
-    UNKNOWN = "unknown"
-    """It is no log that fairaudit reads."""
-    LIMIT = "limit"
-    """Too many of its source's new records were refused."""
-    CLUSTERS = "clusters"
-    """Its records are of several clusters, and nothing says which is meant."""
-    UNREADABLE = "unreadable"
-    """The system did not let it be read."""
+    DAMAGED = "damaged"  # it cannot be read to its end
+    UNKNOWN = "unknown"  # no dialect recognises it
+    LIMIT = "limit"  # too many of its source's new records were refused
+    CLUSTERS = "clusters"  # records of several clusters, and none was chosen
+    UNREADABLE = "unreadable"  # the system refused to read it
 
 
 class Algorithm(StrEnum):
-    """How Slurm makes fairshare of shares and usage."""
+    """Slurm's fairshare algorithms."""
 
     fair_tree = "fair_tree"
     classic = "classic"
 
 
 class Format(StrEnum):
-    """How rows that an analyst asked for are written."""
+    """Output formats of a query."""
 
     table = "table"
     csv = "csv"

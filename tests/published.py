@@ -4,6 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
+from audit.config.places import Site
 from audit.nightly.run import run
 from audit.store import database, publish
 from audit.store.database import Connection
@@ -40,7 +41,7 @@ def full(folder: Path) -> Path:
     )
     write(folder / "logs" / "1.swf", month(0) + "this is no record\n")
     write(folder / "logs" / "2.swf", month(1))
-    run(settings, folder, NOW)
+    run(Site(settings, folder), NOW)
     odd = (
         line(9001, submit=6 * DAY, wait=500, run=-1, status=5),  # gave up
         line(9003, submit=6 * DAY, wait=50_000, run=-1, allocated=3, status=5, user=4),  # was stuck
@@ -48,7 +49,7 @@ def full(folder: Path) -> Path:
     )
     late = month(0, jobs=3, first=50) + "".join(f"{record}\n" for record in odd)
     write(folder / "logs" / "late.swf", late)
-    done = run(settings, folder, NOW)
+    done = run(Site(settings, folder), NOW)
     assert done.failures == []
     return folder / "fairaudit.duckdb"
 

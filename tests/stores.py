@@ -9,9 +9,8 @@ from tempfile import TemporaryDirectory
 import polars as pl
 
 from audit.store import archive, database, migrations
-from audit.store.appending import Appending
+from audit.store.appending import ENTITY, Appending, Histories
 from audit.store.database import Connection
-from audit.store.histories import ENTITY, Histories
 
 really_migrated = migrations.migrated
 

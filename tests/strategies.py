@@ -310,20 +310,22 @@ def logs(
         if exact or not zero:
             occupancy = max(occupancy, int(not zero))
             estimate = max(occupancy, 1) if exact else max(estimate, occupancy)
+        sized = plain or draw(st.integers(0, 9)) > 0
         start = None if fate in ("pending", "lost") else EPOCH + arrival + draw(_delays)
         jobs.append(
             Job(
                 arrival=EPOCH + arrival,
                 occupancy=occupancy,
                 estimate=estimate,
-                request=tuple(draw(_requests(amount)) for amount in capacity),
+                request=tuple(draw(_requests(amount)) if sized else 0 for amount in capacity),
                 start=start,
                 end=None if start is None else start + occupancy,
                 priority=draw(_priorities),
                 blocked=blocked and held,
                 open=fate in ("open", "pending"),
-                no_estimate=fate in ("open", "pending") and walltime is None,
+                assumed=fate == "open" and walltime is None,
                 preempted=fate == "preempted",
+                sized=sized,
                 owner=draw(sampled(["ann", "bob", "bob", "cem", "dot"])),
                 charge=draw(sampled([0, 1, 1, 2, 5])),
                 used=draw(sampled([0, 1, 2, 5])),
@@ -410,8 +412,9 @@ def arrays(log: Log, ranking: Ranking = Ranking()) -> Workload:  # noqa: B008 (a
         ),
         blocked=np.array([job.blocked for job in jobs], np.bool_),
         open=np.array([job.open for job in jobs], np.bool_),
-        no_estimate=np.array([job.no_estimate for job in jobs], np.bool_),
+        assumed=np.array([job.assumed for job in jobs], np.bool_),
         preempted=np.array([job.preempted for job in jobs], np.bool_),
+        sized=np.array([job.sized for job in jobs], np.bool_),
         capacity=np.array(log.capacity, np.int64),
         step_time=ints([step.time for step in steps]),
         step_change=amounts([step.change for step in steps]),

@@ -97,7 +97,13 @@ def test_every_figure_of_a_summary_is_documented(
         documented |= {name.replace("…", stem) for name in names}
     several = {f"used_{resource}" for resource in ("cpus", "nodes", "gpus", "mem_bytes")}
     # two users: nobody has peers, and nothing can be said of who is passed over
-    peered = {"peer_ratio", "excess_wait", "contested_ratio", "contested_excess"}
+    peered = {
+        "peer_ratio",
+        "excess_wait",
+        "contested_ratio",
+        "contested_excess",
+        "pending_left_out",
+    }
     passed = {"passed_excess", "passed_only_in_bursts", "usage_multiple", "equal_usage_multiple"}
     assert set(metrics) == documented - several - peered - passed
     assert several | peered | passed <= documented

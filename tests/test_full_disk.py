@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from audit.config.places import Site
 from audit.errors import UnwritableError, UsageError
 from audit.nightly import status
 from audit.nightly.run import run
@@ -93,18 +94,18 @@ def read_only(folder: Path) -> Iterator[None]:
 def test_a_read_only_place_is_wrong_use_and_a_monitor_is_told(tmp_path: Path) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
-    run(settings, tmp_path, NOW)
+    run(Site(settings, tmp_path), NOW)
     state = tmp_path / "fairaudit-state"
     with read_only(state):
         with pytest.raises(
             UsageError, match=r"cannot be written to: Read-only file system \(output"
         ):
-            run(settings, tmp_path, NOW)
-        (standing,) = status.look(settings, tmp_path, NOW).clusters
+            run(Site(settings, tmp_path), NOW)
+        (standing,) = status.look(Site(settings, tmp_path), NOW).clusters
     assert standing.problem == (
         f"no run can do its work: {state}: cannot be written to: Read-only file system"
     )
-    (standing,) = status.look(settings, tmp_path, NOW).clusters
+    (standing,) = status.look(Site(settings, tmp_path), NOW).clusters
     assert standing.problem is None
     write(tmp_path / "logs" / "2.swf", month(1, jobs=9))
     with read_only(tmp_path):
@@ -113,7 +114,7 @@ def test_a_read_only_place_is_wrong_use_and_a_monitor_is_told(tmp_path: Path) ->
         assert caught.value.exit_code == 2
     reports = tmp_path / "fairaudit-reports"
     with read_only(reports):
-        night = run(settings, tmp_path, NOW)
+        night = run(Site(settings, tmp_path), NOW)
     assert night.exit_code == 2
     assert "Read-only file system; nothing can be written there" in str(night.failures[0])
 
@@ -121,9 +122,9 @@ def test_a_read_only_place_is_wrong_use_and_a_monitor_is_told(tmp_path: Path) ->
 def test_a_monitor_is_told_of_a_full_disk(tmp_path: Path) -> None:
     settings = site(tmp_path)
     with small_disk(tmp_path / "fairaudit-state", "64k") as disk:
-        assert status.look(settings, tmp_path, NOW).clusters[0].hindrance is None
+        assert status.look(Site(settings, tmp_path), NOW).clusters[0].hindrance is None
         with suppress(OSError), (disk / "fill").open("wb", buffering=0) as file:
             while True:
                 file.write(b"x" * 4096)
-        hindrance = status.look(settings, tmp_path, NOW).clusters[0].hindrance
+        hindrance = status.look(Site(settings, tmp_path), NOW).clusters[0].hindrance
     assert str(hindrance).endswith("No space left on device")

@@ -97,8 +97,7 @@ from audit import config
 from audit.metrics.attempts.population import describe
 from audit.model import Pool, Resource
 from audit.scenario.engine import simulate
-from audit.scenario.whatif import options
-from audit.oneoff.whatif.plan import describe as in_words
+from audit.scenario.whatif import options, titles
 from bench.pages import policies_page
 from tests.strategies import ended, frame
 
@@ -110,7 +109,7 @@ except ValidationError as error:
     print(error)
 print(policies_page.table())
 machine = Pool("main", Resource.cpus, 4)
-print(in_words(options.change(order=pool.order), machine))
+print(titles.title(options.change(order=pool.order), machine))
 rows = [ended(0, 0, 10, 4, job_id="1")]
 rows += [ended(k, 20, 30, k, job_id=str(k)) for k in (2, 3, 4)]
 made = simulate(describe(frame(rows), [machine]), machine, 100, pool.policy)
@@ -122,7 +121,7 @@ print(*made.sort("start_time")["job_id"])
         "widest-easy",
         "'fcfs', 'widest', 'sjf'",
         '| `order = "widest"` | `--order widest` | widest job first |',
-        "order widest",
+        "Serve the queue by order widest",
         "1 4 3 2",
         "<fcfs|widest|sjf|",
         "widest (widest",
@@ -135,15 +134,14 @@ def test_a_setting_is_one_entry() -> None:
     made = (
         "    quota: Annotated[int | None, Setting(\n"
         '        flag="--quota", help="A made-up bound.", part="quota", says="a quota of",\n'
-        '        change="quota {}", most=9)] = None\n'
+        "        most=9)] = None\n"
     )
     program = """
 from pydantic import ValidationError
 from audit import config
 from audit.model import Pool, Resource
 from audit.oneoff.fit_policy import wording
-from audit.oneoff.whatif.plan import describe as in_words
-from audit.scenario.whatif import options
+from audit.scenario.whatif import options, titles
 from audit.scenario.scenario import decided
 from bench.pages import policies_page
 
@@ -156,7 +154,7 @@ except ValidationError as error:
 print(policies_page.table())
 machine = Pool("p", Resource.cpus, 4)
 change = options.change(quota=5)
-print(decided(machine, change).policy.name, "|", in_words(change, machine))
+print(decided(machine, change).policy.name, "|", titles.title(change, machine))
 """
     place = "    @property\n    def name(self) -> str:\n"
     done = with_entry(place, made, program + HELP)
@@ -165,7 +163,7 @@ print(decided(machine, change).policy.name, "|", in_words(change, machine))
         "fcfs-easy-quota3 | Order fcfs, backfilling easy, with a quota of 3",
         "quota\n  Input should be less than or equal to 9",
         "| `quota` | `--quota N` | A made-up bound. | |",
-        "fcfs-easy-quota5 | quota 5",
+        "fcfs-easy-quota5 | Set quota to 5",
         "--quota <int range>",
     ):
         assert said in done.stdout, said

@@ -16,6 +16,7 @@ import pytest
 
 from audit import config
 from audit.config import places
+from audit.config.places import Site
 from audit.errors import SourceError
 from audit.nightly import sources
 from audit.nightly.run import run
@@ -213,7 +214,7 @@ def test_no_secret_is_kept_or_told(made: Made, tmp_path: Path) -> None:
     fails = ("sh", "-c", "exit 3", SECRET)
     clusters[0]["sources"] = (*clusters[0]["sources"], {"command": fails})
     settings = config.Config.model_validate({**base.model_dump(), "clusters": clusters})
-    done = run(settings, tmp_path, NOW)
+    done = run(Site(settings, tmp_path), NOW)
     assert [type(failure) for failure in done.failures] == [SourceError]
     assert SECRET not in str(done.failures[0])
     for path in tmp_path.rglob("*"):

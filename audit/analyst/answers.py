@@ -1,7 +1,7 @@
-"""How the rows of an analyst's query are written: table, csv, json, parquet.
+"""Writes the rows of an analyst's query as table, csv, json or parquet.
 
-DuckDB makes text of the values, by the expressions made here, so that every type of its can be
-written, and csv and json of any length pass through without being held.
+SQL expressions convert the values to text in DuckDB, so that every type can be written, and csv and
+json of any length are streamed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from audit.store.selection import Column, Selection
 from audit.words import Format
 
 CELL_WIDTH: Final = 200
-"""Characters of a cell that a table shows."""
+"""Maximum characters of a cell in a table."""
 
 _NUMBER: Final = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM|FLOAT|DOUBLE|DECIMAL\(.*\)")
 _PLAIN: Final = re.compile(r"BOOLEAN|DATE|TIME.*|INTERVAL")
@@ -30,77 +30,91 @@ _KEPT_IN_PARQUET: Final = re.compile(
     r"BOOLEAN|VARCHAR|BLOB|DATE|TIME|TIMESTAMP|TIMESTAMP WITH TIME ZONE|FLOAT|DOUBLE"
     r"|DECIMAL\(.*\)|U?(TINY|SMALL|BIG)?INT(EGER)?"
 )
+_Row = tuple[str | None, ...]
 
 
 def write(
     con: Connection,
-    asked: Selection,
+    select: Selection,
     form: Format,
     out: BinaryIO,
     *,
     most: int | None,
     raw: bool = False,
 ) -> tuple[str, ...]:
-    """Writes the rows of ``asked``; gives what has to be said about what is missing.
+    """Write at most ``most`` rows, and return remarks on what was left out.
 
-    Args:
-        con: where to read.
-        asked: what to read.
-        form: how to write it.
-        out: where to.
-        most: at most so many rows.
-        raw: in csv, leave cells that a spreadsheet takes for formulas as they are.
+    ``raw`` leaves csv cells unchanged that a spreadsheet would run as formulas.
 
     Raises:
-        UsageError: this result cannot be written so.
-        StoreError: reading it fails on the way.
+        UsageError: this result cannot be written in this format.
+        StoreError: reading the rows fails.
     """
+    rows = _Rows(con, select, most)
     if form is Format.parquet:
-        return _parquet(con, asked, out, most)
-    if form is Format.table:
-        return _table(con, asked, out, most)
-    show = printable if out.isatty() else str
-    return (_csv if form is Format.csv else _json)(con, asked, out, most, show, raw=raw)
+        _parquet(rows, out)
+    elif form is Format.table:
+        return _table(rows, out)
+    else:
+        show = printable if out.isatty() else str
+        if form is Format.csv:
+            _csv(rows, out, show, raw=raw)
+        else:
+            _json(rows, out, show)
+    return rows.remarks()
 
 
-def _cut(most: int) -> tuple[str, ...]:
-    return (f"only the first {most:,} rows are shown; --rows N shows more",)
+class _Rows:
+    """The rows of a query, up to a maximum."""
+
+    def __init__(self, con: Connection, select: Selection, most: int | None) -> None:
+        self.columns = select.columns
+        self._con = con
+        self._select = select
+        self._most = most
+        self._limit = None if most is None else most + 1
+        self._more = False
+
+    def batches(self, cells: Sequence[str]) -> Iterator[list[_Row]]:
+        """Yield rows of these SQL expressions."""
+        left = self._most
+        for batch in selection.rows(self._con, self._select, cells, self._limit):
+            if left is not None and len(batch) > left:
+                self._more = True
+                yield batch[:left]
+                return
+            yield batch
+            left = None if left is None else left - len(batch)
+
+    def parquet(self, cells: Sequence[str]) -> bytes:
+        """Return the rows of these SQL expressions as a Parquet file."""
+        found = selection.frame(self._con, self._select, cells, self._limit)
+        found.columns = [column.name for column in self.columns]
+        if self._most is not None:
+            self._more = found.height > self._most
+            found = found.head(self._most)
+        buffer = io.BytesIO()
+        found.write_parquet(buffer)
+        return buffer.getvalue()
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return whether rows were left out."""
+        if not self._more:
+            return ()
+        return (f"only the first {self._most:,} rows are shown; --rows N shows more",)
 
 
-def _lines(
-    con: Connection, asked: Selection, cells: Sequence[str], most: int | None
-) -> Iterator[tuple[list[tuple[str | None, ...]], bool]]:
-    """Rows, some at a time, and whether more were left out; ends after what is left out."""
-    left = most
-    for batch in selection.rows(con, asked, cells, None if most is None else most + 1):
-        if left is not None and len(batch) > left:
-            yield batch[:left], True
-            return
-        yield batch, False
-        left = None if left is None else left - len(batch)
-
-
-# table ---------------------------------------------------------------------------------------
-
-
-def _table(con: Connection, asked: Selection, out: BinaryIO, most: int | None) -> tuple[str, ...]:
-    cells = [f"CAST(c{number} AS VARCHAR)" for number in range(len(asked.columns))]
-    found: list[tuple[str | None, ...]] = []
-    more = False
-    for batch, more in _lines(con, asked, cells, most):  # noqa: B007
-        found += batch
-    remarks = _cut(most) if more and most is not None else ()
-    if [column.name for column in asked.columns] == ["explain_key", "explain_value"]:
+def _table(rows: _Rows, out: BinaryIO) -> tuple[str, ...]:
+    cells = [_varchar(f"c{number}") for number in range(len(rows.columns))]
+    found = [row for batch in rows.batches(cells) for row in batch]
+    remarks = rows.remarks()
+    if [column.name for column in rows.columns] == ["explain_key", "explain_value"]:
         out.write("".join(f"{printable(row[1] or '')}\n" for row in found).encode())
         return remarks
-    shown = [[_shown(cell) for cell in row] for row in found]
-    cut = sum(len(cell or "") > CELL_WIDTH for row in found for cell in row)
-    if cut:
-        remarks = (
-            *remarks,
-            f"{cut:,} cells are cut at {CELL_WIDTH} characters; csv and json are whole",
-        )
-    lines = _ruled(asked.columns, shown)
+    if cut := sum(len(cell or "") > CELL_WIDTH for row in found for cell in row):
+        text = f"{cut:,} cells are cut at {CELL_WIDTH} characters; csv and json are complete"
+        remarks = (*remarks, text)
+    lines = _ruled(rows.columns, [[_shown(cell) for cell in row] for row in found])
     lines.append(f"({len(found):,} row{'' if len(found) == 1 else 's'})")
     lines += (f"-- {text}" for text in remarks)
     out.write(("\n".join(lines) + "\n").encode())
@@ -116,24 +130,21 @@ def _shown(cell: str | None) -> str:
 
 def _ruled(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
     names = [_shown(column.name) for column in columns]
-    widths = [
-        max(map(_width, (name, *(row[place] for row in rows)))) for place, name in enumerate(names)
-    ]
-    to_right = [_NUMBER.fullmatch(column.kind) is not None for column in columns]
+    widths = [max(map(_width, cells)) for cells in zip(names, *rows, strict=True)]
+
+    def padded(cell: str, width: int, column: Column) -> str:
+        blank = " " * (width - _width(cell))
+        return blank + cell if _NUMBER.fullmatch(column.kind) else cell + blank
 
     def line(cells: Sequence[str]) -> str:
-        padded = (
-            " " * (width - _width(cell)) + cell if right else cell + " " * (width - _width(cell))
-            for cell, width, right in zip(cells, widths, to_right, strict=True)
-        )
-        return " " + " │ ".join(padded).rstrip()
+        return " " + " │ ".join(map(padded, cells, widths, columns)).rstrip()
 
     rule = "┼".join("─" * (width + 2) for width in widths)
     return [line(names), rule, *map(line, rows)]
 
 
 def _width(text: str) -> int:
-    """Columns that a terminal gives ``text``."""
+    """Return the columns that ``text`` takes on a terminal."""
     if text.isascii():
         return len(text)
     return sum(
@@ -142,42 +153,29 @@ def _width(text: str) -> int:
     )
 
 
-# csv and json --------------------------------------------------------------------------------
+def _csv(rows: _Rows, out: BinaryIO, show: Callable[[str], str], *, raw: bool) -> None:
+    """Write RFC 4180 with LF: NULL is empty, an empty text is ``""``, times are ISO 8601 in UTC.
 
-
-def _csv(
-    con: Connection,
-    asked: Selection,
-    out: BinaryIO,
-    most: int | None,
-    show: Callable[[str], str],
-    *,
-    raw: bool,
-) -> tuple[str, ...]:
-    """RFC 4180 with LF; NULL is nothing, an empty text is two quotes; times are ISO 8601 in UTC.
-
-    Unless it is to be raw, cells are those of ``audit.spreadsheets``.
+    Unless ``raw``, cells are made safe as by ``audit.spreadsheets``.
     """
-    names = [column.name if raw else spreadsheets.defused(column.name) for column in asked.columns]
+    names = [column.name if raw else spreadsheets.defused(column.name) for column in rows.columns]
     if not raw and show is str:
         show = spreadsheets.visible
     out.write((show(",".join(map(_quoted, names))) + "\n").encode())
+    nothing = "''" if len(rows.columns) > 1 else "'\"\"'"  # an empty line is not a row
     cells = []
-    for number, column in enumerate(asked.columns):
+    for number, column in enumerate(rows.columns):
         text = _text(f"c{number}", column)
         if not raw and not _NUMBER.fullmatch(column.kind) and not _PLAIN.fullmatch(column.kind):
             begins = f"regexp_matches({text}, {quote_text(spreadsheets.PATTERN)})"
             text = f"CASE WHEN {begins} THEN '''' || {text} ELSE {text} END"
-        nothing = "''" if len(asked.columns) > 1 else "'\"\"'"  # an empty line is no row
         cells.append(
             f"CASE WHEN c{number} IS NULL THEN {nothing} "
             f"WHEN {text} = '' OR regexp_matches({text}, '[\",\\r\\n]') "
             f"THEN '\"' || replace({text}, '\"', '\"\"') || '\"' ELSE {text} END"
         )
-    more = False
-    for batch, more in _lines(con, asked, [f"concat_ws(',', {', '.join(cells)})"], most):  # noqa: B007
+    for batch in rows.batches([f"concat_ws(',', {', '.join(cells)})"]):
         out.write("".join(f"{show(row[0] or '')}\n" for row in batch).encode())
-    return _cut(most) if more and most is not None else ()
 
 
 def _quoted(text: str) -> str:
@@ -185,70 +183,55 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if special else text
 
 
-def _json(
-    con: Connection,
-    asked: Selection,
-    out: BinaryIO,
-    most: int | None,
-    show: Callable[[str], str],
-    *,
-    raw: bool,
-) -> tuple[str, ...]:
-    """An array with an object for each row, one on each line."""
-    _check_names(asked, "json")
+def _json(rows: _Rows, out: BinaryIO, show: Callable[[str], str]) -> None:
+    """Write an array with one object per row and line."""
+    _refuse_duplicates(rows.columns, "json")
     pairs = []
-    for number, column in enumerate(asked.columns):
+    for number, column in enumerate(rows.columns):
         value = f"c{number}"
         if column.kind in ("DOUBLE", "FLOAT"):  # JSON has no infinity
             value = f"CASE WHEN isfinite({value}) THEN {value} END"
         elif _PLAIN.fullmatch(column.kind) and column.kind != "BOOLEAN":
             value = _text(value, column)
         pairs.append(f"{quote_text(column.name)}, {value}")
-    between, more = "[", False
-    for batch, more in _lines(con, asked, [f"json_object({', '.join(pairs)})::VARCHAR"], most):  # noqa: B007
+    between = "["
+    for batch in rows.batches([f"json_object({', '.join(pairs)})::VARCHAR"]):
         for row in batch:
             out.write((between + show(row[0] or "")).encode())
             between = ",\n"
     out.write(b"[]\n" if between == "[" else b"]\n")
-    return _cut(most) if more and most is not None else ()
+
+
+def _varchar(cell: str) -> str:
+    return f"CAST({cell} AS VARCHAR)"
 
 
 def _text(cell: str, column: Column) -> str:
-    """SQL that gives a value as text; instants as ISO 8601."""
-    text = f"CAST({cell} AS VARCHAR)"
+    """Return SQL that gives a value as text; instants as ISO 8601."""
     if column.kind == "TIMESTAMP WITH TIME ZONE":  # the connection's zone is UTC
-        return f"regexp_replace(replace({text}, ' ', 'T'), '\\+00$', 'Z')"
-    return text
+        return f"regexp_replace(replace({_varchar(cell)}, ' ', 'T'), '\\+00$', 'Z')"
+    return _varchar(cell)
 
 
-def _check_names(asked: Selection, form: str) -> None:
-    for name, times in Counter(column.name for column in asked.columns).items():
-        if times > 1:
-            raise UsageError(
-                f"sql: {times} columns are called {name!r}, which {form} cannot hold: "
-                "name them apart with AS"
-            )
+def _refuse_duplicates(columns: Sequence[Column], form: str) -> None:
+    name, times = Counter(column.name for column in columns).most_common(1)[0]
+    if times > 1:
+        raise UsageError(
+            f"sql: {times} columns are called {name!r}, which {form} does not allow; rename them "
+            "with AS"
+        )
 
 
-# parquet -------------------------------------------------------------------------------------
-
-
-def _parquet(con: Connection, asked: Selection, out: BinaryIO, most: int | None) -> tuple[str, ...]:
-    """Types that Parquet and its readers lack become text; whole numbers of 128 bits, decimals."""
-    _check_names(asked, "parquet")
+def _parquet(rows: _Rows, out: BinaryIO) -> None:
+    """Write Parquet; types that it or its readers lack become text, HUGEINT decimals."""
+    _refuse_duplicates(rows.columns, "parquet")
     cells = []
-    for number, column in enumerate(asked.columns):
+    for number, column in enumerate(rows.columns):
         kind = re.sub(r"(\[\d*\])+$", "", column.kind)
+        cell = f"c{number}"
         if kind == "HUGEINT":
-            cells.append(f"CAST(c{number} AS DECIMAL(38, 0))")
-        elif _KEPT_IN_PARQUET.fullmatch(kind):
-            cells.append(f"c{number}")
-        else:
-            cells.append(f"CAST(c{number} AS VARCHAR)")
-    found = selection.frame(con, asked, cells, None if most is None else most + 1)
-    found.columns = [column.name for column in asked.columns]
-    more = most is not None and found.height > most
-    buffer = io.BytesIO()
-    (found.head(most) if more and most is not None else found).write_parquet(buffer)
-    out.write(buffer.getbuffer())
-    return _cut(most) if more and most is not None else ()
+            cell = f"CAST({cell} AS DECIMAL(38, 0))"
+        elif not _KEPT_IN_PARQUET.fullmatch(kind):
+            cell = _varchar(cell)
+        cells.append(cell)
+    out.write(rows.parquet(cells))

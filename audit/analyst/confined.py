@@ -1,8 +1,8 @@
-"""The process in which analysts' SQL runs: it can read one database, and write nothing.
+"""The process that runs analysts' SQL: it can read one database and write nothing.
 
-``audit.analyst.reader`` starts it and speaks with it through a socket, which cannot be opened by a
-path as a pipe can. It loads its libraries, then gets the database as an open descriptor, gives up
-all that ``audit.files.confine`` can take, and only then opens what someone else wrote.
+``audit.analyst.reader`` starts it and talks to it through a socket, which, unlike a named pipe, has
+no path. The process loads its libraries, receives the database as an open descriptor, and gives up
+all rights that ``audit.files.confine`` can drop before it opens anything written by others.
 """
 
 from __future__ import annotations
@@ -27,33 +27,29 @@ from audit.store.grammar import Grammar
 from audit.words import Format
 
 _SPARE_BYTES: Final = 2**30
-"""What the process may take beyond the memory that DuckDB may: DuckDB counts what it stores, not
-what a single function makes of a value (``repeat('x', 1000000000)``)."""
+"""Memory allowed beyond DuckDB's own limit, which does not count what a single function makes of a
+value (``repeat('x', 1000000000)``)."""
 
 _CONTROL_GROUP: Final = ("/proc/self/cgroup", "/sys/fs/cgroup")
-"""Where DuckDB looks for the limits of its control group, and dies if it may not."""
+"""Where DuckDB reads the limits of its control group; it aborts if it may not."""
 
 
 def serve(channel: int) -> None:
-    """Answer the requests that come through a socket, until it is closed.
-
-    Args:
-        channel: the descriptor of the socket.
-    """
+    """Answer the requests on a socket, given by its descriptor, until it is closed."""
     confine.end_with_parent()
     offline = confine.leave_network()
     confine.write_nothing()
     confine.status()
     saved.every()  # its files are out of reach later
     with socket.socket(fileno=channel) as peer:
-        one = _Process(peer, offline=offline)
+        process = _Process(peer, offline=offline)
         while (message := receive(peer)) is not None:
             _, content, descriptors = message
-            one.answer(json.loads(content), descriptors)
+            process.answer(json.loads(content), descriptors)
 
 
 class _Process:
-    """What the process has opened."""
+    """The requests, and what they opened."""
 
     def __init__(self, peer: socket.socket, *, offline: bool) -> None:
         self._peer = peer
@@ -64,31 +60,30 @@ class _Process:
         self._source = self._called = "the database"
 
     def answer(self, request: dict[str, Any], descriptors: Sequence[int]) -> None:
-        """Do what is asked, and say how it went."""
-        todo: dict[str, Callable[..., object]] = {
+        """Answer one request."""
+        methods: dict[str, Callable[..., object]] = {
             "open": self._open,
             "layers": self._layers,
             "query": self._query,
         }
-        ask = todo[request.pop("do")]
+        method = methods[request.pop("do")]
         try:
-            said = ask(*descriptors, **request)
+            answer = method(*descriptors, **request)
         except (AuditError, MemoryError) as error:
             text = str(error).replace(self._source, self._called)
             send(self._peer, FAILED, json.dumps([type(error).__name__, text]).encode())
-        except Exception:  # the parent raises it anew
+        except Exception:  # the parent raises it again
             send(self._peer, DEFECT, traceback.format_exc().encode())
         else:
-            send(self._peer, DONE, json.dumps(said).encode())
+            send(self._peer, DONE, json.dumps(answer).encode())
 
     def _open(self, source: int, **request: Any) -> dict[str, Any]:
-        """Open the database of a descriptor; see ``reader.Reader``."""
+        """Open the database of a descriptor; see ``sql.Reader``."""
         limits = request["memory_limit"], request["timeout_s"]
         if request["frames"]:
             import polars  # noqa: F401 - its files are out of reach later
         self._source, self._called = f"/proc/self/fd/{source}", request["path"]
-        path, base = Path(self._source), Path(request["base"])
-        archive = Path(request["archive"])
+        path, base, archive = (Path(p) for p in (self._source, request["base"], request["archive"]))
         folder = [os.open(archive, os.O_PATH)] if archive.is_dir() else []
         system = _system()
         version = confine.restrict([source, *folder, *system])
@@ -110,16 +105,15 @@ class _Process:
         return {"landlock": version, "offline": self._offline}
 
     def _layers(self) -> dict[str, Any]:
-        """Restrict this process as for a database, and say what holds."""
-        system = _system()
-        version = confine.restrict(system)
-        checked = Grammar()
+        """Restrict this process as for a database, and report which restrictions hold."""
+        version = confine.restrict(_system())
+        grammar = Grammar()
         try:
-            checked.check("WITH x AS (COPY (SELECT 1) TO 'x') FROM x", frozenset())
+            grammar.check("WITH x AS (COPY (SELECT 1) TO 'x') FROM x", frozenset())
             parse = False
         except StoreError:
             parse = True
-        checked.close()
+        grammar.close()
         return {
             "landlock": version,
             "offline": self._offline,
@@ -128,34 +122,25 @@ class _Process:
         }
 
     def _query(self, **request: Any) -> list[str]:
-        """Write the rows of a statement, or of a saved query; what has to be said of them."""
+        """Write the rows of a statement or saved query; return remarks."""
         assert self._con is not None
         assert self._grammar is not None
         form = Format(request["form"])
-        copies = 2 if form is Format.parquet else 1  # its rows are gathered before they are written
-        confine.limit(
-            data_bytes=copies * request["memory_bytes"] + _SPARE_BYTES, cpu_s=request["cpu_s"]
-        )
+        copies = 2 if form is Format.parquet else 1  # its rows are collected before writing
+        data_bytes = copies * request["memory_bytes"] + _SPARE_BYTES
+        confine.limit(data_bytes=data_bytes, cpu_s=request["cpu_s"])
         text, parameters = request["text"], dict[str, object](request["parameters"])
         if request["saved"]:
             known = saved.named(text)
             parameters, text = saved.arguments(self._con, known, request["parameters"]), known.sql
-        asked = selection.select(self._con, self._grammar, self._names, text, parameters)
-        out = _Out(self._peer, on_terminal=request["on_terminal"])
-        return list(
-            answers.write(
-                self._con,
-                asked,
-                form,
-                cast("BinaryIO", out),
-                most=request["rows"],
-                raw=request["raw"],
-            )
-        )
+        select = selection.select(self._con, self._grammar, self._names, text, parameters)
+        out = cast("BinaryIO", _Out(self._peer, on_terminal=request["on_terminal"]))
+        most, raw = request["rows"], request["raw"]
+        return list(answers.write(self._con, select, form, out, most=most, raw=raw))
 
 
 def _system() -> list[int]:
-    """What nothing works without: the control group, and modules that Python loads when needed."""
+    """Open what is always needed: the control group, and Python's modules that load on demand."""
     libraries = [os.path.dirname(os.__file__)]  # noqa: PTH120
     libraries += [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
     places = [place for place in (*_CONTROL_GROUP, *libraries) if Path(place).exists()]
@@ -163,7 +148,7 @@ def _system() -> list[int]:
 
 
 class _Out:
-    """Where rows are written: the parent, which writes them to the user's stdout."""
+    """An output that the parent writes to the user's stdout."""
 
     def __init__(self, peer: socket.socket, *, on_terminal: bool) -> None:
         self._peer = peer

@@ -1,4 +1,4 @@
-"""Messages between ``audit.analyst.reader`` and the process that it starts."""
+"""Messages between ``audit.analyst.reader`` and its process."""
 
 from __future__ import annotations
 
@@ -7,21 +7,16 @@ import struct
 from typing import Final
 
 HEADER: Final = struct.Struct(">cI")
-"""The kind of a message, and how many bytes follow."""
+"""Kind of the message, and number of bytes that follow."""
 
-REQUEST: Final = b"r"
-"""What is to be done, as JSON."""
-OUTPUT: Final = b"o"
-"""A part of the result."""
-DONE: Final = b"d"
-"""The answer to a request, as JSON."""
-FAILED: Final = b"f"
-"""What went wrong, as JSON: a class of ``audit.errors``, or of a limit, and the text."""
-DEFECT: Final = b"x"
-"""A traceback."""
+REQUEST: Final = b"r"  # JSON
+OUTPUT: Final = b"o"  # part of the result
+DONE: Final = b"d"  # the answer, as JSON
+FAILED: Final = b"f"  # JSON: a class of ``audit.errors`` or of a limit, and the text
+DEFECT: Final = b"x"  # a traceback
 
 LARGEST: Final = 1 << 20
-"""Bytes of a result that are sent at a time."""
+"""Maximum bytes of a result per message."""
 
 
 def send(peer: socket.socket, kind: bytes, content: bytes | memoryview) -> None:
@@ -31,7 +26,7 @@ def send(peer: socket.socket, kind: bytes, content: bytes | memoryview) -> None:
 
 
 def receive(peer: socket.socket) -> tuple[bytes, bytes, list[int]] | None:
-    """One message: its kind, its content, and descriptors; None: the other end is closed."""
+    """Return kind, content and descriptors of a message, or None if the other end is closed."""
     head, descriptors, _, _ = socket.recv_fds(peer, HEADER.size, 1)
     head += _exactly(peer, HEADER.size - len(head)) if head else b""
     if len(head) < HEADER.size:

@@ -1,7 +1,7 @@
-"""A published database, asked in a process of its own (``audit.analyst.confined``).
+"""Starts the process that reads a published database (``audit.analyst.confined``).
 
-That process may be whatever SQL makes of it: it gets no environment, no file but the database, and
-no descriptor but this socket. What it sends is written to the user's stdout here.
+SQL may take over that process: it gets no environment, no file but the database, and no descriptor
+but this socket. Its output is written to the user's stdout here.
 """
 
 from __future__ import annotations
@@ -25,13 +25,9 @@ PROGRAM: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from audit.analyst import confined; confined.serve(int(sys.argv[2]))"
 )
-"""What the process runs."""
-
-_ENVIRONMENT: Final = ("LD_LIBRARY_PATH",)
-"""What a Python that lies elsewhere may need to start."""
-
+_ENVIRONMENT: Final = ("LD_LIBRARY_PATH",)  # a Python in another place may need it to start
 LONGEST_S: Final = 60
-"""Seconds that the process may take to say what holds."""
+"""Maximum seconds of a check of the restrictions."""
 
 _ready: list[Process] = []
 
@@ -46,34 +42,31 @@ class EndedError(AuditError):
 
 
 class FailedError(AuditError):
-    """The process could not do what was asked."""
+    """The process refused a request; ``kind`` is the name of its error's class."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)
         self.kind = kind
-        """The name of the class of the error there."""
 
 
 class Process:
-    """One such process."""
+    """A process that reads a database."""
 
     def __init__(self) -> None:
         home = str(Path(audit.__file__).parent.parent)
         paths = [*(str(Path(entry).absolute()) for entry in sys.path), home]
         self._peer, theirs = socket.socketpair()
         with theirs:
-            self._process = subprocess.Popen(  # noqa: S603 - our own words only
-                [
-                    *(sys.executable, "-I", "-c", PROGRAM),
-                    *(json.dumps(paths), str(theirs.fileno())),
-                ],
+            channel = theirs.fileno()
+            self._process = subprocess.Popen(  # noqa: S603 - a fixed command
+                [sys.executable, "-I", "-c", PROGRAM, json.dumps(paths), str(channel)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
+                pass_fds=(channel,),
                 cwd="/",
                 env={name: value for name, value in os.environ.items() if name in _ENVIRONMENT},
-                start_new_session=True,  # Ctrl-C is for this process, which then ends that one
+                start_new_session=True,  # Ctrl-C reaches only this process, which ends the other
             )
 
     def ask(
@@ -83,17 +76,11 @@ class Process:
         descriptors: tuple[int, ...] = (),
         out: Callable[[bytes], object] = lambda _: None,
     ) -> Any:
-        """Have something done; gives the answer.
-
-        Args:
-            request: what is asked.
-            timeout_s: seconds after which the process is ended.
-            descriptors: open files that go with the request.
-            out: given the result, a part at a time.
+        """Send a request, pass its output to ``out``, and return the answer.
 
         Raises:
-            FailedError: it could not be done.
-            EndedError: the process is gone, now if not before.
+            FailedError: the request was refused.
+            EndedError: the process is gone.
         """
         end = time.monotonic() + timeout_s
         try:
@@ -109,7 +96,7 @@ class Process:
                 out(content)
         except FailedError:
             raise
-        except BaseException:  # what is left of its answer would be taken for the next one's
+        except BaseException:  # the rest of its answer would be taken for the next one
             self.end()
             raise
 
@@ -125,7 +112,7 @@ class Process:
             raise self._ended() from error
 
     def _next(self, end: float) -> tuple[bytes, bytes]:
-        """The next message; waits for it until ``end``."""
+        """Return kind and content of the next message, which must come before ``end``."""
         try:
             self._peer.settimeout(max(0.001, end - time.monotonic()))
             message = receive(self._peer)
@@ -143,9 +130,9 @@ class Process:
         return EndedError(f"its process ended ({status})", signal_number=max(0, -status))
 
     def end(self) -> None:
-        """End the process."""
+        """End the process, but keep the status of one that has ended."""
         try:
-            self._process.wait(0)  # which was ended by another has told by what
+            self._process.wait(0)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -153,39 +140,40 @@ class Process:
 
 
 def layers() -> str:
-    """What keeps analysts' SQL within its database here, as the process itself finds it.
+    """Return the restrictions on analysts' SQL that hold here, as the process finds them.
 
     Raises:
         AuditError: the process does not work.
     """
     process = Process()
     try:
-        held = process.ask({"do": "layers"}, LONGEST_S)
+        found = process.ask({"do": "layers"}, LONGEST_S)
     finally:
         process.end()
+    landlock = f"Landlock {found['landlock']}"
     return ", ".join(
         [
-            "syntax tree checked" if held["parse"] else "SYNTAX TREE NOT CHECKED",
-            f"Landlock {held['landlock']}" if held["landlock"] else "no Landlock in this kernel",
-            "no network" if held["offline"] else "no network namespace",
-            "no byte is written" if held["writes_nothing"] else "FILES CAN BE WRITTEN",
+            "syntax tree checked" if found["parse"] else "SYNTAX TREE NOT CHECKED",
+            landlock if found["landlock"] else "no Landlock in this kernel",
+            "no network" if found["offline"] else "no network namespace",
+            "files are read-only" if found["writes_nothing"] else "FILES CAN BE WRITTEN",
         ]
     )
 
 
 def taken() -> Process:
-    """The process that was prepared, or a new one."""
+    """Return the prepared process, or a new one."""
     return _ready.pop() if _ready else Process()
 
 
 def prepare() -> None:
-    """Start a process, which loads its libraries while this one goes on."""
+    """Start a process that loads its libraries in the background."""
     if not _ready:
         _ready.append(Process())
 
 
 @atexit.register
 def end() -> None:
-    """End the process that was prepared and not used."""
+    """End a prepared process that was not used."""
     while _ready:
         _ready.pop().end()

@@ -1,4 +1,4 @@
-"""SQL over a published database at a terminal: lines edited, completed and remembered."""
+"""SQL on a terminal: statements are edited, completed and remembered."""
 
 from __future__ import annotations
 
@@ -13,14 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from audit.analyst.sql import (
-    Limits,
-    Question,
-    Reader,
-    describe_saved,
-    typed_values,
-    warn,
-)
+from audit.analyst.sql import Limits, Question, Reader, describe_saved, typed_values, warn
 from audit.errors import AuditError, UsageError
 from audit.files import folders
 from audit.store import database, saved, selection
@@ -30,28 +23,28 @@ try:
     import readline
 
     EDITS = True
-except ImportError:  # a Python that was built without it: lines are plain
+except ImportError:  # Python was built without it: no editing
     EDITS = False
 
 PROMPT: Final = "fairaudit> "
 MORE: Final = "      ...> "
 REMEMBERED: Final = 1000
-"""Statements kept in the history."""
+"""Maximum number of lines in the history."""
 
 HELP: Final = """\
-A statement ends with a semicolon and may have several lines; Tab completes, Ctrl-C starts anew.
-  \\d             the views and what they say
-  \\d NAME        the columns of a view, with their units
-  \\s             the saved queries
-  \\s NAME A=B …  runs one, with values of its parameters
-  \\f FORMAT      how rows are written: table, csv, json
-  \\r             opens the database anew, if a later one has been published
-  \\q             ends; so does Ctrl-D
+  A statement ends with a semicolon and may span lines; Tab completes, Ctrl-C discards it.
+  \\d             list the views
+  \\d NAME        list the columns of a view and their units
+  \\s             list the saved queries
+  \\s NAME A=B …  run a saved query with parameters
+  \\f FORMAT      set the output format: table, csv, json
+  \\r             reopen the database, to see a newer one
+  \\q             quit, as Ctrl-D does
 """
 
 _COMMANDS: Final = ("\\?", "\\d", "\\f", "\\q", "\\r", "\\s")
 _DELIMITERS: Final = " \t\n,()=<>;+-*/"
-_SHOWN: Final = (
+_VIEWS: Final = (
     "SELECT view_name AS view, comment FROM duckdb_views() "
     "WHERE NOT internal AND comment IS NOT NULL ORDER BY 1"
 )
@@ -59,8 +52,6 @@ _DESCRIBED: Final = (
     'SELECT column_name AS "column", data_type AS type, comment FROM duckdb_columns() '
     "WHERE table_name = $name AND NOT internal ORDER BY column_index"
 )
-
-
 _RESERVED: Final = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
 _COLUMNS: Final = (
     "SELECT view_name, list(column_name ORDER BY column_index) AS columns "
@@ -71,18 +62,18 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class Words:
-    """What can be completed."""
+    """The words that Tab completes."""
 
     views: Mapping[str, tuple[str, ...]]
-    """View → its columns, quoted where SQL needs it."""
+    """The columns of each view, quoted where SQL needs it."""
     saved: tuple[str, ...]
     keywords: tuple[str, ...]
 
     @classmethod
     def of(cls, opened: Reader) -> Words:
-        """Those of a published database."""
+        """Return the words of a published database."""
         reserved = {row["keyword_name"] for row in _rows(opened, _RESERVED)}
-        quoted = {*reserved, "user"}  # without quotes it is the name of who is connected
+        quoted = {*reserved, "user"}  # unquoted, it is a function of SQL
         views = {
             row["view_name"]: tuple(
                 database.quote_name(name) if name in quoted else name for name in row["columns"]
@@ -92,32 +83,34 @@ class Words:
         return cls(views, tuple(saved.every()), tuple(sorted(word.upper() for word in reserved)))
 
     def complete(self, line: str, word: str) -> list[str]:
-        """What ``word``, the last of ``line``, may become."""
+        """Return the completions of ``word``, the last of ``line``."""
         before = line[: len(line) - len(word)].split()
         if word.startswith("\\") and not before:
             return [command for command in _COMMANDS if command.startswith(word)]
-        if before[:1] == ["\\d"]:
-            known: Sequence[str] = tuple(self.views)
-        elif before[:1] == ["\\s"]:
-            known = self.saved if len(before) == 1 else self._parameters(before[1])
-        elif before[:1] == ["\\f"]:
-            known = [form.value for form in Format if form is not Format.parquet]
-        else:
-            named = [view for view in self.views if re.search(rf"\b{view}\b", line)]
-            columns = [name for view in named or self.views for name in self.views[view]]
-            known = [*columns, *self.views, *self.keywords]
         start = word.lower().lstrip('"')
-        found = [name for name in known if name.lower().lstrip('"').startswith(start)]
+        found = [
+            name for name in self._known(line, before) if name.lower().lstrip('"').startswith(start)
+        ]
         return list(dict.fromkeys(found))
 
-    @staticmethod
-    def _parameters(name: str) -> list[str]:
-        query = saved.every().get(name)
-        return [f"{parameter.name}=" for parameter in query.parameters] if query else []
+    def _known(self, line: str, before: list[str]) -> Sequence[str]:
+        match before:
+            case ["\\d", *_]:
+                return tuple(self.views)
+            case ["\\s"]:
+                return self.saved
+            case ["\\s", name, *_]:
+                query = saved.every().get(name)
+                return [f"{parameter.name}=" for parameter in query.parameters] if query else []
+            case ["\\f", *_]:
+                return [form.value for form in Format if form is not Format.parquet]
+        named = [view for view in self.views if re.search(rf"\b{view}\b", line)]
+        columns = [name for view in named or self.views for name in self.views[view]]
+        return [*columns, *self.views, *self.keywords]
 
 
 def _rows(opened: Reader, text: str) -> list[dict[str, Any]]:
-    """The result of a query of fairaudit's own."""
+    """Return the rows of one of fairaudit's own queries."""
     written = io.BytesIO()
     opened.query(Question(text, form=Format.json), written, lambda _: None)
     found: list[dict[str, Any]] = json.loads(written.getvalue())
@@ -125,7 +118,7 @@ def _rows(opened: Reader, text: str) -> list[dict[str, Any]]:
 
 
 def history_file(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where statements are remembered: in the user's state folder."""
+    """Return the file of the history, in the user's state folder."""
     state = environment.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(state).expanduser() / "fairaudit" / "sql_history"
 
@@ -141,17 +134,13 @@ def converse(
     read: Callable[[str], str] = input,
     archive: Path | None = None,
 ) -> None:
-    """Reads statements until there are no more; what is wrong with one does not end it.
+    """Read and answer statements until the user quits; errors are printed.
 
     Args:
-        path: the published database; it stays the one that was opened, whatever is published.
-        form: how rows are written, until it is changed.
-        rows: at most so many of each result.
-        limits: of each statement.
-        history: a file to remember statements in; None remembers nothing.
-        say: told what is not part of a result.
-        read: gives the next line, for a prompt.
-        archive: as in ``database.open_snapshot``.
+        path: the published database, which stays the same even if another one is published.
+        rows: maximum number of rows of a result.
+        history: a file for the history, if any.
+        read: returns the next line, given a prompt.
 
     Raises:
         UsageError: there is no such database.
@@ -161,7 +150,7 @@ def converse(
     try:
         session.open()
         _edit(session, history, say)
-        say(f"{path}, read-only. \\? helps, \\q ends.")
+        say(f"{path}, read-only. \\? shows help, \\q quits.")
         _talk(session, say, read)
     finally:
         session.close()
@@ -169,21 +158,18 @@ def converse(
 
 
 def _talk(session: _Session, say: Callable[[str], None], read: Callable[[str], str]) -> None:
-    """Answers what is typed, line after line, until that ends."""
     pending: list[str] = []
     while True:
         try:
             pending.append(read(MORE if pending else PROMPT))
-            text = "\n".join(pending)
-            if not text.strip():
-                pending = []
-                continue
-            is_command = len(pending) == 1 and text.lstrip().startswith("\\")
-            if not is_command and not selection.is_complete(text):
+            text = "\n".join(pending).strip()
+            is_command = len(pending) == 1 and text.startswith("\\")
+            if text and not is_command and not selection.is_complete("\n".join(pending)):
                 continue
             pending = []
-            _remember(text)
-            if not session.answer(text.strip()):
+            if text:
+                _remember(text)
+            if text and not session.answer(text):
                 return
         except KeyboardInterrupt:
             pending = []
@@ -192,12 +178,11 @@ def _talk(session: _Session, say: Callable[[str], None], read: Callable[[str], s
             print()
             return
         except AuditError as error:
-            pending = []
             say(str(error))
 
 
 class _Session:
-    """An open database, and how its rows are to be written."""
+    """An open database, and the output format."""
 
     def __init__(
         self, opening: Callable[[], Reader], form: Format, rows: int, say: Callable[[str], None]
@@ -210,7 +195,7 @@ class _Session:
         self.words = Words({}, (), ())
 
     def open(self) -> None:
-        """Opens the database, or opens it anew."""
+        """Open or reopen the database."""
         later = self._opening()
         if self._opened is None:
             warn(later, self._say)
@@ -224,21 +209,21 @@ class _Session:
             self._opened = None
 
     def answer(self, text: str) -> bool:
-        """Does what was typed; False ends the conversation."""
+        """Answer a statement or command; return False to quit."""
         if not text.startswith("\\"):
             self._query(text, {}, self._rows)
             return True
         try:
-            command, *arguments = shlex.split(text.replace("\\", "\\\\").rstrip(";"))
+            command = shlex.split(text.replace("\\", "\\\\").rstrip(";"))
         except ValueError as error:
             raise UsageError(f"{text}: {error}") from error
-        match [command, *arguments]:
+        match command:
             case ["\\q"]:
                 return False
             case ["\\?"]:
                 print(HELP, end="")
             case ["\\d"]:
-                self._query(_SHOWN, {}, rows=None)
+                self._query(_VIEWS, {}, rows=None)
             case ["\\d", name]:
                 if name not in self.words.views:
                     raise UsageError(f"no view {name!r}; \\d lists them")
@@ -257,12 +242,9 @@ class _Session:
 
     def _query(self, text: str, parameters: Mapping[str, str], rows: int | None) -> None:
         assert self._opened is not None
-        self._opened.query(
-            Question(text, parameters, self._form, rows),
-            sys.stdout.buffer,
-            # a table says itself what it lacks
-            (lambda _: None) if self._form is Format.table else self._say,
-        )
+        in_table = self._form is Format.table  # which contains the remarks
+        say = (lambda _: None) if in_table else self._say
+        self._opened.query(Question(text, parameters, self._form, rows), sys.stdout.buffer, say)
 
 
 def _edit(session: _Session, history: Path | None, say: Callable[[str], None]) -> None:
@@ -273,9 +255,8 @@ def _edit(session: _Session, history: Path | None, say: Callable[[str], None]) -
     def complete(word: str, number: int) -> str | None:
         nonlocal found
         if number == 0:
-            found = session.words.complete(
-                readline.get_line_buffer()[: readline.get_endidx()], word
-            )
+            line = readline.get_line_buffer()[: readline.get_endidx()]
+            found = session.words.complete(line, word)
         if number >= len(found):
             return None
         return found[number] + ("" if found[number].endswith("=") else " ")
@@ -299,7 +280,7 @@ def _remember(text: str) -> None:
 
 
 def _keep(history: Path | None, say: Callable[[str], None]) -> None:
-    """Writes the history for the user alone."""
+    """Write the history, readable by the user only."""
     if not EDITS or history is None:
         return
     try:
@@ -309,6 +290,6 @@ def _keep(history: Path | None, say: Callable[[str], None]) -> None:
         history.chmod(0o600)
         readline.write_history_file(history)
     except OSError as error:
-        say(f"{history}: statements are not remembered: {error.strerror}")
+        say(f"{history}: cannot write the history: {error.strerror}")
     finally:
         readline.clear_history()

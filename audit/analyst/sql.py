@@ -1,4 +1,4 @@
-"""Ad hoc SQL by analysts, over a published database."""
+"""SQL by analysts over a published database."""
 
 from __future__ import annotations
 
@@ -18,55 +18,48 @@ from audit.errors import LockedError, StoreError, UnwritableError, UsageError, f
 from audit.words import ARCHIVE, Format
 
 GRACE_S: Final = 10
-"""Seconds beyond its limit after which a statement that heeds no interruption is ended."""
+"""Seconds after its limit when a statement that ignores the interruption is killed."""
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one statement may take; the keys of section [sql] of config.toml."""
+    """Limits of one statement; the keys of section [sql] of config.toml."""
 
     timeout_s: int
     memory_limit: str
-    """As DuckDB writes it, such as ``2GB``."""
+    """As in DuckDB, such as ``2GB``."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """One statement, and how its rows are to be written."""
+    """One statement, and how to write its rows."""
 
     text: str
-    """SQL that selects, or the name of a saved query."""
+    """A SELECT, or the name of a saved query."""
     parameters: Mapping[str, str] = field(default_factory=dict)
-    """Values of its parameters, as typed."""
     form: Format = Format.table
     rows: int | None = None
-    """At most so many are written; None: all."""
+    """Maximum number of rows."""
     raw: bool = False
-    """csv cells that a spreadsheet takes for formulas are left as they are."""
+    """Leave csv cells unchanged that a spreadsheet would run as formulas."""
 
 
 class Reader:
-    """A published database, read in a process of its own.
+    """A published database, read by a separate process.
 
-    It stays the one that was opened, whatever is published in its place.
+    It keeps reading the file that was opened, even if another one is published in its place.
     """
 
     def __init__(
         self, path: Path, limits: Limits, archive: Path | None = None, *, frames: bool = False
     ) -> None:
-        """Opens the database at ``path``.
-
-        Args:
-            path: a published database.
-            limits: of each statement.
-            archive: as in ``database.open_snapshot``.
-            frames: whether results are to be written as Parquet.
+        """Open the database; ``frames`` allows results in Parquet.
 
         Raises:
-            UsageError: it does not exist, or may not be read.
+            UsageError: it does not exist or may not be read.
             LockedError: a run is writing the file.
-            StoreError: it is no database of fairaudit.
+            StoreError: it is not a database of fairaudit.
         """
         if not path.is_file():
             raise UsageError(f"{path}: no such database; make one with 'fairaudit audit LOG'")
@@ -96,18 +89,18 @@ class Reader:
             "frames": self._frames,
         }
         try:
-            held = process.ask(request, self._limits.timeout_s + GRACE_S, (self._source,))
+            opened = process.ask(request, self._limits.timeout_s + GRACE_S, (self._source,))
         except FailedError as error:
             process.end()
             kinds = {"LockedError": LockedError, "UnwritableError": UnwritableError}
             raise kinds.get(error.kind, StoreError)(str(error)) from error
         except EndedError as error:
             raise self._why(error) from error
-        self.landlock = bool(held["landlock"])
+        self.landlock = bool(opened["landlock"])
         return process
 
     def close(self) -> None:
-        """Ends the process and closes the database."""
+        """End the process and close the database."""
         self._stop()
         os.close(self._source)
 
@@ -117,18 +110,13 @@ class Reader:
         self._process = None
 
     def query(self, question: Question, out: BinaryIO, say: Callable[[str], None]) -> None:
-        """Runs one statement, or a saved query, and writes its rows.
-
-        Args:
-            question: what is asked.
-            out: where to write.
-            say: told what is not part of the result, as when rows were left out.
+        """Write the rows of a statement or saved query to ``out``, and remarks to ``say``.
 
         Raises:
-            UsageError: the statement is wrong, not allowed, or beyond a limit.
+            UsageError: the statement is wrong, not allowed, or exceeds a limit.
         """
         if question.form is Format.parquet and out.isatty():
-            raise UsageError("sql: parquet is not for the eye: redirect it into a file")
+            raise UsageError("sql: parquet is binary: redirect it to a file")
         text = question.text.strip()
         request = {
             "do": "query",
@@ -144,9 +132,14 @@ class Reader:
         }
         try:
             self._process = self._process or self._start()
-            missing = self._process.ask(request, self._limits.timeout_s + GRACE_S, out=out.write)
+            remarks = self._process.ask(request, self._limits.timeout_s + GRACE_S, out=out.write)
         except FailedError as error:
-            raise self._refusal(error) from error
+            if error.kind == "TimeLimitError":
+                raise self._too_long() from error
+            if error.kind in ("MemoryLimitError", "MemoryError"):
+                raise self._too_much() from error
+            prefix = "" if error.kind == "UsageError" else "sql: "
+            raise UsageError(f"{prefix}{error}") from error
         except EndedError as error:
             self._process = None
             raise self._why(error) from error
@@ -154,31 +147,24 @@ class Reader:
             self._stop()
             raise
         out.flush()
-        for what in missing:
-            say(what)
-
-    def _refusal(self, error: FailedError) -> UsageError:
-        if error.kind == "TimeLimitError":
-            return UsageError(self._too_long())
-        if error.kind in ("MemoryLimitError", "MemoryError"):
-            return UsageError(self._too_much())
-        return UsageError(str(error) if error.kind == "UsageError" else f"sql: {error}")
+        for remark in remarks:
+            say(remark)
 
     def _why(self, error: EndedError) -> UsageError:
         if error.overdue or error.signal_number == signal.SIGXCPU:
-            return UsageError(self._too_long())
+            return self._too_long()
         if error.signal_number in (signal.SIGKILL, signal.SIGABRT):
-            return UsageError(self._too_much())
+            return self._too_much()
         return UsageError(f"sql: {error}")
 
-    def _too_long(self) -> str:
-        return (
+    def _too_long(self) -> UsageError:
+        return UsageError(
             f"sql: stopped after {self._limits.timeout_s} s; narrow the query, or raise timeout_s "
             "in section [sql] of config.toml"
         )
 
-    def _too_much(self) -> str:
-        return (
+    def _too_much(self) -> UsageError:
+        return UsageError(
             f"sql: stopped: it needs more memory than {self._limits.memory_limit}; narrow the "
             "query, or raise memory_limit in section [sql] of config.toml"
         )
@@ -192,12 +178,7 @@ def answer(
     say: Callable[[str], None],
     archive: Path | None = None,
 ) -> None:
-    """Answers one question about the published database at ``path``; see ``Reader``.
-
-    Raises:
-        UsageError: there is no such database, or as ``Reader.query``.
-        LockedError: a run is writing the file.
-    """
+    """Answer one question about a published database; errors as in ``Reader``."""
     frames = question.form is Format.parquet
     with closing(Reader(path, limits, archive, frames=frames)) as opened:
         warn(opened, say)
@@ -205,25 +186,21 @@ def answer(
 
 
 def warn(opened: Reader, say: Callable[[str], None]) -> None:
-    """Says so if the kernel does not confine the process that reads."""
+    """Warn if the kernel does not restrict the process that reads."""
     if not opened.landlock:
         say(
-            "sql: this kernel has no Landlock: nothing but fairaudit and DuckDB keeps a statement "
-            "from other files (docs/security.md)"
+            "sql: this kernel has no Landlock: only fairaudit and DuckDB keep statements from "
+            "other files (docs/security.md)"
         )
 
 
 def typed_values(typed: Sequence[str]) -> dict[str, str]:
-    """``NAME=VALUE`` by name.
-
-    Raises:
-        UsageError: one is not of this form, or comes twice.
-    """
+    """Return the values of ``NAME=VALUE`` by name, or raise UsageError."""
     found: dict[str, str] = {}
     for item in typed:
         name, equals, value = item.partition("=")
         if not equals or not name.isidentifier():
-            raise UsageError(f"sql: --param takes NAME=VALUE, not {item!r}")
+            raise UsageError(f"sql: --param expects NAME=VALUE, not {item!r}")
         if name in found:
             raise UsageError(f"sql: --param {name} is given twice")
         found[name] = value
@@ -231,11 +208,11 @@ def typed_values(typed: Sequence[str]) -> dict[str, str]:
 
 
 def describe_saved() -> str:
-    """The saved queries, one on each line, their parameters below."""
+    """Return the saved queries and their parameters, one per line."""
     from audit.store import saved
 
-    lines = []
-    for query in saved.every().values():
-        lines.append(f"{query.name}: {query.doc}")
-        lines += (f"    {parameter}  {parameter.doc}" for parameter in query.parameters)
-    return "\n".join(lines) + "\n"
+    return "".join(
+        f"{query.name}: {query.doc}\n"
+        + "".join(f"    {parameter}  {parameter.doc}\n" for parameter in query.parameters)
+        for query in saved.every().values()
+    )

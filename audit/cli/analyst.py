@@ -1,190 +1,170 @@
-"""The commands for analysts: ``sql``, and ``stuck`` and ``refused``, which ask for them."""
+"""The commands for analysts: ``sql``, ``stuck`` and ``refused``."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-import typer
+from typer import Argument, Option
 
-from audit.cli.options import ClusterName, ConfigFile, archive_of, configuration, published
+from audit.cli.options import (
+    SITE,
+    ClusterName,
+    ConfigFile,
+    Group,
+    configuration,
+    grouped,
+    published,
+    site,
+)
 from audit.cli.output import say, show
 from audit.errors import UsageError
 from audit.words import Format
 
 if TYPE_CHECKING:
     from audit.analyst.sql import Limits, Question
-
-Query = Annotated[
-    str | None,
-    typer.Argument(help="One SQL statement over the published views, or a saved query's name."),
-]
-Parameters = Annotated[
-    list[str] | None,
-    typer.Option("--param", metavar="NAME=VALUE", help="Value of its parameter $NAME."),
-]
-
+    from audit.config import Config
 
 Published = Annotated[
     Path | None,
-    typer.Option("--db", help="A published database; else that of --config, or fairaudit-out's."),
+    Option("--db", help="Published database; default: that of --config, or of fairaudit-out."),
 ]
-Written = Annotated[Format, typer.Option("--format", help="How to write rows.")]
 
 
+@dataclass(frozen=True)
+class Target:
+    """Which database a query reads, and the output format."""
+
+    db: Published = None
+    form: Annotated[Format, Option("--format", help="Output format.")] = Format.table
+    config: ConfigFile = None
+
+    def opened(self) -> tuple[Config, Path, Limits, Path | None]:
+        """Start the process that reads; return settings, database, limits and archive."""
+        from audit.analyst.reader import prepare
+        from audit.analyst.sql import Limits
+        from audit.config import places
+
+        prepare()
+        settings = configuration(self.config)
+        path = self.db or published(self.config, settings)
+        archive = self.config and places.Site(settings, self.config.parent).archive_of(path)
+        return settings, path, Limits(settings.sql.timeout_s, settings.sql.memory_limit), archive
+
+    def saved(self, name: str, rows: int | None = None, **parameters: object) -> None:
+        """Print the answer to a saved query; None leaves a parameter at its default."""
+        from audit.analyst.sql import Question
+
+        _, path, limits, archive = self.opened()
+        given = {key: str(value) for key, value in parameters.items() if value is not None}
+        _answer(path, Question(name, given, self.form, rows), limits, archive)
+
+
+OfDatabase: TypeAlias = Annotated[Target, Group.of(Target)]
+
+
+@grouped
 def sql(
-    query: Query = None,
-    file: Annotated[
-        Path | None, typer.Option("-f", "--file", help="Read the statement from a file.")
-    ] = None,
-    param: Parameters = None,
-    show_saved: Annotated[
-        bool, typer.Option("--list", help="List the saved queries and their parameters.")
-    ] = False,
-    db: Published = None,
-    form: Written = Format.table,
-    rows: Annotated[int | None, typer.Option(min=1, help="Write at most so many rows.")] = None,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="csv: leave cells that look like formulas as they are.")
-    ] = False,
-    private: Annotated[
-        bool, typer.Option("--private", help="Interactive: neither read nor keep a history.")
-    ] = False,
-    config: ConfigFile = None,
+    *,
+    query: Annotated[str | None, Argument(help="SQL, or the name of a saved query.")] = None,
+    file: Annotated[Path | None, Option("-f", "--file", help="File with the statement.")] = None,
+    param: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="Value of $NAME.")] = None,
+    show_saved: Annotated[bool, Option("--list", help="List the saved queries.")] = False,
+    rows: Annotated[int | None, Option(min=1, help="Maximum number of rows.")] = None,
+    raw: Annotated[bool, Option("--raw", help="csv: keep cells that look like formulas.")] = False,
+    private: Annotated[bool, Option("--private", help="Interactive: keep no history.")] = False,
+    target: OfDatabase,
 ) -> None:
-    """Query a published database, read-only and locked down; without a query, interactively."""
-    from audit.analyst.reader import prepare
-    from audit.analyst.sql import Limits, Question, describe_saved, typed_values
+    """Query a published database, read-only; without a query, interactively."""
+    from audit.analyst.sql import Question, describe_saved, typed_values
 
     if show_saved:
         print(describe_saved(), end="")
         return
-    prepare()
-    settings = configuration(config)
-    limits = Limits(settings.sql.timeout_s, settings.sql.memory_limit)
-    path = db or published(config, settings)
-    archive = archive_of(path, config, settings)
+    settings, path, limits, archive = target.opened()
     if query is None and file is None and sys.stdin.isatty() and sys.stdout.isatty():
         from audit.analyst import repl
 
-        shown, history = rows or settings.sql.rows, None if private else repl.history_file()
         repl.converse(
-            *(path, form),
-            rows=shown,
+            path,
+            target.form,
+            rows=rows or settings.sql.rows,
             limits=limits,
-            history=history,
+            history=None if private else repl.history_file(),
             say=say,
             archive=archive,
         )
         return
-    most = rows or (settings.sql.rows if form is Format.table else None)
-    question = Question(_statement(query, file), typed_values(param or []), form, most, raw)
-    _answer(path, question, limits, archive)
+    most = rows or (settings.sql.rows if target.form is Format.table else None)
+    text, values = _statement(query, file), typed_values(param or [])
+    _answer(path, Question(text, values, target.form, most, raw), limits, archive)
 
 
+@grouped
 def stuck(
-    user: Annotated[str | None, typer.Option(help="Only this user's.")] = None,
-    waiting: Annotated[
-        bool, typer.Option("--waiting", help="Only jobs that still wait, none that gave up.")
-    ] = False,
-    rows: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of jobs listed; default: all.")
-    ] = None,
+    *,
+    user: Annotated[str | None, Option(help="Only this user's jobs.")] = None,
+    waiting: Annotated[bool, Option("--waiting", help="Only jobs that still wait.")] = False,
+    rows: Annotated[int | None, Option(min=1, help="Maximum number of jobs; default: all.")] = None,
     cluster: ClusterName = None,
-    db: Published = None,
-    form: Written = Format.table,
-    config: ConfigFile = None,
+    target: OfDatabase,
 ) -> None:
     """List jobs that wait, or gave up, longer than 95 % of similar jobs, and what held them.
 
     By chance one job in twenty waits so long.
     """
     only = "waiting" if waiting else None
-    chosen = {"user": user, "cluster": cluster, "only": only}
-    _answer_saved("stuck", chosen, db, form, config, rows)
+    target.saved("stuck", rows, user=user, cluster=cluster, only=only)
 
 
+@grouped
 def refused(
+    *,
     cluster: ClusterName = None,
-    code: Annotated[
-        str | None, typer.Option(help="Only faults of this kind (see the column code).")
-    ] = None,
-    file: Annotated[str | None, typer.Option(metavar="NAME", help="Only of this log.")] = None,
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Read them again and take in what is good now.")
-    ] = False,
-    mended: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="With --replay: texts that were mended, as JSON."),
-    ] = None,
-    accept: Annotated[
-        bool, typer.Option("--accept", help="Take in records whose dates were doubtful.")
-    ] = False,
-    db: Published = None,
-    form: Written = Format.table,
-    config: ConfigFile = None,
+    code: Annotated[str | None, Option(help="Only faults with this code.")] = None,
+    file: Annotated[str | None, Option(metavar="NAME", help="Only records of this log.")] = None,
+    replay: Annotated[bool, Option("--replay", help="Read the records again.")] = False,
+    mended: Annotated[Path | None, Option(metavar="FILE", help="Corrected records (JSON).")] = None,
+    accept: Annotated[bool, Option("--accept", help="Accept records with doubtful dates.")] = False,
+    target: OfDatabase,
 ) -> None:
-    """List records that were refused, and why; --replay and --accept take them in after all."""
+    """List refused records and the reasons; accept them with --replay or --accept."""
     if mended is not None and not replay:
-        raise UsageError("--mended goes with --replay")
+        raise UsageError("--mended requires --replay")
     if not replay and not accept:
-        chosen = {"cluster": cluster, "code": code, "file": file}
-        _answer_saved("refused", chosen, db, form, config)
+        target.saved("refused", cluster=cluster, code=code, file=file)
         return
-    if db is not None:
-        raise UsageError("--db is read only: --replay and --accept change the store of config.toml")
+    if target.db is not None:
+        raise UsageError("--db is read-only: --replay and --accept change the store of config.toml")
     from audit.nightly.keeping import quarantine
 
-    site = config or Path("config.toml")
-    settings = configuration(site)
+    of = site(target.config or SITE)
     if replay:
-        done = quarantine.replay(settings, site.parent, cluster, code, file, mended)
-        show(f"{done.taken:,} records were taken in, {done.left:,} are refused still")
+        done = quarantine.replay(of, cluster, code, file, mended)
+        show(f"accepted {done.taken:,} records; {done.left:,} are still refused")
     if accept:
-        number = quarantine.accept(settings, site.parent, cluster, file)
-        show(f"{number:,} doubtful records were taken in")
-    show("'fairaudit run' computes what they change")
-
-
-def _answer_saved(
-    name: str,
-    chosen: Mapping[str, str | None],
-    db: Path | None,
-    form: Format,
-    config: Path | None,
-    rows: int | None = None,
-) -> None:
-    """Write the answer to a saved query to stdout; what is None keeps its default."""
-    from audit.analyst.reader import prepare
-    from audit.analyst.sql import Limits, Question
-
-    prepare()
-    settings = configuration(config)
-    parameters = {parameter: value for parameter, value in chosen.items() if value is not None}
-    limits = Limits(settings.sql.timeout_s, settings.sql.memory_limit)
-    path = db or published(config, settings)
-    archive = archive_of(path, config, settings)
-    _answer(path, Question(name, parameters, form, rows), limits, archive)
+        number = quarantine.accept(of, cluster, file)
+        show(f"accepted {number:,} doubtful records")
+    show("run 'fairaudit run' to compute the changes")
 
 
 def _answer(path: Path, question: Question, limits: Limits, archive: Path | None) -> None:
-    """Writes the answer to stdout."""
     from audit.analyst.sql import answer
 
     try:
         answer(path, question, sys.stdout.buffer, limits, say, archive)
-    except BrokenPipeError:  # "fairaudit sql … | head" has seen enough
+    except BrokenPipeError:  # as in "fairaudit sql … | head"
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _statement(query: str | None, file: Path | None) -> str:
     if (query is None) == (file is None):
         raise UsageError(
-            "sql: give one statement, a saved query's name, or a file with -f; on a terminal, "
-            "nothing at all"
+            "sql: give one statement, the name of a saved query, or a file with -f; on a terminal, "
+            "give none of them for an interactive session"
         )
     if file is None:
         return query or ""

@@ -1,7 +1,6 @@
-"""The command line: arguments in, one call into a room, and how it ends.
+"""The ``fairaudit`` command: its subcommands, errors and exit codes (README, "Exit codes").
 
-A module beside this one has each group of commands. Exit codes are in README.md. Modules that take
-long to import are imported where they are used.
+Modules that take long to import are imported where they are used.
 """
 
 from __future__ import annotations
@@ -19,15 +18,16 @@ from audit.cli import analyst, nightly, oneoff, setup, studies
 from audit.cli.output import say
 from audit.errors import UNWRITABLE, AuditError, UsageError, of_system
 
-_UNASKED: Final = {"help": False}
-"""Told beforehand: without it, typer loads pydantic to read that nobody asked for help."""
-
+INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C, which typer returns without a message."""
 EXTENSIONS: Final = "fairaudit.commands"
-"""Entry points of this group name a ``typer.Typer``; its commands follow the entry point's name."""
+"""Entry points of this group name a ``typer.Typer`` that becomes a subcommand of their name."""
+_NO_HELP: Final = {"help": False}
+"""Default of --help; without it, typer loads pydantic to convert the missing value."""
 
 
 class _Commands(TyperGroup):
-    """The commands below, and those that ``EXTENSIONS`` add; these are loaded when asked for."""
+    """The subcommands; those of ``EXTENSIONS`` are loaded on demand."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in self.commands:
@@ -44,60 +44,37 @@ class _Commands(TyperGroup):
         for entry in entry_points(group=EXTENSIONS):
             if entry.name not in self.commands:
                 commands = entry.load()
-                commands.info.context_settings = {"default_map": _told(commands)}
+                _prepare(commands)
                 self.add_command(typer.main.get_command(commands), entry.name)
+
+
+def _prepare(commands: typer.Typer) -> None:
+    """Set defaults for --help, and keep summaries of commands whole."""
+    defaults: dict[str, Any] = dict(_NO_HELP)
+    for command in commands.registered_commands:
+        assert command.callback is not None
+        command.short_help = inspect.getdoc(command.callback)
+        defaults[command.name or command.callback.__name__] = _NO_HELP
+    commands.info.context_settings = {"default_map": defaults}
 
 
 app = typer.Typer(
     name="fairaudit",
     cls=_Commands,
-    help="Is your batch scheduler fair, to whom is it not, and why?",
+    help="Audit the fairness of a batch scheduler from its accounting logs.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # boxes around the help would take twice as long as all else
+    rich_markup_mode=None,  # rich help takes three times as long
 )
 for command in (
-    oneoff.audit,
-    nightly.run,
-    nightly.ingest,
-    nightly.report,
-    nightly.service,
-    nightly.status,
-    nightly.deliver,
-    nightly.archive,
-    nightly.backup,
-    nightly.restore,
-    setup.init,
-    oneoff.explain,
-    oneoff.sshare,
-    oneoff.simulate,
-    studies.whatif,
-    studies.fit_policy,
-    analyst.sql,
-    analyst.stuck,
-    analyst.refused,
-    oneoff.verify,
-    setup.doctor,
-    setup.pseudonym,
+    *(oneoff.audit, nightly.run, nightly.ingest, nightly.report, nightly.service, nightly.status),
+    *(nightly.deliver, nightly.archive, nightly.backup, nightly.restore, setup.init),
+    *(oneoff.explain, oneoff.sshare, oneoff.simulate, studies.whatif, studies.fit_policy),
+    *(analyst.sql, analyst.stuck, analyst.refused, oneoff.verify, setup.doctor, setup.pseudonym),
 ):
     app.command(command.__name__.replace("_", "-"))(command)
-
-
-def _told(commands: typer.Typer) -> dict[str, Any]:
-    """What is known of the options of commands, by name; their summaries are never cut off."""
-    known: dict[str, Any] = dict(_UNASKED)
-    for command in commands.registered_commands:
-        assert command.callback is not None
-        command.short_help = inspect.getdoc(command.callback)
-        known[command.name or command.callback.__name__] = _UNASKED
-    return known
-
-
-app.info.context_settings = {"default_map": _told(app)}
-
-INTERRUPTED: Final = 130
-"""The exit code after Ctrl-C: typer's own, which it gives without a word."""
+_prepare(app)
 
 
 @app.callback(invoke_without_command=True)
@@ -110,9 +87,8 @@ def _root(
 
 
 def main() -> NoReturn:
-    """Runs the command; errors that a user can act on end without a traceback."""
-    # A command makes much that lives to its end (a PDF's layout above all): looking for garbage
-    # among it every 700 objects takes a tenth of an audit.
+    """Run the command and exit; errors that a user can act on are printed without a traceback."""
+    # Most objects live until the end: collecting garbage every 700 takes a tenth of an audit.
     gc.set_threshold(100_000, 20, 20)
     try:
         code = app(standalone_mode=False)
@@ -125,20 +101,14 @@ def main() -> NoReturn:
         code = INTERRUPTED
     except OSError as error:
         say(f"fairaudit: {of_system(error)}")
-        unwritable = error.errno in UNWRITABLE
-        code = UsageError.exit_code if unwritable else AuditError.exit_code
+        code = (UsageError if error.errno in UNWRITABLE else AuditError).exit_code
     except Exception as error:
-        if not _is_usage(error):
-            raise
-        text: str = error.format_message()  # type: ignore[attr-defined]
-        asked = not text.startswith("Usage:")  # else for nothing: what it says is the help
-        say(f"fairaudit: {text}; see 'fairaudit --help'" if asked else text)
-        code = 2
+        if not (hasattr(error, "format_message") and hasattr(error, "exit_code")):
+            raise  # a defect; errors of typer's parser have these attributes
+        text: str = error.format_message()
+        is_help = text.startswith("Usage:")  # no arguments were given
+        say(text if is_help else f"fairaudit: {text.rstrip('.')}; see 'fairaudit --help'")
+        code = UsageError.exit_code
     if code == INTERRUPTED:
         say("fairaudit: interrupted")
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _is_usage(error: Exception) -> bool:
-    """Whether typer's parser refused the arguments."""
-    return hasattr(error, "format_message") and hasattr(error, "exit_code")

@@ -1,93 +1,65 @@
-"""Commands of a configured site: ``run`` and its stages, ``service``, ``status``, ``deliver``."""
+"""Commands of a configured site: ``run`` and its stages, ``service``, ``status``, ``deliver``…"""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option
 
-from audit.cli.options import (
-    SITE,
-    ClusterName,
-    OfAccounts,
-    OfUsers,
-    SiteConfig,
-    configuration,
-    owners,
-)
+from audit.cli import options as opt
 from audit.cli.output import at_work, say, show, warn
 from audit.errors import UsageError
 from audit.progress import stopped_by_signals
 
-if TYPE_CHECKING:
-    from audit.mail.delivery import Delivered
-    from audit.nightly.stages import Night
-
-OnlyPeriod = Annotated[
-    str | None, typer.Option("--period", help="Only this period, like 2026-10 (as in the reports).")
-]
+OnlyPeriod = Annotated[str | None, Option(help="Only this period, such as 2026-10.")]
 
 
-def run(config: SiteConfig = SITE, period: OnlyPeriod = None) -> None:
-    """Do what the night does: read new logs, compute, report, publish, deliver."""
+def run(config: opt.SiteConfig = opt.SITE, period: OnlyPeriod = None) -> None:
+    """Read new logs, compute, write reports, publish and deliver."""
     from audit.nightly.stages import STAGES
 
     _stages(config, period, STAGES)
 
 
-def ingest(config: SiteConfig = SITE) -> None:
-    """One stage of a run: read new logs."""
+def ingest(config: opt.SiteConfig = opt.SITE) -> None:
+    """Read new logs: the first stage of a run."""
     _stages(config, None, ("ingest",))
 
 
 def report(
-    config: SiteConfig = SITE,
+    config: opt.SiteConfig = opt.SITE,
     period: OnlyPeriod = None,
-    user: OfUsers = None,
-    account: OfAccounts = None,
-    cluster: ClusterName = None,
+    user: opt.OfUsers = None,
+    account: opt.OfAccounts = None,
+    cluster: opt.ClusterName = None,
 ) -> None:
-    """One stage of a run: compute and report what was read, and publish it.
+    """Compute, report and publish what was read; or make pages of users and accounts.
 
-    With --user or --account only their pages are made, from what was published.
+    With --user or --account, only their pages are made, from the published database.
     """
-    if whose := owners(user, account):
+    if whose := opt.owners(user, account):
         from audit.oneoff.owners import from_published
 
-        for page in from_published(configuration(config), config.parent, whose, cluster, period):
+        for page in from_published(
+            opt.configuration(config), config.parent, whose, cluster, period
+        ):
             show(page)
         return
     if cluster is not None:
-        raise UsageError("--cluster goes with --user or --account")
+        raise UsageError("--cluster requires --user or --account")
     _stages(config, period, ("compute", "report", "publish"))
 
 
 def _stages(config: Path, period: str | None, stages: tuple[str, ...]) -> None:
-    """Does these stages of a run, and says what came of them."""
     from audit.nightly.service import by_hand
     from audit.nightly.stages import require_own_config
 
     require_own_config(config)
-    settings = configuration(config)
-    folder, now = config.parent, int(time.time())
+    site, now = opt.site(config), int(time.time())
     with at_work() as progress:
-        night = by_hand(settings, folder, now, period, progress.say, progress.update, stages)
-    _show_night(night)
-    if "publish" in stages:
-        show(f"published {settings.output.database}" if night.published else "nothing to publish")
-    for exceeded in night.exceeded:
-        say(f"threshold: {exceeded}")
-    for failure in night.failures:
-        say(f"fairaudit: {failure}")
-    if night.failures:
-        raise typer.Exit(night.exit_code)
-    if night.exceeded:
-        raise typer.Exit(1)
-
-
-def _show_night(night: Night) -> None:
+        night = by_hand(site, now, period, progress.say, progress.update, stages)
     warn(night.warnings)
     for line in (
         *night.read,
@@ -96,142 +68,129 @@ def _show_night(night: Night) -> None:
         *(f"sent {mail}" for mail in night.sent),
     ):
         show(line)
+    if "publish" in stages:
+        database = site.config.output.database
+        show(f"published {database}" if night.published else "nothing to publish")
+    for exceeded in night.exceeded:
+        say(f"threshold: {exceeded}")
+    for failure in night.failures:
+        say(f"fairaudit: {failure}")
+    if night.failures or night.exceeded:
+        raise Exit(night.exit_code if night.failures else 1)
 
 
-def service(config: SiteConfig = SITE) -> None:
-    """Run at the times of config.toml, catching up after an outage, until stopped."""
+def service(config: opt.SiteConfig = opt.SITE) -> None:
+    """Run at the times of config.toml until stopped; catch up after an outage."""
     import threading
 
     from audit.nightly.service import serve
     from audit.nightly.stages import require_own_config
 
     require_own_config(config)
-    settings = configuration(config)
-    stop = threading.Event()
+    site, stop = opt.site(config), threading.Event()
     with stopped_by_signals(stop):
-        serve(settings, config.parent, time.time, stop, say)
+        serve(site, time.time, stop, say)
 
 
 def status(
-    config: SiteConfig = SITE,
-    check: Annotated[
-        bool, typer.Option("--check", help="End with 1 if a run failed or is overdue.")
-    ] = False,
-    rows: Annotated[int, typer.Option(min=0, help="Show so many of the newest stages.")] = 20,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="As JSON, for programs: docs/service.md says its keys.")
-    ] = False,
+    config: opt.SiteConfig = opt.SITE,
+    check: Annotated[bool, Option("--check", help="Exit 1 if a run failed or is overdue.")] = False,
+    rows: Annotated[int, Option(min=0, help="Number of latest stages shown.")] = 20,
+    as_json: Annotated[bool, Option("--json", help="Print JSON (docs/service.md).")] = False,
 ) -> None:
-    """Show the runs, what became of them, and when the next is due."""
+    """Show past runs, their results, and when the next run is due."""
     import json
 
-    from audit.nightly import status as of
+    from audit.nightly import status
 
-    settings = configuration(config)
-    if not settings.clusters:
+    site = opt.site(config)
+    if not site.config.clusters:
         raise UsageError("status: the configuration has no [[clusters]]")
-    runs = of.look(settings, config.parent, int(time.time()))
+    runs = status.look(site, int(time.time()))
     if as_json:
-        print(json.dumps(of.as_json(runs, settings, config.parent, rows), indent=2))
+        print(json.dumps(status.as_json(runs, site, rows), indent=2))
     else:
-        for line in of.lines(runs, rows):
+        for line in status.lines(runs, rows):
             show(line)
     if check and any(cluster.problem for cluster in runs.clusters):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def backup(
-    target: Annotated[
-        Path, typer.Argument(metavar="FILE|DIR", help="The file to write, or a folder for it.")
-    ],
-    config: SiteConfig = SITE,
+    target: Annotated[Path, Argument(metavar="FILE|DIR", help="File to write, or its folder.")],
+    config: opt.SiteConfig = opt.SITE,
 ) -> None:
-    """Save the store and the history of runs in one file; runs may be at work meanwhile."""
+    """Save the store and the history of runs to one file, even during a run."""
     from audit.nightly.keeping.backup import save
 
-    file, saved = save(configuration(config), config.parent, target, int(time.time()))
+    file, saved = save(opt.site(config), target, int(time.time()))
     warn(f"the store does not pass the check {name}" for name in saved.failing)
     show(f"saved {sum(saved.rows.values()):,} rows in {file}")
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What 'backup' wrote.")],
-    config: SiteConfig = SITE,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the store if there is one.")
-    ] = False,
+    file: Annotated[Path, Argument(metavar="FILE", help="Backup to restore.")],
+    config: opt.SiteConfig = opt.SITE,
+    force: Annotated[bool, Option("--force", help="Replace an existing store.")] = False,
 ) -> None:
-    """Put what was saved in the place of the store and the history of runs."""
+    """Replace the store and the history of runs by a backup."""
     from audit.nightly.keeping.backup import restore as put_back
 
-    back = put_back(configuration(config), config.parent, file, force=force)
+    back = put_back(opt.site(config), file, force=force)
     warn(f"the store does not pass the check {name}" for name in back.failing)
     show(f"restored {sum(back.rows.values()):,} rows, as saved {back.made_at}")
 
 
 def archive(
-    cluster: ClusterName = None,
+    cluster: opt.ClusterName = None,
     back: Annotated[
-        str | None,
-        typer.Option(metavar="DAY", help="Put what ended on this day or later back, for the run."),
+        str | None, Option(metavar="DAY", help="Move jobs that ended since DAY back.")
     ] = None,
-    config: SiteConfig = SITE,
+    config: opt.SiteConfig = opt.SITE,
 ) -> None:
-    """List the months that lie beside the database (retention.archive_months); --back undoes it."""
+    """List the months in the archive (retention.archive_months), or move some back."""
     from audit.nightly.keeping import archiving
     from audit.periods import parse_day
 
-    settings = configuration(config)
+    site = opt.site(config)
     if back is None:
-        for line in archiving.listed(settings, config.parent, cluster) or ["nothing is archived"]:
+        for line in archiving.listed(site, cluster) or ["nothing is archived"]:
             show(line)
         return
     if cluster is None:
-        if len(settings.clusters) != 1:
-            raise UsageError("--back: say of which cluster (--cluster)")
-        cluster = settings.clusters[0].name
-    months = archiving.bring_back(settings, config.parent, cluster, parse_day(back))
+        if len(site.config.clusters) != 1:
+            raise UsageError("--back: choose a cluster (--cluster)")
+        cluster = site.config.clusters[0].name
+    months = archiving.bring_back(site, cluster, parse_day(back))
     records = sum(month.records for month in months)
-    show(f"{records:,} records of {len(months):,} months came back; 'fairaudit run' computes them")
+    show(
+        f"moved {records:,} records of {len(months):,} months back; run 'fairaudit run' to compute "
+        "them"
+    )
 
 
 def deliver(
-    config: SiteConfig = SITE,
-    failed: Annotated[
-        bool, typer.Option("--failed", help="Also send what a mail server refused.")
-    ] = False,
+    config: opt.SiteConfig = opt.SITE,
+    failed: Annotated[bool, Option("--failed", help="Also send mails that were refused.")] = False,
     unknown: Annotated[
-        bool,
-        typer.Option(
-            "--unknown", help="With --failed: also what may have arrived; it may then come twice."
-        ),
+        bool, Option("--unknown", help="With --failed: also mails that may have arrived.")
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only print what would be sent to whom.")
-    ] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only print mails and recipients.")] = False,
     test_send: Annotated[
-        str | None,
-        typer.Option("--test-send", metavar="ADDRESS", help="Only send a mail that says it works."),
+        str | None, Option(metavar="ADDRESS", help="Only send a test mail.")
     ] = None,
 ) -> None:
-    """Mail the reports that are due; 'run' does so too."""
+    """Mail the reports that are due; 'run' does this too."""
     from audit.mail import delivery
 
-    settings = configuration(config)
-    folder, now = config.parent, int(time.time())
+    site, now = opt.site(config), int(time.time())
     if test_send is not None:
-        delivery.try_out(settings, folder, test_send, now)
+        delivery.try_out(site, test_send, now)
         show(f"sent a test mail to {test_send}")
         return
     if unknown and not failed:
-        raise UsageError("--unknown goes with --failed: it may send a mail for the second time")
-    outcome = delivery.by_hand(
-        settings, folder, now, failed=failed, unknown=unknown, dry_run=dry_run, say=say
-    )
-    _show_delivery(outcome, dry_run=dry_run)
-
-
-def _show_delivery(outcome: Delivered, *, dry_run: bool) -> None:
+        raise UsageError("--unknown requires --failed: it may send a mail twice")
+    outcome = delivery.by_hand(site, now, failed=failed, unknown=unknown, dry_run=dry_run, say=say)
     for mail in outcome.sent:
         show(f"sent {mail}")
     for mail in outcome.due if dry_run else ():
@@ -241,4 +200,4 @@ def _show_delivery(outcome: Delivered, *, dry_run: bool) -> None:
     for failure in outcome.failures:
         say(f"fairaudit: {failure}")
     if outcome.failures:
-        raise typer.Exit(max(failure.exit_code for failure in outcome.failures))
+        raise Exit(max(failure.exit_code for failure in outcome.failures))

@@ -1,7 +1,7 @@
-"""Options that several commands have, and what they are made into.
+"""Options that several commands share, and the values they are made into.
 
-A *group* is a parameter of a command that stands for several options. ``grouped`` spells groups out
-for typer, which knows no such thing.
+typer knows single options only. A *group* is a parameter of a command that replaces
+several options; ``grouped`` puts these options into the signature that typer reads.
 """
 
 from __future__ import annotations
@@ -12,86 +12,50 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
-import typer
+from typer import Argument, Option
 
 from audit.policies import SETTINGS, Backfill, Order, choices
 from audit.words import Resource
 
 if TYPE_CHECKING:
-    from audit.config import Config
-    from audit.formats.dialects import Reading
+    from audit.config import Config, places
     from audit.pipeline.opening import Request
     from audit.report.record.page import Who
     from audit.scenario.scenario import Change
 
 DEFAULT_OUT = Path("fairaudit-out")
 SITE = Path("config.toml")
+_KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
-Logs = Annotated[list[Path], typer.Argument(metavar="LOG...", help="Accounting logs, or .gz.")]
-Dialect = Annotated[
-    str | None, typer.Option(help="Dialect of the logs; without it, it is detected.")
-]
-Columns = Annotated[
-    str | None, typer.Option(help="Columns of a log without header row: JobID,User,…")
-]
-Separator = Annotated[
-    str | None, typer.Option(help="What separates them; without it, it is found out.")
-]
-Zone = Annotated[str | None, typer.Option(help="The cluster's time zone, like Europe/Berlin.")]
-ClusterName = Annotated[str | None, typer.Option(help="Name of the cluster.")]
-
+ClusterName = Annotated[str | None, Option(help="Name of the cluster.")]
+ConfigFile = Annotated[Path | None, Option("--config", help="Configuration; default: none.")]
+SiteConfig = Annotated[Path, Option("--config", help="Configuration of the site.")]
+Out = Annotated[Path, Option(help="Folder for the page and its tables.")]
 OfUsers = Annotated[
     list[str] | None,
-    typer.Option("--user", metavar="USER", help="Also a page for this user; may be repeated."),
+    Option("--user", metavar="USER", help="Also make a page for this user; repeatable."),
 ]
 OfAccounts = Annotated[
     list[str] | None,
-    typer.Option("--account", metavar="ACCOUNT", help="The same for an account."),
+    Option("--account", metavar="ACCOUNT", help="Also make a page for this account; repeatable."),
 ]
-
-PoolSize = Annotated[int | None, typer.Option(min=1, help="Capacity of the pool, in --resource.")]
-Counted = Annotated[Resource | None, typer.Option(help="What sizes count; without it, cpus.")]
-
-# What Slurm's programs print.
-Associations = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="What 'sacctmgr -P show assoc' or 'dump' prints."),
-]
-Qos = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="What 'sacctmgr -P show qos' prints.")
-]
-Partitions = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="What 'scontrol show partition' prints.")
-]
-SlurmConf = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="slurm.conf, or what 'scontrol show config' prints."),
-]
-
-ConfigFile = Annotated[
-    Path | None, typer.Option("--config", help="A config.toml; without it, its defaults.")
-]
-SiteConfig = Annotated[Path, typer.Option("--config", help="The site's config.toml.")]
-
-
-# --- groups --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Group:
-    """Several options, and what makes a value of them."""
+    """Several options, and the function that makes a value of them."""
 
     make: Callable[..., Any]
     options: Mapping[str, inspect.Parameter]
 
     @classmethod
     def of(cls, make: Callable[..., Any]) -> Group:
-        """The options that are parameters of ``make``."""
+        """Return the group of the options that are parameters of ``make``."""
         return cls(make, inspect.signature(make, eval_str=True).parameters)
 
 
 def grouped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, with the options of its groups as parameters, each in its place."""
+    """Replace the groups among a function's parameters by their options."""
     own = inspect.signature(function, eval_str=True).parameters
     groups = {
         name: group
@@ -99,8 +63,8 @@ def grouped(function: Callable[..., Any]) -> Callable[..., Any]:
         for group in getattr(parameter.annotation, "__metadata__", ())
         if isinstance(group, Group)
     }
-    spelled = [
-        option.replace(kind=option.POSITIONAL_OR_KEYWORD)
+    single = [
+        option.replace(kind=_KIND)
         for name, parameter in own.items()
         for option in (groups[name].options.values() if name in groups else (parameter,))
     ]
@@ -113,11 +77,29 @@ def grouped(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(**given, **made)
 
     # arguments, which have no default, come first
-    spelled.sort(key=lambda option: option.default is not option.empty)
-    run.__signature__ = inspect.Signature(spelled)  # type: ignore[attr-defined]
-    run.__annotations__ = {option.name: option.annotation for option in spelled}
+    single.sort(key=lambda option: option.default is not option.empty)
+    run.__signature__ = inspect.Signature(single)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in single}
     run.__name__, run.__doc__ = function.__name__, function.__doc__
     return run
+
+
+def options(**annotations: Any) -> dict[str, inspect.Parameter]:
+    """Return parameters with the default None, by name."""
+    return {
+        name: inspect.Parameter(name, _KIND, default=None, annotation=annotation)
+        for name, annotation in annotations.items()
+    }
+
+
+def optional(kind: Any, text: str, *flags: str, **settings: Any) -> Any:
+    """Return the annotation of an option of this type with this help text."""
+    return Annotated[kind | None, Option(*flags, help=text, **settings)]
+
+
+def file(text: str) -> Any:
+    """Return the annotation of an option that names a file."""
+    return optional(Path, text, metavar="FILE")
 
 
 class Site(NamedTuple):
@@ -125,7 +107,7 @@ class Site(NamedTuple):
 
     config: Config
     folder: Path
-    """What its paths are relative to."""
+    """Its paths are relative to this folder."""
     file: Path | None
 
 
@@ -135,104 +117,115 @@ def _site(config: ConfigFile = None) -> Site:
 
 Configured: TypeAlias = Annotated[Site, Group.of(_site)]
 
+READING = options(
+    zone=optional(str, "Time zone of the cluster, such as Europe/Berlin."),
+    columns=optional(str, "Columns of a log without a header row: JobID,User,…"),
+    separator=optional(str, "Separator of the columns; default: detected."),
+)
+SLURM_FILES = options(
+    partitions=file("Output of 'scontrol show partition'."),
+    assoc=file("Output of 'sacctmgr -P show assoc' or 'sacctmgr dump'."),
+    qos=file("Output of 'sacctmgr -P show qos'."),
+    slurm_conf=file("slurm.conf, or the output of 'scontrol show config'."),
+)
+
+
+def reading(*, columns: str | None, separator: str | None, zone: str | None = None) -> Any:
+    """Return how to read logs (``formats.dialects.Reading``)."""
+    from audit.formats.dialects import Reading
+
+    names = tuple(name.strip() for name in columns.split(",")) if columns else None
+    return Reading(names, separator, zone)
+
 
 def request(
-    logs: Logs,
-    pool_size: PoolSize = None,
-    resource: Counted = None,
-    zone: Zone = None,
-    columns: Columns = None,
-    separator: Separator = None,
-    dialect: Dialect = None,
-    cluster: ClusterName = None,
-) -> object:
-    """Logs, and what is said of them: a ``Request``, which is known only once it is needed."""
+    *,
+    logs: list[Path] | None,
+    zone: str | None,
+    columns: str | None,
+    separator: str | None,
+    **more: Any,
+) -> Any:
+    """Return the logs and how to read them (``pipeline.opening.Request``)."""
     from audit.pipeline.opening import Request
 
-    return Request(
-        logs=logs or (),
-        dialect=dialect,
-        reading=reading(columns, separator, zone),
-        cluster=cluster,
-        pool_size=pool_size,
-        resource=resource,
-        zone=zone,
-    )
+    how = reading(columns=columns, separator=separator, zone=zone)
+    return Request(logs=logs or (), reading=how, zone=zone, **more)
 
 
-OfLogs: TypeAlias = Annotated["Request", Group.of(request)]
-_LOGS = inspect.signature(request, eval_str=True).parameters
-_MAYBE = Annotated[
-    list[Path] | None,
-    typer.Argument(metavar="LOG...", help="Accounting logs; else the database."),
-]
+_OF_LOGS = {
+    **options(
+        pool_size=optional(int, "Capacity of the pool, in units of --resource.", min=1),
+        resource=optional(Resource, "Resource that sizes count; default: cpus."),
+    ),
+    **READING,
+    **options(
+        dialect=optional(str, "Dialect of the logs; default: detected."), cluster=ClusterName
+    ),
+}
+
+
+def _of_logs(text: str, **default: Any) -> Group:
+    annotation = Annotated[list[Path] | None, Argument(metavar="LOG...", help=text)]
+    logs = inspect.Parameter("logs", _KIND, annotation=annotation, **default)
+    return Group(request, {"logs": logs, **_OF_LOGS})
+
+
+OfLogs: TypeAlias = Annotated["Request", _of_logs("Accounting logs, may be compressed.")]
 OfSomeLogs: TypeAlias = Annotated[
-    "Request",
-    Group(request, {**_LOGS, "logs": _LOGS["logs"].replace(annotation=_MAYBE, default=None)}),
+    "Request", _of_logs("Accounting logs; default: the database.", default=None)
 ]
-
-
-def options(annotations: Mapping[str, Any]) -> dict[str, inspect.Parameter]:
-    """Options that need not be given, by name and annotation."""
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return {
-        name: inspect.Parameter(name, kind, default=None, annotation=annotation)
-        for name, annotation in annotations.items()
-    }
 
 
 def change(**given: Any) -> Change:
-    """What is changed of a pool."""
+    """Return the change of a pool that these options describe."""
     from audit.scenario.whatif import options
 
     return options.change(**given)
 
 
 RULES = options(
-    {
-        "order": Annotated[Order | None, typer.Option(help=f"Queue order: {choices(Order)}.")],
-        "backfill": Annotated[
-            Backfill | None, typer.Option(help=f"Backfilling: {choices(Backfill)}.")
-        ],
-        **{
-            key: Annotated[
-                int | None,
-                typer.Option(setting.flag, min=1, max=setting.most, help=setting.help),
-            ]
-            for key, setting in SETTINGS.items()
-        },
-        "limit": Annotated[
-            list[str] | None,
-            typer.Option(
-                metavar="WHO=N", help="So much may run at one time: PARTITION=64, user:*=4jobs, …"
-            ),
-        ],
-        "lift": Annotated[
-            list[str] | None,
-            typer.Option(
-                metavar="N|limits|windows|all",
-                help="Without a limit of config.toml, or all of them.",
-            ),
-        ],
-    }
+    order=optional(Order, f"Queue order: {choices(Order)}."),
+    backfill=optional(Backfill, f"Backfilling: {choices(Backfill)}."),
+    **{
+        key: optional(int, setting.help, setting.flag, min=1, max=setting.most)
+        for key, setting in SETTINGS.items()
+    },
+    limit=optional(
+        list[str],
+        "Maximum that may run at one time: PARTITION=64, user:*=4jobs, …",
+        metavar="WHO=N",
+    ),
+    relax=optional(
+        list[str],
+        "Another bound of a limit or a window of config.toml.",
+        metavar="N=M|windowN=M",
+    ),
+    lift=optional(
+        list[str],
+        "Remove a limit (or windowN) of config.toml, or all of them.",
+        metavar="N|windowN|limits|windows|all",
+    ),
 )
-"""How a pool decides."""
-
-Decides: TypeAlias = Annotated["Change", Group(change, RULES)]
-
-
-# --- what else options are made into -------------------------------------------------------------
+"""The policy and rules of a pool."""
 
 
 def configuration(path: Path | None) -> Config:
-    """The configuration in a file, or its defaults."""
+    """Return the configuration in a file, or the defaults."""
     from audit import config
 
     return config.Config() if path is None else config.load(path)
 
 
+def site(path: Path) -> places.Site:
+    """Return the configuration in a file with the folder of its paths."""
+    from audit.config import places
+
+    return places.Site(configuration(path), path.parent)
+
+
 def owners(users: list[str] | None, accounts: list[str] | None) -> tuple[Who, ...]:
-    """Of whom pages are wanted; each once."""
+    """Return the users and accounts that get pages, each once."""
     from audit.report.record.page import Who
 
     named = [*(Who("user", name) for name in users or ())]
@@ -241,22 +234,7 @@ def owners(users: list[str] | None, accounts: list[str] | None) -> tuple[Who, ..
 
 
 def published(path: Path | None, settings: Config) -> Path:
-    """The database that a configuration publishes; without clusters, that of a one-off audit."""
+    """Return the database that a configuration publishes, else that of a one-off audit."""
     if path is None or not settings.clusters:
         return DEFAULT_OUT / "audit.duckdb"
     return path.parent / settings.output.database
-
-
-def archive_of(database: Path, path: Path | None, settings: Config) -> Path | None:
-    """The archive of a published database, where a configuration says it."""
-    from audit.config import places
-
-    return None if path is None else places.archive(settings, path.parent, database)
-
-
-def reading(columns: str | None, separator: str | None, zone: str | None = None) -> Reading:
-    """How the logs are to be read."""
-    from audit.formats.dialects import Reading
-
-    names = tuple(name.strip() for name in columns.split(",")) if columns else None
-    return Reading(names, separator, zone)

@@ -1,50 +1,44 @@
-"""What commands print: results on stdout, the rest on stderr."""
+"""Output of the commands: results on stdout, everything else on stderr."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from audit.progress import printable
+from audit.progress import Progress, printable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from audit.cluster.inference import Fact
-    from audit.progress import Progress
+
+at_work = Progress
+"""Shows the progress of long work in a ``with`` block."""
 
 
 def show(result: object) -> None:
-    """Prints one line of what was asked for."""
+    """Print one line of the result."""
     print(printable(str(result)))
 
 
 def say(text: str) -> None:
-    """Says something on stderr, whatever it is made of."""
-    with suppress(OSError):  # on a full disk, say: what is done, and the exit code, matter more
+    """Print a line on stderr."""
+    with suppress(OSError):  # the exit code matters more than a full disk here
         print(printable(text), file=sys.stderr)
 
 
 def warn(warnings: Iterable[str]) -> None:
-    """Says what may be wrong with the results."""
+    """Print warnings on stderr."""
     for warning in warnings:
         say(f"warning: {warning}")
 
 
 def described(fact: Fact) -> str:
-    """What was inferred, and from what."""
+    """Return an inferred value and its source."""
     return f"{fact.what}: {fact.value} (from {fact.source})"
 
 
 def tell(progress: Progress) -> Callable[[Fact], None]:
-    """Says facts above the bars of what is under way."""
+    """Return a callback that prints facts above the progress bars."""
     return lambda fact: progress.say(described(fact))
-
-
-@contextmanager
-def at_work() -> Iterator[Progress]:
-    """Long work, which shows how far it is."""
-    from audit.progress import Progress
-
-    with Progress() as progress:
-        yield progress

@@ -1,65 +1,56 @@
-"""Commands that set a site up: ``init`` writes its configuration, ``doctor`` examines all of it."""
+"""Commands that set up a site: ``init``, ``doctor`` and ``pseudonym``."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
+from typer import Argument, Option
 
-from audit.cli.options import (
-    SITE,
-    Associations,
-    ClusterName,
-    Columns,
-    ConfigFile,
-    Partitions,
-    Qos,
-    Separator,
-    SiteConfig,
-    SlurmConf,
-    Zone,
-    configuration,
-    reading,
-)
+from audit.cli import options as opt
 from audit.cli.output import at_work, described, say, show, warn
 from audit.errors import UsageError
 
-
-def init(
-    logs: Annotated[
-        list[Path] | None, typer.Argument(metavar="LOG", help="Accounting logs, or folders.")
-    ] = None,
-    partitions: Partitions = None,
-    assoc: Associations = None,
-    qos: Qos = None,
-    slurm_conf: SlurmConf = None,
-    name: Annotated[str | None, typer.Option(help="Name of the cluster.")] = None,
-    zone: Zone = None,
-    columns: Columns = None,
-    separator: Separator = None,
-    output: Annotated[Path, typer.Option(help="The file to write.")] = Path("config.toml"),
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
-) -> None:
-    """Write a commented config.toml for this site, from its logs and what Slurm says."""
-    from audit.setup import init as initial
+if TYPE_CHECKING:
+    from audit.formats.dialects import Reading
     from audit.setup.slurm import SlurmFiles
+
+
+def _slurm_files(*, assoc: Path | None, **files: Path | None) -> Any:
+    from audit.setup.slurm import SlurmFiles
+
+    return SlurmFiles(associations=assoc, **files)
+
+
+OfSlurm: TypeAlias = Annotated["SlurmFiles", opt.Group(_slurm_files, opt.SLURM_FILES)]
+HowToRead: TypeAlias = Annotated["Reading", opt.Group(opt.reading, opt.READING)]
+
+
+@opt.grouped
+def init(
+    *,
+    logs: Annotated[
+        list[Path] | None, Argument(metavar="LOG", help="Accounting logs, or folders of them.")
+    ] = None,
+    files: OfSlurm,
+    name: Annotated[str | None, Option(help="Name of the cluster.")] = None,
+    how: HowToRead,
+    output: Annotated[Path, Option(help="File to write.")] = opt.SITE,
+    force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
+) -> None:
+    """Write a commented config.toml for a site, from its logs and the output of Slurm."""
+    from audit.setup import init as initial
 
     initial.refuse_existing(output, force=force)
     with at_work() as progress:
         draft = initial.infer(
-            logs or [],
-            SlurmFiles(partitions, assoc, qos, slurm_conf),
-            name,
-            zone,
-            reading(columns, separator),
-            output.parent,
-            progress.update,
+            logs or [], files, name, how.zone, how, output.parent, progress.update
         )
     if draft.name is None:
         if not sys.stdin.isatty():
-            raise UsageError("init: nothing says what the cluster is called: name it with --name")
+            raise UsageError("init: the name of the cluster is unknown: give it with --name")
         draft = draft.named(typer.prompt("Name of the cluster", err=True))
     for fact in draft.facts:
         say(described(fact))
@@ -69,28 +60,30 @@ def init(
 
 
 def pseudonym(
-    config: SiteConfig = SITE,
+    config: opt.SiteConfig = opt.SITE,
     user: Annotated[
-        list[str] | None, typer.Option(metavar="USER", help="A user's name; may be repeated.")
+        list[str] | None, Option(metavar="USER", help="Name of a user; repeatable.")
     ] = None,
     account: Annotated[
-        list[str] | None, typer.Option(metavar="ACCOUNT", help="The same for an account.")
+        list[str] | None, Option(metavar="ACCOUNT", help="Name of an account; repeatable.")
     ] = None,
-    cluster: ClusterName = None,
+    cluster: opt.ClusterName = None,
 ) -> None:
-    """Tell what names become by the key of clusters.people, for config.toml and for inquiries."""
+    """Print the pseudonyms of names under the key of clusters.people."""
     from audit.setup.doctor import pseudonyms
 
-    asked = [("user", name) for name in user or ()] + [("account", name) for name in account or ()]
-    for column, name, told in pseudonyms(configuration(config), config.parent, cluster, asked):
-        show(f"{column} {name}: {told}")
+    names = [("user", name) for name in user or ()] + [("account", name) for name in account or ()]
+    for column, name, pseudonym in pseudonyms(
+        opt.configuration(config), config.parent, cluster, names
+    ):
+        show(f"{column} {name}: {pseudonym}")
 
 
 def doctor(
-    db: Annotated[Path | None, typer.Option(help="Also check this published database.")] = None,
-    config: ConfigFile = None,
+    db: Annotated[Path | None, Option(help="Also check this published database.")] = None,
+    config: opt.ConfigFile = None,
 ) -> None:
-    """Check the set-up, and say what to do about what is wrong."""
+    """Check the installation and the configuration, and print remedies."""
     from audit.setup.doctor import examine
 
     findings = examine(config, db)
@@ -98,7 +91,6 @@ def doctor(
         show(f"{'ok' if finding.ok else 'WRONG':5}  {finding.what}: {finding.found}")
         if not finding.ok:
             show(f"       {finding.remedy}")
-    wrong = sum(not finding.ok for finding in findings)
-    if wrong:
+    if wrong := sum(not finding.ok for finding in findings):
         say(f"fairaudit: {wrong} of {len(findings)} checks failed")
         raise typer.Exit(2)

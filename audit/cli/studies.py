@@ -1,91 +1,64 @@
-"""Commands that study logs: ``whatif`` and ``fit-policy``; and what all studies of logs share."""
+"""The commands ``whatif`` and ``fit-policy``, and the options of all studies of logs."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-import typer
+from typer import Option
 
-from audit.cli.options import (
-    DEFAULT_OUT,
-    RULES,
-    Configured,
-    Group,
-    OfLogs,
-    change,
-    grouped,
-    options,
-)
+from audit.cli import options as opt
 from audit.cli.output import at_work, show, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from audit.config import Config
     from audit.metrics.draws import Draws
     from audit.oneoff.study import Plan
-    from audit.pipeline.opening import Log, Request
+    from audit.pipeline.opening import Log
     from audit.scenario.scenario import Change
 
-Out = Annotated[Path, typer.Option(help="Folder for the page and its tables.")]
-
-CHANGES = RULES | options(
-    {
-        "targets": Annotated[
-            str | None,
-            typer.Option(metavar="NAME=SHARE,…", help="Other shares of users or accounts."),
-        ],
-        "weight": Annotated[
-            list[str] | None,
-            typer.Option(metavar="FACTOR=N", help="Another weight of Slurm's priority."),
-        ],
-        "half_life": Annotated[
-            float | None,
-            typer.Option(min=0.001, metavar="DAYS", help="Usage is halved in so long."),
-        ],
-        "walltimes": Annotated[
-            str | None,
-            typer.Option(
-                metavar="exact|FACTOR", help="Nobody asks for more than so many run times."
-            ),
-        ],
-        "capacity": Annotated[
-            str | None,
-            typer.Option(metavar="N|+N|-N", help="Another size of the pool, as counted."),
-        ],
-        "nodes": Annotated[
-            str | None, typer.Option(metavar="N|+N|-N", help="Other nodes, and all that they hold.")
-        ],
-        "max_walltime": Annotated[
-            list[str] | None,
-            typer.Option(
-                metavar="PARTITION=D-HH:MM:SS", help="Nobody runs longer in the partition."
-            ),
-        ],
-        "without_user": Annotated[
-            list[str] | None, typer.Option(metavar="NAME", help="This user's jobs never come.")
-        ],
-    }
+CHANGES = opt.RULES | opt.options(
+    targets=opt.optional(str, "Other target shares of users or accounts.", metavar="NAME=SHARE,…"),
+    weight=opt.optional(list[str], "Another weight of Slurm's priority.", metavar="FACTOR=N"),
+    half_life=opt.optional(float, "Half-life of usage, in days.", min=0.001, metavar="DAYS"),
+    walltimes=opt.optional(
+        str,
+        "Requested walltimes: the runtime, or at most FACTOR times the runtime.",
+        metavar="exact|FACTOR",
+    ),
+    walltimes_of=opt.optional(
+        list[str], "Only the walltimes of this user; repeatable.", metavar="USER"
+    ),
+    capacity=opt.optional(str, "Another capacity of the pool.", metavar="N|+N|-N"),
+    nodes=opt.optional(str, "Another number of nodes, each with its resources.", metavar="N|+N|-N"),
+    max_walltime=opt.optional(
+        list[str], "Another maximum walltime of a partition.", metavar="PARTITION=D-HH:MM:SS"
+    ),
+    without_user=opt.optional(list[str], "Leave out the jobs of this user.", metavar="NAME"),
 )
-"""What ``whatif`` can change."""
-Changes: TypeAlias = Annotated["Change", Group(change, CHANGES)]
+"""The changes that ``simulate`` and ``whatif`` can make."""
+Changes: TypeAlias = Annotated["Change", opt.Group(opt.change, CHANGES)]
 
 
-class Given(NamedTuple):
-    """What every study of logs is given."""
+@dataclass(frozen=True)
+class Given:
+    """The options of every study of logs."""
 
-    request: Request
-    config: Config
-    folder: Path
-    """That of the configuration, which files that it names are relative to."""
-    out: Path
-    database: Path | None
-    pool: str | None
-    threads: int | None
+    request: opt.OfLogs
+    site: opt.Configured
+    out: opt.Out = opt.DEFAULT_OUT
+    db: Annotated[
+        Path | None, Option(help="Database to add the results to; default: a new one in --out.")
+    ] = None
+    pool: Annotated[str | None, Option(help="Only this pool.")] = None
+    threads: Annotated[
+        int | None, Option(min=1, help="Number of threads; default: one per core.")
+    ] = None
 
     def conduct(self, key: str, plan: Callable[[Log, Draws], Plan]) -> None:
-        """Make a study, showing how far it is, and say where it is."""
+        """Make a study and print its files."""
         from audit.oneoff.study import Target, conduct
 
         prepare(self.out)
@@ -93,8 +66,8 @@ class Given(NamedTuple):
             files = conduct(
                 key,
                 self.request,
-                Target(self.out, self.database, self.threads),
-                self.config,
+                Target(self.out, self.db, self.threads),
+                self.site.config,
                 plan,
                 progress.update,
                 tell(progress),
@@ -104,53 +77,37 @@ class Given(NamedTuple):
             show(file)
 
 
-def _given(
-    *,
-    out: Out = DEFAULT_OUT,
-    db: Annotated[
-        Path | None, typer.Option(help="Database to add to, instead of a new one in --out.")
-    ] = None,
-    pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="How many work on it; without it, one per core.")
-    ] = None,
-    logs: OfLogs,
-    site: Configured,
-) -> Given:
-    return Given(logs, site.config, site.folder, out, db, pool, threads)
-
-
-OfStudy: TypeAlias = Annotated[Given, Group.of(grouped(_given))]
-"""The options that every study of logs has."""
+OfStudy: TypeAlias = Annotated[Given, opt.Group.of(opt.grouped(Given))]
 
 
 def prepare(out: Path) -> None:
-    """Refuses a folder that cannot be written before anything is computed for it."""
+    """Refuse a folder that cannot be written before anything is computed for it."""
     from audit.oneoff.study import refuse_unfit
 
     refuse_unfit(out)
 
 
-@grouped
+@opt.grouped
 def whatif(change: Changes, given: OfStudy) -> None:
-    """Who would win and who would lose if something were changed?"""
+    """Show which users and accounts would gain or lose from a change."""
     from audit.oneoff.whatif import plan as study
 
-    given.conduct(study.KEY, study.plan(change, given.pool, given.config, given.folder))
+    site = given.site
+    given.conduct(study.KEY, study.plan(change, given.pool, site.config, site.folder))
 
 
-@grouped
+@opt.grouped
 def fit_policy(
     *,
     budget: Annotated[
-        float, typer.Option(min=1.0, help="Seconds of a processor for trying, counted.")
+        float, Option(min=1.0, help="Maximum CPU seconds for the search, as estimated.")
     ] = 60.0,
     write: Annotated[
-        Path | None, typer.Option(metavar="config.toml", help="A new file for what was found.")
+        Path | None, Option(metavar="config.toml", help="New file for the fitted policy.")
     ] = None,
     given: OfStudy,
 ) -> None:
-    """How does the site decide? Order, backfilling, limits, windows, as far as the log tells."""
+    """Infer the site's policy from a log: order, backfilling, limits and windows."""
     from audit.oneoff.fit_policy import plan as study_plan
 
     given.conduct(study_plan.KEY, study_plan.plan(given.pool, budget, write))

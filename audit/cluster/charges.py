@@ -81,8 +81,6 @@ def charged(described: pl.DataFrame, setting: Setting, fairshare: Fairshare) -> 
 
     Args:
         described: columns of ``model.DESCRIBED``; of all pools.
-        setting: of the cluster.
-        fairshare: the penalty, its basis and weights.
 
     Raises:
         ConfigError: the penalty needs what the configuration does not give.
@@ -104,12 +102,6 @@ def compare(
     """What users and accounts used in each period under ``COMPARED`` and the configured penalty.
 
     Usage is not decayed: it is what the seconds within the period cost.
-
-    Args:
-        with_penalty: what ``charged`` gave.
-        setting: of the cluster.
-        fairshare: the configured penalty.
-        periods: which to look at.
 
     Raises:
         ConfigError: as ``charged``.
@@ -155,7 +147,6 @@ def amounts_of(pool: Pool, held: pl.DataFrame, now: int) -> tuple[Amounts, froze
     Args:
         pool: whose; what is configured is taken as it is.
         held: its attempts that started, columns of ``model.DESCRIBED``.
-        now: up to when open ones count.
     """
     given = {name: float(amount) for name, amount in pool.amounts}
     if len(given) > 1 or held.is_empty():

@@ -27,7 +27,8 @@ class Fitted(NamedTuple):
     """What is assumed of it, rule by rule, and how much better that is than what was before."""
     told: Mapping[str, Any]
     """The same for programs: ``unexplained`` of 1 ``before`` and ``after``, ``says`` in words,
-    ``days`` that were looked at (None: all), ``budget_s`` and whether it ``ended`` the search."""
+    ``evidence`` as rows of the view ``rules``, ``days`` that were looked at (None: all),
+    ``budget_s`` and whether it ``ended`` the search."""
 
 
 Fit = Callable[[pl.DataFrame, Pool, int, int], Fitted]
@@ -61,7 +62,10 @@ def assuming(setting: Setting, found: Sequence[Fitted]) -> Setting:
         of = f" of pool {one.pool.name!r}" if len(setting.pools) > 1 else ""
         facts = [*facts, *(replace(fact, what=fact.what + of) for fact in one.facts)]
     return replace(
-        setting, pools=_with(setting.pools, [one.pool for one in found]), facts=tuple(facts)
+        setting,
+        pools=_with(setting.pools, [one.pool for one in found]),
+        facts=tuple(facts),
+        evidence={one.pool.name: one.told.get("evidence", []) for one in found},
     )
 
 
@@ -87,7 +91,8 @@ def again(setting: Setting, kept: Mapping[str, Any]) -> Setting:
         for pool in setting.pools
         if pool.name in kept
     ]
-    return replace(setting, pools=_with(setting.pools, changed))
+    evidence = {name: of.get("evidence", []) for name, of in kept.items()}
+    return replace(setting, pools=_with(setting.pools, changed), evidence=evidence)
 
 
 def _rules(pool: Pool) -> Rules:

@@ -76,11 +76,6 @@ def pool(
 
     Args:
         attempts: all attempts, columns of ``model.ATTEMPTS``.
-        headers: of the logs.
-        resource: the counted resource.
-        asked: capacity that the user gave.
-        now: instant up to which open attempts count.
-        name: what to call the pool.
 
     Raises:
         UsageError: the logs do not give the counted resource for any attempt.
@@ -143,7 +138,6 @@ def missing_runs(attempts: pl.DataFrame, headers: Mapping[str, Header]) -> str |
 
     Args:
         attempts: columns of ``model.ATTEMPTS``; all of the cluster.
-        headers: by log.
     """
     executions = attempts.filter(pl.col("kind") == RecordKind.EXECUTION)
     taken_whole = (pl.col("attempt") > 1).any() | (pl.col("state") == "REQUEUED").any()

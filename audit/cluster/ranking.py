@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from audit.cluster import decayed
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import DAY_S, Fairshare, decay_method
 from audit.cluster.setting import Setting
 from audit.errors import ConfigError
 from audit.formats.slurm import scontrol
@@ -45,9 +44,6 @@ def of(
     """How attempts are ranked where any of the policies, or a fair order, goes by usage.
 
     Args:
-        fairshare: how usage is charged and compared.
-        setting: of the cluster.
-        policies: what queues may be ordered by.
         nearest_decay: where the configured decay cannot order a queue, take the one nearest to it
             that can: trailing windows for calendar ones, and for usage that only a reset forgets
             one window as long as the time between two resets.
@@ -65,11 +61,7 @@ def of(
 
 
 def _multifactor(fairshare: Fairshare, setting: Setting) -> Multifactor:
-    """How slurmctld makes priorities, by the files that ``[clusters.usage]`` names.
-
-    Raises:
-        ConfigError: a file is missing, or says something that the simulation does not know.
-    """
+    """How slurmctld makes priorities, by the files that ``[clusters.usage]`` names."""
     chosen, conf, tree = fairshare.chosen, fairshare.conf, fairshare.tree
     where = f"clusters.usage of cluster {setting.cluster!r}"
     if chosen.method != "slurm":
@@ -81,7 +73,7 @@ def _multifactor(fairshare: Fairshare, setting: Setting) -> Multifactor:
         )
     if not conf.fair_tree and "DEPTH_OBLIVIOUS" in conf.flags:
         raise ConfigError(f'{where}: order "multifactor" does not know the flag DEPTH_OBLIVIOUS')
-    usage = decayed.method(fairshare, setting)
+    usage = decay_method(fairshare, setting)
     assert isinstance(usage, SlurmUsage)
     amounts = scontrol.capacity(fairshare.hardware)
     greatest = max(fairshare.qos.values(), default=0)
@@ -125,8 +117,8 @@ def _configured(fairshare: Fairshare, setting: Setting, nearest_decay: bool) -> 
         raise ConfigError(
             f'{where}: operator = "classic" cannot order a queue; take "slurm" or "fair_tree"'
         )
-    method = decayed.method(fairshare, setting)
-    method = _nearest(method) if nearest_decay else _continuous(method, where)
+    decay = decay_method(fairshare, setting)
+    method = _nearest(decay) if nearest_decay else _continuous(decay, where)
     tree = _tree(fairshare)
     if tree is None and operator != "absolute":
         raise ConfigError(
@@ -152,7 +144,7 @@ def _continuous(method: Method | SlurmUsage, where: str) -> Windows | HalfLife:
 
 def _nearest(method: Method | SlurmUsage) -> Windows | HalfLife:
     if isinstance(method, SlurmUsage) and method.half_life_s <= 0:
-        return Windows(interval_s=RESET_DAYS[method.reset] * decayed.DAY_S, depth=1, decay=1.0)
+        return Windows(interval_s=RESET_DAYS[method.reset] * DAY_S, depth=1, decay=1.0)
     if isinstance(method, Windows):
         return replace(method, alignment="trailing")
     return _continuous(method, "")

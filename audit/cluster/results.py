@@ -9,25 +9,23 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from audit.cluster import coverage, restating
+from audit.cluster import compute
 from audit.cluster.compute import HISTORY, Rows
-from audit.cluster.identity import Identity
-from audit.cluster.restating import FIGURE
+from audit.cluster.identity import FIGURE, Identity, before, restated
 from audit.cluster.setting import Setting
 from audit.cluster.windows import WHOLE, Window
 from audit.errors import StoreError
 from audit.metrics import disclosure
 from audit.model import OBSERVED, Period, Standing
 from audit.periods import covering
-from audit.store import courses, database, histories, queries
-from audit.store.appending import Appending
+from audit.store import appending, attempts, database, queries
+from audit.store.appending import Appending, Histories
 from audit.store.database import Connection
-from audit.store.histories import Histories
 
 BY_PERIOD: Final = (
     *("entity_result", "summary_result", "fidelity_result"),
     *("penalty_result", "charge_result", "course_result"),
-    *("advice_result", "advice_part"),
+    *("advice_result", "advice_part", "rule_result", "outage_result"),
     *("run_note", "run_input", "run"),
 )
 DESCRIBING: Final = ("clusters", "pools")
@@ -47,10 +45,7 @@ def replace(
     """Replaces the results of a cluster, in one transaction, which making them is part of.
 
     Args:
-        con: an open store.
-        setting: of the cluster.
         results: of its attempts and of the periods of ``computed``; written as they come.
-        computed: the runs that computed them.
         kept: the other current periods and their run, whose figures stay as they are. What the
             store holds of any other period goes.
         now: when, epoch s; None where no clock may show.
@@ -63,25 +58,25 @@ def replace(
     cluster = setting.cluster
     runs = {**kept, **{identity.period: identity.run_id for identity in computed}}
     with database.transaction(con):
-        old = restating.before(con, cluster)
+        old = before(con, cluster)
         for table in DESCRIBING:
             database.delete(con, table, cluster=cluster)
         _clear(con, setting, window)
         for table in BY_PERIOD:
             database.delete(con, table, cluster=cluster, keep=[period.name for period in kept])
-        histories.delete(con, cluster=cluster, keep=[period.name for period in kept])
+        appending.delete_histories(con, cluster=cluster, keep=[period.name for period in kept])
         _describe(con, setting, computed)
         after = _insert(con, results, runs)
         database.insert(
             con, "coverage_result", queries.run(con, "refused_coverage", cluster=cluster)
         )
-        courses.keep(con, cluster, [identity.period for identity in computed])
+        attempts.keep_course(con, cluster, [identity.period for identity in computed])
         if pages:
             _publish(con, setting)
         for identity in computed:
             identity.note(con, "compute", now)
         if after:
-            changed = restating.restated(con, old, pl.concat(after), computed)
+            changed = restated(con, old, pl.concat(after), computed)
             database.insert(con, "restatement", changed)
 
 
@@ -136,7 +131,7 @@ def _clear(con: Connection, setting: Setting, window: Window) -> None:
     of = [cluster, window.from_time, window.to_time]
     database.execute(con, _CLEAR_JOBS, of)
     database.execute(con, _CLEAR_STUCK, [cluster])
-    database.execute(con, _CLEAR_DAYS, [cluster, *coverage.edges_of(window, setting)])
+    database.execute(con, _CLEAR_DAYS, [cluster, *compute.edges_of(window, setting)])
 
 
 _CLEAR_JOBS: Final = """

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from audit import config, periods
-from audit.cluster import inference, spans
+from audit.cluster import inference
 from audit.cluster.inference import Fact
 from audit.formats.dialects import Header
-from audit.model import Policy, Pool, Resource, Step
+from audit.model import Period, Policy, Pool, Resource, Step
 
 ASSUMED = Policy()
 """The policy of fair start times where nobody says which."""
@@ -37,6 +37,8 @@ class Setting:
     """What was inferred, and from what."""
     warnings: tuple[str, ...]
     """What is wrong with the logs."""
+    evidence: Mapping[str, Sequence[Mapping[str, object]]] = field(default_factory=dict)
+    """Rows of the view ``rules`` about inferred rules, by pool."""
 
 
 def one_off(
@@ -50,7 +52,7 @@ def one_off(
 ) -> Setting:
     """What the user said of a cluster, and else what its logs say: one pool for everything."""
     zone = inference.zone(asked_zone, list(headers.values()))
-    now = spans.latest_instant(attempts) or 0
+    now = latest_instant(attempts) or 0
     pool, capacity = inference.pool(attempts, list(headers.values()), resource, pool_size, now)
     assumed = Fact(
         "policy",
@@ -82,7 +84,7 @@ class Told(NamedTuple):
 def told_by(attempts: pl.DataFrame) -> Told:
     """The same of all attempts of a cluster."""
     partitions = attempts["partition"].unique().sort().to_list()
-    return Told(partitions, spans.latest_instant(attempts) or 0)
+    return Told(partitions, latest_instant(attempts) or 0)
 
 
 def configured(
@@ -97,10 +99,8 @@ def configured(
     partitions make a pool of their own, which is said.
 
     Args:
-        cluster: as configured.
         attempts: all of them; those of pools whose capacity is configured may be left out where
             ``told`` is given.
-        headers: of the logs.
         told: what all attempts tell; None: those at hand are all.
     """
     zone = periods.zone(cluster.zone)
@@ -214,3 +214,41 @@ def _warnings(
     ]
     of_all = (inference.same_machine(headers), inference.missing_runs(attempts, headers))
     return (*warnings, *(warning for warning in of_all if warning is not None))
+
+
+def latest_instant(attempts: pl.DataFrame) -> int | None:
+    """The last thing that the log knows of: no time in it is later. Null for an empty log."""
+    latest = attempts.select(
+        pl.max_horizontal(pl.col("submit_time", "eligible_time", "start_time", "end_time").max())
+    ).item()
+    return None if latest is None else int(latest)
+
+
+def whole_log(attempts: pl.DataFrame, now: int) -> Period:
+    """The period ``all``: from the first arrival to the last instant of the log."""
+    first = attempts.select(
+        pl.min_horizontal(pl.col("submit_time", "eligible_time", "start_time").min())
+    ).item()
+    return Period("all", now if first is None else int(first), now)
+
+
+def covered(period: Period, log: Period) -> tuple[int, int]:
+    """From when to when a log speaks of a period, epoch s; all of one that it does not touch.
+
+    Nobody knows what a cluster did before its first record and after the last one, so figures by
+    time are of this span.
+    """
+    begin, end = max(period.from_time, log.from_time), min(period.to_time, log.to_time)
+    return (begin, end) if begin < end else (period.from_time, period.to_time)
+
+
+def between_days(from_day: str | None, to_day: str | None, log: Period, zone: ZoneInfo) -> Period:
+    """The period that ``--from`` and ``--to`` ask for; what is left out is the log's own bound.
+
+    Raises:
+        UsageError: a day is not written YYYY-MM-DD, or the period would be empty.
+    """
+    first = periods.parse_day(from_day) if from_day else periods.day_of(log.from_time, zone)
+    last = periods.day_of(log.to_time, zone)
+    after = periods.parse_day(to_day) if to_day else periods.day_after(last)
+    return periods.between(first, after, zone)

@@ -88,7 +88,6 @@ def stretches(
 
     Args:
         current: all periods, in order, and how many attempts are in each.
-        due: which of them are.
         most: about how many attempts at once; None: all that is due, with what is between.
     """
     every = list(current)

@@ -1,50 +1,19 @@
-"""Where the work that comes in many parts is done."""
+"""Section [compute]: where work that can be divided is done."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from audit.config.sections import Fault, MemoryAmount, Section, refusal
-
-
-def _word(value: str) -> str:
-    if not re.fullmatch(r"[\w.,:+@-]+", value, re.ASCII) or value.startswith("-"):
-        raise ValueError("must be a name, of letters, digits and any of . , : + @ _ -")
-    return value
-
-
-def _line(value: str) -> str:
-    if not value.isprintable() or not value.strip():
-        raise ValueError("must be one line of text")
-    return value
-
-
-def _directive(value: str) -> str:
-    if not _line(value).startswith("-"):
-        raise ValueError('must be an option of sbatch, such as "--qos=audit"')
-    return value
-
-
-def _walltime(value: str) -> str:
-    if not re.fullmatch(r"(\d+-)?\d{1,3}(:\d{2}){1,2}", value, re.ASCII):
-        raise ValueError('must be hours, minutes and seconds, such as "02:00:00" or "1-12:00:00"')
-    return value
-
-
-def _place(value: str) -> str:
-    if not PurePosixPath(value).is_absolute() or not value.isprintable():
-        raise ValueError("must be a whole path, from / on, the same on all machines")
-    return value
+from audit.config.sections import Fault, MemoryAmount, Section, checked, refusal
 
 
 def _address(value: str) -> str:
-    """Where a scheduler of Dask listens."""
     wrong = 'must be an address such as "tls://head.example.org:8786"'
     try:
         parts = urlsplit(value)
@@ -59,15 +28,40 @@ def _address(value: str) -> str:
     return value
 
 
-Word = Annotated[str, AfterValidator(_word)]
-Line = Annotated[str, AfterValidator(_line)]
-Place = Annotated[str, AfterValidator(_place)]
-ENGINES: Final = ("scheduler", "workers", "slurm")
-"""The keys that say where workers of Dask are."""
+Word = Annotated[
+    str,
+    checked(
+        lambda value: re.fullmatch(r"(?!-)[\w.,:+@-]+", value, re.ASCII),
+        "must be a name of letters, digits and . , : + @ _ -, and must not begin with -",
+    ),
+]
+Line = Annotated[
+    str, checked(lambda value: value.isprintable() and value.strip(), "must be one line of text")
+]
+Directive = Annotated[
+    Line,
+    checked(
+        lambda value: value.startswith("-"), 'must be an option of sbatch, such as "--qos=audit"'
+    ),
+]
+Walltime = Annotated[
+    str,
+    checked(
+        lambda value: re.fullmatch(r"(\d+-)?\d{1,3}(:\d{2}){1,2}", value, re.ASCII),
+        'must be hours, minutes and seconds, such as "02:00:00" or "1-12:00:00"',
+    ),
+]
+Place = Annotated[
+    str,
+    checked(
+        lambda value: PurePosixPath(value).is_absolute() and value.isprintable(),
+        "must be an absolute path that is the same on all machines",
+    ),
+]
 
 
 class Tls(Section):
-    """What encrypts the connections of Dask, and proves who may use them: PEM files."""
+    """PEM files that encrypt and authenticate the connections of Dask."""
 
     ca_file: Place
     cert: Place
@@ -81,15 +75,15 @@ class Slurm(Section):
     account: Word | None = None
     cores: int = Field(default=1, ge=1, le=1024)
     memory: MemoryAmount = "4GB"
-    walltime: Annotated[str, AfterValidator(_walltime)] = "01:00:00"
+    walltime: Walltime = "01:00:00"
     jobs: int = Field(default=1, ge=1, le=10_000)
-    directives: tuple[Annotated[str, AfterValidator(_directive)], ...] = ()
+    directives: tuple[Directive, ...] = ()
     prologue: tuple[Line, ...] = ()
     interface: Word | None = None
 
 
 class Compute(Section):
-    """Where fair start times, forward starts, studies and resamples are computed."""
+    """Where fair start times, modelled starts, studies and resamples are computed."""
 
     engine: Literal["local", "dask"] = "local"
     workers: int | None = Field(default=None, ge=1, le=1024)
@@ -103,42 +97,33 @@ class Compute(Section):
 
     @property
     def threads(self) -> int:
-        """How many threads of workers are asked for; 0: only their scheduler knows."""
+        """Number of worker threads requested; 0 if only their scheduler knows it."""
         return self.slurm.jobs * self.slurm.cores if self.slurm is not None else self.workers or 0
 
     @model_validator(mode="after")
-    def _goes_together(self) -> Compute:
+    def _consistent(self) -> Compute:
         if faults := list(self._faults()):
             raise refusal("compute", faults)
         return self
 
     def _faults(self) -> Iterator[Fault]:
-        named = [key for key in ENGINES if getattr(self, key) is not None]
-        if self.engine == "dask" and len(named) != 1:
-            which = f"it has {' and '.join(named)}" if named else "it has none"
+        dask = self.engine == "dask"
+        named = [key for key in ("scheduler", "workers", "slurm") if getattr(self, key) is not None]
+        if dask and len(named) != 1:
             yield Fault(
                 ("engine",),
-                "dask needs one of compute.workers (processes of this machine), compute.scheduler "
-                f"(an address) or compute.slurm (jobs of this site); {which}",
+                "dask needs one of compute.workers (processes on this machine), compute.scheduler "
+                "(an address) or compute.slurm (jobs of this site); it has "
+                f"{' and '.join(named) or 'none'}",
                 self.engine,
             )
-        if self.folder is None and self.engine == "dask" and set(named) & {"scheduler", "slurm"}:
-            yield Fault(
-                ("folder",),
-                "is missing: name a folder that this machine and all workers share",
-                None,
-            )
+        if dask and self.folder is None and set(named) & {"scheduler", "slurm"}:
+            what = "is missing: name a folder that this machine and all workers share"
+            yield Fault(("folder",), what, None)
         encrypted = self.scheduler is not None and self.scheduler.startswith("tls:")
         if encrypted and self.tls is None:
-            yield Fault(
-                ("tls",),
-                "is missing: a tls:// scheduler needs { ca_file = …, cert = …, key = … }",
-                None,
-            )
+            what = "is missing: a tls:// scheduler needs { ca_file = …, cert = …, key = … }"
+            yield Fault(("tls",), what, None)
         if self.scheduler is not None and not encrypted and self.tls is not None:
-            yield Fault(
-                ("scheduler",),
-                "is not encrypted, but compute.tls is given: write tls://, or leave compute.tls "
-                "out",
-                self.scheduler,
-            )
+            what = "is not encrypted, but compute.tls is set: write tls://, or remove compute.tls"
+            yield Fault(("scheduler",), what, self.scheduler)

@@ -1,22 +1,107 @@
-"""A whole config.toml: read, and all its mistakes told at once."""
+"""The whole config.toml; all its faults are reported at once."""
 
 from __future__ import annotations
 
 import difflib
 import tomllib
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
-from pydantic import ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from audit.config.clusters import Cluster
 from audit.config.compute import Compute
-from audit.config.figures import Metrics, Simulation, Threshold, Uncertainty, Verdict
 from audit.config.mail import Mail, Recipient, allowed
-from audit.config.output import Output, Report, Sql, Store
 from audit.config.runs import Ingest, Retention, Service
-from audit.config.sections import Section
+from audit.config.sections import MemoryAmount, Section
 from audit.errors import ConfigError
+from audit.words import ARCHIVE
+
+
+class Metrics(Section):
+    """How metrics are computed."""
+
+    tau_s: int = Field(default=10, ge=1)
+    resource_equality_weights: Literal["size", "jobs"] = "size"
+    count_never_started: bool = False
+    keep_single_job_users: bool = False
+    tolerance_s: int = Field(default=60, ge=0)
+
+
+class Simulation(Section):
+    """How fair start times are computed."""
+
+    threads: int = Field(default=0, ge=0)
+    budget_s: int = Field(default=300, ge=1)
+    advice_budget_s: int = Field(default=60, ge=0)
+
+
+class Uncertainty(Section):
+    """Bootstrap intervals (SPEC §5)."""
+
+    resamples: int = Field(default=1000, ge=100, le=100_000)
+
+
+class Store(Section):
+    """The database."""
+
+    memory_limit: MemoryAmount = "512MB"
+
+
+class Sql(Section):
+    """Limits of ``fairaudit sql``."""
+
+    timeout_s: int = Field(default=60, ge=1)
+    memory_limit: MemoryAmount = "2GB"
+    rows: int = Field(default=1000, ge=1)
+
+
+class Report(Section):
+    """Contents of the report."""
+
+    rows: int = Field(default=10, ge=1, le=100)
+    examples: int = Field(default=3, ge=0, le=20)
+    owner_pages: Literal["named", "asked"] = "named"
+    pdf: bool = True
+    pdf_timeout_s: int = Field(default=120, ge=1)
+    pdf_memory_limit: MemoryAmount = "2GB"
+
+
+class Output(Section):
+    """Places of ``fairaudit run``, relative to the folder of the configuration."""
+
+    state: str = "fairaudit-state"
+    reports: str = "fairaudit-reports"
+    database: str = "fairaudit.duckdb"
+    archive: str = ARCHIVE
+    shared_with_group: bool = False
+
+
+class Threshold(Section):
+    """A maximum of a figure; ``run`` exits with code 1 where it is exceeded."""
+
+    metric: str
+    above: float
+    dimension: str = "all"
+
+
+class Bound(Section):
+    """The shares from which on a figure warns and fails."""
+
+    warn: float = Field(ge=0, le=1)
+    fail: float = Field(ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Bound:
+        if self.fail < self.warn:
+            raise ValueError(f"fail ({self.fail:g}) must not be below warn ({self.warn:g})")
+        return self
+
+
+class Verdict(Section):
+    """The bounds of the verdict on page one."""
+
+    overtaken: Bound = Bound(warn=0.1, fail=0.25)
 
 
 class Config(Section):
@@ -40,70 +125,57 @@ class Config(Section):
     recipients: tuple[Recipient, ...] = ()
 
     def hides(self, cluster: str | None = None) -> bool:
-        """Whether names of people become pseudonyms in a cluster; None: in any."""
+        """Whether names become pseudonyms in a cluster, or in any (None)."""
         return any(of.people.hidden for of in self.clusters if cluster in (None, of.name))
 
     @field_validator("clusters")
     @classmethod
     def _each_once(cls, value: tuple[Cluster, ...]) -> tuple[Cluster, ...]:
-        names = [cluster.name for cluster in value]
-        if len(set(names)) < len(names):
+        if len({cluster.name for cluster in value}) < len(value):
             raise ValueError("two clusters have the same name")
         return value
 
     @model_validator(mode="after")
-    def _known_recipients(self) -> Config:
-        """Each address is one, and lies where mail may go; each named cluster exists."""
+    def _known_names(self) -> Config:
+        """Check addresses, their domains, and the names of clusters outside [[clusters]]."""
         clusters = [cluster.name for cluster in self.clusters]
+        known = ", ".join(clusters) or "none"
+        addresses = {f"mail.operators[{k}]": one for k, one in enumerate(self.mail.operators)}
+        named: dict[str, str] = {}
+        for number, recipient in enumerate(self.recipients):
+            path = f"recipients[{number}]"
+            for k, address in enumerate(recipient.addresses):
+                addresses[f"{path}.addresses[{k}]"] = address
+            named |= {f"{path}.clusters[{k}]": name for k, name in enumerate(recipient.clusters)}
+        for key in ("by_cluster", "ping_by_cluster"):
+            named |= {f"service.{key}.{name}": name for name in getattr(self.service, key)}
         wrong = []
-        named = [
-            *((f"mail.operators[{k}]", address) for k, address in enumerate(self.mail.operators)),
-            *(
-                (f"recipients[{number}].addresses[{k}]", address)
-                for number, recipient in enumerate(self.recipients)
-                for k, address in enumerate(recipient.addresses)
-            ),
-        ]
-        for path, address in named:
+        for path, address in addresses.items():
             try:
                 allowed(address, self.mail.domains)
             except ValueError as error:
                 wrong.append(f"{path}: {error} (it is {address!r})")
         wrong += [
-            f"recipients[{number}].clusters[{k}]: no cluster {name!r}; "
-            f"known are {', '.join(clusters) or 'none'}"
-            for number, recipient in enumerate(self.recipients)
-            for k, name in enumerate(recipient.clusters)
+            f"{path}: no such cluster: {name!r}; known clusters: {known}"
+            for path, name in named.items()
             if name not in clusters
         ]
         if wrong:
             raise ValueError("\n  ".join(wrong))
         return self
 
-    @model_validator(mode="after")
-    def _known_times(self) -> Config:
-        known = [cluster.name for cluster in self.clusters]
-        for key in ("by_cluster", "ping_by_cluster"):
-            if unknown := sorted(set(getattr(self.service, key)) - set(known)):
-                raise ValueError(
-                    f"service.{key}.{unknown[0]}: no such cluster; "
-                    f"known are {', '.join(known) or 'none'}"
-                )
-        return self
-
 
 def load(path: Path) -> Config:
-    """Reads a config.toml.
+    """Return the configuration in a file.
 
     Raises:
-        ConfigError: it cannot be read, is no TOML, or has wrong keys or values: all of them are
-            listed, each by key path, unknown ones with the nearest key that exists.
+        ConfigError: the file cannot be read, is not TOML, or has wrong keys or values. The message
+            lists all of them by key path, and the nearest known key for each unknown one.
     """
     try:
         written = path.read_bytes()
-        content = tomllib.loads(
-            written.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-        )
+        text = written.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        content = tomllib.loads(text)
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file") from error
     except OSError as error:
@@ -111,7 +183,7 @@ def load(path: Path) -> Config:
     except UnicodeDecodeError as error:
         line = written.count(b"\n", 0, error.start) + 1
         raise ConfigError(
-            f"{path}:{line}: holds a character that is not UTF-8; save the file in UTF-8"
+            f"{path}:{line}: contains a character that is not UTF-8; save the file in UTF-8"
         ) from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
@@ -119,60 +191,51 @@ def load(path: Path) -> Config:
         return Config.model_validate(_tuples(content))
     except ValidationError as error:
         lines = [f"  {_describe(dict(item))}" for item in error.errors()]
-        # without its cause, which repeats what was given: a password in the wrong place, say
+        # without its cause, which repeats the input, perhaps a password in the wrong place
         raise ConfigError(f"{path}: {len(lines)} wrong:\n" + "\n".join(lines)) from None
 
 
 def _tuples(value: Any) -> Any:
-    """TOML's arrays as tuples, which are what a frozen section holds."""
+    """Return arrays as tuples, which frozen sections hold."""
     if isinstance(value, dict):
         return {key: _tuples(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return tuple(_tuples(item) for item in value)
-    return value
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def _describe(error: dict[str, Any]) -> str:
     path = [part for part in error["loc"] if part != "[key]"]
     key = _path(path)
-    if error["type"] == "extra_forbidden":
-        *parents, last = path
-        if path == ["mail", "password"]:
-            return (
-                f"{key}: a password has no place in this file; name the environment variable "
-                "(mail.password_env) or the private file (mail.password_file) that holds it"
-            )
-        known = _keys(parents)
-        near = difflib.get_close_matches(str(last), known, n=1, cutoff=0.5)
-        hint = (
-            f"did you mean {_path([*parents, near[0]])}?"
-            if near
-            else f"known here: {', '.join(known)}"
-        )
-        return f"{key}: no such key; {hint}"
-    message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "missing":
         return f"{key}: is missing"
-    if not path:  # of several sections; the message names the keys
+    if error["type"] == "extra_forbidden":
+        if path == ["mail", "password"]:
+            return (
+                f"{key}: a password must not be in this file; name the environment variable "
+                "(mail.password_env) or the private file (mail.password_file) that holds it"
+            )
+        *parents, last = path
+        known = _keys(parents)
+        near = difflib.get_close_matches(str(last), known, n=1, cutoff=0.5)
+        hint = f"did you mean {_path([*parents, *near])}?" if near else f"known: {', '.join(known)}"
+        return f"{key}: no such key; {hint}"
+    message = str(error["msg"]).removeprefix("Value error, ")
+    if not path:  # a fault of several sections, whose message names the keys
         return message
     shown = repr(error["input"])
-    # A whole section, or what was put in the place of a host, may hold a password; an address to
-    # ping is one.
+    # a section or a value that is no host may contain a password; an address to ping is a secret
     secret = path[:2] in (["mail", "host"], ["service", "ping"], ["service", "ping_by_cluster"])
     tell = len(shown) < 80 and not isinstance(error["input"], dict) and not secret
     return f"{key}: {message}" + (f" (it is {shown})" if tell else "")
 
 
 def _path(parts: list[Any]) -> str:
-    """``clusters[0].zone`` for the parts of a key path; entries of arrays count from 0."""
-    text = ""
-    for part in parts:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text or "the file"
+    """Return a key path such as ``clusters[0].zone``."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return text.removeprefix(".") or "the file"
 
 
 def _keys(parents: list[Any]) -> list[str]:
-    """The keys that a section knows."""
+    """Return the keys of a section."""
     section: Any = Config
     for parent in parents:
         if not isinstance(parent, int):

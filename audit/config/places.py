@@ -1,4 +1,4 @@
-"""Where a run puts what it makes."""
+"""Where a run writes its files."""
 
 from __future__ import annotations
 
@@ -6,63 +6,82 @@ import base64
 import hashlib
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from audit.config import Config
 
 OWNER_PAGES: Final = ("user-*.html", "account-*.html")
-"""Names of the pages of users and accounts."""
+"""Patterns of the pages of users and accounts."""
 
 _LONGEST: Final = 80
 _DIGEST_BYTES: Final = 16
 _PLAIN: Final = re.compile(rf"[a-z0-9_][a-z0-9_.-]{{0,{_LONGEST - 1}}}(?<!\.)")
 _RESERVED: Final = re.compile(
-    r"index\.html"  # beside the folders of clusters
-    r"|(con|prn|aux|nul|com\d|lpt\d)(\..*)?"  # devices, on a share of Windows
-    r"|.*-[a-z2-7]{26}"  # what names that are not plain become
+    r"index\.html"  # is in the same folder as those of clusters
+    r"|(con|prn|aux|nul|com\d|lpt\d)(\..*)?"  # devices on Windows shares
+    r"|.*-[a-z2-7]{26}"  # names that are not plain become this
 )
 
 
-def of_report(config: Config, folder: Path, cluster: str, period: str) -> Path:
-    """The folder of one report: CLUSTER/PERIOD below ``output.reports``."""
-    return folder / config.output.reports / file_name(cluster) / period
+@dataclass(frozen=True)
+class Site:
+    """A configuration and the folder of its file."""
 
+    config: Config
+    folder: Path
+    """Paths in the configuration are relative to this folder."""
 
-def published_folder(config: Config, folder: Path) -> Path:
-    """The folder of the published database; names of files in the archive are relative to it."""
-    return (folder / config.output.database).parent
+    @property
+    def state(self) -> Path:
+        """The folder of the store."""
+        return self.folder / self.config.output.state
 
+    @property
+    def database(self) -> Path:
+        """The published database; names of files in the archive are relative to its folder."""
+        return self.folder / self.config.output.database
 
-def archive_root(config: Config, folder: Path) -> str:
-    """The folder of the archive, relative to that of the published database."""
-    return os.path.relpath(folder / config.output.archive, published_folder(config, folder))
+    @property
+    def reports(self) -> Path:
+        """The folder of the reports."""
+        return self.folder / self.config.output.reports
 
+    @property
+    def archive(self) -> Path:
+        """The folder of the archive."""
+        return self.folder / self.config.output.archive
 
-def archive(config: Config, folder: Path, database: Path) -> Path | None:
-    """The archive of a database: as configured if it is the one that the configuration publishes.
+    @property
+    def shared(self) -> bool:
+        """Whether the group may read what is published."""
+        return self.config.output.shared_with_group
 
-    None: another database, whose archive is beside it under the name that is the default.
-    """
-    if os.path.abspath(database) != os.path.abspath(folder / config.output.database):  # noqa: PTH100
-        return None
-    return folder / config.output.archive
+    def report(self, cluster: str, period: str) -> Path:
+        """Return the folder of a report: CLUSTER/PERIOD below ``output.reports``."""
+        return self.reports / file_name(cluster) / period
 
+    def cluster_archive(self, cluster: str) -> str:
+        """Return the folder of a cluster's archive, relative to that of the published database."""
+        return f"{os.path.relpath(self.archive, self.database.parent)}/{file_name(cluster)}"
 
-def of_archive(config: Config, folder: Path, cluster: str) -> str:
-    """The folder of a cluster's archive, relative to that of the published database."""
-    return f"{archive_root(config, folder)}/{file_name(cluster)}"
+    def archive_of(self, database: Path) -> Path | None:
+        """Return the configured archive if this is the published database.
+
+        None: any other database, whose archive is beside it and has the default name.
+        """
+        same = os.path.abspath(database) == os.path.abspath(self.database)  # noqa: PTH100
+        return self.archive if same else None
 
 
 def file_name(name: str) -> str:
-    """The name of a file or folder for a name that may hold anything.
+    """Return the name of a file or folder for any name.
 
-    No two names share one, even on a file system that ignores case or normalises Unicode. A plain
-    name, of lower-case ASCII letters, digits and ``_.-``, stays as it is. Any other one becomes a
-    readable form of it and 128 bits of its SHA-256; no plain name ends like that.
-
-    Returns:
-        At most 107 characters of ``a-z0-9_.-``; the first is no ``.`` or ``-``.
+    Different names give different results, even on file systems that ignore case or normalise
+    Unicode. A plain name (lower-case ASCII letters, digits and ``_.-``) stays the same; any other
+    becomes a readable form of it and 128 bits of its SHA-256. Results have at most 107 characters
+    ``a-z0-9_.-`` and do not begin with ``.`` or ``-``.
     """
     if _PLAIN.fullmatch(name) and not _RESERVED.fullmatch(name):
         return name

@@ -1,4 +1,4 @@
-"""What a pool has, and the policy that its fair start times assume."""
+"""Section [[clusters.pools]]: hardware, policy and rules of a pool."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from audit.rules import Limit, Window
 from audit.words import Resource
 
 _Order = Annotated[Order, Field(strict=False)]
+_Count = Annotated[int | None, Field(ge=1)]
 
 
 class Amounts(Section):
-    """Amounts of what a pool has."""
+    """Amounts of resources."""
 
-    cpus: int | None = Field(default=None, ge=1)
-    nodes: int | None = Field(default=None, ge=1)
-    gpus: int | None = Field(default=None, ge=1)
-    mem_bytes: int | None = Field(default=None, ge=1)
+    cpus: _Count = None
+    nodes: _Count = None
+    gpus: _Count = None
+    mem_bytes: _Count = None
 
 
 class Step(Amounts):
-    """Amounts that hold from the start of a day on."""
+    """Amounts from the start of a day on."""
 
     since: date
     planned: bool = False
@@ -35,7 +36,7 @@ class Step(Amounts):
 if TYPE_CHECKING:
 
     class _Decides(Section):
-        """Has a field for each setting of a policy, too."""
+        """Also has a field for each setting of a policy."""
 
         order: Order = Order.fcfs
         backfill: Backfill = Backfill.easy
@@ -71,25 +72,16 @@ class Pool(_Decides):
         return Policy(*(getattr(self, key) for key in Policy._fields))
 
     @model_validator(mode="after")
-    def _settings_are_taken(self) -> Pool:
+    def _consistent(self) -> Pool:
         faults = [Fault((key,), refused(key), getattr(self, key)) for key in self.policy.not_taken]
         if faults:
             raise refusal("Pool", faults)
-        return self
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Pool:
-        days = [step.since for step in self.steps]
-        if any(later <= earlier for earlier, later in pairwise(days)):
-            raise ValueError("steps must be in the order of their days, each day once")
-        return self
-
-    @model_validator(mode="after")
-    def _orders_together(self) -> Pool:
-        by_usage = self.fair_order in BY_OWNER and self.order in BY_USAGE
-        if by_usage and self.fair_order is not self.order:
+        if any(later.since <= earlier.since for earlier, later in pairwise(self.steps)):
+            raise ValueError("steps must be in the order of their days, one per day")
+        both = self.fair_order in BY_OWNER and self.order in BY_USAGE
+        if both and self.fair_order is not self.order:
             raise ValueError(
-                f'order = "{self.order}" with fair_order = "{self.fair_order}": take the same, or '
-                'one of them "fcfs"'
+                f'order = "{self.order}" with fair_order = "{self.fair_order}": set both to the '
+                'same order, or one of them to "fcfs"'
             )
         return self

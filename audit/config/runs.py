@@ -1,4 +1,4 @@
-"""What a run takes in, when it runs, and what it keeps."""
+"""Sections [ingest], [service] and [retention]."""
 
 from __future__ import annotations
 
@@ -7,16 +7,9 @@ import re
 from typing import Annotated, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field
 
 from audit.config.sections import Section
-
-
-class Ingest(Section):
-    """Taking logs in."""
-
-    refused_limit: float = Field(default=0.05, ge=0.0, le=1.0)
-
 
 _DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MONTHS: Final = (
@@ -29,119 +22,110 @@ class _Field(NamedTuple):
     """One of the five fields of a crontab."""
 
     what: str
-    first: int
-    last: int
+    values: range
     names: tuple[str, ...] = ()
-    """Of the values from ``first`` on."""
-    alone: tuple[str, ...] = ()
-    """Further words that it takes."""
+    """Names of the values."""
+    extra: str | None = None
+    """A further word that is accepted."""
+    numbers: bool = True
 
-    def fault(self, text: str) -> str | None:
-        """What is wrong with it; None where nothing is."""
+    def check(self, text: str) -> None:
+        """Raise ValueError unless the timetable accepts the field."""
         if all(self._is_part(part.lower()) for part in text.split(",")):
-            return None
-        values = f"{self.first} to {self.last}"
-        if self.names:
-            named = f"{self.names[0]} to {self.names[-1]}"
-            values = named if self.what == "day of the week" else f"{values}, or {named}"
-        return (
-            f"{self.what} {text!r}: must be of {values}; also *, */2, ranges (a-b), and lists (a,b)"
+            return
+        forms = [f"{self.values[0]} to {self.values[-1]}"] if self.numbers else []
+        forms += [f"{self.names[0]} to {self.names[-1]}"] if self.names else []
+        raise ValueError(
+            f"{self.what} {text!r}: must be {', or '.join(forms)}; also *, */2, ranges (a-b) and "
+            "lists (a,b)"
         )
 
     def _is_part(self, part: str) -> bool:
         found = re.fullmatch(r"(\*|\w+(?:-\w+)?)(?:/(\d+))?", part, re.ASCII)
-        if part in self.alone or found is None:
-            return part in self.alone
-        values = [self._value(word) for word in found[1].split("-") if found[1] != "*"]
-        step = found[2] is None or int(found[2]) > 0
-        return (
-            step and None not in values and values == sorted(values, key=lambda value: value or 0)
-        )
+        if found is None or part == self.extra:
+            return part == self.extra
+        values = [self._value(word) for word in found[1].split("-") if word != "*"]
+        return int(found[2] or 1) > 0 and -1 not in values and values == sorted(values)
 
-    def _value(self, word: str) -> int | None:
+    def _value(self, word: str) -> int:
+        """Return the value of a number or name, or -1."""
         if word in self.names:
-            return self.first + self.names.index(word)
-        in_numbers = word.isdigit() and self.what != "day of the week"
-        return int(word) if in_numbers and self.first <= int(word) <= self.last else None
+            return self.values[self.names.index(word)]
+        return int(word) if self.numbers and word.isdigit() and int(word) in self.values else -1
 
 
 _FIELDS: Final = (
-    _Field("minute", 0, 59),
-    _Field("hour", 0, 23),
-    _Field("day", 1, 31, alone=("last",)),
-    _Field("month", 1, 12, _MONTHS),
-    _Field("day of the week", 0, 6, _DAYS),
+    _Field("minute", range(60)),
+    _Field("hour", range(24)),
+    _Field("day", range(1, 32), extra="last"),
+    _Field("month", range(1, 13), _MONTHS),
+    _Field("day of the week", range(7), _DAYS, numbers=False),
 )
 
 
 def _times(value: str) -> str:
-    """Five fields as in a crontab; the timetable (audit/nightly/timetable.py) reads them."""
+    """Check the five fields of a crontab, which audit/nightly/timetable.py reads."""
     fields = value.split()
-    if len(fields) != 5:
+    if len(fields) != len(_FIELDS):
         raise ValueError(
             'must be minute, hour, day, month and day of the week, such as "30 4 * * *"'
         )
     if re.search(r"(?<!/)\d", fields[4]):
-        raise ValueError("days of the week are named here: mon, tue, wed, thu, fri, sat, sun")
+        raise ValueError("days of the week must be names: mon, tue, wed, thu, fri, sat, sun")
     for field, text in zip(_FIELDS, fields, strict=True):
-        if (fault := field.fault(text)) is not None:
-            raise ValueError(fault)
+        field.check(text)
     return value
 
 
 def is_loopback(host: str) -> bool:
     """Whether a host is this machine."""
-    if host == "localhost":
-        return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 
 
 def _ping(value: str) -> str:
-    """An address to ping; what is said of a wrong one does not show it, for it is a secret."""
+    """Check an address to ping; messages do not contain it, since it is a secret."""
+    wrong = "must be an address such as https://hc.example.org/ping/ID"
     try:
         parts = urlsplit(value)
         port_fits = parts.port is None or parts.port > 0
     except ValueError:
-        raise ValueError("must be an address such as https://hc.example.org/ping/ID") from None
+        raise ValueError(wrong) from None
     printed = value.isascii() and value.isprintable() and " " not in value
     if not (parts.hostname and port_fits and printed and parts.scheme in ("http", "https")):
-        raise ValueError("must be an address such as https://hc.example.org/ping/ID")
+        raise ValueError(wrong)
     if "@" in parts.netloc or "#" in value:
         raise ValueError("must have no user, password or fragment")
     if parts.scheme == "http" and not is_loopback(parts.hostname):
-        raise ValueError("must begin with https://, as who reads it could ping, too")
+        raise ValueError("must begin with https://, since anyone who reads the address can ping")
     return value
 
 
 Ping = Annotated[str, AfterValidator(_ping)]
+Times = Annotated[str, AfterValidator(_times)]
+
+
+class Ingest(Section):
+    """How logs are read."""
+
+    refused_limit: float = Field(default=0.05, ge=0.0, le=1.0)
 
 
 class Service(Section):
-    """When ``fairaudit service`` runs, and who is told."""
+    """When ``fairaudit service`` runs, and the monitors that it pings."""
 
-    times: str = "30 4 * * *"
-    by_cluster: dict[str, str] = Field(default={})
+    times: Times = "30 4 * * *"
+    by_cluster: dict[str, Times] = Field(default={})
     overdue_s: int = Field(default=7200, ge=60)
     ping: Ping | None = None
     ping_by_cluster: dict[str, Ping] = Field(default={})
     ping_timeout_s: float = Field(default=10.0, gt=0, le=300)
 
-    @field_validator("times")
-    @classmethod
-    def _five_fields(cls, value: str) -> str:
-        return _times(value)
-
-    @field_validator("by_cluster")
-    @classmethod
-    def _all_five_fields(cls, value: dict[str, str]) -> dict[str, str]:
-        return {name: _times(text) for name, text in value.items()}
-
 
 class Retention(Section):
-    """What is kept; 0 keeps all."""
+    """How long data is kept; 0: for ever."""
 
     reports: int = Field(default=0, ge=0)
     reports_days: int = Field(default=0, ge=0)

@@ -1,31 +1,39 @@
-"""What every section of config.toml is, and how what is wrong in one is told."""
+"""The base of all sections of config.toml, and how their faults are reported."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-_UNITS: dict[str, int] = {
-    **{f"{unit}B": 1000**power for power, unit in enumerate("KMGT", start=1)},
-    **{f"{unit}iB": 1024**power for power, unit in enumerate("KMGT", start=1)},
+_UNITS: Final[dict[str, int]] = {
+    f"{unit}{middle}B": base**power
+    for power, unit in enumerate("KMGT", start=1)
+    for middle, base in (("", 1000), ("i", 1024))
 }
 
 
 class Section(BaseModel):
-    """A section: frozen, of exact types, without keys that it does not know."""
+    """A section: frozen, with exact types, without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
-def in_bytes(amount: str) -> int:
-    """An amount of memory such as ``4GB`` or ``512MiB``, in bytes.
+def checked(test: Callable[[str], object], wrong: str) -> AfterValidator:
+    """Return a validator that refuses texts that fail ``test``, with the message ``wrong``."""
 
-    Raises:
-        ValueError: it is none.
-    """
+    def check(value: str) -> str:
+        if not test(value):
+            raise ValueError(wrong)
+        return value
+
+    return AfterValidator(check)
+
+
+def in_bytes(amount: str) -> int:
+    """Return an amount of memory such as ``4GB`` or ``512MiB`` in bytes, or raise ValueError."""
     number = amount.rstrip("KMGTiB")
     unit = _UNITS.get(amount.removeprefix(number))
     if unit is None or not (number.isascii() and number.isdigit()) or int(number) == 0:
@@ -34,21 +42,18 @@ def in_bytes(amount: str) -> int:
 
 
 LEAST_MEMORY: Final = "64MB"
-"""With less, DuckDB and the layout of a PDF cannot begin."""
-
-
-def _memory_amount(text: str) -> str:
-    if in_bytes(text) < in_bytes(LEAST_MEMORY):
-        raise ValueError(f'must be at least "{LEAST_MEMORY}"')
-    return text
-
-
-MemoryAmount = Annotated[str, AfterValidator(_memory_amount)]
-"""Text that ``in_bytes`` understands, from ``LEAST_MEMORY`` on."""
+"""The minimum that DuckDB and the layout of a PDF need to start."""
+MemoryAmount = Annotated[
+    str,
+    checked(
+        lambda text: in_bytes(text) >= in_bytes(LEAST_MEMORY), f'must be at least "{LEAST_MEMORY}"'
+    ),
+]
+"""Text that ``in_bytes`` understands, at least ``LEAST_MEMORY``."""
 
 
 def one_of(names: Sequence[str]) -> Callable[[Any], Any]:
-    """A validator that takes these names alone, and lists them in pydantic's own words."""
+    """Return a validator that accepts only these names, with pydantic's message for literals."""
 
     def check(value: Any) -> Any:
         if value not in names:
@@ -60,30 +65,24 @@ def one_of(names: Sequence[str]) -> Callable[[Any], Any]:
 
 
 class Fault(NamedTuple):
-    """Something wrong within a section."""
+    """A fault in a section."""
 
     at: tuple[str | int, ...]
     """Key path within the section."""
     what: str
     given: object
     judged: frozenset[str] = frozenset()
-    """The section's keys that it judges, where it judges several."""
+    """The keys of the section that the fault depends on, if there are several."""
     kind: str = "fault"
 
 
-def faults_of(error: ValidationError) -> Iterator[Fault]:
-    """What pydantic found."""
-    for item in error.errors():
-        yield Fault(item["loc"], item["msg"], item["input"], kind=item["type"])
-
-
 def refusal(section: str, faults: Iterable[Fault]) -> ValidationError:
-    """Faults as pydantic reports those of single values, so that all are listed together."""
+    """Return faults as an error of pydantic, which lists them with those of single values."""
     return ValidationError.from_exception_data(
         section,
         [
             InitErrorDetails(
-                # the text is no template: names in it may have braces
+                # a placeholder, since names in the text may contain braces
                 type=PydanticCustomError(fault.kind, "{what}", {"what": fault.what}),
                 loc=fault.at,
                 input=fault.given,

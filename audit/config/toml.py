@@ -1,4 +1,4 @@
-"""Values as TOML writes them."""
+"""Values in TOML."""
 
 from __future__ import annotations
 
@@ -10,35 +10,32 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def value(content: Any) -> str:
-    """A value as TOML writes it; every text within one line, of printable letters alone."""
+    """Return a value in TOML, on one line of printable characters."""
     match content:
         case bool() | int() | float():
             return json.dumps(content)
         case str():
-            return '"' + "".join(escaped(one) for one in content) + '"'
+            return '"' + "".join(map(escaped, content)) + '"'
         case date():
             return content.isoformat()
         case BaseModel():
             return value(content.model_dump(exclude_defaults=True))
         case Mapping():
-            items = (f"{_name(key)} = {value(item)}" for key, item in content.items())
+            names = (key if _BARE.fullmatch(key) else value(key) for key in content)
+            items = map(" = ".join, zip(names, map(value, content.values()), strict=True))
             return "{ " + ", ".join(items) + " }" if content else "{}"
         case Sequence():
-            return "[" + ", ".join(value(item) for item in content) + "]"
-    raise TypeError(f"config.toml holds no {type(content).__name__}")
-
-
-def _name(key: str) -> str:
-    return key if _BARE.fullmatch(key) else value(key)
+            return "[" + ", ".join(map(value, content)) + "]"
+    raise TypeError(f"config.toml cannot hold values of type {type(content).__name__}")
 
 
 def escaped(letter: str) -> str:
-    """A letter as a text of one line has it."""
+    """Return a character as it is written in a string of one line."""
     if letter in _ESCAPES:
         return _ESCAPES[letter]
     if letter.isprintable():

@@ -1,11 +1,11 @@
-"""Decayed usage, the targets it is compared with, and what does not go together in them."""
+"""Section [clusters.usage]: decayed usage and its targets."""
 
 from __future__ import annotations
 
 import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -16,55 +16,56 @@ from pydantic import (
     model_validator,
 )
 
-from audit.config.sections import Fault, Section, faults_of, one_of, refusal
+from audit.config.sections import Fault, Section, one_of, refusal
 from audit.words import AMOUNTS
 
+_NotNegative = Annotated[float | None, Field(ge=0.0)]
+_Positive = Annotated[float | None, Field(gt=0.0)]
+_Text = Annotated[str | None, Field(min_length=1)]
 
-class ByResource(Section):
-    """A number for each resource of a request."""
 
-    cpus: float | None = Field(default=None, ge=0.0)
-    mem_bytes: float | None = Field(default=None, ge=0.0)
-    gpus: float | None = Field(default=None, ge=0.0)
-    nodes: float | None = Field(default=None, ge=0.0)
-
+class _Numbers(Section):
     @property
     def given(self) -> dict[str, float]:
-        """Those that are given, by resource."""
+        """The numbers that are set, by key."""
         return {name: number for name, number in self if number is not None}
 
 
+class ByResource(_Numbers):
+    """A number for each resource of a request."""
+
+    cpus: _NotNegative = None
+    mem_bytes: _NotNegative = None
+    gpus: _NotNegative = None
+    nodes: _NotNegative = None
+
+
 class Weights(ByResource):
-    """How much a resource counts; 0 would not be a weight but a resource that is left out."""
+    """Weights of resources in a penalty; to leave a resource out, exempt it."""
 
-    cpus: float | None = Field(default=None, gt=0.0)
-    mem_bytes: float | None = Field(default=None, gt=0.0)
-    gpus: float | None = Field(default=None, gt=0.0)
-    nodes: float | None = Field(default=None, gt=0.0)
+    cpus: _Positive = None
+    mem_bytes: _Positive = None
+    gpus: _Positive = None
+    nodes: _Positive = None
 
 
-class PriorityWeights(Section):
-    """How much each factor of Slurm's multifactor priority counts."""
+class PriorityWeights(_Numbers):
+    """Weights of the factors of Slurm's multifactor priority."""
 
-    age: float | None = Field(default=None, ge=0.0)
-    fairshare: float | None = Field(default=None, ge=0.0)
-    jobsize: float | None = Field(default=None, ge=0.0)
-    partition: float | None = Field(default=None, ge=0.0)
-    qos: float | None = Field(default=None, ge=0.0)
-
-    @property
-    def given(self) -> dict[str, float]:
-        """Those that are given, by factor."""
-        return {name: weight for name, weight in self if weight is not None}
+    age: _NotNegative = None
+    fairshare: _NotNegative = None
+    jobsize: _NotNegative = None
+    partition: _NotNegative = None
+    qos: _NotNegative = None
 
 
 class Share(Section):
-    """The part of an account, or of a user below its account, relative to its siblings."""
+    """The share of an account, or of a user in an account, relative to its siblings."""
 
     account: str = Field(min_length=1)
-    user: str | None = Field(default=None, min_length=1)
-    parent: str | None = Field(default=None, min_length=1)
-    partition: str | None = Field(default=None, min_length=1)
+    user: _Text = None
+    parent: _Text = None
+    partition: _Text = None
     share: float | str
 
     @field_validator("share", mode="plain")
@@ -78,12 +79,12 @@ class Share(Section):
 
     @property
     def of(self) -> tuple[str, str | None, str | None]:
-        """What it is the share of: account, user, partition."""
+        """Account, user and partition of the share."""
         return (self.account, self.user, self.partition)
 
     @property
     def above(self) -> str | None:
-        """The account to which it belongs; None: everything."""
+        """The parent account, or None at the top."""
         return self.parent if self.user is None else self.account
 
 
@@ -95,11 +96,10 @@ Operator = Literal[
     "absolute", "relative", "relative_n", "sigmoid", "sigmoid_n", "combined", "slurm", "fair_tree",
     "classic",
 ]  # fmt: skip
-_OF_TREES = ("fair_tree", "classic")
-"""Operators that need a share tree: Slurm's own algorithms."""
-_WEIGHTED = ("max_capped", "max_scaled", "product_weighted", "sum_weighted", "root_weighted")
-_EXEMPTING = ("root", "root_weighted")
-_SUM_TOLERANCE = 1e-6
+_OF_TREES: Final = ("fair_tree", "classic")
+_WEIGHTED: Final = ("max_capped", "max_scaled", "product_weighted", "sum_weighted", "root_weighted")
+_EXEMPTING: Final = ("root", "root_weighted")
+_SUM_TOLERANCE: Final = 1e-6
 
 
 class Usage(Section):
@@ -124,21 +124,21 @@ class Usage(Section):
     users: dict[str, float] = Field(default={})
     accounts: dict[str, float] = Field(default={})
     shares: tuple[Share, ...] = ()
-    associations: str | None = Field(default=None, min_length=1)
-    qos: str | None = Field(default=None, min_length=1)
-    partitions: str | None = Field(default=None, min_length=1)
-    slurm_conf: str | None = Field(default=None, min_length=1)
+    associations: _Text = None
+    qos: _Text = None
+    partitions: _Text = None
+    slurm_conf: _Text = None
     priority_weights: PriorityWeights = PriorityWeights()
 
     @property
     def has_tree(self) -> bool:
-        """Whether targets form a tree."""
+        """Whether the targets form a tree."""
         return bool(self.shares) or self.associations is not None
 
     @model_validator(mode="wrap")
     @classmethod
     def _all_at_once(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Says what does not go together beside what is wrong by itself."""
+        """Report conflicts between keys together with the faults of single keys."""
         try:
             usage = handler(value)
         except ValidationError as error:
@@ -146,191 +146,141 @@ class Usage(Section):
             if not isinstance(value, dict) or not wrong:
                 raise
             sound = handler({key: given for key, given in value.items() if key not in wrong})
-            together = [fault for fault in _faults(sound) if not fault.judged & wrong]
-            raise refusal("Usage", [*faults_of(error), *together]) from None
+            found = [
+                Fault(item["loc"], item["msg"], item["input"], kind=item["type"])
+                for item in error.errors()
+            ]
+            found += [fault for fault in _faults(sound) if not fault.judged & wrong]
+            raise refusal("Usage", found) from None
         if faults := list(_faults(usage)):
             raise refusal("Usage", faults)
         return usage
 
 
 def _faults(usage: Usage) -> Iterator[Fault]:
-    """What does not go together in good settings of usage."""
-    yield from _faults_of_penalty(usage)
-    yield from _faults_of_decay(usage)
-    yield from _faults_of_targets(usage)
-    yield from (
-        Fault(("shares", *at), what, given, frozenset({"shares"}))
-        for at, what, given in _faults_of_shares(usage.shares)
-    )
+    """Yield the conflicts between the keys of valid settings."""
+    yield from _of_penalty(usage)
+    yield from _of_decay(usage)
+    yield from _of_targets(usage)
+    for at, what, given in _of_shares(usage.shares):
+        yield Fault(("shares", *at), what, given, frozenset({"shares"}))
 
 
-def _faults_of_penalty(usage: Usage) -> Iterator[Fault]:
-    name = usage.penalty
+def _conflict(usage: Usage, key: str, what: str, *others: str) -> Fault:
+    """Return a fault of ``key`` that also depends on ``others``."""
+    value = getattr(usage, key)
+    given = value.given if isinstance(value, _Numbers) else value
+    return Fault((key,), what, given, frozenset({key, *others}))
+
+
+def _of_penalty(usage: Usage) -> Iterator[Fault]:
+    name, billing = usage.penalty, usage.penalty == "billing"
     if usage.weights.given and name not in _WEIGHTED:
-        yield Fault(
-            ("weights",),
-            f"penalty {name!r} has no weights, so they would not count; "
-            f"those that have are {', '.join(_WEIGHTED)}",
-            usage.weights.given,
-            frozenset({"weights", "penalty"}),
-        )
+        what = f"penalty {name!r} does not use weights; these do: {', '.join(_WEIGHTED)}"
+        yield _conflict(usage, "weights", what, "penalty")
     if usage.exempt and name not in _EXEMPTING:
-        yield Fault(
-            ("exempt",),
-            f"penalty {name!r} knows no exempt resources; {' and '.join(_EXEMPTING)} do",
-            usage.exempt,
-            frozenset({"exempt", "penalty"}),
-        )
+        what = f"penalty {name!r} has no exempt resources; {' and '.join(_EXEMPTING)} have"
+        yield _conflict(usage, "exempt", what, "penalty")
     if len(set(usage.exempt)) == len(AMOUNTS):
-        yield Fault(
-            ("exempt",),
-            "every resource is exempt: leave one whose full use costs everything",
-            usage.exempt,
-            frozenset({"exempt"}),
-        )
-    billed = frozenset({"billing_weights", "penalty"})
+        yield _conflict(usage, "exempt", "every resource is exempt: leave out at least one")
     weights = usage.billing_weights.given
     if weights and not any(weights.values()):
-        yield Fault(("billing_weights",), "none is above 0: nothing would be usage", weights)
-    elif weights and name != "billing":
-        yield Fault(("billing_weights",), f"penalty {name!r} does not read them", weights, billed)
-    elif name == "billing" and not weights and not (usage.partitions or usage.slurm_conf):
-        yield Fault(
-            ("billing_weights",),
-            "penalty 'billing' needs weights: here, or those of a file of partitions "
-            "(clusters.usage.partitions)",
-            weights,
-            billed | {"partitions", "slurm_conf"},
-        )
-    if name == "billing" and usage.basis == "node":
-        yield Fault(
-            ("basis",),
-            "penalty 'billing' is made of amounts and knows no basis",
-            usage.basis,
-            frozenset({"basis", "penalty"}),
-        )
-    if usage.max_tres and name != "billing":
-        yield Fault(
-            ("max_tres",),
-            f"is of penalty 'billing', not of {name!r}",
-            True,
-            frozenset({"max_tres", "penalty"}),
-        )
+        yield _conflict(usage, "billing_weights", "no weight is above 0: there would be no usage")
+    elif weights and not billing:
+        yield _conflict(usage, "billing_weights", f"penalty {name!r} does not use them", "penalty")
+    elif billing and not weights and not (usage.partitions or usage.slurm_conf):
+        what = "penalty 'billing' needs weights, here or in clusters.usage.partitions"
+        yield _conflict(usage, "billing_weights", what, "penalty", "partitions", "slurm_conf")
+    if billing and usage.basis == "node":
+        yield _conflict(usage, "basis", "penalty 'billing' has no basis", "penalty")
+    if usage.max_tres and not billing:
+        yield _conflict(usage, "max_tres", f"needs penalty 'billing', not {name!r}", "penalty")
 
 
-def _faults_of_decay(usage: Usage) -> Iterator[Fault]:
-    if usage.method == "slurm":
-        if usage.penalty != "billing":
-            yield Fault(
-                ("penalty",),
-                "method 'slurm' charges what Slurm bills: 'billing'",
-                usage.penalty,
-                frozenset({"method", "penalty"}),
-            )
-        if usage.half_life_days == 0 and usage.reset == "none" and usage.slurm_conf is None:
-            yield Fault(
-                ("half_life_days",),
-                "is 0 and usage is never reset: nothing would ever be forgotten; give a "
-                "half-life, or say when usage begins anew (clusters.usage.reset)",
-                usage.half_life_days,
-                frozenset({"half_life_days", "reset", "method"}),
-            )
-        return
-    if usage.half_life_days == 0:
-        yield Fault(
-            ("half_life_days",),
-            "must be above 0: 0 does not switch decay off (without decay: method 'windows', one "
-            "window as long as the log); only method 'slurm' with a reset knows 0",
-            usage.half_life_days,
-            frozenset({"half_life_days", "method"}),
+def _of_decay(usage: Usage) -> Iterator[Fault]:
+    slurm, no_decay = usage.method == "slurm", usage.half_life_days == 0
+    if slurm and usage.penalty != "billing":
+        what = "method 'slurm' charges what Slurm bills: 'billing'"
+        yield _conflict(usage, "penalty", what, "method")
+    if slurm and no_decay and usage.reset == "none" and usage.slurm_conf is None:
+        what = (
+            "is 0 and usage is never reset, so usage would never decay; set a half-life, or a "
+            "reset (clusters.usage.reset)"
         )
-    if usage.reset != "none":
-        yield Fault(
-            ("reset",),
-            f"is of method 'slurm', not of {usage.method!r}",
-            usage.reset,
-            frozenset({"reset", "method"}),
+        yield _conflict(usage, "half_life_days", what, "reset", "method")
+    if no_decay and not slurm:
+        what = (
+            "must be above 0; only method 'slurm' with a reset accepts 0 (for no decay, use method "
+            "'windows' with one window as long as the log)"
         )
+        yield _conflict(usage, "half_life_days", what, "method")
+    if usage.reset != "none" and not slurm:
+        yield _conflict(usage, "reset", f"needs method 'slurm', not {usage.method!r}", "method")
 
 
-def _faults_of_targets(usage: Usage) -> Iterator[Fault]:
+def _of_targets(usage: Usage) -> Iterator[Fault]:
     for key in ("users", "accounts"):
         given: dict[str, float] = getattr(usage, key)
-        outside = {name: part for name, part in given.items() if not 0 <= part <= 1}
         total = sum(given.values())
+        outside = any(not 0 <= part <= 1 for part in given.values())
         if given and (outside or abs(total - 1) > _SUM_TOLERANCE):
-            yield Fault(
-                (key,),
-                f"targets are parts of everything, 0 to 1, and must sum to 1, not {total:g} "
-                "(numbers relative to one another are clusters.usage.shares)",
-                given,
-                frozenset({key}),
+            what = (
+                f"targets are parts of the whole, 0 to 1, and must sum to 1, not {total:g} "
+                "(for numbers relative to one another, use clusters.usage.shares)"
             )
+            yield _conflict(usage, key, what)
         if given and usage.has_tree:
-            yield Fault(
-                (key,),
-                "targets are given twice: either here or as a tree (shares, associations)",
-                given,
-                frozenset({key, "shares", "associations"}),
-            )
+            what = "targets are set twice: here and as a tree (shares, associations)"
+            yield _conflict(usage, key, what, "shares", "associations")
     if usage.shares and usage.associations is not None:
-        yield Fault(
-            ("associations",),
-            "the tree is given twice: either shares or associations",
-            usage.associations,
-            frozenset({"shares", "associations"}),
-        )
+        what = "the tree is set twice: in shares and in associations"
+        yield _conflict(usage, "associations", what, "shares")
     if usage.operator in _OF_TREES and not usage.has_tree:
-        yield Fault(
-            ("operator",),
-            f"{usage.operator!r} needs a share tree: clusters.usage.shares or .associations",
-            usage.operator,
-            frozenset({"operator", "shares", "associations"}),
-        )
+        what = f"{usage.operator!r} needs a share tree: clusters.usage.shares or .associations"
+        yield _conflict(usage, "operator", what, "shares", "associations")
 
 
 _Misplaced = tuple[tuple[str | int, ...], str, object]
-"""Where among shares, what is wrong, and what was given."""
+"""Key path among the shares, the message, and the value."""
 
 
-def _faults_of_shares(shares: tuple[Share, ...]) -> Iterator[_Misplaced]:
-    """What keeps shares from being those of one tree."""
+def _of_shares(shares: tuple[Share, ...]) -> Iterator[_Misplaced]:
+    """Yield why shares do not form one tree."""
     accounts = {share.account: share.parent for share in shares if share.user is None}
     counts = Counter(share.of for share in shares)
     for k, share in enumerate(shares):
-        what = f"user {share.user!r} of account" if share.user is not None else "account"
+        is_account = share.user is None
+        what = "account" if is_account else f"user {share.user!r} of account"
         if counts[share.of] > 1:
-            yield (k,), f"{what} {share.account!r} is given {counts[share.of]} times", share.of
-        if share.user is None and share.partition is not None:
+            yield (k,), f"{what} {share.account!r} occurs {counts[share.of]} times", share.of
+        if is_account and share.partition is not None:
             yield (k, "partition"), "only users have shares by partition", share.partition
-        if share.user is None and share.share == "parent":
-            yield (k, "share"), "only a user competes beside its account", share.share
-        if share.user is not None and share.parent is not None:
-            yield (k, "parent"), "a user is below its account, and has no parent", share.parent
+        if is_account and share.share == "parent":
+            yield (k, "share"), 'only users can have the share "parent"', share.share
+        if not is_account and share.parent is not None:
+            yield (k, "parent"), "a user has no parent: it belongs to its account", share.parent
         if share.account == "root":
-            yield (k, "account"), "stands for everything: leave it out", share.account
-        key = "parent" if share.user is None else "account"
+            yield (k, "account"), "is the whole tree: leave it out", share.account
         if share.above is not None and share.above not in accounts:
             near = difflib.get_close_matches(share.above, accounts, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else "each has an entry without user"
+            hint = f"did you mean {near[0]!r}?" if near else "each needs an entry without user"
+            key = "parent" if is_account else "account"
             yield (k, key), f"no such account among the shares; {hint}", share.above
-        elif share.user is None and share.account in (circle := _circle(share.account, accounts)):
+        elif is_account and (circle := _circle(share.account, accounts)):
             chain = " below ".join(map(repr, [*circle, circle[0]]))
-            yield (k, "parent"), f"goes round in a circle: {chain}", share.parent
-    for above in {share.above: None for share in shares}:
+            yield (k, "parent"), f"is circular: {chain}", share.parent
+    for above in dict.fromkeys(share.above for share in shares):
         siblings = [share.share for share in shares if share.above == above]
         if not any(siblings):
             whose = "no account" if above is None else f"nothing below account {above!r}"
-            yield (), f"{whose} has a share above 0, so none has a target", siblings
+            yield (), f"{whose} has a share above 0", siblings
 
 
 def _circle(account: str, parents: Mapping[str, str | None]) -> list[str]:
-    """The accounts above ``account``, itself first, if that leads back to it; else none."""
+    """Return the chain of parents from ``account`` if it leads back to it, else an empty list."""
     above = [account]
-    while (parent := parents.get(above[-1])) is not None:
-        if parent == account:
-            return above
+    while (parent := parents.get(above[-1])) not in (None, account):
         if parent in above:
             return []
-        above.append(parent)
-    return []
+        above.append(str(parent))
+    return above if parent else []

@@ -1,9 +1,11 @@
-"""Where things that take long to make are kept for the next process."""
+"""Where results that take long to make are kept for the next process."""
 
 import atexit
+import ctypes
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -15,30 +17,21 @@ _DIGEST: Final = hashlib.sha256().digest_size
 
 
 def folder(installed: Path, name: str) -> Path:
-    """A folder for what was made of the sources in ``installed``: beside them, if it can be.
+    """The folder for what was made of the sources in ``installed``: beside them, if possible.
 
-    Else in the user's cache, or a folder of this process alone: what lies there is executed, so a
-    shared temporary path would let other users in.
-
-    Args:
-        installed: the folder of the sources.
-        name: what is kept; the name of the folder in the user's cache.
+    Otherwise it is ``name`` in the user's cache, or a folder of this process alone: its content is
+    executed, so a shared temporary path would let other users in.
     """
     beside = installed / "__pycache__"
-    try:
+    with suppress(OSError):  # read-only, or others can write there
         beside.mkdir(exist_ok=True, mode=0o700)
         folders.require(beside)
         if writable(beside):
             return beside
-    except OSError:  # read-only, or others can write there
-        pass
-    try:
+    with suppress(OSError, RuntimeError):  # RuntimeError: this user has no home
         home_cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
         found = Path(home_cache) / "fairaudit" / name
         folders.make(found)
-    except (OSError, RuntimeError):  # RuntimeError: this user has no home
-        pass
-    else:
         if writable(found):
             return found
     found = Path(tempfile.mkdtemp(prefix=f"fairaudit-{name}-"))
@@ -48,12 +41,12 @@ def folder(installed: Path, name: str) -> Path:
 
 
 def writable(place: Path) -> bool:
-    """Whether a file can be made in ``place``; permission bits alone do not say so."""
+    """Whether a file can be made in ``place``, which permission bits alone do not say."""
     return refused(place) is None
 
 
 def refused(place: Path) -> OSError | None:
-    """Why no file can be made in ``place``; None where one can."""
+    """Why no file can be made in ``place``; None if one can."""
     try:
         with tempfile.TemporaryFile(dir=place):
             return None
@@ -62,14 +55,10 @@ def refused(place: Path) -> OSError | None:
 
 
 def kept(place: Path, key: bytes) -> bytes | None:
-    """What an earlier process kept in the file ``place``.
+    """The content that an earlier process kept in the file ``place`` for the same ``key``.
 
-    Args:
-        place: a file in a ``folder``.
-        key: all that what is kept was made of and with.
-
-    Returns:
-        None where there is nothing, or something damaged, or made of something else.
+    The key is everything that the content was made of and with. None if there is no such file, or
+    it is damaged, or made of something else.
     """
     with suppress(OSError):
         written = place.read_bytes()
@@ -80,10 +69,24 @@ def kept(place: Path, key: bytes) -> bytes | None:
 
 
 def keep(place: Path, key: bytes, content: bytes) -> None:
-    """Keeps ``content`` for the next process, in one step, if that can be done."""
+    """Keep ``content`` for the next process, in one step, if possible."""
     with suppress(OSError):
         replace.write(place, _digest(key, content) + content)
 
 
 def _digest(key: bytes, content: bytes) -> bytes:
     return hashlib.sha256(hashlib.sha256(key).digest() + content).digest()
+
+
+ALONE: Final = 1 << 20
+"""Bytes from which on memory is requested and returned piece by piece."""
+_MMAP_THRESHOLD: Final = -3  # malloc.h: M_MMAP_THRESHOLD
+
+
+def give_back() -> None:
+    """Make this process return memory; call it before polars is loaded. Only on Linux."""
+    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:500,muzzy_decay_ms:0")
+    if sys.platform == "linux":
+        adjust = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's
+        if adjust is not None:
+            adjust(_MMAP_THRESHOLD, ALONE)

@@ -1,9 +1,8 @@
-"""What the operating system takes from a process that reads what someone else wrote.
+"""Takes rights from a process that reads what another user wrote. None of them can be regained.
 
-Landlock (Linux 5.13 and newer) leaves a process only the files that it names, resource limits bound
-what it takes, and a network namespace of its own leads nowhere. Nothing of it can be taken back.
-Landlock holds for the thread that asks for it and the threads which that starts: restrict a process
-while it has one thread.
+Landlock (Linux 5.13 and newer) leaves it only the files that are named, resource limits bound its
+use of memory and time, and a network namespace of its own leads nowhere. Landlock holds for the
+calling thread and the threads that it starts: restrict a process while it has one thread.
 """
 
 from __future__ import annotations
@@ -29,11 +28,9 @@ _PATH_BENEATH: Final = 1
 _READ_FILE: Final = 1 << 2
 _READ_DIR: Final = 1 << 3
 _RIGHTS: Final = {1: 13, 2: 14, 3: 15, 4: 15}
-"""ABI of Landlock → how many rights to files it knows; later ones know 16."""
-_TCP: Final = 0b11
-"""To bind and to connect, from ABI 4 on."""
-_SCOPES: Final = 0b11
-"""Abstract sockets and signals of other processes, from ABI 6 on."""
+"""ABI of Landlock → number of rights to files; later ones have 16."""
+_TCP: Final = 0b11  # to bind and to connect, from ABI 4 on
+_SCOPES: Final = 0b11  # abstract sockets and signals of other processes, from ABI 6 on
 
 _SET_PARENT_DEATH_SIGNAL: Final = 1
 _SET_NO_NEW_PRIVILEGES: Final = 38
@@ -47,34 +44,30 @@ def _libc() -> ctypes.CDLL:
 
 
 def landlock() -> int:
-    """Return the version of Landlock's interface that the kernel has; 0: none."""
+    """The version of the kernel's Landlock interface; 0: none."""
     return max(0, int(_libc().syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)))
 
 
 def restrict(readable: Iterable[int]) -> int:
     """Take from this process all files but some, new TCP connections, and other processes.
 
-    Later calls take more; none gives anything back. Descriptors that are open stay so.
+    It can still open these for reading; it can write, create, remove and execute nothing.
+    Descriptors that are open stay open.
 
     Args:
-        readable: descriptors of the files, and of the folders with what is below them, that it may
-            still open for reading. It can write, create, remove and execute nothing.
+        readable: descriptors of files, and of folders with everything below them.
 
     Returns:
-        The version of Landlock that does so; 0: the kernel has none, and nothing was taken.
+        The version of Landlock; 0: the kernel has none, and nothing was taken.
 
-    Raises:
-        AuditError: the kernel has Landlock but refuses.
+    Raises AuditError if the kernel has Landlock but refuses.
     """
     version = landlock()
     if not version:
         return 0
-    rights = (1 << _RIGHTS.get(version, 16)) - 1
-    attributes = struct.pack("=Q", rights)
-    if version >= 4:
-        attributes += struct.pack("=Q", _TCP)
-    if version >= 6:
-        attributes += struct.pack("=Q", _SCOPES)
+    masks = [(1 << _RIGHTS.get(version, 16)) - 1]
+    masks += [_TCP] * (version >= 4) + [_SCOPES] * (version >= 6)
+    attributes = struct.pack(f"={len(masks)}Q", *masks)
     ruleset = _call(_CREATE_RULESET, attributes, len(attributes), 0)
     try:
         for place in readable:
@@ -96,44 +89,41 @@ def _call(number: int, *arguments: int | bytes) -> int:
 
 
 def leave_network() -> bool:
-    """Move this process, which has one thread, to a network of its own; whether it could."""
+    """Move this process, which has one thread, to a network of its own; return whether it could."""
     return _libc().unshare(_NEW_NETWORK) == 0 or (
         os.geteuid() != 0 and _libc().unshare(_NEW_USER | _NEW_NETWORK) == 0
     )
 
 
 def end_with_parent() -> None:
-    """Have this process killed when the process that started it is gone."""
+    """Have this process killed when its parent process ends."""
     _libc().prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def write_nothing() -> None:
-    """Let this process put no byte into a file, whatever it opened, and leave no core dump."""
+    """Keep this process from writing a byte into any file, and from leaving a core dump."""
     for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
         resource.setrlimit(limit, (0, 0))
 
 
 def limit(*, data_bytes: int, cpu_s: int) -> None:
-    """Let this process take more memory, and more processor time, only up to a point.
+    """Limit the memory and the processor time that this process takes from now on.
 
-    Args:
-        data_bytes: beyond what it has already.
-        cpu_s: beyond what it took already; then the kernel kills it.
+    The limits are soft, as the next statement may need to raise them again. At ``cpu_s`` the kernel
+    kills the process.
     """
-    _lower(resource.RLIMIT_DATA, _data_bytes() + data_bytes)
     used = resource.getrusage(resource.RUSAGE_SELF)
-    _lower(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + cpu_s)
-
-
-def _lower(what: int, to: int) -> None:
-    """Set the soft limit, which the next statement may need to raise again."""
-    _, most = resource.getrlimit(what)
-    resource.setrlimit(what, (to if most == resource.RLIM_INFINITY else min(to, most), most))
+    for what, to in (
+        (resource.RLIMIT_DATA, _data_bytes() + data_bytes),
+        (resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + cpu_s),
+    ):
+        _, most = resource.getrlimit(what)
+        resource.setrlimit(what, (to if most == resource.RLIM_INFINITY else min(to, most), most))
 
 
 @cache
 def status() -> int | None:
-    """Open what tells this process's memory, which ``limit`` needs; for before ``restrict``."""
+    """Open the file with this process's memory, which ``limit`` needs; call before ``restrict``."""
     try:
         return os.open("/proc/self/status", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -141,7 +131,7 @@ def status() -> int | None:
 
 
 def _data_bytes() -> int:
-    """What this process has already, as the limit counts it; 1 GiB where nothing says it."""
+    """The memory of this process as the limit counts it; 1 GiB if unknown."""
     descriptor = status()
     lines = [] if descriptor is None else os.pread(descriptor, 8192, 0).splitlines()
     found = [int(line.split()[1]) * 1024 for line in lines if line.startswith(b"VmData:")]

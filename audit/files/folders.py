@@ -1,11 +1,10 @@
-"""Folders that no other user can change: fairaudit writes, replaces and removes files there alone.
+"""Folders that no other user can change: only there does fairaudit write, replace and remove files.
 
-A user who may rename files in a folder can exchange a file or folder in it for a link while
-fairaudit works there. So the folder is checked before anything is written: with all that leads to
-it, it must belong to this user or to root, and nobody else may write to it. Then nobody else can
-exchange anything, and the paths below it can be trusted. The rule is that of ``StrictModes`` in
-sshd. A folder with the sticky bit, such as ``/tmp``, may lie on the way, as its entries can be
-exchanged by their owners alone.
+A user who may rename files in a folder can exchange an entry for a link while fairaudit works
+there. So before anything is written, the folder and all that leads to it must belong to this user
+or to root, and nobody else may write there. Then the paths below it can be trusted. The rule is
+that of ``StrictModes`` in sshd. A folder with the sticky bit, such as ``/tmp``, may be on the way,
+as only their owners can exchange its entries.
 """
 
 from __future__ import annotations
@@ -20,14 +19,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-_MOST_LINKS: Final = 40
-"""As many as Linux follows on one way."""
+_MOST_LINKS: Final = 40  # maximum number of links on one path, as in Linux
 
 
 def require(path: Path) -> None:
     """Check that no other user can change a file or folder, or anything that leads to it.
 
-    What does not exist yet cannot be changed: it is checked when it has been made.
+    What does not exist is not checked.
 
     Raises:
         PermissionError: another user can. The message names the place and the remedy.
@@ -38,7 +36,7 @@ def require(path: Path) -> None:
 
 
 def make(path: Path) -> list[Path]:
-    """Make a folder and those above it, this user's alone, and check them as ``require`` does.
+    """Make a folder and those above it, private to this user, and check them as ``require`` does.
 
     Returns:
         The folders that did not exist, outermost first.
@@ -51,7 +49,7 @@ def make(path: Path) -> list[Path]:
 
     def make_missing(place: Path) -> None:
         if not os.path.lexists(place):
-            with suppress(FileExistsError):  # another process was quicker
+            with suppress(FileExistsError):  # another process was faster
                 place.mkdir(mode=0o700)
                 made.append(place)
 
@@ -61,7 +59,7 @@ def make(path: Path) -> list[Path]:
 
 
 def _follow(path: Path, prepare: Callable[[Path], None]) -> Path:
-    """Return what ``path`` leads to, without links.
+    """The target of ``path``, without links.
 
     Each place on the way is checked before the next one is looked at, so that no other user can
     exchange what was checked. ``prepare`` is called with each place before its check.
@@ -86,7 +84,7 @@ def _follow(path: Path, prepare: Callable[[Path], None]) -> Path:
         target = place.readlink()
         here = Path("/") if target.is_absolute() else here
         names += [name for name in reversed(target.parts) if name != "/"]
-    if _others_write(here, here.lstat()):  # by the sticky bit a stop on the way, but no place
+    if _others_write(here, here.lstat()):  # a folder with the sticky bit: fine only on the way
         raise _refused(path, f"other users can write to {here}; use a new folder in it")
     return here
 
@@ -95,20 +93,19 @@ def _check(place: Path, path: Path) -> None:
     """Raise PermissionError if another user can exchange ``place``, which leads to ``path``."""
     seen = place.lstat()
     if seen.st_uid not in {0, os.geteuid()}:
-        raise _refused(
-            path,
-            f"{place} belongs to user {_name(seen.st_uid)}, who can change it; run fairaudit as "
-            "that user, or use a folder of your own",
-        )
+        try:
+            name = pwd.getpwuid(seen.st_uid).pw_name
+        except KeyError:
+            name = str(seen.st_uid)
+        remedy = "run fairaudit as that user, or use a folder of your own"
+        raise _refused(path, f"{place} belongs to user {name}, who can change it; {remedy}")
     is_sticky = stat.S_ISDIR(seen.st_mode) and seen.st_mode & stat.S_ISVTX
-    if stat.S_ISLNK(seen.st_mode) or is_sticky:
-        return
-    if _others_write(place, seen):
+    if not stat.S_ISLNK(seen.st_mode) and not is_sticky and _others_write(place, seen):
         raise _refused(path, f"other users can change {place}; run 'chmod go-w {place}'")
 
 
 def _others_write(place: Path, seen: os.stat_result) -> bool:
-    """Return whether users other than the owner and root can write to ``place``.
+    """Whether users other than the owner and root can write to ``place``.
 
     Many systems give each user a group of the same name without other members, and let it write.
     """
@@ -124,12 +121,13 @@ def _others_write(place: Path, seen: os.stat_result) -> bool:
     return listed or group.gr_name != owner or not {owner}.issuperset(group.gr_mem)
 
 
-def _name(user: int) -> str:
-    try:
-        return pwd.getpwuid(user).pw_name
-    except KeyError:
-        return str(user)
-
-
 def _refused(path: Path, why: str) -> PermissionError:
     return PermissionError(errno.EPERM, why, str(path))
+
+
+def readable(path: Path) -> str:
+    r"""A path as text that can be stored and shown; bytes that are no UTF-8 are escaped (`\xff`).
+
+    Distinct paths stay distinct, except one that really has such an escape in its name.
+    """
+    return os.fsencode(path).decode("utf-8", errors="backslashreplace")

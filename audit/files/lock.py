@@ -24,15 +24,14 @@ _SAFELY: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def held(
     database: Path, who: str = "fairaudit", busy: str = "another run is writing this database"
 ) -> Iterator[None]:
-    """Holds the right to write ``database`` while the block runs.
+    """Hold the right to write ``database`` while the block runs.
 
-    The operating system lets go of it when the process ends, however it ends. The lock file goes
-    with the block; one that a killed process left behind does no harm.
+    The operating system releases the lock when the process ends, however it ends. The lock file,
+    beside the database, is removed with the block; one that a killed process left does no harm.
 
     Args:
-        database: what is protected; the lock lies beside it.
-        who: told to others that want it, with the number of this process.
-        busy: told where another has it.
+        who: shown to others that want the lock, with the number of this process.
+        busy: the message if another process holds it.
 
     Raises:
         LockedError: another run holds it; the message names it.
@@ -40,6 +39,19 @@ def held(
     """
     folders.require(database.parent)
     path = _beside(database)
+    descriptor = _locked(path, database, busy)
+    try:
+        with suppress(OSError):  # on a full disk the holder is not named
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{who}, process {os.getpid()}".encode(), 0)
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _locked(path: Path, database: Path, busy: str) -> int:
+    """Open and lock the lock file."""
     tries = 0
     while True:
         descriptor = _open_own(path)
@@ -49,31 +61,19 @@ def held(
             other = _written(descriptor)
             os.close(descriptor)
             tries += 1
-            if tries < _TRIES:  # it may be one that only asks who holds it
+            if tries < _TRIES:  # it may be a process that only looks who holds it
                 time.sleep(0.05)
                 continue
-            raise LockedError(
-                f"{database}: {busy}{other and f' ({other})'}; try again when it has finished"
-            ) from error
-        if _is_still(path, descriptor):
-            break
+            why = f"{busy}{other and f' ({other})'}; try again when it has finished"
+            raise LockedError(f"{database}: {why}") from error
+        with suppress(FileNotFoundError):
+            if os.path.samestat(path.stat(), os.fstat(descriptor)):
+                return descriptor
         os.close(descriptor)  # its holder removed it between our open and our lock
-    try:
-        with suppress(OSError):  # a full disk: then others are not told who
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{who}, process {os.getpid()}".encode(), 0)
-        yield
-    finally:
-        path.unlink(missing_ok=True)
-        os.close(descriptor)
 
 
 def _open_own(path: Path) -> int:
-    """Open the lock file, or make it; only an ordinary file of this user may be written to.
-
-    Raises:
-        PermissionError: a link, a file with a second name, or another user's lies there.
-    """
+    """Open the lock file, or make it; only an ordinary file of this user may be written to."""
     foreign = f"{path.name} is a link, or another user's: remove it"
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _SAFELY, 0o600)
@@ -90,10 +90,9 @@ def _open_own(path: Path) -> int:
 
 
 def holder(database: Path) -> str | None:
-    """Who holds the right to write ``database``; None where nobody does.
+    """The process that holds the right to write ``database``; None if there is none.
 
-    Raises:
-        OSError: it cannot be told, for want of permission.
+    Raises OSError if the lock may not be read.
     """
     try:
         descriptor = os.open(_beside(database), os.O_RDONLY | _SAFELY)
@@ -103,10 +102,9 @@ def holder(database: Path) -> str | None:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return _written(descriptor) or "another process"
-    else:
-        return None
     finally:
         os.close(descriptor)
+    return None
 
 
 def _beside(database: Path) -> Path:
@@ -116,10 +114,3 @@ def _beside(database: Path) -> Path:
 def _written(descriptor: int) -> str:
     text = os.pread(descriptor, 200, 0).decode(errors="replace")
     return "".join(char for char in text if char.isprintable())
-
-
-def _is_still(path: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(path.stat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False

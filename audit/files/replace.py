@@ -1,4 +1,4 @@
-"""Files replaced in one step: a reader finds the old one or the new one, whole."""
+"""Files replaced in one step: a reader finds the complete old or the complete new one."""
 
 from __future__ import annotations
 
@@ -7,45 +7,45 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from audit.files import folders
+from audit.files import folders, privacy
 
 
 @contextmanager
 def drafting(target: Path, *, alone: bool = False, also: tuple[str, ...] = ()) -> Iterator[Path]:
-    """Where to write what takes the place of ``target`` when the block ends without an error.
+    """Yield where to write the file that replaces ``target`` when the block ends without an error.
 
-    The draft lies beside ``target``, on the same file system. Where the block raises, it goes, and
-    ``target`` is as it was.
+    The draft is beside ``target``. If the block raises, it is removed, and ``target`` stays.
 
     Args:
-        target: the file to replace, or to make.
-        alone: no other process writes ``target`` now, as who holds its lock knows. The draft then
-            has one name, so that one which a killed process left is overwritten by the next; else
-            its name ends with the number of this process.
+        alone: no other process writes ``target`` now, as the caller holds a lock. The draft then
+            has a fixed name, so that the next process overwrites one that was left; otherwise its
+            name ends with the number of this process.
         also: endings of files that the draft's writer makes beside it, to be removed with it.
 
-    Raises:
-        OSError: the draft cannot take its place, or another user can change its folder.
+    Raises OSError if the file cannot be replaced, or another user can change its folder.
     """
     folders.require(target.parent)
     draft = target.with_name(f".{target.name}.{'draft' if alone else os.getpid()}")
+    every = [draft, *(draft.with_name(draft.name + ending) for ending in also)]
     try:
-        _remove(draft, also)
+        for path in every:
+            path.unlink(missing_ok=True)
         yield draft
         draft.replace(target)
     finally:
-        with suppress(OSError):  # what went wrong before says more
-            _remove(draft, also)
+        with suppress(OSError):  # the first error says more
+            for path in every:
+                path.unlink(missing_ok=True)
 
 
-def write(target: Path, content: bytes, *, alone: bool = False) -> None:
-    """Replaces ``target`` by a file with this content; see ``drafting``.
+def write(target: Path, content: bytes, *, alone: bool = False, with_group: bool = False) -> None:
+    """Replace ``target`` by a file with this content, shared with the group if so.
 
-    Raises:
-        OSError: it cannot be written.
+    ``alone`` and errors are those of ``drafting``.
     """
     with drafting(target, alone=alone) as draft:
         draft.write_bytes(content)
+        privacy.share(draft, with_group=with_group)
 
 
 def sync(path: Path) -> None:
@@ -55,8 +55,3 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _remove(draft: Path, also: tuple[str, ...]) -> None:
-    for path in (draft, *(draft.with_name(draft.name + ending) for ending in also)):
-        path.unlink(missing_ok=True)

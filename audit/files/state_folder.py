@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import stat
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from audit.files import lock, scratch
+from audit.errors import LockedError
+from audit.files import lock
 from audit.files.replace import sync
 
 STORE: Final = "store.duckdb"
 HISTORY: Final = "history.sqlite"
 
-_RESTORED: Final = "restored"
-"""The folder of files that are to replace those of the state folder."""
+_RESTORED: Final = "restored"  # the folder of files that will replace those of the state folder
 
 _SIDE_FILES: Final = (".wal", "-wal", "-journal", "-shm")
-"""What DuckDB and SQLite leave beside their files; another file must never meet them."""
+"""Files that DuckDB and SQLite leave beside theirs; a new file must not be opened with them."""
 
 
 @contextmanager
 def held(state: Path, who: str) -> Iterator[Path]:
     """Hold the right to write the store in the folder ``state``; yield the store's file.
 
-    A restore that was killed after it took effect is finished first, and what killed processes
-    left is removed.
-
-    Args:
-        state: the state folder, which exists.
-        who: as in ``lock.held``.
-
-    Raises:
-        LockedError: another process holds it.
+    A restore that was killed after it took effect is finished first, and what killed processes left
+    is removed. Raises LockedError if another process holds it.
     """
     store = state / STORE
     with lock.held(store, who):
         _finish(state)
-        scratch.sweep(state)
+        sweep_scratch(state)
         yield store
 
 
@@ -49,15 +46,9 @@ def begun(state: Path) -> bool:
 def replace(state: Path, new: Path) -> None:
     """Replace the store and the history by those in the folder ``new``.
 
-    One rename decides: until then the old files are as they were, and from then on ``held`` of the
-    next process finishes what was left to do.
-
-    Args:
-        state: the state folder, which this process holds.
-        new: holds both files, written to the disk, and nothing else; on the same file system.
-
-    Raises:
-        OSError: a file cannot be replaced.
+    One rename decides: before it the old files are unchanged, and after it ``held`` of the next
+    process finishes the rest. ``new`` has both files, written to the disk, and nothing else, and is
+    on the same file system. Raises OSError if a file cannot be replaced.
     """
     sync(new)
     new.rename(state / _RESTORED)
@@ -76,3 +67,39 @@ def _finish(state: Path) -> None:
             (restored / name).replace(state / name)
     sync(state)
     restored.rmdir()
+
+
+_PREFIX: Final = ".fairaudit-scratch-"
+_WORK: Final = "work"  # the lock of a scratch folder is in it and named after this
+
+
+@contextmanager
+def scratch(parent: Path) -> Iterator[Path]:
+    """Yield a new folder in ``parent`` that is removed when the block ends.
+
+    Folders that killed processes left there are removed first. Raises OSError if nothing can be
+    written in ``parent``.
+    """
+    sweep_scratch(parent)
+    with ExitStack() as until:
+        while True:
+            place = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+            try:
+                until.enter_context(lock.held(place / _WORK))
+                break
+            except (FileNotFoundError, LockedError):  # another process swept it before it was held
+                continue
+        until.callback(shutil.rmtree, place, ignore_errors=True)
+        yield place
+
+
+def sweep_scratch(parent: Path) -> None:
+    """Remove the folders in ``parent`` that this user's killed processes left."""
+    for place in parent.glob(f"{_PREFIX}*"):
+        try:
+            found = place.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
+                with lock.held(place / _WORK):
+                    shutil.rmtree(place, ignore_errors=True)
+        except (OSError, LockedError):  # another process works there, or has just removed it
+            continue

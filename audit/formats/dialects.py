@@ -1,4 +1,4 @@
-"""The registry of log dialects, and what a dialect is.
+"""The registry of log dialects.
 
 A dialect is one module or folder of this package with a ``DIALECT``, and one line of ``MODULES``.
 """
@@ -20,59 +20,56 @@ from audit.formats.lines import Block
 
 @dataclass(frozen=True)
 class Reading:
-    """What the user says of a log that the log itself does not."""
+    """The user's options for reading a log."""
 
     columns: tuple[str, ...] | None = None
-    """Names of its columns, where it has no header row; ``_`` for one that is not to be read."""
+    """Column names of a log without a header row; ``_`` skips a column."""
     separator: str | None = None
-    """What separates its columns; None finds out."""
+    """Column separator; None detects it."""
     zone: str | None = None
-    """IANA name of the zone that its local times are of; None: the log says, or UTC."""
+    """IANA name of the zone of local times; None: the log's own, or UTC."""
 
 
 PLAIN = Reading()
-"""Nothing is said."""
+"""No options."""
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a log says about itself and the cluster, before its first record."""
+    """What a log states about itself and the cluster before its first record."""
 
     zone: str | None = None
     """IANA name of the cluster's time zone."""
     capacity: Mapping[str, int] = field(default_factory=dict)
-    """Amount of each counted resource that the log claims for the cluster."""
+    """The cluster's amount of each counted resource, according to the log."""
     entries: Mapping[str, str] = field(default_factory=dict)
-    """Every labelled entry, for provenance and for the dialect's own use."""
+    """All labelled entries, for provenance and for the dialect's own use."""
     problems: tuple[str, ...] = ()
-    """What could not be used of it, in words for the user."""
+    """Entries that could not be used, in words for the user."""
     local_times: bool = False
-    """Whether its times are local ones of a zone that nobody has said; they are read as UTC."""
+    """Whether its times are local times of an unknown zone; they are read as UTC."""
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """What became of the lines of a block."""
+    """The records and refusals of a block."""
 
     records: pl.DataFrame  # model.RECORDS
     refusals: pl.DataFrame  # model.REFUSALS
     steps: int = 0
-    """Records of parts of a job (Slurm's steps), which are no attempts: counted, not kept."""
+    """Records of parts of a job (Slurm's steps): counted, not kept."""
     header: Header | None = None
-    """How the blocks behind this one are to be read, where the log said so in this one."""
+    """The header for the blocks that follow, where this block changed it."""
 
 
 def named_by_log(what: str, reading: Reading, entries: Mapping[str, str] = {}) -> Header:
-    """The header of a log whose records name their fields, so that declared columns are not used.
-
-    ``what`` names them, such as ``XML names its attributes``.
-    """
+    """Return the header of a log whose records name their own fields (``what``)."""
     problems = () if reading.columns is None else (f"{what}: --columns is not used",)
     return Header(zone=reading.zone, entries=entries, problems=problems)
 
 
 def last_line(data: bytes, header: Header) -> int:
-    """How many of the first bytes of ``data`` are whole lines."""
+    """Return the length of the whole lines at the start of ``data``."""
     return data.rfind(b"\n") + 1
 
 
@@ -83,63 +80,47 @@ class Dialect:
     name: str
     title: str
     recognises: Callable[[bytes], bool]
-    """Whether the first bytes of a log (up to ``HEAD_BYTES``, maybe cut within a line) are its."""
+    """Whether a log begins with these bytes (at most ``HEAD_BYTES``, possibly cut in a line)."""
     header: Callable[[bytes, Reading], Header]
-    """Reads those first bytes, with what the user says of them."""
+    """Reads the header from those bytes."""
     parse: Callable[[Block, Header], Parsed]
-    """Takes in whole records; never raises for what they hold."""
+    """Reads whole records; never raises for what they contain."""
     whole: Callable[[bytes, Header], int] = last_line
-    """How many of the first bytes of a buffer are whole records, whatever comes behind them."""
+    """Length of the whole records at the start of a buffer, whatever follows."""
     block_bytes: int = 1 << 23
-    """How much of a log it takes in best at once."""
+    """Preferred size of a block."""
     names_clusters: bool = False
-    """Whether its records may say of which cluster they are."""
-    differs: Callable[[bytes], str | None] = lambda head: None
-    """How a log that no dialect recognises, but is nearly one of these, differs from them."""
+    """Whether records may name their cluster."""
     needed: Callable[[Mapping[str, str]], dict[str, str]] = dict
-    """Those entries of a header by which records are read, without anything else that the log's
-    writer put there, such as a comment."""
+    """The header entries that ``parse`` uses, without comments and other free text."""
+    differs: Callable[[bytes], str | None] = lambda head: None
+    """How a log that no dialect recognises differs from this one; None: it is not similar."""
 
 
 HEAD_BYTES = 1 << 18
-"""How much of a log is looked at to tell its dialect and to read its header."""
-
+"""Size of the part of a log that determines its dialect and holds its header."""
 
 MODULES: Final = (
-    "sacct.json",
-    "sacct.text",
-    "pbs.reader",
-    "lsf.acct",
-    "gridengine.accounting",
-    "htcondor.long",
-    "htcondor.json",
-    "htcondor.xml",
-    "swf",
-    "near_swf",
+    *("sacct.json", "sacct.text", "pbs.reader", "lsf.acct", "gridengine.accounting"),
+    *("htcondor.long", "htcondor.json", "htcondor.xml", "swf", "near_swf"),
 )
-"""The modules of this package that have a ``DIALECT``; the first that recognises a log reads it."""
+"""The modules with a ``DIALECT``; the first that recognises a log reads it."""
 
 
 @lru_cache(maxsize=1)
 def table() -> Mapping[str, Dialect]:
-    """Every dialect by name, in the order of ``MODULES``."""
+    """Return every dialect by name, in the order of ``MODULES``."""
     modules = [import_module(f"{__package__}.{name}") for name in MODULES]
     return {module.DIALECT.name: module.DIALECT for module in modules}
 
 
 def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
-    """The dialect of the log that begins with ``head``.
+    """Return the dialect of the log that begins with ``head``, called ``where`` in errors.
 
-    Columns are declared for sacct's text alone, so where they are no other dialect's log is it.
-
-    Args:
-        head: its first ``HEAD_BYTES`` bytes, decompressed.
-        where: what to call the log in an error.
-        reading: what the user says of it.
+    A log with declared columns that no other dialect recognises is sacct's text.
 
     Raises:
-        DialectError: no dialect recognises it; the message says what it looks like, or shows its
-            first line that is not blank.
+        DialectError: no dialect recognises the log; the message describes it.
     """
     for dialect in table().values():
         if dialect.recognises(head):
@@ -158,10 +139,8 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
     )
 
 
-_TO_SWF: Final = "until then its jobs can be written as SWF, 18 numbers a line"
-
 FOREIGN: Final = (
-    # what it is, what to do, and what stands in it: all of these, the first of which is shown
+    # name, remedy, patterns: all must match; the line of the first is reported
     (
         "LSF's log of events (lsb.events)",
         "the file lsb.acct, beside it, is read",
@@ -189,7 +168,8 @@ FOREIGN: Final = (
     ),
     (
         "an HTCondor job event log",
-        "condor_history knows more of each job; " + _TO_SWF,
+        "condor_history knows more of each job; until then its jobs can be written as SWF, "
+        "18 numbers a line",
         r"^\d{3} \(\d+\.\d+\.\d+\) \d",
     ),
     (
@@ -204,13 +184,11 @@ FOREIGN: Final = (
         r"^JobId=\d+ UserId=",
     ),
 )
+"""Logs and outputs of schedulers that are recognised but not read."""
 
 
 def describe(head: bytes) -> str | None:
-    """What the log that begins with ``head`` looks like, and what to do; None if nobody knows.
-
-    Logs of other schedulers, and other outputs of Slurm, are recognised by what stands in them.
-    """
+    """Return what the log that begins with ``head`` looks like, and what to do; None: unknown."""
     text = head.decode("utf-8", errors="backslashreplace").replace("\r\n", "\n")
     for name, remedy, *evidence in FOREIGN:
         places = [re.search(pattern, text, re.MULTILINE) for pattern in evidence]

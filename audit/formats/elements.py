@@ -22,25 +22,25 @@ from audit.model import RefusalCode
 Row = tuple[str | None, ...]
 
 _SHOWN: Final = 20
-"""Characters that are shown from where a value breaks."""
+"""Number of characters shown from where JSON becomes invalid."""
 
 decode: Final = json.JSONDecoder().raw_decode
 
 
 class DamageError(Exception):
-    """Why an element cannot be read: words, and a ``RefusalCode``."""
+    """An element cannot be read; ``args`` are the reason and a ``RefusalCode``."""
 
 
 class Words(NamedTuple):
-    """Why something is refused, in a dialect's words."""
+    """A dialect's reasons for refusals."""
 
     before: str  # the log ends before an element
-    within: str  # the log ends within one
-    other: str  # something else stands in its place
+    within: str  # the log ends within an element
+    other: str  # there is something else in its place
 
 
 class Found:
-    """What became of the elements of a block, in their order."""
+    """The elements of a block, in order."""
 
     def __init__(self, block: Block) -> None:
         self.data = block.data
@@ -50,24 +50,24 @@ class Found:
         self._refused: list[tuple[int, str, RefusalCode]] = []
 
     def take(self, begin: int, end: int, row: Row) -> None:
-        """An element that stands from ``begin`` to ``end``."""
+        """Add an element."""
         self._taken.append((len(self._spans), *row))
         self._spans.append((begin, end))
 
     def refuse(self, begin: int, end: int, reason: str, code: RefusalCode) -> None:
-        """What is no element; a comma behind it is left out."""
+        """Add something that is no element, without a comma after it."""
         kept = self.data[begin:end].rstrip().removesuffix(b",")
         self._refused.append((len(self._spans), reason, code))
         self._spans.append((begin, begin + len(kept)))
 
     def texts(self, columns: Iterable[str]) -> pl.DataFrame:
-        """What was taken: ``number`` and the columns that ``take`` was given."""
+        """Return ``number`` and the rows that were taken."""
         schema = {"number": pl.Int64, **dict.fromkeys(columns, pl.String)}
         found: Sequence[Sequence[Any]] = list(zip(*self._taken, strict=True)) or [()] * len(schema)
         return pl.DataFrame(dict(zip(schema, found, strict=True)), schema=schema)
 
     def parsed(self, records: pl.DataFrame, steps: int) -> Parsed:
-        """All of it, ``records`` being what became of ``texts``."""
+        """Return the result of the block; ``records`` are the converted ``texts``."""
         spans = Lines(*np.array(self._spans, dtype=np.int64).reshape(-1, 2).T)
         return shaped(self._block, spans, [records, refused(self._refused)], steps=steps)
 
@@ -80,15 +80,16 @@ class Found:
         words: Words,
         tries: int = 1,
     ) -> int:
-        """Takes in the elements of a JSON array from ``at`` on; gives where it or the block ends.
+        """Read the elements of a JSON array from ``at`` on; return the end of the array or block.
 
         Args:
             at: where to begin.
-            starts: where elements may begin, ascending.
-            between: what stands between two of them.
-            row: what ``take`` is given of an element; it raises ValueError for one that is none.
+            starts: possible beginnings of elements, ascending; an element ends at one of the next
+                ``tries``.
+            between: matches what is between two elements.
+            row: converts an element to a row; raises ValueError for an invalid one.
             words: reasons of refusals.
-            tries: at how many of ``starts`` an element may end.
+            tries: see ``starts``.
         """
         data = self.data
         while True:
@@ -97,16 +98,13 @@ class Found:
                 if b"," in data[before:at]:
                     self.refuse(before, at, words.before, RefusalCode.CUT)
                 return at
-            mark = data[at : at + 1]
-            if mark == b"]":
+            if data[at : at + 1] == b"]":
                 return at
             number = bisect_right(starts, at)
             ends = [*starts[number : number + tries], len(data)][:tries]
-            if mark != b"{":
-                self.refuse(at, ends[0], words.other, RefusalCode.SHAPE)
-                at = ends[0]
-                continue
             try:
+                if data[at : at + 1] != b"{":
+                    raise DamageError(words.other, RefusalCode.SHAPE)
                 value, stop = _decoded(data, at, ends, words.within)
             except DamageError as damage:
                 self.refuse(at, ends[0], *damage.args)
@@ -120,7 +118,7 @@ class Found:
 
 
 def starts_of(data: bytes, mark: bytes) -> list[int]:
-    """Where ``mark`` stands, ascending; it may overlap."""
+    """Return the places of ``mark``, ascending; they may overlap."""
     starts, at = [], -1
     while (at := data.find(mark, at + 1)) >= 0:
         starts.append(at)
@@ -128,10 +126,9 @@ def starts_of(data: bytes, mark: bytes) -> list[int]:
 
 
 def _decoded(data: bytes, at: int, ends: Sequence[int], within: str) -> tuple[Any, int]:
-    """The value that begins at ``at``, and where it ends: before the first end that it is whole at.
+    """Return the value that begins at ``at`` and its end, or raise DamageError.
 
-    Raises:
-        DamageError: it is none.
+    The value ends before the first of ``ends`` at which it is complete.
     """
     first: tuple[Exception, str] | None = None
     for end in ends:
@@ -149,29 +146,29 @@ def _decoded(data: bytes, at: int, ends: Sequence[int], within: str) -> tuple[An
     broken, text = first
     if ends[0] == len(data) and _may_go_on(broken, text):
         raise DamageError(within, RefusalCode.CUT)
+    why = str(broken)
     if isinstance(broken, json.JSONDecodeError):
         shown = as_bytes(text[broken.pos : broken.pos + _SHOWN])
-        before = shown.decode("utf-8", errors="backslashreplace")
-        raise DamageError(f"is no JSON: {broken.msg} before {before!r}", RefusalCode.SHAPE)
-    raise DamageError(f"is no JSON: {broken}", RefusalCode.SHAPE)
+        why = f"{broken.msg} before {shown.decode('utf-8', errors='backslashreplace')!r}"
+    raise DamageError(f"is no JSON: {why}", RefusalCode.SHAPE)
 
 
 def _may_go_on(error: Exception, text: str) -> bool:
-    """Whether a value is whole as far as it goes, so that what comes behind may end it."""
-    if not isinstance(error, json.JSONDecodeError):
-        return False
-    return error.msg.startswith("Unterminated") or error.pos >= len(text.rstrip().rstrip(","))
+    """Return whether a value is valid as far as it goes."""
+    return isinstance(error, json.JSONDecodeError) and (
+        error.msg.startswith("Unterminated") or error.pos >= len(text.rstrip().rstrip(","))
+    )
 
 
 def as_bytes(text: str) -> bytes:
-    """The bytes that a text was decoded from."""
+    """Return the bytes from which a text was decoded."""
     return text.encode("utf-8", errors="surrogateescape")
 
 
 def holdable(text: str) -> str:
-    r"""The same text; NUL, bytes that were no UTF-8 (surrogateescape) and halves of pairs escaped.
+    r"""Return a text with NUL, bytes that are not UTF-8 (surrogateescape) and surrogates escaped.
 
-    ``\x00``, ``\xff`` and ``\ud800`` stand for these, as elsewhere for bytes that are no UTF-8.
+    They become ``\x00``, ``\xff`` and ``\ud800``.
     """
     if "\0" in text:
         text = text.replace("\0", "\\x00")

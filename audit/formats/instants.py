@@ -1,10 +1,10 @@
-"""Times as logs write them → epoch seconds, in the zone that a log was written in.
+"""Times in a log's time zone → epoch seconds.
 
-Slurm writes `2026-10-25T02:30:00` in the zone of the host that `sacct` ran on, and names it nowhere
-(`SLURM_TIME_FORMAT` changes the form; sacct's manual page, "ENVIRONMENT VARIABLES"). Read here:
-that form, a blank for the T, fractions of a second (dropped), an offset or `Z` behind, and epoch
-seconds. What a clock change makes ambiguous is handed out twice, as its earlier and its later
-reading; what it skips never was, and is told apart from what is no time at all.
+Slurm writes `2026-10-25T02:30:00` in the zone of the host that runs `sacct`, without naming it
+(`SLURM_TIME_FORMAT` changes the form; sacct's manual page, "ENVIRONMENT VARIABLES"). Read are that
+form, a blank instead of the T, fractions of a second (dropped), an offset or `Z` at the end, and
+epoch seconds. A time that a clock change repeats has an earlier and a later reading; a time that it
+skips is refused as such.
 """
 
 from __future__ import annotations
@@ -19,42 +19,47 @@ import numpy.typing as npt
 import polars as pl
 
 UNKNOWN: Final = ("Unknown", "None", "N/A", "INVALID", "(null)")
-"""What stands where a time (or a length of time) is not known."""
+"""Texts that stand for an unknown time or duration."""
 
 LATEST: Final = 1 << 33
-"""No time of a log lies beyond it (the year 2242): a later one is damage."""
+"""Latest time of any log (the year 2242): later ones are damage."""
 
+# Patterns list the digits: Unicode has many more.
 _WALL: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}"
-_OFFSET: Final = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
-TIME: Final = rf"(?:{_WALL}(?:\.[0-9]+)?{_OFFSET}?|[0-9]{{1,12}}(?:\.[0-9]+)?)"
-"""How a time may be written. (Patterns name the digits: what Unicode counts as such is many.)"""
+TIME: Final = (
+    rf"(?:{_WALL}(?:\.[0-9]+)?(?:Z|[+-][0-9]{{2}}:?[0-9]{{2}})?|[0-9]{{1,12}}(?:\.[0-9]+)?)"
+)
+"""Pattern of a time."""
 
-_PLAIN: Final = "%Y-%m-%dT%H:%M:%S"
+_PARTS: Final = (
+    rf"^(?:(?P<wall>{_WALL})(?:\.[0-9]+)?"
+    r"(?P<offset>Z|(?P<sign>[+-])(?P<hours>[0-9]{2}):?(?P<minutes>[0-9]{2}))?"
+    r"|(?P<epoch>[0-9]{1,12})(?:\.[0-9]+)?)$"
+)
 _DAY: Final = 86_400
-_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 (a wall clock's)
+_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 (a wall clock)
 
 Ints = npt.NDArray[np.int64]
 
 
 class Instants(NamedTuple):
-    """One column of times; epoch seconds, null where unknown or not read."""
+    """A column of times in epoch seconds, null where unknown or unreadable."""
 
     early: pl.Series
-    """The earlier reading of an hour that a clock change repeats; the only one elsewhere."""
+    """The earlier reading of a repeated hour; elsewhere the only one."""
     late: pl.Series
-    """The later reading of it."""
+    """The later reading."""
     problem: pl.Series
-    """Why a value was not read, in words that follow it; null where it was, or is unknown."""
+    """Why a value is unreadable; null for others."""
 
 
 def instants(text: pl.Series, zone: str) -> Instants:
-    """Reads a column of times that were written in ``zone`` (an IANA name).
+    """Convert a column of times of ``zone`` (an IANA name).
 
     Offsets and epoch seconds need no zone. Nulls, empty texts and ``UNKNOWN`` are unknown.
     """
-    local = _parse(text, _PLAIN)
-    absolute = pl.Series(np.zeros(len(text), dtype=np.bool_))
-    unread = absolute
+    local = _parse(text)
+    absolute = unread = pl.Series(np.zeros(len(text), dtype=np.bool_))
     if local.null_count() > text.null_count():
         odd = local.is_null() & text.is_not_null() & (text != "") & ~text.is_in(list(UNKNOWN))
         if odd.any():
@@ -81,41 +86,23 @@ def instants(text: pl.Series, zone: str) -> Instants:
     return Instants(early, late, problem)
 
 
-def _parse(text: pl.Series, form: str) -> pl.Series:
-    parsed = text.str.to_datetime(form, strict=False, time_unit="ms", ambiguous="raise")
+def _parse(text: pl.Series) -> pl.Series:
+    parsed = text.str.to_datetime(
+        "%Y-%m-%dT%H:%M:%S", strict=False, time_unit="ms", ambiguous="raise"
+    )
     return parsed.dt.epoch("s").cast(pl.Int64)
 
 
 def _other_forms(text: pl.Series, local: pl.Series, odd: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Reads the values that are ``odd``; also says which are free of any zone."""
-    parts = (
-        pl.DataFrame({"text": text.set(~odd, None)})
-        .lazy()
-        .select(
-            wall=pl.col("text")
-            .str.extract(rf"^({_WALL})(?:\.[0-9]+)?{_OFFSET}?$")
-            .str.replace(" ", "T", literal=True),
-            sign=pl.col("text").str.extract(r":[0-9][0-9](?:\.[0-9]+)?(Z|[+-])[0-9:]*$"),
-            hours=pl.col("text").str.extract(r"[+-]([0-9][0-9]):?[0-9][0-9]$").cast(pl.Int64),
-            minutes=pl.col("text").str.extract(r"[+-][0-9][0-9]:?([0-9][0-9])$").cast(pl.Int64),
-            epoch=pl.col("text")
-            .str.extract(r"^([0-9]{1,12})(?:\.[0-9]+)?$")
-            .cast(pl.Int64, strict=False),
-        )
-        .collect()
-    )
-    offset = (
-        pl.when(pl.col("sign") == "Z")
-        .then(0)
-        .when(pl.col("sign") == "-")
-        .then(-3600 * pl.col("hours") - 60 * pl.col("minutes"))
-        .otherwise(3600 * pl.col("hours") + 60 * pl.col("minutes"))
-    )
-    read = parts.with_columns(wall=_parse(parts["wall"], _PLAIN)).select(
-        value=pl.when(pl.col("sign").is_not_null())
-        .then(pl.col("wall") - offset)
-        .otherwise(pl.coalesce("wall", "epoch")),
-        absolute=pl.col("sign").is_not_null() | pl.col("epoch").is_not_null(),
+    """Read the values that are ``odd``; also return which are independent of the zone."""
+    parts = text.set(~odd, None).str.extract_groups(_PARTS).struct.unnest()
+    wall = _parse(parts["wall"].str.replace(" ", "T", literal=True))
+    hours, minutes = (pl.col(name).cast(pl.Int64).fill_null(0) for name in ("hours", "minutes"))
+    offset = (3600 * hours + 60 * minutes) * pl.when(pl.col("sign") == "-").then(-1).otherwise(1)
+    shifted = pl.when(pl.col("offset").is_not_null()).then(pl.col("wall") - offset)
+    read = parts.with_columns(wall=wall).select(
+        value=shifted.otherwise(pl.coalesce("wall", pl.col("epoch").cast(pl.Int64))),
+        absolute=pl.col("offset").is_not_null() | pl.col("epoch").is_not_null(),
     )
     return read["value"].zip_with(odd, local), read["absolute"]
 
@@ -123,7 +110,7 @@ def _other_forms(text: pl.Series, local: pl.Series, odd: pl.Series) -> tuple[pl.
 def _to_utc(
     local: pl.Series, absolute: pl.Series, zone: str
 ) -> tuple[pl.Series, pl.Series, pl.Series]:
-    """Wall-clock seconds → epoch seconds: the earlier, the later, and which never were."""
+    """Return the earlier and the later epoch seconds of a wall clock, and which were skipped."""
     skipped = np.zeros(len(local), dtype=np.bool_)
     known = local.is_not_null()
     moves = (known & ~absolute).to_numpy()
@@ -134,52 +121,46 @@ def _to_utc(
     early[moves], late[moves], skipped[moves] = _wall_to_utc(early[moves], zone)
     hidden = pl.Series(skipped) | ~known
     first = pl.Series(early).set(hidden, None)
-    if np.array_equal(early, late):
-        return first, first, pl.Series(skipped)
-    return first, pl.Series(late).set(hidden, None), pl.Series(skipped)
+    last = first if np.array_equal(early, late) else pl.Series(late).set(hidden, None)
+    return first, last, pl.Series(skipped)
 
 
 def _wall_to_utc(wall: Ints, zone: str) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
-    """Whole days with one offset at a time; days with a clock change second by second."""
+    """Convert whole days with one offset at once, and days with a clock change by second."""
     days, day = np.unique(wall // _DAY, return_inverse=True)
     offsets = [_offset_of_day(int(number), zone) for number in days]
-    offset = np.array([0 if known is None else known for known in offsets], dtype=np.int64)[day]
-    early = wall - offset
+    early = wall - np.array([offset or 0 for offset in offsets], dtype=np.int64)[day]
     late = early.copy()
     skipped = np.zeros(len(wall), dtype=np.bool_)
-    changing = np.array([known is None for known in offsets], dtype=np.bool_)[day]
+    changing = np.array([offset is None for offset in offsets], dtype=np.bool_)[day]
     if changing.any():
         seconds, which = np.unique(wall[changing], return_inverse=True)
         both = np.array([_offsets(int(second), zone) for second in seconds], dtype=np.int64)
-        early[changing] = (seconds - both[:, 0])[which]
-        late[changing] = (seconds - both[:, 1])[which]
+        early[changing], late[changing] = (seconds[:, None] - both)[which].T
         skipped[changing] = (both[:, 0] < both[:, 1])[which]
     return early, late, skipped
 
 
 @lru_cache(maxsize=1 << 16)
 def _offset_of_day(day: int, zone: str) -> int | None:
-    """The offset of a whole day in s; None where the clock changes within it."""
-    found = {
-        offset
-        for hour in range(25)
-        for offset in _offsets(day * _DAY + min(hour * 3600, 86_399), zone)
-    }
+    """Return the offset of a whole day in s; None where the clock changes within it."""
+    seconds = [day * _DAY + min(hour * 3600, 86_399) for hour in range(25)]
+    found = {offset for second in seconds for offset in _offsets(second, zone)}
     return found.pop() if len(found) == 1 else None
 
 
 def _offsets(wall: int, zone: str) -> tuple[int, int]:
-    """Offsets in s of a wall clock's first and second showing of a time.
+    """Return the offsets in s of a wall clock's first and second showing of a time.
 
-    They differ where it is shown twice (the first is larger) or never (the first is smaller).
+    The first is larger where it is shown twice, and smaller where it is skipped.
     """
     moment = (_EPOCH + timedelta(seconds=wall)).replace(tzinfo=ZoneInfo(zone))
-    both = [moment.replace(fold=fold).utcoffset() or timedelta() for fold in (0, 1)]
-    return int(both[0].total_seconds()), int(both[1].total_seconds())
+    first, second = (moment.replace(fold=n).utcoffset() or timedelta() for n in (0, 1))
+    return int(first.total_seconds()), int(second.total_seconds())
 
 
 def is_zone(name: str) -> bool:
-    """Whether the IANA database has a time zone called ``name``."""
+    """Return whether the IANA database has a time zone called ``name``."""
     try:
         datetime(2000, 1, 1, tzinfo=UTC).astimezone(ZoneInfo(name))
     except (ValueError, OSError, KeyError):

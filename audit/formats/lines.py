@@ -1,4 +1,4 @@
-"""Bytes of a log as lines, and fields of these that numpy reads without a loop over records."""
+"""Lines of a log and their fields, read by numpy without a loop over records."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ Mask = npt.NDArray[np.bool_]
 
 NEWLINE: Final = 0x0A
 DIGITS: Final = 18
-"""Longer numbers are not read: they might not fit."""
+"""Maximum number of digits: longer numbers might not fit."""
 
 _RETURN, _ZERO, _MINUS = b"\r0-"
 _EACH: Final = 0x0101010101010101
-"""Times a byte: a word of eight of them."""
+"""Factor that repeats a byte in a word of eight."""
 _OF_NUMBERS: Final = np.zeros(256, dtype=np.bool_)
 _OF_NUMBERS[list(b"0123456789+-.eE")] = True
 _LONGEST: Final = 40
 
 
 class Block(NamedTuple):
-    """Whole lines of a log, as they lie in it."""
+    """Whole lines of a log."""
 
-    data: bytes  # ends with a newline, but for the last block of a log that lacks one
-    byte_offset: int  # of its first byte in the decompressed log
-    first_line: int  # number of its first line, from 1
+    data: bytes  # ends with a newline, unless the log does not
+    byte_offset: int  # in the decompressed log
+    first_line: int  # from 1
 
 
 class Lines(NamedTuple):
-    """Where each line of a buffer begins and ends; the newline is in neither."""
+    """The beginning and end of each line of a buffer, without the newline."""
 
     starts: Offsets
     ends: Offsets
 
 
 def as_text(data: bytes) -> bytes:
-    """The same lines ending with LF, in UTF-8; bytes that are not UTF-8 are escaped."""
+    """Return the lines in UTF-8 with LF; bytes that are not UTF-8 are escaped."""
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
     try:
@@ -50,19 +50,15 @@ def as_text(data: bytes) -> bytes:
 
 
 def cut(data: Bytes) -> Lines:
-    """Cuts ``data`` at its newlines. A last line without one counts; an empty buffer has none."""
+    """Cut ``data`` at its newlines; a last line without one counts."""
     breaks = np.flatnonzero(data == NEWLINE)
     if len(data) and (not len(breaks) or breaks[-1] != len(data) - 1):
         breaks = np.append(breaks, len(data))
-    starts = np.empty_like(breaks)
-    if len(breaks):
-        starts[0] = 0
-        starts[1:] = breaks[:-1] + 1
-    return Lines(starts, breaks)
+    return Lines(np.append(-1, breaks[:-1])[: len(breaks)] + 1, breaks)
 
 
 def without_return(data: Bytes, lines: Lines) -> Offsets:
-    """The ends of lines, without a carriage return before them."""
+    """Return the ends of lines without a carriage return."""
     if not (data == _RETURN).any():
         return lines.ends
     returned = (lines.ends > lines.starts) & (byte_at(data, lines.ends - 1) == _RETURN)
@@ -71,7 +67,7 @@ def without_return(data: Bytes, lines: Lines) -> Offsets:
 
 
 def select(data: Bytes, lines: Lines, chosen: Mask) -> bytes:
-    """The chosen lines of ``data``, each with a newline behind it, as one buffer."""
+    """Return the chosen lines of ``data``, each with a newline."""
     if chosen.all():
         return data.tobytes()
     mask = np.repeat(chosen, lines.ends - lines.starts + 1)
@@ -79,22 +75,22 @@ def select(data: Bytes, lines: Lines, chosen: Mask) -> bytes:
 
 
 class Numbers(NamedTuple):
-    """Fields read as whole numbers."""
+    """Whole numbers."""
 
-    values: Offsets  # 0 where there is none
-    good: Mask  # whether there is one
+    values: Offsets  # 0 where invalid
+    good: Mask
 
 
 def byte_at(data: Bytes, places: Offsets) -> Bytes:
-    """The bytes at some places; of a place behind the last, any."""
-    found: Bytes = (
-        data[np.minimum(places, len(data) - 1)] if len(data) else np.zeros_like(places, np.uint8)
-    )
+    """Return the bytes at some places; any byte for places beyond the end."""
+    if not len(data):
+        return np.zeros_like(places, np.uint8)
+    found: Bytes = data[np.minimum(places, len(data) - 1)]
     return found
 
 
 def whole_numbers(data: Bytes, starts: Offsets, ends: Offsets) -> Numbers:
-    """Reads fields of digits, with a minus before them or without; arrays of any shape."""
+    """Read fields as integers, with or without a minus; arrays of any shape."""
     minus = (ends > starts) & (byte_at(data, starts) == _MINUS)
     lengths = ends - starts - minus
     good = (lengths > 0) & (lengths <= DIGITS)
@@ -107,10 +103,10 @@ def whole_numbers(data: Bytes, starts: Offsets, ends: Offsets) -> Numbers:
 
 
 def _eight_digits(data: Bytes, ends: Offsets, lengths: Offsets) -> Numbers:
-    """Reads fields of up to eight digits, each as one word of eight bytes.
+    """Read fields of up to eight digits, each as one word of eight bytes.
 
-    Neighbouring digits are put together, then pairs of them, then fours (Lemire, Quickly parsing
-    eight digits, 2018).
+    Adjacent digits are combined, then pairs, then fours (Lemire, Quickly parsing eight digits,
+    2018).
     """
     if len(data) < 8:
         data = np.append(data, np.zeros(8, dtype=np.uint8))
@@ -129,7 +125,7 @@ def _eight_digits(data: Bytes, ends: Offsets, lengths: Offsets) -> Numbers:
 
 
 def look_like_numbers(data: Bytes, starts: Offsets, ends: Offsets) -> Mask:
-    """Whether fields hold something, and nothing but what numbers are written with."""
+    """Return which fields consist of characters of numbers and are not empty."""
     lengths = ends - starts
     alike: Mask = (lengths > 0) & (lengths <= _LONGEST)
     for place in range(int(lengths[alike].max(initial=0))):
@@ -139,12 +135,12 @@ def look_like_numbers(data: Bytes, starts: Offsets, ends: Offsets) -> Mask:
 
 
 def stretches(data: bytes, starts: Offsets, ends: Offsets) -> list[bytes]:
-    """Fields as they stand."""
+    """Return fields as bytes."""
     return [data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
 def texts(data: bytes, starts: Offsets, ends: Offsets) -> list[str | None]:
-    r"""Fields as texts, None where one is empty; bytes that are no UTF-8 are escaped (`\\xff`)."""
+    r"""Return fields as texts, None where empty; bytes that are not UTF-8 are escaped (`\xff`)."""
     fields = stretches(data, starts, ends)
     known = {field: field.decode("utf-8", "backslashreplace") or None for field in set(fields)}
     return [known[field] for field in fields]

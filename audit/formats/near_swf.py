@@ -1,9 +1,8 @@
-"""Tables of numbers that are nearly SWF: more columns behind its 18, or other separators.
+"""Tables of numbers that are nearly SWF: more columns after its 18, or other separators.
 
-What differs is undone line by line, and what comes of it is read as SWF (``swf``). Columns beyond
-the 18th are left out; an empty field is unknown. It is said which (``Header.problems``). Whether
-the columns mean what SWF's do no line tells, so the first thousand are looked at: where they
-cannot, the log is refused, with the reason.
+Each line is converted to SWF and read by ``swf``. Columns after the 18th are skipped and reported
+(``Header.problems``); an empty field is unknown. The first thousand lines are checked for whether
+the columns can have SWF's meaning: if not, the log is refused, with the reason.
 """
 
 from __future__ import annotations
@@ -23,28 +22,22 @@ from audit.formats.lines import Block, cut
 from audit.formats.shaping import refused, shaped
 from audit.model import RefusalCode
 
-SEPARATORS: Final[Mapping[str, str]] = {
-    " ": "blanks",
-    ",": "commas",
-    ";": "semicolons",
-    "|": "bars",
-}
-"""What may separate columns (a tab is a blank), and its name."""
+SEPARATORS: Final = {" ": "blanks", ",": "commas", ";": "semicolons", "|": "bars"}
+"""Column separators (a tab is a blank), and their names."""
 MOST: Final = 24
-"""Of a table of more columns nobody knows whether the first are SWF's."""
+"""Maximum number of columns: beyond, the first may not be SWF's."""
 
 _SEPARATOR: Final = "separator of the columns"
 _COLUMNS: Final = "number of columns"
-"""Entries of ``Header``, in the place of labels that no log has."""
+"""Keys of entries of ``Header`` that no log has."""
 
 _LIKELY_WIDTHS: Final = range(12, 41)
 _FIRST: Final = 100
-"""Lines that tell how a log is written."""
+"""Number of lines that determine the layout."""
 _SAMPLE: Final = 1000
-"""Lines that tell whether its columns may be SWF's."""
+"""Number of lines whose content is checked."""
 _FEW: Final = 20
-"""Fewer records show no order."""
-_UNKNOWN: Final = -1
+"""Fewer records do not show an order."""
 _COMMENTS: Final = (b";", b"#")
 _NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
@@ -52,25 +45,25 @@ Table = npt.NDArray[np.float64]
 
 
 class Layout(NamedTuple):
-    """How the lines of a log are written."""
+    """Separator and number of columns of a log."""
 
     separator: str
     columns: int
 
 
 def recognises(head: bytes) -> bool:
-    """Whether most of the first hundred records are rows of as many numbers as SWF has, or more.
+    """Return whether most of the first hundred records are rows of 18 to ``MOST`` numbers.
 
-    What is SWF itself is not.
+    SWF itself is not recognised.
     """
     return _layout(head) is not None
 
 
 def header(head: bytes, reading: Reading = PLAIN) -> Header:
-    """Reads the comments as SWF's, and says what is read otherwise than it stands there.
+    """Read the comments as SWF's, and report the differences from SWF.
 
     Raises:
-        DialectError: columns cannot be those of SWF, or there are none.
+        DialectError: the columns cannot be those of SWF.
     """
     layout = _layout(head)
     if layout is None:
@@ -83,7 +76,7 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
             f"but {fault}: are the columns in SWF's order (job number, submit time, wait time, "
             "run time, …)?"
         )
-    of_swf = swf.header(b"\n".join(_as_comment(line) for line in head.split(b"\n")), reading)
+    of_swf = swf.header(b"\n".join(map(_as_comment, head.split(b"\n"))), reading)
     notes = []
     if layout.separator != " ":
         notes.append(f"columns are separated by {SEPARATORS[layout.separator]}, in SWF by blanks")
@@ -91,57 +84,39 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
         several = layout.columns > last + 1
         which = f"columns {last + 1} to {layout.columns}" if several else f"column {last + 1}"
         notes.append(f"{layout.columns} columns, SWF has {last}: {which} left out")
-    if lines and _names_columns(lines[0], layout.separator):
+    if lines and _names_columns(_cut(lines[0], layout.separator)):
         notes.append("the first row names columns: left out")
-    return Header(
-        zone=of_swf.zone,
-        capacity=of_swf.capacity,
-        entries={
-            **of_swf.entries,
-            _SEPARATOR: layout.separator,
-            _COLUMNS: str(layout.columns),
-        },
-        problems=(*(f"nearly SWF: {note}" for note in notes), *of_swf.problems),
-    )
+    entries = {**of_swf.entries, _SEPARATOR: layout.separator, _COLUMNS: str(layout.columns)}
+    problems = (*(f"nearly SWF: {note}" for note in notes), *of_swf.problems)
+    return Header(of_swf.zone, of_swf.capacity, entries, problems)
 
 
 def needed(entries: Mapping[str, str]) -> dict[str, str]:
-    """Those of SWF, and how the columns are cut."""
+    """Return those of SWF, and the layout."""
     return {**swf.needed(entries), **{key: entries[key] for key in (_SEPARATOR, _COLUMNS)}}
 
 
 def parse(block: Block, header: Header) -> Parsed:
-    """Takes in whole lines; see the module's docstring."""
+    """Read whole lines."""
     layout = Layout(header.entries[_SEPARATOR], int(header.entries[_COLUMNS]))
-    rows, other = _as_swf(block, layout)
-    bad = refused(
-        (number, f"{width} fields, this log has {layout.columns}", RefusalCode.SHAPE)
-        for number, width in other.items()
-    )
-    spans = cut(np.frombuffer(block.data, dtype=np.uint8))
-    return shaped(block, spans, [*swf.read(rows, header), bad])
-
-
-def _as_swf(block: Block, layout: Layout) -> tuple[bytes, dict[int, int]]:
-    """The lines of a block as SWF's, and the numbers of those of another width, with that.
-
-    These, comments and the row of names are empty lines.
-    """
-    rows: list[bytes] = []
-    other: dict[int, int] = {}
+    rows: list[bytes] = []  # as SWF; empty for others, comments and the row of names
+    other: list[tuple[int, str, RefusalCode]] = []
     at_top = block.first_line == 1
     for number, line in enumerate(block.data.removesuffix(b"\n").split(b"\n")):
         row = b""
         if _is_record(line):
             fields = _cut(line, layout.separator)
-            names = at_top and _names_columns(line, layout.separator)
+            names = at_top and _names_columns(fields)
             at_top = False
             if len(fields) == layout.columns and not names:
                 row = b" ".join(field or b"-1" for field in fields[: swf.FIELD_COUNT])
             elif not names:
-                other[number] = len(fields)
+                why = f"{len(fields)} fields, this log has {layout.columns}"
+                other.append((number, why, RefusalCode.SHAPE))
         rows.append(row)
-    return b"".join(row + b"\n" for row in rows), other
+    read = swf.read(b"".join(row + b"\n" for row in rows), header)
+    spans = cut(np.frombuffer(block.data, dtype=np.uint8))
+    return shaped(block, spans, [*read, refused(other)])
 
 
 def _is_record(line: bytes) -> bool:
@@ -149,14 +124,14 @@ def _is_record(line: bytes) -> bool:
 
 
 def _cut(line: bytes, separator: str) -> list[bytes]:
-    """The fields of a line. A blank within one would make two of it: it is no number then."""
+    """Return the fields of a line; a blank within one makes it invalid."""
     if separator == " ":
         return line.split()
     return [b"_".join(field.split()) for field in line.split(separator.encode())]
 
 
 def _layout(head: bytes) -> Layout | None:
-    """How most of the first records are written; None where they are SWF, or something else."""
+    """Return the layout of most of the first records; None for SWF and other logs."""
     found = _usual(_records(head)[:_FIRST], SEPARATORS, _may_be_read)
     return None if found == Layout(" ", swf.FIELD_COUNT) else found
 
@@ -164,7 +139,7 @@ def _layout(head: bytes) -> Layout | None:
 def _usual(
     lines: list[bytes], separators: Iterable[str], fits: Callable[[list[bytes]], bool]
 ) -> Layout | None:
-    """How most of some lines are written, so that their fields fit."""
+    """Return the layout of most lines in which their fields fit."""
     found = Counter(
         Layout(separator, len(fields))
         for separator in separators
@@ -183,13 +158,13 @@ def _may_be_read(fields: list[bytes]) -> bool:
 
 
 def _are_numbers(fields: list[bytes]) -> bool:
-    """Whether most fields are numbers, and nearly as many as SWF has."""
+    """Return whether most fields are numbers, and nearly as many as SWF has."""
     numbers = sum(_NUMBER.fullmatch(field) is not None for field in fields)
     return len(fields) in _LIKELY_WIDTHS and numbers * 4 >= len(fields) * 3
 
 
 def differs(head: bytes) -> str | None:
-    """How a table of numbers that is not read differs from SWF; None where it is no such table."""
+    """Return how a table of numbers that is not read differs from SWF; None for other logs."""
     numbered = enumerate(head.split(b"\n"), start=1)
     lines = [(number, line) for number, line in numbered if _is_record(line)][:_FIRST]
     separators = {**SEPARATORS, ":": "colons"}
@@ -202,11 +177,8 @@ def differs(head: bytes) -> str | None:
         if len(fields := _cut(line, layout.separator)) == layout.columns and _are_numbers(fields)
     )
     between, first = separators[layout.separator], swf.FIELD_COUNT + 1
-    words = [
-        str(place)
-        for place, field in enumerate(fields[: swf.FIELD_COUNT], start=1)
-        if _NUMBER.fullmatch(field) is None
-    ]
+    few = enumerate(fields[: swf.FIELD_COUNT], start=1)
+    words = [str(place) for place, field in few if _NUMBER.fullmatch(field) is None]
     steps = []
     if layout.separator != " ":
         steps.append(f"write blanks instead of {between}")
@@ -226,61 +198,56 @@ def differs(head: bytes) -> str | None:
 
 
 def _records(head: bytes) -> list[bytes]:
-    """The lines that are no comments, but for the last, which may be cut short."""
+    """Return the lines that are no comments, without the last, which may be cut."""
     lines = head.split(b"\n")
-    if len(lines) > 1:
-        lines.pop()
-    return [line for line in lines if _is_record(line)]
+    return [line for line in lines[: max(len(lines) - 1, 1)] if _is_record(line)]
 
 
 def _as_comment(line: bytes) -> bytes:
-    """A comment as SWF's; nothing of what is none: it would end the header."""
+    """Return a comment as SWF's; nothing for other lines, which would end the header."""
     text = line.lstrip()
     return b";" + text.lstrip(b"#;") if text.startswith(_COMMENTS) else b""
 
 
-def _names_columns(line: bytes, separator: str) -> bool:
-    """Whether no field of a row is a number."""
-    return not any(_NUMBER.fullmatch(field) for field in _cut(line, separator))
+def _names_columns(fields: list[bytes]) -> bool:
+    return not any(map(_NUMBER.fullmatch, fields))
 
 
 def _table(lines: list[bytes], layout: Layout) -> Table:
-    """The first records of a log as numbers; NaN where there is none."""
+    """Return the first records as numbers; NaN where invalid."""
+    cut_lines = (_cut(line, layout.separator) for line in lines[:_SAMPLE])
     rows = [
-        [float(field) if _NUMBER.fullmatch(field) else np.nan for field in fields]
-        for line in lines[:_SAMPLE]
-        if not _names_columns(line, layout.separator)
-        and len(fields := [field or b"-1" for field in _cut(line, layout.separator)])
-        == layout.columns
+        [float(field) if _NUMBER.fullmatch(field or b"-1") else np.nan for field in padded]
+        for fields in cut_lines
+        if len(fields) == layout.columns and not _names_columns(fields)
+        for padded in [[field or b"-1" for field in fields]]
     ]
     return np.array(rows, dtype=np.float64).reshape(-1, layout.columns)[:, : swf.FIELD_COUNT]
 
 
 def _faults(table: Table) -> Iterator[str]:
-    """Why columns cannot be those of SWF."""
+    """Yield why columns cannot be those of SWF."""
     column = {name: table[:, index] for index, (name, _) in swf.FIELDS.items()}
-    known = {name: values[values >= 0] for name, values in column.items()}
     last = max(swf.STATES)
     for index, (name, title) in swf.FIELDS.items():
         values = column[name][~np.isnan(column[name])]
         shown = f"column {index + 1}, where SWF has the {title}, holds"
-        if _mostly(values < _UNKNOWN):
+        if _mostly(values < -1):
             yield f"{shown} numbers below −1"
         whole = name not in ("wait", "run", "submit", "memory", "walltime")
         if whole and _mostly(values != np.floor(values)):
             yield f"{shown} fractions"
-    if _mostly(~np.isin(column["status"], [_UNKNOWN, *swf.STATES])):
+    if _mostly(~np.isin(column["status"], [-1, *swf.STATES])):
         least, most = np.nanmin(column["status"]), np.nanmax(column["status"])
         yield f"column 11, where SWF has the status (−1 to {last}), holds {least:g} to {most:g}"
-    if len(table) and not (known["allocated"] > 0).any() and not (known["requested"] > 0).any():
+    if len(table) and not ((column["allocated"] > 0) | (column["requested"] > 0)).any():
         yield "columns 5 and 8, where SWF has the processors, hold none"
-    if len(table) >= _FEW:
-        counted = _mostly(np.diff(column["submit"]) == 1)
-        if counted and bool((np.diff(column["wait"]) >= 0).all()):
-            yield (
-                "column 2, where SWF has the submit time, counts by one, as job numbers do, and "
-                "column 3, the wait time, never falls, as submit times do not"
-            )
+    counted = len(table) >= _FEW and _mostly(np.diff(column["submit"]) == 1)
+    if counted and bool((np.diff(column["wait"]) >= 0).all()):
+        yield (
+            "column 2, where SWF has the submit time, counts by one, as job numbers do, and "
+            "column 3, the wait time, never falls, as submit times do not"
+        )
     limited = (column["walltime"] > 0) & (column["run"] >= 0)
     if _mostly(column["run"][limited] > 2 * column["walltime"][limited]):
         yield "column 4, where SWF has the run time, is beyond twice the requested time (column 9)"
@@ -290,12 +257,5 @@ def _mostly(holds: npt.NDArray[np.bool_]) -> bool:
     return bool(holds.sum() * 2 > len(holds))
 
 
-DIALECT = Dialect(
-    name="near-swf",
-    title="tables of numbers that are nearly SWF",
-    recognises=recognises,
-    header=header,
-    parse=parse,
-    differs=differs,
-    needed=needed,
-)
+_TITLE: Final = "tables of numbers that are nearly SWF"
+DIALECT = Dialect("near-swf", _TITLE, recognises, header, parse, needed=needed, differs=differs)

@@ -1,7 +1,7 @@
-"""Columns of texts → typed columns, and records of a block → what every dialect hands out.
+"""Columns of texts → typed columns, and the records of a block → ``Parsed``.
 
-A dialect reads its records as a table, a row each, with the columns of ``RECORDS`` that it can
-fill. The converters that dialects share stand here; times are read by ``instants``.
+A dialect makes one table of a block, with the columns of ``RECORDS`` that it can fill. This module
+holds the converters that dialects share; ``instants`` converts times.
 """
 
 from __future__ import annotations
@@ -14,33 +14,43 @@ import numpy as np
 import polars as pl
 
 from audit.formats.dialects import Header, Parsed
+from audit.formats.instants import LATEST
 from audit.formats.lines import NEWLINE, Block, Lines
 from audit.model import RECORDS, REFUSALS, RefusalCode
 
 LARGEST: Final = 1 << 28
-"""No count of CPUs, nodes or GPUs is larger: products with seconds stay within int64."""
+"""Largest number of CPUs, nodes or GPUs: products with seconds stay within int64."""
 LARGEST_ID: Final = 1 << 53
-"""Numbers of jobs and users up to here are read exactly."""
+"""Largest job or user number that is read exactly."""
 MIB: Final = 1 << 20
 SHOWN: Final = 40
-"""Characters of a value that a refusal shows."""
+"""Number of characters of a value that a refusal shows."""
 
 Fault = tuple[pl.Expr, RefusalCode, pl.Expr | str]
-"""When a record is refused, and why."""
+"""When a record is refused, its code, and the reason."""
 
 REFUSED: Final = pl.Schema({"number": pl.Int64, "problem": pl.String, "code": pl.String})
-"""Records that cannot be read: ``number`` of the span, why, and a ``RefusalCode``."""
+"""Unreadable records: ``number`` of the span, the reason, and a ``RefusalCode``."""
 
 
 def positive(name: str) -> pl.Expr:
-    """A column, null where it is not above 0."""
+    """Return a column, null where it is not above 0."""
     return pl.when(pl.col(name) > 0).then(name)
 
 
-def clock(text: pl.Expr, pattern: str) -> pl.Expr:
-    """Lengths of time in s: the four groups of a pattern are days, hours, minutes and seconds.
+def case(*cases: tuple[pl.Expr, str | pl.Expr], otherwise: str | pl.Expr | None = None) -> pl.Expr:
+    """Return the value of the first condition that holds; a ``str`` is that text."""
+    chosen = pl.lit(otherwise) if isinstance(otherwise, str | None) else otherwise
+    for condition, value in reversed(cases):
+        text = pl.lit(value) if isinstance(value, str) else value
+        chosen = pl.when(condition).then(text).otherwise(chosen)
+    return chosen
 
-    Null where the last group is not there.
+
+def clock(text: pl.Expr, pattern: str) -> pl.Expr:
+    """Return seconds; the groups of ``pattern`` are days, hours, minutes and seconds.
+
+    Null where the last group is missing.
     """
     parts = text.str.extract_groups(pattern)
     whole = [parts.struct.field(str(n)).cast(pl.Int64, strict=False) for n in range(1, 5)]
@@ -51,47 +61,42 @@ def clock(text: pl.Expr, pattern: str) -> pl.Expr:
 
 @lru_cache(maxsize=64)
 def _of_no_text(convert: Callable[[pl.Series], pl.DataFrame]) -> pl.DataFrame:
-    """The columns that ``convert`` makes: most of the columns that may be there are not."""
+    """Return the empty result of ``convert``: most possible columns are not in a log."""
     return convert(pl.Series(dtype=pl.String))
 
 
 def by_distinct(text: pl.Series, convert: Callable[[pl.Series], pl.DataFrame]) -> pl.DataFrame:
-    """``convert`` applied once to each distinct text: columns repeat the same few values."""
+    """Apply ``convert`` once to each distinct text: columns repeat the same few values."""
     if text.null_count() == len(text):
         return _of_no_text(convert).clear(len(text))
     distinct = text.drop_nulls().unique()
     values = convert(distinct).with_columns(text=distinct)
-    return (
-        text.alias("text")
-        .to_frame()
-        .join(values, on="text", how="left", maintain_order="left")
-        .drop("text")
-    )
+    joined = text.to_frame("text").join(values, on="text", how="left", maintain_order="left")
+    return joined.drop("text")
 
 
 def table(rows: Iterable[Sequence[int | None]], names: Sequence[str]) -> pl.DataFrame:
-    """Whole numbers, row by row, as columns."""
+    """Return rows of whole numbers as columns."""
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
     pairs = zip(names, columns, strict=True)
     return pl.DataFrame([pl.Series(name, column, dtype=pl.Int64) for name, column in pairs])
 
 
 class Texts:
-    """The columns of texts that a log has, and what of them cannot be read."""
+    """The text columns of a log, and the problems found in them."""
 
     def __init__(self, texts: pl.DataFrame, label: str) -> None:
-        """``label`` is what refusals call a column."""
+        """``label`` is the word for a column in refusals."""
         self._texts = texts
         self._label = label
-        self._problems: list[pl.Series] = []
-        self._codes: list[pl.Series] = []
+        self._found: list[tuple[pl.Series, pl.Series]] = []
         self._nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(texts))
 
     def __contains__(self, name: str) -> bool:
         return name in self._texts.columns
 
     def text(self, name: str) -> pl.Series:
-        """A column; nulls where the log does not have it."""
+        """Return a column; nulls where the log lacks it."""
         return self._texts[name] if name in self else self._nothing
 
     def check(
@@ -101,45 +106,38 @@ class Texts:
         what: str | pl.Series,
         code: RefusalCode = RefusalCode.VALUE,
     ) -> None:
-        """Notes what is wrong with a column in the rows that are ``bad``; null counts as fine."""
+        """Record a problem with a column in the rows that are ``bad``; null counts as good."""
         if bad.any():
             reason = pl.lit(what) if isinstance(what, str) else what
             value = pl.lit(self.text(name).fill_null("").str.slice(0, SHOWN))
-            self.note(
-                bad,
-                pl.format("{} {}: '{}' {}", pl.lit(self._label), pl.lit(name), value, reason),
-                code,
-            )
+            column = pl.lit(f"{self._label} {name}")
+            self.note(bad, pl.format("{}: '{}' {}", column, value, reason), code)
 
     def note(
         self, bad: pl.Series, reason: pl.Expr | str, code: RefusalCode = RefusalCode.VALUE
     ) -> None:
-        """Notes what is wrong with rows."""
+        """Record a problem with the rows that are ``bad``; null counts as good."""
         if bad.any():
-            bad = bad.fill_null(value=False)
             why = pl.lit(reason) if isinstance(reason, str) else reason
-            both = pl.select(pl.lit(bad).alias("bad"), why.alias("why"))
-            self._problems.append(both["why"].zip_with(bad, self._nothing))
-            kind = pl.Series([code.value]).new_from_index(0, len(bad))
-            self._codes.append(kind.zip_with(bad, self._nothing))
+            found = pl.select(bad=pl.lit(bad.fill_null(value=False)), why=why, code=pl.lit(code))
+            reasons, codes = (
+                found[name].zip_with(found["bad"], self._nothing) for name in ("why", "code")
+            )
+            self._found.append((reasons, codes))
 
     def faults(self) -> dict[str, pl.Series]:
-        """``problem`` and ``code`` of the first that is wrong with each row; null: nothing is."""
-        found = {"problem": self._problems, "code": self._codes}
+        """Return ``problem`` and ``code`` of each row's first problem; null: none."""
+        both = zip(*self._found, strict=True) if self._found else ([self._nothing],) * 2
         return {
-            name: pl.coalesce(*(each.alias(str(n)) for n, each in enumerate(some)), eager=True)
-            if some
-            else self._nothing
-            for name, some in found.items()
+            name: pl.coalesce(*(one.alias(str(n)) for n, one in enumerate(some)), eager=True)
+            for name, some in zip(("problem", "code"), both, strict=True)
         }
 
 
 def faulted(faults: Iterable[Fault], *known: str) -> dict[str, pl.Expr]:
-    """``problem`` and ``code`` of the first fault that holds; null where none does.
+    """Return ``problem`` and ``code`` of the first fault that holds; null: none.
 
-    Args:
-        faults: in the order of their importance.
-        known: ``problem`` and ``code``, if there are such columns already, which go first.
+    The columns ``known`` (a problem and its code) take precedence.
     """
     cases = [
         (pl.when(bad), pl.lit(code.value), pl.lit(why) if isinstance(why, str) else why)
@@ -151,8 +149,27 @@ def faulted(faults: Iterable[Fault], *known: str) -> dict[str, pl.Expr]:
     }
 
 
+def ends_early(names: str, start: str = "start_time", end: str = "end_time") -> Fault:
+    """Return the fault of records that end before they start; ``names`` are the log's columns."""
+    early, late = pl.col(end), pl.col(start)
+    why = pl.format(f"ends {{}} s before it starts ({names})", late - early)
+    return early < late, RefusalCode.ORDER, why
+
+
+def beyond_range(labels: dict[str, str]) -> list[Fault]:
+    """Return the faults of times after ``LATEST``; ``labels`` name each column in refusals."""
+    return [
+        (
+            pl.col(name) > LATEST,
+            RefusalCode.TIME,
+            pl.format(f"{label}: {{}} lies beyond 2242", name),
+        )
+        for name, label in labels.items()
+    ]
+
+
 def refused(rows: Iterable[tuple[int, str, RefusalCode]]) -> pl.DataFrame:
-    """Rows of ``REFUSED``."""
+    """Return rows of ``REFUSED``."""
     return pl.DataFrame([(n, why, code.value) for n, why, code in rows], REFUSED, orient="row")
 
 
@@ -165,19 +182,16 @@ def shaped(
     header: Header | None = None,
     schema: pl.Schema = RECORDS,
 ) -> Parsed:
-    """The records and refusals of a block.
+    """Return the records and refusals of a block.
 
     Args:
         block: the bytes.
-        spans: where each record begins and ends within ``block.data``: its lines, or stretches of
-            lines. A span without a row in ``found`` (a comment, a banner) is nothing.
-        found: a row for each record, in one frame or several: ``number`` (of its span, from 0),
-            ``problem`` and ``code`` as in ``REFUSED`` (null where it is good), and columns of
-            ``RECORDS`` but for line and offset. Those that are not there are unknown; others are
-            left out.
-        steps: see ``Parsed``.
-        header: see ``Parsed``.
-        schema: columns of the records, if not those of ``RECORDS``.
+        spans: where each record begins and ends. Spans without a row in ``found`` (comments,
+            banners) are dropped.
+        found: columns of ``REFUSED`` and of ``RECORDS``, in one frame or several. Missing columns
+            are unknown; others are dropped.
+        steps, header: see ``Parsed``.
+        schema: of the records.
     """
     if not isinstance(found, pl.DataFrame):
         found = pl.concat(found, how="diagonal")
@@ -185,31 +199,20 @@ def shaped(
         found = found.sort("number")
     begins = spans.starts[found["number"].to_numpy()]
     breaks = np.flatnonzero(np.frombuffer(block.data, dtype=np.uint8) == NEWLINE)
-    # One after the other: side by side is slower for what takes no time.
+    # sequentially: threads cost more than this takes
     placed = found.with_columns_seq(
         line=pl.Series(np.searchsorted(breaks, begins) + block.first_line, dtype=pl.Int64),
         byte_offset=pl.Series(begins + block.byte_offset, dtype=pl.Int64),
     )
     refusals = pl.DataFrame(schema=REFUSALS)
     if placed["problem"].null_count() < placed.height:
-        refusals = _refusals(block, spans, placed.filter(pl.col("problem").is_not_null()))
+        bad = placed.filter(pl.col("problem").is_not_null())
+        texts = [block.data[spans.starts[n] : spans.ends[n]] for n in bad["number"]]
+        shown = [text.rstrip(b"\r\n").decode("utf-8", "backslashreplace") for text in texts]
+        text = pl.Series(shown, dtype=pl.String)
+        refusals = bad.select_seq(
+            "line", "byte_offset", "code", reason="problem", text=text
+        ).match_to_schema(REFUSALS)
         placed = placed.filter(pl.col("problem").is_null())
     records = placed.match_to_schema(schema, missing_columns="insert", extra_columns="ignore")
     return Parsed(records, refusals, steps, header)
-
-
-def _refusals(block: Block, spans: Lines, bad: pl.DataFrame) -> pl.DataFrame:
-    """The refusals of placed records that have a problem."""
-    texts = [
-        block.data[spans.starts[number] : spans.ends[number]]
-        .rstrip(b"\r\n")
-        .decode("utf-8", errors="backslashreplace")
-        for number in bad["number"]
-    ]
-    return bad.select_seq(
-        "line",
-        "byte_offset",
-        "code",
-        pl.col("problem").alias("reason"),
-        pl.Series("text", texts, dtype=pl.String),
-    ).match_to_schema(REFUSALS)

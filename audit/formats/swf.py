@@ -1,7 +1,7 @@
 """Standard Workload Format: 18 numbers a line, comments with ``;``, seconds since UnixStartTime.
 
 Rules: SPEC §1, "From SWF". Format: Parallel Workloads Archive, "The Standard Workload Format".
-Fields that no metric uses are not read, so a damaged one costs nothing.
+Fields that no metric uses are not read, so damage in them costs nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from audit.formats.shaping import LARGEST, LARGEST_ID, Fault, faulted, refused, 
 from audit.model import JobState, RecordKind, RefusalCode
 
 FIELDS: Final = {
-    # index in the line: (column, what it is called in a refusal)
+    # index in the line: column, name in a refusal
     0: ("job_number", "job number"),
     1: ("submit", "submit time"),
     2: ("wait", "wait time"),
@@ -40,7 +40,7 @@ _WHOLE: Final = {
     **dict.fromkeys(("job_number", "status", "user", "group", "queue", "partition"), LARGEST_ID),
     **dict.fromkeys(("allocated", "requested"), LARGEST),
 }
-"""Fields that must be whole numbers, and the largest there may be."""
+"""Fields of whole numbers, and the largest valid one."""
 
 STATES: Final = {
     0: JobState.FAILED,
@@ -54,50 +54,39 @@ BURSTS: Final = (2, 3, 4)
 CANCELLED: Final = 5
 
 _IN_MILLISECONDS: Final = (10**12, 1000 * LATEST)
-"""What times since 1970 look like in these, from 2001 on."""
+"""Range of times in milliseconds, from 2001 on."""
 
-_LINE: Final = {
-    FIELDS[index][0] if index in FIELDS else f"unused_{index}": (
-        pl.Float64 if index in FIELDS else pl.String
-    )
-    for index in range(FIELD_COUNT)
-}
-_COMMENT = ord(";")
+_NAMES: Final = [FIELDS.get(n, (f"unused_{n}",))[0] for n in range(FIELD_COUNT)]
+_LINE: Final = {name: pl.String if name.startswith("unused") else pl.Float64 for name in _NAMES}
 _SPACE = ord(" ")
-_OTHER_BLANKS: Final = (b"\t", b"\r", b"\v", b"\f")
-_BLANK = np.zeros(256, dtype=np.bool_)
-_BLANK[[_SPACE, *b"\t\r\v\f"]] = True
+_OTHER_BLANKS: Final = b"\t\r\v\f"
+_BLANK = np.isin(np.arange(256), list(b" " + _OTHER_BLANKS))
 _ENTRY = re.compile(r"^\s*([A-Za-z][A-Za-z ]*?)\s*:\s*(.*?)\s*$")
 _NAMED = re.compile(r"^(\d+)\s*[-:]?\s*(.*)$")
 _NUMBERED = re.compile(r"(Queue|Partition) \d+")
+_NUMBER = re.compile(r"-?\d+")
 
 
 def recognises(head: bytes) -> bool:
-    """Whether these are the first bytes of an SWF log.
+    """Return whether an SWF log begins with ``head``.
 
-    Most of the first hundred records must be 18 numbers; a log that holds none yet must have one
-    of SWF's own header entries.
+    Most of the first hundred records must be 18 numbers; a log without records must have one of
+    SWF's own header entries.
     """
     lines = head.split(b"\n")
     if len(lines) > 1:
-        lines.pop()  # maybe cut short
-    records = [
-        line.split() for line in lines if line.strip() and not line.lstrip().startswith(b";")
-    ]
+        lines.pop()  # possibly cut
+    records = [fields for line in lines if (fields := line.split()) and fields[0][:1] != b";"][:100]
     if not records:
-        return any(key in header(head).entries for key in ("UnixStartTime", "MaxProcs", "MaxJobs"))
-    sample = records[:100]
-    alike = sum(
-        len(fields) == FIELD_COUNT and all(_is_number(field) for field in fields)
-        for fields in sample
-    )
-    return alike * 2 > len(sample)
+        return not {"UnixStartTime", "MaxProcs", "MaxJobs"}.isdisjoint(header(head).entries)
+    alike = sum(len(fields) == FIELD_COUNT and all(map(_is_number, fields)) for fields in records)
+    return alike * 2 > len(records)
 
 
 def header(head: bytes, reading: Reading = PLAIN) -> Header:
-    """Reads the comments before the first record: capacity, zone, start time, names.
+    """Read the comments before the first record: capacity, zone, start time, names.
 
-    SWF says all of it itself; times count from an instant, so no zone changes them.
+    SWF states everything itself; its times are relative to an instant and need no zone.
     """
     entries: dict[str, str] = {}
     problems: list[str] = []
@@ -106,26 +95,21 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
             break
         if match := _ENTRY.match(line.strip().lstrip(";")):
             key, value = match.groups()
-            if key in ("Queue", "Partition"):
-                if named := _NAMED.match(value):
-                    name = named[2].split(" - ")[0].strip()
-                    entries[f"{key} {int(named[1])}"] = name or named[1]
-            elif key not in entries:  # notes repeat; the first of each is kept
-                entries[key] = value
+            if key not in ("Queue", "Partition"):
+                entries.setdefault(key, value)  # of notes that repeat, the first
+            elif named := _NAMED.match(value):
+                name = named[2].split(" - ")[0].strip()
+                entries[f"{key} {int(named[1])}"] = name or named[1]
     capacity = {}
     for key, resource in (("MaxProcs", "cpus"), ("MaxNodes", "nodes")):
-        if key in entries:
-            if (amount := _leading_number(entries[key])) is not None and amount > 0:
-                capacity[resource] = amount
-            elif entries[key] != "-1":
-                problems.append(f"header {key}: {entries[key]!r} is not a positive number: ignored")
-    if "UnixStartTime" not in entries:
-        problems.append("header UnixStartTime is missing: times are counted from 1970-01-01")
-    elif _leading_number(entries["UnixStartTime"]) is None:
-        problems.append(
-            f"header UnixStartTime: {entries['UnixStartTime']!r} is not a number: "
-            "times are counted from 1970-01-01"
-        )
+        if (amount := _leading_number(entries.get(key, "-1"))) is not None and amount > 0:
+            capacity[resource] = amount
+        elif entries.get(key, "-1") != "-1":
+            problems.append(f"header {key}: {entries[key]!r} is not a positive number: ignored")
+    start = entries.get("UnixStartTime")
+    if start is None or _leading_number(start) is None:
+        wrong = " is missing" if start is None else f": {start!r} is not a number"
+        problems.append(f"header UnixStartTime{wrong}: times are counted from 1970-01-01")
     zone = entries.get("TimeZoneString")
     if zone is not None and not is_zone(zone):
         problems.append(f"header TimeZoneString: {zone!r} is not a known time zone: ignored")
@@ -134,23 +118,23 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
 
 
 def needed(entries: Mapping[str, str]) -> dict[str, str]:
-    """The entries by which records are read: when time begins, and what numbers stand for."""
+    """Return the start time and the names of numbers."""
     start = _leading_number(entries.get("UnixStartTime", ""))
     named = {key: name for key, name in entries.items() if _NUMBERED.fullmatch(key)}
     return named if start is None else {**named, "UnixStartTime": str(start)}
 
 
 def parse(block: Block, header: Header) -> Parsed:
-    """Takes in whole lines of an SWF log; see the module's docstring."""
+    """Read whole lines."""
     spans = cut(np.frombuffer(block.data, dtype=np.uint8))
     return shaped(block, spans, read(block.data, header))
 
 
 def read(raw: bytes, header: Header) -> list[pl.DataFrame]:
-    """The records among some lines, as ``shaping.shaped`` takes them."""
+    """Return the records of some lines as ``shaping.shaped`` takes them."""
     data, lines, spaces = _fields(raw)
     is_record = lines.ends > lines.starts
-    is_record[is_record] = data[lines.starts[is_record]] != _COMMENT
+    is_record[is_record] = data[lines.starts[is_record]] != ord(";")
     whole = is_record & (spaces == FIELD_COUNT - 1)
     broken = refused(
         (int(number), f"{spaces[number] + 1} fields, SWF has {FIELD_COUNT}", RefusalCode.SHAPE)
@@ -165,7 +149,7 @@ def read(raw: bytes, header: Header) -> list[pl.DataFrame]:
         columns=list(FIELDS),
         schema=_LINE,
         quote_char=None,
-        ignore_errors=True,  # what is no number becomes null, and is refused by name
+        ignore_errors=True,  # invalid numbers become null, and are refused by name
         encoding="utf8-lossy",
     )
     origin = _leading_number(header.entries.get("UnixStartTime", "")) or 0
@@ -178,24 +162,17 @@ def read(raw: bytes, header: Header) -> list[pl.DataFrame]:
 
 
 def write(frame: pl.DataFrame, entries: Mapping[str, str], comments: Sequence[str] = ()) -> bytes:
-    """Attempts as an SWF log; the inverse of ``parse`` for what SWF can hold.
+    """Return attempts as an SWF log; the inverse of ``parse`` for what SWF can hold.
 
-    SWF takes a cancelled run of no length, and any such run on no processors, for one that never
-    started: the first is written as failed, the second cannot be told apart.
+    In SWF a cancelled run of 0 s, or any run of 0 s on no processors, means a job that never
+    started: the first is written as failed, the second is ambiguous.
 
     Args:
-        frame: columns of ``model.ATTEMPTS``, of which ``job_number``, ``submit_time``,
-            ``start_time``, ``end_time``, ``cpus``, ``walltime_s``, ``user``, ``account``, ``state``
-            and ``partition`` are used, and ``occupancy_s`` if it is there. ``user`` and ``account``
-            must be decimal numbers or null, and so must ``partition``, which is written as the
-            queue (see ``numbered``). Never started: null start; start unknown: null start and end,
-            but an occupancy.
-        entries: header lines, in order. ``UnixStartTime`` is what times are counted from.
-        comments: further header lines.
-
-    Returns:
-        The log, one line per row in the order of ``frame``. Whatever the texts of the header hold,
-        each stays in its line.
+        frame: columns of ``model.ATTEMPTS``. ``user``, ``account`` and ``partition`` (written as
+            the queue) must be decimal numbers or null, see ``numbered``. Jobs that never started
+            have no start; jobs with an unknown start have no end, but an ``occupancy_s``.
+        entries: header lines, in order. ``UnixStartTime`` is the origin of times.
+        comments: further header lines. Line breaks in either are escaped.
     """
     origin = int(entries.get("UnixStartTime", "0"))
     status = {state: number for number, state in sorted(STATES.items(), reverse=True)}
@@ -207,47 +184,36 @@ def write(frame: pl.DataFrame, entries: Mapping[str, str], comments: Sequence[st
         pl.when(left_at.is_null()).then(spent),
     )
     state = pl.col("state").replace_strict(status, default=None, return_dtype=pl.Int64)
+    kept = (run != 0) | (state != CANCELLED) | run.is_null()
     columns = {
-        "job": pl.col("job_number"),
+        "job_number": pl.col("job_number"),
         "submit": pl.col("submit_time") - origin,
         "wait": left_at - pl.col("submit_time"),
         "run": run,
         "allocated": pl.when(started | run.is_not_null()).then("cpus"),
-        "cpu": pl.lit(None, pl.Int64),
-        "used_memory": pl.lit(None, pl.Int64),
         "requested": pl.col("cpus"),
         "walltime": pl.when(pl.col("walltime_s") <= LATEST).then("walltime_s"),
-        "memory": pl.lit(None, pl.Int64),
-        "status": pl.when((run != 0) | (state != CANCELLED) | run.is_null())
-        .then(state)
-        .otherwise(status[JobState.FAILED]),
+        "status": pl.when(kept).then(state).otherwise(status[JobState.FAILED]),
         "user": pl.col("user").cast(pl.Int64),
         "group": pl.col("account").cast(pl.Int64),
-        "executable": pl.lit(None, pl.Int64),
         "queue": pl.col("partition").cast(pl.Int64),
-        "partition": pl.lit(None, pl.Int64),
-        "preceding": pl.lit(None, pl.Int64),
-        "think": pl.lit(None, pl.Int64),
     }
     lines = [*(f"{key}: {value}" for key, value in entries.items()), *comments]
     header = "".join(f"; {_within_line(line)}\n" for line in lines)
-    text = frame.select(**{name: column.fill_null(-1) for name, column in columns.items()})
+    unknown = pl.lit(-1)
+    text = frame.select(
+        columns[name].fill_null(-1).alias(name) if name in columns else unknown.alias(name)
+        for name in _NAMES
+    )
     return header.encode() + text.write_csv(separator=" ", include_header=False).encode()
 
 
 def numbered(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Attempts of which SWF can hold every name, as a number, and comments that tell the names.
+    """Return attempts with a number for every name, for ``write``, and comments with the names.
 
-    Where all names of a kind are numbers, they stay; else each gets its place among them in
-    alphabetical order. Partitions become queues, whose names ``header`` reads again (but for what
-    it takes for markup, which is escaped). Where job numbers are unknown or not unique, jobs are
-    numbered in the order of ``frame``.
-
-    Args:
-        frame: ``job_number``, ``user``, ``account`` and ``partition`` of ``model.ATTEMPTS``.
-
-    Returns:
-        ``frame`` with these columns replaced, as ``write`` takes them, and comments for it.
+    Names of a kind that are all numbers are kept; else each becomes its rank in alphabetical order.
+    Partitions become queues, whose names ``header`` reads again. Where job numbers are unknown or
+    not unique, jobs are numbered in the order of ``frame``.
     """
     comments: list[str] = []
     number = frame["job_number"]
@@ -256,20 +222,18 @@ def numbered(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         comments.append("Note: job numbers are places in this file")
     for column, label in (("partition", "Queue"), ("account", "Group"), ("user", "User")):
         names = frame[column].drop_nulls().unique().sort().to_list()
-        if all(_is_id(name) for name in names):
-            continue
-        numbers = {name: str(place) for place, name in enumerate(names, start=1)}
-        frame = frame.with_columns(
-            pl.col(column).replace_strict(numbers, default=None, return_dtype=pl.String)
-        )
-        comments += [f"{label}: {place} {_bare(name)}" for name, place in numbers.items()]
+        if not all(_is_id(name) for name in names):
+            numbers = {name: str(place) for place, name in enumerate(names, start=1)}
+            ranks = pl.col(column).replace_strict(numbers, default=None, return_dtype=pl.String)
+            frame = frame.with_columns(ranks)
+            comments += [f"{label}: {place} {_bare(name)}" for name, place in numbers.items()]
     return frame, comments
 
 
 def _fields(raw: bytes) -> tuple[Bytes, Lines, Offsets]:
-    """The lines with one space between fields and none around them, and how many spaces each has.
+    """Return the lines with single spaces between fields only, and each line's number of spaces.
 
-    A line is never lost or joined to another. Most logs are regular as they are.
+    Lines are never lost or joined. Most logs need no change.
     """
     data = np.frombuffer(raw, dtype=np.uint8)
     lines = cut(data)
@@ -281,31 +245,18 @@ def _fields(raw: bytes) -> tuple[Bytes, Lines, Offsets]:
         or (data[lines.starts[filled]] == _SPACE).any()
         or (data[lines.ends[filled] - 1] == _SPACE).any()
     ):
-        data = _single_spaced(data)
+        blank = _BLANK[data]
+        before = np.append(True, blank[:-1] | (data[:-1] == NEWLINE))  # a blank, or a line's start
+        data = np.where(blank, np.uint8(_SPACE), data)[~(blank & before)]
+        last = (data == _SPACE) & np.append(data[1:] == NEWLINE, True)
+        data = data[~last]
         lines = cut(data)
         spaces = np.flatnonzero(data == _SPACE)
     return data, lines, np.searchsorted(spaces, lines.ends) - np.searchsorted(spaces, lines.starts)
 
 
-def _single_spaced(data: Bytes) -> Bytes:
-    blank = _BLANK[data]
-    data = np.where(blank, np.uint8(_SPACE), data)
-    keep = np.ones(len(data), dtype=np.bool_)  # not: a blank behind a blank or a line's start
-    keep[0] = not blank[0]
-    keep[1:] = ~(blank[1:] & (blank[:-1] | (data[:-1] == NEWLINE)))
-    data = data[keep]
-    last = data == _SPACE  # a blank before a line's end
-    last[:-1] &= data[1:] == NEWLINE
-    trimmed: Bytes = data[~last]
-    return trimmed
-
-
 def _faults(origin: int) -> Iterator[Fault]:
-    """All that can be wrong with 18 fields; the first that holds is why a record is refused.
-
-    Args:
-        origin: what times count from, epoch s.
-    """
+    """Yield the faults of 18 fields, whose times are relative to ``origin`` (epoch s)."""
     value, time = RefusalCode.VALUE, RefusalCode.TIME
     burst = pl.col("status").is_in([float(status) for status in BURSTS])
     run, submit = pl.col("run"), pl.col("submit")
@@ -321,10 +272,8 @@ def _faults(origin: int) -> Iterator[Fault]:
             yield bad, value, f"field {index + 1} ({title}) is no whole number in range"
     yield pl.col("job_number") < 0, value, "field 1 (job number) is negative"
     yield (submit < 0) & ~burst, value, "field 2 (submit time) is unknown or negative"
-    early = pl.format(
-        "ends before it starts: field 4 (run time) is {} s", run.cast(pl.Int64, strict=False)
-    )
-    yield run < -1, RefusalCode.ORDER, early
+    early = "ends before it starts: field 4 (run time) is {} s"
+    yield run < -1, RefusalCode.ORDER, pl.format(early, run.cast(pl.Int64, strict=False))
     milliseconds = "a time of 13 digits: are these milliseconds? SWF counts seconds"
     yield left.is_between(*_IN_MILLISECONDS), time, milliseconds
     beyond = (left > LATEST) | (pl.col("walltime") > LATEST)
@@ -332,12 +281,12 @@ def _faults(origin: int) -> Iterator[Fault]:
 
 
 def _columns(header: Header, origin: int) -> dict[str, pl.Expr]:
-    """The columns of ``RECORDS`` in terms of the fields."""
+    """Return the columns of ``RECORDS``."""
     number = {
         name: pl.col(name).floor().cast(pl.Int64, strict=False) for name, _ in FIELDS.values()
     }
-    known = {name: pl.when(number[name] >= 0).then(number[name]) for name in number}
-    amount = {name: pl.when(number[name] > 0).then(number[name]) for name in number}
+    known = {name: pl.when(value >= 0).then(value) for name, value in number.items()}
+    amount = {name: pl.when(value > 0).then(value) for name, value in number.items()}
 
     burst = number["status"].is_in(BURSTS)
     later_burst = burst & (number["submit"] < 0)
@@ -347,18 +296,18 @@ def _columns(header: Header, origin: int) -> dict[str, pl.Expr]:
     )
     occupancy = pl.when(~never_started).then(number["run"])
     start = submit + pl.when(~never_started).then(known["wait"])
-    end = pl.when(never_started).then(submit + known["wait"]).otherwise(start + occupancy)
     cpus = pl.coalesce(amount["allocated"], amount["requested"])
     queue = _named("Queue", known["queue"], header)
     partition = _named("Partition", known["partition"], header)
+    group = known["group"].cast(pl.String)
     return {
         "job_id": number["job_number"].cast(pl.String),
         "job_number": number["job_number"],
         "kind": pl.when(burst).then(pl.lit(RecordKind.BURST)).otherwise(pl.lit(RecordKind.JOB)),
         "user": known["user"].cast(pl.String),
-        "account": known["group"].cast(pl.String),
-        "group": known["group"].cast(pl.String),
-        # What a Slurm user calls a partition is SWF's queue, unless the log has partitions too.
+        "account": group,
+        "group": group,
+        # SWF's queue is Slurm's partition, unless the log also has partitions
         "partition": pl.coalesce(partition, queue),
         "qos": pl.when(partition.is_not_null()).then(queue),
         "state": number["status"].replace_strict(
@@ -366,37 +315,38 @@ def _columns(header: Header, origin: int) -> dict[str, pl.Expr]:
         ),
         "submit_time": submit,
         "start_time": start,
-        "end_time": end,
+        "end_time": pl.when(never_started)
+        .then(submit + known["wait"])
+        .otherwise(start + occupancy),
         "occupancy_s": occupancy,
         "waited_s": pl.when(later_burst).then(known["wait"]),
         "suspended_s": pl.lit(0, pl.Int64),
         "walltime_s": amount["walltime"],
         "cpus": cpus,
-        # SWF: kilobytes per processor. A product beyond int64 becomes null.
+        # SWF: kilobytes per processor; a product beyond int64 becomes null
         "mem_bytes": (amount["memory"] * 1024.0 * cpus).cast(pl.Int64, strict=False),
     }
 
 
 def _named(kind: str, number: pl.Expr, header: Header) -> pl.Expr:
-    """The header's name for a queue or partition number, else the number."""
-    prefix = f"{kind} "
+    """Return the header's name of a queue or partition number, else the number."""
     names = {
-        int(key.removeprefix(prefix)): name
+        int(key.removeprefix(f"{kind} ")): name
         for key, name in header.entries.items()
-        if key.startswith(prefix)
+        if key.startswith(f"{kind} ")
     }
     return number.replace_strict(names, default=number.cast(pl.String), return_dtype=pl.String)
 
 
 def _is_id(name: str) -> bool:
-    """Whether SWF can hold a name as it is."""
+    """Return whether SWF can hold a name as it is."""
     if len(name) > 16 or not (name.isascii() and name.isdecimal()):
         return False
     return str(int(name)) == name and int(name) <= LARGEST_ID
 
 
 def _bare(name: str) -> str:
-    """A name that is read back as a whole; names that differ still do."""
+    """Return a name that ``header`` reads back whole; different names stay different."""
     text = name.replace("\\", "\\\\").replace(" - ", " \\x2d ").replace(" - ", " \\x2d ")
     if text[:1] in ("-", ":", " "):
         text = f"\\x{ord(text[0]):02x}{text[1:]}"
@@ -404,14 +354,14 @@ def _bare(name: str) -> str:
 
 
 def _within_line(text: str) -> str:
-    """A text without what ends a line or steers a terminal."""
+    """Escape line ends and control characters."""
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
     )
 
 
 def _leading_number(text: str) -> int | None:
-    match = re.match(r"-?\d+", text)
+    match = _NUMBER.match(text)
     return int(match[0]) if match else None
 
 
@@ -423,11 +373,5 @@ def _is_number(field: bytes) -> bool:
     return True
 
 
-DIALECT = Dialect(
-    name="swf",
-    title="Standard Workload Format (SWF)",
-    recognises=recognises,
-    header=header,
-    parse=parse,
-    needed=needed,
-)
+_TITLE: Final = "Standard Workload Format (SWF)"
+DIALECT = Dialect("swf", _TITLE, recognises, header, parse, needed=needed)

@@ -1,7 +1,7 @@
-"""Which records are attempts of one job, and in which order.
+"""Combines several records of a job into attempts, in order.
 
-Needed only for jobs of which the log holds several records; it looks at all of them at once, from
-whatever inputs, so the order in which inputs arrive changes nothing.
+All records of a job are resolved together, whatever their inputs, so the order of inputs does not
+matter.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RUN = pl.col("kind") == RecordKind.RUN
 
 
 def resolve(records: pl.DataFrame) -> pl.DataFrame:
-    """Drops records that two inputs share, numbers attempts and sets later bursts in time.
+    """Drop records that two inputs share, number attempts and set later bursts in time.
 
     SPEC §1, "From SWF": where a job has bursts, they are its attempts and its summary (status 0 or
     1) is superseded; a later burst has no submit and waits from the previous burst's end. Equal
@@ -38,13 +38,11 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
     one of a job that was submitted again is superseded too: it ended, but nothing says when.
 
     Runs (LSF, Grid Engine) of one job id and submit time are one after the other: where a run says
-    of itself no later time, it waited from the end of the one before.
-
-    What makes an attempt of events (PBS) says ``events``.
+    of itself no later time, it waited from the end of the one before. For PBS see ``events``.
 
     Args:
         records: ``RECORDS`` with ``cluster`` and ``input_id``: every record of some jobs of a
-            cluster, resolved before or not. ``attempt`` and ``superseded``, if there, are ignored.
+            cluster, resolved before or not.
 
     Returns:
         The records that remain, with ``attempt`` (1, 2, … within a job; 0 where superseded) and
@@ -64,7 +62,7 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def _resolved(records: pl.DataFrame) -> pl.DataFrame:
-    """All but the events, set in time and in order."""
+    """Resolve all records but events."""
     has_bursts = (pl.col("kind") == RecordKind.BURST).any().over("job_id")
     summary = (
         has_bursts & (pl.col("kind") == RecordKind.JOB) & pl.col("state").is_in(_SUMMARY_STATES)
@@ -88,11 +86,7 @@ def _resolved(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def attempts_of(records: pl.DataFrame) -> pl.DataFrame:
-    """The attempts of logs that no store holds, in any order.
-
-    Args:
-        records: as ``resolve``, but all of a cluster's.
-    """
+    """Return the attempts of a cluster's logs, in any order, without a store; see ``resolve``."""
     repeated = (pl.len().over("job_id") > 1) | events.are_instants()
     settled = resolve(records.filter(repeated)).filter(~pl.col("superseded"))
     single = records.filter(~repeated)
@@ -100,15 +94,15 @@ def attempts_of(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def _distinct(records: pl.DataFrame) -> pl.DataFrame:
-    """Each record that several inputs share once; what an earlier resolving set in time is undone.
+    """Keep one of the records that inputs share, and undo an earlier resolution.
 
-    Adds ``copy``: which of the equal records of one input it is.
+    Adds ``copy``: the rank among equal records of one input.
     """
     unset = records.with_columns(
         pl.when(~_LATER_BURST).then(name).alias(name)
         for name in ("eligible_time", "start_time", "end_time")
-    ).with_columns(_said=pl.when(~_RUN).then("eligible_time"))  # of runs it may have been set
-    content = [*(name for name in _CONTENT if name != "eligible_time"), "_said"]
+    ).with_columns(_stated=pl.when(~_RUN).then("eligible_time"))  # of runs it may have been set
+    content = [*(name for name in _CONTENT if name != "eligible_time"), "_stated"]
     return (
         unset.sort("input_id", "line")
         .with_columns(
@@ -117,22 +111,19 @@ def _distinct(records: pl.DataFrame) -> pl.DataFrame:
             .otherwise(pl.int_range(pl.len()).over([*content, "input_id"]))
         )
         .unique([*content, "copy"], keep="first", maintain_order=True)
-        .drop("_said")
+        .drop("_stated")
     )
 
 
 def outdated_arrays(arrays: pl.DataFrame, tasks: pl.DataFrame) -> list[str]:
-    """Rows of waiting array tasks (`7_[3-9%2]`) that a later dump has overtaken.
+    """Return the ids of outdated rows of waiting array tasks (`7_[3-9%2]`).
 
-    Such a row stands for all tasks that had not been started; it is never expanded. It is of the
-    past once one of its tasks has a record of its own, or once a row names fewer of them.
+    Such a row represents all tasks that had not started. It is outdated once one of its tasks has a
+    record of its own, or another row lists fewer of them.
 
     Args:
         arrays: ``job_id``, ``job_number`` and ``waits`` (neither started nor ended) of such rows.
         tasks: ``job_number`` and ``array_task`` of the tasks that have records of their own.
-
-    Returns:
-        The ids of the rows that are outdated.
     """
     known: dict[int, list[int]] = {}
     for number, task in tasks.select("job_number", "array_task").iter_rows():
@@ -152,7 +143,7 @@ def outdated_arrays(arrays: pl.DataFrame, tasks: pl.DataFrame) -> list[str]:
 
 
 def _tasks(job_id: str) -> list[range]:
-    """The tasks that `7_[0,3-9:2%4]` names."""
+    """Return the tasks of `7_[0,3-9:2%4]`."""
     ranges = []
     for piece in job_id.partition("[")[2].rstrip("]").partition("%")[0].split(","):
         if match := re.fullmatch(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", piece):
@@ -166,13 +157,13 @@ def _holds(ranges: Sequence[range], task: int) -> bool:
 
 
 def _is_part(ranges: Sequence[range], others: Sequence[range]) -> bool:
-    """Whether tasks are fewer than others, and all among them."""
+    """Return whether tasks are a proper subset of others."""
     fewer = 0 < sum(map(len, ranges)) < sum(map(len, others))
     return fewer and all(_holds(others, task) for tasks in ranges for task in tasks)
 
 
 def _known_best(records: pl.DataFrame) -> pl.DataFrame:
-    """Adds ``best``: of each execution one record; of everything else all."""
+    """Add ``best``: one record of each execution, and all others."""
     execution = pl.col("kind") == RecordKind.EXECUTION
     named = ["job_id", "submit_time", "_start"]
     ended, started = pl.col("end_time").is_not_null(), pl.col("start_time").is_not_null()
@@ -202,10 +193,9 @@ def _known_best(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def _set_in_time(ordered: pl.DataFrame) -> pl.DataFrame:
-    """Gives each later burst the previous burst's end as arrival, and so its start and end.
+    """Set each later burst's arrival to the previous burst's end, and so its start and end.
 
-    One unknown wait or run time leaves all bursts behind it unknown, which a running sum that
-    turns null at the first null says.
+    After an unknown wait or run time all later bursts are unknown.
     """
     job = ["job_id", "superseded"]
     never_started = _LATER_BURST & pl.col("occupancy_s").is_null()
@@ -229,19 +219,19 @@ def _set_in_time(ordered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _left_queue() -> pl.Expr:
-    """When a run started, or gave up."""
+    """Return when a run started, or left the queue."""
     return pl.coalesce("start_time", "end_time")
 
 
 def _in_turn(ordered: pl.DataFrame) -> pl.DataFrame:
-    """Lets each run of a job wait from the end of the one before, if it says no later time."""
+    """Let each run of a job wait from the end of the one before, unless its own time is later."""
     before = pl.col("end_time").shift(1).over("job_id", "superseded", "submit_time", "kind")
     waited_from = pl.when(_RUN & (before <= _left_queue())).then(before)
     return ordered.with_columns(eligible_time=pl.max_horizontal("eligible_time", waited_from))
 
 
 def settle_new(con: Connection, cluster: str, input_ids: Sequence[str]) -> None:
-    """Settles the jobs of new inputs of which the store holds more than one record."""
+    """Resolve the jobs of new inputs with several records in the store."""
     for input_id in input_ids:  # one by one: all of several may be more than memory holds
         repeated = queries.run(con, "records_of_repeated_jobs", cluster=cluster, input_id=input_id)
         if not repeated.is_empty():
@@ -251,13 +241,7 @@ def settle_new(con: Connection, cluster: str, input_ids: Sequence[str]) -> None:
 
 
 def settle(con: Connection, cluster: str, repeated: pl.DataFrame) -> None:
-    """Settles jobs anew.
-
-    Args:
-        con: an open store, in a transaction.
-        cluster: whose jobs.
-        repeated: every record that the store holds of some of them.
-    """
+    """Resolve jobs of a cluster again, within a transaction; ``repeated`` are all their records."""
     if not repeated.is_empty():
         _resolve(con, cluster, repeated)
     _supersede_arrays(con, cluster)
@@ -290,9 +274,9 @@ def _resolve(con: Connection, cluster: str, repeated: pl.DataFrame) -> None:
 
 
 def _supersede_arrays(con: Connection, cluster: str) -> None:
-    """What is told of an array as a whole stands until one of its tasks has a record.
+    """Supersede records of whole arrays that have records of tasks.
 
-    That is Slurm's row of waiting tasks (`7_[3-9]`), and what PBS's events tell of `7[].server`.
+    These are Slurm's rows of waiting tasks (`7_[3-9]`), and PBS's events of `7[].server`.
     """
     arrays = queries.run(con, "pending_arrays", cluster=cluster)
     if not arrays.is_empty():

@@ -1,25 +1,23 @@
-"""What happened to jobs, event by event → their attempts.
+"""Events of jobs → attempts.
 
-Logs of events (PBS) say that a job came, that a run of it started, that it ended; each says what
-was known then, and most do not name the attempt. All records of a job are looked at at once, from
-whatever inputs, so the order in which inputs arrive changes nothing, and what is settled once can
-be settled again with more.
+Logs of events (PBS) report that a job was queued, that a run started, that it ended; most do not
+name the attempt. All records of a job are settled together, whatever their inputs, so the order of
+inputs does not matter, and a job can be settled again with more records.
 
-A job's *life* lasts from one submission on: servers that start anew give ids again. Within a life:
+A job's *life* begins with a submission: servers reuse ids after a new start. Within a life:
 
-- A run is named by its start time. Of its records the one that knows most stands: ended before
-  running, then the latest end, then the most columns. Its amounts are the most that any record
-  says: that of its start may count what an exclusive node keeps from others.
-- Who left (``LEFT``) ended the run that was open then, and stands in its place, with its columns.
-  Who left while no run was open never started, or not again; unless another record says how the
-  life ended.
-- A run that is open though another one started after it is over, but nothing says when: it is
-  superseded. So is what waits once a run has started, until that is requeued: then it waits again.
-- An attempt that follows another arrives when that one ended: a job does not wait while it runs.
-- A run's suspended time is that between PAUSED and RESUMED, or its end.
+- A run is identified by its start time. Its most complete record counts: ended before running,
+  then the latest end, then the most columns. Its amounts are the largest of any record: that of its
+  start may include what an exclusive node withholds from others.
+- A job that left (``LEFT``) ended its open run, and replaces it, with its columns. Without an open
+  run it never started, or not again, unless another record ended the life.
+- An open run is superseded if another one started later: it ended at an unknown time. A waiting
+  record is superseded once a run has started, until this is requeued.
+- An attempt that follows another arrives when that one ended.
+- A run's suspended time is from PAUSED to RESUMED, or to its end.
 
-Heads of records are in local time, and the zone may be wrong: what does not name a life belongs to
-the one that it is within a day of.
+Heads of records are in local time, and the zone may be wrong: a record without a submission belongs
+to the life that began at most a day after it.
 """
 
 from __future__ import annotations
@@ -64,17 +62,17 @@ _run, _queued = pl.col("kind") == RecordKind.SIGHTING, pl.col("kind") == RecordK
 
 
 def are_events() -> pl.Expr:
-    """Which records are events."""
+    """Return which records are events."""
     return pl.col("kind").is_in([kind.value for kind in EVENTS])
 
 
 def are_instants() -> pl.Expr:
-    """Which records say only when: even one that is its job's only record must be settled."""
+    """Return which records contain only a time: they must be settled even if they are alone."""
     return pl.col("kind").is_in([kind.value for kind in _INSTANTS])
 
 
 def without_arrays(attempts: pl.DataFrame) -> pl.DataFrame:
-    """Leaves out what events tell of an array as a whole (`7[].server`) that has tasks."""
+    """Drop the events of whole arrays (`7[].server`) that have tasks."""
     tasks = attempts.filter(pl.col("array_task").is_not_null() & are_events())["job_id"]
     arrays = tasks.str.replace(r"\[[0-9]+\]", "[]").unique()
     whole = are_events() & pl.col("array_task").is_null() & pl.col("job_id").is_in(arrays.implode())
@@ -82,15 +80,11 @@ def without_arrays(attempts: pl.DataFrame) -> pl.DataFrame:
 
 
 def settled(records: pl.DataFrame) -> pl.DataFrame:
-    """Which events are attempts; the rest is superseded.
+    """Return which events are attempts; the rest is superseded.
 
     Args:
         records: ``RECORDS`` with ``cluster`` and ``input_id``: every event of some jobs of a
-            cluster, settled before or not.
-
-    Returns:
-        Each event that inputs share once, with ``superseded``; those that stand have what follows
-        from the others.
+            cluster, settled before or not. Each event that inputs share is returned once.
     """
     names = [name for name in records.columns if name != "superseded"]
     events = _with_amounts(_in_order(_in_lives(_unsettled(records.select(names)))))
@@ -106,10 +100,10 @@ def settled(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def _unsettled(records: pl.DataFrame) -> pl.DataFrame:
-    """Takes back what an earlier settling added, and drops what inputs share.
+    """Undo an earlier settling, and drop records that inputs share.
 
-    What cannot be taken back, when attempts arrived and their amounts, only ever grows with more
-    records: it is settled again from the least that is known.
+    Arrivals and amounts cannot be undone, but only grow with more records: of equal records the
+    smallest counts.
     """
     bare = records.with_columns(
         *(pl.when(~are_instants()).then(name).alias(name) for name in _TAKEN_OVER)
@@ -130,9 +124,8 @@ def _unsettled(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def _in_lives(events: pl.DataFrame) -> pl.DataFrame:
-    """Adds ``at``, when it happened, and the life that it is of.
-
-    That is ``life``, its submit time, and ``beyond``: after that one had ended, or before any.
+    """Add the time of each event (``at``) and its life: the submit time (``life``), and whether it
+    is after that life's end, or before any (``beyond``).
     """
     at = pl.when(_run).then("start_time").when(_queued).then("submit_time").otherwise("end_time")
     events = events.with_columns(at=pl.coalesce(at, "end_time"))
@@ -170,7 +163,7 @@ def _in_lives(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _in_order(events: pl.DataFrame) -> pl.DataFrame:
-    """Sorts as ``lives.Events`` are, whatever the order of inputs."""
+    """Sort as ``kernels.events`` requires, whatever the order of inputs."""
     known = pl.sum_horizontal(pl.col(name).is_not_null() for name in _CONTENT if name in events)
     return (
         events.with_columns(
@@ -190,7 +183,7 @@ def _in_order(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_amounts(events: pl.DataFrame) -> pl.DataFrame:
-    """Gives each run the most that any of its records says."""
+    """Give each run the largest amounts of its records."""
     runs = pl.struct("number", "kind", "start_time").rle_id()
     apart = events.select(runs=pl.when(_run).then(runs))["runs"]
     if apart.drop_nulls().is_unique().all():
@@ -216,7 +209,7 @@ def _numbers(events: pl.DataFrame) -> Events:
 
 
 def _completed(events: pl.DataFrame, out: Mapping[str, NDArray[Any]]) -> pl.DataFrame:
-    """Writes what was settled into the events."""
+    """Write the settled values into the events."""
     arrival, suspended = (
         pl.Series(out[name]).set(pl.Series(out[name] == UNKNOWN), None)
         for name in ("arrival", "suspended")
@@ -231,7 +224,7 @@ def _completed(events: pl.DataFrame, out: Mapping[str, NDArray[Any]]) -> pl.Data
 
 
 def _taken_over(events: pl.DataFrame, out: Mapping[str, NDArray[Any]]) -> pl.DataFrame:
-    """Gives who left what the run says that it ended; or, but for the start, what its job says."""
+    """Give each job that left the columns of its run; without a run, its job's, but no start."""
     source = out["source"]
     takes = np.flatnonzero(source >= 0)
     if not len(takes):

@@ -1,7 +1,6 @@
-"""Logs on disk: hashed, and handed out in blocks of whole lines.
+"""Logs on disk: their hashes, and their blocks of whole lines.
 
-Sizes, offsets and hashes are those of the text that ``streams`` makes of a file: decompressed, and
-as UTF-8.
+Sizes, offsets and hashes refer to the decompressed text in UTF-8 (``streams``).
 """
 
 from __future__ import annotations
@@ -12,15 +11,15 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from audit.errors import EmptyLogError, LogError
-from audit.files.names import readable
+from audit.files.folders import readable
 from audit.formats.dialects import HEAD_BYTES
 from audit.formats.lines import NEWLINE, Block
 from audit.ingest import streams
 
 BLOCK_BYTES: Final = 1 << 23
-"""How much of a log is held in memory at once (a longer line is held whole, up to this)."""
+"""Size of a block in memory (a longer line is held whole)."""
 LONGEST: Final = 1 << 28
-"""A line, or record, that is longer is damage, or a bomb."""
+"""Maximum length of a line, or record."""
 
 _TAR: Final = (257, b"ustar")
 _MOSTLY: Final = 0.3
@@ -35,31 +34,28 @@ class Part(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A log on disk, looked at but not yet taken in."""
+    """A log on disk that was inspected."""
 
     path: Path
     size: int  # bytes
     sha256: str
     head: bytes  # its first HEAD_BYTES
     known: Part | None = None
-    """What of it was taken in before it grew: the longest whole log that it begins with."""
+    """The part that was ingested before it grew: the longest earlier log that it begins with."""
 
 
 def inspect(
-    path: Path,
-    check: Callable[[bytes], None] = lambda head: None,
-    earlier: Collection[Part] = (),
+    path: Path, check: Callable[[bytes], None] = lambda head: None, earlier: Collection[Part] = ()
 ) -> Source:
-    """Reads a log once, for its hash and its head.
+    """Read a log once, for its hash and its head.
 
     Args:
         path: the log.
-        check: told the head as soon as it is known; what it raises ends the reading.
+        check: called with the head as soon as it is known; what it raises ends the reading.
         earlier: whole logs that were taken in before.
 
     Raises:
-        EmptyLogError: nothing but blanks is in it.
-        UsageError, LogError: as ``streams.opened``.
+        EmptyLogError: nothing but blanks is in it; otherwise as ``streams.opened``.
     """
     digest = _Digest(earlier)
     head = b""
@@ -80,7 +76,7 @@ def inspect(
 
 
 class _Digest:
-    """The hash of a log, and which of the earlier ones it continues."""
+    """The hash of a log, and the earlier log that it continues."""
 
     def __init__(self, earlier: Collection[Part]) -> None:
         self.size = 0
@@ -95,7 +91,7 @@ class _Digest:
         return self._sum.hexdigest()
 
     def update(self, chunk: bytes) -> None:
-        """Adds bytes. A log that ended within a line continues in no other."""
+        """Add bytes. An earlier log that ended within a line is not continued."""
         data = memoryview(chunk)
         while self._ends and self._ends[-1] < self.size + len(data):
             cut = self._ends.pop() - self.size
@@ -114,9 +110,9 @@ class _Digest:
 
 
 def binary(head: bytes) -> str | None:
-    """Why what begins with these bytes is no text; None where it is.
+    """Return why the beginning of a log is no text; None: it is.
 
-    It says nothing of logs that a dialect recognises: in these a NUL is a damaged byte of a line.
+    Not for logs that a dialect recognises: in these a NUL is a damaged byte.
     """
     place, magic = _TAR
     if head[place : place + len(magic)] == magic:
@@ -134,13 +130,12 @@ def blocks(
     whole: Callable[[bytes], int] = lambda data: data.rfind(b"\n") + 1,
     cut: int = 0,
 ) -> Iterator[Block]:
-    """A log as consecutive blocks of whole lines; errors as ``streams.opened``.
+    """Yield a log as consecutive blocks of whole lines; errors as ``streams.opened``.
 
     Args:
         path: the log.
         block_bytes: how much of it is read at once.
-        whole: how many of the first bytes of a buffer a block may have; they end with a newline.
-            0 asks for more.
+        whole: how many of the first bytes of a buffer a block may have; 0 asks for more.
         cut: where a block ends at any rate, if a line does.
 
     Raises:
@@ -172,12 +167,7 @@ def blocks(
 
 
 def lines_at(path: Path, offsets: Iterable[int]) -> dict[int, str]:
-    """The lines of a log that begin at some bytes, by these; errors as ``blocks``.
-
-    Args:
-        path: the log.
-        offsets: of bytes of its text.
-    """
+    """Return the lines of a log at some byte offsets; errors as ``blocks``."""
     wanted = sorted(offsets)
     found: dict[int, str] = {}
     for block in blocks(path):

@@ -1,4 +1,4 @@
-"""Takes logs into the store: each once, whole or not at all."""
+"""Ingests logs into the store: each once, completely or not at all."""
 
 from __future__ import annotations
 
@@ -22,22 +22,21 @@ from audit.store import queries
 from audit.store.database import Connection, insert, transaction
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and of how much (bytes, steps)."""
+"""Callback with the current work, its progress and its total (bytes, steps)."""
 
 BATCH_ROWS: Final = 2 * 122_880
-"""Records that are inserted at once, at least, but for the last of a log: two groups of those that
-DuckDB stores together."""
+"""Minimum number of records of an insert, unless it is the last: two row groups of DuckDB."""
 
 
 class Taken(NamedTuple):
-    """What became of one log."""
+    """Counts of one log."""
 
     file: str
     records: int
     refused: int
-    known: bool  # its bytes were in the store already, so it was not read again
+    known: bool  # it was in the store already
     steps: int = 0  # records of parts of jobs, which are no attempts
-    elsewhere: int = 0  # records of other clusters, left where they are
+    elsewhere: int = 0  # records of other clusters, skipped
 
 
 def take_in(
@@ -50,22 +49,13 @@ def take_in(
     limit: float = 1.0,
     progress: Progress = lambda what, done, of: None,
 ) -> list[Taken]:
-    """Brings logs of a cluster whose name is known into the store; see ``take_in_by_name``.
+    """Bring logs of a cluster whose name is known into the store; see ``take_in_by_name``.
 
-    Args:
-        con: an open store.
-        cluster: whose logs these are.
-        logs: see ``open_logs``.
-        now: epoch second to note beside refused lines; None where no clock may show.
-        called: what the logs call the cluster, where they name several: records of the others are
-            counted, and left for an audit of theirs. None takes logs that name one at most.
-        limit: the part of a log's records that may be refused, 0 to 1.
-        progress: told after each block, in bytes.
+    ``called`` is the cluster's name in logs that name several: records of others are counted and
+    skipped. Without it, logs may name one cluster only.
 
     Raises:
-        StoreError: the store cannot be written.
-        UsageError: a log names several clusters and none was chosen.
-        RefusedError: too much of a log was refused.
+        RefusedError: too much of a log was refused; otherwise as ``take_in_by_name``.
     """
     named = Named(cluster, "the caller", called)
     intake = take_in_by_name(
@@ -77,13 +67,12 @@ def take_in(
 
 
 class Intake(NamedTuple):
-    """What became of logs."""
+    """The result for several logs."""
 
     named: Named
     taken: list[Taken]
     kept_out: list[Unread]
-    """Those of which too much was refused: nothing of them, and of their source's other new logs,
-    is in the store."""
+    """Logs of sources with too many refusals, of which nothing is in the store."""
 
 
 def take_in_by_name(
@@ -95,30 +84,26 @@ def take_in_by_name(
     now: int | None = None,
     progress: Progress = lambda what, done, of: None,
 ) -> Intake:
-    """Brings logs into the store under the name that their records, or the caller, give.
+    """Ingest logs under the cluster name of their records, or of the caller.
 
-    All logs go in within one transaction; one that the store holds already changes nothing and is
-    not read. Of one that has grown only what is new goes in, as an input of its own. What several
-    logs share counts once, and the content of the store does not depend on their order
-    (``attempts.resolve``).
+    All logs are inserted in one transaction; known logs are skipped. Of a log that has grown the
+    new part is inserted, as a separate input. Records that several logs share count once, and the
+    order of logs does not matter (``attempts.resolve``).
 
-    Each log is parsed once: its first records name the cluster. Only where records that come after
-    an insert change the name, or too much of a source is refused, is everything undone and read
-    again under the right name, or without that source.
+    Each log is parsed once. Only if later records change the cluster's name, or a source has too
+    many refusals, is everything rolled back and repeated.
 
     Args:
-        con: an open store.
-        logs: see ``open_logs``.
-        naming: what the cluster is called.
-        limit: the part of a source's new records that may be refused, 0 to 1 (``Opened.origin``
-            tells sources apart).
-        now: epoch second to note beside refused lines; None where no clock may show.
-        progress: told after each block, in bytes.
+        con, logs: an open store, and ``open_logs``.
+        naming: names the cluster.
+        limit: maximum share of refused records of a source, 0 to 1.
+        now: epoch second stored with refused lines; None for reproducible results.
+        progress: called after each block, in bytes.
 
     Raises:
         StoreError: the store cannot be written. It is as it was before.
         UsageError: what ``naming`` raises; or a log names several clusters and none was chosen.
-        RefusedError: too much of every source was refused; of the first it is said.
+        RefusedError: too much of every source was refused; this is the error of the first.
     """
     left = list(logs)
     kept_out: list[Unread] = []
@@ -147,7 +132,7 @@ def take_in_by_name(
 def _weigh(
     con: Connection, named: Named, logs: Sequence[Opened], taken: Sequence[Taken], now: int | None
 ) -> None:
-    """Sets aside what came too late, or of doubtful dates."""
+    """Set aside late records, and those with doubtful dates."""
     paths = _paths(named, logs)
     both = zip(logs, taken, strict=True)
     new = [identify(named.cluster, log) for log, of in both if not of.known]
@@ -156,7 +141,7 @@ def _weigh(
 
 
 def _paths(named: Named, logs: Sequence[Opened]) -> dict[str, Path]:
-    """Where logs are, by what the store calls them; none where no text of theirs is to be kept."""
+    """Return the paths of logs by input id; none if their text must not be kept."""
     if named.people_filter.hides:
         return {}
     return {
@@ -168,7 +153,7 @@ def _paths(named: Named, logs: Sequence[Opened]) -> dict[str, Path]:
 
 
 class _BeyondLimitError(Exception):
-    """Too much of one source's new part was refused."""
+    """A source has too many refusals."""
 
     def __init__(self, part: str, error: RefusedError) -> None:
         super().__init__(part)
@@ -179,11 +164,7 @@ class _BeyondLimitError(Exception):
 def _refuse_beyond(
     con: Connection, cluster: str, logs: Sequence[Opened], taken: Sequence[Taken], limit: float
 ) -> None:
-    """Checks that few enough of each source's new records were refused.
-
-    Raises:
-        _BeyondLimitError: more were.
-    """
+    """Raise _BeyondLimitError where too many of a source's new records were refused."""
     new = [(log, of) for log, of in zip(logs, taken, strict=True) if not of.known]
     for name in dict.fromkeys(log.part for log, _ in new):
         part = [(log, of) for log, of in new if log.part == name]
@@ -237,24 +218,24 @@ def _take_in_all(
 
 
 def _names_held(held: pl.DataFrame, log: Opened) -> Iterable[str]:
-    """The clusters that the records of a log name, which the store holds for some cluster."""
+    """Return the clusters that a log names which the store already holds."""
     if (held["elsewhere"] > 0).any():
         return clusters(log)
     return held["log_cluster"].drop_nulls().to_list()
 
 
 def identify(cluster: str, log: Opened) -> str:
-    """What the store calls a log of a cluster."""
+    """Return the input id of a log."""
     return identify_text(cluster, log.source.sha256)
 
 
 def identify_text(cluster: str, sha256: str) -> str:
-    """The same, of a log whose text has this hash."""
+    """Return the input id of a log whose text has this hash."""
     return hashlib.sha256(f"{cluster}\0{sha256}".encode()).hexdigest()
 
 
 def _take_in_one(con: Connection, log: Opened, names: Names, now: int | None) -> Iterator[int]:
-    """Inserts one log block by block, yielding the position after each."""
+    """Insert one log block by block, and yield the position after each."""
     counted = {"records": 0, "refused": 0, "steps": 0, "elsewhere": 0}
     kept_names: set[str] = set()
     file = log.name
@@ -314,7 +295,7 @@ def _take_in_one(con: Connection, log: Opened, names: Names, now: int | None) ->
 
 
 def _strays(log: Opened, lost: pl.DataFrame, called: str | None) -> pl.DataFrame:
-    """Refusals of records that name a cluster which nearly no other record of the logs names."""
+    """Return the refusals of records with a damaged cluster name."""
     if lost.is_empty():
         return pl.DataFrame(schema=REFUSALS)
     texts = files.lines_at(log.source.path, lost["byte_offset"])
@@ -331,10 +312,10 @@ def _strays(log: Opened, lost: pl.DataFrame, called: str | None) -> pl.DataFrame
 
 
 def _batches(blocks: Iterator[tuple[int, Parsed]]) -> Iterator[tuple[int, Parsed]]:
-    """Joins blocks until they are worth an insert.
+    """Join blocks into large inserts.
 
-    DuckDB writes whole row groups of 122,880 rows straight to the file; what several small inserts
-    bring it writes twice.
+    DuckDB writes whole row groups of 122,880 rows straight to the file; small inserts are written
+    twice.
     """
     held: list[Parsed] = []
     position = 0

@@ -1,4 +1,4 @@
-"""Logs whose dialect is known, and what they hold, block by block."""
+"""Logs whose dialect is known, and their records, block by block."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from audit.errors import AuditError, DialectError, LogError
-from audit.files.names import readable
+from audit.files.folders import readable
 from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.lines import Block
@@ -25,8 +25,7 @@ class Opened(NamedTuple):
     dialect: Dialect
     header: Header
     origin: str | None = None
-    """The source of config.toml that brought it, whose new logs are judged together; None: it is
-    one by itself."""
+    """Its source in config.toml, whose new logs are judged together; None: it is judged alone."""
 
     @property
     def where(self) -> str:
@@ -40,12 +39,12 @@ class Opened(NamedTuple):
 
     @property
     def part(self) -> str:
-        """What it is judged with, in words for its user."""
+        """The source, or the log, that is judged as a whole."""
         return self.origin or self.where
 
 
 class Unread(NamedTuple):
-    """A log that cannot be taken in, and why."""
+    """A log that cannot be ingested, and why."""
 
     path: Path
     error: AuditError
@@ -62,28 +61,23 @@ class Unread(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Why, without saying where the log lies."""
+        """The reason, without the path."""
         return str(self.error).removeprefix(f"{self.where}: ").replace(self.where, self.name)
 
     def withheld(self) -> Unread:
-        """The same, without text from the log."""
+        """Return it without text from the log."""
         return self._replace(error=self.error.withheld())
 
 
 def open_logs(
     paths: Sequence[Path], dialect: str | None = None, reading: Reading = PLAIN
 ) -> list[Opened]:
-    """Looks at each log and tells its dialect, before anything is taken in.
-
-    Args:
-        paths: the logs.
-        dialect: their dialect; None detects it for each.
-        reading: what the user says of them.
+    """Open each log and check or detect its dialect.
 
     Raises:
         UsageError, LogError: as ``files.inspect``; or it is binary.
-        DialectError: no dialect, or not the one named, recognises a log; or it must be told more
-            (its columns).
+        DialectError: no dialect, or not the one named, recognises a log; or its columns
+            are unknown.
     """
     return [open_log(path, dialect, reading) for path in paths]
 
@@ -95,15 +89,9 @@ def open_each(
     origin: str | None = None,
     earlier: Collection[Part] = (),
 ) -> tuple[list[Opened], list[Unread]]:
-    """As ``open_logs``, but one that cannot be opened stops no other.
+    """Return the logs, without their heads (for memory), and those that cannot be opened.
 
-    Args:
-        paths, dialect, reading: as there.
-        origin: see ``Opened``.
-        earlier: see ``files.inspect``.
-
-    Returns:
-        The logs, without their heads (there may be thousands), and those that cannot be opened.
+    For ``origin`` see ``Opened``, for ``earlier`` ``files.inspect``.
     """
     opened, unread = [], []
     for path in paths:
@@ -122,7 +110,7 @@ def open_log(
     origin: str | None = None,
     earlier: Collection[Part] = (),
 ) -> Opened:
-    """As ``open_logs``, of one."""
+    """Open one log; see ``open_logs``."""
     where = readable(path)
     source = files.inspect(path, lambda head: _check_known(head, where, reading), earlier)
     found = dialects.detect(source.head, where, reading)
@@ -140,7 +128,7 @@ def open_log(
 
 
 def _check_known(head: bytes, where: str, reading: Reading) -> None:
-    """Checks that a dialect recognises a log; one that none does may be no text at all."""
+    """Check that a dialect recognises a log, or report that it is binary."""
     try:
         dialects.detect(head, where, reading)
     except DialectError as error:
@@ -150,10 +138,7 @@ def _check_known(head: bytes, where: str, reading: Reading) -> None:
 
 
 def clusters(log: Opened) -> dict[str, int]:
-    """The clusters that a log names in its records, and how many records each has.
-
-    Reads all of the log. Empty where it names none, as most dialects do not.
-    """
+    """Return the number of records of each cluster that a log names; reads all of it."""
     counted: dict[str, int] = {}
     if not log.dialect.names_clusters:
         return counted
@@ -164,10 +149,10 @@ def clusters(log: Opened) -> dict[str, int]:
 
 
 def parsed_blocks(log: Opened) -> Iterator[tuple[int, Parsed]]:
-    """Each block of a log, parsed, and the position behind it; without what is known of it.
+    """Yield each block of a log, parsed, and the position after it; without its known part.
 
-    That is parsed, too: how a log is to be read may be said anywhere in it. While the caller stores
-    one block, a thread parses the next: neither holds Python's lock.
+    The known part is parsed too, as it may change the header. While the caller stores one block, a
+    thread parses the next: neither holds the GIL.
     """
     header = log.header
     known = log.source.known.size if log.source.known else 0
@@ -186,10 +171,7 @@ def parsed_blocks(log: Opened) -> Iterator[tuple[int, Parsed]]:
             lambda data: log.dialect.whole(data, header),
             known,
         ):
-            begun = (
-                block.byte_offset + len(block.data),
-                reader.submit(parse, block),
-            )
+            begun = (block.byte_offset + len(block.data), reader.submit(parse, block))
             if waiting is not None:
                 position, parsed = waiting[0], waiting[1].result()
                 if position > known:

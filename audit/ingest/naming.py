@@ -1,4 +1,4 @@
-"""What the cluster is called whose logs are taken in: by whoever knows, or by their records."""
+"""The name of the cluster whose logs are ingested: given by the caller, or by their records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STRAY: Final = 0.05
 
 
 class Named(NamedTuple):
-    """What a cluster is called."""
+    """A cluster's name."""
 
     cluster: str  # here
     source: str  # who says so
@@ -30,21 +30,17 @@ Raises UsageError where that must be chosen. It is asked again when later record
 """
 
 
-def called_by(asked: str | None, named: Sequence[str], flag: str) -> str | None:
-    """What the records of logs call the cluster that is asked for.
+def called_by(wanted: str | None, named: Sequence[str], flag: str) -> str | None:
+    """Return the name in the records of the cluster called ``wanted`` here.
 
-    That name itself, where they name it; their only name, which then goes by the asked one here.
-
-    Args:
-        asked: the cluster's name here; None takes the only one there is.
-        named: the clusters that the records name.
-        flag: where the name is chosen.
+    That is the same name if the records have it, else their only name. ``flag`` is the option that
+    chooses a cluster.
 
     Raises:
-        SeveralClustersError: they name several, and not that one.
+        SeveralClustersError: the records name several clusters, and not that one.
     """
-    if asked in named:
-        return asked
+    if wanted in named:
+        return wanted
     if len(named) > 1:
         raise SeveralClustersError(
             "the records are of several clusters",
@@ -55,27 +51,27 @@ def called_by(asked: str | None, named: Sequence[str], flag: str) -> str | None:
 
 
 class RenamedError(Exception):
-    """Records give the cluster another name than that under which some went in."""
+    """Records change the name under which earlier ones were inserted."""
 
 
 class Names:
-    """The clusters that records have named so far, and what follows for the name.
+    """The clusters that records have named so far, and the name that follows.
 
-    Where the name would have to be chosen, but nearly all records name one cluster, that is the
-    one: a few that name others are damaged (a bit that flipped makes another name).
+    If nearly all records name one cluster, that is the name: the others are damaged (a flipped bit
+    changes a name).
     """
 
     def __init__(self, logs: Sequence[Opened], naming: Naming) -> None:
-        self.used = False  # whether anything has gone in under the name
+        self.used = False  # whether anything was inserted under the name
         self.strays: frozenset[str] = frozenset()
-        """Names that damage made: their records are refused."""
+        """Damaged names, whose records are refused."""
         self._logs = logs
         self._naming = naming
         self._names: set[str] = set()
         self._named: Named | None = None
 
     def now(self, more: Iterable[str] = ()) -> Named:
-        """What the cluster is called once ``more`` names are known, too."""
+        """Return the name once ``more`` names are known."""
         more = set(more)
         if self._named is None or not more <= self._names:
             self._names |= more
@@ -100,7 +96,7 @@ class Names:
 
 
 def _main(counted: Counter[str]) -> str | None:
-    """The cluster that nearly all records name; None where there is none."""
+    """Return the cluster that nearly all records name, if any."""
     if not counted:
         return None
     ((name, most),) = counted.most_common(1)

@@ -1,9 +1,9 @@
-"""What happens to people in records before anything is stored: their groups, and pseudonyms.
+"""Groups and pseudonyms of users, applied to records before they are stored.
 
-A *mapping file* says to which account and group (a department, say) a user belonged, and from when
-to when; a record gets those of its submit time. A *key* makes pseudonyms of names: HMAC-SHA256, the
-same for the same name in every run. All records go in through one such filter. With a
-key, refused lines go in without their text, and reasons without what they show of it.
+A *mapping file* lists each user's account and group (a department, say) and the period of
+membership; a record gets those of its submit time. A *key* makes pseudonyms of names (HMAC-SHA256,
+the same in every run). With a key, refused lines are stored without text, and reasons without the
+values that they show.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WITHHELD: Final = "withheld: it may hold names (clusters.people)"
 
 
 class Row(NamedTuple):
-    """A line of a mapping file: where a user belonged, half-open; times are epoch s."""
+    """A line of a mapping file: a user's membership, half-open; times are epoch s."""
 
     line: int
     user: str
@@ -50,7 +50,7 @@ class Row(NamedTuple):
 
 
 class PeopleFilter:
-    """How the people in a cluster's records are stored; by default as they are."""
+    """How names in a cluster's records are stored; by default unchanged."""
 
     def __init__(
         self,
@@ -60,13 +60,9 @@ class PeopleFilter:
         *,
         replace: bool = False,
     ) -> None:
-        """Takes the mapping (columns of ``Row``) and the key of pseudonyms, if there are any.
+        """Names in ``columns`` become pseudonyms by ``key``; ``mapping`` has columns of ``Row``.
 
-        Args:
-            mapping: columns of ``Row``.
-            columns: in which names give way to pseudonyms.
-            key: of these.
-            replace: whether the mapping goes before what the log says, too.
+        With ``replace`` the mapping takes precedence over the log.
         """
         self._mapping = mapping
         self._columns = tuple(columns) if key is not None else ()
@@ -76,19 +72,19 @@ class PeopleFilter:
 
     @property
     def hides(self) -> bool:
-        """Whether names give way to pseudonyms."""
+        """Whether names are replaced by pseudonyms."""
         return bool(self._columns)
 
     @property
     def fingerprint(self) -> str | None:
-        """Tells keys and columns apart, and tells nothing of either; None where names stay."""
+        """A hash that identifies the key and columns; None where names are kept."""
         if self._key is None or not self.hides:
             return None
-        said = "\0".join(("fairaudit people", *self._columns))
-        return hmac.digest(self._key, said.encode(), "sha256").hex()[:16]
+        label = "\0".join(("fairaudit people", *self._columns))
+        return hmac.digest(self._key, label.encode(), "sha256").hex()[:16]
 
     def records(self, records: pl.DataFrame) -> pl.DataFrame:
-        """Records as they are stored; columns of ``model.RECORDS``."""
+        """Return records as they are stored; columns of ``model.RECORDS``."""
         if self._mapping is not None:
             records = _placed(records, self._mapping, replace=self._replace)
         return records.with_columns(
@@ -98,7 +94,7 @@ class PeopleFilter:
         )
 
     def refusals(self, refusals: pl.DataFrame) -> pl.DataFrame:
-        """Refusals as they are stored; columns of ``model.REFUSALS``."""
+        """Return refusals as they are stored; columns of ``model.REFUSALS``."""
         if not self.hides:
             return refusals
         return refusals.with_columns(
@@ -106,14 +102,14 @@ class PeopleFilter:
         )
 
     def header(self, log: Opened) -> Header:
-        """The header of a log as it is stored: without comments and other free text."""
+        """Return the header of a log as it is stored: without free text."""
         if not self.hides:
             return log.header
         needed = log.dialect.needed(log.header.entries)
         return dataclasses.replace(log.header, entries=needed, problems=())
 
     def pseudonym(self, column: str, name: str) -> str:
-        """What a name becomes in a column; the same in every run, and for every cluster."""
+        """Return the pseudonym of a name; the same in every run, and for every cluster."""
         if column not in self._columns or self._key is None or name == "":
             return name
         known = self._known.get((column, name))
@@ -132,7 +128,7 @@ AS_THEY_ARE: Final = PeopleFilter()
 
 
 def filter_of(cluster: Cluster, folder: Path) -> PeopleFilter:
-    """The filter that a cluster is configured with; its paths are relative to ``folder``.
+    """Return the configured filter of a cluster; paths are relative to ``folder``.
 
     Raises:
         ConfigError: the mapping file, or the key, cannot be used.
@@ -146,24 +142,17 @@ def filter_of(cluster: Cluster, folder: Path) -> PeopleFilter:
 
 
 def check(con: Connection, cluster: str) -> None:
-    """Checks that all that the store holds of a cluster went through filters of one key.
-
-    Raises:
-        ConfigError: the key, or the columns, changed.
-    """
+    """Raise ConfigError if the store has records of a cluster with different keys."""
     found = queries.run(con, "fingerprints", cluster=cluster)["fingerprint"].to_list()
     check_same(cluster, found)
 
 
 def check_same(cluster: str, found: Sequence[str | None]) -> None:
-    """Checks that there is at most one of these fingerprints; errors as ``check``."""
+    """Raise ConfigError if there are several fingerprints."""
     if len(set(found)) < 2:
         return
-    how = (
-        "with another key or other columns"
-        if None not in found
-        else "as they were, and with pseudonyms"
-    )
+    mixed = None in found
+    how = "as they were, and with pseudonyms" if mixed else "with another key or other columns"
     raise ConfigError(
         f"cluster {cluster!r}: its names would go into the store {how}, so that everybody would be "
         "two people (clusters.people): put the key and columns back that it was begun with, or "
@@ -172,19 +161,14 @@ def check_same(cluster: str, found: Sequence[str | None]) -> None:
 
 
 def read(path: Path, zone: ZoneInfo) -> list[Row]:
-    """A mapping file: CSV in UTF-8 with a header row.
+    """Read a mapping file: CSV in UTF-8 with a header row.
 
-    Columns are ``user`` and ``account``, ``group`` or both, and, where wanted, ``from`` and ``to``:
-    days (2026-04-01) that begin in the cluster's zone, the first that counts and the first that
-    does not.
-
-    Args:
-        path: the file.
-        zone: of the cluster.
+    Columns are ``user``, ``account``, ``group`` or both, and optionally ``from`` (the first day,
+    2026-04-01) and ``to`` (the day after the last), in the cluster's zone.
 
     Raises:
-        ConfigError: it cannot be read, or lines are wrong: all of them are told, by file and line.
-            Nothing in the file is quoted, as it holds names.
+        ConfigError: it cannot be read, or lines are wrong: all of them are listed, by file and
+            line. Nothing in the file is quoted, as it holds names.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -224,7 +208,7 @@ def read(path: Path, zone: ZoneInfo) -> list[Row]:
 
 
 def _row(line: int, header: Sequence[str], fields: Sequence[str], zone: ZoneInfo) -> Row:
-    """One line; ValueError says what is wrong with it."""
+    """Return one line; raises ValueError if it is invalid."""
     if len(fields) != len(header):
         raise ValueError(f"has {len(fields)} fields, the header {len(header)}")
     given = {name: field.strip() or None for name, field in zip(header, fields, strict=True)}
@@ -248,7 +232,7 @@ def _row(line: int, header: Sequence[str], fields: Sequence[str], zone: ZoneInfo
 
 
 def _overlaps(rows: Sequence[Row]) -> Iterator[str]:
-    """Lines that say of one user and one instant what an earlier one says already."""
+    """Yield the lines whose period overlaps an earlier one of the same user."""
     by_user: dict[str, list[Row]] = {}
     for row in rows:
         by_user.setdefault(row.user, []).append(row)
@@ -256,11 +240,8 @@ def _overlaps(rows: Sequence[Row]) -> Iterator[str]:
         of.sort(key=lambda row: (row.from_time is not None, row.from_time or 0, row.line))
         open_row = of[0]
         for row in of[1:]:
-            if (
-                open_row.to_time is None
-                or row.from_time is None
-                or row.from_time < open_row.to_time
-            ):
+            until, begin = open_row.to_time, row.from_time
+            if until is None or begin is None or begin < until:
                 first, second = sorted((open_row.line, row.line))
                 yield f"{second}: its user belongs elsewhere in this time by line {first}"
                 continue
@@ -274,25 +255,27 @@ def _frame(rows: Sequence[Row]) -> pl.DataFrame:
 
 
 def _placed(records: pl.DataFrame, mapping: pl.DataFrame, *, replace: bool) -> pl.DataFrame:
-    """Records with the account and group of their user when they were submitted."""
+    """Return records with the account and group of their user at submission."""
     instant = pl.coalesce("submit_time", "eligible_time", "start_time", "end_time")
     begun = pl.col("from_time").is_null() | (instant >= pl.col("from_time"))
     ended = pl.col("to_time").is_not_null() & (instant >= pl.col("to_time")).fill_null(value=True)
-    told = (
+    mapped = (
         records.with_row_index("row")
-        .join(mapping, on="user", how="inner", suffix="_told")
+        .join(mapping, on="user", how="inner", suffix="_mapped")
         .filter(begun & ~ended)
-        .select("row", *(f"{name}_told" for name in _MAPPED))
+        .select("row", *(f"{name}_mapped" for name in _MAPPED))
     )
-    both = records.with_row_index("row").join(told, on="row", how="left", maintain_order="left")
+    both = records.with_row_index("row").join(mapped, on="row", how="left", maintain_order="left")
     return both.with_columns(
-        pl.coalesce(*((f"{name}_told", name) if replace else (name, f"{name}_told"))).alias(name)
+        pl.coalesce(*((f"{name}_mapped", name) if replace else (name, f"{name}_mapped"))).alias(
+            name
+        )
         for name in _MAPPED
     ).select(records.columns)
 
 
 def _key(path: Path) -> bytes:
-    """The key in a file that others cannot read."""
+    """Return the key of a file that others cannot read."""
     try:
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_mode & 0o007:

@@ -1,15 +1,14 @@
-"""What is kept out of figures: records of doubtful dates, and sources of which too much is refused.
+"""Quarantine: records with doubtful dates, and sources with too many refusals.
 
-A doubtful record was read well. It waits, with the text that it was read from, in a table of its
-own, and comes back when its source has more like it or somebody calls its dates right. Dates are
-doubtful where a node's clock was wrong, or a bit flipped.
+A doubtful record is valid, but its date is unlikely (a node's clock was wrong, or a bit flipped).
+It is kept with its text in a separate table, and returns when its source has more such records or
+the user accepts its dates.
 
-A source's records are laid out by day. Where more than ``APART_DAYS`` pass without any, they fall
-into parts. A part is doubtful if it is *small*, at most ``FEW`` records or 1 % of the largest part
-and a tenth of it at most, and *far*: from the nearest part that is not small it is further away
-than ``APART_DAYS`` and three times as long as that part lasts (but ten years are always far). The
-rule looks at all that is known of a source, so neither the order in which logs come nor how they
-are cut changes what it says; and a part that grows is believed.
+A source's records are grouped by day; gaps of more than ``APART_DAYS`` separate parts. A part is
+doubtful if it is *small* (at most ``FEW`` records or 1 % of the largest part, and at most a tenth
+of it) and *far*: its distance from the nearest part that is not small exceeds ``APART_DAYS`` and
+three times that part's length (ten years are always far). The rule uses all records of a source, so
+the order of logs and how they are cut do not matter.
 """
 
 from __future__ import annotations
@@ -46,18 +45,16 @@ class Part(NamedTuple):
 
 
 class Doubt(NamedTuple):
-    """A part that is doubtful, and the one nearest to it that is not."""
+    """A doubtful part, and the nearest part that is not small."""
 
     part: Part
     rest: Part
 
 
 def doubts(days: Sequence[tuple[int, int]]) -> list[Doubt]:
-    """The parts of a source that are doubtful, by day.
+    """Return the doubtful parts of a source.
 
-    Args:
-        days: day since the epoch and how many records have a time on it, ascending by day. A
-            record counts on each day that it has a time on.
+    ``days`` are days since the epoch, ascending, and the number of records of each.
     """
     found = parts(days)
     largest = max((part.records for part in found), default=0)
@@ -75,7 +72,7 @@ def doubts(days: Sequence[tuple[int, int]]) -> list[Doubt]:
 
 
 def parts(days: Sequence[tuple[int, int]]) -> list[Part]:
-    """The parts into which days fall; arguments as ``doubts``."""
+    """Return the parts of a source; arguments as ``doubts``."""
     found: list[Part] = []
     for day, records in days:
         if found and day - found[-1].last <= APART_DAYS:
@@ -99,7 +96,7 @@ _KEPT: Final = (*(name for name in RECORDS if name != "cluster"), "attempt", "su
 
 
 class Counted(NamedTuple):
-    """What was read of one source's new logs."""
+    """Counts of one source's new logs."""
 
     where: str
     title: str  # of their dialect
@@ -109,11 +106,7 @@ class Counted(NamedTuple):
 
 
 def check_refused(counted: Counted, limit: float) -> None:
-    """Checks that at most the part ``limit`` (0 to 1) of a source's new records was refused.
-
-    Raises:
-        RefusedError: more were refused; reasons and lines are shown.
-    """
+    """Raise RefusedError where more than the part ``limit`` (0 to 1) was refused."""
     if counted.refused > limit * counted.records:
         examples = "".join(f"\n  {file}:{line}: {reason}" for file, line, reason in counted.first)
         raise RefusedError(
@@ -124,13 +117,11 @@ def check_refused(counted: Counted, limit: float) -> None:
 
 
 def weigh_dates(con: Connection, cluster: str, read: Mapping[str, Path], now: int | None) -> None:
-    """Sets aside records whose dates are doubtful, and takes back those that are so no longer.
+    """Set aside records with doubtful dates, and return those that are no longer doubtful.
 
     Args:
-        con: an open store, in a transaction.
-        cluster: whose records.
-        read: the logs that are there, by what the store calls them: the text of records that are
-            set aside is read from them.
+        con, cluster: an open store, in a transaction, and whose records.
+        read: the logs that are there, by what the store calls them, for the text of records.
         now: epoch second to note beside them; None where no clock may show.
     """
     for source, first, last, some in queries.rows(con, "spans_of_sources", cluster=cluster):
@@ -153,15 +144,10 @@ def weigh_dates(con: Connection, cluster: str, read: Mapping[str, Path], now: in
 def weigh_ages(
     con: Connection, cluster: str, inputs: Sequence[str], read: Mapping[str, Path], now: int | None
 ) -> None:
-    """Sets aside new records of months that are archived; what the archive has counts as known.
+    """Set aside new records of archived months, until these are brought back.
 
-    They wait until the months are brought back (``store.archive.bring_back``).
-
-    Args:
-        con: an open store, in a transaction.
-        cluster: whose records.
-        inputs: what the store calls the logs that are new.
-        read, now: as ``weigh_dates``.
+    Records that the archive has count as duplicates. ``inputs`` are the ids of the new logs; other
+    arguments as ``weigh_dates``.
     """
     until = archived_until(con, cluster)
     if until is None or not inputs:
@@ -189,10 +175,7 @@ def weigh_ages(
 def _aside(
     records: pl.DataFrame, reasons: pl.Expr | pl.Series, read: Mapping[str, Path], now: int | None
 ) -> pl.DataFrame:
-    """Records as they are set aside, with their text as it stands in their logs.
-
-    The text is null where the log is not there.
-    """
+    """Return records with the reason and their text; null where the log is missing."""
     texts = {
         (input_id, offset): text
         for (input_id,), part in records.group_by("input_id")
@@ -208,7 +191,7 @@ def _aside(
 
 
 def _move(con: Connection, cluster: str, aside: pl.DataFrame, back: pl.DataFrame) -> None:
-    """Moves records out of figures, and others back."""
+    """Move records into quarantine, and others back."""
     if aside.is_empty() and back.is_empty():
         return
     _remove(con, "records", aside)
@@ -232,7 +215,7 @@ def _remove(con: Connection, table: str, gone: pl.DataFrame) -> None:
 
 
 def count_refused(con: Connection, inputs: Sequence[str]) -> None:
-    """Notes how many records of inputs are out of figures, refused or doubtful."""
+    """Update the number of refused or doubtful records of inputs."""
     execute(
         con,
         """
@@ -247,7 +230,7 @@ def count_refused(con: Connection, inputs: Sequence[str]) -> None:
 
 
 def _reasons(records: pl.DataFrame, found: Sequence[Doubt]) -> pl.Series:
-    """Why each record is doubtful; null where it is not."""
+    """Return why each record is doubtful; null: it is not."""
     reasons = [
         pl.when((pl.col(f"{name}_time") // _DAY_S).is_between(part.first, part.last)).then(
             pl.lit(

@@ -1,7 +1,7 @@
-"""Refused records read once more, and doubtful ones whose dates somebody calls right.
+"""Reads refused records again, and accepts doubtful ones.
 
-A replay serves after an upgrade, whose dialects may read more, and for texts that were mended by
-hand. A record that goes in keeps its place in its log, so the log read again is still known.
+A replay is useful after an upgrade, whose dialects may read more, and for texts corrected by hand.
+A record keeps its place in its log, so the log is still recognised as known.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from audit.store import queries
 from audit.store.database import Connection, execute, insert, transaction
 
 Place = tuple[str, int]
-"""An input, and the first byte of a record in it."""
+"""An input, and the byte offset of a record."""
 
 
 class Replayed(NamedTuple):
-    """What became of refused records."""
+    """Numbers of replayed records."""
 
     taken: int
     left: int
-    """Those that are refused still."""
+    """Records that are still refused."""
 
 
 def replay(
@@ -45,13 +45,12 @@ def replay(
     mended: Mapping[Place, str] | None = None,
     people_filter: PeopleFilter = AS_THEY_ARE,
 ) -> Replayed:
-    """Reads refused records of a cluster again, and takes in those that are good now.
+    """Read refused records of a cluster again, and take in those that are good now.
 
     Args:
         con, cluster: the store and whose records.
         now: epoch second to note beside those that are taken in.
-        code: only faults of this ``RefusalCode``.
-        file: only of logs of this name.
+        code, file: only faults of this ``RefusalCode``, only logs of this name.
         mended: texts to read in the place of those in the store; of these records alone.
         people_filter: through which they go in.
 
@@ -81,10 +80,7 @@ def replay(
 
 
 def accept(con: Connection, cluster: str, now: int, *, file: str | None = None) -> int:
-    """Takes in the doubtful records of a cluster, or of its logs of one name, for good.
-
-    Returns their number.
-    """
+    """Accept the doubtful records of a cluster, or of its logs of one name; return their number."""
     chosen = queries.run(con, "doubtful_to_accept", cluster=cluster, file=file)
     with transaction(con):
         insert(con, "accepted", chosen)
@@ -93,7 +89,7 @@ def accept(con: Connection, cluster: str, now: int, *, file: str | None = None) 
 
 
 def _read(row: Mapping[str, Any], text: str) -> pl.DataFrame | None:
-    """The record that a text holds; None where it is none, or one of another cluster."""
+    """Return the record of a text; None if invalid, or of another cluster."""
     said = json.loads(row["header"])
     header = Header(said["zone"], said["capacity"], said["entries"], tuple(said["problems"]))
     block = Block(text.encode() + b"\n", row["byte_offset"], row["line"])

@@ -1,7 +1,6 @@
-r"""Logs as streams of UTF-8 text, however they were compressed and whatever encoding they are in.
+r"""Logs as decompressed streams of UTF-8 text with ``\n`` as line break.
 
-What a file is its first bytes say, not its name. All that is counted, cut and hashed above is the
-text that comes out here: decompressed, and as UTF-8 with ``\n`` as its line break.
+Compression and encoding are detected from the first bytes of a file, not from its name.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, Protocol, TypeVar, cast
 
 from audit.errors import LogError, TruncatedLogError, UsageError
-from audit.files.names import readable
+from audit.files.folders import readable
 
 _LOOK: Final = 1 << 12
-"""So many bytes tell UTF-16 from other text where no mark does, ..."""
+"""Bytes examined for UTF-16 without a byte order mark."""
 _LOOK_FOR_BREAK: Final = 1 << 18
-"""... and so many how its lines end."""
+"""Bytes examined for the line break."""
 
 _MARKS: Final = (
     (codecs.BOM_UTF8, None),
@@ -34,24 +33,24 @@ _MARKS: Final = (
 )
 
 MOSTLY: Final = 0.8
-"""Text in UTF-16 has a NUL in this part of its pairs at least: their characters are ASCII."""
+"""Minimum share of pairs with a NUL in UTF-16 text (of ASCII characters)."""
 
 
 class Stream(Protocol):
-    """What is read piece by piece."""
+    """A readable stream."""
 
     def read(self, size: int, /) -> bytes:
-        """The next bytes, about as many as ``size``; none at the end."""
+        """Return about ``size`` bytes; none at the end."""
         ...
 
 
 def as_utf8(stream: Stream) -> Stream:
-    r"""A log's text as UTF-8, its lines ending with ``\n``.
+    r"""Return a log's text as UTF-8, with ``\n`` as line break.
 
-    - A byte order mark is left out. Without one, UTF-16 is told by a NUL at every other byte.
-    - Halves of surrogate pairs that stand alone, and half a character at the end, are escaped.
-    - Where a text has CR and no LF (old Macs), CR is the line break. CRLF stays as it is.
-    - Any other text comes through byte by byte, also if it is no UTF-8.
+    - A byte order mark is dropped. Without one, UTF-16 is recognised by a NUL in every other byte.
+    - Single surrogates, and half a character at the end, are escaped.
+    - If a text has CR and no LF (old Macs), CR is the line break. CRLF is kept.
+    - Other text is unchanged, even if it is not UTF-8.
     """
     first = _Peeked(stream)
     head = first.peek(_LOOK)
@@ -65,7 +64,7 @@ def as_utf8(stream: Stream) -> Stream:
 
 
 def _by_nuls(head: bytes) -> str | None:
-    """The kind of UTF-16 that a text without a mark is in, if any."""
+    """Return the UTF-16 encoding of a text without a byte order mark, if any."""
     pairs = len(head) // 2
     if pairs < 4:
         return None
@@ -78,20 +77,20 @@ def _by_nuls(head: bytes) -> str | None:
 
 
 class _Peeked:
-    """A stream whose next bytes can be looked at."""
+    """A stream with look-ahead."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._held = b""
 
     def peek(self, size: int) -> bytes:
-        """The next bytes, ``size`` of them if there are so many; they stay to be read."""
+        """Return up to ``size`` next bytes without reading them."""
         while len(self._held) < size and (more := self._stream.read(size - len(self._held))):
             self._held += more
         return self._held[:size]
 
     def skip(self, size: int) -> None:
-        """Leaves out bytes that were looked at."""
+        """Skip peeked bytes."""
         self._held = self._held[size:]
 
     def read(self, size: int, /) -> bytes:
@@ -121,7 +120,7 @@ class _Transcoded:
 
 
 class _Mac:
-    """Lines that end with CR alone, as lines that end with LF."""
+    """CR as LF."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -131,7 +130,7 @@ class _Mac:
 
 
 _XZ_MEMORY: Final = 1 << 29
-"""So much memory an .xz may ask for; ``xz -9`` needs an eighth of it."""
+"""Maximum memory for an .xz; ``xz -9`` needs an eighth of it."""
 _ZSTD_WINDOW_LOG: Final = 29
 """Base-2 logarithm of the largest window of a .zst, in bytes: 512 MB, as for ``--long=29``."""
 _STEP: Final = 1 << 16
@@ -146,7 +145,7 @@ _KINDS: Final = {
 
 
 class _Decompressor(Protocol):
-    """What decompresses one member of a file, as those of ``bz2`` and ``lzma`` do."""
+    """Decompresses one member of a file, as in ``bz2`` and ``lzma``."""
 
     @property
     def eof(self) -> bool: ...
@@ -157,12 +156,12 @@ class _Decompressor(Protocol):
     def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
 
 
-class _Damage(Exception):  # noqa: N818 - it becomes a LogError, with the log's name
-    """Compressed data that are not as they were written."""
+class _Damage(Exception):  # noqa: N818 - becomes a LogError
+    """Damaged compressed data."""
 
 
 class _Members:
-    """The members of a compressed file, one behind the other, decompressed step by step."""
+    """The consecutive members of a compressed file, decompressed step by step."""
 
     def __init__(
         self, raw: BinaryIO, new: Callable[[], _Decompressor], damage: type[Exception]
@@ -174,10 +173,10 @@ class _Members:
         self._rest = b""  # read, but not decompressed yet
 
     def read(self, size: int) -> bytes:
-        """The next bytes, ``size`` of them or a step more; fewer at the end.
+        """Return about ``size`` bytes; fewer at the end.
 
         Raises:
-            _Damage: a member is not as it was written, or something else stands behind it.
+            _Damage: a member is damaged, or followed by other data.
             EOFError: the file ends in the middle of a member.
         """
         found: list[bytes] = []
@@ -187,7 +186,7 @@ class _Members:
         return b"".join(found)
 
     def _piece(self, size: int) -> bytes:
-        """Some more bytes; none at the end."""
+        """Return some more bytes; none at the end."""
         while True:
             while self._ended():
                 self._rest = self._rest or self._raw.read(_STEP)
@@ -238,7 +237,7 @@ def _zstd(raw: BinaryIO) -> Stream:
 
 
 class Compression(NamedTuple):
-    """One way in which files are compressed."""
+    """A compression format."""
 
     name: str
     opened: Callable[[BinaryIO], Stream]
@@ -250,10 +249,10 @@ COMPRESSIONS: Final[Mapping[bytes, Compression]] = {
     b"BZh": Compression(".bz2", _bzip2),
     b"\xfd7zXZ\0": Compression(".xz", _xz),
     b"\x28\xb5\x2f\xfd": _ZSTD,
-    # a frame that is skipped, which pzstd writes before others
+    # the skippable frames that pzstd writes first
     **{bytes([first]) + b"\x2a\x4d\x18": _ZSTD for first in range(0x50, 0x60)},
 }
-"""Compressions that are read, by the first bytes of their files."""
+"""Supported compressions, by the first bytes of their files."""
 
 _UNREAD: Final = {
     b"PK\x03\x04": "zip",
@@ -262,16 +261,16 @@ _UNREAD: Final = {
     b"7z\xbc\xaf\x27\x1c": "7-Zip",
     b"\x5d\0\0": "LZMA alone",
 }
-"""Compressions that are not."""
+"""Unsupported compressions."""
 
 _MAGIC: Final = 6
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Stream]:
-    """A log as UTF-8 text; what goes wrong within the block is told as these errors.
+    """Open a log as UTF-8 text; errors within the block are converted to those below.
 
-    Nothing but a file is ever opened, so nothing waits for what another program may write.
+    Only regular files are opened, so nothing waits for another program.
 
     Raises:
         UsageError: there is no such file, it may not be read, or it is none.
@@ -306,9 +305,9 @@ def opened(path: Path) -> Iterator[Stream]:
 
 @contextmanager
 def _file(path: Path) -> Iterator[BinaryIO]:
-    """A regular file, opened."""
+    """Open a regular file."""
     check_is_file(path)
-    # between the look and the opening it may have become another thing: that does not wait
+    # non-blocking: it may have been replaced since the check
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as raw:
         _check_kind(path, os.fstat(descriptor))
@@ -316,11 +315,9 @@ def _file(path: Path) -> Iterator[BinaryIO]:
 
 
 def check_is_file(path: Path) -> os.stat_result:
-    """Checks that a path, or what it links to, is a file, without opening it; gives its look.
+    """Check that a path leads to a file, without opening it; return its status.
 
-    Raises:
-        UsageError: it is something else, or nothing.
-        OSError: it cannot be looked at.
+    Raises UsageError if it does not, and OSError if it cannot be read.
     """
     try:
         look = path.stat()
@@ -343,11 +340,9 @@ Found = TypeVar("Found")
 
 
 def ends_with_line(path: Path) -> bool:
-    """Whether a log ends where a line does; of compressed and empty ones their reader judges.
+    """Return whether a log ends with a line end; errors as ``opened``.
 
-    Raises:
-        UsageError: as ``opened``.
-        OSError: it cannot be read.
+    True for compressed and empty logs.
     """
     with _file(path) as raw:
         magic = raw.read(_MAGIC)

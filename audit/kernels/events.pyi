@@ -6,6 +6,9 @@ from numpy.typing import NDArray
 
 UNKNOWN: Final[int]
 
+_Bools = NDArray[np.bool_]
+_Ints = NDArray[np.int64]
+
 class Kind(IntEnum):
     RUN = ...
     QUEUED = ...
@@ -22,24 +25,19 @@ class Way(IntEnum):
 class Events:
     def __init__(
         self,
-        life: NDArray[np.int64],
-        kind: NDArray[np.int64],
-        way: NDArray[np.int64],
-        at: NDArray[np.int64],
-        start: NDArray[np.int64],
-        end: NDArray[np.int64],
-        over: NDArray[np.bool_],
+        life: _Ints,
+        kind: _Ints,
+        way: _Ints,
+        at: _Ints,
+        start: _Ints,
+        end: _Ints,
+        over: _Bools,
     ) -> None: ...
 
 @final
 class Settled:
     def __init__(
-        self,
-        stands: NDArray[np.bool_],
-        source: NDArray[np.int64],
-        ends: NDArray[np.bool_],
-        arrival: NDArray[np.int64],
-        suspended: NDArray[np.int64],
+        self, stands: _Bools, source: _Ints, ends: _Bools, arrival: _Ints, suspended: _Ints
     ) -> None: ...
 
 def settle(events: Events, out: Settled) -> None: ...

@@ -11,7 +11,7 @@ UNKNOWN = _UNKNOWN
 
 
 cpdef enum Kind:
-    """What an event says of its job."""
+    """The kind of an event of a job."""
 
     RUN
     QUEUED
@@ -48,7 +48,7 @@ cdef class Events:
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class Settled:
-    """What ``settle`` writes, one element per event."""
+    """The result of ``settle``, one element per event."""
 
     cdef uint8_t[::1] stands  # 1: the event is an attempt; comes as 0
     cdef int64_t[::1] source  # the event that completes this one; comes as −1
@@ -59,7 +59,7 @@ cdef class Settled:
 
 cdef struct Run:
     # The latest run of a life.
-    int64_t event  # its record; −1: none so far
+    int64_t event  # its record; −1: none yet
     bint is_open  # it is not known to have ended
     int64_t paused  # when it was suspended; UNKNOWN: it is not
     int64_t lost  # time for which it was suspended before, s, or UNKNOWN
@@ -86,7 +86,7 @@ cdef void _settle_life(Events events, Py_ssize_t first, Py_ssize_t last, Settled
     cdef int64_t seen = 0, kind, way
     cdef Py_ssize_t queued = -1
     cdef Py_ssize_t withdrawn = -1  # the event by which the job left while no run was open
-    cdef int64_t free = _UNKNOWN  # the latest end of all runs so far
+    cdef int64_t free = _UNKNOWN  # the latest end of all runs before this event
     cdef Py_ssize_t k
     for k in range(first, last):
         kind, way = events.kind[k], events.way[k]
@@ -193,14 +193,8 @@ cdef inline int64_t _lost(Events events, Run run, int64_t until) noexcept nogil:
 
 
 cdef void _settle_waiting(
-    Events events,
-    Py_ssize_t first,
-    Py_ssize_t last,
-    Settled out,
-    Py_ssize_t queued,
-    Py_ssize_t withdrawn,
-    bint waits,
-    int64_t free,
+    Events events, Py_ssize_t first, Py_ssize_t last, Settled out, Py_ssize_t queued,
+    Py_ssize_t withdrawn, bint waits, int64_t free
 ) noexcept nogil:
     """Settle whether a job waits at the end of its life."""
     cdef bint moved = False

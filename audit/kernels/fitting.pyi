@@ -19,9 +19,75 @@ class Log:
     ) -> None: ...
 
 @final
-class Spans:
+class Rules:
     def __init__(
-        self, job: NDArray[np.int64], since: NDArray[np.int64], until: NDArray[np.int64]
+        self,
+        first: NDArray[np.int64],
+        counter: NDArray[np.int64],
+        amount: NDArray[np.int64],
+        binding: NDArray[np.bool_],
+        most: NDArray[np.int64],
+        edge_time: NDArray[np.int64],
+        edge_counter: NDArray[np.int64],
+        edge_change: NDArray[np.int64],
+        outage: NDArray[np.int64],
     ) -> None: ...
 
-def fitting_spans(log: Log, capacity: NDArray[np.int64], out: Spans) -> int: ...
+@final
+class Trial:
+    def __init__(
+        self,
+        entity: NDArray[np.int64],
+        amount: NDArray[np.int64],
+        reach: NDArray[np.int64],
+        closes: NDArray[np.int64],
+        opens: NDArray[np.int64],
+        entities: int,
+        most: int,
+    ) -> None: ...
+
+@final
+class Spans:
+    def __init__(
+        self,
+        job: NDArray[np.int64],
+        since: NDArray[np.int64],
+        until: NDArray[np.int64],
+        stretch: NDArray[np.int64],
+        claims: NDArray[np.bool_],
+    ) -> None: ...
+
+@final
+class Use:
+    def __init__(
+        self, first: NDArray[np.int64], time: NDArray[np.int64], used: NDArray[np.int64]
+    ) -> None: ...
+
+def fitting_spans(
+    log: Log,
+    rules: Rules,
+    trial: Trial,
+    capacity: NDArray[np.int64],
+    split: bool,
+    out: Spans,
+) -> int: ...
+def levels_in(
+    use: Use,
+    entity: NDArray[np.int64],
+    amount: NDArray[np.int64],
+    since: NDArray[np.int64],
+    until: NDArray[np.int64],
+    at: NDArray[np.int64],
+    highest: NDArray[np.int64],
+) -> None: ...
+def times_above(
+    use: Use,
+    entity: NDArray[np.int64],
+    amount: NDArray[np.int64],
+    since: NDArray[np.int64],
+    until: NDArray[np.int64],
+    most: int,
+    above: NDArray[np.int64],
+    last: NDArray[np.int64],
+    seconds: NDArray[np.int64],
+) -> None: ...

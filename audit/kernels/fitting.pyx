@@ -1,8 +1,9 @@
-"""Find the spans of time in which a waiting attempt would have fitted.
+"""Find the spans of time in which a waiting attempt would have fitted, and the levels in them.
 
-The sweep goes from instant to instant of the observed schedule. At each instant it tries the
-waiting attempts in their order: one that fits into the free capacity that the attempts before it
-leave would have fitted until the next instant (SPEC §10, *Anatomy*, ``room``). Times are in s.
+The sweep goes from instant to instant of the observed schedule. At each instant it walks the
+waiting attempts in their order (SPEC §11, *Procedure at t*): one that a rule forbids claims
+nothing; one that fits into the free capacity that the attempts before it left claims its request
+until the next instant. Times are in s.
 """
 
 cimport cython
@@ -29,12 +30,45 @@ cdef class Log:
 
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class Rules:
+    """Limits and windows in force, as counters (``scenario.limits.Limits``), and outages."""
+
+    cdef const int64_t[::1] first  # [attempts + 1], the first element of each in the next three
+    cdef const int64_t[::1] counter
+    cdef const int64_t[::1] amount
+    cdef const uint8_t[::1] binding
+    cdef const int64_t[::1] most  # [counters]
+    cdef const int64_t[::1] edge_time  # ascending
+    cdef const int64_t[::1] edge_counter
+    cdef const int64_t[::1] edge_change
+    cdef const int64_t[:, ::1] outage  # since, until, apart and ascending: nobody waits then
+
+
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class Trial:
+    """A rule to be judged: attempts that it forbids, given what runs alone, claim nothing."""
+
+    cdef const int64_t[::1] entity  # [attempts], for whom a limit counts; −1: it is not about it
+    cdef const int64_t[::1] amount  # [attempts], what it counts for; of a window 0
+    cdef const int64_t[::1] reach  # [attempts], how far before a window closes it forbids starts
+    cdef const int64_t[::1] closes  # when a window closes, ascending; of a limit none
+    cdef const int64_t[::1] opens  # when it opens again, the same number
+    cdef int64_t entities
+    cdef int64_t most  # of a limit; of a window 0
+
+
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class Spans:
-    """What ``fitting_spans`` writes, one element per span, by ``since``."""
+    """What ``fitting_spans`` writes, one element per span, by ``until``."""
 
     cdef int64_t[::1] job  # attempt
     cdef int64_t[::1] since
     cdef int64_t[::1] until
+    cdef int64_t[::1] stretch  # number of the time, without a gap, in which its request was free
+    cdef uint8_t[::1] claims  # 1: it fitted beside the claims of those before it, too
+    # A span of an attempt that the trial forbids is one in which it would claim without it.
 
 
 cdef struct Next:
@@ -43,65 +77,95 @@ cdef struct Next:
     Py_ssize_t start  # index into by_start
     Py_ssize_t end  # index into by_end
     Py_ssize_t step
+    Py_ssize_t edge
+    Py_ssize_t outage
+    Py_ssize_t window  # of the trial, the first that opens later
 
 
-def fitting_spans(Log log, const int64_t[::1] capacity, Spans out):
-    """Write the spans between two instants in which attempts would have fitted.
+cdef enum State:
+    OUT  # does not fit, or is forbidden
+    FITS
+    CLAIMS
+
+
+@cython.final
+cdef class Walk:
+    """What a sweep knows between instants."""
+
+    cdef int64_t[::1] free  # [resources]
+    cdef int64_t[::1] left  # [resources], of the free capacity, after the claims so far
+    cdef int64_t[::1] used  # [counters], what runs
+    cdef int64_t[::1] claimed  # [counters], of the walk so far
+    cdef int64_t[::1] tried  # [entities of the trial], what runs
+    cdef int64_t[::1] queue
+    cdef uint8_t[::1] state  # [attempts], a State
+    cdef int64_t[::1] since  # [attempts], of the state
+    cdef int64_t[::1] stretch  # [attempts], 0: its request is not free
+    cdef int64_t waiting, stretches, found
+    cdef bint split
+
+
+def fitting_spans(
+    Log log not None,
+    Rules rules not None,
+    Trial trial not None,
+    const int64_t[::1] capacity,
+    bint split,
+    Spans out,
+):
+    """Write the spans in which attempts would have fitted and no rule forbade their start.
 
     Args:
         log: the attempts.
+        rules: what is in force.
+        trial: what is judged.
         capacity: capacity before any step, [resources].
+        split: end all spans at each instant; else spans last as long as nothing changes in them.
         out: written; if it is too short, only the first spans are.
 
     Returns:
         The number of spans, which may exceed the length of ``out``.
     """
-    cdef int64_t[::1] free = np.array(capacity)
-    cdef int64_t[::1] left = np.empty_like(free)
-    cdef int64_t[::1] queue = np.empty(log.arrival.shape[0], np.int64)
-    cdef int64_t found
+    cdef Walk walk = Walk()
+    cdef Py_ssize_t count = log.arrival.shape[0]
+    walk.free = np.array(capacity)
+    walk.left = np.empty_like(walk.free)
+    walk.used = np.zeros(rules.most.shape[0], np.int64)
+    walk.claimed = np.zeros(rules.most.shape[0], np.int64)
+    walk.tried = np.zeros(trial.entities, np.int64)
+    walk.queue = np.empty(count, np.int64)
+    walk.state = np.zeros(count, np.uint8)
+    walk.since = np.zeros(count, np.int64)
+    walk.stretch = np.zeros(count, np.int64)
+    walk.split = split
     with nogil:
-        found = _sweep(log, free, left, queue, out)
-    return found
+        _sweep(log, rules, trial, walk, out)
+    return walk.found
 
 
-cdef int64_t _sweep(
-    Log log, int64_t[::1] free, int64_t[::1] left, int64_t[::1] queue, Spans out
-) noexcept nogil:
-    cdef Next coming = Next(0, 0, 0, 0)
-    cdef int64_t waiting = 0, found = 0, now, until
-    cdef bint started
-    cdef Py_ssize_t x
+cdef void _sweep(Log log, Rules rules, Trial trial, Walk walk, Spans out) noexcept nogil:
+    cdef Next coming = Next(0, 0, 0, 0, 0, 0, 0)
+    cdef int64_t now, until
+    cdef Py_ssize_t k
     while True:
-        now = _next_time(log, coming)
+        now = _next_time(log, rules, trial, coming)
         if now == NEVER:
-            return found
-        while coming.step < log.step_time.shape[0] and log.step_time[coming.step] <= now:
-            for x in range(free.shape[0]):
-                free[x] += log.step_change[x, coming.step]
-            coming.step += 1
-        while coming.end < log.by_end.shape[0] and log.end[log.by_end[coming.end]] <= now:
-            _occupy(log, free, log.by_end[coming.end], 1)
-            coming.end += 1
-        while coming.arrival < log.arrival.shape[0] and log.arrival[coming.arrival] <= now:
-            if log.waits[coming.arrival] and log.start[coming.arrival] > now:
-                queue[waiting] = coming.arrival
-                waiting += 1
-            coming.arrival += 1
-        started = False
-        while coming.start < log.by_start.shape[0] and log.start[log.by_start[coming.start]] <= now:
-            _occupy(log, free, log.by_start[coming.start], -1)
-            coming.start += 1
-            started = True
-        if started:
-            waiting = _still_waiting(log, queue, waiting, now)
-        until = _next_time(log, coming)
-        if until != NEVER and waiting > 0:
-            left[:] = free
-            found = _fit(log.request, left, queue[:waiting], now, until, found, out)
+            return
+        coming = _happen(log, rules, trial, walk, coming, now, out)
+        until = _next_time(log, rules, trial, coming)
+        if until == NEVER or walk.waiting == 0:
+            continue
+        while coming.outage < rules.outage.shape[1] and rules.outage[1, coming.outage] <= now:
+            coming.outage += 1
+        if coming.outage < rules.outage.shape[1] and rules.outage[0, coming.outage] <= now:
+            for k in range(walk.waiting):
+                _change(walk, walk.queue[k], OUT, now, out)
+                walk.stretch[walk.queue[k]] = 0
+        else:
+            _queue_claims(log, rules, trial, walk, coming, now, until, out)
 
 
-cdef int64_t _next_time(Log log, Next coming) noexcept nogil:
+cdef int64_t _next_time(Log log, Rules rules, Trial trial, Next coming) noexcept nogil:
     """Return the next instant at which something happens, or NEVER."""
     cdef int64_t instant = NEVER
     if coming.arrival < log.arrival.shape[0]:
@@ -112,49 +176,163 @@ cdef int64_t _next_time(Log log, Next coming) noexcept nogil:
         instant = min(instant, log.end[log.by_end[coming.end]])
     if coming.step < log.step_time.shape[0]:
         instant = min(instant, log.step_time[coming.step])
+    if instant != NEVER and coming.edge < rules.edge_time.shape[0]:
+        instant = min(instant, rules.edge_time[coming.edge])
+    if instant != NEVER and coming.window < trial.opens.shape[0]:
+        instant = min(instant, trial.opens[coming.window])
     return instant
 
 
-cdef void _occupy(Log log, int64_t[::1] free, Py_ssize_t job, int64_t sign) noexcept nogil:
-    """Add ``sign`` times the request of an attempt to the free capacity."""
-    cdef Py_ssize_t x
-    for x in range(free.shape[0]):
-        free[x] += sign * log.request[x, job]
-
-
-cdef int64_t _still_waiting(
-    Log log, int64_t[::1] queue, int64_t waiting, int64_t now
+cdef Next _happen(
+    Log log, Rules rules, Trial trial, Walk walk, Next coming, int64_t now, Spans out
 ) noexcept nogil:
-    """Remove started attempts from the queue; return how many are left."""
-    cdef int64_t kept = 0
+    """Do what happens until ``now``: steps and edges, ends, arrivals, starts."""
+    cdef bint started = False
+    cdef Py_ssize_t x
+    while coming.step < log.step_time.shape[0] and log.step_time[coming.step] <= now:
+        for x in range(walk.free.shape[0]):
+            walk.free[x] += log.step_change[x, coming.step]
+        coming.step += 1
+    while coming.edge < rules.edge_time.shape[0] and rules.edge_time[coming.edge] <= now:
+        walk.used[rules.edge_counter[coming.edge]] += rules.edge_change[coming.edge]
+        coming.edge += 1
+    while coming.window < trial.opens.shape[0] and trial.opens[coming.window] <= now:
+        coming.window += 1
+    while coming.end < log.by_end.shape[0] and log.end[log.by_end[coming.end]] <= now:
+        _occupy(log, rules, trial, walk, log.by_end[coming.end], -1)
+        coming.end += 1
+    while coming.arrival < log.arrival.shape[0] and log.arrival[coming.arrival] <= now:
+        if log.waits[coming.arrival] and log.start[coming.arrival] > now:
+            walk.queue[walk.waiting] = coming.arrival
+            walk.waiting += 1
+        coming.arrival += 1
+    while coming.start < log.by_start.shape[0] and log.start[log.by_start[coming.start]] <= now:
+        _occupy(log, rules, trial, walk, log.by_start[coming.start], 1)
+        coming.start += 1
+        started = True
+    if started:
+        _leave_queue(log, walk, now, out)
+    return coming
+
+
+cdef void _occupy(
+    Log log, Rules rules, Trial trial, Walk walk, Py_ssize_t job, int64_t sign
+) noexcept nogil:
+    """Take ``sign`` times the request of an attempt, and count it towards its limits."""
+    cdef Py_ssize_t x
+    for x in range(walk.free.shape[0]):
+        walk.free[x] -= sign * log.request[x, job]
+    for x in range(rules.first[job], rules.first[job + 1]):
+        walk.used[rules.counter[x]] += sign * rules.amount[x]
+    if trial.entity[job] >= 0:
+        walk.tried[trial.entity[job]] += sign * trial.amount[job]
+
+
+cdef void _leave_queue(Log log, Walk walk, int64_t now, Spans out) noexcept nogil:
+    """Remove started attempts from the queue."""
+    cdef int64_t kept = 0, job
     cdef Py_ssize_t k
-    for k in range(waiting):
-        if log.start[queue[k]] > now:
-            queue[kept] = queue[k]
+    for k in range(walk.waiting):
+        job = walk.queue[k]
+        if log.start[job] > now:
+            walk.queue[kept] = job
             kept += 1
-    return kept
+        else:
+            _change(walk, job, OUT, now, out)
+    walk.waiting = kept
 
 
-cdef int64_t _fit(
-    const int64_t[:, ::1] request,
-    int64_t[::1] left,
-    const int64_t[::1] queue,
+cdef void _queue_claims(
+    Log log,
+    Rules rules,
+    Trial trial,
+    Walk walk,
+    Next coming,
     int64_t now,
     int64_t until,
-    int64_t found,
     Spans out,
 ) noexcept nogil:
-    """Record which attempts would have fitted from ``now`` to ``until``; return the new count."""
-    cdef Py_ssize_t k
-    for k in range(queue.shape[0]):
-        if _fits(request, queue[k], left):
-            _take(request, queue[k], left)
-            if found < out.job.shape[0]:
-                out.job[found] = queue[k]
-                out.since[found] = now
-                out.until[found] = until
-            found += 1
-    return found
+    """Walk the queue from ``now`` until the next instant."""
+    cdef int64_t job
+    cdef int64_t closing = NEVER  # how long until a window of the trial closes; ≤ 0: it is closed
+    cdef State state
+    cdef Py_ssize_t k, x
+    if coming.window < trial.opens.shape[0]:
+        closing = trial.closes[coming.window] - now
+    walk.left[:] = walk.free
+    for k in range(walk.waiting):
+        job = walk.queue[k]
+        state = OUT
+        if not _fits(log.request, job, walk.free):
+            walk.stretch[job] = 0
+        else:
+            if walk.stretch[job] == 0:
+                walk.stretches += 1
+                walk.stretch[job] = walk.stretches
+            if not _forbidden(rules, walk, job):
+                state = FITS
+                if _fits(log.request, job, walk.left):
+                    state = CLAIMS
+                    if not _withheld(trial, walk, job, closing):
+                        _claim(log, rules, walk, job)
+        _change(walk, job, state, now, out)
+        if walk.split:
+            _change(walk, job, OUT, until, out)
+    if walk.claimed.shape[0] > 0:
+        walk.claimed[:] = 0
+
+
+cdef inline void _claim(Log log, Rules rules, Walk walk, Py_ssize_t job) noexcept nogil:
+    """Let an attempt claim its request."""
+    cdef Py_ssize_t x
+    for x in range(walk.left.shape[0]):
+        walk.left[x] -= log.request[x, job]
+    for x in range(rules.first[job], rules.first[job + 1]):
+        walk.claimed[rules.counter[x]] += rules.amount[x]
+
+
+cdef inline bint _withheld(
+    Trial trial, Walk walk, Py_ssize_t job, int64_t closing
+) noexcept nogil:
+    """Return whether the trial forbids a start, given what runs."""
+    if trial.entity[job] < 0:
+        return False
+    if trial.opens.shape[0] > 0:
+        return closing < trial.reach[job]
+    return walk.tried[trial.entity[job]] + trial.amount[job] > trial.most
+
+
+cdef inline bint _forbidden(Rules rules, Walk walk, Py_ssize_t job) noexcept nogil:
+    """Return whether a rule forbids a start, given what runs and what has claimed."""
+    cdef Py_ssize_t x
+    cdef int64_t counter
+    for x in range(rules.first[job], rules.first[job + 1]):
+        counter = rules.counter[x]
+        if (
+            rules.binding[x]
+            and walk.used[counter] + walk.claimed[counter] + rules.amount[x] > rules.most[counter]
+        ):
+            return True
+    return False
+
+
+cdef inline void _change(
+    Walk walk, int64_t job, State state, int64_t now, Spans out
+) noexcept nogil:
+    """Set the state of an attempt from ``now`` on, and write the span of the one before."""
+    cdef uint8_t before = walk.state[job]
+    if before == state:
+        return
+    if before != OUT:
+        if walk.found < out.job.shape[0]:
+            out.job[walk.found] = job
+            out.since[walk.found] = walk.since[job]
+            out.until[walk.found] = now
+            out.stretch[walk.found] = walk.stretch[job]
+            out.claims[walk.found] = before == CLAIMS
+        walk.found += 1
+    walk.state[job] = state
+    walk.since[job] = now
 
 
 cdef inline bint _fits(
@@ -168,10 +346,107 @@ cdef inline bint _fits(
     return True
 
 
-cdef inline void _take(
-    const int64_t[:, ::1] request, Py_ssize_t job, int64_t[::1] left
-) noexcept nogil:
-    """Subtract the request of an attempt from ``left``."""
-    cdef Py_ssize_t x
-    for x in range(left.shape[0]):
-        left[x] -= request[x, job]
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class Use:
+    """What the entities of a limit have in use: steps in time, entity by entity."""
+
+    cdef const int64_t[::1] first  # [entities + 1], of each the first of its steps
+    cdef const int64_t[::1] time  # ascending within an entity
+    cdef const int64_t[::1] used  # from then on
+
+
+def levels_in(
+    Use use not None,
+    const int64_t[::1] entity,
+    const int64_t[::1] amount,
+    const int64_t[::1] since,
+    const int64_t[::1] until,
+    int64_t[::1] at,
+    int64_t[::1] highest,
+):
+    """Write the level of each span as it begins, and the highest one in it.
+
+    A level is what the entity would have in use with the attempt started.
+
+    Args:
+        use: of all entities.
+        entity: of each span.
+        amount: of each span's attempt.
+        since: when each begins.
+        until: when each ends, > ``since``.
+        at: written, the level at ``since``.
+        highest: written, over the span.
+    """
+    cdef Py_ssize_t k, step, behind
+    with nogil:
+        for k in range(entity.shape[0]):
+            behind = use.first[entity[k] + 1]
+            step = _step(use, entity[k], since[k])
+            at[k] = _used(use, entity[k], step) + amount[k]
+            highest[k] = at[k]
+            step += 1
+            while step < behind and use.time[step] < until[k]:
+                highest[k] = max(highest[k], use.used[step] + amount[k])
+                step += 1
+
+
+def times_above(
+    Use use not None,
+    const int64_t[::1] entity,
+    const int64_t[::1] amount,
+    const int64_t[::1] since,
+    const int64_t[::1] until,
+    int64_t most,
+    int64_t[::1] above,
+    int64_t[::1] last,
+    int64_t[::1] seconds,
+):
+    """Write when a limit first forbids each span's attempt, and when it allows a last one.
+
+    Args:
+        use, entity, amount, since, until: as for ``levels_in``.
+        most: the limit.
+        above: written, the first instant with a level above the limit; −1: there is none.
+        last: written, the first at which the attempt is allowed and a second one like it is not;
+            −1: there is none.
+        seconds: written, how long the level is above the limit.
+    """
+    cdef Py_ssize_t k, step, behind
+    cdef int64_t level, begin, end
+    with nogil:
+        for k in range(entity.shape[0]):
+            behind = use.first[entity[k] + 1]
+            step = _step(use, entity[k], since[k])
+            above[k], last[k], seconds[k] = -1, -1, 0
+            begin = since[k]
+            while begin < until[k]:
+                level = _used(use, entity[k], step) + amount[k]
+                end = until[k]
+                if step + 1 < behind:
+                    end = min(end, use.time[step + 1])
+                if level > most:
+                    seconds[k] += end - begin
+                    if above[k] < 0:
+                        above[k] = begin
+                elif level + amount[k] > most and last[k] < 0:
+                    last[k] = begin
+                begin = end
+                step += 1
+
+
+cdef inline Py_ssize_t _step(Use use, int64_t entity, int64_t instant) noexcept nogil:
+    """Return the last step of an entity up to an instant; one before its first: there is none."""
+    cdef Py_ssize_t low = use.first[entity], high = use.first[entity + 1], middle
+    while low < high:
+        middle = (low + high) // 2
+        if use.time[middle] <= instant:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
+cdef inline int64_t _used(Use use, int64_t entity, Py_ssize_t step) noexcept nogil:
+    """Return what an entity has in use from a step on."""
+    return use.used[step] if step >= use.first[entity] else 0

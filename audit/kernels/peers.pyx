@@ -23,92 +23,57 @@ cdef struct Window:
 
 
 def mean_peer_waits(
-    const int64_t[::1] kind,
-    const int64_t[::1] arrival,
-    const int64_t[::1] wait,
-    const int64_t[::1] user,
-    const uint8_t[::1] is_peer,
-    int64_t reach,
-    int64_t least_peers,
-    int64_t least_users,
-    double[::1] out,
+    const int64_t[::1] kind, const int64_t[::1] arrival, const int64_t[::1] wait,
+    const int64_t[::1] user, const uint8_t[::1] is_peer, int64_t reach, int64_t least_peers,
+    int64_t least_users, double[::1] out
 ):
     """Write the mean over peer users of their mean wait.
 
     Args:
-        kind, arrival: of each attempt, ordered as above.
         wait: ≥ 0; only that of peers counts.
         user: a number ≥ 0.
         is_peer: 1: the attempt may be a peer of others.
         reach: how much earlier or later peers may arrive.
         least_peers, least_users: minimum numbers of peers and of their users.
-        out: NaN: wanted, and stays NaN with too few peers; other elements are left alone.
+        out: NaN: to be computed, and stays NaN with too few peers; other elements are left alone.
     """
     cdef int64_t users = int(np.max(user, initial=-1)) + 1
-    cdef int64_t[::1] count = np.zeros(users, np.int64)
-    cdef int64_t[::1] total = np.zeros(users, np.int64)
-    with nogil:
-        _slide(
-            kind, arrival, wait, user, is_peer, reach, least_peers, least_users, count, total, out
-        )
-
-
-cdef void _slide(
-    const int64_t[::1] kind,
-    const int64_t[::1] arrival,
-    const int64_t[::1] wait,
-    const int64_t[::1] user,
-    const uint8_t[::1] is_peer,
-    int64_t reach,
-    int64_t least_peers,
-    int64_t least_users,
-    int64_t[::1] count,
-    int64_t[::1] total,
-    double[::1] out,
-) noexcept nogil:
-    """Move the window over all attempts.
-
-    ``count`` and ``total`` hold the number of peers of each user in the window, and the sum of
-    their waits; both come as 0.
-    """
+    cdef int64_t[::1] count = np.zeros(users, np.int64)  # peers of each user in the window,
+    cdef int64_t[::1] total = np.zeros(users, np.int64)  # and the sum of their waits
     cdef Window window = Window(0, 0, 0, 0, Sum(0.0, 0.0))
     cdef int64_t own, others
     cdef double mean
     cdef Py_ssize_t i, k
-    for i in range(kind.shape[0]):
-        if i > 0 and kind[i] != kind[i - 1]:  # start afresh: rounding errors do not carry over
-            for k in range(window.first, window.last):
-                count[user[k]] = 0
-                total[user[k]] = 0
-            window = Window(window.last, window.last, 0, 0, Sum(0.0, 0.0))
-        while (
-            window.last < kind.shape[0]
-            and kind[window.last] == kind[i]
-            and arrival[window.last] <= arrival[i] + reach
-        ):
-            if is_peer[window.last]:
-                _change(&window, user[window.last], 1, wait[window.last], count, total)
-            window.last += 1
-        while arrival[window.first] < arrival[i] - reach:
-            if is_peer[window.first]:
-                _change(&window, user[window.first], -1, -wait[window.first], count, total)
-            window.first += 1
-        if isnan(out[i]):
-            own = count[user[i]]
-            others = window.users - (own > 0)
-            if window.peers - own >= least_peers and others >= least_users:
-                mean = (window.means.high - _mean(count, total, user[i])) + window.means.low
-                mean /= others
-                out[i] = mean if mean > ROUNDING else 0.0
+    with nogil:
+        for i in range(kind.shape[0]):
+            if i > 0 and kind[i] != kind[i - 1]:  # start afresh: rounding errors do not carry over
+                for k in range(window.first, window.last):
+                    count[user[k]] = total[user[k]] = 0
+                window = Window(window.last, window.last, 0, 0, Sum(0.0, 0.0))
+            while (
+                window.last < kind.shape[0]
+                and kind[window.last] == kind[i]
+                and arrival[window.last] <= arrival[i] + reach
+            ):
+                if is_peer[window.last]:
+                    _change(&window, user[window.last], 1, wait[window.last], count, total)
+                window.last += 1
+            while arrival[window.first] < arrival[i] - reach:
+                if is_peer[window.first]:
+                    _change(&window, user[window.first], -1, -wait[window.first], count, total)
+                window.first += 1
+            if isnan(out[i]):
+                own = count[user[i]]
+                others = window.users - (own > 0)
+                if window.peers - own >= least_peers and others >= least_users:
+                    mean = (window.means.high - _mean(count, total, user[i])) + window.means.low
+                    mean /= others
+                    out[i] = mean if mean > ROUNDING else 0.0
 
 
 cdef inline void _change(
-    Window *window,
-    int64_t user,
-    int64_t number,
-    int64_t wait,
-    int64_t[::1] count,
-    int64_t[::1] total,
+    Window *window, int64_t user, int64_t number, int64_t wait, int64_t[::1] count,
+    int64_t[::1] total
 ) noexcept nogil:
     """Add a peer to the window (``number`` = 1), or remove one (−1, its wait negated)."""
     cdef int64_t before = count[user]
@@ -136,7 +101,7 @@ def last_gone(
 
     Args:
         owner, gone: of each attempt, in order of arrival.
-        latest: per owner, what is written for its first attempt; overwritten.
+        latest: per owner, the value for its first attempt; overwritten.
         before: written, one element per attempt.
     """
     cdef Py_ssize_t k

@@ -1,7 +1,7 @@
 """Bootstrap resamples, described by how often each unit was drawn.
 
-A *unit* is what is resampled: a user or a day. Sums run in the order given, one term after the
-other, so they do not depend on the number of threads. Each kernel writes into arrays of its caller.
+A *unit* is what is resampled: a user or a day. Sums run in the given order, term by term, so they
+do not depend on the number of threads.
 """
 
 from libc.math cimport NAN
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def count_draws(const uint32_t[::1] bits, int64_t done, uint8_t[:, ::1] by_unit):
-    """Draw units with random bits and count them; return the number of draws made so far.
+    """Draw units with random bits and count them; return the total number of draws made.
 
     The draws are those of numpy's ``Generator.integers``: n · bits / 2^32. Bits that would make
     some units likelier than others are skipped.
@@ -23,32 +23,24 @@ def count_draws(const uint32_t[::1] bits, int64_t done, uint8_t[:, ::1] by_unit)
 
     Source: D. Lemire, Fast Random Integer Generation in an Interval (2019).
     """
-    with nogil:
-        done = _count_draws(bits, done, by_unit)
-    return done
-
-
-cdef int64_t _count_draws(
-    const uint32_t[::1] bits, int64_t done, uint8_t[:, ::1] by_unit
-) noexcept nogil:
-    cdef uint64_t units = by_unit.shape[0]
+    cdef uint64_t units = by_unit.shape[0], place
     cdef uint64_t uneven = (<uint64_t> 1 << 32) % units
     cdef int64_t resample = done // <int64_t> units
     cdef int64_t left = units - done % <int64_t> units
-    cdef uint64_t place
     cdef Py_ssize_t k
-    for k in range(bits.shape[0]):
-        place = bits[k] * units
-        if <uint32_t> place < uneven:
-            continue
-        if resample == by_unit.shape[1]:
-            break
-        by_unit[place >> 32, resample] += 1
-        done += 1
-        left -= 1
-        if left == 0:
-            resample += 1
-            left = units
+    with nogil:
+        for k in range(bits.shape[0]):
+            place = bits[k] * units
+            if <uint32_t> place < uneven:
+                continue
+            if resample == by_unit.shape[1]:
+                break
+            by_unit[place >> 32, resample] += 1
+            done += 1
+            left -= 1
+            if left == 0:
+                resample += 1
+                left = units
     return done
 
 
@@ -77,11 +69,8 @@ def weighted_sums(
 
 
 cdef void _add_four_terms(
-    const uint8_t[:, ::1] by_unit,
-    const int64_t[::1] units,
-    const double[:, ::1] values,
-    Py_ssize_t term,
-    double[:, ::1] out,
+    const uint8_t[:, ::1] by_unit, const int64_t[::1] units, const double[:, ::1] values,
+    Py_ssize_t term, double[:, ::1] out
 ) noexcept nogil:
     """Add up four terms from ``term`` on, reading each weight once for all of them."""
     cdef double a, b, c, d, weight
@@ -100,11 +89,8 @@ cdef void _add_four_terms(
 
 
 cdef void _add_one_term(
-    const uint8_t[:, ::1] by_unit,
-    const int64_t[::1] units,
-    const double[:, ::1] values,
-    Py_ssize_t term,
-    double[:, ::1] out,
+    const uint8_t[:, ::1] by_unit, const int64_t[::1] units, const double[:, ::1] values,
+    Py_ssize_t term, double[:, ::1] out
 ) noexcept nogil:
     cdef double value
     cdef Py_ssize_t k, resample
@@ -116,13 +102,9 @@ cdef void _add_one_term(
 
 
 def weighted_quantiles(
-    const int64_t[:, ::1] weights,
-    const int64_t[:, ::1] blocks,
-    int64_t block_length,
-    const int64_t[::1] units,
-    const double[::1] values,
-    const int64_t[::1] thousandths,
-    double[:, ::1] out,
+    const int64_t[:, ::1] weights, const int64_t[:, ::1] blocks, int64_t block_length,
+    const int64_t[::1] units, const double[::1] values, const int64_t[::1] thousandths,
+    double[:, ::1] out
 ):
     """Write each resample's nearest-rank quantiles; NaN where it drew none of the values.
 
@@ -147,14 +129,9 @@ def weighted_quantiles(
 
 
 cdef void _quantiles_of(
-    const int64_t[::1] weights,
-    const int64_t[:, ::1] blocks,
-    int64_t block_length,
-    const int64_t[::1] units,
-    const double[::1] values,
-    const int64_t[::1] thousandths,
-    int64_t[::1] totals,
-    double[::1] out,
+    const int64_t[::1] weights, const int64_t[:, ::1] blocks, int64_t block_length,
+    const int64_t[::1] units, const double[::1] values, const int64_t[::1] thousandths,
+    int64_t[::1] totals, double[::1] out
 ) noexcept nogil:
     """Write the quantiles of one resample; ``totals`` is working space, one element per block."""
     cdef int64_t count = 0, passed = 0, seen, rank, total

@@ -36,33 +36,27 @@ def add_to_digits(const int64_t[::1] groups, const int64_t[::1] bits, int64_t[:,
 
     Source: R. M. Neal, Fast Exact Summation Using Small and Large Superaccumulators (2015).
     """
-    cdef bint finite
-    with nogil:
-        finite = _add_to_digits(groups, bits, digits)
-    return finite
-
-
-cdef bint _add_to_digits(
-    const int64_t[::1] groups, const int64_t[::1] bits, int64_t[:, ::1] digits
-) noexcept nogil:
     cdef int64_t implicit_bit = <int64_t> 1 << 52
     cdef int64_t exponent, mantissa, shift, low, high, sign
     cdef Py_ssize_t k, at, group
-    for k in range(bits.shape[0]):
-        exponent = (bits[k] >> 52) & 2047
-        if exponent == 2047:
-            return False
-        mantissa = bits[k] & (implicit_bit - 1)
-        if exponent > 0:
-            mantissa += implicit_bit
-            exponent -= 1
-        at = exponent >> 5
-        shift = exponent & 31
-        low = <int64_t> <uint32_t> mantissa << shift
-        high = (mantissa >> 32) << shift
-        sign = -1 if bits[k] < 0 else 1
-        group = groups[k]
-        digits[group, at] += sign * <uint32_t> low
-        digits[group, at + 1] += sign * ((low >> 32) + <uint32_t> high)
-        digits[group, at + 2] += sign * (high >> 32)
-    return True
+    cdef bint finite = True
+    with nogil:
+        for k in range(bits.shape[0]):
+            exponent = (bits[k] >> 52) & 2047
+            if exponent == 2047:
+                finite = False
+                break
+            mantissa = bits[k] & (implicit_bit - 1)
+            if exponent > 0:
+                mantissa += implicit_bit
+                exponent -= 1
+            at = exponent >> 5
+            shift = exponent & 31
+            low = <int64_t> <uint32_t> mantissa << shift
+            high = (mantissa >> 32) << shift
+            sign = -1 if bits[k] < 0 else 1
+            group = groups[k]
+            digits[group, at] += sign * <uint32_t> low
+            digits[group, at + 1] += sign * ((low >> 32) + <uint32_t> high)
+            digits[group, at + 2] += sign * (high >> 32)
+    return finite

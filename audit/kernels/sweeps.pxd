@@ -1,4 +1,4 @@
-"""What sweeps over events share."""
+"""Shared by sweeps over events."""
 
 from libc.stdint cimport INT64_MAX as NEVER, int64_t
 

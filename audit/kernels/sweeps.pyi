@@ -1,48 +1,34 @@
 import numpy as np
 from numpy.typing import NDArray
 
-def time_order(
-    times: NDArray[np.int64], order: NDArray[np.int64], spare: NDArray[np.int64]
-) -> None: ...
-def waiting_shares(
-    arrival: NDArray[np.int64],
-    start: NDArray[np.int64],
-    end: NDArray[np.int64],
-    size: NDArray[np.int64],
-    by_arrival: NDArray[np.int64],
-    by_start: NDArray[np.int64],
-    by_end: NDArray[np.int64],
-    share: NDArray[np.float64],
-    share_low: NDArray[np.float64],
-) -> None: ...
-def capped_job_shares(
-    arrival: NDArray[np.int64],
-    start: NDArray[np.int64],
-    end: NDArray[np.int64],
-    size: NDArray[np.int64],
-    by_arrival: NDArray[np.int64],
-    by_start: NDArray[np.int64],
-    by_end: NDArray[np.int64],
+_Ints = NDArray[np.int64]
+_Floats = NDArray[np.float64]
+
+def time_order(times: _Ints, order: _Ints, spare: _Ints) -> None: ...
+def shares(
+    arrival: _Ints,
+    start: _Ints,
+    end: _Ints,
+    size: _Ints,
+    by_arrival: _Ints,
+    by_start: _Ints,
+    by_end: _Ints,
     cap: int,
-    share: NDArray[np.float64],
-    share_low: NDArray[np.float64],
+    share: _Floats,
+    share_low: _Floats,
 ) -> None: ...
 def integrals(
-    arrival: NDArray[np.int64],
-    start: NDArray[np.int64],
-    end: NDArray[np.int64],
-    size: NDArray[np.int64],
-    by_arrival: NDArray[np.int64],
-    by_start: NDArray[np.int64],
-    by_end: NDArray[np.int64],
-    capacity: NDArray[np.int64],
-    edges: NDArray[np.int64],
-    out: NDArray[np.int64],
+    arrival: _Ints,
+    start: _Ints,
+    end: _Ints,
+    size: _Ints,
+    by_arrival: _Ints,
+    by_start: _Ints,
+    by_end: _Ints,
+    capacity: _Ints,
+    edges: _Ints,
+    out: _Ints,
 ) -> int: ...
 def overtakes(
-    arrival: NDArray[np.int64],
-    start_rank: NDArray[np.int64],
-    by_arrival: NDArray[np.int64],
-    overtaken_by: NDArray[np.int64],
-    overtook: NDArray[np.int64],
+    arrival: _Ints, start_rank: _Ints, by_arrival: _Ints, overtaken_by: _Ints, overtook: _Ints
 ) -> None: ...

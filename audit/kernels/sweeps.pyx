@@ -1,10 +1,9 @@
 """Sweep over the events of a pool: orders of times, resource equality, integrals, overtakes.
 
-Arrays have one element per attempt, in any order unless stated otherwise. An attempt is in the pool
-over [arrival, end), queued until its start and running from then on; callers ensure arrival ≤ start
-≤ end. ``by_arrival``, ``by_start`` and ``by_end`` are the indices of the attempts in the order of
-those times. Times are in s. Everything that happens at one instant is applied together, so ties
-need no rule.
+Arrays have one element per attempt. An attempt is in the pool over [arrival, end), queued until its
+start and running from then on; callers ensure arrival ≤ start ≤ end. ``by_arrival``, ``by_start``
+and ``by_end`` are the indices of the attempts in the order of those times. Times are in s.
+Everything that happens at one instant is applied together, so ties need no rule.
 """
 
 from libc.stdint cimport INT64_MAX as NEVER, int64_t
@@ -47,12 +46,8 @@ def time_order(const int64_t[::1] times, int64_t[::1] order, int64_t[::1] spare)
 
 
 cdef void _sort_by_digit(
-    const int64_t[::1] times,
-    int64_t lowest,
-    int64_t shift,
-    const int64_t[::1] source,
-    int64_t[::1] target,
-    int64_t[::1] places,
+    const int64_t[::1] times, int64_t lowest, int64_t shift, const int64_t[::1] source,
+    int64_t[::1] target, int64_t[::1] places
 ) noexcept nogil:
     """Write the indices of ``source`` to ``target``, sorted stably by one digit of their times."""
     cdef int64_t mask = places.shape[0] - 1, place = 0, here
@@ -70,75 +65,24 @@ cdef void _sort_by_digit(
         places[digit] += 1
 
 
-def waiting_shares(
-    const int64_t[::1] arrival,
-    const int64_t[::1] start,
-    const int64_t[::1] end,
-    const int64_t[::1] size,
-    const int64_t[::1] by_arrival,
-    const int64_t[::1] by_start,
-    const int64_t[::1] by_end,
-    double[::1] share,
-    double[::1] share_low,
+def shares(
+    const int64_t[::1] arrival, const int64_t[::1] start, const int64_t[::1] end,
+    const int64_t[::1] size, const int64_t[::1] by_arrival, const int64_t[::1] by_start,
+    const int64_t[::1] by_end, int64_t cap, double[::1] share, double[::1] share_low
 ):
-    """Write each attempt's ∫ over [arrival, end) of queued(t)/active(t) dt, in s, to ``share``.
+    """Write integrals over each attempt's [arrival, end) to ``share``.
 
     The running integral is a sum of two doubles, so the difference of two of its values is as exact
-    as if it had started at the arrival. ``share_low`` is working space.
-    """
-    cdef Py_ssize_t count = arrival.shape[0], a = 0, s = 0, e, arriving, ending
-    cdef int64_t active = 0, queued = 0, now = 0, then, instant
-    cdef int64_t next_arrival, next_start
-    cdef Sum total = Sum(0.0, 0.0)
-    with nogil:
-        next_arrival = time_at(arrival, by_arrival, 0)
-        next_start = time_at(start, by_start, 0)
-        for e in range(count):
-            ending = by_end[e]
-            instant = end[ending]
-            while next_arrival <= instant or next_start <= instant:
-                then = min(next_arrival, next_start)
-                if queued > 0 and then > now:
-                    total = plus(total, <double> (then - now) * <double> queued / <double> active)
-                now = then
-                if next_arrival == then:
-                    arriving = by_arrival[a]
-                    share[arriving] = total.high
-                    share_low[arriving] = total.low
-                    active += size[arriving]
-                    queued += size[arriving]
-                    a += 1
-                    next_arrival = time_at(arrival, by_arrival, a)
-                else:
-                    queued -= size[by_start[s]]
-                    s += 1
-                    next_start = time_at(start, by_start, s)
-            if queued > 0 and instant > now:
-                total = plus(total, <double> (instant - now) * <double> queued / <double> active)
-            now = instant
-            share[ending] = (total.high - share[ending]) + (total.low - share_low[ending])
-            active -= size[ending]
+    as if it had started at the arrival.
 
-
-def capped_job_shares(
-    const int64_t[::1] arrival,
-    const int64_t[::1] start,
-    const int64_t[::1] end,
-    const int64_t[::1] size,
-    const int64_t[::1] by_arrival,
-    const int64_t[::1] by_start,
-    const int64_t[::1] by_end,
-    int64_t cap,
-    double[::1] share,
-    double[::1] share_low,
-):
-    """Write ∫ of min(used(t)/N(t), cap) dt, for each attempt of size ``cap``, to ``share``.
-
-    N(t) is the number of attempts in the pool. Elements of other attempts are left alone: one sweep
-    serves all attempts of one size. ``share_low`` is working space.
+    Args:
+        cap: < 0: ∫ queued(t)/active(t) dt. Else ∫ min(used(t)/N(t), cap) dt, with N(t) attempts in
+            the pool, of the attempts of size ``cap``: one sweep serves all of one size.
+        share: written where an attempt has an integral.
+        share_low: working space.
     """
     cdef Py_ssize_t a = 0, s = 0, e, arriving, ending
-    cdef int64_t present = 0, used = 0, now = 0, then, instant
+    cdef int64_t present = 0, used = 0, queued = 0, now = 0, then, instant
     cdef int64_t next_arrival, next_start
     cdef Sum total = Sum(0.0, 0.0)
     cdef double each
@@ -150,41 +94,39 @@ def capped_job_shares(
             instant = end[ending]
             while True:
                 then = min(instant, next_arrival, next_start)
-                if used > 0 and then > now:
+                if then > now and cap < 0 and queued > 0:
+                    each = <double> (then - now) * <double> queued / <double> (queued + used)
+                    total = plus(total, each)
+                elif then > now and cap >= 0 and used > 0:
                     each = min(<double> used / <double> present, <double> cap)
                     total = plus(total, <double> (then - now) * each)
                 now = then
                 if next_arrival == then:
                     arriving = by_arrival[a]
-                    if size[arriving] == cap:
-                        share[arriving] = total.high
-                        share_low[arriving] = total.low
+                    if cap < 0 or size[arriving] == cap:
+                        share[arriving], share_low[arriving] = total.high, total.low
                     present += 1
+                    queued += size[arriving]
                     a += 1
                     next_arrival = time_at(arrival, by_arrival, a)
                 elif next_start == then:
+                    queued -= size[by_start[s]]
                     used += size[by_start[s]]
                     s += 1
                     next_start = time_at(start, by_start, s)
                 else:
                     break
-            if size[ending] == cap:
+            if cap < 0 or size[ending] == cap:
                 share[ending] = (total.high - share[ending]) + (total.low - share_low[ending])
             present -= 1
             used -= size[ending]
 
 
 def integrals(
-    const int64_t[::1] arrival,
-    const int64_t[::1] start,
-    const int64_t[::1] end,
-    const int64_t[::1] size,
-    const int64_t[::1] by_arrival,
-    const int64_t[::1] by_start,
-    const int64_t[::1] by_end,
-    const int64_t[::1] capacity,
-    const int64_t[::1] edges,
-    int64_t[:, ::1] out,
+    const int64_t[::1] arrival, const int64_t[::1] start, const int64_t[::1] end,
+    const int64_t[::1] size, const int64_t[::1] by_arrival, const int64_t[::1] by_start,
+    const int64_t[::1] by_end, const int64_t[::1] capacity, const int64_t[::1] edges,
+    int64_t[:, ::1] out
 ):
     """Integrate the use of a pool between each two ``edges``; return the peak of its use.
 
@@ -224,11 +166,8 @@ def integrals(
 
 
 cdef inline int64_t _sum_until(
-    const int64_t[::1] times,
-    const int64_t[::1] order,
-    const int64_t[::1] size,
-    Py_ssize_t *k,
-    int64_t now,
+    const int64_t[::1] times, const int64_t[::1] order, const int64_t[::1] size, Py_ssize_t *k,
+    int64_t now
 ) noexcept nogil:
     """Return Σ size of the attempts from the k-th on with times up to ``now``; advance k."""
     cdef int64_t total = 0
@@ -239,11 +178,8 @@ cdef inline int64_t _sum_until(
 
 
 def overtakes(
-    const int64_t[::1] arrival,
-    const int64_t[::1] start_rank,
-    const int64_t[::1] by_arrival,
-    int64_t[::1] overtaken_by,
-    int64_t[::1] overtook,
+    const int64_t[::1] arrival, const int64_t[::1] start_rank, const int64_t[::1] by_arrival,
+    int64_t[::1] overtaken_by, int64_t[::1] overtook
 ):
     """Count, for each attempt, later arrivals with earlier starts, and the reverse.
 

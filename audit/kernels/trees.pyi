@@ -1,30 +1,28 @@
 import numpy as np
 from numpy.typing import NDArray
 
+_Bools = NDArray[np.bool_]
+_Ints = NDArray[np.int64]
+_Floats = NDArray[np.float64]
+
+def ranks(keys: _Floats, ranked: _Bools, out: _Ints) -> None: ...
+def keep_present(
+    present: _Bools,
+    instants: _Ints,
+    usage: _Floats,
+    fraction: _Floats,
+    rank: _Ints,
+    as_of: _Ints,
+    column: NDArray[np.uint32],
+    usage_out: _Floats,
+    fraction_out: _Floats,
+    rank_out: _Ints,
+) -> None: ...
+def priorities(operator: int, targets: _Floats, states: _Floats, out: _Floats) -> None: ...
 def climb(
-    parents: NDArray[np.int64],
-    groups: NDArray[np.int64],
-    shared: NDArray[np.bool_],
-    usage: NDArray[np.float64],
-    states: NDArray[np.float64],
+    parents: _Ints, groups: _Ints, shared: _Bools, usage: _Floats, states: _Floats
 ) -> None: ...
-def priorities(
-    operator: int,
-    targets: NDArray[np.float64],
-    states: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None: ...
-def apply(
-    operator: int,
-    targets: NDArray[np.float64],
-    states: NDArray[np.float64],
-    priorities: NDArray[np.float64],
-) -> None: ...
+def apply(operator: int, targets: _Floats, states: _Floats, priorities: _Floats) -> None: ...
 def rank(
-    offsets: NDArray[np.int64],
-    members: NDArray[np.int64],
-    depths: NDArray[np.int64],
-    kinds: NDArray[np.int64],
-    priorities: NDArray[np.float64],
-    ranks: NDArray[np.int64],
+    offsets: _Ints, members: _Ints, depths: _Ints, kinds: _Ints, priorities: _Floats, ranks: _Ints
 ) -> None: ...

@@ -1,67 +1,66 @@
-"""States and ranks of all nodes of a share tree over time (SPEC §7).
+"""States, priorities and ranks of entities, and of all nodes of a share tree, over time (SPEC §7).
 
-Node 0 is the root; parents come before their children. ``groups`` names the account among whose
-children a node competes: its parent, except below accounts without a share of their own, whose
-children compete one level up. Tables have a row per instant and a column per node.
+Tables have a row per instant and a column per entity or node. Node 0 is the root; parents come
+before their children. ``groups`` names the account among whose children a node competes: its
+parent, except below accounts without a share, whose children compete one level up.
 """
 
 cimport cython
-from libc.math cimport NAN, isnan
-from libc.stdint cimport int64_t, uint8_t
+from libc.math cimport INFINITY, NAN, isnan
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 import numpy as np
 
 from audit.kernels.operators cimport priority
-from audit.kernels.sorting cimport sort_by
 
 cdef enum:
-    FEW = 64  # at most as many items are sorted by insertion
+    FEW = 64  # items up to this number are sorted by insertion
 
 
-def climb(
-    const int64_t[::1] parents,
-    const int64_t[::1] groups,
-    const uint8_t[::1] shared,
-    double[:, ::1] usage,
-    double[:, ::1] states,
-):
-    """Add the usage below each node to its own, and write its fraction of its siblings' usage.
+# --- entities side by side -----------------------------------------------------------------------
 
-    Args:
-        shared: 1: the node has a share of its own.
-        usage: comes as what each node itself used.
-        states: written; NaN for nodes without a share of their own.
+
+def ranks(const double[:, ::1] keys, const uint8_t[:, ::1] ranked, int64_t[:, ::1] out):
+    """Write each row's ranks, one more than the number of smaller keys; 0: not ``ranked``.
+
+    No key is NaN. The order changes little from row to row, so each sort starts with the last one.
     """
-    cdef double[::1] sums = np.empty(parents.shape[0])
-    cdef Py_ssize_t k
+    cdef Py_ssize_t columns = keys.shape[1], row, column, i
+    cdef int64_t[::1] order = np.arange(columns), spare = np.empty(columns, np.int64)
+    cdef double[::1] used = np.empty(columns)
+    cdef int64_t rank = 0
     with nogil:
-        for k in range(usage.shape[0]):
-            _climb(parents, groups, shared, usage[k], sums, states[k])
+        for row in range(keys.shape[0]):
+            for column in range(columns):
+                used[column] = keys[row, column] if ranked[row, column] else INFINITY
+            sort_by(used, order, spare, columns)
+            for i in range(columns):
+                column = order[i]
+                if i == 0 or used[column] != used[order[i - 1]]:
+                    rank = i + 1
+                out[row, column] = rank if ranked[row, column] else 0
 
 
-cdef void _climb(
-    const int64_t[::1] parents,
-    const int64_t[::1] groups,
-    const uint8_t[::1] shared,
-    double[::1] usage,
-    double[::1] sums,
-    double[::1] states,
-) noexcept nogil:
-    """Do this at one instant; ``sums`` is working space, one element per node."""
-    cdef Py_ssize_t nodes = parents.shape[0], node
-    for node in range(nodes - 1, 0, -1):
-        usage[parents[node]] += usage[node]
-    sums[:] = 0.0
-    for node in range(1, nodes):
-        if shared[node]:
-            sums[groups[node]] += usage[node]
-    for node in range(nodes):
-        if not shared[node]:
-            states[node] = NAN
-        elif sums[groups[node]] > 0.0:
-            states[node] = min(usage[node] / sums[groups[node]], 1.0)
-        else:
-            states[node] = 0.0
+def keep_present(
+    const uint8_t[:, ::1] present, const int64_t[::1] instants, const double[:, ::1] usage,
+    const double[:, ::1] fraction, const int64_t[:, ::1] rank, int64_t[::1] as_of,
+    uint32_t[::1] column, double[::1] usage_out, double[::1] fraction_out, int64_t[::1] rank_out
+):
+    """Write the elements of tables that ``present`` marks, with their instants and columns.
+
+    They come row by row; the last five arguments are written, one element for each mark.
+    """
+    cdef Py_ssize_t place = 0, k, c
+    with nogil:
+        for k in range(present.shape[0]):
+            for c in range(present.shape[1]):
+                if present[k, c]:
+                    as_of[place] = instants[k]
+                    column[place] = c
+                    usage_out[place] = usage[k, c]
+                    fraction_out[place] = fraction[k, c]
+                    rank_out[place] = rank[k, c]
+                    place += 1
 
 
 def priorities(
@@ -72,6 +71,67 @@ def priorities(
     with nogil:
         for k in range(targets.shape[0]):
             out[k] = priority(operator, targets[k], states[k])
+
+
+cdef void sort_by(
+    const double[::1] keys, int64_t[::1] order, int64_t[::1] spare, Py_ssize_t count
+) noexcept nogil:
+    """Sort the first ``count`` elements of ``order``, which are indices of ``keys``, stably.
+
+    No key is NaN; ``spare`` is working space as long as ``order``. O(n log n) by merging; parts
+    that are in order already take a single pass per level.
+    """
+    cdef Py_ssize_t width = 1, low, middle, high, left, right, k
+    while width < count:
+        low = 0
+        while low < count:
+            middle, high = min(low + width, count), min(low + 2 * width, count)
+            if middle < high and keys[order[middle - 1]] > keys[order[middle]]:
+                left, right = low, middle
+                for k in range(low, high):
+                    if right == high or (left < middle and keys[order[left]] <= keys[order[right]]):
+                        spare[k] = order[left]
+                        left += 1
+                    else:
+                        spare[k] = order[right]
+                        right += 1
+                for k in range(low, high):
+                    order[k] = spare[k]
+            low = high
+        width *= 2
+
+
+# --- a share tree --------------------------------------------------------------------------------
+
+
+def climb(
+    const int64_t[::1] parents, const int64_t[::1] groups, const uint8_t[::1] shared,
+    double[:, ::1] usage, double[:, ::1] states
+):
+    """Add the usage below each node to its own, and write its fraction of its siblings' usage.
+
+    Args:
+        shared: 1: the node has a share.
+        usage: comes as each node's own usage.
+        states: written; NaN for nodes without a share.
+    """
+    cdef double[::1] sums = np.empty(parents.shape[0])
+    cdef Py_ssize_t nodes = parents.shape[0], node, k
+    with nogil:
+        for k in range(usage.shape[0]):
+            for node in range(nodes - 1, 0, -1):
+                usage[k, parents[node]] += usage[k, node]
+            sums[:] = 0.0
+            for node in range(1, nodes):
+                if shared[node]:
+                    sums[groups[node]] += usage[k, node]
+            for node in range(nodes):
+                if not shared[node]:
+                    states[k, node] = NAN
+                elif sums[groups[node]] > 0.0:
+                    states[k, node] = min(usage[k, node] / sums[groups[node]], 1.0)
+                else:
+                    states[k, node] = 0.0
 
 
 def apply(
@@ -93,13 +153,12 @@ def apply(
 
 @cython.final
 cdef class Classes:
-    """Nodes, with those that tie so far next to each other."""
+    """Nodes of a level; those that tie stand together."""
 
     cdef int64_t[::1] nodes
     cdef uint8_t[::1] first  # 1: the node is the first of its class
 
     def __cinit__(self, Py_ssize_t nodes):
-        """Make working space for so many nodes."""
         self.nodes, self.first = np.empty(nodes, np.int64), np.empty(nodes, np.uint8)
 
 
@@ -113,12 +172,11 @@ cdef class Ranking:
     cdef double[::1] keys
     cdef int64_t[:, ::1] spare  # 3 × nodes
     cdef double[::1] spare_keys
-    cdef int64_t[:, ::1] counts  # 2 × kinds
+    cdef int64_t[:, ::1] counts  # 2 × kinds: nodes of earlier classes, and of the current one
 
     def __cinit__(
         self, const int64_t[::1] offsets, int64_t[::1] members, const int64_t[::1] depths
     ):
-        """Make working space for a tree."""
         cdef Py_ssize_t nodes = depths.shape[0]
         self.offsets, self.members, self.depths = offsets, members, depths
         self.keys, self.spare_keys = np.empty((2, nodes))
@@ -126,19 +184,15 @@ cdef class Ranking:
 
 
 def rank(
-    const int64_t[::1] offsets,
-    int64_t[::1] members,
-    const int64_t[::1] depths,
-    const int64_t[::1] kinds,
-    const double[:, ::1] priorities,
-    int64_t[:, ::1] ranks,
+    const int64_t[::1] offsets, int64_t[::1] members, const int64_t[::1] depths,
+    const int64_t[::1] kinds, const double[:, ::1] priorities, int64_t[:, ::1] ranks
 ):
     """Write each node's rank among those of its kind, by its vector of priorities.
 
     Vectors are compared from the root down, missing components counting as 0. Nodes that tie share
     the better rank; the root has rank 0.
 
-    Level by level, nodes that tie so far form a class. Each level replaces a class by its members
+    Level by level, nodes that tie form a class. Each level replaces a class by its members
     whose vectors end here and by their children, and splits it by their priorities. So a level
     costs no more than sorting the children of each account, and those of tied accounts together.
 
@@ -149,54 +203,32 @@ def rank(
         kinds: 0 or 1.
     """
     cdef Ranking tree = Ranking(offsets, members, depths)
-    cdef Classes classes = Classes(depths.shape[0]), split = Classes(depths.shape[0])
-    cdef int64_t levels = 1
-    cdef Py_ssize_t node, k
+    cdef Classes even = Classes(depths.shape[0]), odd = Classes(depths.shape[0])
+    cdef int64_t levels = 1, level
+    cdef Py_ssize_t node, count, k
     with nogil:
         for node in range(depths.shape[0]):
             if offsets[node + 1] > offsets[node]:
                 levels = max(levels, depths[node] + 1)
         for k in range(priorities.shape[0]):
-            _rank(tree, classes, split, levels, kinds, priorities[k], ranks[k])
-
-
-cdef void _rank(
-    Ranking tree,
-    Classes even,
-    Classes odd,
-    int64_t levels,
-    const int64_t[::1] kinds,
-    const double[::1] priorities,
-    int64_t[::1] ranks,
-) noexcept nogil:
-    """Write the ranks at one instant; classes of even and odd levels take turns."""
-    cdef Py_ssize_t count = 1
-    cdef int64_t level
-    even.nodes[0] = 0
-    even.first[0] = True
-    for level in range(levels):
-        if level % 2 == 0:
-            count = _split(tree, even, count, level, priorities, odd)
-        else:
-            count = _split(tree, odd, count, level, priorities, even)
-    if levels % 2 == 0:
-        _write_ranks(even, count, kinds, tree.counts, ranks)
-    else:
-        _write_ranks(odd, count, kinds, tree.counts, ranks)
+            even.nodes[0], even.first[0] = 0, True
+            count = 1
+            for level in range(levels):  # classes of even and odd levels take turns
+                if level % 2 == 0:
+                    count = _split(tree, even, count, level, priorities[k], odd)
+                else:
+                    count = _split(tree, odd, count, level, priorities[k], even)
+            if levels % 2 == 0:
+                _write_ranks(even, count, kinds, tree.counts, ranks[k])
+            else:
+                _write_ranks(odd, count, kinds, tree.counts, ranks[k])
 
 
 cdef Py_ssize_t _split(
-    Ranking tree,
-    Classes classes,
-    Py_ssize_t count,
-    int64_t level,
-    const double[::1] priorities,
-    Classes out,
+    Ranking tree, Classes classes, Py_ssize_t count, int64_t level, const double[::1] priorities,
+    Classes out
 ) noexcept nogil:
-    """Write the classes of the next level; return the number of nodes in them.
-
-    ``count`` is the number of nodes in ``classes``.
-    """
+    """Split the first ``count`` nodes into the classes of the next level; return their number."""
     cdef Py_ssize_t place = 0, begin = 0, end, start, i, m
     cdef int64_t node, child
     while begin < count:
@@ -244,15 +276,13 @@ cdef void _sort_falling(
             classes.nodes[begin + i] = tree.spare[2, tree.spare[0, i]]
         return
     for i in range(begin + 1, end):
-        key = tree.keys[i]
-        node = classes.nodes[i]
+        key, node = tree.keys[i], classes.nodes[i]
         k = i
         while k > begin and tree.keys[k - 1] < key:
             tree.keys[k] = tree.keys[k - 1]
             classes.nodes[k] = classes.nodes[k - 1]
             k -= 1
-        tree.keys[k] = key
-        classes.nodes[k] = node
+        tree.keys[k], classes.nodes[k] = key, node
 
 
 cdef void _keep_order(
@@ -267,13 +297,10 @@ cdef void _keep_order(
 
 
 cdef void _write_ranks(
-    Classes classes,
-    Py_ssize_t count,
-    const int64_t[::1] kinds,
-    int64_t[:, ::1] counts,
-    int64_t[::1] ranks,
+    Classes classes, Py_ssize_t count, const int64_t[::1] kinds, int64_t[:, ::1] counts,
+    int64_t[::1] ranks
 ) noexcept nogil:
-    """Write each node's rank; ``counts`` is working space: those before, and those tied."""
+    """Write each node's rank; ``counts`` is working space."""
     cdef Py_ssize_t i, kind
     cdef int64_t node
     counts[:] = 0

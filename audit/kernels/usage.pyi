@@ -1,40 +1,35 @@
+from typing import final
+
 import numpy as np
 from numpy.typing import NDArray
 
-def number(
-    hashes: NDArray[np.int64],
-    codes: NDArray[np.uint32],
-    firsts: NDArray[np.int64],
-    counts: NDArray[np.int64],
-) -> int: ...
+_Ints = NDArray[np.int64]
+_Floats = NDArray[np.float64]
+_Codes = NDArray[np.uint32]
+
+@final
+class Attempts:
+    def __init__(self, offsets: _Ints, start: _Ints, end: _Ints, penalty: _Floats) -> None: ...
+
+def number(hashes: _Ints, codes: _Codes, firsts: _Ints, counts: _Ints) -> int: ...
 def group_by_owner(
-    codes: NDArray[np.uint32],
-    start: NDArray[np.int64],
-    end: NDArray[np.int64],
-    penalty: NDArray[np.float64],
-    places: NDArray[np.int64],
-    start_out: NDArray[np.int64],
-    end_out: NDArray[np.int64],
-    penalty_out: NDArray[np.float64],
+    codes: _Codes,
+    start: _Ints,
+    end: _Ints,
+    penalty: _Floats,
+    places: _Ints,
+    start_out: _Ints,
+    end_out: _Ints,
+    penalty_out: _Floats,
 ) -> None: ...
 def window_usage(
-    offsets: NDArray[np.int64],
-    start: NDArray[np.int64],
-    end: NDArray[np.int64],
-    penalty: NDArray[np.float64],
-    edges: NDArray[np.int64],
-    bounds: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    usage: NDArray[np.float64],
-    total: NDArray[np.float64],
+    attempts: Attempts,
+    edges: _Ints,
+    bounds: _Ints,
+    weights: _Floats,
+    usage: _Floats,
+    total: _Floats,
 ) -> None: ...
 def half_life_usage(
-    offsets: NDArray[np.int64],
-    start: NDArray[np.int64],
-    end: NDArray[np.int64],
-    penalty: NDArray[np.float64],
-    instants: NDArray[np.int64],
-    half_life: float,
-    usage: NDArray[np.float64],
-    total: NDArray[np.float64],
+    attempts: Attempts, instants: _Ints, half_life: float, usage: _Floats, total: _Floats
 ) -> None: ...

@@ -1,14 +1,13 @@
-"""Usage over time, entity by entity: windows and exponential decay.
+"""Usage over time, owner by owner: windows and exponential decay.
 
-An *owner* is whoever attempts are charged to: a user or an account. Attempts come grouped by owner:
-those of owner o are the elements ``offsets[o]``, …, ``offsets[o + 1] − 1`` of ``start``, ``end`` (s)
-and ``penalty``, in any order, but fastest in that of time. Instants, and the edges between spans of
+An *owner* is a user or account to which attempts are charged. Attempts come grouped by owner: those
+of owner o are the elements ``offsets[o]``, …, ``offsets[o + 1] − 1`` of ``start``, ``end`` (s) and
+``penalty``, in any order, but fastest in that of time. Instants, and the edges between spans of
 time, ascend. Tables have a row per instant and a column per owner.
 
-What an attempt adds to each span is entered where it starts and ends, and as a rate for the spans
-that it fills, so the cost is attempts + owners · instants. Sums are pairs of doubles, rounded once
-at the end, so they do not depend on the order of attempts or owners; a rate is exactly 0 where
-nothing fills a span.
+An attempt is entered where it starts and ends, and as a rate for the spans that it fills, so the
+cost is attempts + owners · instants. Sums are pairs of doubles, rounded once at the end, so they do
+not depend on the order of attempts or owners; a rate is exactly 0 where nothing fills a span.
 """
 
 cimport cython
@@ -18,6 +17,7 @@ from libc.stdint cimport int64_t, uint32_t
 import numpy as np
 
 from audit.kernels.sums cimport Sum, add, plus
+
 
 def number(
     const int64_t[::1] hashes, uint32_t[::1] codes, int64_t[::1] firsts, int64_t[::1] counts
@@ -39,11 +39,8 @@ def number(
 
 
 cdef int64_t _number_in(
-    int64_t[::1] slots,
-    const int64_t[::1] hashes,
-    uint32_t[::1] codes,
-    int64_t[::1] firsts,
-    int64_t[::1] counts,
+    int64_t[::1] slots, const int64_t[::1] hashes, uint32_t[::1] codes, int64_t[::1] firsts,
+    int64_t[::1] counts
 ) noexcept nogil:
     """Do this in an open-addressed table; −1: it is too small.
 
@@ -70,14 +67,9 @@ cdef int64_t _number_in(
 
 
 def group_by_owner(
-    const uint32_t[::1] codes,
-    const int64_t[::1] start,
-    const int64_t[::1] end,
-    const double[::1] penalty,
-    int64_t[::1] places,
-    int64_t[::1] start_out,
-    int64_t[::1] end_out,
-    double[::1] penalty_out,
+    const uint32_t[::1] codes, const int64_t[::1] start, const int64_t[::1] end,
+    const double[::1] penalty, int64_t[::1] places, int64_t[::1] start_out, int64_t[::1] end_out,
+    double[::1] penalty_out
 ):
     """Write the attempts owner by owner, keeping their order.
 
@@ -97,6 +89,7 @@ def group_by_owner(
 
 
 @cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class Attempts:
     """Attempts grouped by owner, as described above."""
 
@@ -104,16 +97,6 @@ cdef class Attempts:
     cdef const int64_t[::1] start
     cdef const int64_t[::1] end
     cdef const double[::1] penalty
-
-    def __cinit__(
-        self,
-        const int64_t[::1] offsets,
-        const int64_t[::1] start,
-        const int64_t[::1] end,
-        const double[::1] penalty,
-    ):
-        """Keep the arrays."""
-        self.offsets, self.start, self.end, self.penalty = offsets, start, end, penalty
 
 
 @cython.final
@@ -128,7 +111,6 @@ cdef class Spans:
     cdef int64_t[::1] filling  # change of their number
 
     def __cinit__(self, const int64_t[::1] edges):
-        """Make spans in which nothing is entered yet."""
         cdef Py_ssize_t count = edges.shape[0] - 1
         self.edges = edges
         self.part, self.part_low, self.rate, self.rate_low = np.empty((4, count))
@@ -181,18 +163,6 @@ cdef inline double _remaining(double age, double length, double decay) noexcept 
     return -exp(-age * decay) * expm1(-length * decay)
 
 
-cdef inline double _used_in_part(
-    double penalty, int64_t begin, int64_t stop, int64_t span_end, double decay
-) noexcept nogil:
-    """Return what is used over [begin, stop), decayed to the end of the span around it.
-
-    Without decay (0) this is penalty · length. Otherwise ``penalty`` is divided by ``decay``.
-    """
-    if decay == 0.0:
-        return penalty * (stop - begin)
-    return penalty * _remaining(<double> (span_end - stop), <double> (stop - begin), decay)
-
-
 cdef void _enter(Attempts attempts, Py_ssize_t owner, double decay, Spans spans) noexcept nogil:
     """Write what the attempts of one owner add to the spans.
 
@@ -229,9 +199,11 @@ cdef void _enter(Attempts attempts, Py_ssize_t owner, double decay, Spans spans)
 cdef inline void _add_part(
     Spans spans, Py_ssize_t span, double penalty, int64_t begin, int64_t stop, double decay
 ) noexcept nogil:
-    """Add what is used over [begin, stop), which lies within a span."""
-    cdef double used = _used_in_part(penalty, begin, stop, spans.edges[span + 1], decay)
-    add(spans.part, spans.part_low, span, used)
+    """Add the use over [begin, stop), a part of one span, decayed to the span's end."""
+    cdef double lasts = <double> (stop - begin)
+    if decay != 0.0:
+        lasts = _remaining(<double> (spans.edges[span + 1] - stop), lasts, decay)
+    add(spans.part, spans.part_low, span, penalty * lasts)
 
 
 cdef inline Flow _flow_through(Spans spans, Py_ssize_t span, Flow flow) noexcept nogil:
@@ -248,15 +220,8 @@ cdef inline Flow _flow_through(Spans spans, Py_ssize_t span, Flow flow) noexcept
 
 
 def window_usage(
-    const int64_t[::1] offsets,
-    const int64_t[::1] start,
-    const int64_t[::1] end,
-    const double[::1] penalty,
-    const int64_t[::1] edges,
-    const int64_t[:, ::1] bounds,
-    const double[::1] weights,
-    double[:, ::1] usage,
-    double[::1] total,
+    Attempts attempts not None, const int64_t[::1] edges, const int64_t[:, ::1] bounds,
+    const double[::1] weights, double[:, ::1] usage, double[::1] total
 ):
     """Write each owner's weighted sum over windows at each instant, and everyone's.
 
@@ -267,14 +232,13 @@ def window_usage(
         usage: table; overwritten.
         total: per instant; overwritten.
     """
-    cdef Attempts attempts = Attempts(offsets, start, end, penalty)
     cdef Spans spans = Spans(edges)
     cdef double[::1] everyone, everyone_low, high, low
     everyone, everyone_low = np.zeros((2, edges.shape[0] - 1))
     high, low = np.zeros((2, edges.shape[0]))
     cdef Py_ssize_t owner, k
     with nogil:
-        for owner in range(offsets.shape[0] - 1):
+        for owner in range(attempts.offsets.shape[0] - 1):
             _enter(attempts, owner, 0.0, spans)
             _fill(spans, everyone, everyone_low)
             _run_up(spans.part, spans.part_low, high, low)
@@ -316,11 +280,8 @@ cdef void _run_up(
 
 
 cdef double _window_sum(
-    const double[::1] amount,
-    const double[::1] high,
-    const double[::1] low,
-    const int64_t[::1] bounds,
-    const double[::1] weights,
+    const double[::1] amount, const double[::1] high, const double[::1] low,
+    const int64_t[::1] bounds, const double[::1] weights
 ) noexcept nogil:
     """Return Σ weights[i] · (what was used from edge bounds[i + 1] to edge bounds[i]).
 
@@ -341,14 +302,8 @@ cdef double _window_sum(
 
 
 def half_life_usage(
-    const int64_t[::1] offsets,
-    const int64_t[::1] start,
-    const int64_t[::1] end,
-    const double[::1] penalty,
-    const int64_t[::1] instants,
-    double half_life,
-    double[:, ::1] usage,
-    double[::1] total,
+    Attempts attempts not None, const int64_t[::1] instants, double half_life, double[:, ::1] usage,
+    double[::1] total
 ):
     """Write each owner's exponentially decayed usage at each instant, and everyone's.
 
@@ -360,7 +315,6 @@ def half_life_usage(
         usage: table; overwritten.
         total: per instant; overwritten.
     """
-    cdef Attempts attempts = Attempts(offsets, start, end, penalty)
     cdef Spans spans = Spans(np.concatenate(([-(1 << 62)], instants)))  # from before every start
     cdef Py_ssize_t count = instants.shape[0], owner, k
     cdef double[::1] keeps, fills, total_low
@@ -372,7 +326,7 @@ def half_life_usage(
             lasts = <double> (instants[k] - instants[k - 1])
             keeps[k] = pow(2.0, -lasts / half_life)
             fills[k] = _remaining(0.0, lasts, decay)
-        for owner in range(offsets.shape[0] - 1):
+        for owner in range(attempts.offsets.shape[0] - 1):
             _enter(attempts, owner, decay, spans)
             _decay(spans, keeps, fills, owner, usage, total, total_low)
         for k in range(count):
@@ -380,13 +334,8 @@ def half_life_usage(
 
 
 cdef void _decay(
-    Spans spans,
-    const double[::1] keeps,
-    const double[::1] fills,
-    Py_ssize_t owner,
-    double[:, ::1] usage,
-    double[::1] total,
-    double[::1] total_low,
+    Spans spans, const double[::1] keeps, const double[::1] fills, Py_ssize_t owner,
+    double[:, ::1] usage, double[::1] total, double[::1] total_low
 ) noexcept nogil:
     """Write one owner's usage at each instant, and add it to everyone's.
 

@@ -1,10 +1,10 @@
 """Reports to their recipients: each once, whatever happens on the way.
 
-What to send follows from the store: the reports that were made, the recipients of config.toml, and
-the ledger (table ``delivery``), in which each mail has one row. A row is `claimed` before anything
-is sent, `sending` from just before the mail goes over the line, then `sent`, `refused`, or again
-`claimed` where the server said "later". If a run is killed while a row is `claimed`, the next run
-sends the mail. If it is `sending`, nobody knows whether the mail arrived: the row becomes
+The mails to send follow from the store: the reports that were made, the recipients of config.toml,
+and the ledger (table ``delivery``), in which each mail has one row. A row is `claimed` before
+anything is sent, `sending` from just before the mail is transmitted, then `sent`, `refused`, or
+again `claimed` where the server said "later". If a run is killed while a row is `claimed`, the next
+run sends the mail. If it is `sending`, it is unknown whether the mail arrived: the row becomes
 `unknown`, is reported, and is sent again only on request.
 """
 
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from audit.config import Config, allowed, places
+from audit.config.places import Site
 from audit.errors import AuditError, DeliveryError, ReportError, UsageError
 from audit.files import state_folder
 from audit.mail import ledger, transport
@@ -48,17 +49,17 @@ _TWICE: Final = (
 
 @dataclass
 class Delivered:
-    """What became of the mails that were due; each reads ``CLUSTER/PERIOD to ADDRESS``."""
+    """The outcome of the mails that were due; each reads ``CLUSTER/PERIOD to ADDRESS``."""
 
     sent: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)  # nobody said whether they were taken
+    unknown: list[str] = field(default_factory=list)  # no server said whether it accepted them
     due: list[str] = field(default_factory=list)  # still to be sent; in a dry run all
     failures: list[AuditError] = field(default_factory=list)  # why mails were not sent
 
     @property
     def changed(self) -> bool:
-        """Whether the ledger is not as it was."""
+        """Whether the ledger has changed."""
         return bool(self.sent or self.refused or self.unknown or self.due)
 
 
@@ -81,8 +82,7 @@ def pausing(say: Say = lambda text: None, stopping: Callable[[], bool] = lambda:
 
 def deliver(
     con: Connection,
-    config: Config,
-    folder: Path,
+    site: Site,
     now: int,
     *,
     failed: bool = False,
@@ -93,9 +93,7 @@ def deliver(
     """Send what is due.
 
     Args:
-        con: the store, which nobody else has open.
-        config: the configuration in force.
-        folder: its paths are relative to.
+        con: the store, which no other process has open.
         now: epoch s.
         failed: also what was refused.
         unknown: with ``failed``, also what may have arrived.
@@ -103,18 +101,21 @@ def deliver(
         pause: waits between two tries; None: as ``pausing()`` does.
     """
     done = Delivered()
+    config = site.config
     if config.mail.via == "none":
         return done
     if not dry_run:
-        _recover(con, now, done)
+        for of, recipient in queries.rows(con, "delivery_recover", error=_KILLED, now=now):
+            name = f"{of} to {recipient}"
+            done.unknown.append(name)
+            done.failures.append(DeliveryError(f"{name}: {_KILLED}: {_TWICE}"))
 
     @functools.cache
     def complete(report: ledger.Report) -> bool:
         page = drawing.contents_of(con, config, report.cluster, report.period)
         return standing.standing(page, now).state is standing.State.COMPLETE
 
-    also = {"refused": failed, "unknown": failed and unknown}
-    again = {"claimed", *(state for state, wanted in also.items() if wanted)}
+    again = {"claimed", *(["refused"] * failed), *(["unknown"] * (failed and unknown))}
     due = [
         mail
         for cluster in config.clusters
@@ -123,15 +124,13 @@ def deliver(
     if dry_run:
         done.due = [mail.name for mail in due]
         return done
-    claimed = [mail for mail in due if ledger.claim(con, mail, now)]
-    if claimed:
-        _Round(con, config, folder, now, done, pause or pausing()).run(claimed)
+    if claimed := [mail for mail in due if ledger.claim(con, mail, now)]:
+        _Round(con, site, now, done, pause or pausing()).run(claimed)
     return done
 
 
 def by_hand(
-    config: Config,
-    folder: Path,
+    site: Site,
     now: int,
     *,
     failed: bool = False,
@@ -145,23 +144,18 @@ def by_hand(
         UsageError: config.toml sends no mail, or there is no store yet.
         LockedError: another run is at work.
     """
-    _require_mail(config)
-    if not config.recipients:
+    _require_mail(site.config)
+    if not site.config.recipients:
         raise UsageError("deliver: config.toml has no [[recipients]]")
-    state = folder / config.output.state
-    if not state_folder.begun(state):
-        raise UsageError(f"{state}: there is nothing yet; 'fairaudit run' makes the reports first")
-    base = places.published_folder(config, folder)
-    with (
-        state_folder.held(state, "fairaudit deliver") as store,
-        migrations.migrated(store, config.store.memory_limit, base=base) as con,
-    ):
-        which = {"failed": failed, "unknown": unknown, "dry_run": dry_run}
-        done = deliver(con, config, folder, now, **which, pause=pausing(say))
-        target = folder / config.output.database
-        if not dry_run and done.changed and target.exists():
+    if not state_folder.begun(site.state):
+        why = "there is nothing yet; 'fairaudit run' makes the reports first"
+        raise UsageError(f"{site.state}: {why}")
+    which = {"failed": failed, "unknown": unknown, "dry_run": dry_run}
+    with migrations.of_site(site, "deliver") as con:
+        done = deliver(con, site, now, **which, pause=pausing(say))
+        if not dry_run and done.changed and site.database.exists():
             # analysts see the ledger too
-            publish.publish(con, target, with_group=config.output.shared_with_group)
+            publish.publish(con, site.database, with_group=site.shared)
     return done
 
 
@@ -170,42 +164,42 @@ def _require_mail(config: Config) -> None:
         raise UsageError('deliver: mail.via is "none": nothing is sent; see config.toml, [mail]')
 
 
-def try_out(config: Config, folder: Path, address: str, now: int) -> Answer:
-    """Sends a mail that says that mail works.
+def try_out(site: Site, address: str, now: int) -> Answer:
+    """Send a mail that says that mail works.
 
     Raises:
         UsageError: nothing may be sent to ``address``, or no mail at all.
         DeliveryError: it could not be handed over; the message says why.
     """
-    _require_mail(config)
-    try:
-        recipient = allowed(address, config.mail.domains)
-    except ValueError as error:
-        raise UsageError(f"--test-send {address!r}: {error}") from None
+    _require_mail(site.config)
     text = (
         "This mail was asked for with 'fairaudit deliver --test-send'.\n"
         "That it arrived shows that reports can be mailed from there."
     )
-    answer = _note(config, folder, recipient, "fairaudit: mail works", text, now)
+    try:
+        recipient = allowed(address, site.config.mail.domains)
+    except ValueError as error:
+        raise UsageError(f"--test-send {address!r}: {error}") from None
+    answer = _note(site, recipient, "fairaudit: mail works", text, now)
     if answer.outcome is not Outcome.SENT:
         raise DeliveryError(f"{recipient}: {answer.outcome}: {answer.said}")
     return answer
 
 
-def tell_operator(config: Config, subject: str, text: str, folder: Path = Path()) -> str | None:
-    """Write to ``mail.operators`` that something could not be done.
+def tell_operator(site: Site, subject: str, text: str) -> str | None:
+    """Write to ``mail.operators`` that something failed.
 
     Returns:
-        None, or which of them could not be told and why. That is never raised: it would hide what
-        they were to be told.
+        None, or which of them could not be reached and why. No error is raised for that, as it
+        would hide the failure that was to be reported.
     """
-    if config.mail.via == "none":
+    if site.config.mail.via == "none":
         return None
     lost = []
-    for address in config.mail.operators:
+    for address in site.config.mail.operators:
         try:
-            recipient = allowed(address, config.mail.domains)
-            answer = _note(config, folder, recipient, subject, text, int(time.time()))
+            recipient = allowed(address, site.config.mail.domains)
+            answer = _note(site, recipient, subject, text, int(time.time()))
             why = None if answer.outcome is Outcome.SENT else answer.said
         except (DeliveryError, ValueError) as error:
             why = str(error)
@@ -214,22 +208,14 @@ def tell_operator(config: Config, subject: str, text: str, folder: Path = Path()
     return "; ".join(lost) or None
 
 
-def _note(
-    config: Config, folder: Path, recipient: str, subject: str, text: str, now: int
-) -> Answer:
-    """A mail of text alone, tried once."""
-    settings = config.mail
-    assert settings.sender is not None  # config.Mail asks for it
+def _note(site: Site, recipient: str, subject: str, text: str, now: int) -> Answer:
+    """Send a mail of text alone, trying once."""
+    settings = site.config.mail
+    assert settings.sender is not None  # config.Mail requires it
     message_id = ledger.message_id(settings, [recipient, subject, text, now])
     envelope = mails.Envelope(settings.sender, recipient, message_id, now)
-    post = transport.post(settings, folder, hides=config.hides())
+    post = transport.post(settings, site.folder, hides=site.config.hides())
     return post.hand_over(mails.note(subject, text, envelope), recipient, lambda: None)
-
-
-def _recover(con: Connection, now: int, done: Delivered) -> None:
-    for report, recipient in queries.run(con, "delivery_recover", error=_KILLED, now=now).rows():
-        done.unknown.append(f"{report} to {recipient}")
-        done.failures.append(DeliveryError(f"{report} to {recipient}: {_KILLED}: {_TWICE}"))
 
 
 # --- sending ---------------------------------------------------------------------------------
@@ -237,18 +223,18 @@ def _recover(con: Connection, now: int, done: Delivered) -> None:
 
 @dataclass(frozen=True)
 class _Draft:
-    """What all mails about one report share; made when the first of them is."""
+    """The common content of all mails about one report; made with the first of them."""
 
     con: Connection
-    config: Config
-    folder: Path
+    site: Site
     report: ledger.Report
     about: tuple[Who, ...]
     now: int
 
     @cached_property
     def page(self) -> Contents:
-        return drawing.contents_of(self.con, self.config, self.report.cluster, self.report.period)
+        report = self.report
+        return drawing.contents_of(self.con, self.site.config, report.cluster, report.period)
 
     @cached_property
     def standing(self) -> standing.Standing:
@@ -256,28 +242,17 @@ class _Draft:
 
     @cached_property
     def owners(self) -> dict[Who, OwnerContents]:
-        """What the pages say of those whom any of these mails is about."""
+        """The pages of the users and accounts that any of these mails is about."""
         return {of.who: of for of in owners.build(self.con, self.page, self.about)}
 
     @cached_property
     def pictures(self) -> tuple[mails.Picture, ...]:
         return mails.pictures(self.page)
 
-    @cached_property
-    def pdf(self) -> bytes | None:
-        """As it was made; None where it is not there."""
-        report = self.report
-        place = places.of_report(self.config, self.folder, report.cluster, report.period.name)
-        try:
-            return (place / drawing.PDF).read_bytes()
-        except OSError:
-            return None
-
     def letter(self, mail: ledger.Due) -> mails.Letter:
-        """What one recipient gets."""
-        wish = mail.wish
+        """The content of a mail for one recipient."""
+        wish, settings = mail.wish, self.site.config.mail
         spoken = [self.owners[who] for who in wish.owners]
-        settings = self.config.mail
         files, remarks = self._files(wish, spoken)
         if why := mails.too_large(files, settings.attachments_mb):
             remarks.append(why)
@@ -290,8 +265,9 @@ class _Draft:
     def _files(
         self, wish: mails.Wish, spoken: list[OwnerContents]
     ) -> tuple[list[mails.File], list[str]]:
-        """What is attached for one recipient, and what is to be said of that."""
-        plain = f"{places.file_name(self.report.cluster)}_{self.report.period.name}"
+        """The attachments for one recipient, and remarks about them."""
+        report, options = self.report, self.site.config.report
+        plain = f"{places.file_name(report.cluster)}_{report.period.name}"
         files: list[mails.File] = []
         remarks = []
         for of in spoken:
@@ -299,13 +275,15 @@ class _Draft:
             if "page" in wish.attach:
                 files.append(mails.File(name, "text/html", owner_page.render_html(of).encode()))
             if "page_pdf" in wish.attach:
-                pdf = owner_page.render_pdf(of, sandbox.limits(self.config.report))
+                pdf = owner_page.render_pdf(of, sandbox.limits(options))
                 files.append(mails.File(f"{Path(name).stem}.pdf", "application/pdf", pdf))
-        if "pdf" in wish.attach and self.config.report.pdf:
-            if self.pdf is None:
+        if "pdf" in wish.attach and options.pdf:
+            folder = self.site.report(report.cluster, report.period.name)
+            try:
+                content = (folder / drawing.PDF).read_bytes()
+                files.append(mails.File(f"{plain}.pdf", "application/pdf", content))
+            except OSError:
                 remarks.append("The PDF of this report is missing and could not be attached.")
-            else:
-                files.append(mails.File(f"{plain}.pdf", "application/pdf", self.pdf))
         if "csv" in wish.attach:
             files += mails.csv_files(self.page, () if wish.whole else wish.owners)
         return files, remarks
@@ -313,35 +291,31 @@ class _Draft:
 
 @dataclass
 class _Round:
-    """Sends claimed mails, in rounds: who is told "later" does not hold up the others."""
+    """Sends claimed mails in rounds: one that is put off does not delay the others."""
 
     con: Connection
-    config: Config
-    folder: Path
+    site: Site
     now: int
     done: Delivered
     pause: Pause
     drafts: dict[str, _Draft] = field(default_factory=dict)
 
     def run(self, due: list[ledger.Due]) -> None:
-        """Sends all of ``due``, or says why not."""
-        settings, why = self.config.mail, ""
-        about: dict[ledger.Report, list[Who]] = {}
+        """Send all of ``due``, or record why not."""
+        config, why = self.site.config, ""
+        about: dict[ledger.Report, dict[Who, None]] = {}
         for mail in due:
-            about.setdefault(mail.report, []).extend(mail.wish.owners)
+            about.setdefault(mail.report, {}).update(dict.fromkeys(mail.wish.owners))
         for report, of in about.items():
-            owners = tuple(dict.fromkeys(of))
-            self.drafts[report.name] = _Draft(
-                self.con, self.config, self.folder, report, owners, self.now
-            )
+            self.drafts[report.name] = _Draft(self.con, self.site, report, tuple(of), self.now)
         try:
-            post = transport.post(settings, self.folder, hides=self.config.hides())
+            post = transport.post(config.mail, self.site.folder, hides=config.hides())
         except DeliveryError as error:
             self._stay(due, str(error))
             return
-        for tried in range(settings.attempts):
+        for tried in range(config.mail.attempts):
             if tried:
-                pause = settings.backoff_s * 2 ** (tried - 1)
+                pause = config.mail.backoff_s * 2 ** (tried - 1)
                 put_off = f"{len(due)} not sent yet ({why}); trying again in {pause} s"
                 if not self.pause(pause, put_off):
                     why = f"{why}; asked to stop"
@@ -354,13 +328,13 @@ class _Round:
         self._stay(due, why)
 
     def _stay(self, due: list[ledger.Due], why: str) -> None:
-        """Notes why mails were not sent; they stay due."""
+        """Record why mails were not sent; they stay due."""
         for mail in due:
-            self.done.due.append(mail.name)
             try:
                 ledger.move(self.con, mail, "claimed", "claimed", self.now, error=why)
+                self.done.due.append(mail.name)
             except ledger.TakenError:
-                self.done.due.pop()
+                continue
         others = f" and {len(due) - 1} more" if len(due) > 1 else ""
         text = f"{due[0].name}{others}: not sent: {why}; due again in the next run, or with "
         self.done.failures.append(DeliveryError(f"{text}'fairaudit deliver'"))
@@ -382,37 +356,30 @@ class _Round:
             if answer.outcome is Outcome.LATER:
                 later.append(mail)
                 why = answer.said
-            else:
-                self._settled(mail, answer)
+                continue
+            names: list[str] = getattr(self.done, answer.outcome.value)
+            names.append(mail.name)
+            if answer.outcome is not Outcome.SENT:
+                remedy = _AGAIN if answer.outcome is Outcome.REFUSED else _TWICE
+                text = f"{mail.name}: {answer.outcome}: {answer.said}; {remedy}"
+                self.done.failures.append(DeliveryError(text))
         return later, why, False
 
     def _send(self, post: Post, mail: ledger.Due) -> Answer:
-        """One try of one mail, with its row of the ledger kept in step."""
-        report = mail.report
-        draft = self.drafts[report.name]
-        assert self.config.mail.sender is not None  # config.Mail asks for it
-        sender = self.config.mail.sender
+        """Try one mail once, and keep its row of the ledger in step."""
+        draft, sender = self.drafts[mail.report.name], self.site.config.mail.sender
+        assert sender is not None  # config.Mail requires it
         envelope = mails.Envelope(sender, mail.recipient, mail.message_id, self.now)
         message = mails.message(draft.letter(mail), envelope)
-        begun = False
+        leave = "claimed"
 
         def sending() -> None:
-            nonlocal begun
+            nonlocal leave
             state = draft.standing.state.value
             ledger.move(self.con, mail, "claimed", "sending", self.now, report_state=state)
-            begun = True
+            leave = "sending"
 
         answer = post.hand_over(message, mail.recipient, sending)
-        leave, error = "sending" if begun else "claimed", answer.said or None
         state = answer.outcome.value if answer.outcome in _SETTLED else "claimed"
-        ledger.move(self.con, mail, leave, state, self.now, tried=1, error=error)
+        ledger.move(self.con, mail, leave, state, self.now, tried=1, error=answer.said or None)
         return answer
-
-    def _settled(self, mail: ledger.Due, answer: Answer) -> None:
-        """Keeps what became of a mail that is not due any more."""
-        names: list[str] = getattr(self.done, answer.outcome.value)
-        names.append(mail.name)
-        if answer.outcome is not Outcome.SENT:
-            remedy = _AGAIN if answer.outcome is Outcome.REFUSED else _TWICE
-            why = f"{mail.name}: {answer.outcome}: {answer.said}; {remedy}"
-            self.done.failures.append(DeliveryError(why))

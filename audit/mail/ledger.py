@@ -1,7 +1,7 @@
-"""The ledger of mails: what is due to whom, and what became of it.
+"""The ledger of mails: what is due to whom, and the outcome.
 
-Table ``delivery`` has one row for each report and recipient. Every step of it is one statement or
-one transaction, done only where the row is still in the state that it is to leave.
+Table ``delivery`` has one row for each report and recipient. Each step is one statement or one
+transaction, and takes place only if the row is still in the state that it is to leave.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import itertools
 import json
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import polars as pl
 
@@ -46,7 +48,7 @@ class Due:
     recipient: str
     wish: mails.Wish
     message_id: str
-    leave: str  # the state that its row of the ledger is in; empty: there is none
+    leave: str  # the state of its row in the ledger; empty: there is none
     corrected: bool  # whether the recipient has an earlier version
 
     @property
@@ -56,7 +58,7 @@ class Due:
 
     @property
     def key(self) -> dict[str, object]:
-        """What its row is found by."""
+        """The key of its row."""
         report = self.report
         return {"run_id": report.run_id, "report": report.name, "recipient": self.recipient}
 
@@ -76,19 +78,11 @@ def due(
     """Yield what a cluster's recipients have not got yet, oldest report first.
 
     Args:
-        con: the store.
-        cluster: whose reports.
-        config: the configuration in force.
-        now: epoch s.
-        complete: whether a report is; asked about those that were mailed when they were not.
+        complete: whether a report is; called for those that were mailed when they were not.
         again: states of the ledger that are due again.
     """
-    reports = [
-        Report(cluster.name, Period(name, start, end), run_id)
-        for name, start, end, run_id in queries.rows(
-            con, "delivery_reports", cluster=cluster.name, now=now
-        )
-    ]
+    found = queries.rows(con, "delivery_reports", cluster=cluster.name, now=now)
+    reports = [Report(cluster.name, Period(*period), run_id) for *period, run_id in found]
     ends = {report.period.name: report.period.to_time for report in reports}
     ledger = queries.run(con, "delivery_ledger", cluster=cluster.name)
     for recipient, wish in _recipients(config, cluster).items():
@@ -103,10 +97,11 @@ def due(
             if leave is None:
                 continue
             of_run = pl.col("run_id") == report.run_id
-            kept = rows.filter(of_run).select("recipient", "message_id").rows()
             key = [report.run_id, report.cluster, report.period.name, recipient.lower()]
-            address, id_ = kept[0] if kept else (recipient, message_id(config.mail, key))
+            new = (recipient, message_id(config.mail, key))
+            kept = rows.filter(of_run).select("recipient", "message_id").rows()
             earlier = rows.filter(~of_run & pl.col("state").is_in(["sent", "unknown"]))
+            address, id_ = kept[0] if kept else new
             yield Due(report, address, wish, id_, leave, corrected=earlier.height > 0)
 
 
@@ -117,7 +112,7 @@ def _leave(
     complete: Callable[[Report], bool],
     again: Container[str],
 ) -> str | None:
-    """The state that a mail is in, empty where it has no row, if it is due; None if it is not.
+    """The state of a mail that is due, empty if it has no row; None if it is not due.
 
     ``rows`` of the ledger are about one recipient and period, oldest change first.
     """
@@ -133,46 +128,42 @@ def _leave(
 
 
 def _recipients(config: Config, cluster: Cluster) -> dict[str, mails.Wish]:
-    """Who gets a cluster's reports, each once, and what of them."""
-    wishes: dict[str, tuple[str, mails.Wish]] = {}
+    """The recipients of a cluster's reports, each once, with what they get."""
+    wishes: dict[str, list[tuple[str, mails.Wish]]] = {}
     for entry in config.recipients:
-        if not entry.gets(cluster.name, cluster.period):
-            continue
-        owners = tuple(itertools.starmap(Who, entry.owners))
-        attach = frozenset({"page"}) if owners else mails.Wish().attach
-        if entry.attach is not None:
-            attach = frozenset[str](entry.attach)
-        wish = mails.Wish(not owners, owners, attach, entry.charts)
-        for named in entry.addresses:
-            address = allowed(named, config.mail.domains)
-            known, before = wishes.get(address.lower(), (address, mails.NO_WISH))
-            wishes[address.lower()] = (known, before | wish)
-    return dict(wishes.values())
+        if entry.gets(cluster.name, cluster.period):
+            owners = tuple(itertools.starmap(Who, entry.owners))
+            attach = {"page"} if owners else mails.Wish().attach
+            attach = attach if entry.attach is None else {*entry.attach}
+            wish = mails.Wish(not owners, owners, frozenset(attach), entry.charts)
+            for named in entry.addresses:
+                address = allowed(named, config.mail.domains)
+                wishes.setdefault(address.lower(), []).append((address, wish))
+    return {of[0][0]: reduce(or_, (wish for _, wish in of)) for of in wishes.values()}
 
 
 def message_id(settings: Mail, parts: Sequence[object]) -> str:
     """The id of a mail: the same for the same parts."""
-    assert settings.sender is not None  # config.Mail asks for it
+    assert settings.sender is not None  # config.Mail requires it
     domain = settings.message_id_domain or settings.sender.rsplit("@", 1)[1]
     return f"<{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]}@{domain}>"
 
 
 def claim(con: Connection, mail: Due, now: int) -> bool:
-    """Make a mail ours to send; False where another delivery was faster."""
+    """Claim a mail for this delivery; False if another delivery was faster."""
     if mail.leave == "claimed":
         return True
     of = {"cluster": mail.report.cluster, "period": mail.report.period.name}
+    whose = {"recipient": mail.recipient, "run_id": mail.report.run_id}
+    row = {"message_id": mail.message_id, "now": now, "leave": mail.leave}
     try:
         with database.transaction(con):
-            whose = {"recipient": mail.recipient, "run_id": mail.report.run_id}
-            queries.run(con, "delivery_forget", **of, **whose)
-            row = {"message_id": mail.message_id, "now": now, "leave": mail.leave}
-            claimed = queries.run(con, "delivery_claim", **mail.key, **of, **row)
+            queries.rows(con, "delivery_forget", **of, **whose)
+            return len(queries.rows(con, "delivery_claim", **mail.key, **of, **row)) == 1
     except StoreError as error:
         if _conflict(error):
             return False
         raise
-    return claimed.height == 1
 
 
 def move(
@@ -186,20 +177,19 @@ def move(
     report_state: str | None = None,
     error: str | None = None,
 ) -> None:
-    """Move a mail from one state to the next, at once and for good.
+    """Move a mail from one state to the next, in one statement.
 
-    Raises:
-        TakenError: it is not in the state that it is to leave.
+    Raises TakenError if it is not in the state that it is to leave.
     """
     change = {"leave": leave, "state": state, "tried": tried, "now": now}
-    told = {"report_state": report_state, "error": error}
+    result = {"report_state": report_state, "error": error}
     try:
-        moved = queries.run(con, "delivery_move", **mail.key, **change, **told)
+        moved = queries.rows(con, "delivery_move", **mail.key, **change, **result)
     except StoreError as problem:
         if _conflict(problem):
             raise TakenError from problem
         raise
-    if moved.height != 1:
+    if len(moved) != 1:
         raise TakenError
 
 

@@ -1,10 +1,10 @@
-"""What a mail about a report says, and the message made of it.
+"""The content of a mail about a report, and the ``EmailMessage`` made of it.
 
-Pure: the record of the report, its state and its files come in, an ``EmailMessage`` goes out.
-Whatever a log or a configuration put into a name stands in the message as text: what cannot be
-printed is shown as its code point before it comes near a header, and templates escape the rest.
+Names from a log or a configuration are text in the message: characters that cannot be printed are
+replaced by their code points before they come near a header, and templates escape the rest.
 """
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,17 +32,12 @@ from audit.report.text.notices import Notice, notices
 from audit.report.text.standing import Standing, State, uncounted
 
 _SHOWN: Final = ("why", "trend", "waits", "week")
-_PICTURES: Final = 2
-"""Charts of a mail: the first of these that there are; none names anybody."""
-_CHANGES: Final = 2
-"""Most changes that are recommended in a mail."""
-_VERDICTS: Final = 2
-"""Most users and accounts whose verdicts fit into a subject."""
-_LONGEST: Final = 2
-"""Most waits of one user or account that a mail describes."""
+_PICTURES: Final = 2  # charts of a mail: the first of these that exist; none shows names
+_CHANGES: Final = 2  # most changes that are recommended in a mail
+_VERDICTS: Final = 2  # most users and accounts whose verdicts fit into a subject
+_LONGEST: Final = 2  # most waits of one user or account that a mail describes
 _SCALE: Final = 1.5
 _LINE: Final = policy.SMTP.clone(cte_type="7bit")  # no server must know 8BITMIME
-_MEGABYTE: Final = 1_000_000
 
 
 class Picture(NamedTuple):
@@ -53,7 +48,7 @@ class Picture(NamedTuple):
     note: str
     alt: str
     png: bytes
-    width: int
+    width: int  # in pixels
 
 
 class File(NamedTuple):
@@ -65,7 +60,7 @@ class File(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What is said of one user or account, where it waited most; only a verdict without jobs."""
+    """The pool where one user or account waited most; only a verdict if there are no jobs."""
 
     verdict: str
     pool: str = ""  # where there are several
@@ -77,31 +72,24 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What somebody gets of a report."""
+    """The parts of a report that a recipient gets."""
 
     whole: bool = True
-    owners: tuple[Who, ...] = ()  # users and accounts who are spoken of one by one, and first
+    owners: tuple[Who, ...] = ()  # users and accounts with a part of their own
     attach: frozenset[str] = frozenset({"pdf", "csv"})
     charts: bool = True
 
     def __or__(self, other: "Wish") -> "Wish":
-        """Both."""
-        return Wish(
-            self.whole or other.whole,
-            tuple(dict.fromkeys((*self.owners, *other.owners))),
-            self.attach | other.attach,
-            self.charts or other.charts,
-        )
-
-
-NO_WISH: Final = Wish(whole=False, attach=frozenset(), charts=False)
+        owners = tuple(dict.fromkeys((*self.owners, *other.owners)))
+        attach, charts = self.attach | other.attach, self.charts or other.charts
+        return Wish(self.whole or other.whole, owners, attach, charts)
 
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
-    """What goes with a mail."""
+    """The charts, attachments and remarks of a mail."""
 
-    pictures: tuple[Picture, ...] = ()  # of the whole, or of the first who is spoken of
+    pictures: tuple[Picture, ...] = ()  # of the whole, or of the first of the owners
     files: tuple[File, ...] = ()
     remarks: tuple[str, ...] = ()  # about the mail itself, such as what could not be attached
 
@@ -111,16 +99,16 @@ NOTHING: Final = Enclosed()
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """Everything that a mail says, before any HTML."""
+    """The content of a mail, before any HTML."""
 
     subject: str
     title: str
     standing: Standing
     notices: tuple[Notice, ...]
-    verdict: str  # one sentence or two; empty to whom users or accounts alone are named of
+    verdict: str  # one sentence or two; empty unless it is about the whole report
     trust: tuple[Trust, ...]
     questions: tuple[Question, ...]
-    advice: tuple[str, ...]  # what could be done
+    advice: tuple[str, ...]
     parts: tuple[Part, ...]
     enclosed: Enclosed
     run_id: str
@@ -140,23 +128,19 @@ def compose(
     """Return the mail about a report, or about some users and accounts in it.
 
     Args:
-        contents: the report.
-        standing: whether it covers all of its period, as of the time of sending.
+        standing: whether the report covers all of its period, as of the time of sending.
         subject: template, as ``mail.subject``.
-        wish: whether it is about the whole report, and about whom.
-        owners: what the pages of those say, in the order of ``wish.owners``.
+        owners: the pages of ``wish.owners``, in that order.
         corrected: whether it replaces a mail that was sent before.
-        enclosed: what goes with it.
     """
-    # what names others is for those who get the whole
+    # only recipients of the whole report see what names other users
     one = page_one(contents) if wish.whole else None
-    span = contents.span
-    days = f"{wording.day(span.from_time, span.zone)} to {wording.day(span.to_time - 1, span.zone)}"
+    first, last = _days(contents)
     cluster = wording.name(contents.cluster)
     about = "Fairness of" if wish.whole else "Waits on"
     return Letter(
         subject=headline(contents, standing.state, subject, wish, one, owners, corrected=corrected),
-        title=f"{about} {cluster}, {days}",
+        title=f"{about} {cluster}, {first} to {last}",
         standing=standing if wish.whole else uncounted(standing),
         notices=notices(contents) if wish.whole else (),
         verdict=one.verdict.sentence if one else "",
@@ -170,15 +154,19 @@ def compose(
     )
 
 
+def _days(contents: Contents) -> tuple[str, str]:
+    """The first and the last day of a report."""
+    span = contents.span
+    return wording.day(span.from_time, span.zone), wording.day(span.to_time - 1, span.zone)
+
+
 def too_large(files: Sequence[File], limit_mb: float) -> str | None:
-    """Why these attachments are left out; None where they are not above so many megabytes."""
-    size = sum(len(file.content) for file in files)
-    if size <= limit_mb * _MEGABYTE:
+    """Why these attachments are left out; None if they are within the limit."""
+    size = sum(len(file.content) for file in files) / 1e6
+    if size <= limit_mb:
         return None
-    return (
-        f"The attachments ({size / _MEGABYTE:.1f} MB) are larger than mail takes here "
-        f"({limit_mb:g} MB, mail.attachments_mb) and were left out."
-    )
+    limit = f"{limit_mb:g} MB, mail.attachments_mb"
+    return f"The attachments ({size:.1f} MB) are above the limit ({limit}) and were left out."
 
 
 def headline(
@@ -191,23 +179,22 @@ def headline(
     *,
     corrected: bool = False,
 ) -> str:
-    """The subject: one printable line, which always tells a report that is not complete."""
-    span = contents.span
+    """The subject: one printable line, which always shows that a report is not complete."""
     spoken = () if wish.whole else wish.owners
+    first, last = _days(contents)
+    days = contents.covered_days if contents.brief else 0
     names = {
         "cluster": wording.name(contents.cluster),
-        "period": wording.name(span.name),
-        "from": wording.day(span.from_time, span.zone),
-        "to": wording.day(span.to_time - 1, span.zone),
+        "period": wording.name(contents.span.name),
+        "from": first,
+        "to": last,
         "state": state.value if state is State.COMPLETE else f"[{state.value.upper()}]",
-        "verdict": _of_owners(owners)
-        if spoken
-        else _verdict(one, contents.covered_days if contents.brief else 0),
+        "verdict": _of_owners(owners) if spoken else _verdict(one, days),
     }
     for kind in ("user", "account"):
         of_kind = [wording.name(who.name) for who in spoken if who.kind == kind]
         names[f"{kind}s"] = ", ".join(of_kind) or ("none" if spoken else f"all {kind}s")
-    # in one go: what a name holds is not looked at again
+    # in one pass, so that placeholders within a name stay as they are
     line = re.sub(r"\{(.*?)\}", lambda placeholder: names[placeholder[1]], template)
     named = {"{users}", "{accounts}", "{verdict}"} & set(re.findall(r"\{.*?\}", template))
     if spoken and not named:
@@ -220,7 +207,7 @@ def headline(
 
 
 def _of_owners(owners: Sequence[OwnerContents]) -> str:
-    """The verdicts on users and accounts as a subject says them; of many, how many wait longer."""
+    """The verdicts on users and accounts for a subject; of many, how many waited longer."""
     if len(owners) <= _VERDICTS:
         return "; ".join(map(owner_text.short, owners))
     longer = sum(any(part.longer for part in of.parts) for of in owners)
@@ -259,7 +246,7 @@ def _part(of: OwnerContents) -> Part:
 
 
 def pictures(contents: Contents) -> tuple[Picture, ...]:
-    """Return a few charts of the pool that page one is about; none without a page one."""
+    """A few charts of the pool that page one is about; none without a page one."""
     one = page_one(contents)
     if one is None:
         return ()
@@ -269,7 +256,7 @@ def pictures(contents: Contents) -> tuple[Picture, ...]:
 
 
 def owner_pictures(of: OwnerContents) -> tuple[Picture, ...]:
-    """Return the charts of one user or account, of the pool where it waited most."""
+    """The charts of one user or account, of the pool where it waited most."""
     if not of.parts:
         return ()
     most = of.parts[0]
@@ -289,26 +276,22 @@ def _pictures(charts: Iterable[Chart | None], pool: str | None) -> tuple[Picture
 
 
 def csv_files(contents: Contents, owners: Sequence[Who] = ()) -> tuple[File, ...]:
-    """Return the report's tables; with ``owners``, their own rows alone."""
+    """The report's tables; with ``owners``, only their own rows."""
     if not owners:
-        return tuple(
-            File(file.name, "text/csv", file.text.encode())
-            for of_pool in export.files(contents).values()
-            for file in of_pool
-        )
+        every = itertools.chain.from_iterable(export.files(contents).values())
+        return tuple(File(file.name, "text/csv", file.text.encode()) for file in every)
     tables = []
     for number, pool in enumerate(contents.pools, start=1):
         end = f"-{number}" if len(contents.pools) > 1 else ""
         for of in (pool.users, pool.accounts):
-            rows = tuple(row for row in of.rows if (of.kind, row.name) in owners)
-            if rows:
+            if rows := tuple(row for row in of.rows if (of.kind, row.name) in owners):
                 text = export.table(pool, replace(of, rows=rows), own=True)
                 tables.append(File(f"{of.kind}s{end}.csv", "text/csv", text.encode()))
     return tuple(tables)
 
 
 class Envelope(NamedTuple):
-    """From whom a mail is, to whom, and when; bare addresses."""
+    """The sender, recipient and date of a mail; bare addresses."""
 
     sender: str
     recipient: str
@@ -323,12 +306,12 @@ class Envelope(NamedTuple):
         mail["To"] = Address(addr_spec=self.recipient)
         mail["Date"] = format_datetime(datetime.fromtimestamp(self.now, UTC))
         mail["Message-ID"] = self.message_id
-        mail["Auto-Submitted"] = "auto-generated"  # so that no absence notice answers it
+        mail["Auto-Submitted"] = "auto-generated"  # prevents absence notices
         return mail
 
 
 def message(letter: Letter, envelope: Envelope) -> EmailMessage:
-    """Return a letter as a mail: text, HTML with its charts, attachments."""
+    """A letter as a mail: text, HTML with its charts, attachments."""
     values: Mapping[str, object] = {"letter": letter, "state": letter.standing.state.value}
     mail = envelope.holding(letter.subject)
     mail.set_content(render.fill("email/report.txt", values))
@@ -345,7 +328,7 @@ def message(letter: Letter, envelope: Envelope) -> EmailMessage:
 
 
 def note(subject: str, text: str, envelope: Envelope) -> EmailMessage:
-    """Return a short mail of text alone, such as an operator gets."""
+    """A short mail of text alone, as operators get."""
     mail = envelope.holding(wording.name(subject, 200))
     lines = (wording.name(line, 2_000) if line else "" for line in text.splitlines())
     mail.set_content("\n".join(lines) + "\n")

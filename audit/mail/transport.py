@@ -1,8 +1,8 @@
 """Hands a mail over: to a mail server, or into a folder. The only home of smtplib.
 
-One mail, one recipient, one connection: what becomes of one is nobody else's business. What the
-server said decides what may be done next, and nothing is guessed: a mail that was refused or put
-off did not arrive, one that was taken did, and between the last byte and the answer nobody knows.
+Each mail has one recipient and its own connection, so outcomes are independent. The server's answer
+decides what may be done next: a mail that was refused or put off did not arrive, one that was
+accepted did, and between the last byte and the answer the outcome is unknown.
 """
 
 import base64
@@ -10,25 +10,24 @@ import os
 import re
 import smtplib
 import ssl
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from audit.config import Mail
 from audit.errors import WITHHELD, DeliveryError
-from audit.files import folders, replace
+from audit.files import caches, folders, replace
 
 _ENHANCED: Final = re.compile(r"[245]\.\d{1,3}\.\d{1,3}\b")  # status codes of RFC 3463
 _PORTS: Final = {"starttls": 587, "tls": 465, "none": 25}
 
 
 class Outcome(StrEnum):
-    """What became of a mail that was handed over."""
+    """The outcome of handing over a mail."""
 
     SENT = "sent"
     REFUSED = "refused"  # for good
@@ -39,7 +38,7 @@ class Outcome(StrEnum):
 
 
 class Answer(NamedTuple):
-    """An outcome, and what was said about it."""
+    """An outcome, and the words of the server or system."""
 
     outcome: Outcome
     said: str = ""
@@ -51,27 +50,19 @@ class Post(Protocol):
     def hand_over(
         self, message: EmailMessage, recipient: str, sending: Callable[[], None]
     ) -> Answer:
-        """Hand over one mail to one recipient.
-
-        ``sending`` is called once, before the first byte after which it may have been accepted.
-        """
+        """Hand over one mail; call ``sending`` before the first byte that may get it accepted."""
 
     def reach(self) -> Answer | None:
         """Go as far as a mail could be handed over; return None, or why none could be."""
 
 
 def post(mail: Mail, folder: Path, *, hides: bool = False) -> Post:
-    """Return the way in which mail leaves, by configuration.
+    """The way in which mail leaves, by configuration; ``via`` is not none.
 
-    Args:
-        mail: the section of config.toml; ``via`` is not none.
-        folder: its paths are relative to.
-        hides: whether to withhold what a server says, which may hold names of people.
-
-    Raises:
-        DeliveryError: the password or the certificates cannot be read.
+    ``hides`` withholds what a server says, which may hold names of people. Raises DeliveryError if
+    the password or the certificates cannot be read.
     """
-    assert mail.sender is not None  # config.Mail asks for it
+    assert mail.sender is not None  # config.Mail requires it
     if mail.via == "outbox":
         return Outbox(folder / mail.outbox)
     return Smtp(mail, mail.sender, _password(mail, folder), _trust(mail, folder), hides)
@@ -86,7 +77,7 @@ class Outbox:
     def hand_over(
         self, message: EmailMessage, recipient: str, sending: Callable[[], None]
     ) -> Answer:
-        """See :class:`Post`. The file is named for the mail's id, and appears all at once."""
+        """See :class:`Post`. The file is named after the mail's id, and appears complete."""
         name = re.sub(r"[^A-Za-z0-9.-]", "", str(message["Message-ID"]).split("@")[0])
         try:
             folders.make(self.folder)
@@ -94,8 +85,7 @@ class Outbox:
                 handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
                 with os.fdopen(handle, "wb") as out:
                     out.write(message.as_bytes())
-                    out.flush()
-                    os.fsync(out.fileno())
+                replace.sync(draft)
                 sending()
         except OSError as error:
             return self._unwritable(error)
@@ -105,10 +95,10 @@ class Outbox:
         """See :class:`Post`."""
         try:
             folders.make(self.folder)
-            with tempfile.TemporaryFile(dir=self.folder):
-                return None
         except OSError as error:
             return self._unwritable(error)
+        refused = caches.refused(self.folder)
+        return None if refused is None else self._unwritable(refused)
 
     def _unwritable(self, error: OSError) -> Answer:
         reply = f"{self.folder}: cannot be written: {error.strerror} (mail.outbox)"
@@ -123,8 +113,7 @@ class Smtp:
     sender: str
     password: str | None = field(repr=False)
     trust: ssl.SSLContext = field(repr=False)
-    hides: bool = False
-    """Whether of what the server says only its codes are kept."""
+    hides: bool = False  # whether only the codes of the server's answers are kept
 
     def hand_over(
         self, message: EmailMessage, recipient: str, sending: Callable[[], None]
@@ -149,17 +138,15 @@ class Smtp:
         return None
 
     def _reached(self) -> smtplib.SMTP | Answer:
-        """A connection on which mail may be sent, or why there is none."""
+        """A connection on which mail may be sent, or the reason of the failure."""
         try:
             return self._connected()
         except smtplib.SMTPNotSupportedError as error:
             return self._answer(Outcome.BARRED, str(error))
         except ssl.SSLCertVerificationError as error:
-            return self._answer(
-                Outcome.BARRED,
-                f"its certificate cannot be verified: {error.verify_message}; a site's own "
-                "authority is named by mail.ca_file",
-            )
+            why = f"its certificate cannot be verified: {error.verify_message}"
+            remedy = "a site's own authority is named by mail.ca_file"
+            return self._answer(Outcome.BARRED, f"{why}; {remedy}")
         except smtplib.SMTPResponseException as error:
             gone = Outcome.DOWN if 400 <= error.smtp_code < 500 else Outcome.BARRED
             return self._answer(gone, self._text(error.smtp_code, error.smtp_error))
@@ -169,12 +156,12 @@ class Smtp:
     def _connected(self) -> smtplib.SMTP:
         """A connection on which mail may be sent: encrypted and logged in, as configured."""
         mail = self.mail
-        port = mail.port or _PORTS[mail.security]
-        server: smtplib.SMTP
-        if mail.security == "tls":
-            server = smtplib.SMTP_SSL(mail.host, port, timeout=mail.timeout_s, context=self.trust)
-        else:
-            server = smtplib.SMTP(mail.host, port, timeout=mail.timeout_s)
+        where: Any = {"port": mail.port or _PORTS[mail.security], "timeout": mail.timeout_s}
+        server = (
+            smtplib.SMTP_SSL(mail.host, context=self.trust, **where)
+            if mail.security == "tls"
+            else smtplib.SMTP(mail.host, **where)
+        )
         try:
             if mail.security == "starttls":
                 server.starttls(context=self.trust)  # raises where the server has none
@@ -194,20 +181,19 @@ class Smtp:
         sending: Callable[[], None],
     ) -> Answer:
         content = re.sub(rb"(?m)^\.", b"..", message.as_bytes())
-        begun = False
+        failed = Outcome.LATER
         try:
             for command in (f"MAIL FROM:<{self.sender}>", f"RCPT TO:<{recipient}>", "DATA"):
                 code, reply = server.docmd(command)
                 if code >= 400:
                     return self._answer(_refusal(code), self._text(code, reply))
             sending()
-            begun = True
+            failed = Outcome.UNKNOWN
             server.send(content + (b"" if content.endswith(b"\r\n") else b"\r\n") + b".\r\n")
             code, reply = server.getreply()
         except (smtplib.SMTPException, OSError) as error:
-            if begun:
-                return self._answer(Outcome.UNKNOWN, f"after the mail was sent: {_reason(error)}")
-            return self._answer(Outcome.LATER, _reason(error))
+            when = "after the mail was sent: " if failed is Outcome.UNKNOWN else ""
+            return self._answer(failed, f"{when}{_reason(error)}")
         if code >= 400:
             return self._answer(_refusal(code), self._text(code, reply))
         with suppress(smtplib.SMTPException, OSError):
@@ -215,7 +201,7 @@ class Smtp:
         return Answer(Outcome.SENT)
 
     def _text(self, code: int, reply: bytes | str) -> str:
-        """What the server said, on one line."""
+        """A server's reply on one line."""
         text = reply if isinstance(reply, str) else reply.decode(errors="backslashreplace")
         if self.hides:
             enhanced = _ENHANCED.match(text)
@@ -223,7 +209,7 @@ class Smtp:
         return f"{code} {' '.join(text.split())}"
 
     def _answer(self, outcome: Outcome, reply: str) -> Answer:
-        """What is kept of an answer: without the password, should the server repeat it."""
+        """An answer without the password, in case the server repeats it."""
         for secret in _forms(self.mail.user, self.password):
             reply = reply.replace(secret, "(password)")
         return Answer(outcome, f"{self.mail.host}: {reply}"[:500])
@@ -242,7 +228,7 @@ def _reason(error: Exception) -> str:
 
 
 def _forms(user: str | None, password: str | None) -> list[str]:
-    """The password in each form in which it goes over the line, longest first."""
+    """The password in each form in which it is transmitted, longest first."""
     if not password:
         return []
     encoded = [password, f"\0{user}\0{password}", f"{user}\0{user}\0{password}"]
@@ -250,40 +236,31 @@ def _forms(user: str | None, password: str | None) -> list[str]:
 
 
 def _password(mail: Mail, folder: Path) -> str | None:
+    found = ""
     if mail.password_env is not None:
-        found = os.environ.get(mail.password_env)
+        where = f"the environment variable {mail.password_env}"
+        if not (found := os.environ.get(mail.password_env, "")):
+            raise DeliveryError(f"{where} (mail.password_env) is not set")
+    elif mail.password_file is not None:
+        where = f"{folder / mail.password_file}"
+        try:
+            with Path(where).open("rb") as file:
+                if os.fstat(file.fileno()).st_mode & 0o007:
+                    remedy = "chmod o= (mail.password_file)"
+                    raise DeliveryError(f"{where}: others can read the password in it: {remedy}")
+                found = file.read(10_000).decode("utf-8").strip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+            raise DeliveryError(f"{where}: cannot be read: {why} (mail.password_file)") from None
         if not found:
-            raise DeliveryError(
-                f"the environment variable {mail.password_env} (mail.password_env) is not set"
-            )
-        return _ascii(found, f"the environment variable {mail.password_env}")
-    if mail.password_file is None:
-        return None
-    path = folder / mail.password_file
-    try:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_mode & 0o007:
-                raise DeliveryError(
-                    f"{path}: others can read the password in it: chmod o= (mail.password_file)"
-                )
-            content = file.read(10_000).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
-        raise DeliveryError(f"{path}: cannot be read: {why} (mail.password_file)") from None
-    if not (found := content.strip("\r\n")):
-        raise DeliveryError(f"{path}: is empty (mail.password_file)")
-    return _ascii(found, str(path))
-
-
-def _ascii(password: str, where: str) -> str:
-    """Python's SMTP logs in with ASCII alone, and would name the password in its error."""
-    if not password.isascii():
+            raise DeliveryError(f"{where}: is empty (mail.password_file)")
+    if not found.isascii():  # smtplib takes ASCII alone, and would show the password in its error
         raise DeliveryError(f"{where}: a mail password must consist of ASCII letters and signs")
-    return password
+    return found or None
 
 
 def _trust(mail: Mail, folder: Path) -> ssl.SSLContext:
-    """Verifies the certificate and the name of whom it speaks to, always."""
+    """The context that verifies the server's certificate and name, which is never skipped."""
     if mail.ca_file is None:
         return ssl.create_default_context()
     path = folder / mail.ca_file

@@ -1,19 +1,17 @@
-"""What runs did and what became of them, kept where a run cannot lose it.
+"""The history of runs: what each stage did, where a run cannot lose it.
 
-In a small SQLite file beside the store: it can be read while a run writes the store, and it is
-there when the store cannot be opened. A run begins its row before it does anything else. One that
-was killed cannot end its row; the next one does that for it, and calls it abandoned. What a run
-published holds a copy (view ``runs``).
-
-Only the holder of the store's lock writes.
+It is a small SQLite file beside the store: it can be read while a run writes the store, and when
+the store cannot be opened. A run adds its row before it does anything else. The row of a run that
+was killed is marked as abandoned by the next run. The published database holds a copy (view
+``runs``). Only the holder of the store's lock writes.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -26,9 +24,10 @@ from audit.store.database import Connection
 State = Literal["running", "done", "failed", "abandoned"]
 
 WHOLE: Final = "run"
-"""The stage that stands for a whole run; its id is the run's."""
+"""The stage of a whole run; its id is the run's."""
 
-_TABLE: Final = """
+_TABLES: Final = (
+    """
 CREATE TABLE IF NOT EXISTS history (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     run INTEGER,                -- id of the row of the whole run
@@ -41,24 +40,20 @@ CREATE TABLE IF NOT EXISTS history (
     ended_at INTEGER,
     error TEXT,
     version TEXT NOT NULL
-)
-"""
-_SETTLED: Final = """
+)""",
+    """
 CREATE TABLE IF NOT EXISTS settled (
-    what TEXT PRIMARY KEY,      -- of which nothing is left to be done
-    basis TEXT NOT NULL         -- on what that rests
+    what TEXT PRIMARY KEY,      -- work of which nothing is left to be done
+    basis TEXT NOT NULL         -- digest of what that rests on
+)""",
 )
-"""
-_WRONG: Final = """
-SELECT count(*) FROM history WHERE (
-    typeof(id) = 'integer' AND typeof(run) IN ('integer', 'null') AND typeof(stage) = 'text'
-    AND typeof(cluster) IN ('text', 'null') AND typeof(period) IN ('text', 'null')
-    AND state IN ('running', 'done', 'failed', 'abandoned') AND typeof(exit_code) = 'integer'
-    AND typeof(started_at) = 'integer' AND typeof(ended_at) IN ('integer', 'null')
-    AND typeof(error) IN ('text', 'null') AND typeof(version) = 'text'
-) IS NOT TRUE
-"""
-"""Counts the entries that are not as ``History`` writes them."""
+_TYPES: Final = {
+    **dict.fromkeys(("id", "exit_code", "started_at"), "'integer'"),
+    **dict.fromkeys(("run", "ended_at"), "'integer', 'null'"),
+    **dict.fromkeys(("stage", "version"), "'text'"),
+    **dict.fromkeys(("cluster", "period", "error"), "'text', 'null'"),
+}
+"""SQLite's types of what ``History`` writes; ``state`` is checked separately."""
 _COLUMNS: Final = "id, run, stage, cluster, period, state, exit_code, started_at, ended_at, error"
 
 
@@ -87,25 +82,25 @@ class History:
     """The history, open for writing."""
 
     def __init__(self, state: Path, clock: Callable[[], int]) -> None:
-        """Opens it in the folder ``state``; ``clock`` tells the epoch second."""
+        """Open it in the folder ``state``, and mark entries of killed runs as abandoned.
+
+        ``clock`` returns the epoch second.
+        """
         self._path = path_in(state)
         self._clock = clock
         self._con = _connect(self._path)
-        self._write(_TABLE)
-        self._write(_SETTLED)
+        for table in _TABLES:
+            self._write(table)
+        error = "ended without a word: killed, or the disk was full"
+        self._write(
+            "UPDATE history SET state = 'abandoned', exit_code = 4, ended_at = ?, error = ? "
+            "WHERE state = 'running'",
+            *(clock(), error),
+        )
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Close the file."""
         self._con.close()
-
-    def abandon(self) -> None:
-        """Ends what those left behind that were killed."""
-        self._write(
-            "UPDATE history SET state = 'abandoned', exit_code = 4, ended_at = :now, "
-            "error = 'ended without a word: killed, or the disk was full' "
-            "WHERE state = 'running'",
-            {"now": self._clock()},
-        )
 
     def begin(
         self,
@@ -114,46 +109,28 @@ class History:
         period: str | None = None,
         run: int | None = None,
     ) -> int:
-        """Notes that a stage begins; gives its id. One without ``run`` is a run itself."""
+        """Record that a stage begins; return its id. A stage without ``run`` is a run itself."""
         number = self._write(
             "INSERT INTO history (run, stage, cluster, period, state, exit_code, started_at, "
-            "version) VALUES (:run, :stage, :cluster, :period, 'running', 0, :now, :version)",
-            {
-                "run": run,
-                "stage": stage,
-                "cluster": cluster,
-                "period": period,
-                "now": self._clock(),
-                "version": __version__,
-            },
+            "version) VALUES (?, ?, ?, ?, 'running', 0, ?, ?)",
+            *(run, stage, cluster, period, self._clock(), __version__),
         )
         if run is None:
-            self._write("UPDATE history SET run = id WHERE id = :id", {"id": number})
+            self._write("UPDATE history SET run = id WHERE id = ?", number)
         return number
 
     def end(self, number: int, state: State, exit_code: int = 0, error: str | None = None) -> None:
-        """Notes what became of it."""
+        """Record the outcome of a stage."""
         self._write(
-            "UPDATE history SET state = :state, exit_code = :exit_code, error = :error, "
-            "ended_at = :now WHERE id = :id",
-            {
-                "state": state,
-                "exit_code": exit_code,
-                "error": error,
-                "now": self._clock(),
-                "id": number,
-            },
+            "UPDATE history SET state = ?, exit_code = ?, error = ?, ended_at = ? WHERE id = ?",
+            *(state, exit_code, error, self._clock(), number),
         )
 
     @contextmanager
     def noted(
-        self,
-        stage: str,
-        cluster: str | None,
-        period: str | None,
-        failures: Sequence[AuditError],
+        self, stage: str, cluster: str | None, period: str | None, failures: Sequence[AuditError]
     ) -> Iterator[int]:
-        """Notes a run, and what became of it by the end of the block; gives its id."""
+        """Record a run and, when the block ends, its outcome; yield its id."""
         number = self.begin(stage, cluster, period)
         try:
             yield number
@@ -163,9 +140,9 @@ class History:
         self.conclude(number, failures)
 
     def conclude(self, number: int, failures: Sequence[AuditError]) -> None:
-        """Notes that it is done, or with what failures; the exit code is the worst of theirs.
+        """Record that a stage is done, or its failures; the exit code is the worst one.
 
-        Where a failure cannot be noted, the next run notes that this one was abandoned.
+        If a failure cannot be recorded, the next run marks this one as abandoned.
         """
         if not failures:
             self.end(number, "done")
@@ -175,7 +152,7 @@ class History:
             self.end(number, "failed", exit_code, "\n".join(map(str, failures)))
 
     def break_off(self, number: int, error: BaseException) -> None:
-        """Notes what ended it from within: a request to stop, or an error, or a defect."""
+        """Record what ended a stage from within: a request to stop, an error, or a defect."""
         if isinstance(error, KeyboardInterrupt):
             with suppress(StoreError):
                 self.end(number, "abandoned", AuditError.exit_code, "asked to stop")
@@ -184,71 +161,47 @@ class History:
         elif isinstance(error, Exception):
             self.conclude(number, [AuditError(f"{type(error).__name__}: {error}")])
 
-    def last(self, stage: str, cluster: str | None) -> Entry | None:
-        """The newest entry of a stage."""
-        entries = _select(
-            self._con,
-            "WHERE stage = :stage AND cluster IS :cluster ORDER BY id DESC LIMIT 1",
-            {"stage": stage, "cluster": cluster},
-        )
-        return entries[0] if entries else None
-
     def settled(self, what: str) -> str | None:
-        """On what it rested that nothing of ``what`` was left to be done."""
+        """The basis on which nothing of ``what`` was left to be done."""
         rows = self._con.execute("SELECT basis FROM settled WHERE what = ?", [what])
         return next((basis for (basis,) in rows), None)
 
     def settle(self, what: str, basis: str) -> None:
-        """Notes that nothing of ``what`` is left to be done, and on what that rests."""
-        self._write(
-            "INSERT OR REPLACE INTO settled VALUES (:what, :basis)", {"what": what, "basis": basis}
-        )
+        """Record that nothing of ``what`` is left to be done on this basis."""
+        self._write("INSERT OR REPLACE INTO settled VALUES (?, ?)", what, basis)
 
     def forget(self, before: int) -> None:
-        """Removes what ended before that epoch second, but for the last of each stage."""
+        """Remove entries that ended before an epoch second, but for the last of each stage."""
         self._write(
-            "DELETE FROM history WHERE ended_at < :before AND id NOT IN "
+            "DELETE FROM history WHERE ended_at < ? AND id NOT IN "
             "(SELECT max(id) FROM history GROUP BY stage, cluster, state) AND run NOT IN "
             "(SELECT max(run) FROM history GROUP BY stage, cluster)",
-            {"before": before},
+            before,
         )
 
     def copy(self, con: Connection) -> None:
-        """Brings the store's copy up to date."""
-        entries = _select(self._con, "WHERE state <> 'running' ORDER BY id", {})
+        """Update the copy in the store."""
+        entries = _select(self._con, "WHERE state <> 'running' ORDER BY id")
         columns = _COLUMNS.split(", ")
         values = [[getattr(entry, column) for entry in entries] for column in columns]
+        unnested = ", ".join("unnest(?)" for _ in columns)
+        insert = f"INSERT INTO history ({_COLUMNS}, version) SELECT {unnested}, ?"
         with database.transaction(con):
             database.execute(con, "DELETE FROM history")
-            database.execute(
-                con,
-                f"INSERT INTO history ({_COLUMNS}, version) "
-                f"SELECT {', '.join('unnest(?)' for _ in columns)}, ?",
-                [*values, __version__],
-            )
+            database.execute(con, insert, [*values, __version__])
 
-    def _write(self, statement: str, values: Mapping[str, object] | None = None) -> int:
+    def _write(self, statement: str, *values: object) -> int:
         try:
-            return self._con.execute(statement, dict(values or {})).lastrowid or 0
+            return self._con.execute(statement, values).lastrowid or 0
         except sqlite3.Error as error:
-            raise _failed(self._path, error) from error
-
-
-@contextmanager
-def opened(state: Path, clock: Callable[[], int]) -> Iterator[History]:
-    """The history for as long as the block runs; what was left running is abandoned first."""
-    with closing(History(state, clock)) as past:
-        past.abandon()
-        yield past
+            raise failed(self._path, error) from error
 
 
 def read(state: Path) -> list[Entry]:
-    """All entries, newest first, at any time; none where no run ever began.
+    """All entries, newest first, also while a run is at work; none if no run ever began.
 
-    What is noted as running is abandoned, if nobody holds the store.
-
-    Raises:
-        StoreError: the file cannot be read.
+    Entries that say "running" are shown as abandoned unless the store is held. Raises StoreError if
+    the file cannot be read.
     """
     path = path_in(state)
     if not path.exists():
@@ -256,24 +209,25 @@ def read(state: Path) -> list[Entry]:
     holder = lock.holder(state / state_folder.STORE)
     with closing(_connect(path)) as con:
         try:
-            entries = _select(con, "ORDER BY id DESC", {})
+            entries = _select(con, "ORDER BY id DESC")
         except sqlite3.Error as error:
-            raise _failed(path, error) from error
+            raise failed(path, error) from error
     newest = max((entry.run or 0 for entry in entries), default=0)
     return [
         entry
         if entry.state != "running" or (holder is not None and entry.run == newest)
-        else Entry(**{**vars(entry), "state": "abandoned", "exit_code": 4})
+        else replace(entry, state="abandoned", exit_code=4)
         for entry in entries
     ]
 
 
 def examine(path: Path) -> None:
-    """Check a history that comes from elsewhere: it holds entries, and nothing that acts.
+    """Check a history from elsewhere: it holds entries, and nothing that acts.
 
-    Raises:
-        StoreError: it is damaged, or no history.
+    Raises StoreError if it is damaged, or no history.
     """
+    typed = " AND ".join(f"typeof({name}) IN ({kinds})" for name, kinds in _TYPES.items())
+    states = "state IN ('running', 'done', 'failed', 'abandoned')"
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as con:
             check(con)
@@ -288,11 +242,12 @@ def examine(path: Path) -> None:
             if rest or not {name for (name,) in tables} <= known:
                 raise StoreError("holds more than a history of runs")
             if tables:
-                ((wrong,),) = con.execute(_WRONG)
+                wrong = f"SELECT count(*) FROM history WHERE ({states} AND {typed}) IS NOT TRUE"  # noqa: S608
+                ((count,),) = con.execute(wrong)
                 con.execute("SELECT what, basis FROM settled").fetchall()
-                if wrong:
+                if count:
                     raise StoreError("holds entries that no run wrote")
-                _select(con, "", {})
+                _select(con, "")
     except sqlite3.Error as error:
         raise StoreError(f"is damaged: {error}") from error
 
@@ -302,37 +257,32 @@ def check(con: sqlite3.Connection) -> None:
 
     Raises:
         StoreError: it is damaged.
-        sqlite3.Error: it is none.
+        sqlite3.Error: it is no SQLite file.
     """
-    ((said,),) = con.execute("PRAGMA integrity_check(1)").fetchall()
-    if said != "ok":
-        raise StoreError(f"is damaged: {said}")
+    ((result,),) = con.execute("PRAGMA integrity_check(1)").fetchall()
+    if result != "ok":
+        raise StoreError(f"is damaged: {result}")
 
 
 def _connect(path: Path) -> sqlite3.Connection:
     try:
         return sqlite3.connect(path, timeout=10, isolation_level=None)
     except sqlite3.Error as error:
-        raise _failed(path, error) from error
+        raise failed(path, error) from error
 
 
-def _select(con: sqlite3.Connection, rest: str, values: Mapping[str, object]) -> list[Entry]:
-    rows = con.execute(f"SELECT {_COLUMNS} FROM history {rest}", dict(values))  # noqa: S608
+def _select(con: sqlite3.Connection, rest: str, *values: object) -> list[Entry]:
+    rows = con.execute(f"SELECT {_COLUMNS} FROM history {rest}", values)  # noqa: S608
     return [Entry(*row) for row in rows]
 
 
-def failed(path: Path, what: str, error: sqlite3.Error) -> StoreError:
-    """What SQLite refused, and the remedy: of the place, of the disk, or of the file."""
+def failed(path: Path, error: sqlite3.Error, what: str = "the history of runs") -> StoreError:
+    """Describe SQLite's error with a remedy: for the place, the disk, or the file."""
     text = f"{path}: {what} cannot be read or written: {error}"
     kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if kind in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return UnwritableError(
-            f"{text}; change the permissions there, or choose another place (output.state)"
-        )
+        remedy = "change the permissions there, or choose another place (output.state)"
+        return UnwritableError(f"{text}; {remedy}")
     if kind == sqlite3.SQLITE_FULL:
         return StoreError(f"{text}; free some space there")
     return StoreError(f"{text}; a damaged file may be removed: a new one is begun")
-
-
-def _failed(path: Path, error: sqlite3.Error) -> StoreError:
-    return failed(path, "the history of runs", error)

@@ -1,9 +1,9 @@
-"""Pings: tells a monitor elsewhere that a run begins, and how it ended.
+"""Pings: a monitor elsewhere learns that a run begins, and how it ended.
 
-As Healthchecks and its like take them: a POST to ``URL/start`` when a run begins, to ``URL`` when
-it ended well, and to ``URL/fail`` when it did not. A monitor that hears nothing in time raises the
-alarm, also where this machine is down. The text that goes along says how much was done, and what
-kind of thing failed: no name, path or line of a log leaves the site.
+The protocol is that of Healthchecks and similar services: a POST to ``URL/start`` when a run
+begins, to ``URL`` when it ended well, and to ``URL/fail`` otherwise. A monitor that hears nothing
+in time raises the alarm, also if this machine is down. The text says how much was done and which
+kinds of errors occurred: no name, path or line of a log leaves the site.
 """
 
 from __future__ import annotations
@@ -23,32 +23,23 @@ from audit.nightly.stages import Night
 
 End = Literal["start", "", "fail"]
 
-_MOST: Final = 500
-"""Bytes of a ping's text."""
+_MOST: Final = 500  # maximum length of a ping's text, in bytes
 
 
 @contextmanager
 def pinged(config: Config, clusters: Sequence[str], night: Night) -> Iterator[Callable[[], None]]:
-    """Pings the end of the block; gives what pings its begin.
+    """Ping the end of the block; yield a function that pings the begin.
 
-    A block that ends with LockedError did nothing, and pings nothing; neither does one that was
-    asked to stop: the next goes on from there. A ping that does not arrive is a warning of
-    ``night``, and changes nothing else.
-
-    Args:
-        config: the configuration in force.
-        clusters: whose run it is; an address that several share is pinged once.
-        night: what the run did, in the end.
+    LockedError and a request to stop ping nothing. A ping that does not arrive becomes a warning of
+    ``night`` and changes nothing else. An address that several clusters share is pinged once.
     """
-    given = [config.service.ping_by_cluster.get(name, config.service.ping) for name in clusters]
-    addresses = list(dict.fromkeys(address for address in given if address is not None))
-    named = ", ".join(clusters)
+    service = config.service
+    addresses = dict.fromkeys(service.ping_by_cluster.get(name, service.ping) for name in clusters)
 
     def ping(end: End, text: str) -> None:
-        for address in addresses:
-            why = send(address, end, f"{named}: {text}", config.service.ping_timeout_s)
-            if why is not None:
-                night.warnings.append(why)
+        named = f"{', '.join(clusters)}: {text}"
+        answers = [send(to, end, named, service.ping_timeout_s) for to in addresses if to]
+        night.warnings.extend(filter(None, answers))
 
     try:
         yield lambda: ping("start", "run begins")
@@ -67,38 +58,32 @@ def pinged(config: Config, clusters: Sequence[str], night: Night) -> Iterator[Ca
 
 
 def send(address: str, end: End, text: str, timeout_s: float) -> str | None:
-    """Sends one ping; gives None, or why it did not arrive, without the address's secret part.
+    """Send one ping; return None, or why it failed, without the secret part of the address.
 
-    Args:
-        address: as ``config.Service.ping`` takes it.
-        end: which of the three.
-        text: what is said.
-        timeout_s: after so long it is given up, whatever the server does meanwhile.
+    The thread bounds the whole exchange by ``timeout_s``, whatever the server does; the timeout of
+    the request, which bounds each step of it, is longer.
     """
-    said: list[str | None] = []
-    asking = threading.Thread(
-        # of the two limits the one below is of all that is asked, so it is the one that is told
-        target=lambda: said.append(_asked(address, end, text, timeout_s + 1)),
-        daemon=True,
+    answers: list[str | None] = []
+    thread = threading.Thread(
+        target=lambda: answers.append(_post(address, end, text, timeout_s + 1)), daemon=True
     )
-    asking.start()
-    asking.join(timeout_s)
-    why = said[0] if said else f"no answer in {timeout_s:g} s"
-    if why is None:
-        return None
-    return f"service.ping: {urlsplit(address).hostname} was not told ({end or 'end'}): {why}"
+    thread.start()
+    thread.join(timeout_s)
+    why = answers[0] if answers else f"no answer in {timeout_s:g} s"
+    host = urlsplit(address).hostname
+    return why and f"service.ping: {host} was not told ({end or 'end'}): {why}"
 
 
-def _asked(address: str, end: End, text: str, timeout_s: float) -> str | None:
-    """Why the server did not take it; None where it did."""
+def _post(address: str, end: End, text: str, timeout_s: float) -> str | None:
+    """Why the server did not accept it; None if it did."""
     parts = urlsplit(address)
     path = f"{parts.path.rstrip('/')}/{end}" if end else parts.path
-    request = urllib.request.Request(  # noqa: S310 - config.Service asks for http(s)
+    request = urllib.request.Request(  # noqa: S310 - config.Service requires http(s)
         urlunsplit(parts._replace(path=path)),
         data=text.encode(errors="backslashreplace")[:_MOST],
         headers={"User-Agent": f"fairaudit/{__version__}", "Content-Type": "text/plain"},
     )
-    handlers: list[urllib.request.BaseHandler] = [_Here()]
+    handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
     if is_loopback(parts.hostname or ""):
         handlers.append(urllib.request.ProxyHandler({}))
     try:
@@ -108,14 +93,13 @@ def _asked(address: str, end: End, text: str, timeout_s: float) -> str | None:
         return f"it answered {error.code}"
     except urllib.error.URLError as error:
         return str(error.reason)
-    except (OSError, ValueError) as error:  # cut off, or no HTTP
-        return type(error).__name__ if str(error) == "" else str(error)
-    except Exception as error:
-        return type(error).__name__
+    except Exception as error:  # the connection was lost, or the answer is no HTTP
+        known = str(error) if isinstance(error, OSError | ValueError) else ""
+        return known or type(error).__name__
 
 
-class _Here(urllib.request.HTTPRedirectHandler):
-    """Follows no redirection: who it leads to is nobody whom the site named."""
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows no redirection: the site did not name the host it leads to."""
 
     def redirect_request(self, *_: object) -> None:
-        """None: the answer stands as it is."""
+        """Return None, which leaves the answer as it is."""

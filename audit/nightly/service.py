@@ -1,14 +1,13 @@
-"""``fairaudit service``: runs at their times, until it is asked to stop."""
+"""``fairaudit service``: runs at their times, until it is stopped."""
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
-from audit.config import Config
+from audit.config.places import Site
 from audit.errors import AuditError, LockedError, StoreError, UsageError
 from audit.files import lock
 from audit.nightly.run import run
@@ -20,21 +19,14 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 
 WAIT_S: Final = 60
-"""Between two tries while another run is at work."""
+"""Seconds between two tries while another run is at work."""
 
 
-def serve(config: Config, folder: Path, clock: Callable[[], float], stop: Event, say: Say) -> None:
-    """Runs the timetable until ``stop`` is set.
+def serve(site: Site, clock: Callable[[], float], stop: Event, say: Say) -> None:
+    """Follow the timetable until ``stop`` is set; ``clock`` returns the epoch second.
 
-    A run that was missed, or that was killed or stopped, is begun at once. One that is under way
-    when ``stop`` is set is left after its next step; the next start begins it anew.
-
-    Args:
-        config: the configuration in force.
-        folder: what its paths are relative to.
-        clock: tells the epoch second.
-        stop: asks it to stop.
-        say: told what is done.
+    A run that was missed, killed or stopped begins at once. One that is at work when ``stop`` is
+    set ends after its current step; the next start begins it anew.
 
     Raises:
         LockedError: another service is at work there.
@@ -43,27 +35,22 @@ def serve(config: Config, folder: Path, clock: Callable[[], float], stop: Event,
     """
     from audit.nightly import history, status, timetable
 
+    config = site.config
     if not config.clusters:
         raise UsageError("service: the configuration has no [[clusters]]")
-    state = own_state(config, folder)
+    state = own_state(site)
 
     def do(cluster: str) -> None:
-        attend(config, folder, cluster, clock, stop, say)
+        attend(site, cluster, clock, stop, say)
 
     with lock.held(state / "service", "fairaudit service", "another service is at work here"):
         path = status.timetable_in(state)
-        kept = timetable.stored(path)
-        entries = history.read(state)
-        late = {
-            cluster.name: instant
-            for cluster in config.clusters
-            if (instant := status.due(config, cluster, entries, kept)) is not None
-        }
+        stored, entries = timetable.stored(path), history.read(state)
+        due = {one.name: status.due(config, one, entries, stored) for one in config.clusters}
         table = timetable.Timetable(path, config, do)
-        coming = table.start(late, int(clock()))
-        for cluster in config.clusters:
-            missed = coming[cluster.name] <= clock()
-            say(f"{cluster.name}: next run {'now: one was missed' if missed else 'is planned'}")
+        for cluster, begin in table.start(due, int(clock())).items():
+            missed = begin <= clock()
+            say(f"{cluster}: next run {'now: one was missed' if missed else 'is planned'}")
         try:
             while not stop.wait(1.0) and not table.ended.is_set():
                 pass
@@ -71,56 +58,47 @@ def serve(config: Config, folder: Path, clock: Callable[[], float], stop: Event,
             stop.set()
             table.stop()
         if table.error is not None:
-            why = getattr(table.error, "orig", table.error)  # else with SQL and links
-            raise StoreError(
-                f"{path}: the timetable failed: {why}; start the service again when the "
-                "cause is gone"
-            ) from table.error
+            why = getattr(table.error, "orig", table.error)  # without SQL and links
+            remedy = "start the service again when the cause is gone"
+            raise StoreError(f"{path}: the timetable failed: {why}; {remedy}") from table.error
     say("stopped")
 
 
 def by_hand(
-    config: Config,
-    folder: Path,
+    site: Site,
     now: int,
     only: str | None,
     say: Say,
     progress: Progress = lambda what, done, of: None,
     stages: Sequence[str] = STAGES,
 ) -> Night:
-    """What ``fairaudit run`` and its stages do: a run, of whose failures the operators are told.
+    """Do a run for ``fairaudit run`` and its stages, and mail its failures to the operators.
 
-    Args and raises as ``run.run``; ``say`` is told where the operators could not be.
+    Arguments and errors are those of ``run.run``; ``say`` reports that no mail could be sent.
     """
     try:
-        night = run(config, folder, now, only, progress, stages=stages)
+        night = run(site, now, only, progress, stages=stages)
     except LockedError:
         raise
     except AuditError as error:
-        tell(config, folder, [error], say, "fairaudit")
+        tell(site, [error], say, "fairaudit")
         raise
-    if night.failures:
-        tell(config, folder, night.failures, say, "fairaudit")
+    tell(site, night.failures, say, "fairaudit")
     return night
 
 
 def attend(
-    config: Config,
-    folder: Path,
-    cluster: str,
-    clock: Callable[[], float],
-    stop: Event,
-    say: Say,
+    site: Site, cluster: str, clock: Callable[[], float], stop: Event, say: Say
 ) -> Night | None:
-    """Does the run of a cluster, when no other is at work; gives None where it came to nothing.
+    """Do the run of a cluster when no other is at work; return None if it came to nothing.
 
-    Whatever goes wrong is said here and to the operators; nothing is raised.
+    Errors are reported here and to the operators; none is raised.
     """
     waited = False
     while not stop.is_set():
         try:
             say(f"{cluster}: run begins")
-            done = run(config, folder, int(clock()), cluster=cluster, stopping=stop.is_set)
+            done = run(site, int(clock()), cluster=cluster, stopping=stop.is_set)
         except LockedError as error:
             if not waited:
                 say(f"{cluster}: {error}; trying every {WAIT_S} s")
@@ -130,38 +108,29 @@ def attend(
         except StoppedError:
             say(f"{cluster}: left off; the next start goes on")
             return None
-        except AuditError as error:
-            say(f"{cluster}: failed: {error}")
-            tell(config, folder, [error], say, cluster)
-            return None
         except Exception as error:
-            say(f"{cluster}: failed: a defect of fairaudit:\n{traceback.format_exc()}")
-            tell(config, folder, [error], say, cluster)
+            defect = f"a defect of fairaudit:\n{traceback.format_exc()}"
+            say(f"{cluster}: failed: {error if isinstance(error, AuditError) else defect}")
+            tell(site, [error], say, cluster)
             return None
         for line in (*done.warnings, *done.exceeded, *map(str, done.failures)):
             say(f"{cluster}: {line}")
         counts = f"{len(done.read)} logs, {len(done.computed)} periods, {len(done.reports)} reports"
         say(f"{cluster}: run ended: {counts}, {len(done.sent)} mails")
-        if done.failures:
-            tell(config, folder, done.failures, say, cluster)
+        tell(site, done.failures, say, cluster)
         return done
     return None
 
 
-def tell(
-    config: Config, folder: Path, failures: list[AuditError] | list[Exception], say: Say, what: str
-) -> None:
-    """Writes to the operators that a run failed; where that fails too, it is said."""
-    if config.mail.via == "none" or not config.mail.operators:
+def tell(site: Site, failures: Sequence[Exception], say: Say, what: str) -> None:
+    """Mail the failures of a run to the operators; ``say`` reports if that fails too."""
+    if not failures or site.config.mail.via == "none" or not site.config.mail.operators:
         return
     from audit.mail import delivery
 
-    text = "\n\n".join(map(str, failures))
-    subject = f"fairaudit: the run of {what} failed"
+    text = "\n\n".join(map(str, failures)) + "\n\n'fairaudit status' shows all runs.\n"
     try:
-        wrong = delivery.tell_operator(
-            config, subject, f"{text}\n\n'fairaudit status' shows all runs.\n", folder
-        )
+        wrong = delivery.tell_operator(site, f"fairaudit: the run of {what} failed", text)
     except AuditError as error:
         wrong = str(error)
     if wrong is not None:

@@ -1,8 +1,8 @@
-"""Whether nothing is left to be computed, or sent, told without reading attempts or reports.
+"""Whether nothing is left to be computed or mailed, found out without reading attempts or reports.
 
-To work out which periods are due, all attempts of a cluster are read and its pools inferred from
-them; to work out which mails are, the state of every report. All that rests on few things. A digest
-of these is noted in the history where nothing is left to be done; while it is the same, nothing is.
+To find out which periods are due, a run reads all attempts of a cluster and infers its pools; to
+find out which mails are, it reads the state of every report. All of that depends on a few things,
+and the history keeps a digest of them once no work is left. While the digest is the same, none is.
 """
 
 from __future__ import annotations
@@ -10,16 +10,36 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from audit import __version__, periods
 from audit.config import Cluster
+from audit.nightly.history import History
 from audit.nightly.stages import Work
 from audit.store import queries
 
 
+@dataclass(frozen=True)
+class Basis:
+    """The facts that decide whether any work of one kind is left."""
+
+    past: History
+    what: str
+    digest: str
+
+    @property
+    def settled(self) -> bool:
+        """Whether no work was left when this basis was last recorded."""
+        return self.past.settled(self.what) == self.digest
+
+    def settle(self) -> None:
+        """Record that no work is left."""
+        self.past.settle(self.what, self.digest)
+
+
 def figures(work: Work, cluster: Cluster) -> Basis:
-    """On what it rests which figures of a cluster are due.
+    """The facts that decide which figures of a cluster are due.
 
     The version, the configuration and the files that it names, the inputs that were taken in, what
     was computed of them, and when the days of the cluster's zone begin.
@@ -32,55 +52,41 @@ def figures(work: Work, cluster: Cluster) -> Basis:
         for edge in row[2:4]
         if edge is not None
     ]
-    chosen = [
-        work.config.model_dump(mode="json", include={"metrics", "uncertainty"}),
-        cluster.model_dump(mode="json", exclude={"sources"}),
-    ]
-    return Basis(work, f"figures of {cluster.name}", chosen, _files(work, cluster), rows, edges)
+    usage, chosen = cluster.usage, in_force(work, cluster)
+    named = (usage.associations, usage.qos, usage.partitions, usage.slurm_conf)
+    files = [name and _digest(work.site.folder / name) for name in named]
+    return _basis(work, f"figures of {cluster.name}", [*chosen.values()], files, rows, edges)
+
+
+def in_force(work: Work, cluster: Cluster) -> dict[str, object]:
+    """The part of the configuration that a cluster's figures depend on."""
+    config = work.site.config
+    return {
+        "config": config.model_dump(mode="json", include={"metrics", "uncertainty"}),
+        "cluster": cluster.model_dump(mode="json", exclude={"sources"}),
+    }
 
 
 def mails(work: Work) -> Basis:
-    """On what it rests which mails are due: recipients, reports that were made, and the ledger."""
-    chosen = work.config.model_dump(mode="json", include={"mail", "recipients"})
+    """The facts that decide which mails are due: recipients, reports, and the ledger."""
+    chosen = work.site.config.model_dump(mode="json", include={"mail", "recipients"})
     clusters = [
         [
             *(cluster.name, cluster.period),
             queries.rows(work.con, "delivery_reports", cluster=cluster.name, now=work.now),
             queries.rows(work.con, "delivery_ledger", cluster=cluster.name),
         ]
-        for cluster in work.config.clusters
+        for cluster in work.site.config.clusters
     ]
-    return Basis(work, "mails", chosen, clusters)
+    return _basis(work, "mails", chosen, clusters)
 
 
-class Basis:
-    """On what it rests whether anything is left to be done."""
-
-    def __init__(self, work: Work, what: str, *parts: object) -> None:
-        """A digest of ``parts``, which JSON can say, and of the version."""
-        text = json.dumps([__version__, *parts])
-        self._past = work.past
-        self._what = what
-        self._digest = hashlib.sha256(text.encode()).hexdigest()
-
-    @property
-    def settled(self) -> bool:
-        """Whether nothing was left to be done the last time that it was noted, on the same."""
-        return self._past.settled(self._what) == self._digest
-
-    def settle(self) -> None:
-        """Notes that nothing is left to be done."""
-        self._past.settle(self._what, self._digest)
-
-
-def _files(work: Work, cluster: Cluster) -> list[str | None]:
-    """A digest of each file that the configuration of a cluster's usage names."""
-    usage = cluster.usage
-    named = (usage.associations, usage.qos, usage.partitions, usage.slurm_conf)
-    return [name and _digest(work.folder / name) for name in named]
+def _basis(work: Work, what: str, *parts: object) -> Basis:
+    text = json.dumps([__version__, *parts])
+    return Basis(work.past, what, hashlib.sha256(text.encode()).hexdigest())
 
 
 def _digest(file: Path) -> str | None:
-    with suppress(OSError):  # who reads it says so
+    with suppress(OSError):  # the reader of the file reports it
         return hashlib.sha256(file.read_bytes()).hexdigest()
     return None

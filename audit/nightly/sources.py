@@ -1,8 +1,8 @@
-"""Where a cluster's logs come from: files by pattern, and what commands print.
+"""Where a cluster's logs come from: files by pattern, and the output of commands.
 
-A command may be asked for one window of time after another. Windows have fixed edges, so one that
-is asked for again prints what it did, unless something in it changed; and they are asked for again
-until their end lies far enough back that no record of theirs can be late.
+A command may be run for one window of time after another. Windows have fixed edges, so a command
+prints the same for one unless something in it changed. A window is requested again until no record
+of it can be late any more.
 """
 
 from __future__ import annotations
@@ -16,47 +16,40 @@ import subprocess
 import tempfile
 import time
 import zoneinfo
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 from audit import config, periods
 from audit.errors import SourceError
 
 _DAY_S: Final = 86_400
 
-# Nothing in which a secret would stand, nor what changes how sacct prints (SLURM_TIME_FORMAT, …).
+# No variable that may hold a secret, or that changes what sacct prints (SLURM_TIME_FORMAT, …).
 _ENVIRONMENT: Final = frozenset(
     {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "SLURM_CONF"}
 )
-_SAID: Final = 500
-"""Of what a command complained, so many bytes at the end are told."""
-_WATCH_S: Final = 0.2
-"""A command that is running is looked at so often."""
+_SHOWN: Final = 500  # bytes at the end of a command's error output that are shown
+_WATCH_S: Final = 0.2  # seconds between two looks at a running command
 
 
 class Window(NamedTuple):
-    """A span of time that a command is asked for, half-open; whole days of a zone."""
+    """A half-open span of time that a command is run for: whole days of a zone."""
 
-    day: date
-    """Its first."""
+    day: date  # the first
     from_time: int  # epoch s
     to_time: int  # epoch s
 
 
 def files(source: config.Source, folder: Path) -> list[Path]:
-    """The files of a source, sorted by path; those of a folder, where it names one.
+    """The files that match a source's pattern, sorted by path; if it names a folder, those in it.
 
-    What is no file is among them where a log should be: a FIFO, a socket, a link to nothing.
-    Folders are, unless the pattern takes any name: it means the files beside them.
-
-    Args:
-        source: one with ``files``.
-        folder: what a relative pattern is relative to.
+    FIFOs, sockets and broken links are included, as a log should be there. Folders
+    are too, unless the pattern matches any name.
     """
-    assert source.files is not None  # its callers ask first
+    assert source.files is not None  # callers check
     pattern = str(folder / source.files)
     if Path(pattern).is_dir():
         pattern = str(Path(pattern) / "*")
@@ -66,14 +59,8 @@ def files(source: config.Source, folder: Path) -> list[Path]:
 
 
 def windows(source: config.Source, zone: str, now: int) -> list[Window]:
-    """The windows of a source up to now, the earliest first; the last one may end later.
-
-    Args:
-        source: one ``in_windows``.
-        zone: the cluster's, in which days begin.
-        now: epoch s.
-    """
-    assert source.since is not None  # config sees to it
+    """The windows of a source that begin before ``now``, the earliest first."""
+    assert source.since is not None  # config requires it
     in_zone = periods.zone(zone)
     listed = []
     day = source.since
@@ -87,13 +74,9 @@ def windows(source: config.Source, zone: str, now: int) -> list[Window]:
 def due(
     source: config.Source, zone: str, now: int, pulled: Mapping[tuple[int, int], int]
 ) -> list[Window]:
-    """The windows to ask for: those never pulled, or last pulled when records could still come.
+    """The windows never pulled, or last pulled when records could still come.
 
-    Args:
-        source: one ``in_windows``.
-        zone: the cluster's.
-        now: epoch s.
-        pulled: when windows were last pulled whole (epoch s), by their edges.
+    ``pulled`` has the epoch second at which each window, by its edges, was last pulled completely.
     """
     late = source.overlap_days * _DAY_S
     return [
@@ -104,38 +87,28 @@ def due(
 
 
 def identify(source: config.Source, zone: str) -> str:
-    """What the store calls a command: another one is asked for all windows anew.
-
-    A part of its hash, so that no word of it is kept.
-    """
-    words = json.dumps([source.command, zone])
-    return hashlib.sha256(words.encode(errors="surrogatepass")).hexdigest()[:16]
+    """The id of a command in the store: a part of a hash, so that none of its words is kept."""
+    text = json.dumps([source.command, zone])
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def words(
     source: config.Source, zone: str, window: Window | None = None, now: int | None = None
 ) -> list[str]:
-    """The words of a source's command, with a window in the place of what stands for it.
+    """The words of a source's command with the edges of a window filled in.
 
-    Args:
-        source: one with a ``command``.
-        zone: the cluster's, in which edges are written.
-        window: what it is asked for; None leaves the words as they are.
-        now: epoch s; nothing later is asked for.
+    Nothing after ``now`` (epoch s) is requested. Without a window, the words stay as they are.
     """
-    assert source.command is not None  # its callers ask first
-    if window is None:
-        return list(source.command)
-    last = window.to_time if now is None else min(window.to_time, now)
-    edges = {"from": window.from_time, "to": last}
-    in_zone = periods.zone(zone)
+    assert source.command is not None  # callers check
     filled = list(source.command)
-    for name, edge in edges.items():
-        written = datetime.fromtimestamp(edge, tz=in_zone).strftime("%Y-%m-%dT%H:%M:%S")
-        filled = [
-            word.replace(f"{{{name}}}", written).replace(f"{{{name}_epoch}}", str(edge))
-            for word in filled
-        ]
+    if window is None:
+        return filled
+    last = window.to_time if now is None else min(window.to_time, now)
+    for name, edge in (("from", window.from_time), ("to", last)):
+        written = f"{datetime.fromtimestamp(edge, periods.zone(zone)):%Y-%m-%dT%H:%M:%S}"
+        values = {f"{{{name}}}": written, f"{{{name}_epoch}}": str(edge)}
+        for placeholder, value in values.items():
+            filled = [word.replace(placeholder, value) for word in filled]
     return filled
 
 
@@ -149,58 +122,47 @@ def printed(
     now: int | None = None,
     watch: Callable[[], None] = lambda: None,
 ) -> Iterator[Path]:
-    """Runs the command of a source, without a shell, and gives the file with what it printed.
+    """Run a source's command in ``folder``, without a shell; yield the file with its output.
 
-    It sees little of the environment, and the cluster's zone as its own, so that the times it
-    prints are of that zone. When it takes too long, or the run is stopped, its whole process group
-    is ended.
+    The command sees little of the environment, and the cluster's zone as its own, so that it prints
+    times of that zone. Its whole process group is killed at the time limit or if the run is
+    stopped: what ``watch``, which is called often, raises ends the command.
 
     Args:
-        source: one with a ``command``.
-        folder: where it runs.
-        spool: the file to write; gone when the block ends.
-        zone: the cluster's.
-        window: what it is asked for, where it is ``in_windows``.
-        now: epoch s; nothing later is asked for.
-        watch: called often while it runs; what it raises ends the command.
+        spool: the file to write; it is removed when the block ends.
+        window, now: as of ``words``.
 
-    Raises:
-        SourceError: it cannot be started, fails, or takes too long; or the system does not know
-            the zone.
+    Raises SourceError if the command cannot be started, fails, or takes too long; or the system
+    does not know the zone.
     """
     command = words(source, zone, window, now)
-    # no more of its words: among them may be what nobody is to read
+    # its other words may hold a secret
     shown = f"command {command[0]!r}" + (f" for {window.day}" if window else "")
-    environment = _environment(source, zone)
+    how = {"args": command, "cwd": folder, "env": _environment(source, zone)}
     try:
         try:
             spool.parent.mkdir(parents=True, exist_ok=True)
             with spool.open("wb") as out, tempfile.TemporaryFile() as complaints:
-                with _running(command, folder, environment, out, complaints) as process:
+                with _running(**how, stdout=out, stderr=complaints) as process:
                     code = _wait(process, source.timeout_s, watch)
                 complaint = _end_of(complaints)
         except subprocess.TimeoutExpired as error:
-            raise SourceError(
-                f"{shown} took longer than {source.timeout_s} s (clusters.sources.timeout_s)"
-            ) from error
-        except OSError as error:
-            raise SourceError(f"{shown} cannot be run: {error.strerror}") from error
-        except ValueError as error:  # a NUL among its words
-            raise SourceError(f"{shown} cannot be run: {error}") from error
+            limit = f"{source.timeout_s} s (clusters.sources.timeout_s)"
+            raise SourceError(f"{shown} took longer than {limit}") from error
+        except (OSError, ValueError) as error:  # ValueError: a NUL in a word
+            why = error.strerror if isinstance(error, OSError) else error
+            raise SourceError(f"{shown} cannot be run: {why}") from error
         if code:
-            how = f"exit code {code}" if code > 0 else f"signal {-code}"
-            raise SourceError(
-                f"{shown} failed with {how}",
-                f": {complaint}",
-                "; run it by hand to see what it says (clusters.sources)",
-            )
+            end = f"exit code {code}" if code > 0 else f"signal {-code}"
+            remedy = "; run it by hand to see what it says (clusters.sources)"
+            raise SourceError(f"{shown} failed with {end}", f": {complaint}", remedy)
         yield spool
     finally:
         spool.unlink(missing_ok=True)
 
 
 def _environment(source: config.Source, zone: str) -> dict[str, str]:
-    """What a command sees."""
+    """The environment of a command."""
     if zone != "UTC" and not any((Path(place) / zone).is_file() for place in zoneinfo.TZPATH):
         raise SourceError(
             f"the system does not know the time zone {zone}, so commands would print times of "
@@ -211,27 +173,13 @@ def _environment(source: config.Source, zone: str) -> dict[str, str]:
 
 
 @contextmanager
-def _running(
-    command: Sequence[str],
-    folder: Path,
-    environment: Mapping[str, str],
-    out: IO[bytes],
-    complaints: IO[bytes],
-) -> Iterator[subprocess.Popen[bytes]]:
-    """A command in a process group of its own, which ends with the block if it has not yet."""
-    process = subprocess.Popen(  # noqa: S603 - what the site's own configuration says
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=out,
-        stderr=complaints,
-        start_new_session=True,
-    )
+def _running(**how: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command in a new process group, which is killed if the block ends first."""
+    process = subprocess.Popen(stdin=subprocess.DEVNULL, start_new_session=True, **how)
     try:
         yield process
     finally:
-        if process.returncode is None:  # until it is waited for, its number is nobody else's
+        if process.returncode is None:  # until it is waited for, its number is not given again
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -252,5 +200,5 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: int, watch: Callable[[], 
 
 def _end_of(complaints: IO[bytes]) -> str:
     size = complaints.seek(0, os.SEEK_END)
-    complaints.seek(max(size - _SAID, 0))
+    complaints.seek(max(size - _SHOWN, 0))
     return complaints.read().decode("utf-8", errors="backslashreplace").strip()

@@ -1,18 +1,19 @@
-"""What ran, what became of it, and what is due: for people, and for a monitor."""
+"""The state of runs, for people and for a monitor."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from audit import __version__, periods
 from audit.config import Cluster, Config, Source
+from audit.config.places import Site
 from audit.files import caches, lock, state_folder
 from audit.nightly import history, sources, timetable
 from audit.nightly.history import WHOLE, Entry
@@ -20,73 +21,62 @@ from audit.nightly.history import WHOLE, Entry
 
 @dataclass(frozen=True)
 class Standing:
-    """How it stands with the runs of one cluster; times are epoch s."""
+    """The state of one cluster's runs; times are epoch s."""
 
     cluster: str
     zone: str
-    last: Entry | None
-    """The last whole run that is not under way."""
-    due: int | None
-    """When the run after it was due, or will be; None where none ever ran or was planned."""
-    coming: int
-    """The next time of the timetable."""
+    last: Entry | None  # the last whole run that has ended
+    due: int | None  # when the run after it is due; None if none ever ran or was planned
+    coming: int  # the next time of the timetable
     overdue: bool
-    hindrance: str | None = None
-    """What keeps every run from noting, or leaving, anything; None where nothing does."""
+    hindrance: str | None  # why runs cannot write to a folder; None if they can
 
     @property
     def problem(self) -> str | None:
-        """What a monitor should know; None where all is well."""
+        """The problem that a monitor should report; None if all is well."""
         if self.last is not None and self.last.state != "done":
             why, *_ = (self.last.error or "").splitlines() or [""]
             return f"the last run {self.last.state}{why and f': {why}'}"
         if self.hindrance is not None:
             return f"no run can do its work: {self.hindrance}"
-        if self.overdue:
-            if self.due is None:
-                return "has never run"
+        if self.overdue and self.due is None:
+            return "has never run"
+        if self.overdue and self.due is not None:
             return f"overdue: a run was due on {_shown(self.due, periods.zone(self.zone))}"
         return None
 
 
 @dataclass(frozen=True)
 class Status:
-    """All that there is to say."""
+    """The state of a site's runs."""
 
-    entries: Sequence[Entry]
-    """Newest first."""
+    entries: Sequence[Entry]  # newest first
     clusters: Sequence[Standing]
-    holder: str | None
-    """Who is at work."""
+    holder: str | None  # the process that holds the store
 
 
-def look(config: Config, folder: Path, now: int) -> Status:
-    """How it stands at ``now``.
-
-    Raises:
-        StoreError: the history cannot be read.
-    """
-    state = folder / config.output.state
-    entries = history.read(state)
-    kept = timetable.stored(timetable_in(state))
-    hindrance = _hindrance(
-        [state, (folder / config.output.database).parent, folder / config.output.reports]
-    )
-    return Status(
-        entries=entries,
-        clusters=[
-            replace(_standing(config, cluster, entries, kept, now), hindrance=hindrance)
-            for cluster in config.clusters
-        ],
-        holder=lock.holder(state / state_folder.STORE),
-    )
+def look(site: Site, now: int) -> Status:
+    """The state of a site's runs at ``now``; raises StoreError if the history cannot be read."""
+    entries = history.read(site.state)
+    stored = timetable.stored(timetable_in(site.state))
+    hindrance = _hindrance([site.state, site.database.parent, site.reports])
+    standings = []
+    for cluster in site.config.clusters:
+        instant = due(site.config, cluster, entries, stored)
+        ended = (one for one in entries if _covers(one, cluster) and one.state != "running")
+        times = timetable.times_of(site.config, cluster)
+        coming = timetable.next_after(times, cluster.zone, now)
+        overdue = instant is None or instant + site.config.service.overdue_s < now
+        last = next(ended, None)
+        standings.append(
+            Standing(cluster.name, cluster.zone, last, instant, coming, overdue, hindrance)
+        )
+    return Status(entries, standings, lock.holder(site.state / state_folder.STORE))
 
 
 def _hindrance(places: Sequence[Path]) -> str | None:
-    """Why one of the folders that runs write to cannot be written to; those that exist."""
-    for place in places:
-        if not place.is_dir():
-            continue
+    """Why one of these folders, if it exists, cannot be written to."""
+    for place in filter(Path.is_dir, places):
         if (error := caches.refused(place)) is not None:
             return f"{place}: cannot be written to: {error.strerror}"
         if os.statvfs(place).f_bavail == 0 < os.statvfs(place).f_blocks:
@@ -100,28 +90,23 @@ def timetable_in(state: Path) -> Path:
 
 
 def due(
-    config: Config, cluster: Cluster, entries: Sequence[Entry], kept: dict[str, int]
+    config: Config, cluster: Cluster, entries: Sequence[Entry], stored: Mapping[str, int]
 ) -> int | None:
-    """When the run is due that follows the last; None where none ever ran or was planned.
+    """When the run after the last is due, epoch s; None if none ever ran or was planned.
 
-    A run that failed counts: what it left is retried with the next. One that was killed or stopped
-    does not: what it left is due at once.
-
-    Args:
-        config: the configuration in force.
-        cluster: whose.
-        entries: of the history.
-        kept: what the timetable knew last, for clusters that never ran.
+    A run that failed counts: what it left is retried by the next. One that was killed or stopped
+    does not: what it left is due at once. ``stored`` is what the timetable had for clusters that
+    never ran.
     """
     for entry in entries:
         if _covers(entry, cluster) and entry.state in {"done", "failed"}:
             times = timetable.times_of(config, cluster)
             return timetable.next_after(times, cluster.zone, entry.started_at)
-    return kept.get(cluster.name)
+    return stored.get(cluster.name)
 
 
 def lines(status: Status, most: int) -> Iterator[str]:
-    """The status as lines of text, of the newest ``most`` entries."""
+    """The status as lines of text, with the newest ``most`` entries."""
     zones = {standing.cluster: periods.zone(standing.zone) for standing in status.clusters}
     usual = next(iter(zones.values()))
     shown = [_row(entry, zones.get(entry.cluster or "", usual)) for entry in status.entries[:most]]
@@ -129,8 +114,7 @@ def lines(status: Status, most: int) -> Iterator[str]:
         table = [("began", "took", "cluster", "stage", "state", "error"), *shown]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         for row in table:
-            cells = zip(row, widths, strict=True)
-            yield "  ".join(cell.ljust(width) for cell, width in cells).rstrip()
+            yield "  ".join(map(str.ljust, row, widths)).rstrip()
         yield ""
     if status.holder is not None:
         yield f"at work: {status.holder}"
@@ -139,16 +123,9 @@ def lines(status: Status, most: int) -> Iterator[str]:
         yield f"{standing.cluster}: {standing.problem or 'in order'}; next time {coming}"
 
 
-def as_json(status: Status, config: Config, folder: Path, most: int) -> dict[str, object]:
-    """The status as docs/service.md describes it: keys are added there, never renamed or removed.
-
-    Args:
-        status: what ``look`` gave.
-        config: the configuration in force.
-        folder: what its paths are relative to.
-        most: so many of the newest entries.
-    """
-    configured = {cluster.name: cluster for cluster in config.clusters}
+def as_json(status: Status, site: Site, most: int) -> dict[str, object]:
+    """The status in the form that docs/service.md describes; keys are only ever added."""
+    of_cluster = {cluster.name: cluster.sources for cluster in site.config.clusters}
     return {
         "shape": 1,
         "version": __version__,
@@ -164,9 +141,7 @@ def as_json(status: Status, config: Config, folder: Path, most: int) -> dict[str
                 "due": _instant(standing.due),
                 "next": _instant(standing.coming),
                 "last_run": standing.last and _entry(standing.last),
-                "sources": [
-                    _source(source, folder) for source in configured[standing.cluster].sources
-                ],
+                "sources": [_source(one, site.folder) for one in of_cluster[standing.cluster]],
             }
             for standing in status.clusters
         ],
@@ -180,7 +155,7 @@ def _source(source: Source, folder: Path) -> dict[str, object]:
         return {"kind": "command", "what": source.command[0], "files": None, "newest": None}
     changed = []
     for path in sources.files(source, folder):
-        with suppress(OSError):  # gone meanwhile
+        with suppress(OSError):  # it may be gone by now
             changed.append(int(path.stat().st_mtime))
     newest = _instant(max(changed, default=None))
     return {"kind": "files", "what": source.files, "files": len(changed), "newest": newest}
@@ -195,24 +170,8 @@ def _instant(instant: int | None) -> str | None:
     return None if instant is None else datetime.fromtimestamp(instant, UTC).isoformat()
 
 
-def _standing(
-    config: Config, cluster: Cluster, entries: Sequence[Entry], kept: dict[str, int], now: int
-) -> Standing:
-    instant = due(config, cluster, entries, kept)
-    finished = (entry for entry in entries if _covers(entry, cluster) and entry.state != "running")
-    times = timetable.times_of(config, cluster)
-    return Standing(
-        cluster=cluster.name,
-        zone=cluster.zone,
-        last=next(finished, None),
-        due=instant,
-        coming=timetable.next_after(times, cluster.zone, now),
-        overdue=instant is None or instant + config.service.overdue_s < now,
-    )
-
-
 def _covers(entry: Entry, cluster: Cluster) -> bool:
-    """Whether it is a whole run that did all there was to do for the cluster."""
+    """Whether an entry is a whole run that did everything for the cluster."""
     return entry.stage == WHOLE and entry.cluster in {None, cluster.name} and entry.period is None
 
 
@@ -221,11 +180,8 @@ def _row(entry: Entry, zone: ZoneInfo) -> tuple[str, ...]:
     stage = entry.stage if entry.stage == WHOLE else f"  {entry.stage}"
     why = (entry.error or "").replace("\n", " ")
     return (
-        _shown(entry.started_at, zone),
-        took,
-        entry.cluster or "all",
-        stage + (f" {entry.period}" if entry.period else ""),
-        entry.state,
+        *(_shown(entry.started_at, zone), took, entry.cluster or "all"),
+        *(stage + (f" {entry.period}" if entry.period else ""), entry.state),
         why if len(why) <= 200 else why[:199] + "…",
     )
 

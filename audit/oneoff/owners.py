@@ -1,4 +1,4 @@
-"""``fairaudit report --user U``: pages of users and accounts, from what a site published."""
+"""``fairaudit report --user U``: pages of users and accounts from a site's published database."""
 
 from __future__ import annotations
 
@@ -24,14 +24,9 @@ def from_published(
     cluster: str | None = None,
     period: str | None = None,
 ) -> tuple[Path, ...]:
-    """Writes pages beside the report of a period, from the published database of a site.
+    """Write pages into the folder of a period's report, and return their paths.
 
-    Args:
-        config: the site's.
-        folder: that of its configuration.
-        whose: users and accounts.
-        cluster: its name; None: the only one.
-        period: as reports name it; None: the last that was computed.
+    ``cluster`` may be left out if there is only one; ``period`` defaults to the latest.
 
     Raises:
         UsageError: no such database, cluster, period, user or account.
@@ -40,20 +35,19 @@ def from_published(
     path = folder / config.output.database
     if not path.is_file():
         raise UsageError(f"{path}: no such database; 'fairaudit run' makes it")
-    archive = places.archive(config, folder, path)
+    archive = places.Site(config, folder).archive_of(path)
     opened = database.open_snapshot(path, memory_limit=config.sql.memory_limit, archive=archive)
     with closing(opened) as con:
         name, of = _computed(con, cluster, period)
         owners.names(con, name).require(whose)
         contents = drawing.contents_of(con, config, name, of)
-        target = places.of_report(config, folder, name, of.name)
+        target = places.Site(config, folder).report(name, of.name)
         privacy.shared_folder(target, with_group=config.output.shared_with_group)
         linked = (target / drawing.HTML).is_file()
         return owners.write(con, config, contents, whose, target, linked=linked)
 
 
 def _computed(con: Connection, cluster: str | None, period: str | None) -> tuple[str, Period]:
-    """The cluster and the period that are meant."""
     names = database.fetch(con, "SELECT cluster FROM clusters ORDER BY ALL")["cluster"].to_list()
     if cluster is None and len(names) != 1:
         raise UsageError(f"choose a cluster (--cluster): {printable(', '.join(names)) or 'none'}")

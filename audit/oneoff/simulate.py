@@ -1,4 +1,4 @@
-"""What-if schedules: what a policy would have made of a log, written as SWF or Parquet."""
+"""Simulated schedules of a log, written as SWF or Parquet."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ import numpy as np
 import polars as pl
 
 from audit import __version__, config
-from audit.cluster import charges, fairshare, ranking, spans
-from audit.cluster.fairshare import Fairshare
 from audit.cluster.inference import Fact
-from audit.cluster.setting import Setting
+from audit.cluster.setting import Setting, latest_instant
 from audit.errors import UsageError
 from audit.files import folders, replace
 from audit.formats import swf
@@ -23,13 +21,13 @@ from audit.ingest.ingest import Progress
 from audit.metrics.attempts import performance, population
 from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
 from audit.model import SEQUENCE, JobState, Policy, Pool, Standing
+from audit.oneoff.whatif import plan as whatif
 from audit.pipeline.opening import Request, open_log
 from audit.policies import SETTINGS
 from audit.report.text import wording
 from audit.scenario import engine
 from audit.scenario.check import check_simulated, require_sound
-from audit.scenario.ownership import EQUAL_SHARES
-from audit.scenario.scenario import Change, decided
+from audit.scenario.scenario import Change, Scenario, changed
 from audit.scenario.workload import KEYS
 
 SUFFIXES: Final = (".swf", ".parquet")
@@ -38,7 +36,7 @@ _OPEN: Final = (Standing.RUNNING.value, Standing.PENDING.value)
 
 @dataclass(frozen=True)
 class Figures:
-    """How a schedule did; None where there is nothing to measure."""
+    """Figures of a schedule; None where there is nothing to measure."""
 
     attempts: int
     started: int
@@ -53,7 +51,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A pool as it was, and as it would have been."""
+    """A pool as observed, and as simulated."""
 
     pool: str
     schedule: str
@@ -63,7 +61,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a simulation made."""
+    """The result of a simulation."""
 
     written: Path | None
     comparisons: tuple[Comparison, ...]
@@ -79,16 +77,14 @@ def simulate(
     inferred: Callable[[Fact], None] = lambda fact: None,
     folder: Path = Path(),
 ) -> Outcome:
-    """Simulates each pool of a log under a policy, and writes the schedule if asked to.
+    """Simulate each pool of a log under a change, and write the schedule if asked to.
 
-    The file is there whole or not at all, and the same logs and configuration give the same bytes.
-    Nothing else is kept.
+    The file is written whole or not at all; the same logs and configuration give the same bytes.
 
     Args:
-        change: of policies and rules; nothing else is changed.
         chosen: the configuration in force. Pools, steps and policies are those of the cluster of
             this name in it, if it has any.
-        out: where the schedule goes, by its suffix as SWF or Parquet; None: nowhere.
+        out: the schedule's file, by its suffix SWF or Parquet; None: none.
 
     Raises:
         AuditError: see the classes of ``audit.errors``, with their exit codes.
@@ -96,30 +92,26 @@ def simulate(
     if out is not None:
         _refuse_unfit(out, request.logs)
     log = open_log(request, chosen, progress)
-    setting, cluster, described = log.setting, log.cluster, log.described
-    pools = [decided(pool, change) for pool in setting.pools]
-    for fact in (*setting.facts, *_policy_facts(pools, change, cluster)):
+    setting, cluster = log.setting, log.cluster
+    configured = whatif.usage(cluster, folder)
+    pairs = []
+    for pool in setting.pools:
+        today = whatif.scenario(log.described, setting, pool, change, configured)
+        pairs.append((today, changed(today, change)))
+    facts = _policy_facts([after.pool for _, after in pairs], change, cluster)
+    for fact in (*setting.facts, *facts):
         inferred(fact)
-    tau_s = chosen.metrics.tau_s
-    shares = (
-        fairshare.read(cluster.usage, folder, cluster.name)
-        if cluster
-        else Fairshare(config.Usage())
-    )
-    ranked = ranking.of(shares, setting, [pool.policy for pool in pools])
-    if ranked is not EQUAL_SHARES:
-        described = charges.charged(described, setting, shares)
     schedules, comparisons = [], []
-    for done, pool in enumerate(pools):
-        progress("simulating", done, len(pools))
-        policy = pool.policy
-        observed = described.filter(pl.col("pool") == pool.name)
-        simulated = engine.simulate(observed, pool, setting.now, policy, tau_s, ranked)
-        unsound = check_simulated(simulated, observed, pool, setting.now)
+    for done, (today, after) in enumerate(pairs):
+        progress("simulating", done, len(pairs))
+        pool, attempts = after.pool, after.attempts
+        policy, tau_s = pool.policy, chosen.metrics.tau_s
+        simulated = engine.simulate(attempts, pool, setting.now, policy, tau_s, after.fairshare)
+        unsound = check_simulated(simulated, attempts, pool, setting.now)
         require_sound(unsound, f"schedule {policy.name!r}")
-        schedules.append(_settled(simulated, observed))
-        comparisons.append(_compared(schedules[-1], observed, pool, policy, setting.now))
-    progress("simulating", len(pools), len(pools))
+        schedules.append(_settled(simulated, attempts))
+        comparisons.append(_compared(schedules[-1], today, after))
+    progress("simulating", len(pairs), len(pairs))
     if out is not None:
         whole = pl.concat(schedules)
         as_swf = out.suffix.lower() == ".swf"
@@ -127,20 +119,19 @@ def simulate(
     return Outcome(out, tuple(comparisons), setting.warnings)
 
 
-def _compared(
-    schedule: pl.DataFrame, observed: pl.DataFrame, pool: Pool, policy: Policy, now: int
-) -> Comparison:
-    """A pool's schedule beside what was observed up to ``now``."""
+def _compared(schedule: pl.DataFrame, today: Scenario, after: Scenario) -> Comparison:
+    """Return a pool's schedule beside what was observed."""
+    last = latest_instant(schedule) or 0
     return Comparison(
-        pool.name,
-        policy.name,
-        _figures(observed, observed, pool, now),
-        _figures(schedule, observed, pool, spans.latest_instant(schedule) or 0),
+        today.pool.name,
+        after.pool.policy.name,
+        _figures(today.attempts, today.attempts, today.pool, today.now),
+        _figures(schedule, after.attempts, after.pool, last),
     )
 
 
 def table(comparison: Comparison) -> str:
-    """The figures of a pool as it was and as it would have been, for a terminal."""
+    """Return the figures of a pool, observed and simulated, for a terminal."""
     rows: list[tuple[str, Callable[[Figures], str]]] = [
         ("attempts", lambda figures: wording.count(figures.attempts)),
         ("started", lambda figures: wording.count(figures.started)),
@@ -165,14 +156,14 @@ def table(comparison: Comparison) -> str:
 
 
 def to_swf(schedule: pl.DataFrame, setting: Setting) -> bytes:
-    """A schedule as an SWF log.
+    """Return a schedule as an SWF log.
 
-    Submit times are arrivals, so that waits are those of the schedule; processors are what the pool
-    counts. Attempts that are open have no end, and are left out, as are those of unknown arrival.
+    Submit times are arrivals, so that waits are those of the schedule; processors are the pool's
+    counted resource. Attempts that are open or of unknown arrival are left out.
 
     Args:
         schedule: columns of ``model.DESCRIBED``.
-        setting: the cluster, whose name, zone and pools the header tells.
+        setting: the cluster, whose name, zone and pools the header states.
     """
     arrival = pl.min_horizontal("arrival_time", "start_time", "end_time")
     is_open = pl.col("standing").is_in(_OPEN)
@@ -215,18 +206,14 @@ def to_swf(schedule: pl.DataFrame, setting: Setting) -> bytes:
 
 
 def to_parquet(schedule: pl.DataFrame) -> bytes:
-    """A schedule as a Parquet file: its columns as they are, times in int64 seconds."""
+    """Return a schedule as a Parquet file."""
     buffer = io.BytesIO()
     schedule.write_parquet(buffer)
     return buffer.getvalue()
 
 
 def _refuse_unfit(out: Path, logs: Sequence[Path]) -> None:
-    """Checks where the schedule is to go, before the long work.
-
-    Raises:
-        UsageError: not there.
-    """
+    """Raise UsageError where the schedule cannot be written, before the long work."""
     if out.suffix.lower() not in SUFFIXES:
         raise UsageError(f"{out}: name a file that ends in {' or '.join(SUFFIXES)} (--out)")
     if out.is_dir():
@@ -239,11 +226,7 @@ def _refuse_unfit(out: Path, logs: Sequence[Path]) -> None:
 
 
 def _write(out: Path, content: bytes) -> None:
-    """Puts a file in place in one step.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
+    """Put a file in place in one step."""
     try:
         replace.write(out, content)
     except OSError as error:
@@ -253,7 +236,7 @@ def _write(out: Path, content: bytes) -> None:
 def _policy_facts(
     pools: Sequence[Pool], change: Change, cluster: config.Cluster | None
 ) -> list[Fact]:
-    """What each pool is simulated under, and who says so."""
+    """Return the policy that each pool is simulated under, and its source."""
     sources = [
         SETTINGS[key].flag if key in SETTINGS else f"--{key}"
         for key in Policy._fields
@@ -268,7 +251,7 @@ def _policy_facts(
 
 
 def _settled(schedule: pl.DataFrame, observed: pl.DataFrame) -> pl.DataFrame:
-    """A schedule in which those who ran, but could not start here, are told apart."""
+    """Return a schedule whose attempts that ran, but do not start here, are marked."""
     ran = observed.filter(pl.col("standing") == Standing.ENDED).select(
         *KEYS, _ran=pl.lit(value=True)
     )
@@ -282,7 +265,7 @@ def _settled(schedule: pl.DataFrame, observed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _figures(schedule: pl.DataFrame, observed: pl.DataFrame, pool: Pool, now: int) -> Figures:
-    """How a schedule did. Open attempts are part of the utilization alone."""
+    """Return figures of a schedule. Open attempts count in the utilization alone."""
     is_open = observed.filter(pl.col("standing").is_in(_OPEN)).select(KEYS)
     closed = schedule.join(is_open, on=KEYS, how="anti", nulls_equal=True)
     started = population.ended(closed)
@@ -312,7 +295,7 @@ def _mean(values: np.typing.NDArray[np.float64]) -> float | None:
 
 
 def _swf_state() -> pl.Expr:
-    """States as SWF knows them; what else has ended has failed."""
+    """Return states as SWF knows them; all other ended attempts have failed."""
     known = [state.value for state in (JobState.COMPLETED, JobState.CANCELLED)]
     state = pl.col("state")
     return (
@@ -323,7 +306,7 @@ def _swf_state() -> pl.Expr:
 
 
 def _about(pool: Pool) -> str:
-    """A pool, what it had, and since when."""
+    """Describe a pool, its capacity and steps."""
     steps = "".join(
         f"; from epoch second {step.since} on {amount}"
         for step in pool.steps

@@ -1,8 +1,7 @@
-"""Studies: computed in parts that a later run takes over, and put where the reader asked for them.
+"""Runs studies in parts that a later run can reuse, and writes their pages.
 
-A study of a log is a *plan*: cells, which are independent of each other, and what to make of their
-frames. Finished cells are kept beside the study's page, so that a run that was stopped goes on from
-there; what it makes in the end is the same, byte for byte.
+A study of a log is a *plan*: independent cells, and what to make of their frames. Finished cells
+are kept beside the page, so that an interrupted study continues and makes the same bytes.
 """
 
 from __future__ import annotations
@@ -34,42 +33,41 @@ from audit.report.study.cells import STUDIED, Cell
 from audit.report.study.page import Study
 from audit.store import database, migrations, publish
 from audit.workers import chosen as workers
-from audit.workers.crew import ONE_THREAD, Crew, computed
-from audit.workers.identity import program
+from audit.workers.executors import ONE_THREAD, Executor, computed
+from audit.workers.remote import program
 
-STOPPING: Final = "finishing what is under way (once more stops at once)"
-"""Said when a signal asks a study to stop."""
+STOPPING: Final = "finishing the current parts; another signal stops at once"
+"""Progress message after a signal."""
 
 
 class Target(NamedTuple):
-    """Where a study goes, and how many work on it."""
+    """Where the results of a study go, and the number of threads."""
 
     out: Path
-    """Folder for the page and its tables."""
     database: Path | None = None
-    """A database to add the results to. None makes ``STUDY.duckdb`` in ``out`` anew."""
+    """A database to add the results to; default: a new ``STUDY.duckdb`` in ``out``."""
     threads: int | None = None
-    """None: as the configuration says, else one per core."""
+    """Default: as configured, else one per core."""
 
 
 class Made(NamedTuple):
-    """What became of a study."""
+    """A finished study."""
 
     page: Study
     rows: pl.DataFrame
-    """Its results for the database, columns of ``cells.STUDIED``."""
+    """Rows for the database, with the columns of ``cells.STUDIED``."""
     others: Mapping[str, str] = {}
-    """Text of further files, by name."""
+    """Texts of further files, by name."""
 
 
 class Plan(NamedTuple):
-    """A study that is still to be made."""
+    """A study to be computed."""
 
     settings: str
-    """What its cells depend on besides the log: cells are taken over only where it is the same."""
+    """Settings of the cells besides the log; only cells with the same settings are reused."""
     cells: Sequence[Cell]
     finish: Callable[[Sequence[pl.DataFrame]], Made]
-    """Makes the study of the cells' frames, in the order of the cells."""
+    """Makes the study from the frames, in the order of the cells."""
 
 
 def conduct(
@@ -82,20 +80,13 @@ def conduct(
     inferred: Callable[[Fact], None] = lambda fact: None,
     warned: Callable[[str], None] = lambda text: None,
 ) -> tuple[Path, ...]:
-    """Makes a study of logs: its page, its tables, and its rows in a database.
+    """Make a study of logs; return its files, the page first and the database last.
 
-    Args:
-        key: the study's name, that of its files.
-        target: where to put what is made.
-        plan: what to do with a log, and how to draw resamples; their seed is made of the logs.
-        warned: told what is wrong with the logs.
-
-    Returns:
-        The files, the page first and the database last.
+    ``key`` names the study and its files; the logs determine the seed of the resamples.
 
     Raises:
-        AuditError: see the classes of ``audit.errors``, with their exit codes.
-        KeyboardInterrupt: it was stopped; what was finished is kept for the next run.
+        AuditError: see ``audit.errors``.
+        KeyboardInterrupt: a signal stopped it; finished cells are kept.
     """
     refuse_unfit(target.out)
     log = open_log(request, chosen, progress)
@@ -116,8 +107,8 @@ def conduct(
     busy = "another run is making this study"
     with lock.held(target.out / f"{key}.html", busy=busy), replacing(database):
         folder = target.out / f".{key}.cells"
-        with workers.crew(chosen.compute, threads) as crew:
-            frames = run_cells(planned.cells, folder, cells_of, crew, progress)
+        with workers.executor(chosen.compute, threads) as executor:
+            frames = run_cells(planned.cells, folder, cells_of, executor, progress)
         progress("making the page", 0, 1)
         result = planned.finish(frames)
         _keep(result, log.setting.cluster, database, chosen, add=target.database is not None)
@@ -132,28 +123,23 @@ def run_cells(
     cells: Sequence[Cell],
     folder: Path,
     identity: str,
-    crew: Crew = ONE_THREAD,
+    executor: Executor = ONE_THREAD,
     progress: Progress = lambda what, done, of: None,
 ) -> list[pl.DataFrame]:
-    """Computes cells, taking those over that an earlier run of the same identity has finished.
+    """Compute cells, reuse those that an earlier run finished, and return frames in their order.
 
-    The first SIGINT or SIGTERM ends it after the cells that are being computed; a second one ends
-    the process.
+    The first SIGINT or SIGTERM stops it after the current cells; a second one ends the process.
 
     Args:
-        cells: what to compute; no two have the same key.
-        folder: where finished cells are kept, each whole or not at all. Those of another identity
+        cells: must have different keys.
+        folder: where finished cells are kept, each whole or not at all. Cells of another identity
             are removed.
         identity: what all cells depend on; see ``identity``.
 
-    Returns:
-        The cells' frames, in their order.
-
     Raises:
         UsageError: ``folder`` cannot be written.
-        WorkersError: the crew's workers cannot be used.
-        KeyboardInterrupt: it was stopped.
-        ValueError: two cells have the same key.
+        WorkersError: the executor's workers cannot be used.
+        KeyboardInterrupt: a signal stopped it.
     """
     if len({cell.key for cell in cells}) < len(cells):
         raise ValueError("two cells have the same key")
@@ -172,7 +158,7 @@ def run_cells(
             return stop.is_set()
 
         parts = [cells[number].compute for number in missing]
-        for place, frame in crew.each(computed, None, parts, stopped):
+        for place, frame in executor.each(computed, None, parts, stopped):
             number = missing[place]
             _save(frame, files[number])
             frames[number] = frame
@@ -184,7 +170,7 @@ def run_cells(
 
 
 def _place(folder: Path, identity: str) -> Path:
-    """Where the cells of this identity are kept; those of another one are removed."""
+    """Return the folder of this identity, and remove those of others."""
     place = folder / identity
     try:
         folders.make(place)
@@ -197,18 +183,14 @@ def _place(folder: Path, identity: str) -> Path:
 
 
 def identity(*dependencies: str) -> str:
-    """A name for all that cells depend on, the program that computes them included."""
+    """Return a name for everything that cells depend on, including the program."""
     return _sha256(program(), *dependencies)[:16]
 
 
 def refuse_unfit(out: Path) -> None:
-    """Checks where a study is to go, before the long work.
-
-    Raises:
-        UsageError: something that is no folder is there, or nothing can be written there.
-    """
+    """Raise UsageError unless ``out`` is, or can become, a writable folder."""
     if out.exists() and not out.is_dir():
-        raise UsageError(f"{out}: is no folder; choose another place with --out")
+        raise UsageError(f"{out}: is not a folder; choose another place with --out")
     if out.exists() and not os.access(out, os.W_OK | os.X_OK):
         raise UsageError(f"{out}: cannot be written; choose another place with --out")
     try:
@@ -218,12 +200,9 @@ def refuse_unfit(out: Path) -> None:
 
 
 def write(study: Study, out: Path, others: Mapping[str, str] = {}) -> tuple[Path, ...]:
-    """Writes ``KEY.html``, ``KEY-TABLE.csv`` for each table, and ``others`` into ``out``.
+    """Write ``KEY.html``, ``KEY-TABLE.csv`` for each table, and ``others``; return the files.
 
-    Each file is there whole or not at all; the page comes last, when its tables are there.
-
-    Returns:
-        The files, the page first.
+    Each file is written whole or not at all. The page is written last, but returned first.
 
     Raises:
         UsageError: they cannot be written.
@@ -240,7 +219,7 @@ def write(study: Study, out: Path, others: Mapping[str, str] = {}) -> tuple[Path
 
 
 def _keep(result: Made, log: str, target: Path, chosen: config.Config, *, add: bool) -> None:
-    """Puts a study's rows into the database ``target``: beside what it holds, or into a new one."""
+    """Write a study's rows to a database: added to its content, or to a new one."""
     seed = target if add and target.exists() else None
     with migrations.temporary(chosen.store.memory_limit, seed) as con:
         key = {"study": result.page.key, "log": log}
@@ -252,7 +231,7 @@ def _keep(result: Made, log: str, target: Path, chosen: config.Config, *, add: b
 
 @contextmanager
 def _stoppable() -> Iterator[Event]:
-    """An event that signals set, where this thread can receive any."""
+    """Yield an event that signals set, if this thread can receive signals."""
     stop = Event()
     if current_thread() is main_thread():
         with stopped_by_signals(stop):
@@ -262,19 +241,14 @@ def _stoppable() -> Iterator[Event]:
 
 
 def _finished(file: Path) -> pl.DataFrame | None:
-    """A cell's frame, if an earlier run has finished it."""
+    """Return the frame of a cell that an earlier run finished, or None."""
     try:
         return pl.read_ipc(io.BytesIO(file.read_bytes()))
-    except (OSError, pl.exceptions.PolarsError):  # none, or a file that a failing disk left
+    except (OSError, pl.exceptions.PolarsError):  # missing or damaged
         return None
 
 
 def _save(frame: pl.DataFrame, file: Path) -> None:
-    """Keeps a cell's frame, whole or not at all.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
     try:
         with replace.drafting(file, alone=True) as draft:
             frame.write_ipc(draft, compression="zstd")

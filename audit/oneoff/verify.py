@@ -1,10 +1,11 @@
-"""Makes a report, or the page of a user or account, again from a database, and compares bytes."""
+"""``fairaudit verify``: makes a report or an owner's page again from a database, and compares."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from audit import __version__
 from audit.config import Config, Report, places
@@ -12,37 +13,31 @@ from audit.errors import ReportError, UsageError
 from audit.model import Period
 from audit.report import build
 from audit.report.owner import build as pages
-from audit.report.record.page import Contents
 from audit.report.render import identity, owner, page, sandbox
 from audit.report.render.identity import Claim
-from audit.report.render.sandbox import Limits
 from audit.store import database, queries
 from audit.store.database import Connection
 
-_SHOWN = 60
+_SHOWN: Final = 60
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a report is what the database gives, and if not, where and likely why."""
+    """Whether a report equals what the database gives; if not, where it differs and why."""
 
     same: bool
     text: str
 
 
 def verify(report: Path, published: Path | None, config: Config, folder: Path) -> Verdict:
-    """Makes the report again and compares.
+    """Make a report (page or PDF) or an owner's page again, and compare the bytes.
 
-    Args:
-        report: a page or a PDF that fairaudit made: a report, or of a user or account.
-        published: the database; None takes ``audit.duckdb`` beside the report, else the one that
-            ``config`` publishes.
-        config: the configuration in force.
-        folder: what its paths are relative to.
+    The database is ``published``, else ``audit.duckdb`` beside the report, else the one that
+    ``config`` publishes.
 
     Raises:
         UsageError: the report or the database does not exist.
-        ReportError: the file does not say which report it is, or the PDF cannot be laid out.
+        ReportError: the file does not identify its report, or the PDF cannot be laid out.
         StoreError: the database cannot be read.
     """
     try:
@@ -53,70 +48,62 @@ def verify(report: Path, published: Path | None, config: Config, folder: Path) -
         claim = identity.read(given)
     except ReportError as error:
         raise ReportError(f"{report}: {error}") from error
-    path = _database(report, published, config, folder)
-    archive = places.archive(config, folder, path)
-    with closing(database.open_snapshot(path, archive=archive)) as con:
-        return _compared(con, claim, given, config.report)
-
-
-def _database(report: Path, published: Path | None, config: Config, folder: Path) -> Path:
-    if published is not None:
-        return published
     beside = report.parent / "audit.duckdb"
-    if beside.exists():
-        return beside
-    if config.clusters:
-        return folder / config.output.database
-    raise UsageError(
-        f"{report}: no audit.duckdb lies beside it; name its database with --db, or the "
-        "configuration that it was made by with --config"
-    )
+    if published is None and not beside.exists() and not config.clusters:
+        raise UsageError(
+            f"{report}: no audit.duckdb beside it; name its database with --db, or its "
+            "configuration with --config"
+        )
+    configured = folder / config.output.database
+    path = published or (beside if beside.exists() else configured)
+    archive = places.Site(config, folder).archive_of(path)
+    of = f"{claim.cluster}, {claim.period.name}, by run {claim.run_id}"
+    named = f"report of {of}"
+    if claim.owner is not None:
+        named = f"page of {claim.owner.kind} {claim.owner.name} on {of}"
+    with closing(database.open_snapshot(path, archive=archive)) as con:
+        difference = _difference(con, claim, given, config.report)
+    text = difference or "the same, byte for byte"
+    return Verdict(difference is None, f"{named}: {text}")
 
 
-def _compared(con: Connection, claim: Claim, given: bytes, chosen: Report) -> Verdict:
-    named = _named(claim)
+def _difference(con: Connection, claim: Claim, given: bytes, chosen: Report) -> str | None:
     current = queries.run(con, "report_run", cluster=claim.cluster, period=claim.period.name)
     if current.is_empty():
-        return Verdict(False, f"{named}: the database knows no such period; is it the right one?")
+        return "the database has no such period; is it the right one?"
     run_id, version = current.row(0)[:2]
     if run_id != claim.run_id:
-        return Verdict(False, f"{named}: {_restated(con, claim, run_id, version)}")
-    # the page of somebody says of a whole log only when their jobs began and ended
-    period = next(
-        Period(*row[:3])
-        for row in queries.rows(con, "computed", cluster=claim.cluster)
-        if row[0] == claim.period.name
-    )
-    contents = build.build(
-        con, claim.cluster, claim.period if claim.owner is None else period, claim.options
-    )
-    again, seen = _again(con, contents, claim, sandbox.limits(chosen), pdf=_is_pdf(given))
+        return _restated(con, claim, run_id, version)
+    again, seen = _again(con, claim, chosen, pdf=_is_pdf(given))
     if again == given:
-        return Verdict(True, f"{named}: the same, byte for byte")
+        return None
     if seen != claim.seen:
-        return Verdict(
-            False,
-            f"{named}: not compared: it was made of other attempts or published weeks than the "
-            "database has by now; 'fairaudit report' makes it again",
+        return (
+            "not compared: it was made from other attempts or published weeks than the database "
+            "has now; 'fairaudit report' makes it again"
         )
-    return Verdict(False, f"{named}: differs {_where(again, given)}: {_why(claim)}")
+    why = (
+        f"it was made by version {claim.version}, and this is {__version__}"
+        if claim.version != __version__
+        else "the figures are those of the same run, so the file was edited, or made with other "
+        "fonts or libraries than are installed here"
+    )
+    return f"differs {_where(again, given)}: {why}"
 
 
-def _named(claim: Claim) -> str:
-    of = f"{claim.cluster}, {claim.period.name}, by run {claim.run_id}"
+def _again(con: Connection, claim: Claim, chosen: Report, *, pdf: bool) -> tuple[bytes, str]:
+    """Return the file made again, and for an owner's page the digest of its data."""
+    limits = sandbox.limits(chosen)
+    period = claim.period
+    if claim.owner is not None:  # the claim has only the times of the owner's jobs
+        rows = queries.rows(con, "computed", cluster=claim.cluster)
+        period = next(Period(*row[:3]) for row in rows if row[0] == period.name)
+    contents = build.build(con, claim.cluster, period, claim.options)
     if claim.owner is None:
-        return f"report of {of}"
-    return f"page of {claim.owner.kind} {claim.owner.name} on {of}"
-
-
-def _again(
-    con: Connection, contents: Contents, claim: Claim, limits: Limits, *, pdf: bool
-) -> tuple[bytes, str]:
-    """The file made again, and of a page of somebody a digest of what it was made of."""
-    if claim.owner is None:
-        if pdf:
-            return page.render_pdf(contents, limits=limits), ""
-        return page.render_html(contents).encode(), ""
+        html_or_pdf = (
+            page.render_pdf(contents, limits=limits) if pdf else page.render_html(contents).encode()
+        )
+        return html_or_pdf, ""
     (made,) = pages.build(con, contents, [claim.owner])
     if pdf:
         return owner.render_pdf(made, limits), made.seen
@@ -128,36 +115,26 @@ def _is_pdf(given: bytes) -> bool:
 
 
 def _restated(con: Connection, claim: Claim, run_id: str, version: str) -> str:
-    """Why figures of this period are those of another run now."""
-    changed = queries.run(
-        con, "restated", cluster=claim.cluster, period=claim.period.name, run_id=claim.run_id
-    ).item()
+    """Explain why the figures of this period now belong to another run."""
     text = f"not compared: the period was computed again since, by run {run_id}"
     if version != claim.version:
         return f"{text} of version {version}; the report is of {claim.version}"
+    cluster, period = claim.cluster, claim.period.name
+    changed = queries.run(con, "restated", cluster=cluster, period=period, run_id=claim.run_id)
     return (
-        f"{text}, for its logs or its configuration changed; {changed:,} figures of the report "
-        "were restated since (view restatements)"
-    )
-
-
-def _why(claim: Claim) -> str:
-    if claim.version != __version__:
-        return f"it was made by version {claim.version}, and this is {__version__}"
-    return (
-        "the figures are those of the same run, so the file was edited, or made with other fonts "
-        "or libraries than are installed here"
+        f"{text}, since its logs or its configuration changed; {changed.item():,} figures of the "
+        "report were restated since (view restatements)"
     )
 
 
 def _where(again: bytes, given: bytes) -> str:
-    """Where two files first differ, and what stands there."""
+    """Return where two files first differ, and the text there."""
     shorter = min(len(again), len(given))
     at = next((n for n in range(shorter) if again[n] != given[n]), shorter)
-    line = given.count(b"\n", 0, at) + 1
     where = f"first at byte {at:,}"
     if _is_pdf(given):
         return where
+    line = given.count(b"\n", 0, at) + 1
     shown, expected = (
         text[max(at - 10, 0) : at + _SHOWN].decode(errors="replace").strip()
         for text in (given, again)

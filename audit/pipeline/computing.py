@@ -1,4 +1,4 @@
-"""A cluster's attempts to its figures, which are kept in the store."""
+"""Computes a cluster's figures from its attempts, and stores them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from audit.cluster.windows import WHOLE, Window
 from audit.config import Config
 from audit.ingest.ingest import Progress
 from audit.model import Period
-from audit.scenario.parts import Labour
+from audit.scenario.driver import Effort
 from audit.store import queries
 from audit.store.database import Connection
 from audit.workers import chosen as workers
@@ -25,19 +25,15 @@ from audit.workers import chosen as workers
 class Task:
     """What is to be computed of a cluster."""
 
-    attempts: pl.DataFrame
-    """All that the store has of it, or as many as the window needs; columns of
-    ``model.ATTEMPTS``."""
+    attempts: pl.DataFrame  # those that the window needs, or all; columns of ``model.ATTEMPTS``
     setting: Setting
     fairshare: Fairshare
-    due: Sequence[Identity]
-    """The runs, one for each period."""
+    due: Sequence[Identity]  # the runs, one for each period
     kept: Mapping[Period, str] = field(default_factory=dict)
-    """Other current periods and their run, whose figures stay; those of all others go."""
-    window: Window = WHOLE
-    """The attempts and days of which rows are made: those of the periods that are due."""
+    """Other current periods and their runs, whose figures stay; all others are removed."""
+    window: Window = WHOLE  # the attempts and days of the due periods
     pages: bool = True
-    """Whether pages of users or accounts may be made, which compare them with everybody."""
+    """Whether pages of users or accounts may be made, which compare them with all others."""
 
 
 def compute_and_keep(
@@ -47,14 +43,10 @@ def compute_and_keep(
     now: int | None = None,
     progress: Progress = lambda what, done, of: None,
 ) -> None:
-    """Computes the figures of periods and puts them in the place of those that were there.
+    """Compute the figures of periods, replacing those in the store.
 
-    Args:
-        con: the store. Fair start times that it has, and that rest on the same, are taken over.
-        task: what to compute.
-        config: the configuration in force.
-        now: when, epoch s; None where no clock may show.
-        progress: told how far it is.
+    Fair start times in the store with the same inputs are reused. ``now`` (epoch s) is recorded;
+    None: no time is.
 
     Raises:
         WorkersError: the workers that the configuration names cannot be used.
@@ -62,19 +54,17 @@ def compute_and_keep(
     """
     setting = task.setting
     progress("computing", 0, 1)
-    with workers.crew(config.compute, config.simulation.threads) as crew:
+    seeds = {identity.period: identity.seed for identity in task.due}
+    wanted = compute.Wanted(seeds, task.kept.keys(), task.window)
+    with workers.executor(config.compute, config.simulation.threads) as executor:
         computed = compute.compute(
             task.attempts,
             setting,
-            compute.Wanted(
-                {identity.period: identity.seed for identity in task.due},
-                task.kept.keys(),
-                task.window,
-            ),
+            wanted,
             config,
             task.fairshare,
             queries.run(con, "known_fair_starts", cluster=setting.cluster),
-            Labour(crew, lambda done, of: progress("fair start times", done, of)),
+            Effort(executor, lambda done, of: progress("fair start times", done, of)),
         )
         results.replace(
             con, setting, computed, task.due, task.kept, now, task.window, pages=task.pages

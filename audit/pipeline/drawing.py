@@ -1,4 +1,4 @@
-"""A period's figures to its report: the page, and the PDF of it."""
+"""Makes the report of a period: the page, and its PDF."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 
 from audit.config import Config
 from audit.errors import ReportError
-from audit.files import privacy
-from audit.files.replace import drafting
+from audit.files import replace
 from audit.ingest.ingest import Progress
 from audit.model import Period
 from audit.pipeline import owners
@@ -29,20 +28,18 @@ class Report:
     contents: Contents
     html: Path
     pdf: Path | None
-    failure: ReportError | None
-    """Why there is no PDF, where one was to be made."""
-    pages: tuple[Path, ...] = ()
-    """Of single users and accounts."""
+    failure: ReportError | None  # why the PDF could not be made
+    pages: tuple[Path, ...] = ()  # of single users and accounts
 
 
 def prepare(config: Config, *, pdf: bool) -> None:
-    """Starts what a PDF waits for, in the background; call it before logs are read."""
+    """Start in the background what a PDF needs; call it before logs are read."""
     if pdf:
         sandbox.prepare(sandbox.limits(config.report))
 
 
 def contents_of(con: Connection, config: Config, cluster: str, period: Period) -> Contents:
-    """All that the report of a period says; as long as the configuration wants it."""
+    """The content of the report of a period, of the configured length."""
     of = config.verdict
     bounds = Bounds(Bound(of.overtaken.warn, of.overtaken.fail))
     options = Options(rows=config.report.rows, examples=config.report.examples, bounds=bounds)
@@ -60,20 +57,14 @@ def draw(
     also: Sequence[Who] = (),
     progress: Progress = lambda what, done, of: None,
 ) -> Report:
-    """Writes the report of a period into a folder; each file replaces what was there in one step.
+    """Write the report of a computed period into a folder; each file is replaced in one step.
 
-    A PDF, or a page of somebody, that was there would speak of other figures: where no new one is
-    made, it goes.
+    An older PDF or page would have other figures, and is removed if no new one is made.
 
     Args:
-        con: a store with the period's figures.
-        config: the configuration in force.
-        cluster: its name.
-        period: one that was computed.
-        folder: where the files go; nobody else is writing there.
-        pdf: whether to make the PDF, too. Where that fails, the page is there nevertheless.
-        also: users and accounts who get a page in any case, known to the log.
-        progress: told how far it is.
+        folder: no other process writes there.
+        pdf: whether to make the PDF too. If that fails, the page is made nevertheless.
+        also: users and accounts of the log that get a page in any case.
 
     Raises:
         ReportError: the page cannot be made.
@@ -81,9 +72,8 @@ def draw(
     """
 
     def put(name: str, content: bytes) -> Path:
-        with drafting(folder / name, alone=True) as draft:
-            draft.write_bytes(content)
-            privacy.share(draft, with_group=config.output.shared_with_group)
+        shared = config.output.shared_with_group
+        replace.write(folder / name, content, alone=True, with_group=shared)
         return folder / name
 
     what = "making the report"
@@ -108,13 +98,11 @@ def draw(
 
 
 def put_in_place(report: Report, folder: Path) -> Report:
-    """Moves a report into another folder of the same file system, for what was there."""
+    """Move a report into another folder of the same file system, replacing the one there."""
     pages = tuple(page.replace(folder / page.name) for page in report.pages)
     html = report.html.replace(folder / HTML)
-    pdf = folder / PDF
     if report.pdf is None:
-        pdf.unlink(missing_ok=True)
-    else:
-        report.pdf.replace(pdf)
+        (folder / PDF).unlink(missing_ok=True)
+    pdf = report.pdf and report.pdf.replace(folder / PDF)
     owners.remove_others(folder, pages)
-    return Report(report.contents, html, report.pdf and pdf, report.failure, pages)
+    return Report(report.contents, html, pdf, report.failure, pages)

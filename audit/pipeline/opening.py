@@ -1,7 +1,6 @@
-"""Logs, by way of a store, to the attempts of a cluster and what must be known of it.
+"""Reads logs, through a store, into the attempts of a cluster and its setting.
 
-``take_in`` does so for a store that is kept, ``open_log`` for what-ifs and studies, whose store is
-thrown away.
+``take_in`` is for a store that is kept, ``open_log`` for what-ifs and studies, whose store is not.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from audit.words import Resource
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Which logs, and what is said of them; None lets the configuration or the log decide."""
+    """Which logs, and how to read them; None lets the configuration or the log decide."""
 
     logs: Sequence[Path]
     dialect: str | None = None
@@ -41,15 +40,15 @@ class Request:
     zone: str | None = None
 
     def open(self) -> list[Opened]:
-        """The logs, their dialects known; errors as ``logs.open_logs``."""
+        """The logs with their dialects; errors as of ``logs.open_logs``."""
         return open_logs(self.logs, self.dialect, self.reading)
 
     def open_each(self) -> tuple[list[Opened], list[Unread]]:
-        """The same, but one that is no good stops no other.
+        """The same, but one that cannot be read stops no other.
 
         Raises:
-            UsageError: a log is not there, or may not be read.
-            LogError: none is any good; of the first it is said.
+            UsageError: a log does not exist, or may not be read.
+            LogError: none can be read; the error is the first log's.
         """
         opened, unread = open_each(self.logs, self.dialect, self.reading)
         for one in unread:
@@ -60,51 +59,43 @@ class Request:
     def setting(
         self, taken: TakenIn, cluster: config.Cluster | None = None, policy: Policy | None = None
     ) -> Setting:
-        """The cluster as it is configured; without that, as these flags say, else as its logs do.
+        """The cluster's setting by the configuration, or by these flags and its logs.
 
-        Raises:
-            UsageError: flags say what the configuration says already.
+        Raises UsageError if a flag contradicts the configuration.
         """
-        if cluster is not None:
-            return _configured_setting(taken, cluster, self)
-        resource = self.resource or Resource.cpus
-        return one_off(
-            taken.cluster,
-            taken.attempts,
-            taken.headers,
-            resource,
-            self.pool_size,
-            self.zone,
-            policy,
-        )
+        of_logs = (taken.attempts, taken.headers)
+        if cluster is None:
+            resource = self.resource or Resource.cpus
+            return one_off(taken.cluster, *of_logs, resource, self.pool_size, self.zone, policy)
+        flags = {"pool-size": self.pool_size, "resource": self.resource, "zone": self.zone}
+        for flag, value in flags.items():
+            if value is not None:
+                described = f"the configuration describes cluster {cluster.name!r}"
+                raise UsageError(f"--{flag}: {described}; change it there")
+        setting = configured(cluster, *of_logs)
+        zone = Fact("time zone", cluster.zone, "config.toml")
+        return replace(setting, facts=(taken.cluster, zone, *setting.facts))
 
 
 @dataclass(frozen=True)
 class TakenIn:
     """What a store holds of a cluster whose logs were taken in."""
 
-    cluster: Fact
-    """What it is called, and who says so."""
+    cluster: Fact  # its name, and where that is from
     attempts: pl.DataFrame
-    """Columns of ``model.ATTEMPTS``: all its attempts, of logs that came before, too."""
-    headers: Mapping[str, Header]
-    """Of the logs, by name of the file."""
-    kept_out: Sequence[Unread] = ()
-    """Logs of which too much was refused."""
+    """All its attempts, those of earlier logs too; columns of ``model.ATTEMPTS``."""
+    headers: Mapping[str, Header]  # by name of the log's file
+    kept_out: Sequence[Unread] = ()  # logs of which too much was refused
 
 
 @dataclass(frozen=True)
 class Log:
-    """What logs hold of a cluster."""
+    """The content of a cluster's logs."""
 
-    described: pl.DataFrame
-    """Columns of ``model.DESCRIBED``: all attempts of all pools."""
+    described: pl.DataFrame  # all attempts of all pools; columns of ``model.DESCRIBED``
     setting: Setting
-    """Pools, zone and instant."""
-    cluster: config.Cluster | None
-    """The cluster in the configuration, if it has any."""
-    sha256: tuple[str, ...]
-    """Of the logs' decompressed bytes, sorted."""
+    cluster: config.Cluster | None  # the cluster in the configuration, if it is there
+    sha256: tuple[str, ...]  # of the logs' decompressed bytes, sorted
 
 
 def take_in(
@@ -116,8 +107,7 @@ def take_in(
 ) -> TakenIn:
     """Take logs into an open store.
 
-    Raises:
-        AuditError: as ``ingest.take_in_by_name``; EmptyLogError where no log holds a record.
+    Raises AuditError as of ``ingest.take_in_by_name``; EmptyLogError if no log holds a record.
     """
     limit = chosen.ingest.refused_limit
     named, taken, kept_out = take_in_by_name(con, logs, naming, limit=limit, progress=progress)
@@ -133,20 +123,11 @@ def take_in(
 
 
 def open_log(
-    request: Request,
-    chosen: config.Config,
-    progress: Progress = lambda what, done, of: None,
+    request: Request, chosen: config.Config, progress: Progress = lambda what, done, of: None
 ) -> Log:
-    """Read logs, and find what must be known of their cluster.
+    """Read logs, and find the setting of their cluster: by ``chosen``, if the cluster is in it.
 
-    Args:
-        request: which logs, and what is said of them.
-        chosen: the configuration in force. Pools, steps and policies are those of the cluster of
-            this name in it, if it has any.
-
-    Raises:
-        AuditError: see the classes of ``audit.errors``, with their exit codes; UsageError also
-            where nobody knows when any attempt arrived.
+    Raises the errors of ``audit.errors``; UsageError also if no arrival is known.
     """
     logs = request.open()
     naming = Site(logs, request.cluster, chosen)
@@ -172,21 +153,19 @@ class Site:
     """Names the cluster of logs, once their records are known, and finds its configuration."""
 
     logs: Sequence[Opened]
-    asked: str | None
-    """``--cluster``."""
+    option: str | None  # ``--cluster``
     chosen: config.Config
     configured: config.Cluster | None = None
-    """The cluster in the configuration, if it has any; known once it is named."""
+    """The cluster in the configuration, if it is there; set once it is named."""
 
     def __call__(self, names: Sequence[str]) -> Named:
-        """What the cluster is called, of which the logs' records name ``names``.
+        """The name of the cluster, given those in the logs' records.
 
-        Raises:
-            UsageError: the configuration has clusters, but not that one, or several to choose from;
-                also as ``name_of``.
+        Raises UsageError if the configuration has other clusters, or several to choose from; or the
+        records have several names, and none was chosen.
         """
-        named = name_of(self.logs, self.asked, names)
-        self.configured = _configured_cluster(self.chosen, self.asked, named.called)
+        named = self._named(names)
+        self.configured = _configured_cluster(self.chosen, self.option, named.called)
         if self.configured is not None and self.configured.people != config.People():
             raise UsageError(
                 f"cluster {self.configured.name!r} has clusters.people in config.toml, by "
@@ -197,89 +176,49 @@ class Site:
             return Named(self.configured.name, "the only one that is configured", named.called)
         return named
 
-
-def name_of(logs: Sequence[Opened], asked: str | None, named: Sequence[str]) -> Named:
-    """What the cluster is called, of which the logs' records name ``named``.
-
-    Raises:
-        UsageError: the logs' records name several, and none of them was chosen.
-    """
-    called = called_by(asked, named, "--cluster")
-    if asked is not None:
-        return Named(asked, "--cluster", called)
-    if called is not None:
-        return Named(called, "the log's records", called)
-    name = min(log.name for log in logs)
-    for suffix in (".gz", ".bz2", ".xz", ".zst", ".swf", ".txt", ".log", ".csv", ".psv"):
-        name = name.removesuffix(suffix)
-    return Named(name or "cluster", "the log's name", None)
+    def _named(self, names: Sequence[str]) -> Named:
+        called = called_by(self.option, names, "--cluster")
+        if self.option is not None:
+            return Named(self.option, "--cluster", called)
+        if called is not None:
+            return Named(called, "the log's records", called)
+        name = min(log.name for log in self.logs)
+        for suffix in (".gz", ".bz2", ".xz", ".zst", ".swf", ".txt", ".log", ".csv", ".psv"):
+            name = name.removesuffix(suffix)
+        return Named(name or "cluster", "the log's name", None)
 
 
 def pools(log: Log, only: str | None = None) -> list[Pool]:
-    """The pools that the log holds attempts of: all of them, or the one called ``only``.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """The pools with attempts in the log, or the one ``only``; UsageError if none has any."""
     known = {pool.name: pool for pool in log.setting.pools}
     if only is not None and only not in known:
         raise UsageError(f"--pool {only}: no such pool; there is: {', '.join(known)}")
     chosen = [pool for name, pool in known.items() if only in (None, name)]
-    held = [pool for pool in chosen if (log.described["pool"] == pool.name).any()]
-    if not held:
+    used = [pool for pool in chosen if (log.described["pool"] == pool.name).any()]
+    if not used:
         raise UsageError("the log holds no attempts" + (f" of pool {only!r}" if only else ""))
-    return held
+    return used
 
 
 def largest_pool(log: Log, name: str | None = None) -> Pool:
-    """The pool called ``name``; without a name, the one in which most attempts ended.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """The pool ``name``, or the one in which most attempts ended; UsageError if there is none."""
     counts = dict(population.ended(log.described)["pool"].value_counts().iter_rows())
     return max(pools(log, name), key=lambda pool: counts.get(pool.name, 0))
 
 
 def _configured_cluster(
-    chosen: config.Config, asked: str | None, called: str | None
+    chosen: config.Config, option: str | None, called: str | None
 ) -> config.Cluster | None:
-    """The cluster in the configuration: the one asked for, else of the log's name, else the only.
-
-    Raises:
-        UsageError: it has clusters, but not that one, or several to choose from.
-    """
+    """The cluster of the configuration with the chosen name, the log's name, or the only one."""
     if not chosen.clusters:
         return None
     clusters = {cluster.name: cluster for cluster in chosen.clusters}
     listed = ", ".join(clusters)
-    if asked is not None:
-        if asked not in clusters:
-            raise UsageError(f"the configuration has no cluster {asked!r}; it has: {listed}")
-        return clusters[asked]
-    if called in clusters:
-        return clusters[called]
+    name = called if option is None else option
+    if name in clusters:
+        return clusters[name]
+    if option is not None:
+        raise UsageError(f"the configuration has no cluster {option!r}; it has: {listed}")
     if len(clusters) > 1:
         raise UsageError(f"the configuration has several clusters: {listed}; choose (--cluster)")
     return chosen.clusters[0]
-
-
-def _configured_setting(taken: TakenIn, cluster: config.Cluster, request: Request) -> Setting:
-    """The cluster as the configuration describes it.
-
-    Raises:
-        UsageError: flags say what the configuration says already.
-    """
-    flags = (
-        ("--pool-size", request.pool_size),
-        ("--resource", request.resource),
-        ("--zone", request.zone),
-    )
-    for flag, value in flags:
-        if value is not None:
-            raise UsageError(
-                f"{flag}: the configuration describes cluster {cluster.name!r}; change it there"
-            )
-    setting = configured(cluster, taken.attempts, taken.headers)
-    zone = Fact("time zone", cluster.zone, "config.toml")
-    return replace(setting, facts=(taken.cluster, zone, *setting.facts))

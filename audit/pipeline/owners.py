@@ -1,17 +1,16 @@
-"""The pages of single users and accounts: whose are made, written, and removed."""
+"""Pages of single users and accounts: which are made, written, and removed."""
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from audit.config import Config, places
 from audit.errors import ReportError, UsageError
-from audit.files import privacy
-from audit.files.replace import drafting
+from audit.files import replace
 from audit.model import OBSERVED
 from audit.progress import printable
 from audit.report.judgement.owners import named
@@ -24,16 +23,11 @@ from audit.store.database import Connection
 
 
 def with_pages(contents: Contents, config: Config, also: Sequence[Who]) -> Contents:
-    """A report that leads to the pages that lie beside it.
-
-    Args:
-        contents: the report.
-        config: ``report.owner_pages`` says whether those whom it names have one.
-        also: those who have one in any case.
-    """
+    """A report with links to the pages beside it: of ``also``, and those it names if configured."""
     chosen = config.report.owner_pages == "named" and not contents.brief
     pages = tuple(dict.fromkeys((*also, *(named(contents) if chosen else ()))))
-    return replace(contents, options=replace(contents.options, pages=pages))
+    options = dataclasses.replace(contents.options, pages=pages)
+    return dataclasses.replace(contents, options=options)
 
 
 def write(
@@ -45,45 +39,27 @@ def write(
     *,
     linked: bool,
 ) -> tuple[Path, ...]:
-    """Writes a page for each of ``owners`` into a folder, for what was there.
+    """Write a page for each of ``owners`` into a folder, and return the files.
 
-    Args:
-        con: a store with the period's figures.
-        config: the configuration in force.
-        contents: the report on the period.
-        owners: whose pages.
-        folder: where they go.
-        linked: whether the report lies there too.
-
-    Raises:
-        OSError: a file cannot be written.
+    ``linked`` pages link to the report, which is there too. Raises OSError if a file cannot be
+    written.
     """
-    files = []
+    shared, files = config.output.shared_with_group, []
     for made in build.build(con, contents, owners):
-        file = folder / made.who.file
-        with drafting(file, alone=True) as draft:
-            draft.write_bytes(page.render_html(made, linked=linked).encode())
-            privacy.share(draft, with_group=config.output.shared_with_group)
-        files.append(file)
+        files.append(folder / made.who.file)
+        html = page.render_html(made, linked=linked).encode()
+        replace.write(files[-1], html, alone=True, with_group=shared)
     return tuple(files)
 
 
 def remove_others(folder: Path, kept: Sequence[Path]) -> None:
-    """Removes pages that are not of the report beside them; of other files none.
-
-    Args:
-        folder: that of a report.
-        kept: the pages that are.
-
-    Raises:
-        OSError: a file cannot be removed.
-    """
+    """Remove the pages from a report's folder, except those in ``kept``; no other files."""
     for file in found(folder).keys() - {*kept}:
         file.unlink(missing_ok=True)
 
 
 def found(folder: Path) -> dict[Path, Who]:
-    """The pages of users and accounts in the folder of a report, and whose; no other files."""
+    """The pages in the folder of a report, and their users and accounts; no other files."""
     pages = {}
     for file in sorted(file for pattern in places.OWNER_PAGES for file in folder.glob(pattern)):
         with suppress(ReportError, OSError):
@@ -94,10 +70,9 @@ def found(folder: Path) -> dict[Path, Who]:
 
 
 class Names:
-    """The users and accounts that a log names."""
+    """The users and accounts in a log; ``of`` has those of each attempt."""
 
     def __init__(self, of: Iterable[tuple[str | None, str | None]]) -> None:
-        """Of user and account of each attempt, or of those that differ."""
         pairs = frozenset(of)
         self._of = {
             "user": {user for user, _ in pairs if user is not None},
@@ -105,28 +80,22 @@ class Names:
         }
 
     def __contains__(self, who: Who) -> bool:
-        """Whether the log names somebody so."""
+        """Whether the log has this user or account."""
         return who.name in self._of[who.kind]
 
     def nearest(self, who: Who) -> str | None:
-        """The name that is most like one that the log does not have; None: none is."""
+        """The most similar name in the log, if any is similar."""
         near = difflib.get_close_matches(who.name, sorted(self._of[who.kind]), n=1)
         return near[0] if near else None
 
     def require(self, owners: Sequence[Who]) -> None:
-        """Refuses those whom it does not name.
-
-        Raises:
-            UsageError: there is one.
-        """
+        """Raise UsageError if the log lacks one of these."""
         for who in owners:
             if who not in self:
-                raise UsageError(
-                    f"--{who.kind} {printable(who.name)}: the log names "
-                    f"{len(self._of[who.kind]):,} {who.kind}s, none of them so"
-                )
+                known = f"the log names {len(self._of[who.kind]):,} {who.kind}s, none of them so"
+                raise UsageError(f"--{who.kind} {printable(who.name)}: {known}")
 
 
 def names(con: Connection, cluster: str) -> Names:
-    """Those of a database."""
+    """The users and accounts of a cluster in a database."""
     return Names(queries.rows(con, "owner_names", cluster=cluster, schedule=OBSERVED))

@@ -1,4 +1,4 @@
-"""What a published database holds of a cluster: its attempts, and what must be known of it."""
+"""Reads the attempts of a cluster, and its setting, from a published database."""
 
 from __future__ import annotations
 
@@ -39,14 +39,12 @@ def open_published(
     """The attempts of a cluster, and its pools as its figures were computed with them.
 
     Args:
-        path: a published database.
-        chosen: the configuration in force. If it has the cluster, its pools are as described
-            there; else as they were when figures were computed.
+        chosen: if it has the cluster, its pools are as described there; otherwise as they were
+            when figures were computed.
         name: the cluster; None: the only one.
-        job: the id of whom is asked about. Where a part of the cluster is archived, the attempts
-            around that job are read, from ``LEAD_S`` before it came to ``AFTER_S`` after it ended,
-            unless turns rest on more (``by_history``). None: all are.
-        archive: as in ``database.open_snapshot``.
+        job: if a part of the cluster is archived, only the attempts around this job are read, from
+            ``LEAD_S`` before it came to ``AFTER_S`` after it ended, unless the order of the queue
+            needs more (``by_history``). None: all are.
 
     Raises:
         UsageError: there is no such database, cluster or job, or it holds several clusters.
@@ -70,11 +68,7 @@ def open_published(
 def _read(
     con: Connection, cluster: str, site: config.Cluster | None, job: str | None
 ) -> tuple[pl.DataFrame, Setting]:
-    """The attempts that are asked for, and the setting; see ``open_published``.
-
-    Raises:
-        UsageError: there is no such job.
-    """
+    """The attempts and the setting; see ``open_published``."""
     if job is not None and archive.months(con, cluster):
         ((first, last),) = queries.rows(con, "span_of_job", cluster=cluster, job_id=job)
         if first is None:
@@ -89,32 +83,29 @@ def _read(
 
 
 def told(con: Connection, cluster: str) -> Told:
-    """What the attempts of a cluster tell of it, none of which are read; there are some."""
+    """What a cluster's setting needs of its attempts, without reading these; there are some."""
     ((latest,),) = queries.rows(con, "latest_instant", cluster=cluster)
     return Told([row for (row,) in queries.rows(con, "partitions", cluster=cluster)], latest)
 
 
 def headers(con: Connection, cluster: str) -> dict[str, Header]:
-    """What the logs' own headers said, by name of the file."""
+    """The logs' own headers, by name of the file."""
     found = {}
-    for file, _, text in queries.run(con, "headers", cluster=cluster).iter_rows():
+    for file, _, text in queries.rows(con, "headers", cluster=cluster):
         header = json.loads(text)
-        found[file] = Header(
-            zone=header["zone"],
-            capacity=header["capacity"],
-            entries=header["entries"],
-            problems=tuple(header["problems"]),
-        )
+        known = {name: header[name] for name in ("zone", "capacity", "entries")}
+        found[file] = Header(**known, problems=tuple(header["problems"]))
     return found
 
 
 def _named(path: Path, names: list[str], name: str | None) -> str:
     if name in names:
         return str(name)
+    listed = ", ".join(names) or "none"
     if name is not None:
-        raise UsageError(f"{path}: no cluster {name!r}; it has: {', '.join(names) or 'none'}")
+        raise UsageError(f"{path}: no cluster {name!r}; it has: {listed}")
     if len(names) != 1:
-        raise UsageError(f"{path}: choose a cluster (--cluster): {', '.join(names) or 'none'}")
+        raise UsageError(f"{path}: choose a cluster (--cluster): {listed}")
     return names[0]
 
 
@@ -125,38 +116,30 @@ def _setting(
     site: config.Cluster | None,
     known: Told | None = None,
 ) -> Setting:
-    """Pools, zone and instant: as configured, else as they were when figures were computed."""
+    """Pools, zone and instant: as configured, or as they were when figures were computed."""
     of_logs = headers(con, cluster)
     if site is not None:
         return configured(site, attempts, of_logs, known)
-    kept = queries.run(con, "settings_in_force", cluster=cluster)
-    settings: Mapping[str, Any] = json.loads(kept.item()) if kept.height else {}
+    kept = queries.rows(con, "settings_in_force", cluster=cluster)
+    settings: Mapping[str, Any] = json.loads(kept[0][0]) if kept else {}
     try:
         if "cluster" in settings:
             described = {key: settings["cluster"][key] for key in ("name", "zone", "pools")}
             site = config.Cluster.model_validate_json(json.dumps(described))
-            _refuse_owners(site)
-            now = configured(site, attempts, of_logs, known)
-            return fitted.again(now, settings.get("assumed", {}))
-        asked = settings["asked"]
-        policy = TypeAdapter(Policy).validate_python(asked["policy"])
-        resource = Resource(asked["resource"])
-        fact = Fact("cluster", cluster, "the database")
-        size, zone = asked["pool_size"], asked["zone"]
-        inferred = one_off(fact, attempts, of_logs, resource, size, zone, policy)
-        return fitted.again(inferred, settings.get("assumed", {}))
+            for pool in site.pools:
+                if {pool.order, pool.fair_order} & {*BY_USAGE}:  # by files beside config.toml
+                    of = f"pool {pool.name!r} of cluster {site.name!r}"
+                    why = f"ordered by {pool.order.value}, and its config.toml says how to charge"
+                    raise UsageError(f"{of} is {why} usage: give --config")
+            found = configured(site, attempts, of_logs, known)
+        else:
+            options = settings["asked"]
+            policy = TypeAdapter(Policy).validate_python(options["policy"])
+            resource = Resource(options["resource"])
+            fact = Fact("cluster", cluster, "the database")
+            size, zone = options["pool_size"], options["zone"]
+            found = one_off(fact, attempts, of_logs, resource, size, zone, policy)
+        return fitted.again(found, settings.get("assumed", {}))
     except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(
-            f"cluster {cluster!r} was computed by another version of fairaudit: audit its logs "
-            "again"
-        ) from error
-
-
-def _refuse_owners(site: config.Cluster) -> None:
-    """Raises UsageError where a queue goes by usage: files beside config.toml say how."""
-    for pool in site.pools:
-        if {pool.order, pool.fair_order} & {*BY_USAGE}:
-            raise UsageError(
-                f"pool {pool.name!r} of cluster {site.name!r} is ordered by {pool.order.value}, "
-                "and how usage is charged stands in its config.toml: give --config"
-            )
+        why = "was computed by another version of fairaudit: audit its logs again"
+        raise UsageError(f"cluster {cluster!r} {why}") from error

@@ -1,10 +1,10 @@
-"""Where an audit works, and its right to replace what is there."""
+"""The folder where an audit works, and its right to replace files there."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 from audit.errors import LockedError, StoreError, UsageError
@@ -14,7 +14,7 @@ from audit.store import database
 
 @contextmanager
 def workplace(out: Path) -> Iterator[Path]:
-    """A folder inside ``out`` for what is not finished; gone when the block ends.
+    """Yield a folder inside ``out`` for unfinished files, which is removed when the block ends.
 
     Raises:
         UsageError: ``out`` cannot be made or written, or another user can change it.
@@ -31,14 +31,13 @@ def workplace(out: Path) -> Iterator[Path]:
             shutil.rmtree(work, ignore_errors=True)  # of a run that was killed
             work.mkdir(mode=0o700)
         except (PermissionError, FileExistsError, NotADirectoryError) as error:
-            raise UsageError(
-                f"{out}: cannot be written ({error.strerror}); choose another place with --out"
-            ) from error
+            why = f"cannot be written ({error.strerror}); choose another place with --out"
+            raise UsageError(f"{out}: {why}") from error
         yield work
 
 
 def _remove_empty(folders: list[Path]) -> None:
-    """Leaves no empty folder where nothing came of it; the innermost comes first."""
+    """Remove folders, innermost first, as far as they are empty."""
     with suppress(OSError):
         for folder in folders:
             folder.rmdir()
@@ -46,11 +45,11 @@ def _remove_empty(folders: list[Path]) -> None:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[None]:
-    """Holds the right to replace the database ``target`` while the block runs.
+    """Hold the right to replace the database ``target`` while the block runs.
 
     Raises:
         LockedError: another run holds it, or another program is writing it.
-        UsageError: what is there is no database of fairaudit, or its folder cannot be written.
+        UsageError: the file is no database of fairaudit, or its folder cannot be written.
     """
     with ExitStack() as held:
         try:
@@ -66,16 +65,13 @@ def replacing(target: Path) -> Iterator[None]:
 
 def _check_replaceable(target: Path) -> None:
     try:
-        con = database.open_snapshot(target, tables_only=True)
+        with closing(database.open_snapshot(target, tables_only=True)) as con:
+            try:
+                database.rows(con, "SELECT number FROM migrations")
+            except StoreError as error:
+                why = "a database, but not one of fairaudit: it is not replaced"
+                raise UsageError(f"{target}: {why}") from error
     except LockedError:
         raise
     except StoreError as error:
         raise UsageError(f"{error}; fairaudit does not replace it") from error
-    try:
-        database.rows(con, "SELECT number FROM migrations")
-    except StoreError as error:
-        raise UsageError(
-            f"{target}: a database, but not one of fairaudit: it is not replaced"
-        ) from error
-    finally:
-        con.close()

@@ -1,4 +1,4 @@
-"""The causes of waiting (SPEC §11, *Causes*), and the parts that measure waits (SPEC §10, *Anatomy*).
+"""The causes of waiting (SPEC §11, *Causes*), and the parts that measure waits (§10, *Anatomy*).
 
 Names of columns and measures, colours and phrases of each cause come from its entry here: the views
 that analysts see, tables, charts, findings, ``fairaudit explain``, and pages and mails of users.
@@ -14,7 +14,7 @@ class Cause:
 
     key: str
     booked: tuple[str, ...]
-    """What the sweep books to it, of ``metrics.attempts.queue_sweep.BOOKED``."""
+    """What the sweep books to it, of ``metrics.queue_sweep.BOOKED``."""
     label: str
     """Its share of all waiting, in tables."""
     heading: str

@@ -125,6 +125,7 @@ DURATION, RESOURCE_TIME = Shown.DURATION, Shown.RESOURCE_TIME
 _ALL: Final = ("all",)
 _WIDTHS: Final = ("all", "width_class")
 _ACCOUNTS: Final = (*_WIDTHS, "account")
+_QUEUES: Final = (*_ACCOUNTS, "partition", "qos")
 _OWNED: Final = (*_WIDTHS, "user", "account")
 _JUDGED: Final = (*_OWNED, "partition", "hour_of_week")
 _PLACES: Final = (*_OWNED, "partition", "qos", "hour_of_week")
@@ -182,6 +183,10 @@ _POPULATION: Final = (
             "attempts with no amount of the counted resource in the log: they count as 0 in what "
             "is in use, and are in no figure of resource equality",
             record_label="Size unknown, counted as 0"),
+    Measure("pending_left_out", "Queued without a size or walltime", ATTEMPTS, COUNT, _ALL,
+            "pending attempts of unknown size or walltime, which are left out of fair start times "
+            "and simulations", when="where there are any",
+            record_label="Queued without a size or walltime: left out of fair start times"),
     Measure("exceeds_capacity", "Larger than the whole pool", ATTEMPTS, COUNT, _ALL,
             "attempts larger than the pool", record_label="Larger than the whole pool"),
     Measure("walltime_unknown", "Walltime unknown", ATTEMPTS, COUNT, _ALL,
@@ -193,12 +198,12 @@ _POPULATION: Final = (
 )
 
 _WAITS: Final = (
-    Measure("wait_mean", "Mean wait", SECONDS, DURATION, (*_ACCOUNTS, "hour_of_week"),
+    Measure("wait_mean", "Mean wait", SECONDS, DURATION, (*_QUEUES, "hour_of_week"),
             "mean of start − arrival; by hour of the week of the arrival, `0` is Monday 00:00 in "
             "the cluster's zone", "", Table.WAITS, figure=Quotient(ENDED, "wait_s")),
-    Measure("wait_median", "Median wait", SECONDS, DURATION, _ACCOUNTS,
+    Measure("wait_median", "Median wait", SECONDS, DURATION, _QUEUES,
             "median of start − arrival", "", Table.WAITS, figure=Quantile(ENDED, "wait_s", 500)),
-    Measure("wait_p90", "90th percentile of the wait", SECONDS, DURATION, _ACCOUNTS,
+    Measure("wait_p90", "90th percentile of the wait", SECONDS, DURATION, _QUEUES,
             "90th percentile of start − arrival", "", Table.WAITS,
             figure=Quantile(ENDED, "wait_s", 900)),
     Measure("wait_p99", "99th percentile of the wait", SECONDS, DURATION, _ACCOUNTS,

@@ -1,9 +1,8 @@
-"""What fair start times depend on, as fingerprints: while these stay the same, so do they.
+"""Fingerprints of what fair start times depend on: equal fingerprints, equal times.
 
-A *basis* sums up the policy, every attempt in the snapshot of the attempt in question, that attempt
-itself, and the capacity until its fair start times are reached; for forward starts also all that
-arrives until these are reached. Hashes of 64 bits are added, so a snapshot costs no more than
-running sums.
+A *basis* covers the policy, every attempt in an attempt's snapshot, that attempt itself, and the
+capacity until its fair start times; of modelled starts also all arrivals until these. Hashes of 64
+bits are added, so that snapshots are running sums.
 """
 
 import hashlib
@@ -31,10 +30,10 @@ class Bases:
         policy: Policy,
         fair_order: Order,
     ) -> None:
-        """Computes all of them but for the capacity steps.
+        """Compute all but the capacity steps.
 
         Args:
-            described: what they were made of; says how ties are broken.
+            described: the frame of the workload; its columns break ties.
         """
         by_usage = policy.order in BY_USAGE or fair_order in BY_USAGE
         columns = [*_properties(work), *_sequence(rows, described)]
@@ -68,23 +67,23 @@ class Bases:
             self._fixed = _hashes([context.view(np.int64), attempts.view(np.int64)]) + constant
         changes = work.step_change.reshape(len(work.step_time), len(work.capacity)).T
         later = _hashes([attempts.view(np.int64), work.owners.fingerprint])
-        comes = work.blocked | (work.queued & (work.has_started | work.open))
+        comes = work.blocked | (work.queued & work.present)
         self._later = np.append(np.uint64(0), np.cumsum(np.where(comes, later, np.uint64(0))))
         self._arrival, self._whose = work.arrival, work.owners.fingerprint
         self._steps = _hashes([work.step_time, *changes, work.step_planned.astype(np.int64)])
         self._step_time = work.step_time
 
     def until(self, instants: Ints) -> Ints:
-        """The bases where fair start times lie at ``instants``: no later step matters."""
+        """Return the bases where fair start times lie at ``instants``: no later step matters."""
         totals = np.concatenate((np.zeros(1, np.uint64), np.cumsum(self._steps, dtype=np.uint64)))
         steps_taken = np.searchsorted(self._step_time, instants, side="right")
         bases: Ints = (self._fixed + totals[steps_taken]).view(np.int64)
         return bases
 
     def forward(self, instants: Ints) -> Ints:
-        """The bases where forward starts lie at ``instants``: nothing later matters.
+        """Return the bases where modelled starts lie at ``instants``: nothing later matters.
 
-        Whose an attempt is matters to its forward start without what its user brought later.
+        The owner of an attempt matters to its modelled start without its user's later arrivals.
         """
         arrived = np.searchsorted(self._arrival, instants, side="right")
         later = self._later[arrived] - self._later[1:]  # those up to each, itself included
@@ -93,18 +92,23 @@ class Bases:
 
 
 def _properties(work: Workload) -> list[Ints]:
-    """What a snapshot tells of its attempts."""
+    """Return what a snapshot knows of its attempts."""
     request = work.request.reshape(len(work.arrival), len(work.capacity))
     return [
         *(work.arrival, work.start, work.end, work.occupancy, work.estimate),
         *request.T,
         work.priority.view(np.int64),
-        work.blocked + 2 * work.open + 4 * work.no_estimate + 8 * work.preempted + 16 * work.queued,
+        work.blocked
+        + 2 * work.open
+        + 4 * work.assumed
+        + 8 * work.preempted
+        + 16 * work.queued
+        + 32 * ~work.sized,
     ]
 
 
 def _sequence(rows: Ints, described: pl.DataFrame) -> list[Ints]:
-    """What breaks ties; the position in the log only where numbers do not."""
+    """Return what breaks ties; the position in the log only where numbers do not."""
     names = ("submit_time", "job_number", "array_task", "het_offset", "line", "attempt")
     # taken out of the frame, in which a column may be one value for all its rows
     submit, number, task, offset, line, attempt = (
@@ -114,7 +118,7 @@ def _sequence(rows: Ints, described: pl.DataFrame) -> list[Ints]:
 
 
 def _hashes(columns: list[Ints]) -> Hashes:
-    """A 64-bit hash of each row, by the finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
+    """Return a 64-bit hash of each row, by splitmix64's finaliser (Steele et al. 2014)."""
     hashes = np.zeros(len(columns[0]), np.uint64)
     with np.errstate(over="ignore"):
         for column in columns:

@@ -1,19 +1,18 @@
-"""What fair start times, forward starts and whole replays will cost, told beforehand.
+"""Estimated cost of fair start times, modelled starts and whole replays.
 
-Both simulate what runs and waits when it arrives, so the cost grows with a power of their number n:
+Fair and modelled starts simulate the n attempts that run or wait on arrival, at a cost of
 
     cost = a · (n + 1)^b
 
-with a by backfilling, and b by that and by what the order goes by, each for fair and for forward
-starts (``audit.policies`` has them). They were fitted, as lines through the logarithms, to what
-attempts cost whose snapshots hold up to 25,000 (``bench/scale/deep_queues.py`` does it again; it
-prints how many times as much other orders cost where 1,000 run and wait, and the logarithm of that
-to the base 1,001 is by how much b is greater). An estimate, not a clock, decides what is computed:
-the same log gives the same figures on every machine. Of all attempts it is about right; those that
-an order lets wait until the log ends take several times as much, others less.
+with a and b by backfilling and order, for each of the two (``audit.policies`` has them). They were
+fitted, as lines through the logarithms, to measured snapshots of up to 25,000 attempts
+(``bench/scale/deep_queues.py`` repeats it, and prints what other orders add). An estimate decides
+what is computed, not a clock, so that a log gives the same figures on every machine. The sum over
+all attempts is about right; attempts that wait until the log ends take several times their
+estimate, others less.
 
-A replay has a few passes for each attempt, whose cost grows in the same way, with other constants
-(fitted by hand to what bench/scale/deep_queues.py's logs cost, n from 40 to 3,000).
+A replay has a few passes for each attempt, whose cost grows likewise, with other constants (fitted
+by hand to the logs of bench/scale/deep_queues.py, n from 40 to 3,000).
 """
 
 from collections.abc import Sequence
@@ -29,16 +28,16 @@ Floats = NDArray[np.float64]
 
 
 class Costs(NamedTuple):
-    """CPU seconds that each attempt may take, [n], > 0."""
+    """Estimated CPU seconds of each attempt, [n], > 0."""
 
     fair: Floats
     """Its fair start times."""
     forward: Floats
-    """Its forward start, with and without what its user brought later."""
+    """Its modelled start, with and without later arrivals of its user."""
 
 
 def costs(work: Workload, policy: Policy) -> Costs:
-    """CPU seconds that the fair start times and the forward start of each attempt may take."""
+    """Return the estimated CPU seconds of each attempt's fair start times and modelled start."""
     deep: Floats = np.float64(1.0) + depths(work)
     more, of = policy.order.traits.deeper, policy.backfill.traits
     fair, forward = (constant * deep ** (power + more) for constant, power in (of.fair, of.forward))
@@ -46,23 +45,23 @@ def costs(work: Workload, policy: Policy) -> Costs:
 
 
 def depths(work: Workload) -> Ints:
-    """How many run and wait in each attempt's snapshot, [n], ≥ 0."""
+    """Return the number of running and queued attempts in each attempt's snapshot, [n]."""
     return in_snapshots(work, np.ones(len(work.arrival), np.int64))
 
 
 _RESERVING: Final = (1.5e-07, 0.75)
 """``conservative_replan`` with few reservations."""
 _ORDERING: Final = (7e-08, 0.85)
-"""What an order other than by arrival adds."""
+"""Added by an order other than by arrival."""
 _TABLES: Final = 3e-06
-"""To make a workload of an attempt, and to compare its waits."""
+"""Per attempt, to make a workload and to compare waits."""
 
 
 def replay_cost(depth: Floats | Ints, policy: Policy) -> float:
-    """CPU seconds that a replay may take, with the tables around it.
+    """Return the estimated CPU seconds of a replay, with the tables around it.
 
     Args:
-        depth: how many run and wait in each attempt's snapshot, ≥ 0; see ``depths``.
+        depth: see ``depths``.
     """
     constants = [policy.backfill.traits.replay]
     if policy.reservations is not None:
@@ -78,40 +77,37 @@ def replay_cost(depth: Floats | Ints, policy: Policy) -> float:
 
 
 LONGEST: Final = 0.25
-"""The part of a budget that goes to the longest waits."""
+"""Share of a budget that goes to the longest waits."""
 SHORT_S: Final = 60
-"""Added to waits, so that those who did not wait are drawn too."""
+"""Added to waits, so that attempts that did not wait are drawn too."""
 _HALVINGS: Final = 60
 
 
 def stands_for(cost: Floats, budget: float, wait: Ints, strata: Sequence[Ints], seed: int) -> Ints:
-    """How many attempts each stands for; 0: it is left out.
+    """Return the weights of a sample whose cost fits a budget; 0: left out.
 
-    A stratified sample: the attempts are put into the order of their strata, by chance within each,
-    and gone through once, so that every stratum has its share (systematic sampling with unequal
-    chances). The chance of an attempt is 1/m, with m a whole number, and where it is drawn it
-    stands for m of them: so a sum over the sample, each attempt taken m times, is the sum over all
-    in the mean over all draws (Horvitz and Thompson), and what sums to whole numbers still does.
+    Systematic sampling with unequal chances: the attempts are sorted by strata, randomly within
+    each, and passed once, so that every stratum has its share. An attempt is drawn with chance 1/m,
+    m a whole number, and then has weight m, so that weighted sums over the sample are
+    unbiased (Horvitz and Thompson), and sums of whole numbers stay whole.
 
         m = ⌈√(cost / (wait + 60 s)) / λ⌉     λ as large as the budget allows
 
-    What is best is m in proportion to √cost over the spread of what is summed. Of misses that is
-    not known beforehand, but no miss is above the wait; that the spread is as its root did best on
-    logs with deep queues, of misses and of overtaken time. A part of the budget goes to the longest
-    waits beforehand; these stand for themselves.
+    The optimum is m in proportion to √cost over the spread of the summed values. The spread of
+    misses is unknown, but no miss exceeds the wait; the root of the wait did best on logs with deep
+    queues. A part of the budget goes to the longest waits first, with weight 1.
 
     Args:
-        cost: what each takes, > 0, in the unit of the budget.
-        budget: what all that is drawn may take, > 0; in the mean over the draws, it does.
+        cost: of each, > 0, in the unit of the budget.
+        budget: > 0, for all that is drawn, on average over draws.
         wait: s, of each.
         strata: columns of numbers, the most important first; equal rows are one stratum.
 
     Returns:
         All 1 where all fit into the budget.
 
-    Sources: W. G. Madow, On the Theory of Systematic Sampling, II (1949), for the draw; W. G.
-    Cochran, Sampling Techniques (1977), §5.5, for chances by cost and spread, and §9A.7 for the
-    sum.
+    Sources: W. G. Madow, On the Theory of Systematic Sampling, II (1949); W. G. Cochran, Sampling
+    Techniques (1977), §5.5 and §9A.7.
     """
     count = len(cost)
     if cost.sum() <= budget:
@@ -132,7 +128,7 @@ def stands_for(cost: Floats, budget: float, wait: Ints, strata: Sequence[Ints], 
 
 
 def _each(cost: Floats, wait: Ints, budget: float) -> Ints:
-    """m of each, with the largest λ at which what is drawn costs at most the budget in the mean."""
+    """Return m of each, with the largest λ whose expected cost is within the budget."""
     size = np.sqrt(cost / (wait + SHORT_S))
     low, high = budget / float((cost / size).sum()), float(size.max())  # it does at the first
     for _ in range(_HALVINGS):

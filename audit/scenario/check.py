@@ -1,14 +1,13 @@
-"""The schedule check: a machine that refuses impossible schedules (SPEC §4, last paragraph).
+"""The schedule check: it refuses impossible schedules (SPEC §4, last paragraph).
 
-A schedule is sound where nothing starts before it arrives or ends before it starts, no start
-overfills the pool, every attempt that was asked for is there once with the occupancy it really
-had, no start is one that limits and windows forbid, and, under ``conservative``, none starts later
-than first planned, but for those whose plan a limit did not allow: these have none.
+A schedule is sound if nothing starts before it arrives or ends before it starts; no start exceeds
+the capacity, a limit or a window; every attempt is there once with its real occupancy; and, under
+``conservative``, none starts later than first promised (a limit that forbids a planned start voids
+the promise).
 
-Conventions: times are epoch seconds, an attempt holds what it asks for over ``[start, end)``. What
-is found is data, one row of ``FINDINGS`` each, in a fixed order; ``require_sound`` makes it an
-error. The check knows no policy: it says that a schedule is possible, not that EASY would have made
-it.
+Conventions: times are epoch seconds, an attempt holds what it requests over ``[start, end)``.
+Findings are rows of ``FINDINGS``, in a fixed order; ``require_sound`` raises them. The check knows
+no policy: a sound schedule is possible, not necessarily what EASY would have made.
 """
 
 from enum import StrEnum
@@ -16,27 +15,23 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from audit.errors import SimulationError
 from audit.metrics.attempts.contention import counted_resources
 from audit.model import Pool
 from audit.scenario.engine import PLANNED
 from audit.scenario.limit_check import beyond, hindered
-from audit.scenario.limits import UNLIMITED, Limits
-from audit.scenario.workload import KEYS, NEVER, Workload, workload
-
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from audit.scenario.limits import UNLIMITED, Bools, Ints, Limits
+from audit.scenario.workload import KEYS, NEVER, Workload, instants, workload
 
 
 class Check(StrEnum):
-    """What can be wrong with an attempt; the unit of ``amount`` in brackets."""
+    """Faults of an attempt; the unit of ``amount`` in brackets."""
 
     LOST = "lost"
-    """Not started, and nothing hindered it for ever [rows of the schedule without a start]."""
+    """Not started, and nothing prevents it for ever [rows of the schedule without a start]."""
     STRANGER = "stranger"
-    """In the schedule but not among the attempts that were to be scheduled [rows]."""
+    """In the schedule but not among the attempts to schedule [rows]."""
     TWICE = "twice"
     """More than one row of the schedule [rows]."""
     STARTS_BEFORE_ARRIVAL = "starts_before_arrival"
@@ -46,13 +41,11 @@ class Check(StrEnum):
     OCCUPANCY_CHANGED = "occupancy_changed"
     """It runs for longer (+) or shorter (−) than it really did [seconds]."""
     OVER_CAPACITY = "over_capacity"
-    """It starts at an instant after which more than there is is in use of something that it asks
-    for [resource: the first of which it is so]."""
+    """After its start more than the capacity is in use [resource: the first of which it is so]."""
     BEYOND_LIMIT = "beyond_limit"
-    """It starts where a limit or a window does not allow it [what there is then too much of: an
-    amount or attempts; a window that is closed: 1 or more]."""
+    """A limit or a window forbids its start [amount or attempts in excess; window: 1 or more]."""
     LATER_THAN_PLANNED = "later_than_planned"
-    """It starts after the start it was first promised, and the pool kept what it had [seconds]."""
+    """It starts after the start first promised, though the pool lost nothing [seconds]."""
 
 
 FINDINGS: Final = pl.Schema(
@@ -69,40 +62,36 @@ FINDINGS: Final = pl.Schema(
 
 
 class Capacity(NamedTuple):
-    """What a pool has of R resources, in S steps."""
+    """The capacity of a pool in R resources, in S steps."""
 
     resources: tuple[str, ...]
-    """Columns that say how much an attempt asks for."""
-    amounts: IntArray  # [R], before all steps
-    time: IntArray  # [S], ascending: from when on
-    change: IntArray  # [S, R], so much more there is
-    planned: BoolArray  # [S], whether planners knew
+    """Columns of the requests."""
+    amounts: Ints  # [R], before all steps
+    time: Ints  # [S], ascending
+    change: Ints  # [S, R], what each step adds
+    planned: Bools  # [S], whether planners knew
 
     @classmethod
     def constant(cls, amount: int) -> "Capacity":
-        """Always the same ``amount`` of what the column ``size`` asks for."""
+        """Return a constant ``amount`` of what the column ``size`` requests."""
         none = np.zeros(0, np.int64)
         return cls(("size",), np.array([amount]), none, none.reshape(0, 1), none.astype(np.bool_))
 
-    def at(self, instants: IntArray) -> IntArray:
-        """What there is right after steps at each of k ``instants``: [k, R], may be negative."""
-        return self._levels()[np.searchsorted(self.time, instants, side="right")]
+    @property
+    def levels(self) -> Ints:
+        """Capacity before all steps and after each: [S + 1, R], may be negative."""
+        levels: Ints = np.vstack((self.amounts, self.amounts + self.change.cumsum(axis=0)))
+        return levels
+
+    def at(self, times: Ints) -> Ints:
+        """Return the capacity right after the steps at each of k ``times``: [k, R]."""
+        return self.levels[np.searchsorted(self.time, times, side="right")]
 
     @property
-    def largest(self) -> IntArray:
-        """The most there ever is of each resource: [R]."""
-        levels: IntArray = np.vstack((self.amounts, self.at(self.time))).max(axis=0)
-        return levels
-
-    @property
-    def last(self) -> IntArray:
-        """What there is after all steps: [R]."""
-        levels: IntArray = self._levels()[-1]
-        return levels
-
-    def _levels(self) -> IntArray:
-        levels: IntArray = np.vstack((self.amounts, self.amounts + self.change.cumsum(axis=0)))
-        return levels
+    def largest(self) -> Ints:
+        """The largest capacity of each resource: [R]."""
+        largest: Ints = np.vstack((self.amounts, self.at(self.time))).max(axis=0)
+        return largest
 
 
 def check_schedule(
@@ -113,36 +102,32 @@ def check_schedule(
     snapshot_time: int | None = None,
     limits: Limits = UNLIMITED,
 ) -> pl.DataFrame:
-    """Everything that makes ``schedule`` impossible for ``attempts`` on a pool of ``capacity``.
+    """Find everything that makes ``schedule`` impossible for ``attempts`` on ``capacity``.
 
     Args:
         schedule: ``cluster, job_id, attempt, start_time, end_time``, and ``planned_start_time``
-            where starts were promised. A null end is an attempt that runs on. May be the same
-            frame as ``attempts``: an observed schedule is checked as it is.
-        attempts: ``cluster, job_id, attempt, arrival_time``, the columns that ``capacity`` names
-            (``size``), and ``occupancy_s`` where the occupancy is to be compared (null: not
-            compared). Those that were to start: leave out what never started. Those that ask for
-            more than there ever is need not start; nor need any whose row has no start, where one
-            of them asks for more than is left in the end: it may stand before them for ever. Where
-            ``blocked`` is true, the attempt is none, but takes from the capacity for as long as
-            the schedule says (SPEC §5).
-        capacity: what there is, all ≥ 0 before the first step. As a number, of ``size``.
-        snapshot_time: what started before it was running in the snapshot that the simulation
-            began from, and may hold more than the capacity. What starts from then on may not add
-            to that: free amounts may be negative, but then nothing starts (SPEC §4, *fits*).
-        limits: of the ``attempts``, row for row; whom they let never start need not.
+            where starts were promised. An attempt with a null end runs on. May be the same frame as
+            ``attempts``, to check an observed schedule.
+        attempts: ``cluster, job_id, attempt, arrival_time``, the columns that ``capacity`` names,
+            and ``occupancy_s`` where the occupancy is to be compared. Attempts that request more
+            than the largest capacity need not start; nor need any whose row has no start, where one
+            requests more than is left in the end and may block the queue for ever. Where
+            ``blocked`` is true, the attempt takes from the capacity as a step, for as long as the
+            schedule says (SPEC §5).
+        capacity: all ≥ 0 before the first step. A number is of ``size``.
+        snapshot_time: attempts that started before it were running when the simulation began, and
+            may exceed the capacity. Nothing may start from then on that adds to that.
+        limits: of the ``attempts``, row for row; those that can never start need not.
 
-    Where a step takes away what is in use, nothing is wrong; from then on what starts must fit. A
-    start may be later than planned where the pool lost something unforeseen between the promise
-    and that start.
+    A step may take away what is in use; from then on starts must fit. A start may be later than
+    promised where the pool lost something unforeseen between the promise and that start.
 
     Returns:
-        ``FINDINGS``, in the order of ``Check``, then of the instant, then of ``attempts``; empty
-        where the schedule is sound.
+        ``FINDINGS``, in the order of ``Check``, then of the instant, then of ``attempts``.
 
     Raises:
         SimulationError: an arrival or request is unknown, a request is negative, or an attempt is
-            listed twice in ``attempts``: then there is nothing to check against.
+            listed twice in ``attempts``.
 
     Source: SPEC §4, §5.
     """
@@ -170,11 +155,11 @@ def check_schedule(
 def check_simulated(
     schedule: pl.DataFrame, described: pl.DataFrame, pool: Pool, now: int
 ) -> pl.DataFrame:
-    """Everything that makes ``schedule`` impossible for ``described`` on ``pool``.
+    """Find everything that makes ``schedule`` impossible for ``described`` on ``pool``.
 
     Args:
-        schedule: as ``engine.simulate`` gives it. Open attempts, which have no end there, run for
-            as long as the simulation assumes.
+        schedule: see ``engine.simulate``. Open attempts, which have no end there, run for as long
+            as the simulation assumes.
         described: the attempts that it was made of, columns of ``model.DESCRIBED``.
 
     Returns:
@@ -197,13 +182,12 @@ def check_simulated(
 
 
 def check_replay(
-    work: Workload, start: IntArray, planned: IntArray, from_time: int | None = None
+    work: Workload, start: Ints, planned: Ints, from_time: int | None = None
 ) -> pl.DataFrame:
-    """Everything that makes the starts of a replay impossible.
+    """Find everything that makes the starts of a replay impossible.
 
     Args:
-        start: when each attempt starts; NEVER: it does not.
-        planned: the start first promised to each; NEVER: none.
+        start, planned: start and promised start of each attempt; NEVER: none.
         from_time: when the replay began, see ``engine.replay``.
 
     Returns:
@@ -223,7 +207,7 @@ def check_replay(
         begun, end = np.where(running, work.start, begun), np.where(running, work.end, end)
         taking_part = ~left & ~unknown
     frame = keys.with_columns(
-        pl.Series(name, times).replace(NEVER, None)
+        instants(times).alias(name)
         for name, times in (("start_time", begun), ("end_time", end), (PLANNED, planned))
     )
     resources = tuple(f"resource_{x}" for x in range(len(work.capacity)))
@@ -237,10 +221,10 @@ def check_replay(
 
 
 def require_sound(findings: pl.DataFrame, what: str = "schedule") -> None:
-    """Raises SimulationError that tells the first of ``findings``, if there is any."""
+    """Raise SimulationError with the first of ``findings``, if there are any."""
     if findings.is_empty():
         return
-    told = [
+    first = [
         f"{row['check']}: job {row['job_id']}, attempt {row['attempt']}"
         + (f", at {row['at']}" if row["at"] is not None else "")
         + f", by {row['amount']}"
@@ -249,13 +233,13 @@ def require_sound(findings: pl.DataFrame, what: str = "schedule") -> None:
     more = f"\n  and {findings.height - 5} more" if findings.height > 5 else ""
     raise SimulationError(
         f"{what} fails its check; this is a defect of the scheduler that made it:\n  "
-        + "\n  ".join(told)
+        + "\n  ".join(first)
         + more
     )
 
 
 def _attempts(work: Workload, keys: pl.DataFrame, resources: tuple[str, ...]) -> pl.DataFrame:
-    """The attempts of ``work`` as ``check_schedule`` takes them."""
+    """Return the attempts of ``work`` as ``check_schedule`` takes them."""
     request = work.request.reshape(len(work.arrival), len(resources))
     return keys.with_columns(
         pl.Series("arrival_time", work.arrival),
@@ -266,13 +250,13 @@ def _attempts(work: Workload, keys: pl.DataFrame, resources: tuple[str, ...]) ->
 
 
 def _capacity(work: Workload, resources: tuple[str, ...]) -> Capacity:
-    """What there is for the attempts of ``work``."""
+    """Return the capacity for the attempts of ``work``."""
     change = work.step_change.reshape(len(work.step_time), len(resources))
     return Capacity(resources, work.capacity, work.step_time, change, work.step_planned)
 
 
 def _asked(attempts: pl.DataFrame, resources: tuple[str, ...]) -> pl.DataFrame:
-    """Arrival, requests and occupancy of those that were to be scheduled, positions added."""
+    """Return arrival, requests, occupancy and position of the attempts to schedule."""
     blocked = pl.col("blocked") if "blocked" in attempts.columns else pl.lit(value=False)
     asked = attempts.select(
         *KEYS,
@@ -285,7 +269,7 @@ def _asked(attempts: pl.DataFrame, resources: tuple[str, ...]) -> pl.DataFrame:
         if asked[column].null_count():
             raise SimulationError(
                 f"schedule check: {column} is unknown for {asked[column].null_count()} attempts; "
-                "leave them out, or give the value that the scheduler was given"
+                "leave them out, or pass what the scheduler used"
             )
     for column in resources:
         if asked.filter(pl.col(column) < 0).height:
@@ -302,7 +286,7 @@ def _presence(
     capacity: Capacity,
     limits: Limits,
 ) -> list[pl.DataFrame]:
-    """Attempts lost, strangers, attempts with more than one row."""
+    """Find lost attempts, strangers, and attempts with more than one row."""
     counts = rows.group_by(KEYS, maintain_order=True).agg(
         rows=pl.len(), starts=pl.col("start_time").count(), at=pl.col("start_time").max()
     )
@@ -312,13 +296,13 @@ def _presence(
     request = _requests(waits, capacity)
     queued = (request <= capacity.largest).all(axis=1)
     runs_on = placed.filter(pl.col("start_time").is_not_null(), pl.col("end_time").is_null())
-    left = capacity.last - _requests(runs_on, capacity).sum(axis=0)
+    left = capacity.levels[-1] - _requests(runs_on, capacity).sum(axis=0)
     stuck = queued & ((request > 0) & (request > left)).any(axis=1)
     if limits.some:
         waiting = waits["position"].to_numpy().astype(np.int64)
         on = runs_on["position"].to_numpy().astype(np.int64)
         queued &= ~limits.exceeded[waiting] & ~hindered(limits, waiting, on)
-    if stuck.any():  # it may be the head of the queue for ever, and nobody get past it
+    if stuck.any():  # it may head the queue for ever
         queued &= waits["rows"].is_null().to_numpy()
     return [
         _finding(
@@ -333,7 +317,7 @@ def _presence(
 
 
 def _times(placed: pl.DataFrame) -> list[pl.DataFrame]:
-    """Starts before arrivals, ends before starts, occupancies that are not the real ones."""
+    """Find starts before arrivals, ends before starts, and changed occupancies."""
     start, end, arrival = pl.col("start_time"), pl.col("end_time"), pl.col("arrival_time")
     gain = (end - start) - pl.col("occupancy_s")
     return [
@@ -353,19 +337,13 @@ def _times(placed: pl.DataFrame) -> list[pl.DataFrame]:
 def _over_capacity(
     placed: pl.DataFrame, capacity: Capacity, snapshot_time: int | None
 ) -> pl.DataFrame:
-    """Attempts that start at an instant which leaves more in use than the capacity.
+    """Find attempts whose start leaves more in use than the capacity.
 
-    Two conditions hold for each start at t, and together suffice, as within one instant what has
-    no occupancy can go first: what has an occupancy fits beside all that runs right after t; what
-    has none fits beside what runs through t, from before t to after it. What is blocked comes and
-    goes as steps do, before all passes.
+    An attempt that starts at t must fit beside all that runs right after t; without occupancy,
+    beside what runs from before t to after it, as it can go first. Blocked attempts come and go as
+    steps do, before all passes.
     """
-    rows = placed.filter(pl.col("start_time").is_not_null())
-    start = rows["start_time"].to_numpy()
-    # No end: it runs on beyond everything. An end before the start is a finding of its own, and
-    # holds nothing here.
-    end = np.maximum(rows["end_time"].fill_null(NEVER).to_numpy(), start)
-    blocked = rows["blocked"].to_numpy()
+    rows, start, end, blocked = _started(placed)
     request = _requests(rows, capacity)
     brief = end == start
     own, steps = ~brief & ~blocked, ~brief & blocked
@@ -379,28 +357,41 @@ def _over_capacity(
         through = taken + _total_at(start[own], asks[own], start, "left")
         over = np.where(brief, through + asks, right_after) - has[:, x]
         excess = np.where((over > 0) & (asks > 0), over, excess)
-    given = blocked if snapshot_time is None else blocked | (start < snapshot_time)
-    faults = rows.with_columns(pl.Series("excess", excess)).filter(pl.Series((excess > 0) & ~given))
-    return _finding(Check.OVER_CAPACITY, faults, at="start_time", amount=pl.col("excess"))
+    return _exceeding(Check.OVER_CAPACITY, rows, excess, snapshot_time)
 
 
 def _beyond_limit(placed: pl.DataFrame, limits: Limits, snapshot_time: int | None) -> pl.DataFrame:
-    """Attempts that start where limits or windows do not allow it."""
+    """Find attempts whose start limits or windows forbid."""
+    rows, start, end, blocked = _started(placed)
+    position = rows["position"].to_numpy().astype(np.int64)
+    excess = beyond(limits, position, start, end, blocked)
+    return _exceeding(Check.BEYOND_LIMIT, rows, excess, snapshot_time)
+
+
+def _started(placed: pl.DataFrame) -> tuple[pl.DataFrame, Ints, Ints, Bools]:
+    """Return the rows that start, with start and end, and whether each is blocked."""
     rows = placed.filter(pl.col("start_time").is_not_null())
     start = rows["start_time"].to_numpy()
+    # an end before the start is another finding
     end = np.maximum(rows["end_time"].fill_null(NEVER).to_numpy(), start)
-    position = rows["position"].to_numpy().astype(np.int64)
-    blocked = rows["blocked"].to_numpy()
-    excess = beyond(limits, position, start, end, blocked)
-    given = blocked if snapshot_time is None else blocked | (start < snapshot_time)
-    faults = rows.with_columns(pl.Series("excess", excess)).filter(pl.Series((excess > 0) & ~given))
-    return _finding(Check.BEYOND_LIMIT, faults, at="start_time", amount=pl.col("excess"))
+    return rows, start, end, rows["blocked"].to_numpy()
+
+
+def _exceeding(
+    check: Check, rows: pl.DataFrame, excess: Ints, snapshot_time: int | None
+) -> pl.DataFrame:
+    """Return findings where there is an ``excess`` and the start was the simulation's to choose."""
+    given = pl.col("blocked")
+    if snapshot_time is not None:
+        given |= pl.col("start_time") < snapshot_time
+    faults = rows.with_columns(excess=pl.Series(excess)).filter(pl.col("excess") > 0, ~given)
+    return _finding(check, faults, at="start_time", amount=pl.col("excess"))
 
 
 def _later_than_planned(
     placed: pl.DataFrame, capacity: Capacity, snapshot_time: int | None
 ) -> pl.DataFrame:
-    """Attempts that start after the start first promised, though no resource was lost meanwhile."""
+    """Find attempts that start later than promised though no resource was lost meanwhile."""
     taken = placed.filter(
         pl.col("blocked"), (pl.col("start_time") < pl.col("end_time")).fill_null(value=True)
     )
@@ -420,30 +411,28 @@ def _later_than_planned(
     )
 
 
-def _requests(rows: pl.DataFrame, capacity: Capacity) -> IntArray:
-    """How much each of the ``rows`` asks for: [n, R]."""
+def _requests(rows: pl.DataFrame, capacity: Capacity) -> Ints:
+    """Return what each of the ``rows`` requests: [n, R]."""
     return np.column_stack([rows[name].cast(pl.Int64).to_numpy() for name in capacity.resources])
 
 
-def _total_at(
-    instants: IntArray, amounts: IntArray, times: IntArray, side: Literal["left", "right"]
-) -> IntArray:
-    """Sum of the ``amounts`` whose instant is before (left) or not after (right) each time."""
-    order = np.argsort(instants, kind="stable")
+def _total_at(at: Ints, amounts: Ints, times: Ints, side: Literal["left", "right"]) -> Ints:
+    """Return the sum of the ``amounts`` before each time (left), or up to it (right)."""
+    order = np.argsort(at, kind="stable")
     totals = np.concatenate((np.zeros(1, np.int64), np.cumsum(amounts[order])))
-    found: IntArray = totals[np.searchsorted(instants[order], times, side=side)]
+    found: Ints = totals[np.searchsorted(at[order], times, side=side)]
     return found
 
 
 def _optional(frame: pl.DataFrame, column: str) -> pl.Expr:
-    """The int64 ``column`` of ``frame``, or nulls where it has none."""
+    """Return the int64 ``column`` of ``frame``, or nulls."""
     return (
         (pl.col(column) if column in frame.columns else pl.lit(None)).cast(pl.Int64).alias(column)
     )
 
 
 def _finding(check: Check, faults: pl.DataFrame, *, at: str, amount: pl.Expr) -> pl.DataFrame:
-    """Rows of ``FINDINGS`` with the position of the attempt, null for a stranger's."""
+    """Return rows of ``FINDINGS`` with the position of the attempt, null for a stranger."""
     position = pl.col("position") if "position" in faults.columns else pl.lit(None)
     return faults.select(
         pl.lit(str(check)).alias("check"),

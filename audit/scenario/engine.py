@@ -1,7 +1,8 @@
-"""What-if simulation: the schedule that a policy would have made (SPEC §4)."""
+"""Simulation of the schedule that a policy would have made (SPEC §4)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -9,11 +10,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
-from audit.kernels.scheduling import model as kernels
-from audit.kernels.scheduling.model import Jobs, Model, Observed, Rules, Steps
-from audit.kernels.scheduling.owners import Ledger, Owners
-from audit.kernels.scheduling.pool import Pool as KernelPool
-from audit.kernels.scheduling.replay import replay as replay_kernel
+from audit.kernels.scheduling import simulation as kernels
+from audit.kernels.scheduling.simulation import (
+    Jobs,
+    Ledger,
+    Model,
+    Observed,
+    Owners,
+    Rules,
+    Steps,
+)
 from audit.metrics.attempts import fidelity, population
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.population import TAU_S, describe
@@ -23,16 +29,8 @@ from audit.scenario import ownership
 from audit.scenario.limits import Limits
 from audit.scenario.multifactor import Clock
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
-from audit.scenario.workload import (
-    KEYS,
-    NEVER,
-    Bools,
-    Ints,
-    Met,
-    Workload,
-    workload,
-    workload_of_rows,
-)
+from audit.scenario.scenario import Scenario
+from audit.scenario.workload import KEYS, NEVER, Bools, Ints, Workload, instants, workload
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -52,18 +50,17 @@ class Replay(NamedTuple):
 
 
 def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> Replay:
-    """Simulates a pool under ``policy``.
+    """Simulate a pool under ``policy``.
 
     Args:
-        work: the attempts, see ``workload``.
         from_time: begin with what ran (observed start < from_time < end) and what waited (arrival <
             from_time ≤ start) at this instant, epoch s; None: with an empty pool. Blocked attempts
-            are taken from what is free while they last, and are never queued; their starts are
-            the observed ones.
+            take from the free amounts while they last, and are never queued; their starts are the
+            observed ones.
 
     Returns:
-        Each attempt's start, ≥ its arrival. Who asks for more than there ever is, or than a limit
-        allows, never starts.
+        Each attempt's start, ≥ its arrival. An attempt that requests more than the largest capacity
+        or than a limit allows never starts.
 
     Source: SPEC §4.
     """
@@ -73,21 +70,14 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
     since = from_time
     if since is None:
         since = int(work.arrival.min()) if count else 0
-    # Where its start is not known, an attempt takes part if it arrives later.
-    taking_part = present(work) | (work.arrival >= since)
-    steps = kernel_steps(work, work.blocked)
-    ranking = kernel_ranking(work, policy.order)
-    jobs = kernel_jobs(work, policy, work.queued & taking_part, ranking.owner)
+    # an attempt of unknown start takes part if it arrives later
+    taking_part = work.present | (work.arrival >= since)
+    made = setting(work, policy, work.queued & taking_part, taken=work.blocked)
     if count:
-        ledger = ranking.ledger(count, steps.number)
-        replay_kernel(
-            Model(jobs, steps, rules(policy, work), ranking.owners),
-            observation(work),
-            taking_part & ~work.blocked,
-            contiguous(work.capacity),
-            since,
-            from_time is not None,
-            kernel_pool(work, count, steps.number, ledger, begun, planned),
+        (pool,) = made.pools((count,), begun=begun, promised=planned)
+        kernels.replay(
+            *(made.model, made.observed, taking_part & ~work.blocked, made.capacity),
+            *(since, from_time is not None, pool),
         )
     start = np.where(work.blocked, work.start, begun)
     return Replay(start, planned if len(planned) else np.full(count, NEVER))
@@ -101,18 +91,17 @@ def simulate(
     tau_s: int = TAU_S,
     fairshare: Fairshare = EQUAL_SHARES,
 ) -> pl.DataFrame:
-    """The schedule that ``policy`` would have made of the attempts of ``pool``.
+    """Return the schedule that ``policy`` would have made of the attempts of ``pool``.
 
     All attempts arrive when they did, in an empty pool. Blocked and reserved attempts, and those
-    that never started, stay as they were. What the simulation assumes of open attempts is not
-    shown: they have no end.
+    that never started, stay as they were. Open attempts have no end.
 
     Args:
-        pool: see ``workload``; its own policy does not matter.
+        pool: see ``workload``; its own policy is ignored.
 
     Returns:
         Columns of ``model.DESCRIBED`` and ``planned_start_time`` (null unless ``conservative``).
-        The schedule has the policy's name. Who never starts has a null start.
+        The schedule has the policy's name. An attempt that never starts has a null start.
 
     Source: SPEC §4.
     """
@@ -129,21 +118,20 @@ def as_schedule(
     name: str,
     tau_s: int = TAU_S,
 ) -> pl.DataFrame:
-    """What a simulation made of a workload, as a schedule called ``name``; see ``simulate``."""
+    """Return a simulation of a workload as a schedule called ``name``; see ``simulate``."""
     placed = keys.with_columns(
-        _start=_instants(starts.start),
+        _start=instants(starts.start),
         _arrival=pl.Series(work.arrival),
         _occupancy=pl.Series(work.occupancy),
         _open=pl.Series(work.open),
-        **{PLANNED: _instants(starts.planned)},
+        **{PLANNED: instants(starts.planned)},
     )
     of_pool = described.filter(pl.col("pool") == pool.name)
     joined = of_pool.join(placed, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
     taking_part = pl.col("_arrival").is_not_null()
-    start = pl.when(taking_part).then("_start").otherwise("start_time")
     closed = taking_part & ~pl.col("_open").fill_null(False)
     attempts = joined.with_columns(
-        start_time=start,
+        start_time=pl.when(taking_part).then("_start").otherwise("start_time"),
         eligible_time=pl.when(taking_part).then("_arrival").otherwise("eligible_time"),
         end_time=pl.when(closed)
         .then(pl.col("_start") + pl.col("_occupancy"))
@@ -155,8 +143,11 @@ def as_schedule(
     return schedule.join(plans, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
 
 
+# --- what the kernels take -----------------------------------------------------------------------
+
+
 class Ranking(NamedTuple):
-    """How owners are ranked, as the kernels take it."""
+    """How owners are ranked."""
 
     owner: Ints  # [n]
     owners: Owners
@@ -166,15 +157,94 @@ class Ranking(NamedTuple):
     clock: Clock
 
     def ledger(self, attempts: int, steps: int) -> Ledger:
-        """Room for what so many attempts, and blocked ones behind so many steps, start and end."""
+        """Return space for starts and ends of ``attempts``, and of blocked ones by ``steps``."""
         charged = self.path.max(initial=-1) >= 0
         changes = 2 * attempts + steps if charged else 0
         books = self.clock.books()
         return Ledger(self.owners, self.path, self.siblings, changes, self.half_life, books)
 
 
+class Parts(NamedTuple):
+    """The parts of a model."""
+
+    jobs: Jobs
+    steps: Steps
+    rules: Rules
+    ranking: Ranking
+
+
+class Setting(NamedTuple):
+    """A workload under a policy."""
+
+    work: Workload
+    parts: Parts
+    observed: Observed
+    capacity: Ints
+
+    @property
+    def model(self) -> Model:
+        """Return the model."""
+        jobs, steps, rules, ranking = self.parts
+        return Model(jobs, steps, rules, ranking.owners)
+
+    def pools(
+        self,
+        sizes: Sequence[int],
+        *,
+        ledger: tuple[int, int] | None = None,
+        begun: Ints | None = None,
+        promised: Ints | None = None,
+    ) -> list[kernels.Pool]:
+        """Return pools for ``sizes`` attempts at one time, which share a ledger and their starts.
+
+        Args:
+            ledger: how many attempts and steps it has space for; None: all of them.
+            begun, promised: where starts and promised starts are written.
+        """
+        count, steps = len(self.work.arrival), self.parts.steps.number
+        book = self.parts.ranking.ledger(*(ledger or (count, steps)))
+        begun = np.full(count, NEVER) if begun is None else begun
+        promised = begun[:0] if promised is None else promised
+        return [kernel_pool(self.work, size, steps, book, begun, promised) for size in sizes]
+
+
+def setting(
+    work: Workload,
+    policy: Policy,
+    queued: Bools,
+    *,
+    taken: Bools,
+    observes_blocked: bool = True,
+    ranked_by: Order | None = None,
+    fair_order: Order = Order.fcfs,
+) -> Setting:
+    """Return a workload under a policy.
+
+    Args:
+        queued: attempts that have a rank.
+        taken: attempts that take from the capacity as steps, while they last.
+        observes_blocked: whether blocked attempts are part of the observed schedule.
+        ranked_by: the order that owners are ranked for; None: that of the policy.
+    """
+    ranking = kernel_ranking(work, policy.order if ranked_by is None else ranked_by)
+    parts = Parts(
+        kernel_jobs(work, policy, queued, ranking.owner),
+        kernel_steps(work, taken),
+        rules(policy, work, fair_order),
+        ranking,
+    )
+    observed = Observed(
+        start=contiguous(work.start),
+        end=contiguous(work.end),
+        blocked=work.blocked & observes_blocked,
+        present=work.present if observes_blocked else work.present & ~work.blocked,
+        queues=contiguous(work.sized),
+    )
+    return Setting(work, parts, observed, contiguous(work.capacity))
+
+
 def kernel_ranking(work: Workload, order: Order) -> Ranking:
-    """What an order needs to know of owners."""
+    """Return what an order needs to know of owners."""
     counted = (work.start != NEVER) & ~(work.end == NEVER)
     owner, owners, path, siblings, clock = ownership.kernel_owners(
         order, work.owners, work.arrival, work.start, work.end, counted
@@ -184,7 +254,7 @@ def kernel_ranking(work: Workload, order: Order) -> Ranking:
 
 
 def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rules:
-    """A policy for a workload, and the order that would be fair, as the kernels take them.
+    """Return a policy, and the order that would be fair.
 
     Raises:
         SimulationError: they do not go together.
@@ -215,9 +285,9 @@ def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rul
 def kernel_jobs(
     work: Workload, policy: Policy, queued: Bools, owner: Ints, *, in_all: bool = False
 ) -> Jobs:
-    """Return the attempts as the kernels take them; those not ``queued`` have no rank.
+    """Return the attempts; those not ``queued`` have no rank.
 
-    ``in_all``: they are charged what they use in all, as under NUWT, not per second.
+    ``in_all``: they are charged their whole usage, as under NUWT, not usage per second.
     """
     count = len(work.arrival)
     in_all |= policy.order is Order.nuwt
@@ -239,7 +309,7 @@ def kernel_jobs(
 
 
 def kernel_limits(limits: Limits) -> kernels.Limits:
-    """Limits and windows as the kernels take them."""
+    """Return limits and windows."""
     return kernels.Limits(
         first=contiguous(limits.first),
         counter=contiguous(limits.counter),
@@ -258,12 +328,12 @@ def kernel_pool(
     begun: Ints,
     promised: Ints,
     **bounds: int,
-) -> KernelPool:
-    """Return a pool for at most ``attempts`` of a workload at one time (``scheduling.pool``).
+) -> kernels.Pool:
+    """Return a pool for at most ``attempts`` of a workload at one time (``kernels.Pool``).
 
     ``bounds`` are its parameters for long queues: ``block_bits``, ``long_queue``, ``few_gaps``.
     """
-    return KernelPool(
+    return kernels.Pool(
         resources=len(work.capacity),
         attempts=attempts,
         steps=steps,
@@ -276,10 +346,7 @@ def kernel_pool(
 
 
 def kernel_steps(work: Workload, taken: Bools, delay_s: int = 0) -> Steps:
-    """Return steps as the kernels take them: of the capacity, and by the attempts ``taken``.
-
-    All are ``delay_s`` later.
-    """
+    """Return the steps of the capacity, and those by the attempts ``taken``, ``delay_s`` later."""
     request = by_resource(work.request, len(work.capacity))[:, taken]
     change = by_resource(work.step_change, len(work.capacity))
     ends = work.end[taken]
@@ -312,90 +379,56 @@ def step_space(resources: int, steps: int) -> Steps:
     )
 
 
-def present(work: Workload) -> Bools:
-    """Return which attempts snapshots hold, [n]: those that have started or are open."""
-    return work.has_started | work.open
-
-
-def observation(work: Workload, *, blocked: bool = True) -> Observed:
-    """Return the observed schedule as the kernels take it, with or without blocked attempts."""
-    return Observed(
-        start=contiguous(work.start),
-        end=contiguous(work.end),
-        blocked=work.blocked & blocked,
-        present=present(work) if blocked else present(work) & ~work.blocked,
-    )
-
-
 def by_resource(amounts: Ints, count: int) -> Ints:
-    """Amounts as an array of resources × attempts (or steps)."""
+    """Return amounts as an array of resources × attempts (or steps)."""
     return contiguous(amounts.reshape(-1, count).T)
 
 
 def contiguous(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    """The array, or a copy of it whose elements lie one after the other, as kernels take them."""
+    """Return the array in C order, copied only where needed."""
     return np.ascontiguousarray(array)
-
-
-def _instants(times: Ints) -> pl.Series:
-    return pl.Series(times).replace(NEVER, None)
 
 
 # --- how far a policy explains what was observed (SPEC §5, *Model fidelity*) ---------------------
 
 
 def model_fidelity(
-    described: pl.DataFrame,
-    pool: Pool,
-    period: Period,
-    now: int,
-    policy: Policy | None = None,
-    tolerance_s: int = TOLERANCE_S,
-    met: Met | None = None,
+    scenario: Scenario, period: Period, tolerance_s: int = TOLERANCE_S
 ) -> pl.DataFrame:
-    """How well a replay of ``period`` under ``policy`` reproduces the observed starts.
+    """Return how well a replay of ``period`` under the pool's policy reproduces observed starts.
 
-    The replay begins with what ran and waited when the period began, and has the arrivals of the
-    period; nobody who arrives later can be in the way of those that it is compared for. Compared
-    are those that it queued, and that ended in the period.
+    Compared are the attempts that the replay queued and that ended in the period.
 
     Args:
-        described: all attempts of ``pool``, with what ``fair_start_times`` adds.
-        period: the period in question; that of the whole log begins with an empty pool.
-        policy: None: that of ``pool``.
-        tolerance_s: who waited longer is looked at apart, s, ≥ 0.
+        scenario: its attempts have the columns that ``fair_start_times`` adds.
+        tolerance_s: attempts that waited longer are looked at apart, s, ≥ 0.
 
     Returns:
         Columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``.
-
-    Source: SPEC §5, *Model fidelity*.
     """
-    start = replayed_starts(described, pool, period, now, policy, met)
-    replayed = described.with_columns(replayed_start_time=pl.Series(start).replace(NEVER, None))
-    return fidelity.fidelity(population.in_period(replayed, period), tolerance_s=tolerance_s)
+    start = instants(replayed_starts(scenario, period)).alias("replayed_start_time")
+    replayed = population.in_period(scenario.attempts.with_columns(start), period)
+    return fidelity.fidelity(replayed, tolerance_s=tolerance_s)
 
 
-def replayed_starts(
-    described: pl.DataFrame,
-    pool: Pool,
-    period: Period,
-    now: int,
-    policy: Policy | None = None,
-    met: Met | None = None,
-) -> Ints:
-    """When the attempts of a period start in such a replay; arguments as ``model_fidelity``.
+def replayed_starts(scenario: Scenario, period: Period) -> Ints:
+    """Return when the attempts of a period start in a replay of it.
+
+    The replay begins with what ran and waited when the period began, that of the whole log with an
+    empty pool, and has the arrivals of the period.
 
     Returns:
-        One element per row of ``described``, epoch s; NEVER: it was not replayed, or never starts.
+        One element per row of the scenario's attempts, epoch s; NEVER: it was not replayed, or
+        never starts.
     """
-    known, rows = met or workload_of_rows(described, pool, now)
-    held = known.arrival < (NEVER if period.whole_log else period.to_time)
-    work = known.first(int(held.sum()))
+    known, rows = scenario.indexed
+    inside = known.arrival < (NEVER if period.whole_log else period.to_time)
+    work = known.first(int(inside.sum()))
     since = None if period.whole_log else period.from_time
-    made = replay(work, pool.policy if policy is None else policy, from_time=since)
+    made = replay(work, scenario.pool.policy, from_time=since)
     start = np.where(work.queued, made.start, NEVER)
-    if since is not None:  # who ran already was not replayed
+    if since is not None:  # what ran already was not replayed
         start = np.where(work.start < since, NEVER, start)
-    of_row = np.full(described.height, NEVER)
+    of_row = np.full(scenario.attempts.height, NEVER)
     of_row[rows[: len(start)]] = start
     return of_row

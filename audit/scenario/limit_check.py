@@ -1,35 +1,31 @@
-"""Which starts of a schedule limits and windows did not allow; part of ``scenario.check``.
+"""Which starts of a schedule limits and windows forbid; part of ``scenario.check``.
 
-Conventions as there; rows are those of a schedule, each of one of the n attempts of ``limits``.
+Rows are those of a schedule, each of one of the n attempts of ``limits``.
 """
 
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.scenario.limits import Limits
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from audit.scenario.limits import Bools, Ints, Limits
 
 _LAST: Final = 1 << 40
-"""Later than any instant of a schedule, counted from its first."""
+"""Longer than any schedule, s."""
 
 
 def beyond(limits: Limits, attempt: Ints, start: Ints, end: Ints, blocked: Bools) -> Ints:
-    """By how much each row's start leaves more in a counter than there may be; 0: it does not.
+    """Return by how much each row's start exceeds what its counters allow; 0: it does not.
 
-    At an instant, what is blocked comes and goes first, then come the starts, in an order that
-    nobody knows: who is bound by a limit must find room beside all that runs through this instant
-    and all others who are bound and start then. Who takes no time, beside what runs through it.
+    Within an instant blocked attempts come and go first, then come the starts, in unknown order: an
+    attempt bound by a limit must fit beside all that runs through the instant and all others that
+    are bound and start then; one without occupancy, beside what runs through it.
 
     Args:
         attempt: of each row, its number.
-        start, end: of each row, epoch s; a start is known, an end may be far away.
+        start, end: of each row, epoch s; known.
 
     Returns:
-        The most over all limits that the row is bound by; in a closed window 1 or more.
+        The most over all limits that bind the row; in a closed window 1 or more.
     """
     excess = np.zeros(len(attempt), np.int64)
     if not limits.some or len(attempt) == 0:
@@ -44,7 +40,6 @@ def beyond(limits: Limits, attempt: Ints, start: Ints, end: Ints, blocked: Bools
     binds = limits.binding[at] & ~aside
 
     def total(of: Bools, times: Ints, before: bool) -> Ints:
-        """Of what is in each touch's counter, what begins or ends before (until) it starts."""
         return _totals(
             *(counter[of], times[of], np.where(brief, 0, amount)[of], counter, begins, before)
         )
@@ -60,7 +55,7 @@ def beyond(limits: Limits, attempt: Ints, start: Ints, end: Ints, blocked: Bools
 
 
 def hindered(limits: Limits, attempt: Ints, runs_on: Ints) -> Bools:
-    """Whether what runs for ever, the attempts ``runs_on``, keeps each attempt from starting."""
+    """Return whether the attempts ``runs_on``, which never end, keep each attempt from starting."""
     if not limits.some:
         return np.zeros(len(attempt), np.bool_)
     used = np.zeros(len(limits.most), np.int64)
@@ -73,34 +68,32 @@ def hindered(limits: Limits, attempt: Ints, runs_on: Ints) -> Bools:
     return stuck
 
 
-def _closed(limits: Limits, counter: Ints, instants: Ints) -> Ints:
-    """What windows add to each counter at each instant."""
+def _closed(limits: Limits, counter: Ints, until: Ints) -> Ints:
+    """Return what windows add to each counter at each time."""
     edges = limits.edges
     if len(edges.time) == 0:
         return np.zeros(len(counter), np.int64)
-    if edges.cycle:  # instants behind the known edges are as those a number of periods before
+    if edges.cycle:  # behind the known edges the last period repeats
         last = edges.time[-edges.cycle] + edges.period - 1
-        instants = np.where(
-            instants > last,
-            last - (edges.period - 1) + (instants - last - 1) % edges.period,
-            instants,
+        until = np.where(
+            until > last,
+            last - (edges.period - 1) + (until - last - 1) % edges.period,
+            until,
         )
-    return _totals(edges.counter, edges.time, edges.change, counter, instants, False)
+    return _totals(edges.counter, edges.time, edges.change, counter, until, False)
 
 
-def _totals(
-    of: Ints, times: Ints, amounts: Ints, counter: Ints, instants: Ints, before: bool
-) -> Ints:
-    """Σ of the ``amounts`` of each counter at times before each instant, or up to it."""
+def _totals(of: Ints, times: Ints, amounts: Ints, counter: Ints, until: Ints, before: bool) -> Ints:
+    """Return the sum of the ``amounts`` of each counter before each time, or up to it."""
     if len(times) == 0:
         return np.zeros(len(counter), np.int64)
-    origin = min(int(times.min()), int(instants.min(initial=times.min())))
+    origin = min(int(times.min()), int(until.min(initial=times.min())))
     order = np.lexsort((times, of))
     sums = np.concatenate(([0], np.cumsum(amounts[order])))
     key = of[order] * _LAST + np.minimum(times[order] - origin, _LAST - 1)
     low = np.searchsorted(key, counter * _LAST)
     high = np.searchsorted(
-        key, counter * _LAST + instants - origin, side="left" if before else "right"
+        key, counter * _LAST + until - origin, side="left" if before else "right"
     )
     found: Ints = sums[high] - sums[low]
     return found

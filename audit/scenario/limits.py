@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -21,25 +20,22 @@ from numpy.typing import NDArray
 
 from audit import periods
 from audit.metrics.attempts.reasons import any_of, in_scope
+from audit.metrics.closed_hours import HOUR_S, offsets, spans_of_hours
 from audit.model import Limit, Pool, Window
 from audit.rules import WEEK
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-HOUR_S: Final = 3_600
 WEEK_S: Final = WEEK * HOUR_S
 
 SHUT: Final = 1 << 61
 """What a closed window adds to its counter."""
 ROOM: Final = 1 << 60
 """How much that may hold: any number of attempts, but not SHUT."""
+NO_END: Final = int(np.iinfo(np.int64).max)
 AHEAD_S: Final = 366 * 86_400
 """So long after the last known instant windows are still reckoned by the calendar."""
-
-DAY_S: Final = 86_400
-THURSDAY: Final = 72
-"""The hour of the week at which the epoch began."""
 
 
 class Edges(NamedTuple):
@@ -119,9 +115,9 @@ def limits_of(held: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
     """What the limits and windows of ``pool`` are for its attempts.
 
     An attempt counts from its start to its end towards each limit whose scope it is in, and may
-    start where the limit then holds. Where a limit is per something that is not known of an
-    attempt, that does not count. Who alone is too much is ``exceeded``; so is who falls into
-    windows that together are never open.
+    start where the limit then holds, on the days on which it is in force. An attempt does not
+    count towards a limit per something that is not known of it. An attempt that is too large for
+    a limit by itself is ``exceeded``; so is one whose windows together are never open.
 
     Args:
         held: user, account, qos, partition, size, cpus, nodes, gpus, mem_bytes, walltime_s and
@@ -134,32 +130,119 @@ def limits_of(held: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
     touches: list[_Touch] = []
     marks: list[Ints] = []
     most: list[int] = []
+    in_force: list[tuple[Limit, int, int]] = []
     for limit in pool.limits:
         touch, names = _towards(held, limit, len(most))
-        exceeded[touch.attempt[touch.binding & (touch.amount > limit.most)]] = True
+        if limit.valid_from is None and limit.valid_to is None:
+            exceeded[touch.attempt[touch.binding & (touch.amount > limit.most)]] = True
         marks += _marks(held.height, touch, names, len(most))
         if limit.per != "job":
             touches.append(touch)
             most += [limit.most] * len(names)
-    combined = np.zeros(held.height, np.int64)
-    first_window = len(most)
-    for k, window in enumerate(pool.windows):
-        inside = np.flatnonzero(in_scope(held, window))
-        combined[inside] |= 1 << k
-        binding = np.ones(len(inside), np.bool_)
-        touches.append(_Touch(inside, np.full(len(inside), len(most)), binding * 1, binding))
-        most.append(ROOM)
-    exceeded |= np.isin(combined, [each for each in np.unique(combined) if _shut(pool, each)])
-    since = held.select(pl.min_horizontal("arrival_time", "start_time").min()).item()
+            in_force.append((limit, len(most) - len(names), len(most)))
+    closings, combined, reach = _closings(held, pool.windows)
+    for number, closing in enumerate(closings):
+        binding = np.ones(len(closing.inside), np.bool_)
+        counter = np.full(len(closing.inside), len(most) + number)
+        touches.append(_Touch(closing.inside, counter, binding * 1, binding))
+    exceeded |= _never_open(pool.windows, combined, reach)
+    zone = periods.zone(pool.zone)
+    since = held.select(pl.min_horizontal("arrival_time", "start_time").min()).item() or 0
+    until = known_to + AHEAD_S
     return Limits(
         *_by_attempt(held.height, touches),
-        np.array(most, np.int64),
-        window_edges(
-            pool.windows, periods.zone(pool.zone), since or 0, known_to + AHEAD_S, first_window
+        np.array(most + [ROOM] * len(closings), np.int64),
+        _in_order(
+            window_edges(closings, zone, since, until, len(most)),
+            [one for each in in_force for one in _days_of(*each, zone, since, until)],
         ),
         exceeded,
-        (*marks, combined),
+        (*marks, combined, *([reach] if any(window.overlap for window in pool.windows) else [])),
         f"{pool.limits} {pool.windows} {pool.zone}",
+    )
+
+
+class Closing(NamedTuple):
+    """A counter of a window: that of its attempts that reach equally far."""
+
+    window: Window
+    reach: int
+    """The window forbids starts from ``reach`` − 1 s before its hours begin."""
+    inside: Ints
+    """The attempts."""
+
+
+def _closings(held: pl.DataFrame, windows: Sequence[Window]) -> tuple[list[Closing], Ints, Ints]:
+    """The counters of windows; and of each attempt its windows, a bit for each, and its reach."""
+    combined = np.zeros(held.height, np.int64)
+    reach = np.ones(held.height, np.int64)
+    closings = []
+    for number, window in enumerate(windows):
+        inside = np.flatnonzero(in_scope(held, window))
+        combined[inside] |= 1 << number
+        own = np.ones(len(inside), np.int64)
+        if window.overlap:
+            asked = held["walltime_s"].fill_null(held["occupancy"]).fill_null(1).to_numpy()
+            own = np.clip(asked[inside].astype(np.int64), 1, WEEK_S)
+            reach[inside] = own
+        closings += [Closing(window, int(one), inside[own == one]) for one in np.unique(own)]
+    return closings, combined, reach
+
+
+def _never_open(windows: Sequence[Window], combined: Ints, reach: Ints) -> Bools:
+    """Which attempts the windows that are always in force never let start, [n]."""
+    always = [
+        (1 << number, window)
+        for number, window in enumerate(windows)
+        if window.valid_from is None and window.valid_to is None
+    ]
+    kinds, place = np.unique(np.stack((combined, reach)), axis=1, return_inverse=True)
+    shut = [
+        len({h for bit, window in always if of & bit for h in _forbidden(window, own)}) == WEEK
+        for of, own in kinds.T.tolist()
+    ]
+    found: Bools = np.array(shut, np.bool_)[place.reshape(-1)]
+    return found
+
+
+def _forbidden(window: Window, reach: int) -> set[int]:
+    """Hours of the week in all of which a window forbids starts of attempts with a reach."""
+    back = range((reach - 1) // HOUR_S + 1) if window.overlap else range(1)
+    return {(hour - before) % WEEK for hour in window.hours for before in back}
+
+
+def _days_of(
+    limit: Limit, first: int, behind: int, zone: ZoneInfo, since: int, until: int
+) -> Iterator[tuple[int, int, int]]:
+    """When the counters from ``first`` on are let go, and held again: time, counter, change."""
+    begin, end = _span(limit, zone, since, until)
+    for counter in range(first, behind):
+        if begin > since:
+            yield since, counter, -SHUT
+        if since < begin < until:
+            yield begin, counter, SHUT
+        if since < end < until:
+            yield end, counter, -SHUT
+
+
+def _span(rule: Limit | Window, zone: ZoneInfo, since: int, until: int) -> tuple[int, int]:
+    """From when until when a rule is in force; what happens after ``until`` never does."""
+    begin = periods.day_start(rule.valid_from, zone) if rule.valid_from else since
+    end = periods.day_start(rule.valid_to, zone) if rule.valid_to else NO_END
+    return max(begin, since) if begin <= until else NO_END, end if end <= until else NO_END
+
+
+def _in_order(edges: Edges, more: list[tuple[int, int, int]]) -> Edges:
+    """The edges with more of them, none after the part that is repeated begins."""
+    if not more:
+        return edges
+    time, counter, change = np.array(more, np.int64).T
+    time = np.concatenate((time, edges.time))
+    order = np.argsort(time, kind="stable")
+    return edges._replace(
+        time=time[order],
+        counter=np.concatenate((counter, edges.counter))[order],
+        change=np.concatenate((change, edges.change))[order],
     )
 
 
@@ -202,18 +285,10 @@ def _by_attempt(count: int, touches: Sequence[_Touch]) -> tuple[Ints, Ints, Ints
     return first, counter[order], amount[order].astype(np.int64), binding[order]
 
 
-def _shut(pool: Pool, combined: int) -> bool:
-    """Whether windows, a bit for each, are together closed in each hour of the week."""
-    closed = {
-        hour for k, window in enumerate(pool.windows) if combined >> k & 1 for hour in window.hours
-    }
-    return len(closed) == WEEK
-
-
 def window_edges(
-    windows: Sequence[Window], zone: ZoneInfo, since: int, until: int, first: int
+    closings: Sequence[Closing], zone: ZoneInfo, since: int, until: int, first: int
 ) -> Edges:
-    """When windows open and close.
+    """Return when windows open and close.
 
     By the zone's calendar up to ``until``; from then on by weeks that are all alike.
 
@@ -222,18 +297,25 @@ def window_edges(
         until: epoch s, ≥ ``since``.
         first: the counter of the first of them; the others follow.
     """
-    offsets = [*_offsets(zone, since, until)]
-    offsets.append((until, until + WEEK_S + 1, offsets[-1][2]))
-    times, counters, changes = [], [], []
-    for k, window in enumerate(windows, first):
-        closed = np.isin(np.arange(WEEK), window.hours)
-        at, shut = _hours(offsets, closed)
-        edge = shut != np.concatenate(([False], shut[:-1]))
-        times.append(at[edge])
-        counters.append(np.full(int(edge.sum()), k))
-        changes.append(np.where(shut[edge], SHUT, -SHUT))
-    if not times:
+    if not closings:
         return NO_EDGES
+    clock = [*offsets(zone, since, until)]
+    furthest = max(closing.reach for closing in closings)
+    clock.append((until, until + WEEK_S + furthest, clock[-1][2]))
+    times, counters, changes = [], [], []
+    for counter, closing in enumerate(closings, first):
+        begins, ends = spans_of_hours(closing.window.hours, clock)
+        begins = np.maximum(begins - closing.reach + 1, since)
+        apart = begins[1:] > ends[:-1]
+        begins, ends = begins[np.append(True, apart)], ends[np.append(apart, True)]
+        valid = _span(closing.window, zone, since, until)
+        begins, ends = np.clip(begins, *valid), np.clip(ends, *valid)
+        some = begins < ends
+        for edges, change in ((begins[some], SHUT), (ends[some], -SHUT)):
+            known = edges[edges <= until + WEEK_S]
+            times.append(known)
+            counters.append(np.full(len(known), counter))
+            changes.append(np.full(len(known), change))
     time = np.concatenate(times)
     order = np.argsort(time, kind="stable")
     time = time[order]
@@ -244,38 +326,3 @@ def window_edges(
         int((time > until).sum()),
         WEEK_S,
     )
-
-
-def _hours(offsets: Sequence[tuple[int, int, int]], closed: Bools) -> tuple[Ints, Bools]:
-    """Instants at which hours begin, or the clock is changed; whether a window is closed then."""
-    times, shut = [], []
-    for begin, end, offset in offsets:
-        local = np.arange((begin + offset) // HOUR_S + 1, -(-(end + offset) // HOUR_S))
-        at = np.concatenate(([begin], local * HOUR_S - offset))
-        hour = ((at + offset) // HOUR_S + THURSDAY) % WEEK
-        times.append(at)
-        shut.append(closed[hour])
-    return np.concatenate(times).astype(np.int64), np.concatenate(shut)
-
-
-def _offsets(zone: ZoneInfo, since: int, until: int) -> Iterator[tuple[int, int, int]]:
-    """Spans within which a clock is not changed, and how much it is ahead of UTC, s."""
-    ahead = _ahead(zone, since)
-    begin = low = since
-    while low < until:
-        high = min(low + DAY_S, until)
-        if _ahead(zone, high) != ahead:
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (middle, high) if _ahead(zone, middle) == ahead else (low, middle)
-            yield begin, high, ahead
-            begin, ahead = high, _ahead(zone, high)
-        low = high
-    if begin < until or begin == since:
-        yield begin, until, ahead
-
-
-def _ahead(zone: ZoneInfo, instant: int) -> int:
-    """How much a clock is ahead of UTC, s."""
-    shift = datetime.fromtimestamp(instant, tz=zone).utcoffset()
-    return int(shift.total_seconds()) if shift else 0

@@ -1,11 +1,9 @@
 """Slurm's own order, ``multifactor``: the priorities that slurmctld gives (SPEC §7).
 
-The greatest PriorityTier first, then the greatest priority as of slurmctld's last tick
-(``metrics.slurm.multifactor``); ties by arrival, submit, sequence. Of a priority, age and fairshare
-change with time: fairshare is made at each tick of what was booked by then, of the observed
-schedule until a simulation begins, of what the simulation itself runs from then on. The other parts
-are what they are for an attempt. Its size is what it was allocated, and nice is 0 where the log
-does not say it.
+Greatest PriorityTier first, then greatest priority as of slurmctld's last tick
+(``metrics.slurm.multifactor``); ties by arrival, submit, sequence. Age and fairshare change with
+time: fairshare at each tick follows from the usage booked by then, observed until a simulation
+begins, simulated from then on. The other parts are constant. Sizes are those allocated; nice is 0.
 
 LevelFS whose logarithms differ by less than about 2^−32 are equal, so that rounding does not decide
 ties; slurmctld compares them as they are.
@@ -22,8 +20,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
-from audit.kernels.scheduling import multifactor as kernels
-from audit.kernels.scheduling.multifactor import Books, Slurm
+from audit.kernels.scheduling import simulation as kernels
+from audit.kernels.scheduling.simulation import Books, Slurm
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.trees import Tree, groups
 from audit.metrics.slurm.multifactor import FACTORS, Scale, factors
@@ -36,46 +34,46 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 AHEAD_S = 366 * 86_400
-"""So long after the last observed end resets of usage are foreseen."""
+"""Time after the last observed end for which resets of usage are planned."""
 
 
 class Multifactor(NamedTuple):
-    """How slurmctld is configured."""
+    """The configuration of slurmctld."""
 
     tree: Tree
     """The associations (``metrics.slurm.shares.tree_of``)."""
     usage: SlurmUsage
     weights: Mapping[str, float]
-    """PriorityWeight… by factor (``metrics.slurm.multifactor.FACTORS``); what is missing is 0."""
+    """PriorityWeight… by factor (``metrics.slurm.multifactor.FACTORS``); default 0."""
     scale: Scale
     algorithm: Algorithm = Algorithm.fair_tree
     dampening: float = 1.0
     job_factors: Mapping[str, int] = {}
-    """PriorityJobFactor by partition; what is missing is 1."""
+    """PriorityJobFactor by partition; default 1."""
     tiers: Mapping[str, int] = {}
-    """PriorityTier by partition; what is missing is 1."""
+    """PriorityTier by partition; default 1."""
     qos: Mapping[str, int] = {}
-    """Priority by QOS; what is missing is 0."""
+    """Priority by QOS; default 0."""
     tres: Mapping[str, float] = {}
-    """PriorityWeightTRES by Slurm's name; of those that ``metrics.slurm.usage.COUNTED`` has."""
+    """PriorityWeightTRES by Slurm's name, of ``metrics.slurm.usage.COUNTED``."""
     totals: Mapping[str, Mapping[str, int]] = {}
-    """What each partition has, by column of ``model.ATTEMPTS``; what ``tres`` is relative to."""
+    """Capacity of each partition by column of ``model.ATTEMPTS``, which ``tres`` is relative to."""
 
 
 class Priorities(NamedTuple):
-    """What does not change of the priorities of n attempts; see ``Multifactor``."""
+    """The constant parts of the priorities of n attempts."""
 
-    node: Ints  # [n], of the tree: to whom each is charged
+    node: Ints  # [n], of the tree, which is charged
     fixed: Floats  # [n]: the parts of the priority but age and fairshare
     tier: Ints  # [n]
 
     def first(self, count: int) -> Priorities:
-        """Those of the first ``count`` attempts."""
+        """Return those of the first ``count`` attempts."""
         return Priorities(self.node[:count], self.fixed[:count], self.tier[:count])
 
 
 class Clock(NamedTuple):
-    """When slurmctld recalculates, and of how many."""
+    """When slurmctld recalculates, and how many nodes."""
 
     nodes: int
     period: int
@@ -84,7 +82,7 @@ class Clock(NamedTuple):
     resets: Ints
 
     def books(self) -> Books:
-        """Room for what a simulation books."""
+        """Return space for what a simulation books."""
         return Books(*self)
 
 
@@ -92,15 +90,15 @@ NO_CLOCK = Clock(1, 1, 0, 0.0, np.zeros(0, np.int64))
 
 
 def priorities(held: pl.DataFrame, settings: Multifactor) -> Priorities:
-    """What stays of the priorities of attempts.
+    """Return the constant parts of the priorities of attempts.
 
     Args:
         held: user, account, partition, qos, start_time, walltime_s and amounts (cpus, nodes;
-            gpus and mem_bytes where they have a weight). Null amounts count 0; whom no association
-            names is charged to its account, or to root.
+            gpus and mem_bytes where they have a weight). Null amounts count 0; a user without an
+            association is charged to its account, or to root.
 
     Raises:
-        SimulationError: a weight is of nothing that is known.
+        SimulationError: a weight is of an unknown factor.
     """
     if unknown := sorted({*settings.weights} - {*FACTORS}):
         raise SimulationError(f"weight of {unknown[0]!r}: one of {', '.join(FACTORS)}")
@@ -138,11 +136,11 @@ def _looked_up(column: str, by_name: Mapping[str, int], default: int) -> pl.Expr
 def kernel_slurm(
     settings: Multifactor, own: Priorities, charge: Floats, start: Ints, end: Ints, counted: Bools
 ) -> tuple[Slurm, Clock]:
-    """All that the kernels need to know.
+    """Return what the kernels take, and when Slurm recalculates.
 
     Args:
-        charge: what each is charged per second, [n] ≥ 0.
-        counted: whose observed start is known.
+        charge: usage of each per second, [n] ≥ 0.
+        counted: attempts whose observed start is known.
     """
     ran = np.flatnonzero(counted & (end > start))
     at = np.tile(own.node[ran], 2)
@@ -177,11 +175,11 @@ def _tree(settings: Multifactor) -> dict[str, Any]:
         np.nan_to_num(tree.shares, nan=0.0), level, out=np.zeros(len(level)), where=level > 0
     )
     norm = part.copy()
-    norm[0] = 1.0 if classic else 0.0  # root competes with nobody
+    norm[0] = 1.0 if classic else 0.0  # root has no siblings
     if classic:
         for node in range(1, len(norm)):
             norm[node] = norm[over[node]] * (1.0 if is_parent[node] else part[node])
-        part[level == 0] = 1.0  # without shares all are as their account
+        part[level == 0] = 1.0  # without shares they are as their account
     else:
         norm[is_parent] = norm[over[is_parent]]
     part[is_parent] = -1.0
@@ -205,28 +203,14 @@ def _tree(settings: Multifactor) -> dict[str, Any]:
 
 
 def no_slurm() -> Slurm:
-    """What kernels take where nothing goes by it."""
-    none, nothing = np.zeros(0, np.int64), np.zeros(0)
-    return Slurm(
-        fixed=nothing,
-        tier=none,
-        age_weight=0.0,
-        max_age=1.0,
-        fairshare_weight=0.0,
-        classic=False,
-        dampening=1.0,
-        parent=none,
-        over=none,
-        norm=nothing,
-        part=nothing,
-        is_user=none,
-        first=none,
-        member=none,
-        entry=none,
-        time=none,
-    )
+    """Return what kernels take under other orders."""
+    ints = ("tier", "parent", "over", "is_user", "first", "member", "entry", "time")
+    nothing: dict[str, Any] = dict.fromkeys(ints, np.zeros(0, np.int64))
+    nothing |= dict.fromkeys(("fixed", "norm", "part"), np.zeros(0))
+    nothing |= {"age_weight": 0.0, "max_age": 1.0, "fairshare_weight": 0.0, "dampening": 1.0}
+    return Slurm(**nothing, classic=False)
 
 
 def described(settings: Multifactor) -> str:
-    """All that two configurations must have in common to give the same priorities."""
+    """Return a text that is equal for configurations with the same priorities."""
     return f"{settings._asdict() | {'tree': trees.written(settings.tree)}}"

@@ -1,15 +1,14 @@
-"""Whose attempts they are, for the orders ``fairshare`` and ``nuwt`` (SPEC §4, *Queue order*).
+"""Owners of attempts, for the orders ``fairshare`` and ``nuwt`` (SPEC §4, *Queue order*).
 
-``fairshare`` serves first whose owner has the highest priority. An owner is a leaf of a share tree;
-its priority is the vector of F(target, state) of the nodes on the way to it (SPEC §7), the state
-being a node's part of its siblings' decayed usage. Usage is up to the last multiple of the
-recalculation interval since the first arrival: of the observed schedule until a simulation begins,
-of what the simulation ran and runs from then on, blocked attempts included. Reserved attempts leave
-the pool, and do not count. Without a tree, all users (accounts) are siblings with the same share.
-Priorities are compared in steps of 2^−32, so that rounding does not decide ties.
+``fairshare``: an owner is a leaf of a share tree; its priority is the vector of F(target, state) of
+the nodes on the way to it (SPEC §7), the state being a node's part of its siblings' decayed usage.
+Usage is up to the last multiple of the recalculation interval since the first arrival: observed
+until a simulation begins, then simulated, blocked attempts included, reserved ones not. Without a
+tree, all users (accounts) are siblings with the same share. Priorities are compared in steps of
+2^−32, so that rounding does not decide ties.
 
-``nuwt`` serves first whose owner has the largest NUWT (SPEC §6) over the attempts that have ended
-so far, one-job owners too; without any, or without usage, 0.
+``nuwt``: largest NUWT (SPEC §6) over the attempts that have ended so far, one-job owners included;
+without any, or without usage, 0.
 """
 
 from __future__ import annotations
@@ -23,9 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
-from audit.kernels.scheduling.multifactor import Slurm
-from audit.kernels.scheduling.owners import Owners, sum_up
-from audit.kernels.scheduling.owners import Owners as Known
+from audit.kernels.scheduling.simulation import Owners, Slurm, sum_up
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.metrics.fairshare.trees import Tree
@@ -45,24 +42,24 @@ class Fairshare(NamedTuple):
     """How owners are ranked."""
 
     kind: Kind = "user"
-    """Whose NUWT counts, and who has a share where there is no tree."""
+    """Owners under ``nuwt``, and under ``fairshare`` without a tree."""
     method: Method = Windows(interval_s=WEEK_S, depth=7, decay=0.7)
     operator: str = "absolute"
     tree: Tree | None = None
-    """Without one, all have the same share, and only ``absolute`` has a meaning."""
+    """None: equal shares, under which only ``absolute`` has a meaning."""
     recalculation_s: int = 300
     multifactor: Multifactor | None = None
-    """How slurmctld is configured, for the order of that name."""
+    """For the order of that name."""
 
 
 EQUAL_SHARES: Final = Fairshare()
 
 
 class Ownership(NamedTuple):
-    """The owners of n attempts; see ``Fairshare``."""
+    """The owners of n attempts."""
 
     leaf: Ints  # [n], a node of the tree
-    name: Ints  # [n], numbers the users (accounts)
+    name: Ints  # [n], number of the user (account)
     fingerprint: Ints  # [n], of their names
     charge: Floats  # [n] ≥ 0, usage per second
     used: Floats  # [n] ≥ 0, runtime · size
@@ -72,25 +69,23 @@ class Ownership(NamedTuple):
     """For the order ``multifactor``."""
 
     def first(self, count: int) -> Ownership:
-        """Those of the first ``count`` attempts."""
-        return Ownership(
-            self.leaf[:count],
-            self.name[:count],
-            self.fingerprint[:count],
-            self.charge[:count],
-            self.used[:count],
-            self.tree,
-            self.fairshare,
-            None if self.priorities is None else self.priorities.first(count),
+        """Return the owners of the first ``count`` attempts."""
+        return self._replace(
+            leaf=self.leaf[:count],
+            name=self.name[:count],
+            fingerprint=self.fingerprint[:count],
+            charge=self.charge[:count],
+            used=self.used[:count],
+            priorities=None if self.priorities is None else self.priorities.first(count),
         )
 
 
-def owners_of(held: pl.DataFrame, fairshare: Fairshare) -> Ownership:
-    """The owners of attempts.
+def owners_of(attempts: pl.DataFrame, fairshare: Fairshare) -> Ownership:
+    """Return the owners of attempts.
 
     Args:
-        held: user, account, partition, size, occupancy (s) and suspended_s; ``penalty`` where
-            something else than the size is charged for each second (``metrics.fairshare.penalty``).
+        attempts: user, account, partition, size, occupancy (s) and suspended_s; ``penalty`` where
+            usage per second is not the size (``metrics.fairshare.penalty``).
 
     Raises:
         SimulationError: the settings do not go together.
@@ -106,7 +101,7 @@ def owners_of(held: pl.DataFrame, fairshare: Fairshare) -> Ownership:
     if isinstance(fairshare.method, Windows) and fairshare.method.alignment != "trailing":
         raise SimulationError("the order fairshare knows trailing windows only")
     slurm = fairshare.multifactor
-    named = held[fairshare.kind]
+    named = attempts[fairshare.kind]
     names = named.unique().sort()
     number = pl.DataFrame({"name": names}).with_row_index("number")
     of = pl.DataFrame({"name": named}).join(
@@ -116,33 +111,29 @@ def owners_of(held: pl.DataFrame, fairshare: Fairshare) -> Ownership:
     if fairshare.tree is None:
         tree, leaf = _siblings(names, fairshare.kind), name + 1
     else:
-        tree, leaf = _placed(held, fairshare.tree)
-    size = held["size"].fill_null(0).cast(pl.Float64)
-    charge = held["penalty"] if "penalty" in held.columns else size
-    runtime = held["occupancy"] - held["suspended_s"].fill_null(0)
-    names_of = held.select("user", "account", "partition")
-    told = names_of.unique()
-    fingerprint = names_of.join(
-        told.with_columns(_fingerprint=pl.Series(_fingerprints(told), dtype=pl.Int64)),
-        on=["user", "account", "partition"],
-        how="left",
-        nulls_equal=True,
-        maintain_order="left",
-    )["_fingerprint"]
+        tree, leaf = _placed(attempts, fairshare.tree)
+    size = attempts["size"].fill_null(0).cast(pl.Float64)
+    charge = attempts["penalty"] if "penalty" in attempts.columns else size
+    runtime = attempts["occupancy"] - attempts["suspended_s"].fill_null(0)
+    names_of = attempts.select("user", "account", "partition")
+    each = names_of.unique()
+    each = each.with_columns(_fingerprint=pl.Series(_fingerprints(each), dtype=pl.Int64))
+    on = names_of.columns
+    fingerprint = names_of.join(each, on=on, how="left", nulls_equal=True, maintain_order="left")
     return Ownership(
         leaf.astype(np.int64),
         name.astype(np.int64),
-        fingerprint.to_numpy(),
+        fingerprint["_fingerprint"].to_numpy(),
         charge.to_numpy().astype(np.float64),
         (runtime.clip(0) * size).to_numpy().astype(np.float64),
         tree,
         fairshare,
-        None if slurm is None else multifactor.priorities(held, slurm),
+        None if slurm is None else multifactor.priorities(attempts, slurm),
     )
 
 
 def unowned(count: int) -> Ownership:
-    """So many attempts, all of one owner that is charged nothing."""
+    """Return ``count`` attempts of one owner that is charged nothing."""
     return Ownership(
         np.ones(count, np.int64),
         *(np.zeros(count, np.int64), np.zeros(count, np.int64)),
@@ -153,7 +144,7 @@ def unowned(count: int) -> Ownership:
 
 
 class _History(NamedTuple):
-    """What the observed schedule used (``scheduling.owners.Owners``)."""
+    """Observed usage (``scheduling.owners.Owners``)."""
 
     first: Ints
     time: Ints
@@ -164,18 +155,18 @@ class _History(NamedTuple):
 def kernel_owners(
     order: Order, ownership: Ownership, arrival: Ints, start: Ints, end: Ints, counted: Bools
 ) -> tuple[Ints, Owners, Ints, Ints, Clock]:
-    """Owners as the kernels take them.
+    """Return owners as the kernels take them.
 
     Args:
-        order: what goes by them; what is not among ``model.BY_USAGE`` needs none.
-        counted: whose observed start is known.
+        order: one outside ``model.BY_USAGE`` needs no owners.
+        counted: attempts whose observed start is known.
 
     Returns:
-        Each attempt's owner; all that is known of them; the way to each, nodes × levels; the
-        account of each and its siblings; and when Slurm recalculates.
+        Each attempt's owner; the owners; the path to each, nodes × levels; the account of each
+        group of siblings; and when Slurm recalculates.
 
     Raises:
-        SimulationError: the order is ``multifactor``, and nothing says how Slurm is configured.
+        SimulationError: the order is ``multifactor``, and Slurm's configuration is unknown.
     """
     fairshare = ownership.fairshare
     method = fairshare.method
@@ -202,7 +193,7 @@ def kernel_owners(
         target, siblings = np.zeros(1), np.zeros(1, np.int64)
     return (
         owner,
-        Known(
+        Owners(
             target=target,
             operator=OPERATORS.index(fairshare.operator),
             weights=np.array(weights if windows else [], np.float64),
@@ -230,12 +221,12 @@ def _slurm(
 
 
 def half_life(order: Order, ownership: Ownership) -> float:
-    """In which usage loses half of its weight, s; 0: it is counted in windows."""
+    """Return the half-life of usage, s; 0: it is counted in windows."""
     return _half_life(ownership.fairshare.method) if order is Order.fairshare else 0.0
 
 
 def settings(ownership: Ownership) -> str:
-    """All that two rankings must have in common, owners aside, to rank alike."""
+    """Return a text that is equal for rankings that differ in owners alone."""
     fairshare, tree = ownership.fairshare, ownership.fairshare.tree
     slurm = "" if fairshare.multifactor is None else multifactor.described(fairshare.multifactor)
     nodes = "" if tree is None else trees.written(tree)
@@ -243,9 +234,9 @@ def settings(ownership: Ownership) -> str:
 
 
 def paths(tree: Tree) -> Ints:
-    """The nodes on the way to each node, from below the root on; −1 beyond it, nodes × levels.
+    """Return the nodes from below the root to each node, nodes × levels; −1 beyond it.
 
-    Who has no share of its own stands where its account does: its way ends there.
+    The path of a user without a share of its own ends at its account.
     """
     shared, ways = trees.shared(tree), list[list[int]]()
     for node, above in enumerate(trees.groups(tree).tolist()):
@@ -259,7 +250,7 @@ def _half_life(method: Method) -> float:
 
 
 def _siblings(names: pl.Series, kind: Kind) -> Tree:
-    """A tree of one level; who has no name is a sibling too."""
+    """Return a tree of one level; unnamed owners are one sibling."""
     count = len(names)
     return Tree(
         ("", *(name or "" for name in names)),
@@ -270,11 +261,11 @@ def _siblings(names: pl.Series, kind: Kind) -> Tree:
     )
 
 
-def _placed(held: pl.DataFrame, tree: Tree) -> tuple[Tree, Ints]:
-    """The tree, and each attempt's leaf; one without a share is added for whom it does not know."""
+def _placed(attempts: pl.DataFrame, tree: Tree) -> tuple[Tree, Ints]:
+    """Return the tree, with a leaf without share for unknown owners, and each attempt's leaf."""
     of_accounts = "account" in tree.kinds[1:]
-    account = held["account"] if of_accounts else None
-    leaf = trees.leaf_of(tree, held["user"], account, held["partition"]).nodes
+    account = attempts["account"] if of_accounts else None
+    leaf = trees.leaf_of(tree, attempts["user"], account, attempts["partition"]).nodes
     unknown = leaf < 0
     if not unknown.any():
         return tree, leaf
@@ -297,7 +288,7 @@ def _used(
     counted: Bools,
     half_life: float,
 ) -> _History:
-    """When each account's rate of use changed, as observed; see ``scheduling.owners.Owners``."""
+    """Return the observed changes of each account's rate of use (``scheduling.owners.Owners``)."""
     ran = np.flatnonzero(counted & (end > start))
     account, attempt = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for node in path[ownership.leaf[ran]].T:
@@ -319,9 +310,9 @@ def _used(
 def _waited(
     count: int, ownership: Ownership, arrival: Ints, start: Ints, end: Ints, counted: Bools
 ) -> _History:
-    """What each owner's attempts waited and used, as they ended, as observed.
+    """Return the observed waits and usage of each owner's attempts, at their ends.
 
-    What took no time has ended only after the instant at which it started.
+    An attempt without occupancy ends after the instant of its start.
     """
     ran = np.flatnonzero(counted)
     gone = np.maximum(end[ran], start[ran] + 1)
@@ -335,8 +326,8 @@ def _waited(
     return _History(first, time, waited, used)
 
 
-def _fingerprints(told: pl.DataFrame) -> list[int]:
+def _fingerprints(names: pl.DataFrame) -> list[int]:
     return [
         int.from_bytes(hashlib.sha256(repr(row).encode()).digest()[:8], "big", signed=True)
-        for row in told.iter_rows()
+        for row in names.iter_rows()
     ]

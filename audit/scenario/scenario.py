@@ -1,7 +1,14 @@
-"""What is replayed: attempts, a pool with its policy, and how owners are ranked."""
+"""A scenario: a pool under a policy and rules, with the attempts that it schedules; and changes.
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+``simulate``, what-if, advice, fair starts, modelled starts and decisions all take one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,128 +17,122 @@ import polars as pl
 from audit import rules
 from audit.errors import UsageError
 from audit.metrics.fairshare import trees
-from audit.metrics.fairshare.trees import Tree
 from audit.metrics.fairshare.usage import HalfLife, Kind
 from audit.metrics.slurm.multifactor import FACTORS
-from audit.model import Limit, Order, Pool
+from audit.model import Limit, Order, Pool, Window
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
+from audit.scenario.workload import Indexed, workload_of_rows
 
 
-class Scenario(NamedTuple):
-    """What is replayed."""
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """Attempts, and the pool and policy that schedule them."""
 
     attempts: pl.DataFrame
     """Columns of ``model.DESCRIBED``, of the pool; ``penalty`` where usage is charged by one."""
     pool: Pool
     """With the policy in force."""
+    now: int
+    """When the log was taken, epoch s."""
     fairshare: Fairshare = EQUAL_SHARES
 
+    @cached_property
+    def indexed(self) -> Indexed:
+        """The workload of the attempts, and the row of each."""
+        return workload_of_rows(self.attempts, self.pool, self.now, self.fairshare)
 
-def asking_for(
-    attempts: pl.DataFrame, factor: Fraction, of: tuple[str, ...] | None = None
-) -> pl.DataFrame:
-    """Attempts with better walltimes: min(walltime, factor · occupancy), rounded up, ≥ 1 s.
+    def but(self, **changes: Any) -> Scenario:
+        """Return the scenario with other fields."""
+        return replace(self, **changes)
 
-    A walltime that is unknown stays so, as does that of an attempt whose occupancy is.
-
-    Args:
-        factor: ≥ 1; 1: all ask for exactly what they take.
-    """
-    above, below = factor.numerator, factor.denominator
-    enough = -((-pl.col("occupancy_s") * above) // below)
-    better = pl.min_horizontal("walltime_s", pl.max_horizontal(enough, pl.lit(1)))
-    known = pl.col("walltime_s").is_not_null() & pl.col("occupancy_s").is_not_null()
-    if of is not None:
-        known &= pl.col("user").is_in(list(of)).fill_null(value=False)
-    return attempts.with_columns(walltime_s=pl.when(known).then(better).otherwise("walltime_s"))
-
-
-# --- the same after a change; what cannot be made is refused, with the option that asked for it --
+    def described_by(self, attempts: pl.DataFrame) -> Scenario:
+        """Return the scenario with further columns of the same attempts, in the same order."""
+        described = replace(self, attempts=attempts)
+        vars(described)["indexed"] = self.indexed
+        return described
 
 
 class Amount(NamedTuple):
-    """How much there is to be: so much, or so much more."""
+    """A capacity, or a difference from the present one."""
 
     amount: int
     relative: bool
 
-    def of(self, had: int) -> int:
-        """What there is to be of ``had``."""
-        return had + self.amount if self.relative else self.amount
+    def of(self, present: int) -> int:
+        """Return the capacity that it makes of the present one."""
+        return present + self.amount if self.relative else self.amount
 
 
 class Bound(NamedTuple):
-    """A limit as a command line says it; see ``options.limits``."""
+    """A limit as the command line writes it; see ``options.limits``."""
 
     kind: rules.Kind
     name: str | None
     """None: each of them."""
     most: int
-    unit: str | None
-    """None: what the pool counts."""
+    unit: str | None = None
+    """None: the pool's counted resource."""
+    narrow: bool = False
+    """Whether requests above the limit are exempt."""
 
     def of(self, pool: Pool) -> Limit:
-        """The limit that it is for a pool."""
+        """Return the limit that it is for a pool."""
         resource = None if self.unit == "jobs" else self.unit or pool.resource.value
-        if self.name is None:
-            return Limit(most=self.most, resource=resource, per=self.kind)
-        whose: dict[str, Any] = {self.kind: self.name}
-        return Limit(most=self.most, resource=resource, **whose)
+        scope: dict[str, Any] = {"size_up_to": self.most} if self.narrow else {}
+        scope |= {"per": self.kind} if self.name is None else {self.kind: self.name}
+        return Limit(most=self.most, resource=resource, **scope)
 
 
 class Change(NamedTuple):
-    """What is changed; what is None or empty stays."""
+    """Changes of a scenario; None or empty: unchanged."""
 
     policy: Mapping[str, Any] = {}
     """Fields of ``Policy``."""
     targets: Mapping[str, float] = {}
-    """Shares of users or accounts, in the unit of those of today; without any today, all have 1."""
+    """Shares of users or accounts, in the unit of the present ones; without any, all have 1."""
     half_life_s: float | None = None
     weights: Mapping[str, float] = {}
     """Of factors of Slurm's priority (``metrics.slurm.multifactor.FACTORS``)."""
     walltimes: Fraction | None = None
-    """Nobody asks for more than so many times what the attempt takes; ≥ 1."""
+    """Walltimes are at most this multiple of the occupancy; ≥ 1."""
+    walltimes_of: tuple[str, ...] = ()
+    """The users whose walltimes these are; empty: all."""
     capacity: Amount | None = None
     """Of the counted resource."""
     nodes: Amount | None = None
-    """Everything that the pool has grows with them."""
+    """All amounts of the pool grow in proportion."""
     lift: tuple[str, ...] = ()
-    """Which limits and windows of today are no more; see ``lifted``."""
+    """Limits and windows that are removed; see ``lifted``."""
+    relax: Mapping[str, int] = {}
+    """Other bounds of limits and windows; see ``relaxed``."""
     limits: tuple[Bound, ...] = ()
-    """What may run at one time, beside what is limited today."""
+    """Further limits."""
     walltime_limits: Mapping[str, int] = {}
-    """The longest that a partition's attempts may ask for, and run, s ≥ 1."""
+    """Longest walltime and run time by partition, s ≥ 1."""
     without: tuple[str, ...] = ()
-    """Users whose attempts never come."""
+    """Users whose attempts never arrive."""
 
 
 def changed(today: Scenario, change: Change) -> Scenario:
-    """The scenario after a change.
+    """Return the scenario after a change.
 
     Raises:
-        UsageError: it cannot be made: an unknown user, account or partition, an amount below 1, a
-            setting that the policy after the change does not heed.
+        UsageError: a user, account or partition is unknown, an amount would fall below 1, or the
+            policy after the change does not use a setting; the message names the option.
     """
     pool = decided(today.pool, change)
-    heeded = (
-        ("--targets", change.targets, Order.fairshare),
-        ("--half-life", change.half_life_s, Order.fairshare),
-        ("--weight", change.weights, Order.multifactor),
-    )
-    for flag, value, order in heeded:
-        if value and pool.policy.order is not order:
-            raise UsageError(
-                f"{flag}: only the order {order} heeds it, and pool {pool.name!r} has "
-                f"{pool.policy.order}; add --order {order}"
-            )
+    _refuse_unused(pool, change)
     attempts = _without(today, change.without)
     if change.walltimes is not None:
-        attempts = asking_for(attempts, change.walltimes)
+        users = change.walltimes_of or None
+        _refuse_unknown(users or (), attempts["user"], pool, "--walltimes", "user")
+        attempts = asking_for(attempts, change.walltimes, users)
+    partitions = today.attempts["partition"]
     if change.walltime_limits:
-        _refuse_strange(change.walltime_limits, today, "--max-walltime")
+        _refuse_unknown(change.walltime_limits, partitions, pool, "--max-walltime", "partition")
         attempts = cut_short(attempts, change.walltime_limits)
     named = [each.name for each in change.limits if each.kind == "partition" and each.name]
-    _refuse_strange(named, today, "--limit")
+    _refuse_unknown(named, partitions, pool, "--limit", "partition")
     fairshare = today.fairshare
     if change.targets:
         fairshare = retargeted(fairshare, today.attempts, change.targets)
@@ -139,92 +140,173 @@ def changed(today: Scenario, change: Change) -> Scenario:
         fairshare = fairshare._replace(method=HalfLife(half_life_s=change.half_life_s))
     if change.weights:
         fairshare = reweighted(fairshare, change.weights)
-    return Scenario(attempts, resized(pool, change.capacity, change.nodes), fairshare)
+    sized = resized(pool, change.capacity, change.nodes)
+    return today.but(attempts=attempts, pool=sized, fairshare=fairshare)
 
 
 def decided(pool: Pool, change: Change) -> Pool:
-    """The pool with another policy and other rules.
+    """Return the pool with another policy and other rules.
 
     Raises:
-        UsageError: the policy after the change does not take a setting, or a limit is to be lifted
-            that the pool does not have.
+        UsageError: the policy after the change does not take a setting, or the pool does not have a
+            limit or window that is to be lifted.
     """
-    after = lifted(pool._replace(policy=pool.policy.changed(**change.policy)), change.lift)
+    ruled = lifted(relaxed(pool, change.relax), change.lift)
+    after = ruled._replace(policy=pool.policy.changed(**change.policy))
     return after._replace(limits=(*after.limits, *(each.of(after) for each in change.limits)))
 
 
-def lifted(pool: Pool, what: Sequence[str]) -> Pool:
-    """A pool without some of its limits and windows.
-
-    Args:
-        what: ``all``, ``limits``, ``windows``, or the number of a limit, from 1 on, in the order of
-            the configuration.
-
-    Raises:
-        UsageError: it has no such limit, or none at all.
-    """
-    gone: set[int] = set()
-    count = len(pool.limits)
-    for each in what:
-        if each in ("all", "limits", "windows"):
-            gone |= set(range(len(pool.limits))) if each != "windows" else set()
-            if each != "limits":
-                pool = pool._replace(windows=())
-        elif each.isdecimal() and 1 <= int(each) <= count:
-            gone.add(int(each) - 1)
-        else:
+def _refuse_unused(pool: Pool, change: Change) -> None:
+    for flag, value, order in (
+        ("--targets", change.targets, Order.fairshare),
+        ("--half-life", change.half_life_s, Order.fairshare),
+        ("--weight", change.weights, Order.multifactor),
+    ):
+        if value and pool.policy.order is not order:
             raise UsageError(
-                f"--lift {each}: all, limits, windows, or one of the {count} limits of pool "
-                f"{pool.name!r} by its number"
+                f"{flag}: only the order {order} uses it, and pool {pool.name!r} has "
+                f"{pool.policy.order}; add --order {order}"
             )
-    kept = tuple(limit for k, limit in enumerate(pool.limits) if k not in gone)
-    return pool._replace(limits=kept)
 
 
-def _without(today: Scenario, users: Sequence[str]) -> pl.DataFrame:
-    """The attempts but for those of some users."""
-    if not users:
-        return today.attempts
-    for name in users:
-        if not (today.attempts["user"] == name).any():
-            raise UsageError(
-                f"--without-user {name}: no attempt of pool {today.pool.name!r} is of it"
-            )
-    attempts = today.attempts.filter(~pl.col("user").is_in(users).fill_null(False))
-    if attempts.is_empty():
-        raise UsageError("--without-user: nobody would be left")
-    return attempts
-
-
-def _refuse_strange(limits: Iterable[str], today: Scenario, flag: str) -> None:
-    known = today.attempts["partition"].drop_nulls().unique().sort().to_list()
-    strange = next((partition for partition in limits if partition not in known), None)
-    if strange is not None:
-        listed = ", ".join(known[:10]) + (", …" if len(known) > 10 else "")
+def _refuse_unknown(
+    names: Iterable[str], known: pl.Series, pool: Pool, flag: str, kind: str
+) -> None:
+    there = known.drop_nulls().unique().sort().to_list()
+    if unknown := next((name for name in names if name not in there), None):
+        listed = ", ".join(there[:10]) + (", …" if len(there) > 10 else "")
         raise UsageError(
-            f"{flag} {strange}: pool {today.pool.name!r} has no such partition; "
-            + (f"it has {listed}" if known else "the log names none")
+            f"{flag} {unknown}: pool {pool.name!r} has no such {kind}; "
+            + (f"it has {listed}" if there else "the log names none")
         )
 
 
-def cut_short(attempts: pl.DataFrame, limits: Mapping[str, int]) -> pl.DataFrame:
-    """Attempts under walltime limits of their partitions.
-
-    Who asks for more, or for nothing known, asks for the limit; who runs longer ends at it, and
-    what was left of it is not done. An attempt that was still running asks for no more either, and
-    keeps what it has run.
+def lifted(pool: Pool, names: Sequence[str]) -> Pool:
+    """Return a pool without some of its limits and windows.
 
     Args:
-        limits: by partition, s ≥ 1; other partitions have none.
+        names: ``all``, ``limits``, ``windows``; the number of a limit, from 1 on, in the order of
+            the configuration; or that of a window, such as ``window2``.
+
+    Raises:
+        UsageError: it has no such limit or window.
+    """
+    rules = rules_of(pool)
+    for name in names:
+        if name in ("all", "limits", "windows"):
+            kinds = {"limits": Limit, "windows": Window}
+            of = kinds.get(name, (Limit, Window))
+            rules = {key: rule for key, rule in rules.items() if not isinstance(rule, of)}
+        else:
+            _rule(pool, name, "--lift")
+            rules.pop(name, None)
+    return _ruled(pool, rules)
+
+
+def relaxed(pool: Pool, bounds: Mapping[str, int]) -> Pool:
+    """Return a pool with other bounds of some limits and windows.
+
+    Args:
+        bounds: by rule, named as in ``lifted``: the amount of a limit; of a window the walltime (s)
+            above which it holds, or else the size.
+
+    Raises:
+        UsageError: it has no such limit or window, or the window has no such bound.
+    """
+    rules = rules_of(pool)
+    for name, bound in bounds.items():
+        rule = _rule(pool, name, "--relax")
+        key = bound_of(rule)
+        if key is None:
+            raise UsageError(f"--relax {name}: the window has no bound of walltime or size")
+        rules[name] = rule.but(**{key: bound})
+    return _ruled(pool, rules)
+
+
+Rule = Limit | Window
+
+
+def rules_of(pool: Pool) -> dict[str, Rule]:
+    """Return the limits and windows of a pool by name: ``1``, ``2``, …, ``window1``, …."""
+    numbered: dict[str, Rule] = {str(k): limit for k, limit in enumerate(pool.limits, 1)}
+    return numbered | {f"window{k}": window for k, window in enumerate(pool.windows, 1)}
+
+
+def bound_of(rule: Rule) -> str | None:
+    """Return the field of a limit or a window that its strictness depends on; None: none."""
+    if isinstance(rule, Limit):
+        return "most"
+    bounds = ("walltime_above_s", "size_above")
+    return next((name for name in bounds if getattr(rule, name) is not None), None)
+
+
+def _rule(pool: Pool, name: str, flag: str) -> Rule:
+    if (rule := rules_of(pool).get(name)) is None:
+        every = "all, limits, windows, or " if flag == "--lift" else ""
+        raise UsageError(
+            f"{flag} {name}: {every}one of the {len(pool.limits)} limits (1, 2, …) and "
+            f"{len(pool.windows)} windows (window1, …) of pool {pool.name!r}"
+        )
+    return rule
+
+
+def _ruled(pool: Pool, rules: Mapping[str, Rule]) -> Pool:
+    return pool._replace(
+        limits=tuple(rule for rule in rules.values() if isinstance(rule, Limit)),
+        windows=tuple(rule for rule in rules.values() if isinstance(rule, Window)),
+    )
+
+
+# --- other attempts ------------------------------------------------------------------------------
+
+
+def _without(today: Scenario, users: Collection[str]) -> pl.DataFrame:
+    if not users:
+        return today.attempts
+    _refuse_unknown(users, today.attempts["user"], today.pool, "--without-user", "user")
+    attempts = today.attempts.filter(~pl.col("user").is_in(list(users)).fill_null(False))
+    if attempts.is_empty():
+        raise UsageError("--without-user: no attempt would be left")
+    return attempts
+
+
+def asking_for(
+    attempts: pl.DataFrame, factor: Fraction, users: Collection[str] | None = None
+) -> pl.DataFrame:
+    """Return attempts whose walltimes are min(walltime, factor · occupancy), rounded up, ≥ 1 s.
+
+    Unknown walltimes stay unknown; walltimes of attempts of unknown occupancy stay as they are.
+
+    Args:
+        factor: ≥ 1; 1: all walltimes are exact.
+        users: those whose walltimes change; None: all.
+    """
+    above, below = factor.numerator, factor.denominator
+    enough = -((-pl.col("occupancy_s") * above) // below)
+    better = pl.min_horizontal("walltime_s", pl.max_horizontal(enough, pl.lit(1)))
+    known = pl.col("walltime_s").is_not_null() & pl.col("occupancy_s").is_not_null()
+    if users is not None:
+        known &= pl.col("user").is_in(list(users)).fill_null(value=False)
+    return attempts.with_columns(walltime_s=pl.when(known).then(better).otherwise("walltime_s"))
+
+
+def cut_short(attempts: pl.DataFrame, limits: Mapping[str, int]) -> pl.DataFrame:
+    """Return attempts under walltime limits of their partitions.
+
+    A longer or unknown walltime becomes the limit. An attempt that ran longer ends at the limit,
+    and the rest of its work is not done. An open attempt keeps what it has run.
+
+    Args:
+        limits: by partition, s ≥ 1.
     """
     given = {"partition": list(limits), "_limit": list(limits.values())}
     known = pl.DataFrame(given, schema={"partition": pl.String, "_limit": pl.Int64})
-    held = attempts.join(known, on="partition", how="left", maintain_order="left")
+    both = attempts.join(known, on="partition", how="left", maintain_order="left")
     limit = pl.col("_limit")
     cut = (pl.col("occupancy_s") > limit).fill_null(False)
-    asked = pl.when(limit.is_not_null()).then(pl.min_horizontal("walltime_s", limit))
-    return held.with_columns(
-        walltime_s=asked.otherwise("walltime_s"),
+    shorter = pl.when(limit.is_not_null()).then(pl.min_horizontal("walltime_s", limit))
+    return both.with_columns(
+        walltime_s=shorter.otherwise("walltime_s"),
         end_time=pl.when(cut).then(pl.col("start_time") + limit).otherwise("end_time"),
         **{
             name: pl.when(cut & (pl.col(name) > limit)).then(limit).otherwise(name)
@@ -233,14 +315,17 @@ def cut_short(attempts: pl.DataFrame, limits: Mapping[str, int]) -> pl.DataFrame
     ).select(attempts.columns)
 
 
+# --- another capacity ----------------------------------------------------------------------------
+
+
 def resized(pool: Pool, capacity: Amount | None, nodes: Amount | None) -> Pool:
-    """A pool of another size, at all times.
+    """Return a pool of another size, at all times.
 
     Args:
         nodes: every amount grows in proportion to them, rounded down.
 
     Raises:
-        UsageError: nothing would be left, or the number of nodes is not known.
+        UsageError: nothing would be left, or the number of nodes is unknown.
     """
     if capacity is not None and nodes is not None:
         raise UsageError("--nodes and --capacity: give one of them")
@@ -249,27 +334,25 @@ def resized(pool: Pool, capacity: Amount | None, nodes: Amount | None) -> Pool:
         return _resized(
             pool,
             "--capacity",
-            lambda name, had: counted.of(had) if name == pool.resource else had,
+            lambda name, present: counted.of(present) if name == pool.resource else present,
         )
     if nodes is None:
         return pool
-    had = dict(pool.amounts).get("nodes")
-    if had is None:
+    present = dict(pool.amounts).get("nodes")
+    if present is None:
         raise UsageError(
             f"--nodes: the configuration does not say how many nodes pool {pool.name!r} has "
             "(clusters.pools.capacity); give --capacity instead"
         )
-    growth = Fraction(nodes.of(had), had)
+    growth = Fraction(nodes.of(present), present)
     if growth <= 0:
         raise UsageError("--nodes: at least one node must be left")
-    return _resized(pool, "--nodes", lambda _, had: int(had * growth))
+    return _resized(pool, "--nodes", lambda _, present: int(present * growth))
 
 
 def _resized(pool: Pool, flag: str, size: Callable[[str, int], int]) -> Pool:
-    """The pool with each amount as ``size`` makes it of the resource's name and what there was."""
-
     def sized(amounts: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
-        return tuple((name, size(name, had)) for name, had in amounts)
+        return tuple((name, size(name, present)) for name, present in amounts)
 
     after = pool._replace(
         capacity=size(pool.resource.value, pool.capacity),
@@ -282,55 +365,52 @@ def _resized(pool: Pool, flag: str, size: Callable[[str, int], int]) -> Pool:
     return after
 
 
+# --- other shares and weights --------------------------------------------------------------------
+
+
 def reweighted(fairshare: Fairshare, weights: Mapping[str, float]) -> Fairshare:
-    """Slurm's priorities with other weights; what is not named keeps its own.
+    """Return Slurm's priorities with other weights of the named factors.
 
     Raises:
         UsageError: there is no such factor.
     """
     slurm = fairshare.multifactor
     assert slurm is not None  # the order is multifactor
-    if strange := sorted({*weights} - {*FACTORS}):
-        raise UsageError(f"--weight: {strange[0]}: one of {', '.join(FACTORS)}")
+    if unknown := sorted({*weights} - {*FACTORS}):
+        raise UsageError(f"--weight: {unknown[0]}: one of {', '.join(FACTORS)}")
     return fairshare._replace(multifactor=slurm._replace(weights={**slurm.weights, **weights}))
 
 
 def retargeted(
-    fairshare: Fairshare, attempts: pl.DataFrame, wanted: Mapping[str, float]
+    fairshare: Fairshare, attempts: pl.DataFrame, targets: Mapping[str, float]
 ) -> Fairshare:
-    """Owners ranked by other shares.
+    """Return owners ranked by other shares.
 
-    Where there are shares today, those of the named users and accounts are replaced. Where there
-    are none, all users (or all accounts, if the names are accounts) get 1, but for those named.
+    Where there are shares, those of the named users and accounts are replaced. Where there are
+    none, all users (or all accounts, if the names are accounts) get 1, except those named.
 
     Raises:
-        UsageError: a name is unknown, or nobody has a share above 0.
+        UsageError: a name is unknown, or all shares are 0.
     """
-    if fairshare.tree is not None:
-        known = set(fairshare.tree.names[1:])
-        _refuse_unknown(wanted, known, "the configured shares")
-        shares = [
-            wanted.get(name, share) if place else share
-            for place, (name, share) in enumerate(
-                zip(fairshare.tree.names, fairshare.tree.shares.tolist(), strict=True)
-            )
-        ]
-        return fairshare._replace(tree=fairshare.tree._replace(shares=np.array(shares, np.float64)))
+    tree = fairshare.tree
+    if tree is not None:
+        _refuse_untargeted(targets, tree.names[1:], "the configured shares")
+        placed = enumerate(zip(tree.names, tree.shares.tolist(), strict=True))
+        shares = [targets.get(name, share) if place else share for place, (name, share) in placed]
+        return fairshare._replace(tree=tree._replace(shares=np.array(shares, np.float64)))
     kinds: tuple[Kind, ...] = ("account", "user")
     named = {kind: attempts[kind].drop_nulls().unique().sort().to_list() for kind in kinds}
-    kind = next((kind for kind in kinds if set(wanted) <= set(named[kind])), None)
+    kind = next((kind for kind in kinds if set(targets) <= set(named[kind])), None)
     if kind is None:
-        _refuse_unknown(wanted, set(named["account"]) | set(named["user"]), "the log")
+        _refuse_untargeted(targets, [*named["account"], *named["user"]], "the log")
         raise UsageError("--targets: name either users or accounts, not both")
-    shares_of = dict.fromkeys(named[kind], 1.0) | dict(wanted)
+    shares_of = dict.fromkeys(named[kind], 1.0) | dict(targets)
     try:
-        tree: Tree = trees.flat(named[kind], shares_of, kind=kind)
+        return fairshare._replace(kind=kind, tree=trees.flat(named[kind], shares_of, kind=kind))
     except ValueError as error:
         raise UsageError(f"--targets: {error}") from error
-    return fairshare._replace(kind=kind, tree=tree)
 
 
-def _refuse_unknown(wanted: Mapping[str, float], known: set[str], where: str) -> None:
-    strangers = sorted(set(wanted) - known)
-    if strangers:
-        raise UsageError(f"--targets: {', '.join(strangers)}: not in {where}")
+def _refuse_untargeted(targets: Iterable[str], known: Iterable[str], where: str) -> None:
+    if unknown := sorted({*targets} - {*known}):
+        raise UsageError(f"--targets: {', '.join(unknown)}: not in {where}")

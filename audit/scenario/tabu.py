@@ -1,23 +1,22 @@
 """TS: conservative backfilling with an optimised plan ([K] §4; SPEC §8).
 
-The pool is served first come first served under ``conservative``. At each multiple of 300 s since
-the first arrival, after the passes, a tabu search looks for a better plan of those that wait: it
-takes one of them out, at random, lets the others move up, puts it back at the earliest start that
-is left, and keeps that if SELECTBETTER prefers it. Then what is now planned for this instant
-starts.
+The pool is served first come, first served under ``conservative``. At each multiple of 300 s since
+the first arrival, after the passes, a tabu search looks for a better plan of the queued attempts:
+it takes one out at random, lets the others move up, puts it back at the earliest start that is
+left, and keeps the result if SELECTBETTER prefers it. Then attempts now planned for this instant
+start.
 
 SELECTBETTER prefers B to A where
 
     v = Σ (A_x − B_x)/A_x > 0    over x = bounded slowdown (τ = 1 s), wait, response, F
 
-The first three are means over those that wait, with their planned starts, and estimates for run
-times; F = Σ (UWT − NUWT_o)² is over all owners o seen so far, from what has ended, what runs and
-what is planned; the area of what has not ended is estimate · size. A_x = 0 contributes 0 where
-B_x = 0, else −1. Each plan that is taken makes the product of the four measures smaller (the mean
-of the ratios B_x/A_x is below 1, so their product is), so a search does not go round in circles;
-yet v, from the first plan of a search to its last, may be negative, as v prefers no plan in all.
+The first three are means over the queued attempts, with planned starts, and estimates for run
+times; F = Σ (UWT − NUWT_o)² over all owners o seen so far, from ended, running and planned
+attempts, with area estimate · size until they end. A_x = 0 contributes 0 where B_x = 0, else −1.
+Each accepted plan lowers the product of the four measures, so a search does not go round in
+circles; yet v from the first plan of a search to its last may be negative.
 
-TS may delay an attempt past the start that it was first promised.
+TS may delay an attempt past the start first promised.
 
 Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Parallel Job Scheduling,
 §4.1 (Algorithm 1), §4.2 (Algorithm 2).
@@ -33,69 +32,65 @@ import numpy as np
 import polars as pl
 
 from audit.errors import SimulationError
-from audit.kernels.scheduling.model import Model
-from audit.kernels.scheduling.tabu.pursue import Pursuit
-from audit.kernels.scheduling.tabu.search import Workspace
+from audit.kernels.scheduling.simulation import Model, Pursuit, Workspace
 from audit.metrics.attempts.population import TAU_S
 from audit.model import Backfill, Order, Policy, Pool
 from audit.scenario import engine
 from audit.scenario.workload import NEVER, Ints, Workload, workload
 
 POLICY: Final = Policy(Order.fcfs, Backfill.conservative)
-"""What TS begins with."""
+"""The policy without a search."""
 
 _WORDS: Final = 1 << 16
 
 
 Bound = Callable[[Ints], AbstractContextManager[Callable[[], None]]]
-"""A bound on the time of one search. It is given a flag, and gives a context in which it watches,
-with what is to be called when a search begins: that sets the flag to 0, the bound sets it to 1 when
-the time is over. The core has no clock; ``studies.users.plan`` has."""
+"""A bound on the time of one search. It takes a flag and returns a context whose value is called
+when a search begins: that sets the flag to 0; the bound sets it to 1 when the time is over. The
+core has no clock; ``studies.users.plan`` has."""
 
 
 class Search(NamedTuple):
     """How a plan is optimised."""
 
     seed: int = 0
-    """Of PCG64, ≥ 0. The job is the ⌊w · n / 2³²⌋-th of the n that are not tabu, in the order of
-    their planned starts, w being the upper half of the next 64 random bits."""
+    """Of PCG64, ≥ 0. The job is the ⌊w · n / 2³²⌋-th of the n that are not tabu, by planned start,
+    w being the upper half of the next 64 random bits."""
     every_s: int = 300
     turns: int = 2
-    """Iterations for each attempt that waits."""
+    """Iterations per queued attempt."""
     tabu: int = 10
     """Length of the tabu list."""
     bound: Bound | None = None
-    """None: none. With one, what comes out depends on how fast the machine is."""
+    """With one, the result depends on the speed of the machine."""
 
 
 DEFAULT: Final = Search()
-"""As SPEC §8 has it."""
 
 
 class Searched(NamedTuple):
-    """What a simulation under TS came to."""
+    """The result of a simulation under TS."""
 
     start: Ints  # [n]; NEVER: it does not start
     planned: Ints  # [n], the start first promised; NEVER: none was
     searches: int
     tried: int
-    """Plans that were made by moving an attempt."""
+    """Plans made by moving an attempt."""
     taken: int
-    """Those of them that were better."""
+    """Those that were better."""
 
 
 def replay(
-    work: Workload, search: Search = DEFAULT, told: Callable[[int], None] = lambda now: None
+    work: Workload, search: Search = DEFAULT, on_progress: Callable[[int], None] = lambda now: None
 ) -> Searched:
-    """Simulates a pool under TS, from the first arrival on, beginning with an empty pool.
+    """Simulate a pool under TS, from the first arrival on, beginning with an empty pool.
 
     Args:
-        work: the attempts, see ``workload``. Blocked ones are taken from what is free while they
-            last; their starts are the observed ones.
-        told: told of simulated instants, epoch s, now and then.
+        work: see ``engine.replay`` for blocked attempts.
+        on_progress: called with simulated instants, epoch s, now and then.
 
     Raises:
-        SimulationError: an impossible search is asked for, or the pool has limits or windows.
+        SimulationError: a parameter is too small, or the pool has limits or windows.
     """
     _refuse_impossible(search)
     if work.limits.some:
@@ -129,7 +124,7 @@ def replay(
     words = np.zeros(0, np.uint64)
     with search.bound(stop) if search.bound else nullcontext(lambda: None) as begin:
         while not pursuit.go_on(words):
-            told(pursuit.now)
+            on_progress(pursuit.now)
             used, needed = space.words_used, space.words_needed
             if used + needed > len(words):
                 words = np.concatenate((words[used:], bits.random_raw(max(needed, _WORDS))))
@@ -144,20 +139,19 @@ def simulate(
     now: int,
     search: Search = DEFAULT,
     tau_s: int = TAU_S,
-    told: Callable[[int], None] = lambda now: None,
+    on_progress: Callable[[int], None] = lambda now: None,
 ) -> pl.DataFrame:
-    """The schedule that TS would have made of the attempts of ``pool``.
+    """Return the schedule that TS would have made of the attempts of ``pool``, called ``ts``.
 
-    Args and what is returned as ``engine.simulate``; the schedule is called ``ts``. The column of
-    planned starts is null: TS keeps none of its promises for certain.
+    See ``engine.simulate``. The column of planned starts is null: no promise is certain.
 
     Raises:
-        SimulationError: an impossible search is asked for, or ``pool`` has limits or windows.
+        SimulationError: a parameter is too small, or ``pool`` has limits or windows.
 
     Source: SPEC §8, [K] §4.
     """
     work, keys = workload(described, pool, now)
-    searched = replay(work, search, told)
+    searched = replay(work, search, on_progress)
     promised = np.full(len(searched.start), NEVER)
     return engine.as_schedule(
         described, pool, work, keys, engine.Replay(searched.start, promised), "ts", tau_s
@@ -165,7 +159,7 @@ def simulate(
 
 
 def _refuse_impossible(search: Search) -> None:
-    """Raises SimulationError where a search cannot be."""
+    """Raise SimulationError where a parameter is too small."""
     least = {"seed": 0, "every_s": 1, "turns": 0, "tabu": 1}
     for name, bound in least.items():
         value = getattr(search, name)

@@ -1,8 +1,7 @@
-"""config.toml as text: one cluster's values among the comments of the shipped file.
+"""The text of a config.toml: one cluster's values with the comments of the shipped file.
 
-The comments have one home, the shipped config.toml. It is read as its test reads it: blank lines
-part its sections, and in each of them comments stand above their key, which may itself be commented
-out where it has no default.
+The shipped config.toml is parsed by its form: blank lines separate its sections, comments are above
+their key, and keys without a default are commented out.
 """
 
 from __future__ import annotations
@@ -19,19 +18,16 @@ from audit import config, resources
 from audit.config.toml import escaped, value
 
 WIDTH: Final = 100
-"""Lines are not longer, where that can be."""
+"""Maximum length of a line, where possible."""
 
 _SECTION = re.compile(r"(\[+)([\w.]+)\]+")
 _KEY = re.compile(r"(?:# )?(\w+) = .*")
 
 
 def text(cluster: config.Cluster, notes: Mapping[str, str] | None = None) -> str:
-    """The text of a config.toml with one cluster, which ``config.load`` reads as that.
+    """Return the text of a config.toml with this cluster; other examples are commented out.
 
-    Args:
-        cluster: what takes the place of the shipped file's own; its other examples are commented
-            out.
-        notes: what to say above a key besides, by key path (``clusters.pools[0].capacity``).
+    ``notes`` are further comments by key path (``clusters.pools[0].capacity``).
     """
     shipped = resources.path("config.toml").read_text(encoding="utf-8")
     paragraphs = [list(lines) for filled, lines in groupby(shipped.split("\n"), bool) if filled]
@@ -40,7 +36,7 @@ def text(cluster: config.Cluster, notes: Mapping[str, str] | None = None) -> str
 
 
 def _section(lines: list[str], cluster: config.Cluster, notes: Mapping[str, str]) -> list[str]:
-    """One paragraph of the shipped file, with what it says of its cluster replaced."""
+    """Return a paragraph of the shipped file with the values of the cluster."""
     heads = [index for index, line in enumerate(lines) if _SECTION.fullmatch(line)]
     if not heads:
         return lines
@@ -54,15 +50,15 @@ def _section(lines: list[str], cluster: config.Cluster, notes: Mapping[str, str]
     content: Any = cluster
     for name in rest:
         content = getattr(content, name)
+    above, title, below = lines[:head], lines[head], lines[head + 1 :]
     if isinstance(content, BaseModel):
-        return [*lines[: head + 1], *_keys(lines[head + 1 :], content, path, notes)]
+        return [*above, title, *_keys(below, content, path, notes)]
     if not content:
         return _commented(lines)
-    filled = lines[:head]
+    filled = above
     for index, entry in enumerate(content):
-        filled += [""] if index else []
-        keys = _keys(lines[head + 1 :], entry, f"{path}[{index}]", notes, explained=not index)
-        filled += [lines[head], *keys]
+        keys = _keys(below, entry, f"{path}[{index}]", notes, explained=not index)
+        filled += [*([""] if index else []), title, *keys]
     return filled
 
 
@@ -74,9 +70,9 @@ def _keys(
     *,
     explained: bool = True,
 ) -> Iterator[str]:
-    """The lines of a section's keys; where they are not to be explained, those that say something.
+    """Yield the lines of a section; without explanations, only those with values.
 
-    A key that the shipped file comments out stays so while it has its default.
+    Keys that are commented out in the shipped file stay so while they have their default.
     """
     fields = type(section).model_fields
     comment: list[str] = []
@@ -86,51 +82,33 @@ def _keys(
         if match is None or match[1] not in fields:
             comment.append(line)
             continue
-        key = match[1]
-        shown = [line, *_rest_of_example(line, rest)]
+        key, shown = match[1], [line]
+        while shown[0].endswith("[") and shown[-1] not in ("]", "# ]"):  # a list on several lines
+            shown.append(next(rest))
         if explained:
             yield from comment
         comment = []
         yield from _note(notes.get(f"{path}.{key}", ""))
         chosen = getattr(section, key)
         default = fields[key].get_default(call_default_factory=True)
-        if chosen is None or (line.startswith("#") and chosen == default):
-            if explained:
-                yield from _commented(shown)
-        else:
+        if chosen is not None and not (line.startswith("#") and chosen == default):
             yield from _entry(key, chosen)
+        elif explained:
+            yield from _commented(shown)
 
 
-def _rest_of_example(line: str, rest: Iterator[str]) -> Iterator[str]:
-    """What follows the first line of a list that has several, as an example may."""
-    if line.endswith("["):
-        for following in rest:
-            yield following
-            if following in ("]", "# ]"):
-                return
-
-
-def _entry(key: str, chosen: Any) -> Iterator[str]:
+def _entry(key: str, chosen: Any) -> list[str]:
     line = f"{key} = {value(chosen)}"
     if isinstance(chosen, tuple) and len(line) > WIDTH:
-        yield f"{key} = ["
-        for item in chosen:
-            yield f"    {value(item)},"
-        yield "]"
-    else:
-        yield line
+        return [f"{key} = [", *(f"    {value(item)}," for item in chosen), "]"]
+    return [line]
 
 
 def _note(note: str) -> list[str]:
     plain = "".join(letter if letter.isprintable() else escaped(letter) for letter in note)
-    return textwrap.wrap(
-        plain,
-        WIDTH,
-        initial_indent="# ",
-        subsequent_indent="# ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    wrapper = textwrap.TextWrapper(WIDTH, break_long_words=False, break_on_hyphens=False)
+    wrapper.initial_indent = wrapper.subsequent_indent = "# "
+    return wrapper.wrap(plain)
 
 
 def _commented(lines: Sequence[str]) -> list[str]:

@@ -1,19 +1,22 @@
-"""Is fairaudit set up so that it can work here, and if not, what is to be done?"""
+"""Checks of an installation and its configuration, with remedies."""
 
 from __future__ import annotations
 
 import itertools
+import platform
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Final
+
+import polars as pl
 
 from audit import config, periods, resources
 from audit.analyst import reader
-from audit.cluster import decayed, fairshare
+from audit.cluster import fairshare
 from audit.cluster.setting import Setting
 from audit.config import places
 from audit.errors import AuditError, DeliveryError, UsageError, withholding
@@ -21,18 +24,24 @@ from audit.files import folders
 from audit.formats import dialects
 from audit.ingest import people
 from audit.mail import transport
+from audit.metrics.attempts.reasons import any_of, in_scope
+from audit.model import DESCRIBED, Limit, Pool
 from audit.nightly import sources, stages
-from audit.nightly.keeping import claims
+from audit.nightly.keeping import archiving
 from audit.pipeline import owners
+from audit.pipeline.published import open_published
 from audit.report.record.page import Who
 from audit.report.render import page
-from audit.setup.rules import compare
+from audit.rules import KINDS, WEEK
 from audit.store import database, migrations, queries
+
+_SHOWN: Final = 10
+"""Maximum number of names of one kind that are listed."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
     ok: bool
@@ -40,201 +49,153 @@ class Finding:
     remedy: str = ""
 
 
-def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
-    """Looks at the installation, the configuration and, where named, a published database.
+Check = tuple[str, Callable[[], str], str]
+"""Name, a function that returns what it found or raises, and the remedy."""
 
-    Each check really does what a run would do, in a temporary folder.
+
+def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
+    """Check the installation, the configuration and, if named, a published database.
+
+    Each check does what a run would do, in a temporary folder.
     """
-    checks: list[tuple[str, Callable[[], str], str]] = [
-        ("Python", _python, "use Python 3.11 or newer"),
+    checks: list[Check] = [
+        ("Python", platform.python_version, "use Python 3.11 or newer"),
         ("files of the installation", _files, "reinstall fairaudit"),
         ("dialects", lambda: ", ".join(dialects.table()), "reinstall fairaudit"),
         ("database", _database, "make the temporary folder (TMPDIR) writable"),
         ("SQL of analysts", reader.layers, "reinstall fairaudit"),
-        ("kernels", _kernels, "in a checkout: make kernels; else install fairaudit again"),
+        ("kernels", _kernels, "in a checkout: make kernels; otherwise reinstall fairaudit"),
         (
             "charts and PDF",
-            _rendering,
+            lambda: f"{page.try_out():,} bytes of PDF",
             "as root: apt-get install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 "
             "fonts-dejavu-core",
         ),
         (
             "configuration",
-            lambda: _configuration(config_path),
-            "mend the keys named above; config.toml beside fairaudit's README shows all of them",
+            lambda: str(config_path) if config_path and config.load(config_path) else "defaults",
+            "correct the keys above; config.toml in fairaudit's checkout shows all keys",
         ),
     ]
     if config_path is not None:
         checks += _configured(config_path, published)
     if published is not None:
-        checks.append(
-            (
-                f"database {published}",
-                lambda: _published(published, config_path),
-                "audit the logs again",
-            )
-        )
-    return list(_run(checks))
+        check = partial(_published, published, config_path)
+        checks.append((f"database {published}", check, "audit the logs again"))
+    return [_done(*check) for check in checks]
 
 
-def _run(checks: list[tuple[str, Callable[[], str], str]]) -> Iterator[Finding]:
-    for what, check, remedy in checks:
-        try:
-            yield Finding(what, True, check())
-        except (AuditError, OSError, ImportError) as error:
-            yield Finding(what, False, str(error), remedy)
-
-
-def _python() -> str:
-    return ".".join(str(part) for part in sys.version_info[:3])
+def _done(what: str, check: Callable[[], str], remedy: str) -> Finding:
+    try:
+        return Finding(what, True, check())
+    except (AuditError, OSError, ImportError) as error:
+        return Finding(what, False, str(error), remedy)
 
 
 def _files() -> str:
-    counts = {
-        folder: len(resources.files(folder, ".sql"))
-        for folder in ("sql/schema", "sql/queries", "sql/checks", "sql/views")
-    }
+    folders = ("sql/schema", "sql/queries", "sql/checks", "sql/views")
+    counts = [f"{len(resources.files(folder, '.sql'))} in {folder}" for folder in folders]
     resources.path("templates/report")
     resources.path("config.toml")
-    return ", ".join(f"{count} in {folder}" for folder, count in counts.items())
+    return ", ".join(counts)
 
 
 def _database() -> str:
     with migrations.temporary() as con:
-        version = database.fetch(con, "SELECT version() AS version").item()
-    return f"DuckDB {version}"
+        return f"DuckDB {database.fetch(con, 'SELECT version()').item()}"
 
 
 def _kernels() -> str:
-    import polars as pl
-
     from audit.metrics.attempts import resource_equality
-    from audit.model import DESCRIBED
 
     resource_equality.resource_equality(pl.DataFrame(schema=DESCRIBED), 0)
     return "compiled"
 
 
-def _rendering() -> str:
-    return f"{page.try_out():,} bytes of PDF"
-
-
-def _configuration(path: Path | None) -> str:
-    if path is None:
-        return "defaults (no --config)"
-    config.load(path)
-    return str(path)
-
-
-def _configured(path: Path, published: Path | None) -> list[tuple[str, Callable[[], str], str]]:
-    """Checks of each cluster, and of mail; none where the configuration itself is wrong."""
+def _configured(path: Path, published: Path | None) -> Iterator[Check]:
+    """Yield the checks of a configuration, unless it cannot be loaded."""
     try:
         settings = config.load(path)
     except AuditError:
-        return []
-    clusters: list[tuple[str, Callable[[], str], str]] = [
-        (
-            f"cluster {cluster.name!r}",
-            partial(_cluster, cluster, path.parent),
-            "mend clusters.sources or clusters.usage of this cluster",
-        )
-        for cluster in settings.clusters
-    ]
-    database_path = published or path.parent / settings.output.database
-    archive = places.archive(settings, path.parent, database_path)
-    rules: list[tuple[str, Callable[[], str], str]] = [
-        (
-            f"limits and windows of {cluster.name!r}",
-            partial(compare, cluster, settings, database_path, archive),
-            "mend limits and windows of clusters.pools of this cluster",
-        )
-        for cluster in settings.clusters
-        if any(pool.limits or pool.windows for pool in cluster.pools)
-    ]
-    about: list[tuple[str, Callable[[], str], str]] = [
-        (
-            "users and accounts of recipients",
-            partial(_named, settings, database_path, archive),
-            "mend users and accounts of [[recipients]]",
-        )
-        for _ in settings.recipients[:1]
-        if settings.mail.via != "none" and any(entry.owners for entry in settings.recipients)
-    ]
-    own: list[tuple[str, Callable[[], str], str]] = [
-        (
-            "permissions of config.toml",
-            partial(_own_config, path),
-            "change the permissions named above",
-        ),
-        (
-            "permissions of output folders",
-            partial(_own_outputs, settings, path.parent),
-            "change the permissions named above, or name other folders in [output]",
-        ),
-    ]
-    mail = ("mail", partial(_mail, settings, path.parent), "mend [mail]")
-    claimed = (
-        "archive",
-        partial(claims.examine, settings, path.parent),
-        "choose another folder (output.archive)",
+        return
+    folder = path.parent
+    site = places.Site(settings, folder)
+    data = published or site.database
+    archive = site.archive_of(data)
+    change = "change the permissions named above"
+    yield "permissions of config.toml", partial(_own, stages.require_own_config, path), change
+    yield (
+        "permissions of output folders",
+        partial(_own, stages.require_own_outputs, site),
+        f"{change}, or name other folders in [output]",
     )
-    return [*own, *clusters, *rules, mail, *about, claimed]
+    for cluster in settings.clusters:
+        remedy = "correct clusters.sources or clusters.usage of this cluster"
+        yield f"cluster {cluster.name!r}", partial(_cluster, cluster, folder), remedy
+    for cluster in settings.clusters:
+        if any(pool.limits or pool.windows for pool in cluster.pools):
+            yield (
+                f"limits and windows of {cluster.name!r}",
+                partial(_rules, cluster, settings, data, archive),
+                "correct limits and windows of clusters.pools of this cluster",
+            )
+    yield "mail", partial(_mail, settings, folder), "correct [mail]"
+    if settings.mail.via != "none" and any(entry.owners for entry in settings.recipients):
+        yield (
+            "users and accounts of recipients",
+            partial(_named, settings, data, archive),
+            "correct users and accounts of [[recipients]]",
+        )
+    examine_archive = partial(archiving.examine_owner, site)
+    yield "archive", examine_archive, "choose another folder (output.archive)"
 
 
-def _own_config(path: Path) -> str:
-    stages.require_own_config(path)
-    return "no other user can change it"
-
-
-def _own_outputs(settings: config.Config, folder: Path) -> str:
-    stages.require_own_outputs(settings, folder)
-    return "no other user can change them"
+def _own(require: Callable[..., object], *arguments: object) -> str:
+    require(*arguments)
+    return "no other user can change this"
 
 
 def _cluster(cluster: config.Cluster, folder: Path) -> str:
     setting = Setting(cluster.name, periods.zone(cluster.zone), (), {}, 0, (), ())
     with withholding(when=bool(cluster.people.hidden)):
-        decayed.method(fairshare.read(cluster.usage, folder, cluster.name), setting)
+        fairshare.decay_method(fairshare.read(cluster.usage, folder, cluster.name), setting)
     parts = []
     if people.filter_of(cluster, folder).hides:
         parts.append("names become pseudonyms")
     elif cluster.people.file is not None:
-        parts.append("people.file is in order")
+        parts.append("people.file is valid")
     for source in cluster.sources:
         if source.command is None:
             count = len(sources.files(source, folder))
             parts.append(f"{count} files match {source.files!r}")
-        elif (program := shutil.which(source.command[0], path=None)) is None:
+            continue
+        program = shutil.which(source.command[0])
+        if program is None:
             raise AuditError(f"no program {source.command[0]!r} on the PATH (clusters.sources)")
-        else:
-            _own_program(folder / program)
-            parts.append(f"command {program}")
-    return "; ".join(parts) or "no sources: nothing to read"
-
-
-def _own_program(program: Path) -> None:
-    try:
-        folders.require(program)
-    except OSError as error:
-        raise AuditError(
-            f"{program}: runs as this user, but {error.strerror} (clusters.sources)"
-        ) from error
+        try:
+            folders.require(folder / program)
+        except OSError as error:
+            raise AuditError(
+                f"{folder / program}: runs as this user, but {error.strerror} (clusters.sources)"
+            ) from error
+        parts.append(f"command {program}")
+    return "; ".join(parts) or "no sources: there are no logs to read"
 
 
 def _mail(settings: config.Config, folder: Path) -> str:
-    """Goes as far as a mail could be handed over; sends none."""
+    """Check everything about mail except sending one."""
     mail = settings.mail
     if mail.via == "none":
         return "none is sent (mail.via)"
     if why := transport.post(mail, folder, hides=settings.hides()).reach():
         raise DeliveryError(why.said)
-    return f"outbox {mail.outbox}" if mail.via == "outbox" else f"{mail.host} would take it"
+    return f"outbox {mail.outbox}" if mail.via == "outbox" else f"{mail.host} accepts mail"
 
 
 def _named(settings: config.Config, path: Path, archive: Path | None) -> str:
-    """Whom recipients want to hear of and no log names: a slip, or somebody without a job yet."""
+    """Look for users and accounts of recipients in the logs; missing ones may be typos or new."""
     if not path.is_file():
-        return "nothing is published yet to find them in"
+        return "nothing is published yet"
     with closing(database.open_snapshot(path, archive=archive)) as con:
         known = {one.name: owners.names(con, one.name) for one in settings.clusters}
     unknown = []
@@ -250,32 +211,22 @@ def _named(settings: config.Config, path: Path, archive: Path | None) -> str:
 
 def _published(path: Path, site: Path | None) -> str:
     archive = None
-    with suppress(AuditError):  # of the configuration, which another finding tells
-        archive = None if site is None else places.archive(config.load(site), site.parent, path)
-    con = database.open_snapshot(path, archive=archive)
-    try:
-        failed = queries.failed_checks(con)
-        if failed:
-            raise AuditError(f"fails: {', '.join(failed)}")
+    with suppress(AuditError):  # the configuration has a separate check
+        archive = site and places.Site(config.load(site), site.parent).archive_of(path)
+    with closing(database.open_snapshot(path, archive=archive)) as con:
+        if failed := queries.failed_checks(con):
+            raise AuditError(f"failed checks: {', '.join(failed)}")
         attempts = database.fetch(con, "SELECT count(*) FROM all_results").item()
-    finally:
-        con.close()
     return f"{attempts:,} attempts, every check passes"
 
 
 def pseudonyms(
-    settings: config.Config, folder: Path, cluster: str | None, asked: Sequence[tuple[str, str]]
+    settings: config.Config, folder: Path, cluster: str | None, names: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str, str]]:
-    """Columns and names, and what they become.
-
-    Args:
-        settings: the configuration in force.
-        folder: what its paths are relative to.
-        cluster: by whose key; None takes the only cluster that has one.
-        asked: columns and names.
+    """Return columns, names and their pseudonyms; without a cluster, under the only key.
 
     Raises:
-        UsageError: nothing is asked, no cluster has a key, or several have; a column keeps names.
+        UsageError: there are no names, not exactly one key, or a column without pseudonyms.
         ConfigError: the key cannot be read.
     """
     keyed = [of for of in settings.clusters if of.people.hidden and cluster in (None, of.name)]
@@ -283,9 +234,76 @@ def pseudonyms(
         listed = ", ".join(of.name for of in keyed) or "none"
         raise UsageError(f"pseudonym: clusters with people.key_file: {listed}; choose (--cluster)")
     (of,) = keyed
-    if not asked:
-        raise UsageError("pseudonym: whose? --user NAME, --account NAME")
-    if kept := sorted({column for column, _ in asked} - set(of.people.hidden)):
+    if not names:
+        raise UsageError("pseudonym: give names with --user NAME or --account NAME")
+    if kept := sorted({column for column, _ in names} - set(of.people.hidden)):
         raise UsageError(f"pseudonym: names of each {kept[0]} are kept (people.pseudonyms)")
     people_filter = people.filter_of(of, folder)
-    return [(column, name, people_filter.pseudonym(column, name)) for column, name in asked]
+    return [(column, name, people_filter.pseudonym(column, name)) for column, name in names]
+
+
+def _rules(
+    cluster: config.Cluster, settings: config.Config, published: Path, archive: Path | None
+) -> str:
+    """Count a cluster's limits and windows, and look for their names in the published logs."""
+    limits, windows = (
+        sum(len(getattr(pool, key)) for pool in cluster.pools) for key in ("limits", "windows")
+    )
+    has = f"{limits:,} limits, {windows:,} windows"
+    if not published.is_file():
+        return f"{has}; no database yet to compare names with"
+    try:
+        log = open_published(published, settings, cluster.name, archive=archive)
+    except UsageError:
+        return f"{has}; {published} has no cluster {cluster.name!r} yet"
+    if found := list(_impossible(log.described, log.setting.pools)):
+        raise AuditError("; ".join(found))
+    unknown = list(_unknown(log.described, log.setting.pools))
+    return "; ".join([has, *(unknown or ["the logs have every name"])])
+
+
+def _unknown(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:
+    """Yield the names of rules that occur in no log, by kind."""
+    scopes = [rule for pool in pools for rule in (*pool.limits, *pool.windows)]
+    for kind in KINDS:
+        named = {name for scope in scopes for name in getattr(scope, kind) or ()}
+        if kind == "qos":
+            named |= {name for pool in pools for limit in pool.limits for name in limit.exempt_qos}
+        if missing := sorted(named - {*described[kind].unique().to_list()}):
+            more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+            yield f"no log has {kind} {', '.join(map(repr, missing[:_SHOWN]))}{more}"
+
+
+def _impossible(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:
+    """Yield the rules that no job in the logs could have satisfied."""
+    ran = described.filter(pl.col("start_time").is_not_null())
+    for pool in pools:
+        jobs = ran.filter(pl.col("pool") == pool.name).rename({"occupancy_s": "occupancy"})
+        for number, limit in enumerate(pool.limits, 1):
+            least = _least(jobs, limit)
+            if least is not None and least > limit.most:
+                yield (
+                    f"limit {number} of pool {pool.name!r}: at most {limit.most:,} "
+                    f"{limit.resource or 'jobs'}, but no job in its scope requested less than "
+                    f"{least:,}"
+                )
+        for number, window in enumerate(pool.windows, 1):
+            if len(window.hours) == WEEK:
+                yield f"window {number} of pool {pool.name!r} is closed at all hours"
+
+
+def _least(jobs: pl.DataFrame, limit: Limit) -> int | None:
+    """Return the smallest request in the scope of a limit.
+
+    None: the scope is empty, or the limit is meant to exclude all jobs above a size or walltime.
+    """
+    bounds = (limit.walltime_above_s, limit.size_above, limit.size_up_to)
+    if limit.most == 0 and any(bound is not None for bound in bounds):
+        return None
+    bound = in_scope(jobs, limit) & ~any_of(jobs["qos"], limit.exempt_qos)
+    if not bound.any():
+        return None
+    if limit.resource is None:
+        return 1
+    least = jobs.filter(pl.Series(bound))[limit.resource].min()
+    return least if isinstance(least, int) else None

@@ -1,4 +1,4 @@
-"""What Slurm's own programs say of a cluster, and the ``[clusters.usage]`` that follows from it."""
+"""The output of Slurm's programs, and the configuration that follows from it."""
 
 from __future__ import annotations
 
@@ -25,17 +25,14 @@ _FLAGS: Final = {
     "qos": "--qos",
     "slurm_conf": "--slurm-conf",
 }
-_REMEDY: Final = (
-    f"let 'sacctmgr -P show assoc format={sacctmgr.FORMAT}' and 'sacctmgr -P show qos' write them"
-)
 _SHOWN: Final = 10
-"""So many faults of one file are listed, and so many names of one kind."""
+"""Maximum number of faults of a file, and of names of one kind, that are listed."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class SlurmFiles:
-    """Files with what Slurm's programs printed; None: not given."""
+    """Files with the output of Slurm's programs."""
 
     partitions: Path | None = None
     """``scontrol show partition``."""
@@ -48,13 +45,13 @@ class SlurmFiles:
 
     @property
     def given(self) -> dict[str, Path]:
-        """Those that are given, by the key of ``[clusters.usage]`` that names each."""
+        """The files that were given, by their keys in ``[clusters.usage]``."""
         paths = {key.name: getattr(self, key.name) for key in fields(self)}
         return {key: path for key, path in paths.items() if path is not None}
 
     @property
     def tell_usage(self) -> bool:
-        """Whether they say how usage is kept, besides what hardware there is."""
+        """Whether they describe usage, and not only hardware."""
         return bool(self.given.keys() - {"partitions"})
 
 
@@ -63,7 +60,7 @@ NO_FILES: Final = SlurmFiles()
 
 @dataclass(frozen=True)
 class Content:
-    """What the files say; what no file was given for is empty."""
+    """The content of the files; empty without a file."""
 
     files: SlurmFiles
     listing: scontrol.Listing | None = None
@@ -75,64 +72,55 @@ class Content:
 
     @property
     def cluster(self) -> Fact | None:
-        """What they call the cluster."""
-        belong_to = {row.cluster for row in self.associations if row.cluster}
+        """Their name for the cluster."""
         names = (
             (self.listing.cluster if self.listing else None, self.files.partitions),
             (self.conf.cluster if self.conf else None, self.files.slurm_conf),
-            (min(belong_to, default=None), self.files.associations),
+            *((row.cluster, self.files.associations) for row in self.associations),
         )
         return next((Fact("cluster", name, str(path)) for name, path in names if name), None)
 
 
 @dataclass
 class UsageDraft:
-    """A ``[clusters.usage]``, and where its values come from."""
+    """The section ``[clusters.usage]``, and the sources of its values."""
 
-    values: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any]
     notes: dict[str, str] = field(default_factory=dict)
-    """What to say above a key."""
+    """Comments by key."""
     facts: list[Fact] = field(default_factory=list)
 
     @property
     def usage(self) -> config.Usage:
-        """The section as config.toml will have it."""
+        """The section."""
         return config.Usage.model_validate(self.values)
 
     def put(self, key: str, value: object, note: str) -> None:
-        """Gives a key its value, and says where it is from."""
+        """Set a key and its comment."""
         self.values[key] = value
         self.notes[key] = note
 
 
 def texts(files: SlurmFiles) -> dict[str, str]:
-    """The text of each file that is given, by its key.
-
-    Raises:
-        UsageError: one is missing, or cannot be read.
-    """
-    return {key: _text(path, _FLAGS[key]) for key, path in files.given.items()}
-
-
-def _text(path: Path, flag: str) -> str:
-    try:
-        return fairshare.text(path)
-    except FileNotFoundError as error:
-        raise UsageError(f"{path}: no such file ({flag})") from error
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror} ({flag})") from error
+    """Return the text of each file by its key, or raise UsageError."""
+    found = {}
+    for key, path in files.given.items():
+        try:
+            found[key] = fairshare.text(path)
+        except FileNotFoundError as error:
+            raise UsageError(f"{path}: no such file ({_FLAGS[key]})") from error
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read: {error.strerror} ({_FLAGS[key]})") from error
+    return found
 
 
 def read(files: SlurmFiles, by_key: Mapping[str, str], cluster: str | None) -> Content:
-    """What the files say of a cluster.
+    """Return the content of the files, whose ``texts`` are given.
 
-    Args:
-        files: where the texts are from.
-        by_key: what ``texts`` gave.
-        cluster: its name; None where only the files may say it.
+    Without a name of the cluster, the files may name it.
 
     Raises:
-        UsageError: a file is not what its flag says; all faults of all files are listed.
+        UsageError: a file is not what its flag expects; the message lists the faults of all files.
     """
     faults: list[str] = []
 
@@ -166,21 +154,16 @@ def read(files: SlurmFiles, by_key: Mapping[str, str], cluster: str | None) -> C
 
 
 def _partitions(text: str, *, billed: bool) -> tuple[scontrol.Listing, Sequence[Fault]]:
-    """The partitions; where usage is to be billed by their weights, what is wrong with these."""
+    """Return the partitions; with ``billed``, also the faults of their weights."""
     listing = scontrol.read(text)
     if not listing.partitions:
-        remedy = "--partitions takes what 'scontrol show partition' prints"
+        remedy = "--partitions expects the output of 'scontrol show partition'"
         return listing, [Fault(0, f"no list of partitions; {remedy}")]
     return listing, fairshare.partitions(text)[1] if billed else ()
 
 
 def usage(content: Content, paths: Mapping[str, str]) -> UsageDraft:
-    """How usage is charged, decays and is compared with shares, by what the files say.
-
-    Args:
-        content: of the files, one of which tells of usage.
-        paths: of the files, by key, as config.toml is to name them.
-    """
+    """Return how usage is charged, decays and is compared with shares according to the files."""
     draft = UsageDraft(dict(paths))
     _decay(content, draft)
     _billing(content, draft)
@@ -189,56 +172,53 @@ def usage(content: Content, paths: Mapping[str, str]) -> UsageDraft:
 
 
 def _decay(content: Content, draft: UsageDraft) -> None:
-    """How usage is forgotten."""
     conf, path = content.conf or SlurmConf(), content.files.slurm_conf
     source = path.name if path else "Slurm's defaults"
     reset = "none" if conf.reset == "now" else conf.reset
-    draft.put("method", "slurm", "As Slurm keeps usage, so that figures equal those of sshare.")
+    draft.put("method", "slurm", "As in Slurm, so that figures equal those of sshare.")
     draft.put("half_life_days", conf.half_life_s / DAY, _from_conf(path, "PriorityDecayHalfLife"))
     draft.put("reset", reset, _from_conf(path, "PriorityUsageResetPeriod"))
     draft.put("recalculation_s", conf.period_s, _from_conf(path, "PriorityCalcPeriod"))
     warning = None
     if not conf.half_life_s and reset == "none":
-        why = f'by {source} nothing is ever forgotten, which method "slurm" does not know'
+        why = f'usage never decays according to {source}, which method "slurm" does not support'
         warning = f"{why}: usage is summed over windows instead"
         draft.put("method", "windows", f"To check: {why}.")
         del draft.values["half_life_days"], draft.notes["half_life_days"]
     elif path is None:
-        warning = "nothing says how usage decays, so Slurm's defaults are taken (--slurm-conf)"
+        warning = "the decay of usage is unknown, so Slurm's defaults are used (--slurm-conf)"
     decay = f"half-life {conf.half_life_s / DAY:g} days" if conf.half_life_s else "no half-life"
     settings = f"{decay}, reset {reset}, recalculated every {conf.period_s} s"
     draft.facts.append(Fact("decay of usage", settings, source, warning))
     if path is not None:
         draft.notes["slurm_conf"] = (
-            "It goes before half_life_days, reset, recalculation_s and max_tres above."
+            "It overrides half_life_days, reset, recalculation_s and max_tres above."
         )
         draft.facts += [Fact("not read", note, source, f"{path}: {note}") for note in conf.notes]
 
 
 def _billing(content: Content, draft: UsageDraft) -> None:
-    """What a second of an attempt costs."""
     conf, files = content.conf or SlurmConf(), content.files
-    draft.put("penalty", "billing", "What Slurm charges, times the usage factor of the QOS.")
+    draft.put("penalty", "billing", "As billed by Slurm, times the usage factor of the QOS.")
     draft.put("max_tres", "MAX_TRES" in conf.flags, _from_conf(files.slurm_conf, "PriorityFlags"))
     what = "billing weights"
     if content.listing is not None and files.partitions is not None:
         weights = {part.name: part.billing_weights for part in content.listing.partitions}
-        draft.notes["partitions"] = f"What jobs are billed: {_weighted(weights)}."
+        draft.notes["partitions"] = f"Jobs are billed by {_weighted(weights)}."
         draft.facts.append(Fact(what, _weighted(weights), files.partitions.name))
     elif conf.partitions and files.slurm_conf is not None:
         draft.facts.append(Fact(what, _weighted(conf.partitions), files.slurm_conf.name))
     else:
-        why = "no file says TRESBillingWeights (--partitions), so jobs are billed their CPUs"
+        why = "TRESBillingWeights are unknown (--partitions), so jobs are billed their CPUs"
         draft.put("billing_weights", {"cpus": 1.0}, f"To check: {why}.")
         draft.facts.append(Fact(what, "cpus 1", "Slurm's default", why))
     if content.qos and files.qos is not None:
-        factors = [f"{quality.name} {quality.usage_factor:g}" for quality in content.qos]
-        draft.notes["qos"] = f"Usage factors: {_listed(factors)}."
-        draft.facts.append(Fact("usage factors", _listed(factors), files.qos.name))
+        factors = _listed([f"{quality.name} {quality.usage_factor:g}" for quality in content.qos])
+        draft.notes["qos"] = f"Usage factors: {factors}."
+        draft.facts.append(Fact("usage factors", factors, files.qos.name))
 
 
 def _shares(content: Content, draft: UsageDraft) -> None:
-    """The share tree, and Slurm's way from shares and usage to a rank."""
     conf, files = content.conf or SlurmConf(), content.files
     if files.associations is None:
         return
@@ -252,15 +232,15 @@ def _shares(content: Content, draft: UsageDraft) -> None:
     source = files.slurm_conf.name if files.slurm_conf else "Slurm's default"
     warning = None
     if not conf.fair_tree and "DEPTH_OBLIVIOUS" in conf.flags:
-        warning = f"{source}: DEPTH_OBLIVIOUS is heeded by 'fairaudit sshare' alone"
+        warning = f"{source}: only 'fairaudit sshare' supports DEPTH_OBLIVIOUS"
     draft.facts.append(Fact("fairshare", algorithm.value, source, warning))
 
 
 def policy(content: Content, facts: list[Fact]) -> dict[str, Any]:
-    """How Slurm decides, by keys of ``[[clusters.pools]]``; empty where the files do not say it.
+    """Return Slurm's policy by keys of ``[[clusters.pools]]``; empty if the files lack it.
 
-    ``bf_window`` bounds how far ahead Slurm plans, not how long who overtakes may run, so it is no
-    ``window_s``.
+    ``bf_window`` bounds how far ahead Slurm plans, not the walltime of jobs that overtake, so it is
+    not ``window_s``.
     """
     conf, files = content.conf, content.files
     if conf is None or files.slurm_conf is None or not conf.multifactor:
@@ -268,7 +248,7 @@ def policy(content: Content, facts: list[Fact]) -> dict[str, Any]:
     source, missing = files.slurm_conf.name, _FLAGS.keys() - files.given.keys()
     if missing:
         flags = " and ".join(sorted(_FLAGS[key] for key in missing))
-        why = f"Slurm orders its queue by priorities, which {flags} would tell: fcfs is assumed"
+        why = f"Slurm's priorities need {flags}; fcfs is assumed"
         facts.append(Fact("order of the queue", "fcfs", source, why))
         return {}
     weights = ", ".join(f"{name} {weight:g}" for name, weight in conf.weights.items())
@@ -278,8 +258,8 @@ def policy(content: Content, facts: list[Fact]) -> dict[str, Any]:
         return {"order": Order.multifactor, "backfill": Backfill.none}
     depth = conf.parameter("bf_max_job_test", 500)
     every = conf.parameter("bf_interval", 30)
-    said = f"conservative_replan, of {depth} jobs, every {every} s"
-    facts.append(Fact("backfilling", said, f"{source} (SchedulerParameters)"))
+    found = f"conservative_replan, of {depth} jobs, every {every} s"
+    facts.append(Fact("backfilling", found, f"{source} (SchedulerParameters)"))
     return {
         "order": Order.multifactor,
         "backfill": Backfill.conservative_replan,
@@ -291,10 +271,10 @@ def policy(content: Content, facts: list[Fact]) -> dict[str, Any]:
 def limits(
     content: Content, pools: Sequence[config.Pool], facts: list[Fact]
 ) -> tuple[tuple[Limit, ...], ...]:
-    """What may run at one time in each pool, by the files with associations, QOS and partitions.
+    """Return the limits of each pool in the files with associations, QOS and partitions.
 
-    What is limited of a cluster as a whole is limited in each of its pools, which is said. Limits
-    of accounts, users and QOS that Slurm does not enforce are none.
+    Limits of the whole cluster become limits of each pool, with a warning. Limits that Slurm does
+    not enforce are left out.
     """
     listed = content.listing.partitions if content.listing is not None else ()
     found = limits_of(content.associations, content.qos, listed)
@@ -306,8 +286,9 @@ def limits(
         found = of_partitions
     elif content.silent:
         silent = ", ".join(content.silent)
-        why = f"{silent}: no columns for limits, so none of these are known; {_REMEDY}"
-        facts.append(Fact("limits not told", silent, "its columns", why))
+        remedy = f"'sacctmgr -P show assoc format={sacctmgr.FORMAT}' and 'sacctmgr -P show qos'"
+        why = f"{silent}: no columns for limits, so limits are unknown; use the output of {remedy}"
+        facts.append(Fact("unknown limits", silent, "its columns", why))
     names = [path.name for key, path in content.files.given.items() if key != "slurm_conf"]
     source = ", ".join(names)
     if found.left_out:
@@ -318,27 +299,23 @@ def limits(
         if len(pools) > 1 and any(limit.per != "job" and limit.most for limit in shared):
             warning = "limits of accounts, users and QOS hold over all pools; here each has its own"
         facts.append(Fact("limits", f"{len(found.limits):,}", source, warning))
-    return tuple(
-        tuple(
-            limit
-            for limit in found.limits
-            if not pool.partitions
-            or limit.partition is None
-            or set(limit.partition) <= set(pool.partitions)
-        )
-        for pool in pools
-    )
+
+    def concerns(limit: Limit, pool: config.Pool) -> bool:
+        whole = not pool.partitions or limit.partition is None
+        return whole or {*(limit.partition or ())} <= {*pool.partitions}
+
+    return tuple(tuple(limit for limit in found.limits if concerns(limit, pool)) for pool in pools)
 
 
 def _from_conf(path: Path | None, setting: str) -> str:
-    """Where a value comes from that slurm.conf may give."""
+    """Return the comment on a value that slurm.conf may set."""
     if path is None:
-        return f"To check: Slurm's default, as no slurm.conf was given ({setting})."
-    return f"From {path.name} ({setting}; Slurm's default where it is not there)."
+        return f"To check: Slurm's default, since no slurm.conf was given ({setting})."
+    return f"From {path.name} ({setting}; Slurm's default if it is not set)."
 
 
 def _weighted(partitions: Mapping[str, Mapping[str, float]]) -> str:
-    """Which partitions have TRESBillingWeights, and what jobs of the others are billed."""
+    """Return which partitions have TRESBillingWeights, and what jobs of the others are billed."""
     have = [name for name, weights in partitions.items() if weights]
     bare = [name for name, weights in partitions.items() if not weights]
     parts = [f"TRESBillingWeights of {_listed(have)}"] if have else []

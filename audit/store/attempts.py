@@ -1,26 +1,27 @@
-"""The attempts of a cluster as a frame that takes little memory."""
+"""The attempts of a cluster as a frame that takes little memory, and sums of them by user.
+
+The sums of a period are stored when it is computed: the trend of a report covers up to 24 periods,
+whose attempts then need not be read again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from audit.model import ATTEMPTS
-from audit.store import queries
+from audit.model import ATTEMPTS, COUNTED, OBSERVED, Period
+from audit.periods import kind_of
+from audit.store import database, queries
 from audit.store.database import Connection
 
 
 def first_arrival(
     con: Connection, cluster: str, from_time: int | None, to_time: int | None
 ) -> int | None:
-    """Of the attempts that ended in a span, epoch s; None where nobody knows any.
+    """The first arrival of attempts that ended in a span, epoch s; None if none is known.
 
-    Args:
-        con: an open store, or a published database.
-        cluster: whose.
-        from_time: of the span, epoch s; None: no bound.
-        to_time: the same.
+    A bound that is None does not apply.
     """
     span = {"from_time": from_time, "to_time": to_time}
     ((first,),) = queries.rows(con, "first_arrival", cluster=cluster, **span)
@@ -32,14 +33,11 @@ def read_attempts(
 ) -> pl.DataFrame:
     """The attempts that the store holds of a cluster, archived ones included, by arrival.
 
-    What no attempt of a log has, or all have alike, is most of its columns: these are not read, and
-    hold one value however many rows there are.
+    Most columns of a log have no value, or the same one in all rows: these are not read.
 
     Args:
-        con: an open store, or a published database.
-        cluster: whose.
         since: epoch s; only those that ended then or later, or not at all. None: no bound.
-        until: epoch s; only those that arrived before, or nobody knows when. None: no bound.
+        until: epoch s; only those that arrived before, or at an unknown time. None: no bound.
 
     Returns:
         Columns of ``model.ATTEMPTS``, in the order that ``population.describe`` gives them.
@@ -48,8 +46,7 @@ def read_attempts(
     values = queries.run(con, "attempt_values", **of).row(0, named=True)
     alike = {name: values[f"least {name}"] for name in ATTEMPTS if _is_alike(name, values)}
     read = [name for name in ATTEMPTS if name not in alike]
-    attempts = queries.run_for(con, "attempts", read, **of)
-    attempts = attempts.rechunk()  # spares whoever wants an array a copy of its own
+    attempts = queries.run_for(con, "attempts", read, **of).rechunk()  # arrays then need no copy
     return attempts.select(
         pl.lit(alike[name], dtype).alias(name) if name in alike else pl.col(name)
         for name, dtype in ATTEMPTS.items()
@@ -57,9 +54,59 @@ def read_attempts(
 
 
 def _is_alike(name: str, values: Mapping[str, object]) -> bool:
-    """Whether a column has one value, or none."""
+    """Whether a column has one value, or none; one column at least is read for its length."""
     if name == "job_id" or not values["rows"]:
-        return False  # one column at least tells how many rows there are
+        return False
     known = values[f"known {name}"]
     same = values[f"least {name}"] == values[f"greatest {name}"]
     return known == 0 or (known == values["rows"] and same)
+
+
+def keep_course(con: Connection, cluster: str, computed: Sequence[Period]) -> None:
+    """Store sums over the attempts of computed periods in ``course_result``, which lacks them.
+
+    Only of periods that a site reports (a month, say): the trend of others covers parts of them.
+    """
+    periods = [period for period in computed if kind_of(period.name) is not None]
+    if not periods:
+        return
+    sums = _of_attempts(con, cluster, OBSERVED, periods)
+    names = pl.Series([period.name for period in periods]).gather(sums["stretch"])
+    of = {"cluster": cluster, "schedule": OBSERVED}
+    database.insert(con, "course_result", sums.drop("stretch").with_columns(period=names), of)
+
+
+def course_sums(
+    con: Connection, cluster: str, schedule: str, over: Sequence[Period]
+) -> pl.DataFrame:
+    """The contribution of each user to the main figures of stretches of time.
+
+    Stored sums are used if there are any; otherwise attempts are read.
+
+    Returns:
+        Columns pool and those of ``audit.metrics.course.SUMS``, by pool, stretch and user.
+    """
+    of = {"cluster": cluster, "schedule": schedule, **_bounds(over)}
+    names = [stretch.name for stretch in over]
+    known = queries.run(con, "report_course_known", **of, periods=names)
+    stored = {*known["stretch"]}
+    left = [number for number in range(len(over)) if number not in stored]
+    if not left:
+        return known
+    read = _of_attempts(con, cluster, schedule, [over[number] for number in left])
+    read = read.with_columns(stretch=pl.Series(left, dtype=pl.Int64).gather(read["stretch"]))
+    return pl.concat([known, read]).sort("pool", "stretch", "user", nulls_last=False)
+
+
+def _of_attempts(
+    con: Connection, cluster: str, schedule: str, over: Sequence[Period]
+) -> pl.DataFrame:
+    of = {"cluster": cluster, "schedule": schedule, **_bounds(over)}
+    return queries.run(con, "report_course", **of, counted=list(COUNTED))
+
+
+def _bounds(over: Sequence[Period]) -> dict[str, list[int]]:
+    return {
+        "from_times": [stretch.from_time for stretch in over],
+        "to_times": [stretch.to_time for stretch in over],
+    }

@@ -1,12 +1,12 @@
-"""What a database of fairaudit consists of: how it is made, and how one from elsewhere is checked.
+"""The parts of a database of fairaudit: how they are made, and checked in one from elsewhere.
 
-Whoever hands over a database or a backup may have crafted it. Tables are data, but a column may be
-computed when it is read. Views and macros are programs, and a macro may stand in for a function of
-DuckDB. So a published database is read only if it has no macro and every view is the one that this
-version makes (``check``). A store is restored only if its tables are those that ``sql/schema`` and
+Anyone who hands over a database or a backup may have crafted it. Tables are data, but a column may
+be computed when it is read; views and macros are programs, and a macro may replace a function of
+DuckDB. So a published database is only read if it has no macro and each view is the one that this
+version makes (``check``). A store is only restored if its tables are those that ``sql/schema`` and
 the registry of columns make (``check_tables``). Of the archive, only files with names that a store
-gives are opened or written (``path_in``, ``open_files``). DuckDB's own functions are named in full
-here, so that nothing in the database stands in for them.
+gives are opened or written (``path_in``, ``open_files``). DuckDB's own functions have their full
+names here, so that nothing in the database replaces them.
 """
 
 from __future__ import annotations
@@ -39,23 +39,16 @@ from audit.store.database import (
 )
 
 ARCHIVED: Final = {
-    "cluster": "VARCHAR",
-    "from_time": "BIGINT",
-    "to_time": "BIGINT",
-    "first_arrival": "BIGINT",
-    "records": "BIGINT",
-    "results": "BIGINT",
-    "records_file": "VARCHAR",
-    "results_file": "VARCHAR",
-    "records_sha256": "VARCHAR",
-    "results_sha256": "VARCHAR",
+    **dict.fromkeys(("cluster", "records_file", "results_file"), "VARCHAR"),
+    **dict.fromkeys(("records_sha256", "results_sha256"), "VARCHAR"),
+    **dict.fromkeys(("from_time", "to_time", "first_arrival", "records", "results"), "BIGINT"),
 }
 """The columns of the table ``archived``, and their types."""
 
 _VIEW: Final = re.compile(r"CREATE OR REPLACE VIEW (\w+) AS\s", re.IGNORECASE)
 _VIEWS: Final = 0
-"""The row of ``migrations`` that tells of which scripts the views were made. A comment would do,
-but to look for one DuckDB takes longer than for all else that opening a store needs."""
+"""The row of ``migrations`` that identifies the scripts of the views. A comment would do, but
+DuckDB takes longer to find one than for everything else that opening a store needs."""
 
 _made: dict[str, str] = {}
 
@@ -64,17 +57,15 @@ _made: dict[str, str] = {}
 
 
 def newest() -> int:
-    """Return the number of the newest script of ``sql/schema``."""
+    """The number of the newest script of ``sql/schema``."""
     return max(map(_number, _scripts("sql/schema")))
 
 
 def make_tables(con: Connection, until: int) -> dict[int, str]:
     """Apply the scripts up to a number; return the rows of ``migrations`` that were there.
 
-    Each script runs in one transaction together with the record that it ran.
-
-    Raises:
-        StoreError: a script fails; it is named.
+    Each script runs in one transaction together with the record that it ran. Raises StoreError if a
+    script fails; it is named.
     """
     execute(con, "CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name VARCHAR)")
     done: dict[int, str] = dict(rows(con, "SELECT number, name FROM migrations"))
@@ -90,12 +81,7 @@ def make_tables(con: Connection, until: int) -> dict[int, str]:
 def make_views(con: Connection, done: dict[int, str]) -> None:
     """Make the views of a store anew, unless they are as these scripts make them.
 
-    Args:
-        con: the store.
-        done: what ``make_tables`` gave.
-
-    Raises:
-        StoreError: a script fails; it is named.
+    Raises StoreError if a script fails; it is named.
     """
     views, tables = _view_scripts(), columns.tables()
     rest = [(file.name, file.read_text(encoding="utf-8")) for file in _scripts("sql/schema")]
@@ -115,18 +101,19 @@ def make_views(con: Connection, done: dict[int, str]) -> None:
 
 
 def declared_columns(con: Connection, database: str) -> list[tuple[str, str]]:
-    """Return table and name of the columns that a database has and the registry declares.
-
-    In the order of the database.
-    """
+    """Table and name of a database's columns that the registry declares, in its order."""
     declared = columns.tables()
-    found = rows(
-        con,
-        "SELECT table_name, column_name FROM system.main.duckdb_columns() "
-        "WHERE database_name = $name AND schema_name = 'main' ORDER BY table_name, column_index",
-        {"name": database},
-    )
+    which = "schema_name = 'main' ORDER BY table_name, column_index"
+    found = _listed(con, database, "columns", "table_name, column_name", which)
     return [(table, name) for table, name in found if name in declared.get(table, ())]
+
+
+def _listed(
+    con: Connection, database: str, kind: str, what: str, which: str = "true"
+) -> list[tuple[Any, ...]]:
+    """The columns, functions or views of a database."""
+    listed = f"SELECT {what} FROM system.main.duckdb_{kind}() WHERE database_name = $name"  # noqa: S608
+    return rows(con, f"{listed} AND {which}", {"name": database})
 
 
 def add_columns(con: Connection, wanted: Iterable[tuple[str, str]]) -> None:
@@ -139,11 +126,7 @@ def add_columns(con: Connection, wanted: Iterable[tuple[str, str]]) -> None:
 
 
 def refuse_newer(number: int) -> None:
-    """Check that this version has made the tables of a store that has migration ``number``.
-
-    Raises:
-        UsageError: a newer version has.
-    """
+    """Raise UsageError if a newer version made a store with migration ``number``."""
     if number > newest():
         raise UsageError(
             f"this database has migration {number}, which this fairaudit does not know: "
@@ -179,17 +162,11 @@ def _run_script(con: Connection, name: str, script: str) -> None:
 def archived(con: Connection, name: str) -> list[tuple[str, str]]:
     """The files that the table ``archived`` of the database ``name`` names: records and results.
 
-    There are none where there is no such table, as in a database of an older version.
-
-    Raises:
-        StoreError: what is called so is no such table.
+    None if there is no such table, as in a database of an older version. Raises StoreError if the
+    table has other columns.
     """
-    found = rows(
-        con,
-        "SELECT column_name, data_type FROM system.main.duckdb_columns() "
-        "WHERE database_name = $name AND table_name = 'archived' AND schema_name = 'main'",
-        {"name": name},
-    )
+    which = "table_name = 'archived' AND schema_name = 'main'"
+    found = _listed(con, name, "columns", "column_name, data_type", which)
     if not found:
         return []
     if sorted(found) != sorted(ARCHIVED.items()):
@@ -199,15 +176,9 @@ def archived(con: Connection, name: str) -> list[tuple[str, str]]:
 
 
 def check(con: Connection, name: str, files: Sequence[tuple[str, str]]) -> None:
-    """See to it that the database ``name`` has no programs but the views of this version.
+    """Check that the database ``name`` has no programs but the views of this version.
 
-    Args:
-        con: a connection that has attached it.
-        name: of the database.
-        files: what ``archived`` gave.
-
-    Raises:
-        StoreError: it has a macro, or another view.
+    Raises StoreError if it has a macro, or another view.
     """
     refuse_programs(con, name)
     if strange := strange_views(con, name, files):
@@ -219,40 +190,24 @@ def check(con: Connection, name: str, files: Sequence[tuple[str, str]]) -> None:
 
 
 def refuse_programs(con: Connection, name: str) -> None:
-    """See to it that the database ``name`` has no macro, and no view instead of a table.
-
-    Raises:
-        StoreError: it has one.
-    """
-    found = rows(
-        con,
-        "SELECT 'macro', function_name FROM system.main.duckdb_functions() "
-        "WHERE database_name = $name "
-        "UNION ALL SELECT 'view', view_name FROM system.main.duckdb_views() "
-        "WHERE database_name = $name AND view_name IN ('archived', 'migrations')",
-        {"name": name},
-    )
-    if found:
-        kind, called = found[0]
+    """Raise StoreError if the database ``name`` has a macro, or a view in place of a table."""
+    tables = "view_name IN ('archived', 'migrations')"
+    found = _listed(con, name, "functions", "'macro', function_name")
+    for kind, called in found or _listed(con, name, "views", "'view', view_name", tables):
         raise StoreError(f"the {kind} {called!r} is not of fairaudit; the database is not read")
 
 
 def strange_views(
     con: Connection, name: str, files: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    """The views of the database ``name`` that this version would not make so: schema and name."""
-    found = rows(
-        con,
-        "SELECT schema_name, view_name, sql FROM system.main.duckdb_views() "
-        "WHERE database_name = $name",
-        {"name": name},
-    )
+    """Schema and name of the views of a database that this version would make otherwise."""
+    found = _listed(con, name, "views", "schema_name, view_name, sql")
     if not found:  # a new store
         return []
-    expected = _views(con)
+    expected = dict(_views(con))
     for position, (view, table) in enumerate(archive.OVER_ARCHIVE.items()):
         body = archive.over_archive(table, [pair[position] for pair in files])
-        expected = {**expected, view: _written(con, view, body)}
+        expected[view] = _normal(con, view, body)
     return [
         (schema, view)
         for schema, view, sql in found
@@ -261,17 +216,10 @@ def strange_views(
 
 
 def check_tables(con: Connection) -> int:
-    """Check that a database holds the tables of a store, exactly as this version makes them.
+    """Check that a database holds exactly the tables of a store; return its newest script's number.
 
-    It may lack columns that the registry declares: a store gets these when it is opened.
-
-    Views are not looked at: ``migrations.migrate`` makes foreign ones anew.
-
-    Args:
-        con: a snapshot.
-
-    Returns:
-        The number of its newest script.
+    It may lack columns that the registry declares, which a store gets when it is opened. Views are
+    not checked: ``migrations.migrate`` makes foreign ones anew.
 
     Raises:
         UsageError: the store was made by a newer fairaudit.
@@ -293,7 +241,7 @@ def check_tables(con: Connection) -> int:
 
 @cache
 def _tables(until: int, present: tuple[tuple[str, str], ...]) -> list[tuple[Any, ...]]:
-    """What the query ``catalog`` gives of a store of some scripts and declared columns."""
+    """The result of the query ``catalog`` for a store of some scripts and declared columns."""
     with (
         tempfile.TemporaryDirectory(prefix="fairaudit-") as folder,
         closing(open_store(Path(folder) / "store.duckdb")) as con,
@@ -304,17 +252,11 @@ def _tables(until: int, present: tuple[tuple[str, str], ...]) -> list[tuple[Any,
 
 
 def open_files(folder: Path, base: Path, names: Sequence[str]) -> list[int]:
-    """Open files of an archive for reading; gives their descriptors, which the caller closes.
+    """Open files of an archive for reading; return their descriptors, which the caller closes.
 
-    A file that does not exist is passed over: only a query that reads its month fails.
-
-    Args:
-        folder: the archive.
-        base: the folder of the published database, to which names are relative.
-        names: of the files, as ``archived`` has them.
-
-    Raises:
-        StoreError: a name leads elsewhere, or to no regular file; symbolic links are not followed.
+    A file that does not exist is passed over: only a query that reads its month fails. ``names``,
+    as in ``archived``, are relative to ``base``, the folder of the published database. Raises
+    StoreError if a name leads elsewhere, or to no regular file; symbolic links are not followed.
     """
     opened: list[int] = []
     try:
@@ -342,15 +284,10 @@ def close(descriptors: Sequence[int]) -> None:
 
 
 def path_in(folder: Path, base: Path, name: str | None) -> tuple[str, ...]:
-    """Return the way from an archive to one of its files, by the name that ``archived`` gives it.
+    """The path from an archive to one of its files, by its name in ``archived``.
 
-    Args:
-        folder: the archive.
-        base: the folder of the published database, to which the name is relative.
-        name: of a file that need not exist.
-
-    Raises:
-        StoreError: no store names a file of this archive so.
+    The name is relative to ``base``, the folder of the published database. Raises StoreError if it
+    is no name that a store gives to a file of this archive.
     """
     parts = Path(os.path.relpath(base / name, folder)).parts if name and "\0" not in name else ()
     if archive.FILE.fullmatch("/".join(parts)) and name == os.path.relpath(
@@ -364,7 +301,7 @@ def path_in(folder: Path, base: Path, name: str | None) -> tuple[str, ...]:
 
 
 def _open_below(folder: Path, parts: Sequence[str]) -> int:
-    """Open a regular file below a folder; no link below it is followed, and no FIFO waited for."""
+    """Open a regular file below a folder without following links or waiting for a FIFO."""
     at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     for position, part in enumerate(parts):
         kind = os.O_NONBLOCK if position == len(parts) - 1 else os.O_DIRECTORY
@@ -380,17 +317,17 @@ def _open_below(folder: Path, parts: Sequence[str]) -> int:
 
 
 def _views(con: Connection) -> dict[str, str]:
-    """The views of ``sql/views`` as DuckDB writes them: name → statement."""
+    """The views of ``sql/views`` in DuckDB's own form: name → statement."""
     if not _made:
         for _, script in _view_scripts():
-            for part in con.extract_statements(script):
-                if head := _VIEW.search(part.query):
-                    _made[head[1]] = _written(con, head[1], part.query[head.end() :])
+            for part in statements(con, script):
+                if head := _VIEW.search(part):
+                    _made[head[1]] = _normal(con, head[1], part[head.end() :])
     return _made
 
 
-def _written(con: Connection, view: str, query: str) -> str:
-    """The statement that makes a view, as DuckDB writes it."""
+def _normal(con: Connection, view: str, query: str) -> str:
+    """The statement that makes a view, in DuckDB's own form."""
     normal = "SELECT system.main.json_deserialize_sql(system.main.json_serialize_sql($query))"
     ((text,),) = rows(con, normal, {"query": query})
     return f"CREATE VIEW {view} AS {text};"

@@ -1,10 +1,8 @@
 """The only opener of DuckDB: the service's own store, and read-only snapshots for readers.
 
-DuckDB lets one process write or many read, never both. So a run writes a store that nobody else
-opens, and publishes a snapshot of it (``audit.store.publish``) that readers keep as long as they
-like.
-
-polars is loaded where the first frame is made: who only reads a few rows does without it.
+DuckDB lets one process write or many read, never both. So a run writes a store that no other
+process opens, and publishes a snapshot of it (``audit.store.publish``), which readers keep as long
+as they like. polars is only loaded when a frame is made: reading a few rows does without it.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ STORAGE_VERSION: Final = "v1.5.0"
 Connection = duckdb.DuckDBPyConnection
 
 _THREADS: Final = 2
-"""At most so many work on a store: each needs some 100 MB of what memory it may hold."""
+"""Maximum number of threads on a store: each needs some 100 MB of the memory it may hold."""
 
 _OFFLINE: Final[dict[str, str | bool | int | float | list[str]]] = {
     # Extensions cannot be fetched where fairaudit runs; looking for them costs seconds each time.
@@ -42,19 +40,19 @@ CLOSED: Final[dict[str, str | bool | int | float | list[str]]] = {
     **_OFFLINE,
     "allow_community_extensions": False,
     "allow_persistent_secrets": False,
-    # A name that is no table would be looked for among the variables of this program.
+    # A name that is no table would be looked up among the variables of this program.
     "python_enable_replacements": False,
 }
-"""How a connection is opened that will be locked."""
+"""Options of a connection that will be locked."""
 
 STORE: Final = "store"
-"""What the file that ``open_store`` opens is called within its connection."""
+"""Name of the file that ``open_store`` opens, within its connection."""
 
 SNAPSHOT: Final = "fairaudit"
-"""What a published database is called within a connection that reads it."""
+"""Name of a published database, within a connection that reads it."""
 
 LONGEST_S: Final = 900
-"""Seconds that a statement over a published database may take where nothing else is said."""
+"""Default limit of a statement over a published database, in seconds."""
 
 
 class TimeLimitError(StoreError):
@@ -66,11 +64,9 @@ class MemoryLimitError(StoreError):
 
 
 def open_store(path: Path, memory_limit: str = "512MB") -> Connection:
-    """Opens the database file at ``path`` for writing, creating it where there is none.
+    """Open the database file at ``path`` for writing; it is created if it does not exist.
 
-    Args:
-        path: the file; its folder must exist.
-        memory_limit: what DuckDB may hold in memory before it spills beside the file.
+    Above ``memory_limit`` DuckDB spills to disk beside the file, whose folder must exist.
 
     Raises:
         LockedError: another process has the file open.
@@ -90,7 +86,7 @@ def open_store(path: Path, memory_limit: str = "512MB") -> Connection:
 
 
 def attach(con: Connection, path: Path, name: str, *, read_only: bool = False) -> None:
-    """Attaches the file at ``path`` under ``name``; errors as ``open_store``."""
+    """Attach the file at ``path`` under ``name``; errors as of ``open_store``."""
     mode = "READ_ONLY" if read_only else f"STORAGE_VERSION '{STORAGE_VERSION}'"
     try:
         con.execute(f"ATTACH {quote_text(str(path))} AS {name} ({mode})")
@@ -100,9 +96,9 @@ def attach(con: Connection, path: Path, name: str, *, read_only: bool = False) -
 
 @contextmanager
 def looking_into(con: Connection, path: Path) -> Iterator[None]:
-    """While the block runs, statements of a store read the database at ``path`` in its place.
+    """While the block runs, statements of a store read the database at ``path`` instead.
 
-    Takes an eighth of what a connection of its own takes. Errors as ``open_store``.
+    Eight times faster than a new connection. Errors as of ``open_store``.
     """
     attach(con, path, "other", read_only=True)
     try:
@@ -121,31 +117,28 @@ def open_snapshot(
     archive: Path | None = None,
     tables_only: bool = False,
 ) -> Connection:
-    """Opens a published database for reading: a file that anyone may have made.
+    """Open a published database for reading: a file that anyone may have made.
 
-    It is locked, and its limits hold, from the first statement on: no other file, no network, no
-    extension and no variable of this program can be reached, and no setting changed back. Files of
-    the archive that it names can be read if they are in the archive. Nothing that it holds is run
-    but the views of this version, which ``audit.store.catalogue`` sees to.
+    The connection is locked, and its limits hold, from the first statement on: no other file, no
+    network, no extension and no variable of this program can be reached, and no setting changed
+    back. Of the files that the database names, only those in the archive can be read. Only the
+    views of this version run, which ``audit.store.catalogue`` checks.
 
     Args:
-        path: a published database.
-        memory_limit: as in ``open_store``; nothing is spilled to disk.
-        timeout_s: a statement that takes longer is interrupted.
-        archive: the folder of the archive; None: where a default configuration has it, beside
-            the database.
-        tables_only: no view will be asked. What other versions made is accepted, and no file of the
-            archive is in reach.
+        memory_limit: nothing is spilled to disk.
+        archive: the folder of the archive; None: the default, beside the database.
+        tables_only: views will not be used. Those of other versions are accepted, and no file of
+            the archive can be read.
 
     Raises:
         LockedError: a process is writing the file.
-        StoreError: it does not exist, is no database, or holds what is not allowed.
+        StoreError: it does not exist, is no database, or holds something that is not allowed.
     """
     from audit.store import catalogue  # which needs this module
 
     if not path.is_file():
         raise StoreError(f"{path}: no such database; make one with 'fairaudit audit LOG'")
-    base = Path(os.path.abspath(path.parent))  # noqa: PTH100 - links stay as they are named
+    base = Path(os.path.abspath(path.parent))  # noqa: PTH100 - does not follow links
     folder = base / ARCHIVE if archive is None else Path(os.path.abspath(archive))  # noqa: PTH100
     con = open_locked(path, memory_limit, timeout_s)
     try:
@@ -168,17 +161,10 @@ def open_snapshot(
 
 
 def open_locked(path: Path, memory_limit: str, timeout_s: int, *reach: Any) -> Connection:
-    """Opens the database at ``path``, locked, whatever it holds; read-only.
+    """Open the database at ``path`` read-only, whatever it holds, and lock the connection.
 
-    Args:
-        path: a published database.
-        memory_limit: as in ``open_store``; nothing is spilled to disk.
-        timeout_s: a statement that takes longer is interrupted.
-        reach: files that can be read, too, by names relative to a folder; and that folder.
-
-
-    Raises:
-        LockedError, StoreError: as ``open_store``.
+    ``reach`` has files that can be read as well, and the folder that their names are relative to.
+    Errors as of ``open_store``.
     """
     con = duckdb.connect(config=CLOSED)
     try:
@@ -197,7 +183,7 @@ def _lock(
     files: Sequence[str] = (),
     base: Path | None = None,
 ) -> None:
-    """Makes an attached ``SNAPSHOT`` the only thing in reach of a connection, for good."""
+    """Make an attached ``SNAPSHOT`` the only thing that a connection can reach, for good."""
     settings = {
         "TimeZone": "'UTC'",
         "memory_limit": quote_text(memory_limit),
@@ -218,19 +204,18 @@ def _lock(
 def _opening_error(path: Path, error: duckdb.Error) -> StoreError:
     text = str(error).splitlines()[0]
     if "lock" in text.lower() or "already attached" in text.lower():
-        return LockedError(
-            f"{path}: another run or reader has this database open; try again when it has finished"
-        )
+        busy = "another run or reader has this database open; try again when it has finished"
+        return LockedError(f"{path}: {busy}")
     if isinstance(error, duckdb.IOException) and "not a valid DuckDB" in text:
         return StoreError(f"{path}: not a DuckDB database; name another file or remove this one")
-    said = StoreError(f"{path}: cannot be opened as a database: {text}")
+    why = f"{path}: cannot be opened as a database: {text}"
     if any(os.strerror(number) in text for number in UNWRITABLE):
-        return UnwritableError(f"{said}; choose another place, or change its permissions")
-    return said
+        return UnwritableError(f"{why}; choose another place, or change its permissions")
+    return StoreError(why)
 
 
 def refusal(error: Exception) -> StoreError:
-    """What DuckDB refused, as an error of this project."""
+    """DuckDB's error, as an error of this project."""
     if isinstance(error, duckdb.InterruptException) and "maximum execution time" in str(error):
         return TimeLimitError("the time limit was reached")
     if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
@@ -238,48 +223,43 @@ def refusal(error: Exception) -> StoreError:
     return StoreError(str(error))
 
 
-def fetch(
-    con: Connection,
-    sql: str,
-    parameters: Mapping[str, object] | None = None,
-    *,
-    most: int | None = None,
-) -> pl.DataFrame:
-    """The result of one statement, as a frame; its first ``most`` rows, where that is given.
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except duckdb.Error as error:
+        raise refusal(error) from error
 
-    Raises:
-        StoreError: DuckDB refused it; the message carries its reason.
+
+def fetch(
+    con: Connection, sql: str, parameters: Mapping[str, object] | None = None
+) -> pl.DataFrame:
+    """Return the result of one statement.
+
+    Raises StoreError if DuckDB refused it; the message has its reason.
     """
     import polars as pl
 
-    try:
+    with _refusals():
         relation = con.sql(sql, params=dict(parameters) if parameters else None)
         if relation is None:  # a statement without a result, whatever the stubs say
             return pl.DataFrame()  # type: ignore[unreachable]
-        if most is not None:
-            relation = relation.limit(most)
         rows: Any = Stream(relation.__arrow_c_stream__())
         return pl.DataFrame(rows)
-    except duckdb.Error as error:
-        raise refusal(error) from error
 
 
 def rows(
     con: Connection, sql: str, parameters: Mapping[str, object] | None = None
 ) -> list[tuple[Any, ...]]:
-    """The result of one statement, as a few rows; raises as ``fetch``."""
-    try:
+    """Return the result of one statement, as a few rows; errors as of ``fetch``."""
+    with _refusals():
         return con.execute(sql, dict(parameters) if parameters else None).fetchall()
-    except duckdb.Error as error:
-        raise refusal(error) from error
 
 
 def execute(con: Connection, sql: str, parameters: Sequence[object] = ()) -> None:
-    """Runs one statement for its effect; raises as ``fetch``."""
-    try:
+    """Run one statement for its effect; errors as of ``fetch``."""
+    with _refusals():
         con.execute(sql, list(parameters))
-    except duckdb.Error as error:
-        raise StoreError(str(error)) from error
 
 
 def insert(
@@ -288,37 +268,27 @@ def insert(
     frame: pl.DataFrame,
     constants: Mapping[str, object] | None = None,
 ) -> None:
-    """Appends the rows of ``frame`` to ``table``, matching columns by name.
+    """Append the rows of ``frame`` to ``table``, matching columns by name.
 
-    Args:
-        con: an open store.
-        table: its name.
-        frame: the rows; columns of the table that it lacks become NULL.
-        constants: values of further columns, the same in every row.
-
-    Raises:
-        StoreError: a row breaks a constraint.
+    Columns of the table that are neither in ``frame`` nor in ``constants`` become NULL. Raises
+    StoreError if a row breaks a constraint.
     """
     if frame.is_empty():
         return
     filled = [name for name in frame.columns if frame[name].null_count() < frame.height]
     own = dict(constants or {})
-    names = ", ".join(quote_name(column) for column in [*filled, *own])
+    names = ", ".join(map(quote_name, [*filled, *own]))
     values = ", ".join([*map(quote_name, filled), *("?" for _ in own)])
+    sql = f"INSERT INTO {quote_name(table)} ({names}) SELECT {values} FROM fairaudit_rows"  # noqa: S608
     con.register("fairaudit_rows", Stream(frame.select(filled).__arrow_c_stream__(None)))
     try:
-        execute(
-            con,
-            f"INSERT INTO {quote_name(table)} ({names}) "  # noqa: S608
-            f"SELECT {values} FROM fairaudit_rows",
-            list(own.values()),
-        )
+        execute(con, sql, list(own.values()))
     finally:
         con.unregister("fairaudit_rows")
 
 
 def delete(con: Connection, table: str, *, cluster: str, keep: Sequence[str] = ()) -> None:
-    """Removes the rows of one cluster from ``table``, but for those of the periods in ``keep``."""
+    """Remove the rows of one cluster from ``table``, except those of the periods in ``keep``."""
     where = "cluster = ?" + (" AND period NOT IN (SELECT unnest(?))" if keep else "")
     values = [cluster, list(keep)] if keep else [cluster]
     execute(con, f"DELETE FROM {quote_name(table)} WHERE {where}", values)  # noqa: S608
@@ -326,31 +296,27 @@ def delete(con: Connection, table: str, *, cluster: str, keep: Sequence[str] = (
 
 @contextmanager
 def transaction(con: Connection) -> Iterator[None]:
-    """All or nothing: commits when the block ends, rolls back when it raises."""
+    """Commit when the block ends, roll back when it raises."""
     execute(con, "BEGIN")
     try:
         yield
     except BaseException:
-        with suppress(StoreError):  # where DuckDB has rolled back by itself
+        with suppress(StoreError):  # if DuckDB has rolled back by itself
             execute(con, "ROLLBACK")
         raise
     execute(con, "COMMIT")
 
 
 def statements(con: Connection, script: str) -> list[str]:
-    """Cuts a script into its statements, as DuckDB's own parser sees them."""
-    try:
+    """Split a script into its statements, by DuckDB's own parser."""
+    with _refusals():
         return [statement.query for statement in con.extract_statements(script)]
-    except duckdb.Error as error:
-        raise StoreError(str(error)) from error
 
 
 def named_parameters(con: Connection, sql: str) -> set[str]:
     """The ``$name`` parameters of one statement."""
-    try:
+    with _refusals():
         return {name for part in con.extract_statements(sql) for name in part.named_parameters}
-    except duckdb.Error as error:
-        raise StoreError(str(error)) from error
 
 
 def quote_text(text: str) -> str:

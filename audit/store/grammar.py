@@ -1,11 +1,11 @@
-"""What an analyst may ask, by DuckDB's own syntax tree: kinds of nodes and functions, by a list.
+"""Checks what analysts run by DuckDB's own syntax tree: lists of node kinds and functions.
 
-``json_serialize_sql`` gives the tree of a statement that selects, and refuses others; but DuckDB
+``json_serialize_sql`` returns the tree of a statement that selects, and refuses others; but DuckDB
 counts a COPY or an INSERT within a CTE as a part of a SELECT. So every node of the tree must be of
-a kind that is listed here, every table one that exists, every function one that only computes. The
-text that runs is made of the checked tree by ``json_deserialize_sql``, and is itself checked again;
-what the analyst wrote never runs. Trees are made on a connection of their own, which is empty and
-locked: nothing in a database takes part.
+a listed kind, every table must exist, and every function must only compute. The text that runs is
+made of the checked tree by ``json_deserialize_sql``, and checked again; the analyst's own text
+never runs. Trees are made on a connection of their own, which is empty and locked: nothing in a
+database takes part.
 """
 
 from __future__ import annotations
@@ -20,77 +20,66 @@ import duckdb
 from audit.errors import StoreError
 from audit.store.database import CLOSED, SNAPSHOT, Connection
 
-_NODES: Final = frozenset(
-    {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE"}
-    | {"BASE_TABLE", "EMPTY", "EXPRESSION_LIST", "JOIN", "PIVOT", "SHOW_REF", "SUBQUERY"}
-    | {"TABLE_FUNCTION"}
-    | {"DISTINCT_MODIFIER", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER", "ORDER_MODIFIER"}
-    | {"ASCENDING", "DESCENDING", "ORDER_DEFAULT"}
-)
-"""Kinds of queries, of what stands after FROM, and of what changes a result."""
 
-_EXPRESSIONS: Final = frozenset(
-    {"BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT"}
-    | {"FUNCTION", "LAMBDA", "OPERATOR", "PARAMETER", "POSITIONAL_REFERENCE", "STAR", "SUBQUERY"}
-    | {"TYPE", "WINDOW"}
+def _words(*lines: str) -> frozenset[str]:
+    return frozenset(" ".join(lines).split())
+
+
+_NODES: Final = _words(
+    "SELECT_NODE SET_OPERATION_NODE RECURSIVE_CTE_NODE BASE_TABLE EMPTY EXPRESSION_LIST JOIN PIVOT",
+    "SHOW_REF SUBQUERY TABLE_FUNCTION DISTINCT_MODIFIER LIMIT_MODIFIER LIMIT_PERCENT_MODIFIER",
+    "ORDER_MODIFIER ASCENDING DESCENDING ORDER_DEFAULT",
+)
+"""Kinds of queries, of what follows FROM, and of what modifies a result."""
+
+_EXPRESSIONS: Final = _words(
+    "BETWEEN CASE CAST COLLATE COLUMN_REF COMPARISON CONJUNCTION CONSTANT FUNCTION LAMBDA OPERATOR",
+    "PARAMETER POSITIONAL_REFERENCE STAR SUBQUERY TYPE WINDOW",
 )
 """Classes of expressions."""
 
 _PARTS: Final = frozenset(
     frozenset(keys.split())
     for keys in (
-        "node named_param_map",
-        "map",
-        "key value",
+        *("node named_param_map", "map", "key value", "path", "kind text", "id type_info"),
         "aliases key_targets materialized payload_aggregates query_node",
-        "path",
-        "kind text",
-        "id type_info",
-        "is_null type value",
-        "is_null type",
-        "expression name",
+        *("is_null type value", "is_null type", "expression name", "then_expr when_expr"),
         "catalog column schema table",
-        "then_expr when_expr",
         "is_percentage method repeatable sample_rate sample_size seed",
-        "entries pivot_enum pivot_expressions unpivot_names",
-        "alias star_expr values",
+        *("entries pivot_enum pivot_expressions unpivot_names", "alias star_expr values"),
     )
 )
-"""The keys of what is no node of its own."""
+"""The keys of objects that are no nodes."""
 
-_TABLE_FUNCTIONS: Final = frozenset(
-    {"duckdb_columns", "duckdb_constraints", "duckdb_functions", "duckdb_indexes"}
-    | {"duckdb_keywords", "duckdb_schemas", "duckdb_tables", "duckdb_types", "duckdb_views"}
-    | {"generate_series", "icu_calendar_names", "json_each", "json_tree", "pg_timezone_names"}
-    | {"pragma_version", "range", "repeat", "repeat_row", "test_all_types", "unnest"}
+_TABLE_FUNCTIONS: Final = _words(
+    "duckdb_columns duckdb_constraints duckdb_functions duckdb_indexes duckdb_keywords",
+    "duckdb_schemas duckdb_tables duckdb_types duckdb_views generate_series icu_calendar_names",
+    "json_each json_tree pg_timezone_names pragma_version range repeat repeat_row test_all_types",
+    "unnest",
 )
-"""Functions after FROM that read no file, run no text and tell of no place."""
+"""Functions after FROM that read no file, run no text and reveal no path."""
 
 _SCHEMAS: Final = {
     "main": frozenset[str](),
-    "information_schema": frozenset({"columns", "schemata", "tables", "views"}),
+    "information_schema": _words("columns schemata tables views"),
 }
 """Schemas that may be named, and what may be read there besides the database's own tables."""
 
-_SYSTEM_VIEWS: Final = frozenset(
-    {"duckdb_columns", "duckdb_constraints", "duckdb_schemas", "duckdb_tables", "duckdb_types"}
-    | {"duckdb_views"}
+_SYSTEM_VIEWS: Final = _words(
+    "duckdb_columns duckdb_constraints duckdb_schemas duckdb_tables duckdb_types duckdb_views"
 )
 
-_VOLATILE: Final = frozenset(
-    {"current_database", "current_date", "current_schema", "current_schemas", "error"}
-    | {"gen_random_uuid", "get_current_time", "get_current_timestamp", "now", "random", "today"}
-    | {"transaction_timestamp", "unnest", "uuid", "uuidv4", "uuidv7"}
+_VOLATILE: Final = _words(
+    "current_database current_date current_schema current_schemas error gen_random_uuid",
+    "get_current_time get_current_timestamp now random today transaction_timestamp unnest uuid",
+    "uuidv4 uuidv7",
 )
 """Functions whose result is not one value of their arguments alone, and that change nothing."""
 
-_REFUSED: Final = frozenset(
-    {"current_query", "json_serialize_plan", "parse_duckdb_log_message", "pg_sleep"}
-)
-"""Functions that do more than compute: they bind what they are given, wait, or tell what runs."""
+_REFUSED: Final = _words("current_query json_serialize_plan parse_duckdb_log_message pg_sleep")
+"""Functions that do more than compute: they bind their arguments, wait, or reveal what runs."""
 
-_CTE: Final = re.compile(r"[\w $-]+")
-"""Names that lead to no file, even where no table is called so."""
+_CTE: Final = re.compile(r"[\w $-]+")  # names that lead to no file, even if no table has them
 
 _GAP: Final = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
 _FORMATS: Final = ("TEXT", "JSON", "HTML", "GRAPHVIZ", "YAML", "MERMAID")
@@ -116,15 +105,13 @@ class Statement(NamedTuple):
     """A statement that was checked, as text that DuckDB made of its tree."""
 
     query: str
-    explain: str = ""
-    """``EXPLAIN …``, where it asks for a plan of ``query``."""
+    explain: str = ""  # ``EXPLAIN …``, for a plan of ``query``
 
 
 class Values(NamedTuple):
-    """A PIVOT that does not list its values: a query gives them."""
+    """A PIVOT that does not list its values, and the queries for them."""
 
-    queries: tuple[str, ...]
-    """One for each column after ON; each of one column."""
+    queries: tuple[str, ...]  # one for each column after ON; each of one column
     tree: Tree
     explain: str
 
@@ -144,18 +131,14 @@ class Grammar:
         self._functions = frozenset(name for (name,) in found) - _REFUSED | _VOLATILE
 
     def close(self) -> None:
-        """Closes the connection that makes trees."""
+        """Close the connection that makes trees."""
         self._con.close()
 
     def check(self, text: str, names: Container[str]) -> Statement | Values:
-        """The one statement of ``text``, if all of it is allowed.
+        """The one statement of ``text``, which a semicolon may end, if all of it is allowed.
 
-        Args:
-            text: SQL; a semicolon may end it.
-            names: of the tables and views that may be read, in lower case.
-
-        Raises:
-            StoreError: it is wrong, several, or not allowed; the message says what is not.
+        Raises StoreError if it is wrong, more than one, or not allowed; the message says what is
+        not.
         """
         kinds = self._kinds(text)
         if len(kinds) != 1:
@@ -167,14 +150,12 @@ class Grammar:
                 raise StoreError("only statements that select can be explained")
         elif kinds not in (["SELECT"], ["MULTI"]):
             raise _refused(kinds[0])
-        tree = self._tree(text)
+        tree = self._tree(text) or self._tree(_marked(text) or text)
         if tree is None:
-            tree = self._tree(_marked(text) or text)
-            if tree is None:
-                raise StoreError(
-                    "only statements that select are allowed, and a PIVOT within another query "
-                    "must list its values: PIVOT … ON column IN (…)"
-                )
+            raise StoreError(
+                "only statements that select are allowed, and a PIVOT within another query "
+                "must list its values: PIVOT … ON column IN (…)"
+            )
         self._walk(tree, names)
         if (node := tree["statements"][0]["node"]) and (of := _without_values(node)):
             return Values(tuple(self.text(_wrapped(part), names) for part in of), tree, explain)
@@ -182,9 +163,8 @@ class Grammar:
 
     def text(self, tree: Tree, names: Container[str]) -> str:
         """The text of a tree that was checked, itself checked once more."""
-        ((text,),) = self._con.execute(
-            "SELECT json_deserialize_sql($1)", [json.dumps(tree)]
-        ).fetchall()
+        made = self._con.execute("SELECT json_deserialize_sql($1)", [json.dumps(tree)])
+        ((text,),) = made.fetchall()
         again = self._tree(text)
         if again is None or len(again["statements"]) != 1:
             raise StoreError("this statement cannot be checked: write it in another way")
@@ -192,15 +172,15 @@ class Grammar:
         return str(text)
 
     def pivoted(self, asked: Values, values: Sequence[Sequence[str]], names: Container[str]) -> str:
-        """The text of a PIVOT with the values that its queries gave."""
+        """The text of a PIVOT with the results of its queries as values."""
         (pivot,) = [asked.tree["statements"][0]["node"]["from_table"]]
         marked = [part for part in pivot["pivots"] if _is_marked(part)]
         for part, found in zip(marked, values, strict=True):
             (entry,) = part["entries"]
             constant = entry["star_expr"]
+            literals = [{"kind": "STRING", "text": value} for value in found]
             part["entries"] = [
-                {**entry, "star_expr": {**constant, "literal": {"kind": "STRING", "text": value}}}
-                for value in found
+                {**entry, "star_expr": {**constant, "literal": literal}} for literal in literals
             ]
         return self.text(asked.tree, names)
 
@@ -213,16 +193,10 @@ class Grammar:
             raise StoreError(str(error)) from error
 
     def _tree(self, text: str) -> Tree | None:
-        """The syntax tree of a text; None: DuckDB makes none of such a statement.
-
-        Raises:
-            StoreError: it is wrong.
-        """
+        """The syntax tree of a text; None if DuckDB makes none of such a statement."""
         try:
-            ((said,),) = self._con.execute(
-                "SELECT json_serialize_sql($1::VARCHAR)", [text]
-            ).fetchall()
-            tree: Tree = json.loads(said)
+            made = self._con.execute("SELECT json_serialize_sql($1::VARCHAR)", [text])
+            tree: Tree = json.loads(made.fetchall()[0][0])
         except (duckdb.Error, RecursionError) as error:
             raise StoreError(f"this statement cannot be checked: {error}") from error
         if not tree["error"]:
@@ -232,21 +206,13 @@ class Grammar:
         raise StoreError(tree["error_message"])
 
     def _walk(self, tree: Tree, names: Container[str]) -> None:
-        """Raises StoreError at the first part of a tree that is not listed."""
+        """Raise StoreError at the first part of a tree that is not listed."""
         parts = list(_parts(tree["statements"]))
-        own = {
-            entry["key"].lower()
-            for part in parts
-            if "map" in part
-            for entry in part["map"]
-            if _CTE.fullmatch(entry["key"])
-        }
-        own |= {
-            part["cte_name"].lower() for part in parts if _CTE.fullmatch(part.get("cte_name") or "")
-        }
-        after_from = {
-            id(part["function"]) for part in parts if part.get("type") == "TABLE_FUNCTION"
-        }
+        called = [entry["key"] for part in parts for entry in part.get("map", ())]
+        called += [part.get("cte_name") or "" for part in parts]
+        own = {name.lower() for name in called if _CTE.fullmatch(name)}
+        functions = [part["function"] for part in parts if part.get("type") == "TABLE_FUNCTION"]
+        after_from = {id(function) for function in functions}
         for part in parts:
             kind = part.get("type")
             if not isinstance(kind, str):
@@ -268,10 +234,8 @@ class Grammar:
         known = _TABLE_FUNCTIONS if after_from else self._functions
         if not {path[-1].lower(), part["function_name"].lower()} <= known:
             where = " after FROM" if after_from else ""
-            raise StoreError(
-                f"the function {'.'.join(path)!r} is not allowed{where}: it is none of those that "
-                "only compute"
-            )
+            why = f"is not allowed{where}: it is none of those that only compute"
+            raise StoreError(f"the function {'.'.join(path)!r} {why}")
 
 
 def _parts(of: object) -> Iterator[Tree]:
@@ -287,7 +251,7 @@ def _parts(of: object) -> Iterator[Tree]:
 
 
 def _check_table(part: Tree, names: Container[str], own: Container[str]) -> None:
-    """A table must be of the statement itself, or exist; DuckDB takes other names for files."""
+    """Check that a table is the statement's own or exists: DuckDB takes other names for files."""
     path = [word.lower() for word in part["qualified_name"]["path"]]
     if path[:1] == [SNAPSHOT] and len(path) > 1:
         del path[0]
@@ -295,18 +259,15 @@ def _check_table(part: Tree, names: Container[str], own: Container[str]) -> None
     own_here = name in own and (len(path) == 1 or schema == "recurring")
     stands = schema == "main" and (name in names or name in _SYSTEM_VIEWS)
     if len(path) > 2 or not (own_here or stands or name in _SCHEMAS.get(schema, ())):
-        raise StoreError(
-            f"{'.'.join(part['qualified_name']['path'])!r} was not found: it is no table or view "
-            "of this database, and no file is read"
-        )
+        why = "was not found: it is no table or view of this database, and no file is read"
+        raise StoreError(f"{'.'.join(part['qualified_name']['path'])!r} {why}")
 
 
 def _check_show(part: Tree) -> None:
-    """DESCRIBE and SUMMARIZE of a query, and SHOW TABLES; SHOW of another name tells a setting."""
+    """Allow DESCRIBE and SUMMARIZE, and SHOW TABLES: SHOW of another name reveals a setting."""
     if part["query"] is None and part["qualified_name"]["path"] != ['"tables"']:
-        raise StoreError(
-            "SHOW is allowed as SHOW TABLES only; DESCRIBE NAME shows a view's columns"
-        )
+        allowed = "SHOW is allowed as SHOW TABLES only; DESCRIBE NAME shows a view's columns"
+        raise StoreError(allowed)
 
 
 def _explained(text: str) -> tuple[str, str]:
@@ -322,7 +283,7 @@ def _explained(text: str) -> tuple[str, str]:
 
 
 def _marked(text: str) -> str | None:
-    """The text with values for the columns of its outermost PIVOT; None: there is none.
+    """The text with values for the columns of its outermost PIVOT; None if there is no PIVOT.
 
     DuckDB makes no tree of a PIVOT that does not list its values.
     """
@@ -357,11 +318,7 @@ def _is_marked(part: Tree) -> bool:
 
 
 def _without_values(node: Tree) -> list[Tree]:
-    """For each column of a PIVOT without values, the query that selects that column.
-
-    Raises:
-        StoreError: it has several columns in one.
-    """
+    """For each column of a PIVOT without values, the query that selects that column."""
     pivot = node.get("from_table") or {}
     marked = [part for part in pivot.get("pivots", ()) if _is_marked(part)]
     if any(len(part["pivot_expressions"]) != 1 for part in marked):

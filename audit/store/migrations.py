@@ -4,44 +4,31 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+from audit.config.places import Site
 from audit.errors import AuditError, StoreError
-from audit.files import folders
+from audit.files import folders, state_folder
 from audit.store import archive, catalogue
-from audit.store.database import (
-    LONGEST_S,
-    STORE,
-    Connection,
-    attach,
-    execute,
-    open_store,
-    rows,
-)
+from audit.store.database import LONGEST_S, STORE, Connection, attach, execute, open_store, rows
 from audit.words import ARCHIVE
 
 
 @contextmanager
 def migrated(
-    path: Path,
-    memory_limit: str = "512MB",
-    seed: Path | None = None,
-    base: Path | None = None,
+    path: Path, memory_limit: str = "512MB", seed: Path | None = None, base: Path | None = None
 ) -> Iterator[Connection]:
-    """The store at ``path``, made where there is none, up to date, and open while the block runs.
+    """Make the store at ``path`` or bring it up to date, and open it while the block runs.
 
     Args:
-        path: the file; its folder must exist.
-        memory_limit: as in ``database.open_store``.
-        seed: a published database, with whose content a new store begins.
+        seed: a published database, whose content a new store begins with.
         base: the folder of the published database, to which names in its archive are relative.
 
     Raises:
-        LockedError, UsageError, StoreError: as ``database.open_store``, ``migrate``.
+        LockedError, UsageError, StoreError: as of ``database.open_store``, ``migrate``.
     """
-    con = open_store(path, memory_limit)
-    try:
+    with closing(open_store(path, memory_limit)) as con:
         if base is not None:
             archive.reach(con, base)
         if seed is not None:
@@ -49,32 +36,37 @@ def migrated(
             _begin_with(con, seed)
         migrate(con)
         yield con
-    finally:
-        con.close()
 
 
 @contextmanager
-def temporary(memory_limit: str = "512MB", seed: Path | None = None) -> Iterator[Connection]:
-    """As ``migrated``, but the store is thrown away when the block ends."""
+def of_site(site: Site, who: str) -> Iterator[Connection]:
+    """Hold and open a site's store while the block runs, for the command ``who``.
+
+    Raises LockedError if another process holds it. Others as of ``migrated``.
+    """
+    limit, base = site.config.store.memory_limit, site.database.parent
     with (
-        tempfile.TemporaryDirectory(prefix="fairaudit-") as folder,
-        migrated(_own(folder) / "store.duckdb", memory_limit, seed) as con,
+        state_folder.held(site.state, f"fairaudit {who}") as store,
+        migrated(store, limit, base=base) as con,
     ):
         yield con
 
 
-def _own(folder: str) -> Path:
-    path = Path(folder)
-    folders.require(path)
-    return path
+@contextmanager
+def temporary(memory_limit: str = "512MB", seed: Path | None = None) -> Iterator[Connection]:
+    """As ``migrated``, but the store is removed when the block ends."""
+    with tempfile.TemporaryDirectory(prefix="fairaudit-") as name:
+        folders.require(folder := Path(name))
+        with migrated(folder / "store.duckdb", memory_limit, seed) as con:
+            yield con
 
 
 def migrate(con: Connection) -> None:
-    """Bring a store's tables up to this version, then renew its views if they are others.
+    """Bring a store's tables up to this version, then renew its views if they differ.
 
-    Views hold no data: they are made anew, with their comments, whenever a script of theirs or of a
-    table, or an entry in the registry of columns, is another than when they were made, or a view is
-    another than these make. Tables then get the columns of the registry that they lack.
+    Views hold no data: they are made anew, with their comments, when a script, an entry in the
+    registry of columns, or a view itself has changed. Tables then get the columns of the registry
+    that they lack.
 
     Raises:
         UsageError: the store was made by a newer fairaudit.
@@ -87,15 +79,9 @@ def migrate(con: Connection) -> None:
 
 
 def _begin_with(con: Connection, path: Path) -> None:
-    """Fills the empty store of ``con`` with the rows of the tables that were published at ``path``.
+    """Fill the empty store of ``con`` with the rows of the tables that were published at ``path``.
 
-    Nothing else is taken from there, as anyone may have made it: tables are made by the scripts
-    that its version had.
-
-    Raises:
-        LockedError: a process is writing ``path``.
-        UsageError: a newer fairaudit made it.
-        StoreError: it is no database of fairaudit.
+    Nothing else is taken from there, as anyone may have made it.
     """
     attach(con, path, "published", read_only=True)
     execute(con, f"SET max_execution_time = {LONGEST_S * 1000}")

@@ -1,64 +1,54 @@
-"""Gives readers a database of their own: complete, compact, and replaced in one step."""
+"""Publishes a database for readers, and returns unused space of a store to the disk."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Final, NamedTuple
 
-from audit.errors import UNWRITABLE, StoreError, UnwritableError
+from audit.errors import UNWRITABLE, StoreError, UnwritableError, refusals
 from audit.files import privacy, replace
-from audit.store.database import Connection, attach, execute
+from audit.store.database import Connection, attach, execute, open_store, rows
 
 
 def publish(con: Connection, path: Path, *, with_group: bool = False) -> None:
-    """Writes all that the store of ``con`` holds to ``path``, replacing what was there.
+    """Write all that the store of ``con`` holds to ``path``, replacing what was there.
 
     A reader that has the old file open keeps it; a new reader sees the whole of the new one. A
-    failure leaves the old file as it was, and nothing beside it.
-
-    Args:
-        con: an open store.
-        path: the file; its folder must exist.
-        with_group: whether the group may read it, as the site wants.
-
-    Raises:
-        StoreError: the file cannot be written.
+    failure leaves the old file as it was, and nothing beside it. Raises StoreError if the file
+    cannot be written.
     """
     with _drafting(path, with_group) as draft:
-        attach(con, draft, "snapshot")
-        try:
-            execute(con, "COPY FROM DATABASE store TO snapshot")
-        finally:
-            execute(con, "DETACH snapshot")
+        _copy(con, draft)
 
 
 def hand_over(store: Path, path: Path, *, with_group: bool = False) -> None:
-    """Gives the file of a store away: what was worked in becomes what is at ``path``.
+    """Publish a store's own file, which saves the copy; afterwards there is no file at ``store``.
 
-    For a store that is needed no more, when no connection to it is open. Spares a large one the
-    copy that ``publish`` makes; otherwise as that. Afterwards there is no file at ``store``.
-
-    Args:
-        store: the file of the store.
-        path: where it goes; its folder must exist.
-        with_group: whether the group may read it, as the site wants.
-
-    Raises:
-        StoreError: it cannot be put there, or was not closed in order.
+    For a store that is no longer needed, when no connection to it is open. Otherwise as
+    ``publish``. Raises StoreError if it cannot be put there, or was not closed in order.
     """
     if _log_of(store).exists():
         raise StoreError(f"{_log_of(store)}: is left: the database is not whole")
     with _drafting(path, with_group) as draft:
-        shutil.move(store, draft)  # copies where that is another file system
+        shutil.move(store, draft)  # copies to another file system
+
+
+def _copy(con: Connection, target: Path) -> None:
+    attach(con, target, "snapshot")
+    try:
+        execute(con, "COPY FROM DATABASE store TO snapshot")
+    finally:
+        execute(con, "DETACH snapshot")
 
 
 @contextmanager
 def _drafting(path: Path, with_group: bool) -> Iterator[Path]:
     """Yield where to write what replaces the published ``path``: a read-only file without a log.
 
-    A log that lies beside ``path`` belongs to another file: DuckDB would replay it into this one.
+    A log beside ``path`` belongs to another file: DuckDB would replay it into this one.
     """
     try:
         with replace.drafting(path, also=(".wal",)) as draft:
@@ -72,3 +62,47 @@ def _drafting(path: Path, with_group: bool) -> Iterator[Path]:
 
 def _log_of(path: Path) -> Path:
     return path.with_name(path.name + ".wal")
+
+
+LEAST_BYTES: Final = 64 * 1024 * 1024
+"""Free space above which a store may be compacted."""
+
+
+class Size(NamedTuple):
+    """Bytes of a store's file."""
+
+    whole: int
+    free: int
+
+    @property
+    def worth_it(self) -> bool:
+        """Whether half of it, and more than LEAST_BYTES, is free."""
+        return self.free > max(LEAST_BYTES, self.whole // 2)
+
+
+def free(con: Connection) -> Size:
+    """The size of the store's file, and how much of it is unused."""
+    execute(con, "CHECKPOINT")
+    sizes = "block_size * total_blocks, block_size * free_blocks"
+    (row,) = rows(
+        con,
+        f"SELECT {sizes} FROM pragma_database_size() WHERE database_name = 'store'",  # noqa: S608
+    )
+    return Size(*row)
+
+
+def compact(path: Path, memory_limit: str = "512MB") -> None:
+    """Replace the store at ``path`` by a copy of itself without unused space.
+
+    For the holder of the store's lock, when no connection to it is open. If it is killed, the store
+    is as it was. Readers of published databases are not affected. Raises StoreError if it cannot be
+    copied or replaced; it is as it was.
+    """
+    with (
+        refusals(StoreError, path, "cannot be compacted"),
+        replace.drafting(path, alone=True, also=(".wal",)) as draft,
+    ):
+        with closing(open_store(path, memory_limit)) as con:
+            _copy(con, draft)
+        if (log := _log_of(path)).exists():  # its rows are not in the file, nor in the copy
+            raise StoreError(f"{log}: is left; the database is not compacted")

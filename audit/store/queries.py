@@ -1,14 +1,14 @@
 """The statements of ``sql/queries`` as functions with declared parameters.
 
-A file opens with comment lines: what it gives, then, where it takes any,
-``-- parameters: cluster VARCHAR, since BIGINT``. Its body uses them as ``$cluster``. What is
-declared and what is used must agree, which ``run`` checks.
+A file opens with comment lines: its result, then, if it takes any, ``-- parameters: cluster
+VARCHAR, since BIGINT``. Its body uses them as ``$cluster``. ``run`` checks that declaration and use
+agree.
 
-A query over ``all_records`` or ``all_results`` reads archived attempts, too: those of ``$cluster``,
-from the files of all months, or of fewer where a line of the declaration says so.
-``-- archive: since, until`` names the parameters (numbers or lists of them, epoch s; NULL: no
-bound) between which the attempts were queued or running; ``-- archive: inputs`` the one with the
-logs that brought the records (NULL: all logs).
+A query over ``all_records`` or ``all_results`` reads archived attempts too: those of ``$cluster``,
+from the files of all months, or of fewer if the declaration says so. ``-- archive: since, until``
+names the parameters (numbers or lists of them, epoch s; NULL: no bound) between which the attempts
+were queued or running; ``-- archive: inputs`` the one with the logs that brought the records (NULL:
+all logs).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from audit import resources
 from audit.errors import StoreError
@@ -26,10 +26,13 @@ from audit.store.database import Connection, fetch, named_parameters, quote_name
 if TYPE_CHECKING:
     import polars as pl
 
+Result = TypeVar("Result")
+
 _HEAD: Final = re.compile(r"-- (parameters|archive): (.*)")
 _OVER_ARCHIVE: Final = re.compile(rf"(?<=FROM |JOIN )({'|'.join(archive.OVER_ARCHIVE)})\b")
 
-_USED: dict[str, set[str]] = {}  # the parameters of each statement that was run
+_USED: dict[str, set[str]] = {}
+"""The parameters of each statement that was run: DuckDB's parser costs as much as a small query."""
 
 
 class Query(NamedTuple):
@@ -38,7 +41,7 @@ class Query(NamedTuple):
     name: str
     doc: str
     parameters: dict[str, str]  # name → SQL type
-    archive: tuple[str, ...]  # parameters that say of which months files are opened
+    archive: tuple[str, ...]  # parameters that select the months whose files are opened
     sql: str
 
 
@@ -65,21 +68,20 @@ def load(name: str, folder: str = "sql/queries") -> Query:
             bounds = tuple(declared[2].split(", "))
         else:
             for item in declared[2].split(","):
-                words = item.split()
-                if len(words) != 2:
-                    raise StoreError(
-                        f"{path.name}:{number}: a parameter is declared as 'name TYPE', "
-                        f"not {item.strip()!r}"
-                    )
-                parameters[words[0]] = words[1]
+                try:
+                    parameter, kind = item.split()
+                except ValueError:
+                    wrong = f"a parameter is declared as 'name TYPE', not {item.strip()!r}"
+                    raise StoreError(f"{path.name}:{number}: {wrong}") from None
+                parameters[parameter] = kind
     return Query(name, " ".join(doc), parameters, bounds, text)
 
 
 def run(con: Connection, name: str, /, **arguments: object) -> pl.DataFrame:
-    """Return the result of the query ``name`` with these arguments.
+    """The result of the query ``name`` with these arguments.
 
-    Raises:
-        StoreError: an argument is missing or not declared, or the query fails; its file is named.
+    Raises StoreError if an argument is missing or not declared, or the query fails; its file is
+    named.
     """
     return run_for(con, name, None, **arguments)
 
@@ -87,51 +89,49 @@ def run(con: Connection, name: str, /, **arguments: object) -> pl.DataFrame:
 def run_for(
     con: Connection, name: str, columns: Sequence[str] | None, /, **arguments: object
 ) -> pl.DataFrame:
-    """As ``run``, but only some columns of the result (None: all); those alone are read."""
-    try:
-        sql, used = _statement(con, name, arguments)
-        if columns is not None:
-            sql = f"SELECT {', '.join(map(quote_name, columns))} FROM (\n{sql}\n)"  # noqa: S608
-        return fetch(con, sql, used)
-    except StoreError as error:
-        raise StoreError(f"sql/queries/{name}.sql: {error}") from error
+    """As ``run``, but only these columns of the result (None: all) are read."""
+    return _done(fetch, con, name, arguments, columns)
 
 
 def rows(con: Connection, name: str, /, **arguments: object) -> list[tuple[Any, ...]]:
     """As ``run``, for a few rows and without polars."""
+    return _done(database.rows, con, name, arguments)
+
+
+def failed_checks(con: Connection) -> dict[str, pl.DataFrame]:
+    """The rows that files of ``sql/checks`` return, by name of the file."""
+    names = [file.stem for file in resources.files("sql/checks", ".sql")]
+    found = {name: fetch(con, load(name, "sql/checks").sql) for name in names}
+    return {name: rows for name, rows in found.items() if not rows.is_empty()}
+
+
+def _done(
+    do: Callable[[Connection, str, dict[str, object]], Result],
+    con: Connection,
+    name: str,
+    arguments: Mapping[str, object],
+    columns: Sequence[str] | None = None,
+) -> Result:
+    """The result of a query by one of the functions of ``database``."""
     try:
-        return database.rows(con, *_statement(con, name, arguments))
+        query = load(name)
+        if query.sql not in _USED:
+            _USED[query.sql] = named_parameters(con, query.sql)
+        used = _USED[query.sql]
+        if used | {*query.archive} != set(query.parameters):
+            raise StoreError(f"declares {sorted(query.parameters)} but uses {sorted(used)}")
+        if set(arguments) != set(query.parameters):
+            raise StoreError(f"takes {sorted(query.parameters)}, was given {sorted(arguments)}")
+        sql = _of_months(con, query, arguments)
+        if columns is not None:
+            sql = f"SELECT {', '.join(map(quote_name, columns))} FROM (\n{sql}\n)"  # noqa: S608
+        return do(con, sql, {parameter: arguments[parameter] for parameter in used})
     except StoreError as error:
         raise StoreError(f"sql/queries/{name}.sql: {error}") from error
 
 
-def failed_checks(con: Connection) -> dict[str, pl.DataFrame]:
-    """Run every file of ``sql/checks``; return the rows of those that return any, by name."""
-    found = {}
-    for file in resources.files("sql/checks", ".sql"):
-        rows = fetch(con, load(file.stem, "sql/checks").sql)
-        if not rows.is_empty():
-            found[file.stem] = rows
-    return found
-
-
-def _statement(
-    con: Connection, name: str, arguments: Mapping[str, object]
-) -> tuple[str, dict[str, object]]:
-    """The statement of a query that takes these arguments, and those that its body uses."""
-    query = load(name)
-    if query.sql not in _USED:  # to be asked of DuckDB's parser takes it as long as a small query
-        _USED[query.sql] = named_parameters(con, query.sql)
-    used = _USED[query.sql]
-    if used | {*query.archive} != set(query.parameters):
-        raise StoreError(f"declares {sorted(query.parameters)} but uses {sorted(used)}")
-    if set(arguments) != set(query.parameters):
-        raise StoreError(f"takes {sorted(query.parameters)}, was given {sorted(arguments)}")
-    return _of_months(con, query, arguments), {name: arguments[name] for name in used}
-
-
 def _of_months(con: Connection, query: Query, arguments: Mapping[str, object]) -> str:
-    """The text of a query that opens only the files of the archive that its arguments ask for."""
+    """The text of a query that opens only those files of the archive that its arguments select."""
     if _OVER_ARCHIVE.search(query.sql) is None or not (every := archive.months(con)):
         return query.sql
     cluster = str(arguments["cluster"])

@@ -1,8 +1,8 @@
-"""The queries of ``sql/saved``: questions that analysts ask often, with named, typed parameters.
+"""The queries of ``sql/saved``: frequent questions of analysts, with named, typed parameters.
 
 A file opens with comment lines: what it answers in one sentence, then a line for each parameter,
-``-- $top BIGINT = 20: how many users``. Without ``= …`` a parameter must be given; NULL is no
-value. What is declared and what is used must agree, which ``tests/store/test_saved.py`` checks.
+``-- $top BIGINT = 20: how many users``. Without ``= …`` a parameter is required; NULL is no value.
+``tests/store/test_saved.py`` checks that declaration and use agree.
 """
 
 from __future__ import annotations
@@ -26,10 +26,8 @@ class Parameter(NamedTuple):
     """A parameter of a saved query."""
 
     name: str
-    kind: str
-    """Its SQL type."""
-    default: str | None
-    """As text; None where it must be given, ``NULL`` for no value."""
+    kind: str  # its SQL type
+    default: str | None  # as text; None: it is required; ``NULL``: no value
     doc: str
 
     def __str__(self) -> str:
@@ -49,8 +47,7 @@ class Saved(NamedTuple):
 def every() -> dict[str, Saved]:
     """All saved queries, by name in alphabetical order.
 
-    Raises:
-        StoreError: a declaration cannot be read.
+    Raises StoreError if a declaration cannot be read.
     """
     found = {}
     for path in resources.files(_FOLDER, ".sql"):
@@ -65,35 +62,26 @@ def every() -> dict[str, Saved]:
             elif match := _PARAMETER.fullmatch(line):
                 parameters.append(Parameter(*match.groups()))
             else:
-                raise StoreError(
-                    f"{path.name}:{number}: a parameter is declared as '-- $name TYPE = default: "
-                    f"what it is', not {line!r}"
-                )
+                form = "'-- $name TYPE = default: what it is'"
+                wrong = f"a parameter is declared as {form}, not {line!r}"
+                raise StoreError(f"{path.name}:{number}: {wrong}")
         found[path.stem] = Saved(path.stem, " ".join(doc), tuple(parameters), text)
     return found
 
 
 def named(name: str) -> Saved:
-    """The saved query ``name``.
-
-    Raises:
-        UsageError: there is none; the nearest is named.
-    """
-    try:
+    """The saved query ``name``; raises UsageError with the nearest name if it is unknown."""
+    if name in every():
         return every()[name]
-    except KeyError:
-        near = difflib.get_close_matches(name, every(), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise UsageError(
-            f"sql: no saved query {name!r}{hint} 'fairaudit sql --list' shows all"
-        ) from None
+    near = difflib.get_close_matches(name, every(), n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise UsageError(f"sql: no saved query {name!r}{hint} 'fairaudit sql --list' shows all")
 
 
 def arguments(con: Connection, saved: Saved, given: Mapping[str, str]) -> dict[str, object]:
-    """The values of all its parameters, of their types, for what a person typed.
+    """The values of a query's parameters, converted to their types from what a person typed.
 
-    Raises:
-        UsageError: one is missing, unknown, or not of its type.
+    Raises UsageError if one is missing, unknown, or not of its type.
     """
     known = {parameter.name: parameter for parameter in saved.parameters}
     for name in given:
@@ -107,9 +95,8 @@ def arguments(con: Connection, saved: Saved, given: Mapping[str, str]) -> dict[s
 def _value(con: Connection, saved: Saved, parameter: Parameter, text: str | None) -> object:
     if text is None:
         if parameter.default is None:
-            raise UsageError(
-                f"sql: {saved.name} needs --param {parameter.name}=… ({parameter.doc})"
-            )
+            needed = f"--param {parameter.name}=… ({parameter.doc})"
+            raise UsageError(f"sql: {saved.name} needs {needed}")
         if parameter.default == "NULL":
             return None
         text = parameter.default
@@ -117,7 +104,6 @@ def _value(con: Connection, saved: Saved, parameter: Parameter, text: str | None
         cast = f"SELECT CAST($value AS {parameter.kind})"  # one of those in _PARAMETER
         ((found,),) = database.rows(con, cast, {"value": text})
     except StoreError as error:
-        raise UsageError(
-            f"sql: parameter {parameter.name} of {saved.name}: {text!r} is no {parameter.kind}"
-        ) from error
+        wrong = f"{text!r} is no {parameter.kind}"
+        raise UsageError(f"sql: parameter {parameter.name} of {saved.name}: {wrong}") from error
     return found

@@ -1,8 +1,7 @@
-"""One statement that a person typed: it must select, and its rows are read piece by piece.
+"""One statement that a person typed: it must select, and its rows are read in batches.
 
-``audit.store.grammar`` says whether it is allowed, and gives the text that runs in its place. That
-is read as a subquery, so that DuckDB itself makes text of the values: other libraries do not know
-all of its types.
+``audit.store.grammar`` checks it and returns the text that runs instead. That text is read as a
+subquery, so that DuckDB itself formats the values: other libraries do not know all of its types.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from audit.store.grammar import Grammar, Statement, Values
 if TYPE_CHECKING:
     import polars as pl
 
-_BATCH: Final = 2048  # rows held at a time
+_BATCH: Final = 2048  # rows
 
-# What a semicolon does not end: literals, names, comments.
+# Within literals, names and comments, a semicolon ends nothing.
 _SEALED: Final = (
     r"(?<!\w)[eE]'(?:\\.|''|[^'\\])*'"
     r"|(?:(?<![eE])|(?<=\w[eE]))'(?:[^']|'')*'"
@@ -38,11 +37,10 @@ _OPEN: Final = re.compile(r"['\"]|\$\w*\$|/\*")
 
 
 class Column(NamedTuple):
-    """A column of a result."""
+    """A column of a result, and its SQL type."""
 
     name: str
     kind: str
-    """Its SQL type."""
 
 
 @dataclass(frozen=True)
@@ -67,28 +65,21 @@ def select(
     text: str,
     parameters: Mapping[str, object],
 ) -> Selection:
-    """The one statement of ``text``, if it selects.
+    """The one statement of ``text``, if it selects; a semicolon may end it.
 
-    Args:
-        con: where it is to be read.
-        grammar: says what is allowed.
-        names: as ``readable`` gives them.
-        text: SQL; a semicolon may end it.
-        parameters: values of its ``$name`` parameters; they never become part of the text.
-
-    Raises:
-        StoreError: it is wrong, several, or does something else than select.
+    Values of its ``$name`` parameters never become part of the text. Raises StoreError if it is
+    wrong, more than one, or does not select.
     """
     with _refusals():
-        asked = grammar.check(text, names)
-        if isinstance(asked, Values):
-            given = [_values(con, query, parameters) for query in asked.queries]
-            asked = Statement(grammar.pivoted(asked, given, names), asked.explain)
-        if asked.explain:
-            return _explained(con, f"{asked.explain} {asked.query}", parameters)
-        relation = con.sql(asked.query, params=dict(parameters) or None)
+        checked = grammar.check(text, names)
+        if isinstance(checked, Values):
+            values = [_values(con, query, parameters) for query in checked.queries]
+            checked = Statement(grammar.pivoted(checked, values, names), checked.explain)
+        if checked.explain:
+            return _explained(con, f"{checked.explain} {checked.query}", parameters)
+        relation = con.sql(checked.query, params=dict(parameters) or None)
         columns = tuple(map(Column, relation.columns, map(str, relation.types)))
-    return Selection(asked.query, columns, parameters)
+    return Selection(checked.query, columns, parameters)
 
 
 def readable(con: Connection, database_name: str = SNAPSHOT) -> frozenset[str]:
@@ -102,7 +93,7 @@ def readable(con: Connection, database_name: str = SNAPSHOT) -> frozenset[str]:
 
 
 def _values(con: Connection, query: str, parameters: Mapping[str, object]) -> list[str]:
-    """What a column holds, in its order, as text."""
+    """The distinct values of a column, in order, as text."""
     used = database.named_parameters(con, query)
     given = {name: value for name, value in parameters.items() if name in used}
     values = f"SELECT DISTINCT v FROM (\n{query}\n) AS of (v) WHERE v IS NOT NULL ORDER BY v"  # noqa: S608
@@ -111,7 +102,7 @@ def _values(con: Connection, query: str, parameters: Mapping[str, object]) -> li
 
 
 def _explained(con: Connection, query: str, parameters: Mapping[str, object]) -> Selection:
-    """The plan of a statement that selects, as a selection of its own."""
+    """The plan of a statement that selects, as another selection."""
     key, plan = con.execute(query, dict(parameters) or None).fetchall()[-1][:2]
     return Selection(
         "SELECT $explain_key AS explain_key, $explain_value AS explain_value",
@@ -123,16 +114,10 @@ def _explained(con: Connection, query: str, parameters: Mapping[str, object]) ->
 def rows(
     con: Connection, selection: Selection, cells: Sequence[str], most: int | None
 ) -> Iterator[list[tuple[str | None, ...]]]:
-    """The first ``most`` rows (None: all), some at a time.
+    """The first ``most`` rows (None: all), in batches.
 
-    Args:
-        con: where to read.
-        selection: what to read.
-        cells: SQL expressions over ``c0``, ``c1``, … that each give text.
-        most: at most so many rows.
-
-    Raises:
-        StoreError: it fails on the way; TimeLimitError and MemoryLimitError where a limit ends it.
+    ``cells`` are SQL expressions over ``c0``, ``c1``, … that each return text. Raises StoreError if
+    it fails; TimeLimitError and MemoryLimitError if a limit ends it.
     """
     with _refusals():
         con.execute(_reading(selection, cells, most), dict(selection.parameters) or None)
@@ -141,15 +126,15 @@ def rows(
                 yield batch
         finally:
             while most is not None and con.fetchmany(_BATCH):
-                pass  # a result that is not read to its end keeps the connection
+                pass  # a result that is not read to its end blocks the connection
 
 
 def frame(
     con: Connection, selection: Selection, cells: Sequence[str], most: int | None
 ) -> pl.DataFrame:
-    """As ``rows``, but whole and with the types of ``cells``; columns are ``c0``, ``c1``, …
+    """As ``rows``, but complete and with the types of ``cells``; columns are ``c0``, ``c1``, …
 
-    It is gathered within DuckDB first, whose limits hold for it.
+    DuckDB collects it first, so that its limits hold.
     """
     named = [f"{cell} AS c{number}" for number, cell in enumerate(cells)]
     reading = _reading(selection, named, most)
@@ -163,7 +148,7 @@ def frame(
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Turns what DuckDB raises into errors of this project."""
+    """Turn DuckDB's errors into errors of this project."""
     try:
         yield
     except (duckdb.Error, MemoryError) as error:
@@ -177,5 +162,5 @@ def _refusals() -> Iterator[None]:
 def _reading(selection: Selection, cells: Sequence[str], most: int | None) -> str:
     names = ", ".join(f"c{number}" for number in range(len(selection.columns)))
     limit = "" if most is None else f"\nLIMIT {int(most)}"
-    # The statement stands between lines of its own: it may end with a comment.
+    # on lines of its own, as it may end with a comment
     return f"SELECT {', '.join(cells)}\nFROM (\n{selection.query}\n) AS answer ({names}){limit}"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from audit.cli.options import DEFAULT_OUT, grouped
+from audit.cli.options import DEFAULT_OUT, Out, grouped
 from audit.cli.output import at_work, say, show
-from audit.cli.studies import OfStudy, Out, prepare
+from audit.cli.studies import OfStudy, prepare
 from audit.policies import Backfill
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ GroupBy = StrEnum("GroupBy", ["account", "user", "width_class"])
 
 @experiment.command()
 def penalties(out: Out = DEFAULT_OUT) -> None:
-    """What a second of a job should cost: which rules each penalty keeps, what breaks others."""
+    """Check which rules of fairness each penalty keeps, with counterexamples."""
     from audit.oneoff.study import write
     from audit.studies.penalties.page import study
 
@@ -41,10 +41,10 @@ def penalties(out: Out = DEFAULT_OUT) -> None:
 def operators(
     out: Out = DEFAULT_OUT,
     bits: Annotated[
-        int, typer.Option(min=3, max=20, help="Study priorities of 3 to so many bits.")
+        int, typer.Option(min=3, max=20, help="Greatest number of bits of a priority.")
     ] = 20,
 ) -> None:
-    """Who comes first: what each priority operator keeps, and how finely it tells users apart."""
+    """Check which rules each priority operator keeps, and how finely it distinguishes users."""
     from audit.oneoff.study import write
     from audit.studies.operators.compute.resolution import Setting
     from audit.studies.operators.page import study
@@ -60,9 +60,7 @@ def operators(
 @grouped
 def grid(
     *,
-    attempts: Annotated[
-        int, typer.Option(min=1, help="Simulate the first so many that started.")
-    ] = 5_000,
+    attempts: Annotated[int, typer.Option(min=1, help="Number of attempts to simulate.")] = 5_000,
     loads: Annotated[
         str, typer.Option(help="Offered loads, as shares of the capacity.")
     ] = "0.70,0.80,0.90,0.95,0.98",
@@ -71,7 +69,7 @@ def grid(
     ] = 128,
     given: OfStudy,
 ) -> None:
-    """How unfair each queue order and backfilling is, at each load, in the busiest pool."""
+    """Measure the unfairness of queue orders and backfilling at several loads."""
     from audit.errors import UsageError
     from audit.studies.grid import plan as study_plan
 
@@ -87,11 +85,11 @@ def users(
     *,
     search_seconds: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Stop each search of TS after so long; results then vary."),
+        typer.Option(min=0.0, help="Time limit of each search of TS, s; results then vary."),
     ] = None,
     given: OfStudy,
 ) -> None:
-    """How six policies treat users: FCFS, BF, BF-EASY, BF-CONS, BF-FAIR, and TS."""
+    """Compare how six policies treat users: FCFS, BF, BF-EASY, BF-CONS, BF-FAIR, TS."""
     from audit.studies.users import plan as study_plan
 
     given.conduct(study_plan.KEY, study_plan.plan(given.pool, search_seconds))
@@ -103,18 +101,18 @@ def sensitivity(
     *,
     group_by: Annotated[
         GroupBy | None,
-        typer.Option(help="What makes a group; without it, account or width class."),
+        typer.Option(help="Groups of attempts; default: account or width class."),
     ] = None,
     groups: Annotated[
-        int, typer.Option(min=2, max=6, help="So many groups; the smallest become one.")
+        int, typer.Option(min=2, max=6, help="Number of groups; the smallest are merged.")
     ] = 6,
     backfill: Annotated[
         Backfill | None,
-        typer.Option(help="Who may start before others; without it, easy or as configured."),
+        typer.Option(help="Backfilling; default: easy, or as configured."),
     ] = None,
     given: OfStudy,
 ) -> None:
-    """How far fairshare's settings matter: interval, depth, decay, targets, arrivals."""
+    """Vary fairshare's settings: interval, depth, decay, targets, arrivals."""
     from audit.studies.sensitivity import plan as study_plan
 
     by = cast("By | None", group_by.value if group_by else None)
@@ -127,11 +125,11 @@ def workload(
     *,
     clusters: Annotated[
         int | None,
-        typer.Option(min=1, max=50, help="How many classes k-means makes; without it, 2 to 9."),
+        typer.Option(min=1, max=50, help="Number of clusters by k-means; default: 2 to 9."),
     ] = None,
     given: OfStudy,
 ) -> None:
-    """Who asks for what, and when: a log as a small model, from which others can be drawn."""
+    """Reduce a log to a small model of its workload, from which logs can be drawn."""
     from audit.studies.workload import plan as study_plan
 
     given.conduct(study_plan.KEY, study_plan.plan(given.pool, clusters))
@@ -139,20 +137,23 @@ def workload(
 
 @experiment.command()
 def synthetic(
-    model: Annotated[Path, typer.Argument(metavar="MODEL.toml", help="Made by `workload`.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help=".swf, or .psv for sacct's text.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL.toml", help="Output of 'workload'.")],
+    out: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", help="File to write: .swf, or .psv for the text of sacct."),
+    ],
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="So many jobs; without it, as long as the model's.")
+        int | None, typer.Option(min=1, help="Number of jobs; default: as long as the model's log.")
     ] = None,
     machine: Annotated[
-        float, typer.Option(help="How many times as large, and as busy, the machine is.")
+        float, typer.Option(help="Factor of the size of the machine and of the rate of arrivals.")
     ] = 1.0,
     intensity: Annotated[
-        float, typer.Option(help="How many times as often jobs arrive on the same machine.")
+        float, typer.Option(help="Factor of the rate of arrivals on the same machine.")
     ] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same log.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed; the same seed gives the same log.")] = 0,
 ) -> None:
-    """A made-up log that is like a real one, as short or as large as it is needed."""
+    """Draw a log of any length from a model of a workload."""
     from audit.studies.workload.plan import make_log
 
     say(make_log(model, out, seed=seed, jobs=jobs, intensity=intensity, machine=machine))

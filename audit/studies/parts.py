@@ -1,15 +1,14 @@
-"""A part of a log, and the same part at another load: what simulation studies are made of.
+"""A part of a log, and the same part at another load: the input of simulation studies.
 
-The *part* is the first attempts that started, in (arrival, submit, sequence) order. As [S §4] does,
-a load is reached by multiplying run times and walltimes, not by bringing arrivals closer:
+The *part* is the first attempts that started, in (arrival, submit, sequence) order. As in [S §4],
+run times and walltimes are multiplied to reach a load; arrivals stay:
 
     offered load = Σ occupancy · size / (capacity · (last arrival − first arrival))
     factor       = load / offered load
     occupancy    becomes occupancy · factor, rounded half up, ≥ 1 s where it was > 0
 
-and the same for walltimes. So the span of the arrivals, and who arrives when, stay as they were.
-A part has no schedule: its attempts have no start. What held one back in the log other than its
-turn is unknown at another load; all queue from their arrival.
+and the same for walltimes. A part has no schedule: its attempts have no start. Other causes of wait
+in the log are unknown at another load, so all attempts queue from their arrival.
 
 Source: SPEC §8; [S] G. Sabin, P. Sadayappan, Unfairness Metrics for Space-Sharing Parallel Job
 Schedulers, §4.
@@ -28,28 +27,22 @@ from audit.model import DESCRIBED, SEQUENCE, Pool, Standing
 from audit.scenario.workload import Ints, workload
 
 ATTEMPTS: Final = 5_000
-"""Of a part, as in [S §4]."""
-
+"""Default size of a part, as in [S §4]."""
 NOW: Final = 0
-"""When the log was taken: no attempt of a part is open, so nothing depends on it."""
-
+"""Time of the snapshot; no attempt of a part is open, so nothing depends on it."""
 _RAN: Final = (Standing.ENDED.value, Standing.START_UNKNOWN.value)
 
 
 class Part(NamedTuple):
-    """The attempts that a study simulates, and what it left out before them."""
+    """The attempts that a study simulates, and the number of those it left out before their end."""
 
     described: pl.DataFrame
     """Columns of ``model.DESCRIBED``, in (arrival, submit, sequence) order, without starts."""
-    pool: Pool
-    """With what it had when the first of them arrived, and no steps."""
+    pool: Pool  # as it was when the first of them arrived, without steps
     never_started: int
-    open: int
-    """Running or pending when the log was taken."""
-    reserved: int
-    """Ran in an advance reservation, outside the pool."""
+    open: int  # running or pending in the snapshot
+    reserved: int  # ran in an advance reservation, outside the pool
     too_large: int
-    """Ask for more than the pool has."""
 
     @property
     def first_arrival(self) -> int:
@@ -63,7 +56,7 @@ class Part(NamedTuple):
 
     @property
     def offered_load(self) -> float:
-        """Σ occupancy · size / (capacity · span), > 0, of 1; above 1 the queue only grows.
+        """Σ occupancy · size / (capacity · span), > 0; above 1 the queue only grows.
 
         Raises:
             UsageError: all arrive at once, or nothing is asked for.
@@ -72,7 +65,7 @@ class Part(NamedTuple):
 
     @property
     def inexact(self) -> int:
-        """How many attempts have an estimate longer than they occupied anything.
+        """Number of attempts with an estimate longer than their occupancy.
 
         Only these can surprise a planner; an unknown walltime counts as exact (SPEC §4).
         """
@@ -83,16 +76,13 @@ class Part(NamedTuple):
 def part(
     described: pl.DataFrame, pool: Pool, attempts: int = ATTEMPTS, top_width: int = TOP_WIDTH
 ) -> Part:
-    """The first ``attempts`` that started in ``pool``; all of them where there are no more.
+    """Return the first ``attempts`` ≥ 1 that started in ``pool``, or all if there are fewer.
 
-    Those are left out that never started, that were open when the log was taken, that ran in a
-    reservation, whose arrival or run time is not known, or that ask for more than the pool had at
-    the first arrival; they are counted where they arrived before the part's end.
+    Left out are attempts that never started, were open in the snapshot, ran in a reservation, have
+    an unknown arrival or run time, or ask for more than the pool had at the first arrival.
 
     Args:
-        described: columns of ``model.DESCRIBED``; those of other pools are passed over.
-        pool: its capacity; steps other than those before the first arrival are passed over.
-        attempts: how many, ≥ 1.
+        described: columns of ``model.DESCRIBED``; other pools are ignored.
         top_width: upper end of the last bounded width class, a power of two.
 
     Raises:
@@ -102,18 +92,12 @@ def part(
         pl.col("pool") == pool.name, pl.col("arrival_time").is_not_null()
     ).sort("arrival_time", "submit_time", *SEQUENCE, maintain_order=True)
     ran = pl.col("standing").is_in(_RAN) & pl.col("occupancy_s").is_not_null()
-    reserved = reserved_rows(of_pool)
-    candidates = of_pool.filter(ran, ~reserved)
+    candidates = of_pool.filter(ran, ~reserved_rows(of_pool))
     if candidates.is_empty():
         raise UsageError(
             f"pool {pool.name!r}: no attempt in these logs has started; a study needs some"
         )
-    first = int(candidates["arrival_time"][0])
-    constant = pool._replace(
-        capacity=pool.capacity_at(first),
-        amounts=tuple((name, _had(pool, name, first)) for name, _ in pool.amounts),
-        steps=(),
-    )
+    constant = _at(pool, int(candidates["arrival_time"][0]))
     unscheduled = _unscheduled(candidates, top_width)
     work, _ = workload(unscheduled, constant, NOW)
     fitting = unscheduled.filter(pl.Series(work.queued))
@@ -131,66 +115,69 @@ def part(
         constant,
         never_started=int((standings == Standing.NEVER_STARTED).sum()),
         open=int(standings.is_in([Standing.RUNNING.value, Standing.PENDING.value]).sum()),
-        reserved=int((reserved_rows(before) & before.select(ran).to_series()).sum()),
+        reserved=before.filter(ran, reserved_rows(before)).height,
         too_large=unscheduled.filter(until).height - fitting.filter(until).height,
     )
 
 
 def scaled(part: Part, load: Fraction) -> Part:
-    """The part with run times and walltimes multiplied, so that it offers ``load`` > 0.
+    """Return the part with run times and walltimes multiplied, so that it offers ``load`` > 0.
 
     Raises:
         UsageError: all arrive at once, or nothing is asked for.
     """
-    factor = load / _offered(part)
-    times = ("occupancy_s", "runtime_s", "suspended_s", "walltime_s")
+    above, below = (load / _offered(part)).as_integer_ratio()
+
+    def stretched(name: str, least: int) -> pl.Series:
+        times = [
+            None
+            if time is None
+            else max((2 * time * above + below) // (2 * below), least and time > 0)
+            for time in part.described[name].to_list()
+        ]
+        return pl.Series(name, times, pl.Int64)
+
+    least = {"occupancy_s": 1, "runtime_s": 0, "suspended_s": 0, "walltime_s": 1}
     return part._replace(
-        described=part.described.with_columns(
-            _stretched(part.described[name], factor, least=name in ("occupancy_s", "walltime_s"))
-            for name in times
-        )
+        described=part.described.with_columns(stretched(*item) for item in least.items())
     )
 
 
 def exact(part: Part) -> Part:
-    """The part as it were if everybody had known how long their attempts would run."""
+    """Return the part with run times as estimates."""
     return part._replace(described=part.described.with_columns(walltime_s=pl.col("occupancy_s")))
 
 
 def arrays(part: Part, name: str) -> Ints:
-    """A column of a part as int64; unknown is 0."""
+    """Return a column of a part as int64, with 0 for unknown values."""
     return np.ascontiguousarray(part.described[name].fill_null(0).to_numpy(), np.int64)
 
 
 def _unscheduled(ran: pl.DataFrame, top_width: int) -> pl.DataFrame:
-    """Attempts as they arrive: with nothing that a schedule made of them."""
+    """Return attempts as they arrive, without the results of a schedule."""
+    gone = ("start_time", "end_time", "wait_s", "bounded_slowdown", "reason")
     return ran.with_columns(
-        pl.lit(None, DESCRIBED[name]).alias(name)
-        for name in ("start_time", "end_time", "wait_s", "bounded_slowdown", "reason")
-    ).with_columns(
+        **{name: pl.lit(None, DESCRIBED[name]) for name in gone},
         standing=pl.lit(Standing.START_UNKNOWN.value),
         eligible_time="arrival_time",
         width_class=width_class(pl.col("size"), top_width),
     )
 
 
-def _had(pool: Pool, name: str, instant: int) -> int:
-    """What a pool had of a resource."""
-    had = [dict(pool.amounts)[name]]
+def _at(pool: Pool, instant: int) -> Pool:
+    """Return the pool as it was at an instant, without steps."""
+    amounts = dict(pool.amounts)
     for step in pool.steps:
         if step.since <= instant:
-            had += [amount for resource, amount in step.amounts if resource == name]
-    return had[-1]
+            amounts |= {name: amount for name, amount in step.amounts if name in amounts}
+    return pool._replace(
+        capacity=pool.capacity_at(instant), amounts=tuple(amounts.items()), steps=()
+    )
 
 
 def _offered(part: Part) -> Fraction:
-    """The offered load, exactly."""
-    area = sum(
-        occupancy * size
-        for occupancy, size in zip(
-            arrays(part, "occupancy_s").tolist(), arrays(part, "size").tolist(), strict=True
-        )
-    )
+    """Return the offered load, exactly."""
+    area = int(arrays(part, "occupancy_s") @ arrays(part, "size"))
     if part.span_s == 0 or area == 0:
         what = "arrive at the same time" if area else "occupy nothing"
         raise UsageError(
@@ -198,16 +185,3 @@ def _offered(part: Part) -> Fraction:
             "it has no load; take more of them (--attempts)"
         )
     return Fraction(area, part.pool.capacity * part.span_s)
-
-
-def _stretched(column: pl.Series, factor: Fraction, *, least: bool) -> pl.Series:
-    """Times by ``factor``, rounded half up; ``least``: at least 1 where they were more than 0."""
-    above, below = factor.numerator, factor.denominator
-
-    def stretch(time: int | None) -> int | None:
-        if time is None:
-            return None
-        stretched = (2 * time * above + below) // (2 * below)
-        return max(stretched, 1) if least and time > 0 else stretched
-
-    return pl.Series(column.name, [stretch(time) for time in column.to_list()], pl.Int64)

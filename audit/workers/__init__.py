@@ -1,5 +1,4 @@
-"""Who does the work: the threads of this process, or workers on this and other machines.
+"""Executors of long work: the threads of this process, or workers on this and other machines.
 
-What takes long comes in parts that do not depend on one another, and a *crew* does them. The core
-knows no more of it than ``crew.Crew``, which it is given as an argument.
+Such work comes in independent parts. The core only knows ``executors.Executor``, an argument.
 """

@@ -1,20 +1,21 @@
 """Workers of Dask: processes of this machine, of a cluster that runs, or in jobs of Slurm.
 
-Nothing but the names of files, settings and small arrays goes through Dask; what is large lies in a
-folder that all share (``parcels``). Where the scheduler is started here its connections are always
-encrypted, with a certificate for this run alone where the site gives none: whoever can speak to a
-scheduler can run code as its user.
+Only names of files, settings and small arrays go through Dask; large data is in a folder that all
+share (``parcels``). If the scheduler is started here its connections are always encrypted, with a
+certificate for this run alone unless the site names one: anyone who can connect to a scheduler can
+run code as its user.
 """
 
 from __future__ import annotations
 
 import logging
 import shutil
+import subprocess
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, islice
@@ -22,69 +23,74 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from audit.config import Compute
-from audit.errors import AuditError, WorkersError
+from audit.errors import WorkersError
 from audit.files import folders
-from audit.workers import certificate, on_slurm, remote
-from audit.workers.crew import Made, Part, Shared, Stopped
-from audit.workers.identity import difference, identity
+from audit.workers import on_slurm, remote
+from audit.workers.executors import Made, Part, Shared, Stopped
 from audit.workers.parcels import Opener, Packer
-
-Said = Callable[[str], None]
+from audit.workers.remote import difference, identity
 
 AHEAD: Final = 2
 """Parts that each worker has been given: one at work, the next at hand."""
 OF_EACH: Final = 8
 """Parts for each thread of a worker: they do not take equally long, and one may be lost."""
 LOOK_S: Final = 1.0
-"""Seconds after which it is looked again how many workers there are."""
+"""Seconds between two counts of the workers."""
 RESULT_S: Final = 2
-"""Seconds in which a worker tells what it made: the names of some files."""
+"""Seconds in which a worker returns a result: the names of some files."""
 _SETTINGS: Final[Mapping[str, object]] = {
-    "distributed.admin.tick.limit": "1h",  # nobody looks at its complaints
+    "distributed.admin.tick.limit": "1h",  # its complaints go unread
     "distributed.comm.timeouts.connect": "30s",
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
 _NO_PAGES: Final = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
-"""Dask opens a port for its web pages whatever it is told: then on this machine, without a page."""
-
-
+"""Dask always opens a port for its web pages: here on this machine, without a page."""
 _LOST: Final = "the workers were lost while they computed"
 
 
 class _Session(NamedTuple):
-    """A connection to workers."""
+    """A connection to workers, and a folder for this run alone, which is removed in the end."""
 
     client: Any
     folder: Path
-    """Of this run alone, removed in the end."""
 
 
 @dataclass
 class Dask:
-    """A crew whose workers are Dask's. They are looked for when they are first needed."""
+    """An executor whose workers are Dask's; it connects to them when they are first needed."""
 
-    asked: Compute
-    said: Said = lambda text: None
+    options: Compute
+    say: Callable[[str], None] = lambda text: None
 
     def __post_init__(self) -> None:
-        """Begins without anything that would have to be closed."""
+        """Set up what needs no closing."""
         self._open = ExitStack()
         self._numbers = count(1)
         self._refused: list[str] = []
+        if self.options.slurm is not None:
+            where = "Dask on Slurm (compute.slurm)"
+            remedy = "; see with squeue why its jobs do not start, or ask for less"
+        elif self.options.scheduler is not None:
+            where = f"Dask at {self.options.scheduler} (compute.scheduler)"
+            remedy = '; start some there, with "dask worker"'
+        else:
+            where = "Dask on this machine (compute.workers)"
+            remedy = "; they end as soon as they begin: is there memory for them?"
+        self._where, self._remedy = where, remedy
 
     @property
     def width(self) -> int:
-        """See ``Crew``."""
+        """See ``Executor``."""
         return max(sum(self._threads().values()), 1)
 
     @property
     def parts(self) -> int:
-        """See ``Crew``."""
+        """See ``Executor``."""
         return OF_EACH * self.width
 
     def close(self) -> None:
-        """Lets the workers go, and removes what was in the shared folder."""
+        """Release the workers, and remove the content of the shared folder."""
         self._open.close()
         self.__dict__.pop("_session", None)
 
@@ -95,7 +101,7 @@ class Dask:
         parts: Sequence[Part],
         stopped: Stopped = lambda: False,
     ) -> Iterator[tuple[int, Made]]:
-        """See ``Crew``."""
+        """See ``Executor``."""
         if not parts:
             return
         folder = self._session.folder / f"{next(self._numbers)}"
@@ -107,7 +113,7 @@ class Dask:
     def _done(
         self, folder: Path, parts: Iterator[tuple[int, bytes]], stopped: Stopped
     ) -> Iterator[tuple[int, Any]]:
-        """The parts as they are done; no more are given out than the workers can soon begin."""
+        """The results as they arrive; only as many parts are given out as soon begin."""
         client, ours = self._session.client, identity()
         working: dict[Any, int] = {}
         opener = Opener(folder)
@@ -118,16 +124,15 @@ class Dask:
                     most, look_again = AHEAD * self.width, time.monotonic() + LOOK_S
                 free = 0 if stopped() else max(most - len(working), 0)
                 for number, part in islice(parts, free):
-                    given = client.submit(
-                        remote.run, str(folder), ours, part, pure=False, key=_key(folder, number)
-                    )
-                    working[given] = number
+                    key = f"{folder.parent.name}-{folder.name}-{number}"
+                    what = (remote.run, str(folder), ours, part)
+                    working[client.submit(*what, pure=False, key=key)] = number
                 if not working:
                     return
                 for future in self._some(working):
                     parcel = _result(future)
                     if parcel is None:
-                        self._awaited()
+                        self._await_workers()
                         continue
                     number = working.pop(future)
                     made = opener.opened(parcel)
@@ -138,11 +143,7 @@ class Dask:
                 client.cancel(list(working), force=True)
 
     def _some(self, working: Mapping[Any, int]) -> list[Any]:
-        """Those that are done, after about a second at the most.
-
-        Raises:
-            WorkersError: there has been no worker, or no scheduler, for too long.
-        """
+        """The futures that are done, after at most about a second."""
         _, distributed = self._libraries()
         try:
             with self._session.client.as_current():
@@ -152,113 +153,71 @@ class Dask:
             pass
         except distributed.CancelledError as error:
             raise WorkersError(_LOST) from error
-        self._awaited()
+        self._await_workers()
         return []
 
-    def _awaited(self) -> None:
-        """Waits until there is a worker.
-
-        Raises:
-            WorkersError: there was none for too long, or the scheduler is gone.
-        """
+    def _await_workers(self) -> None:
+        """Wait until there is a worker."""
         since = time.monotonic()
         while not self._threads():
             if self._refused:
                 raise WorkersError(f"{self._where}: sbatch refuses its jobs: {self._refused[0]}")
-            if time.monotonic() - since > self.asked.patience_s:
-                raise WorkersError(
-                    f"{self._where}: no worker for {self.asked.patience_s} s (compute.patience_s)"
-                    f"{self._remedy}"
-                )
+            if time.monotonic() - since > self.options.patience_s:
+                why = f"no worker for {self.options.patience_s} s (compute.patience_s)"
+                raise WorkersError(f"{self._where}: {why}{self._remedy}")
             time.sleep(0.1)
 
     def _threads(self) -> Mapping[str, int]:
-        """The workers there are, each with its number of threads.
-
-        Raises:
-            WorkersError: the scheduler does not answer.
-        """
+        """The number of threads of each worker."""
         client = self._session.client
         try:
             if client.status != "running":
                 raise OSError(f"the connection is {client.status}")
             threads: Mapping[str, int] = client.nthreads()
         except (OSError, TimeoutError) as error:
-            raise WorkersError(f"{self._where}: the scheduler is gone ({_told(error)})") from error
+            raise WorkersError(f"{self._where}: the scheduler is gone ({_first(error)})") from error
         return threads
-
-    @property
-    def _where(self) -> str:
-        if self.asked.slurm is not None:
-            return "Dask on Slurm (compute.slurm)"
-        if self.asked.scheduler is not None:
-            return f"Dask at {self.asked.scheduler} (compute.scheduler)"
-        return "Dask on this machine (compute.workers)"
-
-    @property
-    def _remedy(self) -> str:
-        if self.asked.slurm is not None:
-            return "; see with squeue why its jobs do not start, or ask for less"
-        if self.asked.scheduler is not None:
-            return '; start some there, with "dask worker"'
-        return "; they end as soon as they begin: is there memory for them?"
 
     @cached_property
     def _session(self) -> _Session:
-        """The connection, made when it is first needed.
-
-        Raises:
-            WorkersError: there are no workers, or they compute with something else.
-        """
+        """The connection, made when it is first needed."""
         dask, distributed = self._libraries()
-        for name in ("distributed", "asyncio"):  # what matters is raised here
+        for name in ("distributed", "asyncio"):  # errors that matter are raised here
             logging.getLogger(name).setLevel(logging.CRITICAL)
         warnings.filterwarnings("ignore", module=r"distributed|dask_jobqueue")
         try:
             self._open.enter_context(dask.config.set(_SETTINGS))
             folder = self._folder()
             address = self._scheduler(distributed, folder)
-            client = self._open.enter_context(
-                distributed.Client(
-                    address,
-                    timeout=min(self.asked.patience_s, 30),
-                    security=self._security(distributed, self.asked.tls),
-                    set_as_default=False,
-                )
-                if isinstance(address, str)
-                else distributed.Client(address, set_as_default=False)
-            )
+            how: dict[str, Any] = {"set_as_default": False}
+            if isinstance(address, str):
+                how["timeout"] = min(self.options.patience_s, 30)
+                how["security"] = _security(distributed, self.options.tls)
+            client = self._open.enter_context(distributed.Client(address, **how))
             session = _Session(client, folder)
             self.__dict__["_session"] = session
-            self._awaited()
+            self._await_workers()
             self._check(client)
         except (OSError, RuntimeError, ValueError) as error:
             self.close()
-            raise WorkersError(
-                f"{self._where}: cannot be reached ({_told(error)}); is it running, and may this "
-                "machine connect to it?"
-            ) from error
+            remedy = "is it running, and may this machine connect to it?"
+            why = f"cannot be reached ({_first(error)})"
+            raise WorkersError(f"{self._where}: {why}; {remedy}") from error
         except BaseException:
             self.close()
             raise
         workers = self._threads()
-        self.said(
-            f"computing on {_counted(len(workers), 'worker')} with "
-            f"{_counted(sum(workers.values()), 'thread')}: {self._where}"
-        )
+        threads = _counted(sum(workers.values()), "thread")
+        self.say(f"computing on {_counted(len(workers), 'worker')} with {threads}: {self._where}")
         return session
 
     def _libraries(self) -> tuple[Any, Any]:
-        """Dask, and what distributes it.
-
-        Raises:
-            WorkersError: they are not installed.
-        """
+        """Dask, and its distributed scheduler."""
         try:
             import dask
             import distributed
 
-            if self.asked.slurm is not None:
+            if self.options.slurm is not None:
                 import dask_jobqueue  # noqa: F401
         except ImportError as error:
             raise WorkersError(
@@ -268,33 +227,26 @@ class Dask:
         return dask, distributed
 
     def _folder(self) -> Path:
-        """A new folder that is this run's alone.
-
-        Raises:
-            AuditError: it cannot be made.
-        """
-        below = None if self.asked.folder is None else Path(self.asked.folder)
-        try:
-            made = Path(tempfile.mkdtemp(prefix="fairaudit-", dir=below))
-            self._open.callback(shutil.rmtree, made, ignore_errors=True)
-            folders.require(made)
-        except OSError as error:
-            raise _unusable(below or Path(tempfile.gettempdir()), error) from error
-        return made
+        """A new folder for this run alone."""
+        below = Path(self.options.folder or tempfile.gettempdir())
+        with _usable(below):
+            folder = Path(tempfile.mkdtemp(prefix="fairaudit-", dir=below))
+            self._open.callback(shutil.rmtree, folder, ignore_errors=True)
+            folders.require(folder)
+        return folder
 
     def _scheduler(self, distributed: Any, folder: Path) -> Any:
         """The address of the scheduler, or the cluster that was started here."""
-        asked = self.asked
-        if asked.scheduler is not None:
-            return asked.scheduler
-        files = asked.tls or certificate.made(folder)
-        security = self._security(distributed, files)
-        if asked.slurm is not None:
-            cluster = on_slurm.cluster(asked, security, folder, _NO_PAGES, self._refused)
+        options = self.options
+        if options.scheduler is not None:
+            return options.scheduler
+        security = _security(distributed, options.tls or made(folder))
+        if options.slurm is not None:
+            cluster = on_slurm.cluster(options, security, folder, _NO_PAGES, self._refused)
         else:
-            assert asked.workers is not None
+            assert options.workers is not None
             cluster = distributed.LocalCluster(
-                n_workers=asked.workers,
+                n_workers=options.workers,
                 threads_per_worker=1,
                 processes=True,
                 host="127.0.0.1",
@@ -310,64 +262,37 @@ class Dask:
             )
         return self._open.enter_context(cluster)
 
-    def _security(self, distributed: Any, files: Any) -> Any:
-        if files is None:
-            return None
-        of_all = {
-            f"tls_{who}_{what}": getattr(files, what)
-            for who in ("client", "scheduler", "worker")
-            for what in ("cert", "key")
-        }
-        return distributed.Security(
-            require_encryption=True, tls_ca_file=files.ca_file, tls_min_version=None, **of_all
-        )
-
     def _check(self, client: Any) -> None:
-        """That workers compute with what this process does.
-
-        Raises:
-            WorkersError: one does not.
-        """
+        """Check that workers compute with what this process does."""
         ours = identity()
         try:
-            found: Mapping[str, Any] = client.run(remote.computes_with, on_error="return")
+            found: Mapping[str, Any] = client.run(remote.identity, on_error="return")
         except Exception as error:
-            raise WorkersError(f"{self._where}: {_told(error)}") from error
+            raise WorkersError(f"{self._where}: {_first(error)}") from error
         for worker, theirs in sorted(found.items()):
+            which = f"{self._where}: worker {worker}"
             if isinstance(theirs, BaseException):
-                raise WorkersError(
-                    f"{self._where}: worker {worker} cannot load fairaudit ({_told(theirs)}): "
-                    f"install fairaudit {ours['fairaudit']} there"
-                )
+                remedy = f"install fairaudit {ours['fairaudit']} there"
+                raise WorkersError(f"{which} cannot load fairaudit ({_first(theirs)}): {remedy}")
             if differs := difference(ours, theirs):
-                raise WorkersError(
-                    f"{self._where}: worker {worker} has {differs}: figures might differ; install "
-                    "the same there"
-                )
+                remedy = "figures might differ; install the same there"
+                raise WorkersError(f"{which} has {differs}: {remedy}")
 
 
 def _packed(folder: Path, work: object, parts: Iterable[object]) -> Iterator[tuple[int, bytes]]:
-    """Puts work into a new folder; gives the parcel of each part, and its number.
-
-    Raises:
-        WorkersError: the folder cannot be written.
-    """
+    """Put work into a new folder; yield the number and the parcel of each part."""
     packer = Packer(folder)
-    try:
+    with _usable(folder):
         folder.mkdir()
         (folder / remote.WORK).write_bytes(packer.packed(work))
-        for number, part in enumerate(parts):
-            yield number, packer.packed(part)
-    except OSError as error:
-        raise _unusable(folder, error) from error
+    for number, part in enumerate(parts):
+        with _usable(folder):
+            parcel = packer.packed(part)
+        yield number, parcel
 
 
 def _result(future: Any) -> bytes | None:
-    """What a part came to; None where the worker that had it is gone, and another one does it.
-
-    Raises:
-        WorkersError: it ended its workers, or was lost with the scheduler.
-    """
+    """The result of a part; None if its worker is gone, and another one does it."""
     from distributed import CancelledError
     from distributed.scheduler import KilledWorker
 
@@ -376,31 +301,74 @@ def _result(future: Any) -> bytes | None:
     except TimeoutError:
         return None
     except KilledWorker as error:
-        raise WorkersError(
-            "a part of the work ended one worker after the other: give them more memory"
-        ) from error
+        why = "a part of the work ended one worker after the other: give them more memory"
+        raise WorkersError(why) from error
     except CancelledError as error:
         raise WorkersError(_LOST) from error
     except (ImportError, AttributeError) as error:
-        raise WorkersError(f"a worker cannot load fairaudit ({_told(error)})") from error
+        raise WorkersError(f"a worker cannot load fairaudit ({_first(error)})") from error
     return parcel
 
 
-def _unusable(folder: Path, error: OSError) -> AuditError:
-    return WorkersError(
-        f"compute.folder: {folder} cannot be used ({error.strerror or error}); name a folder that "
-        "this machine and all workers may write"
-    )
+@contextmanager
+def _usable(folder: Path) -> Iterator[None]:
+    """Raise what the system refuses in the shared folder as WorkersError."""
+    try:
+        yield
+    except OSError as error:
+        raise WorkersError(
+            f"compute.folder: {folder} cannot be used ({error.strerror or error}); name a folder "
+            "that this machine and all workers may write"
+        ) from error
 
 
-def _key(folder: Path, number: int) -> str:
-    return f"{folder.parent.name}-{folder.name}-{number}"
-
-
-def _told(error: BaseException) -> str:
+def _first(error: BaseException) -> str:
+    """The first line of a message."""
     lines = str(error).strip().splitlines()
     return lines[0][:200] if lines else type(error).__name__
 
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+class Files(NamedTuple):
+    """PEM files of TLS."""
+
+    ca_file: str
+    cert: str
+    key: str
+
+
+def _security(distributed: Any, files: Any) -> Any:
+    """Dask's settings for connections with these ``Files``; None without."""
+    if files is None:
+        return None
+    of_all = {
+        f"tls_{who}_{what}": getattr(files, what)
+        for who in ("client", "scheduler", "worker")
+        for what in ("cert", "key")
+    }
+    return distributed.Security(
+        require_encryption=True, tls_ca_file=files.ca_file, tls_min_version=None, **of_all
+    )
+
+
+def made(folder: Path) -> Files:
+    """A certificate for this run alone, which is its own authority.
+
+    Raises WorkersError if there is no openssl to make it.
+    """
+    cert, key = str(folder / "cert.pem"), str(folder / "key.pem")
+    command = ["openssl", "req", "-x509", "-nodes", "-days", "3650", "-subj", "/CN=fairaudit"]
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    words = [*command, *curve, "-keyout", key, "-out", cert]
+    how: Any = {"capture_output": True, "stdin": subprocess.DEVNULL}
+    try:
+        subprocess.run(words, check=True, timeout=60, **how)  # noqa: S603 - no word comes from outside
+    except (OSError, subprocess.SubprocessError) as error:
+        raise WorkersError(
+            "openssl, which encrypts the connections to workers, cannot be run "
+            f"({error}): install it, or give compute.tls"
+        ) from error
+    return Files(cert, cert, key)

@@ -10,30 +10,26 @@ from typing import Any, Final
 
 from audit.config import Compute
 
-_NO_JOB: Final = "0"
-"""The number of a job that sbatch did not take."""
+_NO_JOB: Final = "0"  # the number of a job that sbatch refused
 
 
 def cluster(
-    asked: Compute,
+    options: Compute,
     security: Any,
     folder: Path,
     no_pages: Mapping[str, object],
     refused: list[str],
 ) -> Any:
-    """A scheduler here, and jobs with a worker in each.
+    """Start a scheduler here, and jobs with a worker in each.
 
     Args:
-        asked: with settings of Slurm.
-        security: Dask's, of the connections.
-        folder: of this run alone, shared with the nodes.
-        no_pages: the scheduler's settings that open no pages.
-        refused: gets what sbatch says where it takes no job.
+        folder: for this run alone, shared with the nodes.
+        refused: gets the messages of sbatch when it refuses a job.
     """
     import dask_jobqueue as jobqueue
     from dask_jobqueue.slurm import SLURMJob
 
-    slurm = asked.slurm
+    slurm = options.slurm
     assert slurm is not None
     logs = folder / "jobs"
     logs.mkdir()
@@ -61,7 +57,7 @@ def cluster(
         log_directory=str(logs),
         local_directory=str(folder),
         shared_temp_directory=str(folder),
-        death_timeout=asked.patience_s,
+        death_timeout=options.patience_s,
         scheduler_options=dict(no_pages),
         silence_logs=logging.CRITICAL,
     )
@@ -70,7 +66,7 @@ def cluster(
 
 
 def _job(of_slurm: Any, refused: list[str]) -> Any:
-    """Jobs of Slurm that tell what sbatch says where it takes none: Dask only logs it."""
+    """Jobs of Slurm that record the messages of sbatch, which Dask only logs."""
 
     class Job(of_slurm):  # type: ignore[misc]
         async def _submit_job(self, script_filename: str) -> Any:
@@ -79,7 +75,7 @@ def _job(of_slurm: Any, refused: list[str]) -> Any:
             except (OSError, RuntimeError) as error:
                 lines = [line for line in str(error).splitlines() if line.strip()]
                 refused.append(lines[-1] if lines else type(error).__name__)
-                return _NO_JOB  # the caller ends all; Dask could not close what it did not begin
+                return _NO_JOB  # Dask could not close a job that never began
 
         @classmethod
         async def _close_job(cls, job_id: str, cancel_command: str) -> None:

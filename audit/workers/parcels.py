@@ -1,9 +1,9 @@
-"""Things on their way to other processes: frames and arrays as Parquet files, the rest pickled.
+"""Objects on their way to other processes: frames and arrays as Parquet files, the rest pickled.
 
-A *parcel* is what pickle makes of a thing in which each frame and each array that is not small has
-been replaced by the name of a file in a folder. One that occurs again, in the same parcel or a
-later one of the same packer, is written once. Who may write into the folder can run code as who
-opens a parcel, so the folder must be its user's alone.
+A *parcel* is a pickle in which each frame and each larger array is replaced by the name of a file
+in a folder. An object that occurs again, in the same parcel or a later one of the same packer, is
+written once. Anyone who can write into the folder can run code as the user who opens a parcel, so
+it must be private to this user.
 """
 
 from __future__ import annotations
@@ -19,43 +19,37 @@ import numpy as np
 import polars as pl
 
 SMALL: Final = 65_536
-"""Bytes: arrays up to this size stay in the parcel, as a file of its own would cost more."""
+"""Bytes up to which an array stays in the parcel: a file would cost more."""
 _COLUMN: Final = "values"
 
 
 class Filed(NamedTuple):
-    """What stands in a parcel for a frame, a column or an array."""
+    """The reference in a parcel to a frame, a column or an array."""
 
     kind: str
     file: str
-    name: str = ""
-    """Of a column."""
-    shape: tuple[int, ...] = ()
-    """Of an array."""
-    transposed: bool = False
-    """Whether its columns lay together in memory, not its rows."""
+    name: str = ""  # of a column
+    shape: tuple[int, ...] = ()  # of an array
+    transposed: bool = False  # whether an array's columns are contiguous in memory
 
 
 class Packer:
-    """Makes parcels for a folder."""
+    """Makes parcels for a folder, which exists and has the same name for their readers."""
 
     def __init__(self, folder: Path) -> None:
-        """``folder`` is there, and whoever opens the parcels sees it by the same name."""
         self._folder = folder
         self._filed: dict[int, tuple[object, Filed]] = {}
 
     def packed(self, thing: object) -> bytes:
-        """The parcel of a thing.
-
-        Raises:
-            OSError: its files cannot be written.
-        """
+        """The parcel of an object; raises OSError if its files cannot be written."""
         out = io.BytesIO()
-        _Pickler(out, self).dump(thing)
+        pickler = pickle.Pickler(out, protocol=5)
+        pickler.persistent_id = self.file  # type: ignore[method-assign]
+        pickler.dump(thing)
         return out.getvalue()
 
     def file(self, thing: object) -> Filed | None:
-        """What stands for a thing, which is written unless it has been; None: it stays."""
+        """The reference to an object, which is written if needed; None: it stays in the parcel."""
         if id(thing) in self._filed:
             return self._filed[id(thing)][1]
         if isinstance(thing, pl.DataFrame):
@@ -69,42 +63,39 @@ class Packer:
             filed = Filed("array", written, "", rows.shape, turned)
         else:
             return None
-        self._filed[id(thing)] = (thing, filed)  # which keeps it: ids of what is gone come again
+        self._filed[id(thing)] = (thing, filed)  # keeps the object alive: ids are reused
         return filed
 
     def _written(self, frame: pl.DataFrame) -> str:
-        """The name of a new file; unlike any other's, so that work done twice does no harm."""
+        """Write a frame and return the file's name; unique, so that work may be done twice."""
         name = f"{uuid.uuid4().hex}.parquet"
         frame.write_parquet(self._folder / name, compression="lz4", statistics=False)
         return name
 
 
 class Opener:
-    """Opens parcels from a folder; what several of them hold is read once."""
+    """Opens parcels from a packer's folder; what several of them hold is read once."""
 
     def __init__(self, folder: Path) -> None:
-        """``folder``: that of the packer."""
         self._folder = folder
         self._read: dict[str, object] = {}
         self._lock = Lock()
 
     def opened(self, parcel: bytes) -> Any:
-        """The thing that a parcel was made of.
-
-        Raises:
-            OSError: a file of it cannot be read.
-        """
-        return _Unpickler(io.BytesIO(parcel), self).load()
+        """The object in a parcel; raises OSError if a file of it cannot be read."""
+        unpickler = pickle.Unpickler(io.BytesIO(parcel))  # noqa: S301 - from this run's own folder
+        unpickler.persistent_load = self.thing  # type: ignore[method-assign]
+        return unpickler.load()
 
     def thing(self, filed: Filed) -> object:
-        """A frame, a column or an array."""
+        """The frame, column or array of a reference."""
         with self._lock:
             if filed.file not in self._read:
                 self._read[filed.file] = _read(self._folder / filed.file, filed)
             return self._read[filed.file]
 
     def empty(self) -> None:
-        """Removes what has been read, from memory and from the folder."""
+        """Remove what has been read, from memory and from the folder."""
         for name in self._read:
             (self._folder / name).unlink(missing_ok=True)
         self._read.clear()
@@ -118,23 +109,3 @@ def _read(file: Path, filed: Filed) -> object:
         return frame[_COLUMN].alias(filed.name)
     array = np.array(frame[_COLUMN].to_numpy()).reshape(filed.shape)
     return array.T if filed.transposed else array
-
-
-class _Pickler(pickle.Pickler):
-    def __init__(self, out: io.BytesIO, packer: Packer) -> None:
-        super().__init__(out, protocol=5)
-        self._packer = packer
-
-    def persistent_id(self, obj: object) -> Filed | None:
-        """What stands for ``obj``, as pickle asks for it."""
-        return self._packer.file(obj)
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, data: io.BytesIO, opener: Opener) -> None:
-        super().__init__(data)
-        self._opener = opener
-
-    def persistent_load(self, pid: Any) -> object:
-        """What ``pid`` stands for, as pickle asks for it."""
-        return self._opener.thing(pid)

@@ -1,27 +1,28 @@
-"""What a worker does: it opens a parcel, does a part of the work, and packs what was made."""
+"""Runs on a worker: opens a parcel, does a part of the work, and packs the result."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import platform
 import signal
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
 from audit.errors import WorkersError
-from audit.workers.identity import difference, identity
 from audit.workers.parcels import Opener, Packer
 
 WORK: Final = "work.pickle"
-"""The file that holds what all parts of a piece of work have in common."""
+"""The file with what all parts of a piece of work have in common."""
 
-_KEPT: Final = 2
-"""Pieces of work that a worker has at hand: one may begin while another ends."""
+_KEPT: Final = 2  # pieces of work that a worker keeps: one may begin while another ends
 
 
 class _Prepared:
-    """A piece of work at this worker, opened when its first part comes."""
+    """A piece of work at this worker, opened for its first part."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -42,28 +43,19 @@ _lock: Final = Lock()
 
 
 def dask_setup(_worker: object) -> None:
-    """Called by Dask where a worker of this machine begins: Ctrl-C is for whom it works for."""
+    """Ignore Ctrl-C, which is for the client; called by Dask when a worker here begins."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def computes_with() -> dict[str, str]:
-    """What this worker computes with."""
-    return identity()
-
-
 def run(folder: str, ours: Mapping[str, str], part: bytes) -> bytes:
-    """Does a part of a piece of work.
+    """Do a part of a piece of work in ``folder``, which has the same name everywhere.
 
-    Args:
-        folder: what holds the work, as the client and all workers see it.
-        ours: what the client computes with, see ``identity``.
-        part: a parcel.
+    ``ours`` is the client's ``identity``.
 
     Returns:
-        What was made, as a parcel whose files lie in ``folder``.
+        The result, as a parcel whose files are in ``folder``.
 
-    Raises:
-        WorkersError: this worker computes with something else, or cannot use the folder.
+    Raises WorkersError if this worker computes with something else, or cannot use the folder.
     """
     if differs := difference(ours, identity()):
         raise WorkersError(f"a worker on {platform.node()} has {differs}")
@@ -79,3 +71,51 @@ def run(folder: str, ours: Mapping[str, str], part: bytes) -> bytes:
             f"a worker on {platform.node()} cannot use {folder} ({error.strerror or error}): "
             "compute.folder must be a folder that this machine and all workers share"
         ) from error
+
+
+PACKAGE: Final = Path(__file__).parent.parent
+
+
+def identity() -> dict[str, str]:
+    """The versions of what this process computes with, by name."""
+    import numpy as np
+    import polars as pl
+
+    from audit import __version__
+
+    return {
+        "fairaudit": __version__,
+        "sources": program()[:12],
+        "kernels": kernels()[:12],
+        "Python": ".".join(platform.python_version_tuple()[:2]),
+        "numpy": np.__version__,
+        "polars": pl.__version__,
+        "processor": platform.machine(),
+    }
+
+
+def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
+    """The differences, such as ``fairaudit 0.2.0, here 0.1.0``; None without any."""
+    differs = (
+        f"{name} {theirs.get(name, 'unknown')}, here {value}"
+        for name, value in ours.items()
+        if theirs.get(name) != value
+    )
+    return "; ".join(differs) or None
+
+
+@cache
+def kernels() -> str:
+    """A fingerprint of the sources from which the kernels were compiled."""
+    built = PACKAGE / "kernels" / "built.json"
+    return hashlib.sha256(built.read_bytes()).hexdigest() if built.exists() else "not compiled"
+
+
+@cache
+def program() -> str:
+    """A fingerprint of fairaudit's own code."""
+    from audit import __version__
+
+    files = sorted(PACKAGE.rglob("*.py"))
+    parts = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    return hashlib.sha256(json.dumps([__version__, *parts]).encode()).hexdigest()

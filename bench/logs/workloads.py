@@ -28,8 +28,8 @@ def plain(
     nothing = np.zeros(0, np.int64)
     return Workload(
         arrival, never, never, occupancy, estimate, size, np.full(count, np.nan),
-        none, none, none, none, np.array([capacity]), nothing, nothing, np.zeros(0, np.bool_),
-        unowned(count),
+        none, none, none, none, ~none, np.array([capacity]), nothing, nothing,
+        np.zeros(0, np.bool_), unowned(count),
     )  # fmt: skip
 
 

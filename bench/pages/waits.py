@@ -66,7 +66,7 @@ SHARES = """
 OVERTAKEN = f"""
     SELECT job_id FROM job_fairness
     WHERE least(overtaken_s, miss_strict_s) > 0
-        AND fst_status IN ('final', 'provisional', 'preempted_context')
+        AND fst_status IN ('final', 'provisional', 'preempted_context', 'assumed_estimate')
     ORDER BY least(overtaken_s, miss_strict_s) DESC, arrival_time, job_id LIMIT {EXPLAINED}
 """
 

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from audit.files import memory
+from audit.files import caches
 from bench.logs.real import real_log
 from bench.logs.repeated_log import repeated_logs
 from bench.measure.growth import exponent
@@ -41,7 +41,7 @@ class Audit(NamedTuple):
 
 def _measure(logs: list[Path], out: Path) -> Audit:
     """Audits logs in this process."""
-    memory.give_back()
+    caches.give_back()
     watch = Stopwatch(STAGES)
     from audit import config
     from audit.oneoff import audit

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from audit.files import memory
+from audit.files import caches
 from audit.model import Period
 from bench.logs.real import real_log
 from bench.logs.repeated_log import RECORDS, log_side_by_side
@@ -52,7 +52,7 @@ class _Queries:
 
 def report(path: Path) -> None:
     """Makes the report of a database in this process, and prints what it cost."""
-    memory.give_back()
+    caches.give_back()
     from audit import config
     from audit.pipeline import drawing
     from audit.report.render import page

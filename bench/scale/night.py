@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from audit.config.file import load
+from audit.config.places import Site
 from audit.nightly import run
 from bench.measure.machine import peak_mib
 from bench.scale.stopwatch import NIGHT, Stopwatch
@@ -20,7 +21,7 @@ def main(folder: Path, now: int) -> None:
     """
     begun = time.perf_counter()
     watch = Stopwatch(NIGHT)
-    night = run.run(load(folder / "config.toml"), folder, now)
+    night = run.run(Site(load(folder / "config.toml"), folder), now)
     watch.count()
     told = {
         "wall_s": round(time.perf_counter() - begun, 1),

@@ -21,12 +21,13 @@ import numpy as np
 from audit.config import Compute, Config
 from audit.oneoff import study as studies
 from audit.pipeline.opening import Log, Request, largest_pool, open_log
+from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import forward_starts
 from audit.scenario.workload import Workload, workload
 from audit.studies import parts
 from audit.studies.grid import compute as grid
-from audit.workers.crew import Crew, Threads
+from audit.workers.executors import Executor, Threads
 from audit.workers.on_dask import Dask
 from audit.workers.parcels import Packer
 from bench.logs.real import real_log
@@ -44,28 +45,28 @@ class Cost(NamedTuple):
 
 class Task(NamedTuple):
     name: str
-    run: Callable[[Crew], Any]
+    run: Callable[[Executor], Any]
     sent_mib: float
 
 
-def starts(work: Workload) -> Callable[[Crew], Any]:
+def starts(work: Workload) -> Callable[[Executor], Any]:
     """All fair starts and forward starts."""
 
-    def run(crew: Crew) -> list[list[int]]:
-        fair = fair_starts(work, EASY, crew=crew)
-        forward = forward_starts(work, EASY, crew=crew, strict=fair.strict)
+    def run(executor: Executor) -> list[list[int]]:
+        fair = fair_starts(work, EASY, effort=Effort(executor))
+        forward = forward_starts(work, EASY, effort=Effort(executor), strict=fair.strict)
         return [np.asarray(times).tolist() for times in (*fair, *forward)]
 
     return run
 
 
-def grid_of(log: Log) -> Callable[[Crew], Any]:
+def grid_of(log: Log) -> Callable[[Executor], Any]:
     """The cells of `experiment grid`."""
     cells = grid.cells(parts.part(log.described, largest_pool(log)))
 
-    def run(crew: Crew) -> list[Any]:
+    def run(executor: Executor) -> list[Any]:
         with tempfile.TemporaryDirectory() as folder:
-            made = studies.run_cells(cells, Path(folder) / "cells", "bench", crew)
+            made = studies.run_cells(cells, Path(folder) / "cells", "bench", executor)
         return [frame.rows() for frame in made]
 
     return run
@@ -94,26 +95,26 @@ def tasks() -> Iterator[Task]:
     yield Task("policy grid, KTH-SP2", grid_of(log), sent(log.described))
 
 
-def user_s(crew: Crew) -> float:
-    """User CPU so far, of this process and of a crew's workers."""
+def user_s(executor: Executor) -> float:
+    """User CPU so far, of this process and of an executor's workers."""
     own = os.times().user
-    if isinstance(crew, Dask):
-        own += sum(each.user for each in crew._session.client.run(os.times).values())
+    if isinstance(executor, Dask):
+        own += sum(each.user for each in executor._session.client.run(os.times).values())
     return own
 
 
-def cost(task: Task, crew: Crew) -> tuple[Cost, Any]:
+def cost(task: Task, executor: Executor) -> tuple[Cost, Any]:
     """What it takes, and what it gives."""
-    begun, wall = user_s(crew), time.perf_counter()
-    made = task.run(crew)
+    begun, wall = user_s(executor), time.perf_counter()
+    made = task.run(executor)
     elapsed = time.perf_counter() - wall
-    return Cost(user_s(crew) - begun, elapsed), made
+    return Cost(user_s(executor) - begun, elapsed), made
 
 
 def main(rounds: int = ROUNDS) -> None:
     print(machine())
     with ExitStack() as stack:
-        crews: dict[str, Crew] = {"one thread": Threads(1)}
+        executors: dict[str, Executor] = {"one thread": Threads(1)}
         for number, name in ((1, "one worker"), (2, "two workers")):
             dask = Dask(Compute(engine="dask", workers=number))
             stack.callback(dask.close)
@@ -122,15 +123,15 @@ def main(rounds: int = ROUNDS) -> None:
             elapsed, here = time.perf_counter() - wall, os.times().user - begun
             there = user_s(dask) - os.times().user
             print(f"to start {name}: {elapsed:.1f} s; CPU s: {here:.1f} here, {there:.1f} there")
-            crews[name] = dask
-        head = " | ".join(f"{name}: CPU s | s" for name in crews)
-        print(f"| work | {head} | MiB sent |\n|---|{'---:|' * (2 * len(crews) + 1)}")
+            executors[name] = dask
+        head = " | ".join(f"{name}: CPU s | s" for name in executors)
+        print(f"| work | {head} | MiB sent |\n|---|{'---:|' * (2 * len(executors) + 1)}")
         for task in tasks():
-            costs: dict[str, list[Cost]] = {name: [] for name in crews}
+            costs: dict[str, list[Cost]] = {name: [] for name in executors}
             wanted = None
             for _ in range(rounds):
-                for name, crew in crews.items():
-                    found, made = cost(task, crew)
+                for name, executor in executors.items():
+                    found, made = cost(task, executor)
                     assert wanted is None or made == wanted, f"{task.name}: {name} differs"
                     wanted = made
                     costs[name].append(found)

@@ -23,7 +23,7 @@ import build_kernels as build
 build.compile_modules(build.modules(), Path(sys.argv[1]))
 """
 IMPORT = "import numpy"
-LOAD = f"{IMPORT}; import audit.kernels.scheduling.fair_start, audit.kernels.scheduling.tabu.pursue"
+LOAD = f"{IMPORT}; import audit.kernels.scheduling.simulation"
 
 
 def measure(sizes: Sequence[int]) -> Iterator[Figure]:

@@ -26,7 +26,7 @@ from audit.metrics.attempts.peers import peer_waits
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.users import by_entity
-from audit.metrics.fairshare.history import history
+from audit.metrics.fairshare.history import history_parts
 from audit.metrics.fairshare.penalty import Hardware, relative_penalty
 from audit.metrics.fairshare.usage import HalfLife, Method, Windows
 from audit.metrics.uncertainty import Resamples
@@ -174,7 +174,7 @@ def _summary(made: Made) -> pl.DataFrame:
 
 def _usage(method: Method, made: Made) -> pl.DataFrame:
     charged = relative_penalty(made.attempts, "cpu", HARDWARE).charged
-    return history(charged, "user", method, made.midnights, made.now)
+    return pl.concat(history_parts(charged, "user", method, made.midnights, made.now))
 
 
 def _owners(made: Made) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from audit.metrics.fairshare.history import history
+from audit.metrics.fairshare.history import history_parts
 from audit.metrics.fairshare.penalty import Hardware, relative_penalty
 from audit.metrics.fairshare.usage import HalfLife, Method, Windows, usage
 from bench.measure.figures import Figure
@@ -57,7 +57,7 @@ def daily(attempts: pl.DataFrame, method: Method) -> pl.DataFrame:
     """Usage, fraction and rank of each user at each midnight."""
     midnights = [BEGIN + DAY * day for day in range(1, DAYS + 1)]
     charged = relative_penalty(attempts, "cpu", POOL).charged
-    return history(charged, "user", method, midnights, now=BEGIN + 2 * DAYS * DAY)
+    return pl.concat(history_parts(charged, "user", method, midnights, now=BEGIN + 2 * DAYS * DAY))
 
 
 def check(attempts: pl.DataFrame) -> None:

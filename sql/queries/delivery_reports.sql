@@ -1,4 +1,4 @@
--- Reports of a cluster that were made and whose period is over, newest first.
+-- A cluster's reports of periods that are over, newest first.
 -- parameters: cluster VARCHAR, now BIGINT
 SELECT period, from_time, to_time, run_id
 FROM run

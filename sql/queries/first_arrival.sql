@@ -1,4 +1,4 @@
--- The first arrival of the attempts that ended in a span (epoch s); NULL where nobody knows any.
+-- The first arrival of the attempts that ended in a span (epoch s); NULL if none is known.
 -- parameters: cluster VARCHAR, from_time BIGINT, to_time BIGINT
 -- archive: from_time, to_time
 SELECT min(least(coalesce(eligible_time, submit_time), start_time)) AS first

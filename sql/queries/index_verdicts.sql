@@ -1,5 +1,5 @@
--- What each report answers, with its main figures: the newest period first; of a period the pool in
--- which most was consumed first.
+-- The verdict of each report with its main figures: the newest period first, and within a period
+-- the pool with the highest consumption.
 WITH figures AS (
     SELECT
         cluster, pool, period,

@@ -1,4 +1,4 @@
--- The last thing that the records of a cluster tell of, epoch s; NULL where there are none.
+-- The latest instant in the records of a cluster, epoch s; NULL if it has no records.
 -- parameters: cluster VARCHAR
 SELECT max(greatest(submit_time, eligible_time, start_time, end_time)) AS latest
 FROM records

@@ -1,4 +1,4 @@
--- The latest forward start of the attempts that ended in a span, epoch s; NULL where there is none.
+-- The latest modelled start of the attempts that ended in a span, epoch s; NULL without any.
 -- parameters: cluster VARCHAR, from_time BIGINT, to_time BIGINT
 SELECT max(start_modelled) AS latest
 FROM job_result

@@ -1,4 +1,4 @@
--- The latest time up to now that a source's records tell of (epoch s); null where it has none.
+-- The latest time up to now in a source's records (epoch s); NULL if it has no records.
 -- parameters: cluster VARCHAR, source VARCHAR, now BIGINT
 SELECT max(least(greatest(submit_time, start_time, end_time), $now)) AS newest
 FROM records JOIN inputs USING (input_id)

@@ -1,4 +1,5 @@
--- The published figures about everybody in blocks of weeks that were over at an instant (epoch s; NULL: all).
+-- The published figures over all users in blocks of weeks that were over at an instant (epoch s;
+-- NULL: all).
 -- parameters: cluster VARCHAR, until BIGINT
 SELECT pool, from_time, to_time, width, walltime, metric, value
 FROM published_block

@@ -1,4 +1,5 @@
--- What tells two states of a database apart: its runs, inputs, failures, blanked lines, mails, and what is left to compute.
+-- The facts in which two states of a database differ: its runs, inputs, failures, blanked lines,
+-- mails, and the work left to compute.
 SELECT 'run' AS kind, cluster, period AS name, stage || ' ' || run_id AS state FROM run
 UNION ALL
 SELECT 'input', cluster, input_id, records || ' ' || refused || ' ' || duplicates FROM inputs

@@ -1,4 +1,4 @@
--- When the last period ended that was computed before an instant; NULL where there is none.
+-- The end of the last period that was computed before an instant; NULL without any.
 -- parameters: cluster VARCHAR, from_time BIGINT
 SELECT max(to_time) AS ended
 FROM run

@@ -1,6 +1,7 @@
--- What other tools would say of each pool and span: of the attempts that ended in it, their mean wait
--- from submission, and how many attempts of a job there are beyond its last; the mean wait from
--- submission of those that started in it; what was held inside it, with and without suspended time.
+-- Figures of other tools for each pool and span. Of the attempts that ended in it: their mean wait
+-- from submission, and the number of a job's attempts beyond its last. Of those that started in it:
+-- the mean wait from submission. Also the occupied resources within it, with and without suspended
+-- time.
 -- parameters: cluster VARCHAR, schedule VARCHAR, whole BOOLEAN, from_time BIGINT, to_time BIGINT
 -- archive: from_time, to_time
 WITH of_jobs AS (

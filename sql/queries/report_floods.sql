@@ -1,6 +1,6 @@
--- Days on which a user brought many attempts at once, the most work first: at least so many attempts
--- that bring at least such a part of what the whole pool does in a day. Of attempts that ended; days as
--- "edges" (ascending) cut them.
+-- Days on which a user submitted many attempts at once, the most work first: at least
+-- "least_attempts" that bring at least "least_part" of the pool's daily work. Covers attempts that
+-- ended; "edges" (ascending) separate the days.
 -- parameters: cluster VARCHAR, schedule VARCHAR, edges BIGINT[], least_attempts BIGINT, least_part DOUBLE
 -- archive: edges, edges
 WITH days AS (

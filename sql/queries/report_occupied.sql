@@ -1,6 +1,7 @@
 -- Parts of each resource that users, or accounts, occupied within a period, in resource-seconds.
--- Beyond the "shown" who occupied most of any of "resources", all others together (place beyond
--- "shown"). No row for a resource that nobody had. "share" is the target at the end of the period.
+-- Beyond the "shown" with the highest occupancy of any of "resources", all others are added up
+-- (place beyond "shown"). Unused resources have no row. "share" is the target at the end of the
+-- period.
 -- parameters: cluster VARCHAR, schedule VARCHAR, period VARCHAR, kind VARCHAR, resources VARCHAR[], from_time BIGINT, to_time BIGINT, shown BIGINT
 -- archive: from_time, to_time
 WITH instants AS (

@@ -1,6 +1,6 @@
--- The attempts of each pool that missed their fair start times most because of later arrivals, under the
--- modelled policy: by the least of what these cost and what was missed. Of those that ended in a period
--- and whose fair start times count.
+-- The attempts of each pool that missed their fair start times most because of later arrivals,
+-- under the modelled policy: by the lesser of the cost of these arrivals and the miss. Covers the
+-- attempts that ended in a period and have a fair start time that counts.
 -- parameters: cluster VARCHAR, schedule VARCHAR, whole BOOLEAN, from_time BIGINT, to_time BIGINT, counted VARCHAR[], most BIGINT
 -- archive: from_time, to_time
 SELECT

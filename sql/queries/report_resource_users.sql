@@ -1,5 +1,5 @@
--- The users who occupied most of each resource of each pool, with what all of them did; the share of
--- the resource that the pool counts stands beside.
+-- The users with the highest occupancy of each resource of each pool, and the occupancy of all
+-- users; with the share of the resource that the pool counts.
 -- parameters: cluster VARCHAR, schedule VARCHAR, period VARCHAR, rows BIGINT
 WITH used AS (
     SELECT

@@ -1,10 +1,10 @@
--- Decayed usage of a period by user and account: the part of all that each had as of the last day,
--- and its mean over all days from the first on at whose end anybody had used anything: with targets
--- there are rows for days before the log begins, which say nothing of anybody. (Before its own first
--- attempt one had used none.) Targets are of everything, also in a share tree. Given are those with the most, those furthest from their target, and in
--- "left_out" how many are not given. "without" counts those who have no target though others have,
--- and "by_without" is their part of all usage; "unused" is what of all targets is of those who used
--- nothing.
+-- Decayed usage of a period by user and account: the part of the total on the last day, and its
+-- mean over all days from the first day with any usage on. With targets there are rows for days
+-- before the log begins, which carry no usage. (Before its own first attempt an entity has no
+-- usage.) Targets are parts of the whole, also in a share tree. The rows are those with the highest
+-- usage and those furthest from their target; "left_out" is the number of the others. "without"
+-- counts those without a target if others have one, and "by_without" is their part of all usage;
+-- "unused" is the sum of the targets of those without usage.
 -- parameters: cluster VARCHAR, period VARCHAR, rows BIGINT
 WITH named AS (
     SELECT entity_id, method, entity_kind, entity, parent, partition

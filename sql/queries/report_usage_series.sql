@@ -1,7 +1,7 @@
--- Parts of all usage over time of the users, or accounts, who used most, and of all others together
--- (place beyond "shown", with their number), from the first day on at whose end anybody had used
--- anything. Beyond "days" days each point is the mean of seven. Of
--- accounts in a share tree those that have no others below them, so that none is counted twice.
+-- Parts of all usage over time of the users, or accounts, with the highest usage, and of all others
+-- together (place beyond "shown", with their number), from the first day with any usage on. Beyond
+-- "days" days each point is the mean of seven. In a share tree only accounts without accounts below
+-- them are listed, so that no usage is counted twice.
 -- parameters: cluster VARCHAR, period VARCHAR, method VARCHAR, kind VARCHAR, shown BIGINT, days BIGINT
 WITH named AS (
     SELECT entity_id, entity_kind, entity, parent

@@ -1,7 +1,6 @@
--- When users and accounts with a target were above or below it: days on which their part of all
--- usage was more than target / balance, or less than target * balance, and the longest stretch of
--- such days on end. Days without any usage at all say nothing of anybody. Those who were off their
--- target on most days come first.
+-- The days on which users and accounts with a target were above or below it: their part of all
+-- usage was more than target / balance, or less than target * balance; and the longest stretch of
+-- such days. Days without any usage are left out. The entities with the most such days come first.
 -- parameters: cluster VARCHAR, period VARCHAR, method VARCHAR, kind VARCHAR, balance DOUBLE, rows BIGINT
 WITH own AS (
     SELECT

@@ -1,6 +1,6 @@
--- What of each pool's work waited, day by day, in the mean: for how many seconds the whole pool would
--- have been busy with what the queued attempts went on to use. Of attempts that ended; days as "edges"
--- (ascending) cut them. No row for a day on which nothing waited.
+-- The mean waiting work of each pool by day: the seconds for which the whole pool would have been
+-- busy with the later use of the queued attempts. Covers attempts that ended; "edges" (ascending)
+-- separate the days. Days on which nothing waited have no row.
 -- parameters: cluster VARCHAR, schedule VARCHAR, edges BIGINT[]
 -- archive: edges, edges
 WITH days AS (

@@ -12,7 +12,7 @@ WITH ended AS (
 counted AS (
     SELECT
         pool,
-        -- What ends exactly at a tenth belongs to the tenth below it.
+        -- An attempt that ends exactly at a tenth belongs to the tenth below it.
         CASE WHEN used > walltime_s THEN 10 ELSE greatest((10 * used - 1) // walltime_s, 0) END
             AS tenth,
         used::DOUBLE / walltime_s AS part

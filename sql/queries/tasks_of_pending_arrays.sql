@@ -1,4 +1,4 @@
--- The tasks that have records of their own, of job arrays of which some tasks stood in one row.
+-- The tasks with separate records, of job arrays that had some tasks in one row.
 -- parameters: cluster VARCHAR
 SELECT DISTINCT job_number, array_task
 FROM records

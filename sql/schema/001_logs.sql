@@ -1,4 +1,4 @@
--- What was read: inputs, their records, what was refused, the pools they were read into, and what of it lies in an archive.
+-- Inputs, their records, refused lines, pools, and the list of archived files.
 
 CREATE TABLE inputs (
     input_id VARCHAR PRIMARY KEY,      -- SHA-256 of the decompressed bytes and the cluster's name
@@ -10,7 +10,7 @@ CREATE TABLE inputs (
     records BIGINT NOT NULL,           -- lines that are records, refused ones included
     refused BIGINT NOT NULL,
     steps BIGINT NOT NULL DEFAULT 0,   -- records of parts of jobs, which are no attempts
-    elsewhere BIGINT NOT NULL DEFAULT 0, -- records of other clusters, left for an audit of theirs
+    elsewhere BIGINT NOT NULL DEFAULT 0, -- records of other clusters, which are left out
     duplicates BIGINT NOT NULL,        -- records that another input had brought already
     log_cluster VARCHAR,               -- what the log calls the cluster, where it does
     header JSON NOT NULL,              -- what the log's header said
@@ -88,13 +88,13 @@ CREATE TABLE pools (
     PRIMARY KEY (cluster, pool)
 );
 
-CREATE TABLE doubtful AS FROM records LIMIT 0;   -- read well, but of a time far from its source's
+CREATE TABLE doubtful AS FROM records LIMIT 0;   -- records of a time far from its source's
 ALTER TABLE doubtful ADD COLUMN file VARCHAR;
 ALTER TABLE doubtful ADD COLUMN doubt VARCHAR;   -- why
-ALTER TABLE doubtful ADD COLUMN text VARCHAR;    -- as it stands in the log
+ALTER TABLE doubtful ADD COLUMN text VARCHAR;    -- the line of the log
 ALTER TABLE doubtful ADD COLUMN refused_at BIGINT;
 
-CREATE TABLE accepted (                          -- records whose dates somebody called right
+CREATE TABLE accepted (                          -- records whose dates were accepted by hand
     input_id VARCHAR NOT NULL,
     byte_offset BIGINT NOT NULL,
     PRIMARY KEY (input_id, byte_offset)

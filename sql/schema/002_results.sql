@@ -1,4 +1,4 @@
--- What was computed. Every row names the run that made it.
+-- Computed results. Every row names the run that made it.
 
 CREATE TABLE run (
     run_id VARCHAR NOT NULL,
@@ -102,17 +102,46 @@ CREATE TABLE stuck_result (
     cause VARCHAR                      -- NULL: nothing is known of it
 );
 
--- Small changes of a pool's policy, replayed on the log of a period, and who would wait how much longer.
+-- Limits and windows in force, with the evidence of inferred ones.
+CREATE TABLE rule_result (
+    cluster VARCHAR NOT NULL,
+    pool VARCHAR NOT NULL,
+    period VARCHAR NOT NULL,
+    rule VARCHAR NOT NULL,
+    kind VARCHAR NOT NULL,             -- limit | window | overlap window
+    source VARCHAR NOT NULL,           -- configured | inferred
+    valid_from DATE,
+    valid_to DATE,
+    starts BIGINT,
+    breaks BIGINT,
+    breaks_by_chance DOUBLE,
+    gain DOUBLE,
+    run_id VARCHAR NOT NULL
+);
+
+-- Stretches in which nothing ran while a job waited that could have run.
+CREATE TABLE outage_result (
+    cluster VARCHAR NOT NULL,
+    pool VARCHAR NOT NULL,
+    period VARCHAR NOT NULL,
+    from_time BIGINT NOT NULL,         -- epoch s
+    to_time BIGINT NOT NULL,
+    waited_s BIGINT NOT NULL,
+    run_id VARCHAR NOT NULL
+);
+
+-- Small changes of a pool's policy, replayed on the log of a period, and their effect on waits.
 CREATE TABLE advice_result (
     cluster VARCHAR NOT NULL,
     pool VARCHAR NOT NULL,
     period VARCHAR NOT NULL,
-    change VARCHAR NOT NULL,           -- as JSON
+    change VARCHAR NOT NULL,           -- options of whatif
     title VARCHAR NOT NULL,
     place BIGINT,                      -- NULL: it is not advised
     outcome VARCHAR NOT NULL,
     dimension VARCHAR,                 -- all | width_class; NULL: it was not tried
     dimension_value VARCHAR,
+    observed_s BIGINT,
     today_s BIGINT,
     changed_s BIGINT,
     gain_s BIGINT,
@@ -123,6 +152,7 @@ CREATE TABLE advice_result (
     users BIGINT,
     gaining_users BIGINT,
     losing_users BIGINT,
+    never_start BIGINT,                -- NULL: it was not tried
     run_id VARCHAR NOT NULL
 );
 
@@ -144,7 +174,7 @@ CREATE TABLE advice_part (
     run_id VARCHAR NOT NULL
 );
 
--- What each report answers, for the page over all of them and for analysts.
+-- The verdict of each report, for the index page and for analysts.
 CREATE TABLE verdict_result (
     cluster VARCHAR NOT NULL,
     pool VARCHAR NOT NULL,
@@ -157,7 +187,7 @@ CREATE TABLE verdict_result (
     PRIMARY KEY (cluster, pool, period)
 );
 
--- What each user adds to the main figures of a period: trends of later reports are made of it.
+-- The contribution of each user to the main figures of a period, for trends of later reports.
 CREATE TABLE course_result (
     cluster VARCHAR NOT NULL,
     pool VARCHAR NOT NULL,
@@ -173,8 +203,8 @@ CREATE TABLE course_result (
     overtaken_s BIGINT NOT NULL        -- over these
 );
 
--- What pages of users and accounts say about everybody: figures of blocks of closed weeks. A block
--- is written once and never changed, so that no two pages differ by what came late (docs/people.md).
+-- Figures over all users, for pages of users and accounts: blocks of closed weeks. A block is written
+-- once and never changed, so that no two pages differ by late records (docs/people.md).
 CREATE TABLE published_block (
     cluster VARCHAR NOT NULL,
     pool VARCHAR NOT NULL,

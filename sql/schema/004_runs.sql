@@ -1,4 +1,4 @@
--- The history of runs, what each was made of, and the ledger of mails.
+-- The history of runs, the inputs of each, and the ledger of mails.
 
 -- The history of runs as it stood when this database was last published (audit/nightly/history.py).
 CREATE TABLE history (
@@ -15,7 +15,7 @@ CREATE TABLE history (
     version VARCHAR NOT NULL
 );
 
--- What was said of a cluster when a period was computed: its report can be made again as it was.
+-- The notes on a cluster when a period was computed, so that its report can be made again.
 CREATE TABLE run_note (
     cluster VARCHAR NOT NULL,
     period VARCHAR NOT NULL,
@@ -25,7 +25,7 @@ CREATE TABLE run_note (
     PRIMARY KEY (cluster, period)
 );
 
--- What each run's figures were made of, so that the next can say why they changed.
+-- The inputs of each run's figures, so that the next run can tell why they changed.
 CREATE TABLE run_input (
     run_id VARCHAR NOT NULL,
     cluster VARCHAR NOT NULL,
@@ -43,8 +43,8 @@ CREATE TABLE delivery (
     state VARCHAR NOT NULL CHECK (state IN ('claimed', 'sending', 'sent', 'refused', 'unknown')),
     attempts BIGINT NOT NULL,          -- tries so far
     message_id VARCHAR NOT NULL,
-    report_state VARCHAR,              -- complete, partial, …: what the mail said of the report
+    report_state VARCHAR,              -- complete, partial, …: the state of the report in the mail
     updated_at BIGINT,
-    error VARCHAR,                     -- what the mail server said last, or why it was not asked
+    error VARCHAR,                     -- the last answer of the mail server, or why it was not asked
     PRIMARY KEY (run_id, report, recipient)
 );

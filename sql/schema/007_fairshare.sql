@@ -1,4 +1,4 @@
--- Usage against targets, and what the choice of a penalty changes.
+-- Usage against targets, and the effect of the choice of a penalty.
 
 -- Histories name each user and account once: in a row for each day their texts took most of the
 -- time to write and to read them.
@@ -39,7 +39,7 @@ CREATE TABLE penalty_result (
     run_id VARCHAR NOT NULL
 );
 
--- What a penalty was compared with, and what had to be assumed.
+-- The comparisons of a penalty, and their assumptions.
 CREATE TABLE charge_result (
     cluster VARCHAR NOT NULL,
     period VARCHAR NOT NULL,

@@ -2,8 +2,9 @@
 CREATE OR REPLACE VIEW advice AS
 SELECT
     cluster, pool, period, place, title, change, outcome,
-    dimension, dimension_value, today_s, changed_s, gain_s, gain_lower_s, gain_upper_s,
-    saved_s, attempts, users, gaining_users, losing_users, run_id
+    dimension, dimension_value, observed_s, today_s, changed_s, gain_s, gain_lower_s, gain_upper_s,
+    saved_s, attempts, users, gaining_users, losing_users,
+    never_start, run_id
 FROM advice_result
 ORDER BY cluster, pool, period, place NULLS LAST, change;
 
@@ -13,10 +14,11 @@ COMMENT ON COLUMN advice.pool IS 'set of partitions that share hardware';
 COMMENT ON COLUMN advice.period IS 'name of the period';
 COMMENT ON COLUMN advice.place IS '1, 2, …: among what is advised; NULL: not advised';
 COMMENT ON COLUMN advice.title IS 'the change in words';
-COMMENT ON COLUMN advice.change IS 'the change as JSON';
-COMMENT ON COLUMN advice.outcome IS 'supported (it helps beyond chance), unsupported, outweighed (it helps some, but all together wait longer), not_tried (no budget was left)';
+COMMENT ON COLUMN advice.change IS 'the change, as options of fairaudit whatif';
+COMMENT ON COLUMN advice.outcome IS 'supported (significantly shorter waits), unsupported, outweighed (some gain, but all together wait longer), never_starts (some jobs would never start), not_reproduced (the replay of today misses the observed mean wait by more than a quarter), not_tried (no budget was left)';
 COMMENT ON COLUMN advice.dimension IS 'whose mean wait it is judged by: all or width_class; NULL where it was not tried';
 COMMENT ON COLUMN advice.dimension_value IS 'the width class, in the pool''s counted resource';
+COMMENT ON COLUMN advice.observed_s IS 'their mean wait in the log; s';
 COMMENT ON COLUMN advice.today_s IS 'their mean wait in a replay of today''s policy; s';
 COMMENT ON COLUMN advice.changed_s IS 'the same after the change; s';
 COMMENT ON COLUMN advice.gain_s IS 'how much less that is; s, negative: they wait longer';
@@ -27,4 +29,5 @@ COMMENT ON COLUMN advice.attempts IS 'attempts of the pool that were compared';
 COMMENT ON COLUMN advice.users IS 'their users';
 COMMENT ON COLUMN advice.gaining_users IS 'users who would wait less, beyond chance by their days';
 COMMENT ON COLUMN advice.losing_users IS 'users who would wait longer, beyond chance by their days';
+COMMENT ON COLUMN advice.never_start IS 'attempts that start in the replay of today''s policy and never after the change; NULL: not tried';
 COMMENT ON COLUMN advice.run_id IS 'run that computed the row; see runs';

@@ -9,7 +9,7 @@ COMMENT ON VIEW advice_parts IS 'What each change of the view advice would do to
 COMMENT ON COLUMN advice_parts.cluster IS 'name of the cluster';
 COMMENT ON COLUMN advice_parts.pool IS 'set of partitions that share hardware';
 COMMENT ON COLUMN advice_parts.period IS 'name of the period';
-COMMENT ON COLUMN advice_parts.change IS 'the change as JSON; see advice';
+COMMENT ON COLUMN advice_parts.change IS 'the change, as options of fairaudit whatif; see advice';
 COMMENT ON COLUMN advice_parts.dimension IS 'all, width_class or walltime_class (what was asked for before the change)';
 COMMENT ON COLUMN advice_parts.dimension_value IS 'the class: of widths in the pool''s counted resource, of walltimes in hours';
 COMMENT ON COLUMN advice_parts.attempts IS 'attempts that were compared';

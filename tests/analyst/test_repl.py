@@ -1,4 +1,4 @@
-"""SQL at a terminal: several lines, commands, completion, a history of one's own."""
+"""SQL on a terminal: statements on several lines, commands, completion and history."""
 
 import os
 import pty
@@ -34,7 +34,7 @@ def words(published: Path) -> Iterator[repl.Words]:
 
 
 def typing(*lines: str | type[BaseException]) -> Callable[[str], str]:
-    """Somebody who types these lines, presses Ctrl-C where one is KeyboardInterrupt, and leaves."""
+    """A user who types these lines (KeyboardInterrupt: presses Ctrl-C), and quits."""
     left = iter(lines)
 
     def read(_prompt: str) -> str:
@@ -51,15 +51,8 @@ def converse(
 ) -> tuple[str, list[str]]:
     said: list[str] = []
     capfd.readouterr()
-    repl.converse(
-        path,
-        Format.table,
-        rows=3,
-        limits=LIMITS,
-        history=None,
-        say=said.append,
-        read=typing(*lines),
-    )
+    options = {"rows": 3, "limits": LIMITS, "history": None, "say": said.append}
+    repl.converse(path, Format.table, **options, read=typing(*lines))  # type: ignore[arg-type]
     return capfd.readouterr().out, said[1:]
 
 
@@ -117,38 +110,38 @@ def test_statements_and_commands(published: Path, capfd: pytest.CaptureFixture[s
     assert " day     │ DATE " in out
     number = HOSTILE.index("two\nlines")
     assert f"\nc,{number},1," in out
-    assert "\\q             ends" in out
+    assert "\\q             quit" in out
     assert "not reached" not in out
-    told = "\n".join(said)
+    messages = "\n".join(said)
     for part in (
-        '"nonsense" was not found',
-        "only statements that select are allowed",
-        "no view 'nowhere'",
-        "\\wrong: no such command",
-        "No closing quotation",
+        *('"nonsense" was not found', "only statements that select are allowed"),
+        *("no view 'nowhere'", "\\wrong: no such command", "No closing quotation"),
         "only the first 3 rows are shown",
     ):
-        assert part in told
+        assert part in messages
     with pytest.raises(UsageError, match="no such database"):
         converse(published.with_name("none"), capfd)
 
 
 def test_what_tab_completes(words: repl.Words) -> None:
-    assert words.complete("\\", "\\") == ["\\?", "\\d", "\\f", "\\q", "\\r", "\\s"]
-    assert words.complete("\\d cov", "cov") == ["coverage"]
-    assert words.complete("\\s jobs_o", "jobs_o") == ["jobs_of_user"]
-    assert words.complete("\\s jobs_of_user us", "us") == ["user="]
-    assert words.complete("\\f c", "c") == ["csv"]
-    assert words.complete("FROM job_f", "job_f") == ["job_fairness"]
-    assert words.complete("FROM coverage WHERE sta", "sta") == ["state"]
+    for line, completions in {
+        "\\": ["\\?", "\\d", "\\f", "\\q", "\\r", "\\s"],
+        "\\d cov": ["coverage"],
+        "\\s jobs_o": ["jobs_of_user"],
+        "\\s jobs_of_user us": ["user="],
+        "\\f c": ["csv"],
+        "FROM job_f": ["job_fairness"],
+        "FROM coverage WHERE sta": ["state"],
+        "SELE": ["SELECT"],
+        "FROM qqq": [],
+    }.items():
+        assert words.complete(line, line.split()[-1]) == completions
     assert "fst_strict" not in words.complete("FROM coverage WHERE f", "f")
     assert '"user"' in words.complete("FROM job_fairness WHERE us", "us")
-    assert words.complete("SELE", "SELE") == ["SELECT"]
-    assert words.complete("FROM x", "qqq") == []
 
 
 def talk(published: Path, state: Path, typed: list[bytes], *options: str) -> bytes:
-    """Types on a terminal of its own, each line when a prompt stands there; gives the screen."""
+    """Type each line at a prompt of a new terminal, and return the screen."""
     ours, theirs = pty.openpty()
     running = subprocess.Popen(
         [sys.executable, "-m", "audit", "sql", "--db", str(published), *options],

@@ -1,4 +1,4 @@
-"""Ad hoc SQL: what it refuses, where it stops, and how it writes what logs contain."""
+"""Queries: refusals, limits, and output of hostile names."""
 
 import csv
 import io
@@ -53,7 +53,7 @@ def ask(
     raw: bool = False,
     **given: str,
 ) -> tuple[bytes, list[str]]:
-    """What is written, and what is said."""
+    """The output, and the remarks."""
     out, said = io.BytesIO(), list[str]()
     con.query(Question(text, given, form, rows, raw), out, said.append)
     return out.getvalue(), said
@@ -62,82 +62,41 @@ def ask(
 @pytest.mark.parametrize(
     "statement",
     [
-        "SELECT * FROM read_csv('/etc/passwd')",
-        "SELECT * FROM sniff_csv('/etc/passwd')",
-        "SELECT * FROM read_text('/etc/passwd')",
-        "SELECT * FROM read_blob('/etc/passwd')",
-        "SELECT * FROM read_json('/etc/passwd')",
-        "SELECT * FROM read_parquet('/etc/passwd')",
-        "SELECT * FROM parquet_metadata('/etc/passwd')",
-        "SELECT * FROM read_duckdb('escape')",
-        "SELECT * FROM glob('/*')",
-        "FROM '/etc/passwd'",
-        "FROM 'http://127.0.0.1:9/x.csv'",
-        "FROM query('COPY (SELECT 1) TO ''escape''')",
-        "FROM json_execute_serialized_sql('x')",
+        *("SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM sniff_csv('/etc/passwd')"),
+        *("SELECT * FROM read_text('/etc/passwd')", "SELECT * FROM read_blob('/etc/passwd')"),
+        *("SELECT * FROM read_json('/etc/passwd')", "SELECT * FROM read_parquet('/etc/passwd')"),
+        *("SELECT * FROM parquet_metadata('/etc/passwd')", "SELECT * FROM read_duckdb('escape')"),
+        *("SELECT * FROM glob('/*')", "FROM '/etc/passwd'", "FROM 'http://127.0.0.1:9/x.csv'"),
+        *("FROM query('COPY (SELECT 1) TO ''escape''')", "FROM json_execute_serialized_sql('x')"),
         "FROM enable_logging(storage='file', storage_config={'path': 'escape'})",
         "FROM enable_profiling(save_location='escape')",
         "FROM published",  # a variable of the caller
-        "FROM pl",
-        "FROM pandas_scan(0)",
-        "COPY (SELECT 1) TO 'escape'",
-        "COPY job_result FROM '/etc/passwd'",
-        "EXPLAIN ANALYZE COPY (SELECT 1) TO 'escape'",
-        "EXPLAIN ANALYZE CREATE TEMP TABLE t AS SELECT 1",
-        "EXPORT DATABASE 'escape'",
-        "IMPORT DATABASE '/tmp'",
-        "ATTACH 'escape' AS other",
-        "ATTACH ':memory:' AS other",
-        "DETACH hostile",
-        "USE memory",
-        "INSTALL httpfs",
-        "FORCE INSTALL httpfs FROM 'http://127.0.0.1:9'",
-        "LOAD httpfs",
-        "UPDATE EXTENSIONS",
-        "SET threads = 1",
-        "SET memory_limit = '100GB'",
-        "SET max_execution_time = 0",
-        "SET VARIABLE x = 1",
-        "RESET lock_configuration",
-        "PRAGMA memory_limit = '9GB'",
-        "PRAGMA enable_profiling",
-        "PRAGMA database_list",
-        "FROM duckdb_databases()",
-        "FROM system.main.duckdb_databases",
-        'FROM "DUCKDB_Settings"()',
-        "FROM duckdb_extensions()",
-        "FROM pg_catalog.pg_settings",
-        "FROM pragma_database_list",
-        "SELECT current_setting('allowed' || '_paths')",
-        "SHOW allowed_paths",
+        *("FROM pl", "FROM pandas_scan(0)", "COPY (SELECT 1) TO 'escape'"),
+        *("COPY job_result FROM '/etc/passwd'", "EXPLAIN ANALYZE COPY (SELECT 1) TO 'escape'"),
+        *("EXPLAIN ANALYZE CREATE TEMP TABLE t AS SELECT 1", "EXPORT DATABASE 'escape'"),
+        *("IMPORT DATABASE '/tmp'", "ATTACH 'escape' AS other", "ATTACH ':memory:' AS other"),
+        *("DETACH hostile", "USE memory", "INSTALL httpfs"),
+        *("FORCE INSTALL httpfs FROM 'http://127.0.0.1:9'", "LOAD httpfs", "UPDATE EXTENSIONS"),
+        *("SET threads = 1", "SET memory_limit = '100GB'", "SET max_execution_time = 0"),
+        *("SET VARIABLE x = 1", "RESET lock_configuration", "PRAGMA memory_limit = '9GB'"),
+        *("PRAGMA enable_profiling", "PRAGMA database_list", "FROM duckdb_databases()"),
+        *("FROM system.main.duckdb_databases", 'FROM "DUCKDB_Settings"()'),
+        *("FROM duckdb_extensions()", "FROM pg_catalog.pg_settings", "FROM pragma_database_list"),
+        *("SELECT current_setting('allowed' || '_paths')", "SHOW allowed_paths"),
         "FROM query('FROM duckdb_' || 'settings()')",
         "FROM \"query\" /* */ ('FROM duckdb_' || 'settings()')",
-        "FROM query_table('duckdb_' || 'databases')",
-        "SELECT getenv('HOME')",
-        "CALL enable_logging(storage_path='escape')",
-        "CALL force_checkpoint()",
-        "CALL pragma_version()",
-        "CHECKPOINT",
-        "VACUUM",
-        "CREATE TABLE t (a INT)",
-        "CREATE TEMP TABLE t (a INT)",
-        "CREATE MACRO f() AS 1",
-        "CREATE SECRET s (TYPE http)",
+        *("FROM query_table('duckdb_' || 'databases')", "SELECT getenv('HOME')"),
+        *("CALL enable_logging(storage_path='escape')", "CALL force_checkpoint()"),
+        *("CALL pragma_version()", "CHECKPOINT", "VACUUM", "CREATE TABLE t (a INT)"),
+        *("CREATE TEMP TABLE t (a INT)", "CREATE MACRO f() AS 1", "CREATE SECRET s (TYPE http)"),
         "INSERT INTO job_result (cluster) VALUES ('x')",
         "WITH a AS (INSERT INTO job_result (cluster) VALUES ('x') RETURNING *) FROM a",
-        "UPDATE job_result SET cluster = 'x'",
-        "DELETE FROM job_result",
-        "DROP VIEW summary",
-        "BEGIN",
-        "PREPARE p AS SELECT 1",
-        "SELECT 1; SELECT 2",
-        "SELECT 1; DROP VIEW summary",
-        "SELECT 1) AS answer (c0); DROP VIEW summary --",
-        "",
-        "-- nothing",
+        *("UPDATE job_result SET cluster = 'x'", "DELETE FROM job_result", "DROP VIEW summary"),
+        *("BEGIN", "PREPARE p AS SELECT 1", "SELECT 1; SELECT 2", "SELECT 1; DROP VIEW summary"),
+        *("SELECT 1) AS answer (c0); DROP VIEW summary --", "", "-- nothing"),
     ],
 )
-def test_it_selects_from_the_database_and_nothing_else(
+def test_statements_can_only_select_from_the_database(
     con: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -163,7 +122,7 @@ def test_it_selects_from_the_database_and_nothing_else(
         "WITH a AS (SELECT 1 AS b) FROM a",
     ],
 )
-def test_whatever_selects_is_answered(con: Reader, statement: str) -> None:
+def test_every_select_is_answered(con: Reader, statement: str) -> None:
     found = csv.reader(io.StringIO(ask(con, statement)[0].decode(), newline=""))
     assert len(list(found)) > 1
     assert ask(con, statement, Format.table)[0].endswith((b" rows)\n", b"(1 row)\n", b"\xaf\n\n"))
@@ -178,7 +137,7 @@ def test_text_between_semicolons_is_kept(con: Reader) -> None:
 
 
 def stopped(published: Path, statement: str, form: str, **keys: object) -> str:
-    """What fairaudit says on stderr in a process of its own."""
+    """The output on stderr of a process that runs the statement."""
     settings = published.with_name(f"{form}.toml")
     settings.write_text("[sql]\n" + "".join(f"{key} = {value}\n" for key, value in keys.items()))
     done = subprocess.run(
@@ -216,7 +175,7 @@ ALL = "SELECT a.range AS x, b.range AS y FROM range(100000) AS a, range(10000) A
         ),
     ],
 )
-def test_a_billion_rows_end_at_a_limit_that_is_named(
+def test_a_billion_rows_exceed_a_limit_that_is_named(
     published: Path, statement: str, form: str, key: str
 ) -> None:
     timeout_s = 1 if key == "timeout_s" else 60  # memory may take a busy machine long to fill
@@ -224,7 +183,7 @@ def test_a_billion_rows_end_at_a_limit_that_is_named(
     assert f"{key} in section [sql] of config.toml" in said
 
 
-def test_what_is_left_out_is_said(con: Reader) -> None:
+def test_left_out_rows_are_reported(con: Reader) -> None:
     for form in Format:
         written, said = ask(con, "FROM range(10) AS t(n)", form, rows=3)
         assert said == ["only the first 3 rows are shown; --rows N shows more"]
@@ -243,10 +202,10 @@ def test_what_is_left_out_is_said(con: Reader) -> None:
     assert "x" * 201 not in written.decode()
 
 
-def test_nothing_that_takes_no_argument_shows_where_this_machine_keeps_things(
+def test_no_function_without_arguments_shows_paths_of_this_machine(
     con: Reader, published: Path
 ) -> None:
-    """Every table function, pragma and internal view of this DuckDB, whatever the next one adds."""
+    """Every table function, pragma and internal view of this version of DuckDB."""
     with duckdb.connect() as every:
         functions = every.execute(
             "SELECT DISTINCT function_name FROM duckdb_functions() "
@@ -255,11 +214,11 @@ def test_nothing_that_takes_no_argument_shows_where_this_machine_keeps_things(
         views = every.execute(
             "SELECT schema_name, view_name FROM duckdb_views() WHERE internal"
         ).fetchall()
-    asked = [f'FROM "{name}"()' for (name,) in functions]
-    asked += [f'FROM "{schema}"."{view}"' for schema, view in views]
+    statements = [f'FROM "{name}"()' for (name,) in functions]
+    statements += [f'FROM "{schema}"."{view}"' for schema, view in views]
     hints = (str(published), str(Path.home()) + "/")
     answered = 0
-    for statement in asked:
+    for statement in statements:
         try:
             shown = ask(con, statement, Format.json)[0].decode()
             answered += 1
@@ -319,7 +278,7 @@ def test_values_of_every_kind(con: Reader) -> None:
     assert typed["list"].to_list() == [[1, 2]]
     assert ask(con, "SELECT NULL AS x")[0] == b'x\n""\n'
     assert ask(con, "SELECT 1 AS x WHERE false", Format.json)[0] == b"[]\n"
-    # all that DuckDB has, though other libraries have not
+    # all types of DuckDB, even if other libraries lack them
     for form in Format:
         assert ask(con, "SELECT * EXCLUDE (hugeint, uhugeint) FROM test_all_types()", form)[0]
     for form in (Format.json, Format.parquet):
@@ -366,7 +325,7 @@ def test_an_analyst_keeps_one_snapshot_through_ten_publishes(tmp_path: Path) -> 
     assert anew.stdout == b"n,last\n%d,109\n" % (len(HOSTILE) + 10)
 
 
-def test_a_reader_that_ends_early_ends_quietly(published: Path) -> None:
+def test_a_closed_pipe_ends_quietly(published: Path) -> None:
     command = [sys.executable, "-m", "audit", "sql", ALL, "--format", "csv", "--db", str(published)]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE

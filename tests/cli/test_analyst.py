@@ -1,4 +1,4 @@
-"""``sql``: formats, limits, mistakes; ``stuck``."""
+"""``sql``, ``stuck`` and ``refused``."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ def test_sql_formats_limits_and_mistakes(run: Run, tmp_path: Path) -> None:
         check=True,
     )
     assert binary.stdout.startswith(b"PAR1")
-    for arguments, said in (
+    for arguments, message in (
         ([], "give one statement"),
         (["SELECT 1; SELECT 2"], "one statement at a time, not 2"),
         (["SELEC"], "SELEC"),
@@ -37,7 +37,7 @@ def test_sql_formats_limits_and_mistakes(run: Run, tmp_path: Path) -> None:
         (["-f", "none.sql"], "none.sql: cannot be read"),
         (["SELECT 1", "--db", "none.duckdb"], "none.duckdb: no such database"),
     ):
-        assert said in run("sql", *arguments, check=2).stderr
+        assert message in run("sql", *arguments, check=2).stderr
 
 
 def test_stuck_lists_jobs_that_gave_up_later_than_similar_jobs(run: Run, tmp_path: Path) -> None:
@@ -49,9 +49,8 @@ def test_stuck_lists_jobs_that_gave_up_later_than_similar_jobs(run: Run, tmp_pat
     assert "(1 row)" in shown.stdout
     assert " unavailable " in shown.stdout  # nothing runs any more while it waits
     listed = json.loads(run("stuck", "--format", "json", "--user", "9").stdout)
-    assert [(one["job_id"], one["waited_s"], one["peer_p95_s"]) for one in listed] == [
-        ("99", 7_200, 0)
-    ]
+    found = [(one["job_id"], one["waited_s"], one["peer_p95_s"]) for one in listed]
+    assert found == [("99", 7_200, 0)]
     assert len(run("stuck", "--waiting", "--format", "csv").stdout.splitlines()) == 1
     assert run("stuck", "--user", "1", "--format", "json").stdout == "[]\n"
 
@@ -74,7 +73,7 @@ def test_stuck_without_a_database_says_so(run: Run) -> None:
     assert "no such database" in run("stuck", "--db", "none.duckdb", check=2).stderr
 
 
-def test_refused_records_are_listed_mended_and_taken_in(run: Run, tmp_path: Path) -> None:
+def test_refused_records_are_listed_corrected_and_accepted(run: Run, tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     config = '[report]\npdf = false\n[[clusters]]\nname = "c"\nsources = [{files = "logs/*"}]\n'
     write(tmp_path / "config.toml", config)
@@ -89,23 +88,21 @@ def test_refused_records_are_listed_mended_and_taken_in(run: Run, tmp_path: Path
     assert [one["text"] for one in listed] == ["1 2 3", wrong]
     one = run("refused", "--config", "config.toml", "--code", "doubtful", "--format", "csv")
     assert len(one.stdout.splitlines()) == 2
-    assert "0 records were taken in, 1 are refused still" in run("refused", "--replay").stdout
+    assert "accepted 0 records; 1 are still refused" in run("refused", "--replay").stdout
 
     listed[0]["text"] = line(97, submit=500)
     write(tmp_path / "mended.json", json.dumps(listed))
-    done = run("refused", "--replay", "--mended", "mended.json", "--accept")
-    assert "1 records were taken in, 0 are refused still" in done.stdout
-    assert "1 doubtful records were taken in" in done.stdout
-    again = run("run", "--config", "config.toml").stdout
-    assert "computed c" in again
+    done = run("refused", "--replay", "--mended", "mended.json", "--accept").stdout
+    assert "accepted 1 records; 0 are still refused\naccepted 1 doubtful records\n" in done
+    assert "computed c" in run("run", "--config", "config.toml").stdout
     assert run("refused", "--config", "config.toml", "--format", "json").stdout == "[]\n"
 
     write(tmp_path / "bad.json", '[{"input": 1}]')
-    for arguments, said in (
-        (["--mended", "bad.json"], "--mended goes with --replay"),
+    for arguments, message in (
+        (["--mended", "bad.json"], "--mended requires --replay"),
         (["--replay", "--mended", "bad.json"], "bad.json: holds no refused records"),
         (["--replay", "--mended", "none.json"], "none.json: cannot be read"),
         (["--replay", "--cluster", "d"], "the configuration has c"),
-        (["--accept", "--db", "fairaudit.duckdb"], "--db is read only"),
+        (["--accept", "--db", "fairaudit.duckdb"], "--db is read-only"),
     ):
-        assert said in run("refused", *arguments, check=2).stderr
+        assert message in run("refused", *arguments, check=2).stderr

@@ -1,4 +1,4 @@
-"""``init`` and ``doctor``."""
+"""``init``, ``doctor`` and ``pseudonym``."""
 
 import re
 from pathlib import Path
@@ -26,29 +26,29 @@ def test_doctor(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_doctor_compares_limits_with_the_logs(run: Run, tmp_path: Path) -> None:
-    # Users are 1 to 3, and ask for 1 to 4 CPUs.
+    # Users 1 to 3 request 1 to 4 CPUs.
     write(tmp_path / "a.swf", busy(60))
     run("audit", "a.swf", "--no-pdf")
 
-    def said(rules: str, cluster: str = "a", check: int = 0) -> str:
+    def found(rules: str, cluster: str = "a", check: int = 0) -> str:
         text = f'[[clusters]]\nname = "{cluster}"\n[[clusters.pools]]\n'
         write(tmp_path / "my.toml", f'{text}name = "all"\ncapacity = {{ cpus = 4 }}\n{rules}\n')
         done = run("doctor", "--config", "my.toml", "--db", DATABASE, check=check)
         return next((line for line in done.stdout.splitlines() if "limits and" in line), "")
 
     each = 'limits = [{ most = 3, per = "user" }]'
-    assert said(each).endswith("1 limits, 0 windows; the logs have every name")
-    assert said('limits = [{ most = 1, user = ["1", "eve"], exempt_qos = ["high"] }]').endswith(
+    assert found(each).endswith("1 limits, 0 windows; the logs have every name")
+    assert found('limits = [{ most = 1, user = ["1", "eve"], exempt_qos = ["high"] }]').endswith(
         "1 limits, 0 windows; no log has user 'eve'; no log has qos 'high'"
     )
-    assert "no log has partition 'gpu'" in said('windows = [{ hours = "Sun", partition = "gpu" }]')
-    assert said("limits = [{ most = 0, size_above = 2 }]").startswith("ok")
-    assert "no job that it is about asked for less than 3" in said(
+    assert "no log has partition 'gpu'" in found('windows = [{ hours = "Sun", partition = "gpu" }]')
+    assert found("limits = [{ most = 0, size_above = 2 }]").startswith("ok")
+    assert "no job in its scope requested less than 3" in found(
         'limits = [{ most = 2, resource = "cpus", size_above = 2 }]', check=2
     )
-    assert "closed at all hours" in said('windows = [{ hours = "Mon-Sun" }]', check=2)
-    assert said(each, "other").endswith(f"{DATABASE} has no cluster 'other' yet")
-    assert said("") == ""
+    assert "closed at all hours" in found('windows = [{ hours = "Mon-Sun" }]', check=2)
+    assert found(each, "other").endswith(f"{DATABASE} has no cluster 'other' yet")
+    assert found("") == ""
 
 
 @pytest.mark.usefixtures("short_paper")
@@ -65,15 +65,15 @@ def test_init_run_and_doctor_of_a_new_site(run: Run, tmp_path: Path) -> None:
     run("init", "--partitions", "none.txt", "--output", "other.toml", check=2)
 
 
-def test_a_pseudonym_is_told_to_who_has_the_key(run: Run, tmp_path: Path) -> None:
+def test_pseudonyms_are_printed_under_the_key(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "people.key", "k" * 32)
     (tmp_path / "people.key").chmod(0o600)
     config = '[[clusters]]\nname = "c"\n[clusters.people]\nkey_file = "people.key"\n'
     write(tmp_path / "config.toml", config + 'pseudonyms = ["user"]\n')
-    told = run("pseudonym", "--user", "anna", "--user", "ben").stdout
-    assert re.fullmatch(r"user anna: u-[0-9a-f]{12}\nuser ben: u-[0-9a-f]{12}\n", told)
+    printed = run("pseudonym", "--user", "anna", "--user", "ben").stdout
+    assert re.fullmatch(r"user anna: u-[0-9a-f]{12}\nuser ben: u-[0-9a-f]{12}\n", printed)
     assert "names of each account are kept" in run("pseudonym", "--account", "x", check=2).stderr
-    assert "whose?" in run("pseudonym", check=2).stderr
+    assert "give names with --user NAME" in run("pseudonym", check=2).stderr
     assert "names become pseudonyms" in run("doctor", "--config", "config.toml").stdout
     write(tmp_path / "config.toml", '[[clusters]]\nname = "c"\n')
     assert "none; choose" in run("pseudonym", "--user", "anna", check=2).stderr

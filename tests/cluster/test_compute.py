@@ -1,11 +1,17 @@
 """Work that periods share is done once, however many there are."""
 
 from contextlib import closing
+from datetime import date
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
 
+from audit.cluster import compute
+from audit.cluster.setting import Setting
+from audit.cluster.windows import WHOLE, Window
+from audit.config.places import Site
 from audit.metrics.attempts.summary import summarise
 from audit.nightly.run import run
 from audit.scenario.workload import workload_of_rows
@@ -33,12 +39,10 @@ def test_a_first_night_of_many_months(tmp_path: Path, monkeypatch: pytest.Monkey
         return workload_of_rows(held, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr("audit.cluster.compute.summarise", counted)
-    monkeypatch.setattr("audit.cluster.compute.workload_of_rows", made)
-    for module in ("decisions", "fair_start", "forward", "engine"):
-        monkeypatch.setattr(f"audit.scenario.{module}.workload_of_rows", made)
+    monkeypatch.setattr("audit.scenario.scenario.workload_of_rows", made)
     config = site(tmp_path, pools=({"name": "all", "backfill": "easy"},))
     (tmp_path / "logs" / "year.swf").write_text(log(lines, MaxProcs=4))
-    run(config, tmp_path, NOW, stages=("ingest", "compute"))
+    run(Site(config, tmp_path), NOW, stages=("ingest", "compute"))
     assert len(looked_at) > 6
     assert sum(looked_at) < 1.2 * len(lines)
     assert workloads == [len(lines)]
@@ -56,7 +60,7 @@ def test_views_show_who_is_passed_over(tmp_path: Path) -> None:
     ]
     config = site(tmp_path, pools=({"name": "all", "backfill": "easy"},))
     (tmp_path / "logs" / "days.swf").write_text(log(lines, MaxProcs=4))
-    run(config, tmp_path, NOW, stages=FIGURES)
+    run(Site(config, tmp_path), NOW, stages=FIGURES)
     figures = "passed_share, passed_expected, passed_s"
     with closing(database.open_snapshot(tmp_path / "fairaudit.duckdb")) as con:
         for kind, entity in (("user", "1"), ("account", "7")):
@@ -65,3 +69,26 @@ def test_views_show_who_is_passed_over(tmp_path: Path) -> None:
             assert database.rows(con, asked, {"of": entity}) == [(10 * 10_200, 1.0)]
         others = f"SELECT DISTINCT {figures} FROM user_fairness WHERE user = '2'"
         assert database.rows(con, others) == [(None, None, None)]
+
+
+DAY = 86_400
+SETTING = Setting("c", ZoneInfo("UTC"), (), {}, 9 * DAY, (), ())
+
+
+def told(window: Window, *ends: int | None) -> list[tuple[int, int, str]]:
+    times = {name: pl.Series(ends, dtype=pl.Int64) for name in ("end_time", "arrival_time")}
+    frame = pl.DataFrame({**times, "start_time": pl.Series([None] * len(ends), dtype=pl.Int64)})
+    rows = compute.of_days(frame, SETTING, window).select("day", "records", "state").rows()
+    return [((day - date(1970, 1, 1)).days, records, state) for day, records, state in rows]
+
+
+def test_days_between_are_empty() -> None:
+    assert told(WHOLE, 0, 1, 2 * DAY, None) == [(0, 2, "full"), (1, 0, "empty"), (2, 1, "full")]
+    assert told(WHOLE) == []
+
+
+def test_a_window_tells_of_its_own_days_all_of_them() -> None:
+    ends = (0, 2 * DAY, 6 * DAY)
+    assert told(Window(None, 3 * DAY), *ends) == [(0, 1, "full"), (1, 0, "empty"), (2, 1, "full")]
+    assert told(Window(3 * DAY, 5 * DAY), *ends) == [(3, 0, "empty"), (4, 0, "empty")]
+    assert told(Window(5 * DAY, None), *ends) == [(5, 0, "empty"), (6, 1, "full")]

@@ -6,9 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from audit.config.figures import Simulation
+from audit.config.file import Simulation
+from audit.config.places import Site
 from audit.nightly.run import run
 from audit.scenario.budget import Costs
+from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_start_times
 from audit.store import database
 from tests.logs import line, log
@@ -51,7 +53,8 @@ def test_two_nights_give_what_one_gives(tmp_path: Path, monkeypatch: pytest.Monk
         def tell(done: int, of: int) -> None:
             most[0] = of
 
-        made = original(*given, **{**named, "told": tell})  # type: ignore[arg-type]
+        effort: Effort = named["effort"]._replace(on_progress=tell)  # type: ignore[attr-defined]
+        made = original(*given, **{**named, "effort": effort})  # type: ignore[arg-type]
         computed.append(most[0])
         return made
 
@@ -62,7 +65,7 @@ def test_two_nights_give_what_one_gives(tmp_path: Path, monkeypatch: pytest.Monk
         config = site(folder, pools=({"name": "all", "backfill": "conservative"},))
         for first, last in parts:
             (folder / "logs" / f"{first}.swf").write_text(jobs(first, last))
-            run(config, folder, NOW, stages=("ingest", "compute", "publish"))
+            run(Site(config, folder), NOW, stages=("ingest", "compute", "publish"))
     one = results(tmp_path / "one")
     assert results(tmp_path / "two").equals(one)
     assert one["fst_strict"].null_count() == 0
@@ -86,7 +89,7 @@ def test_a_budget_is_made_up_for_night_by_night(
                     "audit.scenario.fair_start.costs",
                     lambda work, policy: Costs(*np.full((2, len(work.arrival)), 0.5)),
                 )
-                did = run(config, folder, NOW + night * DAY)
+                did = run(Site(config, folder), NOW + night * DAY)
             statuses = results(folder)["fst_status"].to_list()
             left.append(statuses.count("not_sampled"))
             assert bool(did.computed) == (night == 0 or left[-2] > 0)

@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 from audit import config
-from audit.cluster import charges, decayed, fairshare
+from audit.cluster import charges, fairshare
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting, configured
+from audit.config.places import Site
 from audit.errors import ConfigError
 from audit.formats.slurm.sacctmgr import Association
 from audit.metrics.attempts import population
@@ -160,7 +161,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Setting
         pools=pools,
         sources=({"files": "sacct.txt"},),
     )
-    done = run(settings, folder, NOW, stages=("ingest", "compute", "publish"))
+    done = run(Site(settings, folder), NOW, stages=("ingest", "compute", "publish"))
     assert done.failures == []
     con = database.open_snapshot(folder / "fairaudit.duckdb")
     attempts = queries.run(con, "attempts", cluster="lab", since=None, until=None)
@@ -174,7 +175,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Setting
 def test_histories_say_what_sshare_said(lab: tuple[pl.DataFrame, Setting, Fairshare]) -> None:
     charged, setting, shares = lab
     assert shares.tree is not None
-    method = decayed.method(shares, setting)
+    method = fairshare.decay_method(shares, setting)
     assert isinstance(method, SlurmUsage)
     ticks = SlurmUsage(half_life_s=method.half_life_s, period_s=60, phase_s=1795234198)
     seen = samples()
@@ -213,7 +214,7 @@ def test_a_configured_run_keeps_the_history_of_the_tree(
 ) -> None:
     charged, setting, shares = lab
     day = Period("2026-11-21", 1795219200, 1795305600)
-    rows = pl.concat(decayed.histories(charged, setting, day, shares))
+    rows = pl.concat(fairshare.histories(charged, setting, day, shares))
     assert rows["method"].unique().to_list() == ["slurm:billing:fair_tree"]
     assert rows["parent"].drop_nulls().n_unique() > 1
     users = rows.filter(pl.col("entity_kind") == "user")
@@ -229,12 +230,12 @@ def test_a_file_that_says_otherwise_computes_all_anew(tmp_path: Path) -> None:
     settings = site(tmp_path, usage={"associations": "assoc.psv", "operator": "relative"})
     write(tmp_path / "logs" / "1.swf", month(0))
     without_report = ("ingest", "compute", "publish")
-    first = run(settings, tmp_path, NOW, stages=without_report)
+    first = run(Site(settings, tmp_path), NOW, stages=without_report)
     assert first.failures == []
     assert first.computed
-    assert run(settings, tmp_path, NOW, stages=without_report).computed == []
+    assert run(Site(settings, tmp_path), NOW, stages=without_report).computed == []
     write(tmp_path / "assoc.psv", ASSOCIATIONS.format(3))
-    assert run(settings, tmp_path, NOW, stages=without_report).computed == first.computed
+    assert run(Site(settings, tmp_path), NOW, stages=without_report).computed == first.computed
     con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
     shares = database.fetch(
         con, "SELECT DISTINCT entity, share FROM fairshare_history WHERE share < 1 ORDER BY entity"
@@ -253,7 +254,7 @@ c|2|||1|root|
 def test_a_wrong_file_fails_its_cluster_alone(tmp_path: Path) -> None:
     settings = site(tmp_path, usage={"associations": "none.psv"})
     write(tmp_path / "logs" / "1.swf", month(0))
-    done = run(settings, tmp_path, NOW)
+    done = run(Site(settings, tmp_path), NOW)
     (failure,) = done.failures
     assert isinstance(failure, ConfigError)
     assert "clusters.usage.associations of cluster 'c'" in str(failure)
@@ -278,7 +279,7 @@ def test_the_report_of_a_share_tree_is_made_again_byte_for_byte(tmp_path: Path) 
         pools=({"name": "all", "capacity": {"cpus": 64, "gpus": 8, "mem_bytes": 1 << 38}},),
         sources=({"files": "sacct.txt"},),
     )
-    done = run(settings, tmp_path, NOW)
+    done = run(Site(settings, tmp_path), NOW)
     assert done.failures == []
     (report,) = done.reports
     page = report.read_text(encoding="utf-8")

@@ -5,47 +5,30 @@ from pathlib import Path
 import pytest
 
 from audit import config
-from audit.errors import ConfigError
+from tests.config.refusals import cases, refusals
 
 PEOPLE = '[clusters.people]\nkey_file = "people.key"\n'
+NAMES = """
+[clusters.usage] ; users = { anna = 1.0 } => usage.users.anna: is a name, but records have pseudonyms
+[clusters.usage] ; accounts = { phys = 1.0 } => usage.accounts.phys: is a name, but
+[clusters.usage] ; shares = [{ account = "phys", share = 1 }] => usage.shares[0].account: is a name, but
+[[clusters.pools]] ; name = "p" ; limits = [{ most = 2, user = "anna" }] => pools[0].limits[0].user: is a name
+[clusters.usage] ; associations = "a.txt" => usage.associations: contains names, but records have
+"""  # noqa: E501
 
 
-def said(tmp_path: Path, more: str) -> str:
-    path = tmp_path / "my.toml"
-    path.write_text(f'[[clusters]]\nname = "c"\n{more}')
-    with pytest.raises(ConfigError) as caught:
-        config.load(path)
-    return str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("more", "where"),
-    [
-        ("[clusters.usage]\nusers = { anna = 1.0 }\n", "clusters[0].usage.users.anna"),
-        ("[clusters.usage]\naccounts = { phys = 1.0 }\n", "clusters[0].usage.accounts.phys"),
-        (
-            '[clusters.usage]\nshares = [{ account = "phys", share = 1 }]\n',
-            "clusters[0].usage.shares[0].account",
-        ),
-        (
-            '[[clusters.pools]]\nname = "p"\nlimits = [{ most = 2, user = "anna" }]\n',
-            "clusters[0].pools[0].limits[0].user",
-        ),
-        ('[clusters.usage]\nassociations = "a.txt"\n', "clusters[0].usage.associations"),
-    ],
-)
-def test_names_are_refused_where_records_have_pseudonyms(
-    tmp_path: Path, more: str, where: str
+@pytest.mark.parametrize(("keys", "message"), cases(NAMES))
+def test_names_are_refused_if_records_have_pseudonyms(
+    tmp_path: Path, keys: str, message: str
 ) -> None:
-    message = said(tmp_path, PEOPLE + more)
-    assert where in message
-    assert "records have pseudonyms" in message
+    text = f'[[clusters]]\nname = "c"\n{PEOPLE}{keys}\n'
+    assert refusals(tmp_path, text)[0].startswith(f"clusters[0].{message}")
     path = tmp_path / "my.toml"
-    path.write_text(path.read_text().replace('key_file = "people.key"', 'file = "people.csv"'))
+    path.write_text(text.replace('key_file = "people.key"', 'file = "people.csv"'))
     config.load(path)  # without a key they are names
 
 
-def test_pseudonyms_and_columns_that_are_kept_are_taken(tmp_path: Path) -> None:
+def test_pseudonyms_and_columns_without_pseudonyms_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "my.toml"
     path.write_text(
         f'[[clusters]]\nname = "c"\n{PEOPLE}pseudonyms = ["user"]\n'
@@ -54,4 +37,5 @@ def test_pseudonyms_and_columns_that_are_kept_are_taken(tmp_path: Path) -> None:
     )
     (cluster,) = config.load(path).clusters
     assert cluster.people.hidden == ("user",)
-    assert "Input should be" in said(tmp_path, PEOPLE + 'pseudonyms = ["qos"]\n')
+    wrong = refusals(tmp_path, f'[[clusters]]\nname = "c"\n{PEOPLE}pseudonyms = ["qos"]\n')
+    assert "Input should be" in wrong[0]

@@ -12,14 +12,14 @@ from audit.report.record.page import Who
 
 _ODD = st.text(st.sampled_from("aAbB.-_/ü\u0308ué\u017fK\u212a0\0\n\ud800"), max_size=6)
 _LIKE_OURS = st.text(min_size=1, max_size=3).map(places.file_name)
-"""Names that somebody takes after what another's file is called."""
+"""Names that equal a file of another name."""
 _NAMES = st.one_of(
     _ODD, st.text(), _LIKE_OURS, _LIKE_OURS.map(str.upper), st.text("a", min_size=70)
 )
 
 
 def folded(file: str) -> set[str]:
-    """What file systems may take it for: as it is, without case, normalised."""
+    """Its forms on file systems that ignore case or normalise."""
     return {
         unicodedata.normalize(form, text)
         for text in (file, file.lower(), file.upper(), file.casefold())

@@ -1,6 +1,8 @@
-"""What is kept for the next process: given back whole and as it was made, or made anew."""
+"""Results kept for the next process: returned as they were made, or made anew."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -77,3 +79,35 @@ def test_nothing_is_taken_from_where_others_can_put_it(
     assert [path.stat().st_mode & 0o777 for path in (found, home, home.parent)] == [0o700] * 3
     found.chmod(0o777)
     assert caches.folder(installed, "charts") not in {found, installed / "__pycache__"}
+
+
+def test_what_was_asked_for_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_RJEM_MALLOC_CONF", "mine")
+    caches.give_back()
+    assert os.environ["_RJEM_MALLOC_CONF"] == "mine"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_freed_arrays_are_given_back() -> None:
+    script = """
+import ctypes
+from audit.files import caches
+caches.give_back()
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.free.argtypes = [ctypes.c_void_p]
+def held():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+def piece():
+    at = libc.malloc(ctypes.c_size_t(8 << 20))
+    ctypes.memset(at, 1, 8 << 20)
+    return at
+libc.free(piece())  # what makes glibc keep pieces of this size
+before = held()
+pieces = [piece() for _ in range(8)]
+for at in pieces[:-1]:  # the last would keep those before it from being given back
+    libc.free(at)
+print(held() - before)
+"""
+    ended = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+    assert int(ended.stdout) < 2 * (8 << 20)

@@ -1,4 +1,4 @@
-"""What a process can still do that gave up all that it can."""
+"""The remaining rights of a process that gave up all that it can."""
 
 import subprocess
 import sys

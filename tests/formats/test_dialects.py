@@ -10,6 +10,7 @@ import audit.formats
 from audit.errors import DialectError
 from audit.formats import dialects
 from audit.ingest.logs import open_logs, parsed_blocks
+from audit.report.render import page
 from audit.setup import doctor
 from tests.logs import busy
 from tests.places import ROOT
@@ -67,8 +68,8 @@ def test_a_dialect_is_one_folder_and_one_line(
     (tmp_path / "dummy" / "diary.py").write_text(DUMMY, encoding="utf-8")
     monkeypatch.setattr(audit.formats, "__path__", [*audit.formats.__path__, str(tmp_path)])
     monkeypatch.setattr(dialects, "MODULES", (*dialects.MODULES, "dummy.diary"))
-    for check in ("_kernels", "_rendering"):  # what takes seconds
-        monkeypatch.setattr(doctor, check, lambda: "left out")
+    monkeypatch.setattr(doctor, "_kernels", lambda: "left out")
+    monkeypatch.setattr(page, "try_out", lambda: 0)  # takes seconds
     log = tmp_path / "log"
     log.write_bytes(b"DUMMY 1.0\na cpus=4\nb\nc cpus=2\n")
     dialects.table.cache_clear()

@@ -74,7 +74,9 @@ def test_other_forms() -> None:
         assert one(unknown) == (None, None, None)
 
 
-@pytest.mark.parametrize("text", ["yesterday", "2026-02-30T00:00:00", "12:00", "2026-07-01"])
+@pytest.mark.parametrize(
+    "text", ["yesterday", "2026-02-30T00:00:00", "12:00", "2026-07-01", "2026-07-01T00:00:00+"]
+)
 def test_no_times(text: str) -> None:
     assert one(text) == (None, None, "is no time")
 

@@ -166,11 +166,7 @@ def test_an_execution_that_comes_again_is_the_same_one() -> None:
 
 def test_a_requeued_job_has_several_attempts() -> None:
     found = resolve(
-        dump(
-            execution("19", 0, 10, 20, "REQUEUED"),
-            execution("19", 20, 30, 40),
-            input_id="a",
-        )
+        dump(execution("19", 0, 10, 20, "REQUEUED"), execution("19", 20, 30, 40), input_id="a")
     )
     assert kept(found) == [("19", 1, 10, 20), ("19", 2, 30, 40)]
 

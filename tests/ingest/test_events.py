@@ -67,10 +67,7 @@ def brief(resolved: pl.DataFrame) -> list[tuple[object, ...]]:
 STORIES: dict[str, tuple[list[str], list[tuple[object, ...]]]] = {
     "waits": ([queued(100)], [(1, "PENDING", 100, None, None)]),
     "runs": ([queued(100), started(150)], [(1, "RUNNING", 100, 150, None)]),
-    "ended": (
-        [queued(100), started(150), ended(150, 200)],
-        [(1, "COMPLETED", 100, 150, 200)],
-    ),
+    "ended": ([queued(100), started(150), ended(150, 200)], [(1, "COMPLETED", 100, 150, 200)]),
     "deleted before it started": (
         [queued(100), event("D", 140, requestor="ana@h")],
         [(1, "CANCELLED", 100, None, 140)],

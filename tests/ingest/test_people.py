@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from audit import config, periods
 from audit.config.people import is_pseudonym
+from audit.config.places import Site
 from audit.errors import ConfigError, DialectError, LogError
 from audit.formats.lines import Block
 from audit.ingest import people
@@ -255,7 +256,7 @@ def test_a_night_stores_no_name_and_refuses_another_key(tmp_path: Path) -> None:
     (tmp_path / "people.key").chmod(0o600)
     write(tmp_path / "people.csv", "user,account\n1,zoology-department\n2,zoology-department\n")
     write(tmp_path / "logs" / "1.swf", month(0) + "hedwig-the-owl is no record\n")
-    done = run(settings, tmp_path, NOW)
+    done = run(Site(settings, tmp_path), NOW)
     assert done.failures == []
     places = (tmp_path / "fairaudit-state", tmp_path / "fairaudit-reports")
     files = [path for place in places for path in place.rglob("*") if path.is_file()]
@@ -279,11 +280,13 @@ def test_a_night_stores_no_name_and_refuses_another_key(tmp_path: Path) -> None:
         (settings, "with another key or other columns"),
         (site(tmp_path), "as they were, and with pseudonyms"),
     ):
-        (failure,) = run(changed, tmp_path, NOW, stages=FIGURES).failures
+        (failure,) = run(Site(changed, tmp_path), NOW, stages=FIGURES).failures
         assert failure.exit_code == 2
         assert said in str(failure)
     (tmp_path / "people.key").write_bytes(KEY)
-    assert run(settings, tmp_path, NOW, stages=FIGURES).read == ["2.swf: 3 records, 0 refused"]
+    assert run(Site(settings, tmp_path), NOW, stages=FIGURES).read == [
+        "2.swf: 3 records, 0 refused"
+    ]
 
 
 def called(named: Named, _names: Sequence[str]) -> Named:

@@ -253,8 +253,7 @@ def test_several_clusters_leave_the_store_untouched(
     monkeypatch.setattr("audit.ingest.ingest.BATCH_ROWS", 1)
     paths = [
         write(
-            tmp_path / f"{name}.psv",
-            "\n".join([HEADER, row("1", "100 200 300", cluster=name), ""]),
+            tmp_path / f"{name}.psv", "\n".join([HEADER, row("1", "100 200 300", cluster=name), ""])
         )
         for name in ("one", "two", "six")
     ]

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from email import message_from_bytes, policy
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 
 from audit import config
 from audit.cli.app import main
+from audit.config.places import Site
 from audit.errors import LockedError, UsageError
 from audit.files import lock
 from audit.mail import delivery
@@ -27,7 +28,7 @@ from audit.store.database import Connection
 from tests import mailserver
 from tests.logs import write
 from tests.mailserver import PASSWORD, Server
-from tests.nightly.test_run import month, site
+from tests.nightly.test_run import month, published, site
 
 NOW = 1_775_000_000
 """2026-03-31: January and February are over."""
@@ -42,7 +43,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = site(folder)
     for number in (0, 1):
         write(folder / "logs" / f"{number}.swf", month(number, jobs=15))
-    run(settings, folder, NOW)
+    run(Site(settings, folder), NOW)
     return folder
 
 
@@ -62,20 +63,15 @@ def mailing(
     given: dict[str, object] = {
         "via": "outbox",
         "sender": "audit@example.org",
+        "domains": ("example.org",),
         "backlog": 1,
         "backoff_s": 0,
         "attempts": 2,
         "timeout_s": 20,
-        "domains": ("example.org",),
     }
     if server is not None:
-        given |= {
-            "via": "smtp",
-            "port": server.port,
-            "ca_file": str(cert),
-            "user": "fairaudit",
-            "password_env": "MAIL_SECRET",
-        }
+        given |= {"via": "smtp", "port": server.port, "ca_file": str(cert), "user": "fairaudit"}
+        given["password_env"] = "MAIL_SECRET"
     return config.Config.model_validate(
         {
             **site(place).model_dump(),
@@ -87,19 +83,16 @@ def mailing(
 
 @contextmanager
 def store(place: Path) -> Iterator[Connection]:
-    con = database.open_store(place / "fairaudit-state" / "store.duckdb")
-    try:
+    with closing(database.open_store(place / "fairaudit-state" / "store.duckdb")) as con:
         migrations.migrate(con)
         yield con
-    finally:
-        con.close()
 
 
 def deliver(
     place: Path, settings: config.Config, *, failed: bool = False, unknown: bool = False
 ) -> Delivered:
     with store(place) as con:
-        return delivery.deliver(con, settings, place, NOW, failed=failed, unknown=unknown)
+        return delivery.deliver(con, Site(settings, place), NOW, failed=failed, unknown=unknown)
 
 
 def ledger(place: Path, what: str = "state, attempts") -> dict[str, tuple[object, ...]]:
@@ -123,7 +116,7 @@ def test_one_of_five_is_refused_and_costs_nobody_else_anything(
     assert len(done.sent) == 4
     (failure,) = done.failures
     assert "refused: localhost: 550 no such user; 'fairaudit deliver --failed'" in str(failure)
-    assert deliver(place, settings) == Delivered()  # nobody is written to again by itself
+    assert deliver(place, settings) == Delivered()  # no mail is sent again by itself
     other_case = {"addresses": tuple(map(str.upper, FIVE)), "charts": False}
     assert deliver(place, mailing(place, other_case, server=server, cert=cert)) == Delivered()
     assert deliver(place, settings, failed=True).refused == done.refused
@@ -196,7 +189,7 @@ def test_asked_to_stop_while_it_waits(place: Path, server: Server, cert: Path) -
     settings = mailing(place, server=server, cert=cert, backoff_s=600, attempts=3)
     with store(place) as con:
         pause = delivery.pausing(said.append, lambda: next(asked))
-        done = delivery.deliver(con, settings, place, NOW, pause=pause)
+        done = delivery.deliver(con, Site(settings, place), NOW, pause=pause)
     assert said == ["1 not sent yet (localhost: 450 busy); trying again in 600 s"]
     assert len(done.sent) == 4
     assert done.due == [f"{LAST} to emil@example.org"]
@@ -255,9 +248,7 @@ test.deliver(place, test.mailing(place, server=Server(int(sys.argv[4])), cert=ce
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_killed_for_real(place: Path, server: Server, cert: Path, when: str) -> None:
     """kill -9 between the claim and the connection, and when the mail is with the server."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, place, cert, when, str(server.port)],
-    )
+    child = subprocess.Popen([sys.executable, "-c", CHILD, place, cert, when, str(server.port)])
 
     def kill(address: str) -> None:
         if address == "ben@example.org" and child.poll() is None:
@@ -292,10 +283,10 @@ def test_two_at_once_send_each_mail_once(place: Path, server: Server, cert: Path
 
         def rival(_address: str) -> None:
             server.before_rcpt = None
-            rivals.append(delivery.deliver(other, settings, place, NOW))
+            rivals.append(delivery.deliver(other, Site(settings, place), NOW))
 
         server.before_rcpt = rival
-        first = delivery.deliver(con, settings, place, NOW)
+        first = delivery.deliver(con, Site(settings, place), NOW)
         other.close()
     assert len(rivals[0].sent) == 5
     assert first == Delivered()
@@ -310,7 +301,7 @@ def test_racing_for_the_same_mails(place: Path) -> None:
 
         def race(cursor: Connection) -> None:
             database.execute(cursor, "USE store")
-            found.append(delivery.deliver(cursor, settings, place, NOW))
+            found.append(delivery.deliver(cursor, Site(settings, place), NOW))
 
         racers = [threading.Thread(target=race, args=(cursor,)) for cursor in cursors]
         for racer in racers:
@@ -325,11 +316,8 @@ def test_racing_for_the_same_mails(place: Path) -> None:
 
 
 def test_only_who_holds_the_store_delivers(place: Path) -> None:
-    with (
-        lock.held(place / "fairaudit-state" / "store.duckdb"),
-        pytest.raises(LockedError),
-    ):
-        delivery.by_hand(mailing(place), place, NOW)
+    with lock.held(place / "fairaudit-state" / "store.duckdb"), pytest.raises(LockedError):
+        delivery.by_hand(Site(mailing(place), place), NOW)
     assert outbox(place) == []
 
 
@@ -388,14 +376,9 @@ def test_a_report_is_mailed_again_only_when_it_is_complete_or_that_is_wanted(
     complete = standing.Standing(standing.State.COMPLETE, "All.")
     monkeypatch.setattr(standing, "standing", lambda _page, _now: complete)
     assert len(deliver(place, settings).sent) == 1
-    subjects = {
-        message_from_bytes(file.read_bytes(), policy=policy.default)["Subject"]
-        for file in outbox(place)
-    }
-    assert subjects == {
-        "[STALE] c, 2026-02: only 6 days covered so far",
-        "Corrected: c, 2026-02: only 6 days covered so far",
-    }
+    mails = [message_from_bytes(file.read_bytes(), policy=policy.default) for file in outbox(place)]
+    said = "c, 2026-02: only 6 days covered so far"
+    assert {mail["Subject"] for mail in mails} == {f"[STALE] {said}", f"Corrected: {said}"}
     restate(place, "third")
     assert deliver(place, settings) == Delivered()
     assert len(deliver(place, mailing(place, to, corrections=True)).sent) == 1
@@ -406,11 +389,11 @@ def test_periods_that_are_over_and_no_more_of_them_than_wanted(place: Path) -> N
     to = {"addresses": ("anna@example.org",), "charts": False}
     with store(place) as con:
         settings = mailing(place, to, backlog=9)
-        before = delivery.deliver(con, settings, place, early, dry_run=True)
+        before = delivery.deliver(con, Site(settings, place), early, dry_run=True)
         assert before.due == ["c/2026-01 to anna@example.org"]
-        both = delivery.deliver(con, settings, place, NOW, dry_run=True)
+        both = delivery.deliver(con, Site(settings, place), NOW, dry_run=True)
         assert both.due == ["c/2026-01 to anna@example.org", f"{LAST} to anna@example.org"]
-        newest = delivery.deliver(con, mailing(place, to), place, NOW, dry_run=True)
+        newest = delivery.deliver(con, Site(mailing(place, to), place), NOW, dry_run=True)
         assert newest.due == [f"{LAST} to anna@example.org"]
     assert ledger(place) == {}
     assert outbox(place) == []
@@ -418,19 +401,17 @@ def test_periods_that_are_over_and_no_more_of_them_than_wanted(place: Path) -> N
 
 def test_the_night_mails_and_tells_its_operator(place: Path, server: Server, cert: Path) -> None:
     settings = mailing(place, server=server, cert=cert)
-    done = run(settings, place, NOW)
+    done = run(Site(settings, place), NOW)
     assert len(done.sent) == 5
-    con = database.open_snapshot(place / "fairaudit.duckdb")
-    states = database.fetch(con, "SELECT DISTINCT state FROM deliveries").rows()
-    con.close()
-    assert states == [("sent",)]
-    assert run(settings, place, NOW).sent == []
+    assert published(place, "SELECT DISTINCT state FROM deliveries") == [("sent",)]
+    assert run(Site(settings, place), NOW).sent == []
     told = mailing(place, operators=("ops@example.org",))
-    assert delivery.tell_operator(told, "No report", "The disk is full.", place) is None
+    assert delivery.tell_operator(Site(told, place), "No report", "The disk is full.") is None
     (file,) = outbox(place)
     assert b"The disk is full." in file.read_bytes()
     away = mailing(place, server=server, port=1, operators=("ops@example.org",), cert=cert)
-    assert "ops@example.org: localhost: " in (delivery.tell_operator(away, "a", "b", place) or "")
+    lost = delivery.tell_operator(Site(away, place), "a", "b")
+    assert "ops@example.org: localhost: " in str(lost)
 
 
 def test_the_command(
@@ -461,4 +442,4 @@ def test_the_command(
     assert "its domain is not among mail.domains (example.org)" in said
     assert command("--unknown")[0] == 2
     with pytest.raises(UsageError, match=r'mail\.via is "none"'):
-        delivery.by_hand(site(place), place, NOW)
+        delivery.by_hand(Site(site(place), place), NOW)

@@ -1,4 +1,4 @@
-"""What mails say: the state first, an account's own figures, and names that stay text."""
+"""The text of mails: the state first, an account's own figures, and names that stay text."""
 
 import email
 import re
@@ -161,14 +161,10 @@ def test_of_several_each_has_its_verdict_and_the_first_its_figures() -> None:
     assert "And 1 more" in plain
     assert len([line for line in plain.split("-- ")[0].splitlines() if line.strip()]) <= 10
     assert "User u4 " in html
-    template = "{verdict}"
-    headline = mail.headline(
-        sample.contents(), State.COMPLETE, template, about(*five), None, records
-    )
+    of = (sample.contents(), State.COMPLETE, "{verdict}")
+    headline = mail.headline(*of, about(*five), None, records)
     assert headline == "1 of 5 waited longer than similar jobs"
-    two = mail.headline(
-        sample.contents(), State.COMPLETE, template, about(*five[2:4]), None, records[2:4]
-    )
+    two = mail.headline(*of, about(*five[2:4]), None, records[2:4])
     assert two == (
         "user u2 waited no longer than similar jobs; user u3 waited 1.5 × as long as similar jobs"
     )
@@ -231,16 +227,13 @@ def test_attachments_that_are_too_large_are_left_out_and_it_is_said() -> None:
     assert mail.too_large(files, 2.0) is None
     why = mail.too_large(files, 1.5)
     assert why is not None
-    assert "(2.0 MB) are larger than mail takes here (1.5 MB" in why
+    assert "(2.0 MB) are above the limit (1.5 MB" in why
     assert why in body(sent(letter(sample.contents(), remarks=[why])), "plain")
 
 
 def test_a_note_to_an_operator_cannot_be_more_than_that() -> None:
-    made = mail.note(
-        "fails\r\nBcc: x@evil.org",
-        "one\n\x1b[31mtwo",
-        mail.Envelope("a@e.org", "b@e.org", "<1@e.org>", 0),
-    )
+    envelope = mail.Envelope("a@e.org", "b@e.org", "<1@e.org>", 0)
+    made = mail.note("fails\r\nBcc: x@evil.org", "one\n\x1b[31mtwo", envelope)
     assert "Bcc" not in made
     assert made["Subject"] == "fails\\u000d\\u000aBcc: x@evil.org"
     assert made.get_content() == "one\n\\u001b[31mtwo\n"

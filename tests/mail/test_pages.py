@@ -1,4 +1,4 @@
-"""Mails about users and accounts, through a server: once, whatever happens, and of nobody else."""
+"""Mails about users and accounts, through a server: sent once, whatever happens, to no others."""
 
 import re
 import shutil
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from audit import config
+from audit.config.places import Site
 from audit.mail import delivery
 from audit.mail.delivery import Delivered
 from audit.nightly.run import run
@@ -26,12 +27,12 @@ BOTH: dict[str, object] = {"addresses": ("boss@example.org",), "charts": False}
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site after its night: annabella waits longer than six others with jobs alike."""
+    """A site after its night: annabella waits longer than six others with similar jobs."""
     folder = tmp_path_factory.mktemp("made")
     write(folder / "logs.swf", "")
     settings = site(folder)
     write(folder / "logs" / "1.swf", jobs("annabella", days=24))
-    run(settings, folder, NOW)
+    run(Site(settings, folder), NOW)
     return folder
 
 
@@ -42,7 +43,7 @@ def place(made: Path, tmp_path: Path) -> Path:
 
 def deliver(place: Path, settings: config.Config) -> Delivered:
     with store(place) as con:
-        return delivery.deliver(con, settings, place, NOW)
+        return delivery.deliver(con, Site(settings, place), NOW)
 
 
 def whole(mail: EmailMessage) -> str:

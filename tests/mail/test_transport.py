@@ -2,7 +2,6 @@
 
 import socket
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,12 +15,6 @@ from tests import mailserver
 from tests.mailserver import PASSWORD, Server
 
 TO = "anna@example.org"
-
-
-@pytest.fixture
-def server(cert: Path) -> Iterator[Server]:
-    with mailserver.running(cert) as server:
-        yield server
 
 
 @pytest.fixture(autouse=True)
@@ -150,9 +143,8 @@ def test_a_folder(tmp_path: Path) -> None:
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     assert b"Subject: subject\r\n" in file.read_bytes()
     (tmp_path / "file").touch()
-    answer, said = hand_over(
-        Mail(via="outbox", outbox="file/out", sender="audit@example.org"), folder=tmp_path
-    )
+    taken = Mail(via="outbox", outbox="file/out", sender="audit@example.org")
+    answer, said = hand_over(taken, folder=tmp_path)
     assert (answer.outcome, said) == (Outcome.DOWN, 0)
     assert "mail.outbox" in answer.said
 

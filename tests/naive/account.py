@@ -5,7 +5,7 @@ Nothing here is shared with the package.
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -205,7 +205,7 @@ def _outages(site: Site, least: int) -> frozenset[int]:
     return frozenset(found)
 
 
-def _second(site: Site, t: int, made: Mapping[tuple[str, int], Booked]) -> None:
+def _second(site: Site, t: int, made: MutableMapping[tuple[str, int], Booked]) -> None:
     running = [one for one in site.held if one.runs(t)]
     capacity = site.pool.capacity_at(t)
     free = functools.reduce(minus, (one.request for one in running), capacity)
@@ -243,7 +243,7 @@ def _second(site: Site, t: int, made: Mapping[tuple[str, int], Booked]) -> None:
 
 
 def _noted(site: Site, j: One, t: int) -> bool:
-    """Whether a recorded hold is evidence of t: nothing changes from then to the end of its wait."""
+    """Whether a recorded hold is evidence of t: nothing changes until the end of its wait."""
     if j.record["reason"] not in HOLDS or j.record["attempt"] != 1:
         return False
     edges = {
@@ -265,9 +265,7 @@ def _noted(site: Site, j: One, t: int) -> bool:
     return not any(t < e < j.leave for e in edges)
 
 
-def _holders(
-    j: One, running: list[One], capacity: Amounts, free: Amounts
-) -> dict[str, Fraction]:
+def _holders(j: One, running: list[One], capacity: Amounts, free: Amounts) -> dict[str, Fraction]:
     lacks = [
         Fraction(asked - has, had) if asked and asked > has else Fraction(-1)
         for asked, has, had in zip(j.request, free, capacity, strict=True)

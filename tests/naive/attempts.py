@@ -426,7 +426,7 @@ class Fair(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        worth = self.status in ("final", "provisional", "preempted_context")
+        worth = self.status in ("final", "provisional", "preempted_context", "assumed_estimate")
         return worth and self.fst is not None
 
     @property

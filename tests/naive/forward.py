@@ -5,7 +5,7 @@ A second simulation leaves out what the same owner brought later.
 
 from collections.abc import Iterable
 
-from tests.naive.simulation import Log, Rule, _snapshot, queues
+from tests.naive.simulation import Log, Rule, queues, snapshot_at
 
 
 def forward(log: Log, rule: Rule, j: int) -> int | None:
@@ -23,7 +23,7 @@ def forward_without_own(log: Log, rule: Rule, j: int) -> int | None:
 def _simulated(log: Log, rule: Rule, j: int, later: Iterable[int]) -> int | None:
     if not queues(log, j):
         return None
-    pool = _snapshot(log, rule, log.jobs[j].arrival, range(j))
+    pool = snapshot_at(log, rule, j)
     later = set(later)
     pool.exist |= later
     pool.blocked += [log.jobs[k] for k in sorted(later) if log.jobs[k].blocked]

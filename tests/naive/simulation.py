@@ -31,8 +31,9 @@ class Job(NamedTuple):
     priority: float | None = None
     blocked: bool = False
     open: bool = False
-    no_estimate: bool = False
+    assumed: bool = False  # running without walltime: its end is assumed
     preempted: bool = False
+    sized: bool = True
     owner: str = "ann"
     charge: int = 1  # usage per second
     used: int = 1  # runtime · size
@@ -166,8 +167,9 @@ def log_of(
     records = list(records)
     met: list[tuple[Any, naive.Attempt, Job]] = []
     reserved: dict[str, list[Job]] = {}
-    for record, one in zip(records, naive.described(records, next(iter(amounts))), strict=True):
-        job = _job(record, one, amounts, now)
+    described = list(zip(records, naive.described(records, next(iter(amounts))), strict=True))
+    for record, one in described:
+        job = _job(record, one, amounts, now, _usual(described, record, one))
         if job is None:
             continue
         if record["reservation"]:
@@ -193,9 +195,12 @@ def log_of(
 
 
 def _job(
-    record: naive.Record, one: naive.Attempt, amounts: Mapping[str, int], now: int
+    record: naive.Record, one: naive.Attempt, amounts: Mapping[str, int], now: int, usual: int
 ) -> Job | None:
-    """None for what never started, and where nobody knows when it came or for how long it ran."""
+    """None for what never started, and where its arrival, run time or, if pending, size is unknown.
+
+    ``usual``: how long it is assumed to run at least, if it is running and has no walltime.
+    """
     walltime = record["walltime_s"]
     match one.standing:
         case "ended" | "arrival_unknown":
@@ -204,9 +209,11 @@ def _job(
             occupancy = one.end - one.start
         case "running":
             assert one.start is not None
-            occupancy = max(walltime or 0, now - one.start + 1)
+            occupancy = max(usual if walltime is None else walltime, now - one.start + 1)
         case "pending":
-            occupancy = max(walltime or 0, 1)
+            if walltime is None or one.size is None:
+                return None
+            occupancy = max(walltime, 1)
         case "start_unknown":
             occupancy = record["occupancy_s"]
         case _:
@@ -225,12 +232,31 @@ def _job(
         priority=record["priority"],
         blocked=record["reason"] in BLOCKED,
         open=is_open,
-        no_estimate=is_open and walltime is None,
+        assumed=is_open and walltime is None,
         preempted=record["state"] == "PREEMPTED",
+        sized=one.size is not None,
         owner=record["user"] or NOBODY,
         charge=one.size or 0,
         used=(one.size or 0) * max(occupancy - (record["suspended_s"] or 0), 0),
     )
+
+
+def _usual(
+    described: Iterable[tuple[naive.Record, naive.Attempt]], mine: naive.Record, of: naive.Attempt
+) -> int:
+    """The 90th percentile of occupancies in its width class and partition, or of the pool."""
+    ended = [(record, one) for record, one in described if one.standing == "ended"]
+    alike = [
+        (record, one)
+        for record, one in ended
+        if record["partition"] == mine["partition"]
+        and naive.width_class(one.size) == naive.width_class(of.size)
+    ]
+    some = alike if len(alike) >= 20 else ended
+    lasted = sorted(
+        one.end - one.start for _, one in some if one.start is not None and one.end is not None
+    )
+    return lasted[-(-len(lasted) * 9 // 10) - 1] if lasted else 0
 
 
 def _left_to(jobs: Sequence[Job]) -> list[Step]:
@@ -829,9 +855,16 @@ def _snapshot(log: Log, rule: Rule, t: int, exist: Sequence[int]) -> Pool:
 # Fair start times, SPEC §5
 
 
+def snapshot_at(log: Log, rule: Rule, j: int) -> Pool:
+    """The snapshot at j's arrival, in which attempts of unknown size do not queue."""
+    pool = _snapshot(log, rule, log.jobs[j].arrival, range(j))
+    pool.queue = [k for k in pool.queue if log.jobs[k].sized]
+    return pool
+
+
 def _at_arrival(log: Log, rule: Rule, j: int) -> Pool:
     """The snapshot at j's arrival; nothing that comes after j exists, j not in it either."""
-    pool = _snapshot(log, rule, log.jobs[j].arrival, range(j))
+    pool = snapshot_at(log, rule, j)
     if rule.fair != "fcfs":  # nor anything whose turn comes after j's
         turn = TURNS[rule.fair](pool)
         own = turn(log.jobs[j].owner)
@@ -876,8 +909,8 @@ def status(log: Log, j: int) -> str:
         "blocked": log.jobs[j].blocked,
         "exceeds_capacity": log.exceeds(j),
         "exceeds_limit": log.breaks(j),
-        "unknown_estimate": any(job.open and job.no_estimate for job in context),
         "over_capacity": any(left < 0 for left in pool.free()),
+        "assumed_estimate": any(job.assumed for job in context),
         "provisional": any(job.open for job in context),
         "preempted_context": any(job.preempted for job in context),
         "final": True,

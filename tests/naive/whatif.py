@@ -61,6 +61,28 @@ def figures(
     }
 
 
+def never_starting(today: Sequence[Row], after: Sequence[Row]) -> int:
+    """Number of attempts that end today, arrive after the change too, and never start there."""
+    gone = {(row["job_id"], row["attempt"]) for row in after if row["start_time"] is None}
+    return sum(
+        row["standing"] == "ended" and (row["job_id"], row["attempt"]) in gone for row in today
+    )
+
+
+def observed(log: Sequence[Row], today: Sequence[Row], after: Sequence[Row]) -> float | None:
+    """Mean observed wait of the attempts that end in both replays, where it is known."""
+    ended = [
+        {(row["job_id"], row["attempt"]) for row in rows if row["standing"] == "ended"}
+        for rows in (today, after)
+    ]
+    waits = [
+        row["wait_s"]
+        for row in log
+        if (row["job_id"], row["attempt"]) in ended[0] & ended[1] and row["wait_s"] is not None
+    ]
+    return sum(waits) / len(waits) if waits else None
+
+
 def in_use(rows: Sequence[Row], at: int) -> int:
     """The size that runs at an instant."""
     return sum(

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from audit import config
+from audit.config.places import Site
 from audit.nightly.run import run
 from tests.logs import write
 from tests.nightly.test_run import NOW, month, site
@@ -20,7 +21,7 @@ def after_a_night(
     def make(made: Path) -> None:
         settings = site(made)
         write(made / "logs" / "1.swf", month(0, jobs=jobs))
-        run(settings, made, now)
+        run(Site(settings, made), now)
 
     night = once(factory, f"night-of-{jobs}-jobs-at-{now}", make)
     shutil.copytree(night, folder, dirs_exist_ok=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from audit import config
+from audit.config.places import Site
 from audit.nightly import status
 from audit.nightly.run import run
 from audit.nightly.timetable import next_after
@@ -30,20 +31,20 @@ RECIPIENTS = ("anna@example.org", "ben@example.org")
 Faults = Mapping[int, str]
 KILLED = (
     "import os, signal, sys\nfrom pathlib import Path\nfrom pkgutil import resolve_name\n"
-    "from audit.nightly.run import run\n"
+    "from audit.config.places import Site\nfrom audit.nightly.run import run\n"
     "from tests.nightly.test_fortnight import site\n"
     "folder, now, name = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]\n"
     "module, _, attribute = name.rpartition('.')\n"
     "setattr(resolve_name(module), attribute, lambda *_, **__: os.kill(os.getpid(), 9))\n"
-    "run(site(folder), folder, now)\n"
+    "run(Site(site(folder), folder), now)\n"
 )
 FULL = (
     "import resource, sys\nfrom pathlib import Path\n"
-    "from audit.nightly.run import run\n"
+    "from audit.config.places import Site\nfrom audit.nightly.run import run\n"
     "from tests.nightly.test_fortnight import site\n"
     "folder, now = Path(sys.argv[1]), int(sys.argv[2])\n"
     "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
-    "sys.exit(run(site(folder), folder, now).exit_code)\n"
+    "sys.exit(run(Site(site(folder), folder), now).exit_code)\n"
 )
 
 
@@ -89,15 +90,15 @@ def spend(folder: Path, nights: int, faults: Faults) -> None:
         fault = faults.get(number)
         os.utime(path, (now - 7200, now - 7200))
         if fault is None:
-            assert run(settings, folder, now).failures == []
+            assert run(Site(settings, folder), now).failures == []
             continue
         disturb(folder, settings, now, fault, path)
         again = now + 5 * 3600
-        entries = status.look(settings, folder, again)
+        entries = status.look(Site(settings, folder), again)
         due = status.due(settings, cluster, entries.entries, {"c": now})
         assert due is not None
         if due <= again:  # the service's catch-up
-            assert run(settings, folder, again).failures == []
+            assert run(Site(settings, folder), again).failures == []
 
 
 # what changed since a night that could not read its log is another thing
@@ -116,7 +117,7 @@ def disturb(folder: Path, settings: config.Config, now: int, fault: str, path: P
         whole = path.read_bytes()
         path.write_bytes(whole[: -len(whole) // 3])
         os.utime(path, (now - 5, now - 5))
-        done = run(settings, folder, now)
+        done = run(Site(settings, folder), now)
         assert any("still being written" in said for said in done.warnings)
         path.write_bytes(whole)
         os.utime(path, (now + 60, now + 60))
@@ -125,7 +126,7 @@ def disturb(folder: Path, settings: config.Config, now: int, fault: str, path: P
         aside = place.with_name("aside")
         place.rename(aside)
         place.write_bytes(b"")
-        assert run(settings, folder, now).failures != []
+        assert run(Site(settings, folder), now).failures != []
         place.unlink()
         aside.rename(place)
     else:
@@ -170,7 +171,7 @@ def compare(tmp_path: Path, nights: int, faults: Faults) -> None:
     # what the last night left undone, the next one does
     last = epoch("2026-03-20T00:00+00:00") + nights * DAY + DAY // 2
     for folder in folders.values():
-        assert run(site(folder), folder, last).failures == []
+        assert run(Site(site(folder), folder), last).failures == []
     calm, disturbed = left(folders["calm"]), left(folders["disturbed"])
     assert list(calm) == list(disturbed)
     for name, found in calm.items():

@@ -3,17 +3,18 @@
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from audit.config.places import Site
 from audit.errors import StoreError
 from audit.files import lock
 from audit.nightly import history
 from audit.nightly.run import run
-from audit.store import database
 from tests.logs import write
-from tests.nightly.test_run import NOW, month, site
+from tests.nightly.test_run import NOW, month, published, site
 
 STATE = "fairaudit-state"
 
@@ -26,7 +27,7 @@ def test_each_stage_is_noted_with_its_failure(tmp_path: Path) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
     write(tmp_path / "logs" / "2.swf", "no log at all\n")
-    run(settings, tmp_path, NOW, cluster="c")
+    run(Site(settings, tmp_path), NOW, cluster="c")
     expected = [
         ("run", "c", "failed"),
         ("ingest", "c", "failed"),
@@ -41,13 +42,10 @@ def test_each_stage_is_noted_with_its_failure(tmp_path: Path) -> None:
     assert "2.swf" in whole.error
     assert whole.started_at == NOW
     assert whole.ended_at is not None
-    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
-    published = database.fetch(
-        con, "SELECT stage, state, error FROM runs WHERE config_hash IS NULL ORDER BY started_at"
-    ).rows()
-    con.close()
-    assert [row[:2] for row in published] == [(s, state) for s, _, state in expected[1:4]]
-    assert "2.swf" in published[0][2]
+    sql = "SELECT stage, state, error FROM runs WHERE config_hash IS NULL ORDER BY started_at"
+    found = published(tmp_path, sql)
+    assert [row[:2] for row in found] == [(s, state) for s, _, state in expected[1:4]]
+    assert "2.swf" in found[0][2]
 
 
 @pytest.mark.thorough
@@ -56,21 +54,19 @@ def test_killed_is_abandoned_and_the_next_run_says_so(tmp_path: Path) -> None:
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
     script = (
         "import os, signal, sys\nfrom pathlib import Path\n"
+        "from audit.config.places import Site\n"
         "from audit.nightly import due\nfrom audit.nightly.run import run\n"
         "from tests.nightly.test_run import site, NOW\n"
         "due.compute = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "folder = Path(sys.argv[1])\nrun(site(folder), folder, NOW)\n"
+        "folder = Path(sys.argv[1])\nrun(Site(site(folder), folder), NOW)\n"
     )
-    killed = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)],
-        check=False,
-    )
+    killed = subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False)
     assert killed.returncode == -signal.SIGKILL
     left = [("run", None, "abandoned"), ("ingest", "c", "done"), ("compute", "c", "abandoned")]
-    assert stages(tmp_path) == left  # as who reads it now sees it
+    assert stages(tmp_path) == left  # as a reader sees it now
     with lock.held(tmp_path / STATE / "store.duckdb"):
         assert stages(tmp_path)[0][2] == "running"  # as if it were still at work
-    run(settings, tmp_path, NOW + 60)
+    run(Site(settings, tmp_path), NOW + 60)
     assert stages(tmp_path)[:3] == left
     assert stages(tmp_path)[3] == ("run", None, "done")
     (whole,) = [e for e in history.read(tmp_path / STATE) if e.id == 1]
@@ -82,7 +78,7 @@ def test_a_run_that_cannot_open_its_store_leaves_a_trace(tmp_path: Path) -> None
     (tmp_path / STATE).mkdir()
     (tmp_path / STATE / "store.duckdb").write_bytes(b"no database" * 1000)
     with pytest.raises(StoreError):
-        run(settings, tmp_path, NOW)
+        run(Site(settings, tmp_path), NOW)
     (only,) = history.read(tmp_path / STATE)
     assert only.state == "failed"
     assert "store.duckdb" in str(only.error)
@@ -92,44 +88,35 @@ def test_a_damaged_history_is_named(tmp_path: Path) -> None:
     (tmp_path / STATE).mkdir()
     history.path_in(tmp_path / STATE).write_bytes(b"no database" * 1000)
     with pytest.raises(StoreError, match=r"history\.sqlite"):
-        run(site(tmp_path), tmp_path, NOW)
+        run(Site(site(tmp_path), tmp_path), NOW)
     with pytest.raises(StoreError, match=r"history\.sqlite"):
         history.read(tmp_path / STATE)
 
 
-def test_what_is_old_is_forgotten_but_for_the_last(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("states", "kept"),
+    [
+        (("done", "done", "done"), [(5, "done")]),
+        (("failed", "done", "done"), [(5, "done"), (1, "failed")]),
+    ],
+)
+def test_what_is_old_is_forgotten_but_for_the_last_of_each_state(
+    tmp_path: Path, states: tuple[history.State, ...], kept: list[tuple[int, str]]
+) -> None:
     clock = iter(range(0, 10_000, 100))
-    with history.opened(tmp_path, lambda: next(clock)) as past:
-        for _ in range(3):
+    with closing(history.History(tmp_path, lambda: next(clock))) as past:
+        for state in states:
             number = past.begin("run", "c")
-            stage = past.begin("ingest", "c", run=number)
-            past.end(stage, "done")
-            past.end(number, "done")
-        past.forget(before=10_000)
-    assert [entry.run for entry in history.read(tmp_path)] == [5, 5]
-
-
-def test_the_last_of_each_state_is_not_forgotten(tmp_path: Path) -> None:
-    clock = iter(range(0, 10_000, 100))
-    with history.opened(tmp_path, lambda: next(clock)) as past:
-        for state in ("failed", "done", "done"):
-            number = past.begin("run", "c")
-            stage = past.begin("ingest", "c", run=number)
-            past.end(stage, state)
+            past.end(past.begin("ingest", "c", run=number), state)
             past.end(number, state)
         past.forget(before=10_000)
-    kept = [(entry.run, entry.stage, entry.state) for entry in history.read(tmp_path)]
-    assert kept == [
-        (5, "ingest", "done"),
-        (5, "run", "done"),
-        (1, "ingest", "failed"),
-        (1, "run", "failed"),
-    ]
+    found = [(entry.run, entry.stage, entry.state) for entry in history.read(tmp_path)]
+    assert found == [(run, stage, state) for run, state in kept for stage in ("ingest", "run")]
 
 
 def test_of_several_that_seem_to_run_only_the_last_can(tmp_path: Path) -> None:
-    with history.opened(tmp_path, lambda: 1) as past:
-        past.begin("run", "c")  # killed, and nobody has noted that yet
+    with closing(history.History(tmp_path, lambda: 1)) as past:
+        past.begin("run", "c")  # killed, which is not recorded yet
         past.begin("run", "c")
         with lock.held(tmp_path / "store.duckdb"):
             states = [entry.state for entry in history.read(tmp_path)]

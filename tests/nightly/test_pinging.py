@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from audit import config
+from audit.config.places import Site
 from audit.errors import ConfigError, LockedError, UsageError
 from audit.files import lock
 from audit.nightly import pinging
@@ -22,7 +23,7 @@ SECRET = "0b7f3a52"
 
 
 class Monitor(ThreadingHTTPServer):
-    """Keeps what it is told, and answers as it is bidden."""
+    """Records requests, and answers with a given status."""
 
     daemon_threads = True
 
@@ -80,7 +81,7 @@ def test_begin_success_and_failure_are_told_without_a_name(tmp_path: Path) -> No
     with monitor() as server:
         settings = pinging_site(tmp_path, ping=server.address)
         log = write(tmp_path / "logs" / "secret-name.swf", month(0, jobs=9))
-        run(settings, tmp_path, NOW)
+        run(Site(settings, tmp_path), NOW)
         path = f"/ping/{SECRET}"
         assert server.told == [
             (f"{path}/start", "c: run begins"),
@@ -88,52 +89,41 @@ def test_begin_success_and_failure_are_told_without_a_name(tmp_path: Path) -> No
         ]
         server.told.clear()
         log.write_text("no log at all\n")
-        assert run(settings, tmp_path, NOW).failures
+        assert run(Site(settings, tmp_path), NOW).failures
         assert [where for where, _ in server.told] == [f"{path}/start", f"{path}/fail"]
         assert server.told[1][1] == "c: run failed: 1 x DialectError; 'fairaudit status' says why"
 
         server.told.clear()
-        with (
-            lock.held(tmp_path / "fairaudit-state" / "store.duckdb"),
-            pytest.raises(LockedError),
-        ):
-            run(settings, tmp_path, NOW)
-        run(settings, tmp_path, NOW, "2026-01")  # not all of a night
-        run(settings, tmp_path, NOW, stages=("publish",))
+        with lock.held(tmp_path / "fairaudit-state" / "store.duckdb"), pytest.raises(LockedError):
+            run(Site(settings, tmp_path), NOW)
+        run(Site(settings, tmp_path), NOW, "2026-01")  # not all of a night
+        run(Site(settings, tmp_path), NOW, stages=("publish",))
         assert server.told == []
         with pytest.raises(StoppedError):
-            run(settings, tmp_path, NOW, stopping=lambda: True)
+            run(Site(settings, tmp_path), NOW, stopping=lambda: True)
         assert [where for where, _ in server.told] == [f"{path}/start"]
 
         server.told.clear()
         (tmp_path / "fairaudit-state" / "store.duckdb").write_bytes(b"no database" * 999)
         with pytest.raises(Exception, match="not a DuckDB database"):
-            run(settings, tmp_path, NOW)
+            run(Site(settings, tmp_path), NOW)
         assert [where for where, _ in server.told] == [f"{path}/start", f"{path}/fail"]
 
 
 def test_clusters_have_addresses_of_their_own_and_share_one(tmp_path: Path) -> None:
     with monitor() as server:
-        two = [{"name": name} for name in ("a", "b", "c")]
-        settings = config.Config.model_validate(
-            {
-                "clusters": tuple(two),
-                "service": {
-                    "ping": server.address,
-                    "ping_by_cluster": {"b": f"{server.address}-b?create=1"},
-                },
-            }
-        )
-        run(settings, tmp_path, NOW)
+        clusters = tuple({"name": name} for name in ("a", "b", "c"))
+        by_cluster = {"b": f"{server.address}-b?create=1"}
+        service = {"ping": server.address, "ping_by_cluster": by_cluster}
+        settings = config.Config.model_validate({"clusters": clusters, "service": service})
+        run(Site(settings, tmp_path), NOW)
         path = f"/ping/{SECRET}"
         begun = [where for where, text in server.told if text.endswith("run begins")]
         assert begun == [f"{path}/start", f"{path}-b/start?create=1"]
         server.told.clear()
-        run(settings, tmp_path, NOW, cluster="b")
-        assert [where for where, _ in server.told] == [
-            f"{path}-b/start?create=1",
-            f"{path}-b?create=1",
-        ]
+        run(Site(settings, tmp_path), NOW, cluster="b")
+        told = [where for where, _ in server.told]
+        assert told == [f"{path}-b/start?create=1", f"{path}-b?create=1"]
 
 
 @pytest.mark.thorough
@@ -143,9 +133,8 @@ def test_a_monitor_that_is_away_costs_the_night_nothing(tmp_path: Path) -> None:
     with monitor() as server:
         address = server.address
         server.status = 500
-        assert pinging.send(address, "", "x", 5) == (
-            "service.ping: 127.0.0.1 was not told (end): it answered 500"
-        )
+        answer = "service.ping: 127.0.0.1 was not told (end): it answered 500"
+        assert pinging.send(address, "", "x", 5) == answer
         server.status = 302
         assert "it answered 302" in str(pinging.send(address, "start", "x", 5))
         assert not any("elsewhere" in where for where, _ in server.told)
@@ -153,7 +142,7 @@ def test_a_monitor_that_is_away_costs_the_night_nothing(tmp_path: Path) -> None:
         begun = time.monotonic()
         assert str(pinging.send(address, "fail", "x", 0.2)).endswith(": no answer in 0.2 s")
         assert time.monotonic() - begun < 10
-    night = run(pinging_site(tmp_path, ping=address), tmp_path, NOW)
+    night = run(Site(pinging_site(tmp_path, ping=address), tmp_path), NOW)
     assert night.failures == []
     assert len(night.warnings) >= 2
     assert "service.ping: 127.0.0.1 was not told (start): " in night.warnings[0]
@@ -186,7 +175,6 @@ def test_wrong_addresses_are_told_by_key_and_not_shown(
 def test_this_machine_may_be_told_without_encryption(tmp_path: Path) -> None:
     for host in ("localhost", "127.8.0.1:80", "[::1]:8000"):
         assert config.Service(ping=f"http://{host}/x").ping == f"http://{host}/x"
+    path = write(tmp_path / "a.toml", '[service]\nping_by_cluster = { d = "https://a/b" }\n')
     with pytest.raises(UsageError, match=r"service\.ping_by_cluster\.d: no such cluster"):
-        config.load(
-            write(tmp_path / "a.toml", '[service]\nping_by_cluster = { d = "https://a/b" }\n')
-        )
+        config.load(path)

@@ -3,11 +3,13 @@
 import bz2
 import gzip
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from audit.config import Config
+from audit.config.places import Site
 from audit.errors import SilentError
 from audit.nightly.run import run
 from audit.nightly.stages import Night
@@ -19,15 +21,13 @@ DAY = 86_400
 
 
 def night(settings: Config, folder: Path, now: int = NOW) -> Night:
-    return run(settings, folder, now, stages=("ingest",))
+    return run(Site(settings, folder), now, stages=("ingest",))
 
 
 def held(folder: Path, wanted: str) -> list[tuple[object, ...]]:
-    con = database.open_snapshot(folder / "fairaudit-state" / "store.duckdb")
-    assert queries.failed_checks(con) == {}
-    found = database.fetch(con, wanted).rows()
-    con.close()
-    return found
+    with closing(database.open_snapshot(folder / "fairaudit-state" / "store.duckdb")) as con:
+        assert queries.failed_checks(con) == {}
+        return database.rows(con, wanted)
 
 
 def jobs(folder: Path) -> list[object]:
@@ -42,7 +42,7 @@ HEADER = log([], UnixStartTime=1_767_225_600)
 
 
 def new(path: Path, age_s: int = 0) -> None:
-    """Lets a file have changed so long before NOW."""
+    """Set a file's time of change to ``age_s`` before NOW."""
     os.utime(path, (NOW - age_s, NOW - age_s))
 
 
@@ -102,10 +102,8 @@ def test_what_is_still_being_written_waits(tmp_path: Path) -> None:
     for path in (half, cut, little):
         new(path)
     found = night(settings, tmp_path)
-    assert [text.split(": ")[0].rsplit("/")[-1] for text in found.warnings] == [
-        "half.swf",
-        "cut.swf.gz",
-    ]
+    names = [text.split(": ")[0].rsplit("/")[-1] for text in found.warnings]
+    assert names == ["half.swf", "cut.swf.gz"]
     assert all("still being written" in text for text in found.warnings)
     assert found.failures == []
     assert jobs(tmp_path) == [400, 401]
@@ -130,6 +128,10 @@ def test_one_that_was_replaced_by_a_smaller_one_is_named(tmp_path: Path) -> None
     assert night(settings, tmp_path) == Night()
 
 
+CUT = "truncated: the .gz ends in the middle of its data; fetch it again"
+FIFO = "a FIFO (named pipe): a log is read more than once, so write it to a file first"
+
+
 def test_what_is_no_file_is_set_aside_and_stops_nothing(tmp_path: Path) -> None:
     settings = site(tmp_path)
     logs = tmp_path / "logs"
@@ -142,23 +144,15 @@ def test_what_is_no_file_is_set_aside_and_stops_nothing(tmp_path: Path) -> None:
     broken = Path(os.fsdecode(os.fsencode(logs) + b"/\xfe.swf"))
     broken.write_bytes(b"\x1f\x8b\x08")
     new(broken, DAY)
-    found = run(settings, tmp_path, NOW, stages=("ingest", "publish"))
+    found = run(Site(settings, tmp_path), NOW, stages=("ingest", "publish"))
     assert len(found.read) == 2
     assert held(tmp_path, "SELECT file, code, reason FROM set_aside ORDER BY file") == [
-        (
-            "\\xfe.swf",
-            "damaged",
-            "truncated: the .gz ends in the middle of its data; fetch it again",
-        ),
-        (
-            "fifo.swf",
-            "unreadable",
-            "a FIFO (named pipe): a log is read more than once, so write it to a file first",
-        ),
+        ("\\xfe.swf", "damaged", CUT),
+        ("fifo.swf", "unreadable", FIFO),
         ("folder.swf", "unreadable", "is a directory; name the logs in it"),
         ("link.swf", "unreadable", "a link to gone, where nothing is"),
     ]
-    again = run(settings, tmp_path, NOW, stages=("ingest", "publish"))
+    again = run(Site(settings, tmp_path), NOW, stages=("ingest", "publish"))
     assert again.read == []
     assert len(again.failures) == 4
 

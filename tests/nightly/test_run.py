@@ -3,13 +3,16 @@
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from audit import config
+from audit.config.places import Site
 from audit.errors import AuditError, UsageError
 from audit.files import lock
 from audit.nightly.run import run
@@ -24,11 +27,11 @@ VIEWS = (
     *("fairshare_history", "refused_records"),
 )
 FIGURES = ("ingest", "compute", "publish")
-"""Stages of a night whose report nobody looks at: it takes a third of the night."""
+"""Stages of a night without its report, which takes a third of the night."""
 
 
 def site(folder: Path, **changes: object) -> config.Config:
-    """A cluster whose logs lie in ``logs``, one month from the next."""
+    """A cluster whose logs are in ``logs``."""
     cluster: dict[str, object] = {
         "name": "c",
         "zone": "Europe/Berlin",
@@ -61,18 +64,21 @@ def month(number: int, jobs: int = 40, first: int = 0) -> str:
     return log(lines, UnixStartTime=1_767_225_600, MaxProcs=8)  # 2026-01-01 UTC
 
 
+def published(folder: Path, sql: str) -> list[tuple[Any, ...]]:
+    """The rows of a query over the published database."""
+    with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
+        return database.rows(con, sql)
+
+
 def content(folder: Path) -> dict[str, object]:
     """All that a run leaves for people: every view, and every page.
 
     Of the runs those that made figures and reports; what else was tried is history.
     """
     found: dict[str, object] = {}
-    con = database.open_snapshot(folder / "fairaudit.duckdb")
-    for view in VIEWS:
-        found[view] = database.fetch(con, f"SELECT * FROM {view}").sort(pl.all()).rows()
-    made = "SELECT * FROM runs WHERE config_hash IS NOT NULL"
-    found["runs"] = database.fetch(con, made).sort(pl.all()).rows()
-    con.close()
+    with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
+        for view in (*VIEWS, "runs WHERE config_hash IS NOT NULL"):
+            found[view] = database.fetch(con, f"FROM {view}").sort(pl.all()).rows()
     for page in sorted((folder / "fairaudit-reports").rglob("*")):
         if page.is_file():
             found[str(page.relative_to(folder))] = page.read_bytes()
@@ -82,49 +88,43 @@ def content(folder: Path) -> dict[str, object]:
 def test_what_is_new_is_done_and_nothing_twice(tmp_path: Path) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0))
-    first = run(settings, tmp_path, NOW)
+    first = run(Site(settings, tmp_path), NOW)
     assert first.computed == ["c 2026-01"]
     assert first.published
     before = content(tmp_path)
     stamps = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.html")}
 
-    again = run(settings, tmp_path, NOW + 99)
+    again = run(Site(settings, tmp_path), NOW + 99)
     assert again == Night()
     assert content(tmp_path) == before
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.html")} == stamps
 
     write(tmp_path / "logs" / "2.swf", month(1))
-    more = run(settings, tmp_path, NOW)
+    more = run(Site(settings, tmp_path), NOW)
     assert more.read == ["2.swf: 40 records, 0 refused"]
     assert more.computed == ["c 2026-02"]
     assert [path.parent.name for path in more.reports] == ["2026-02"]
 
     write(tmp_path / "logs" / "late.swf", month(0, jobs=3, first=50))
-    late = run(settings, tmp_path, NOW)
+    late = run(Site(settings, tmp_path), NOW)
     assert late.computed == ["c 2026-01"]
-    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
-    restated = database.fetch(
-        con, "SELECT period, old_value, new_value FROM restatements WHERE metric = 'attempts'"
-    )
-    con.close()
-    assert restated.rows() == [("2026-01", 40.0, 43.0)]
+    sql = "SELECT period, old_value, new_value FROM restatements WHERE metric = 'attempts'"
+    assert published(tmp_path, sql) == [("2026-01", 40.0, 43.0)]
 
 
 @pytest.mark.thorough
 def test_a_change_of_the_configuration_computes_all_anew(tmp_path: Path) -> None:
     write(tmp_path / "logs.swf", "")
     settings = two_months(tmp_path)
-    run(settings, tmp_path, NOW, stages=FIGURES)
+    run(Site(settings, tmp_path), NOW, stages=FIGURES)
     pools = ({"name": "p", "capacity": {"cpus": 16}},)
-    changed = run(site(tmp_path, pools=pools), tmp_path, NOW, stages=FIGURES)
+    changed = run(Site(site(tmp_path, pools=pools), tmp_path), NOW, stages=FIGURES)
     assert changed.read == []
     assert changed.computed == ["c 2026-01", "c 2026-02"]
-    weekly = run(site(tmp_path, pools=pools, period="week"), tmp_path, NOW, stages=FIGURES)
+    weekly = run(Site(site(tmp_path, pools=pools, period="week"), tmp_path), NOW, stages=FIGURES)
     assert all("-W" in name for name in weekly.computed)
-    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
-    left = database.fetch(con, "SELECT DISTINCT period FROM summary ORDER BY period")
-    con.close()
-    assert all("-W" in name for name in left["period"])
+    left = published(tmp_path, "SELECT DISTINCT period FROM summary ORDER BY period")
+    assert all("-W" in name for (name,) in left)
 
 
 @pytest.mark.thorough
@@ -132,9 +132,9 @@ def test_only_one_period(tmp_path: Path) -> None:
     settings = site(tmp_path)
     for number in (0, 1):
         write(tmp_path / "logs" / f"{number}.swf", month(number))
-    assert run(settings, tmp_path, NOW, "2026-02", stages=FIGURES).computed == ["c 2026-02"]
-    assert run(settings, tmp_path, NOW, stages=FIGURES).computed == ["c 2026-01"]
-    (failure,) = run(settings, tmp_path, NOW, "2027-01", stages=FIGURES).failures
+    assert run(Site(settings, tmp_path), NOW, "2026-02", stages=FIGURES).computed == ["c 2026-02"]
+    assert run(Site(settings, tmp_path), NOW, stages=FIGURES).computed == ["c 2026-01"]
+    (failure,) = run(Site(settings, tmp_path), NOW, "2027-01", stages=FIGURES).failures
     assert isinstance(failure, UsageError)
     assert "cluster 'c' has 2026-01 to 2026-02" in str(failure)
 
@@ -144,7 +144,7 @@ STAGES = {
     "storing results": "audit.cluster.results._describe",
     "noting the run": "audit.cluster.identity.Identity.note",
     "drawing": "audit.report.render.page.draw",
-    "writing a page": "audit.pipeline.drawing.drafting",
+    "writing a page": "audit.pipeline.drawing.replace.write",
     "noting the report": "audit.nightly.reports._note_report",
     "publishing": "audit.store.publish.attach",
 }
@@ -163,9 +163,9 @@ def two_months(folder: Path) -> config.Config:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """What one night makes of two months."""
+    """The content of a site after one night with two months."""
     folder = tmp_path_factory.mktemp("calm")
-    run(two_months(folder), folder, NOW)
+    run(Site(two_months(folder), folder), NOW)
     return content(folder)
 
 
@@ -190,9 +190,9 @@ def test_stopped_at_any_stage_and_run_again_it_ends_as_if_undisturbed(
     with monkeypatch.context() as broken:
         broken.setattr(STAGES[stage], cut)
         with pytest.raises(PowerCutError):
-            run(settings, tmp_path, NOW)
+            run(Site(settings, tmp_path), NOW)
     assert calls == 1
-    run(settings, tmp_path, NOW)
+    run(Site(settings, tmp_path), NOW)
     assert content(tmp_path) == undisturbed
 
 
@@ -202,18 +202,16 @@ def test_killed_for_real(tmp_path: Path) -> None:
     write(tmp_path / "logs" / "1.swf", month(0))
     script = (
         "import os, signal, sys\nfrom pathlib import Path\n"
+        "from audit.config.places import Site\n"
         "from audit.cluster import results\nfrom audit.nightly.run import run\n"
         "from tests.nightly.test_run import FIGURES, NOW, site\n"
         "results.Identity.note = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "folder = Path(sys.argv[1])\nrun(site(folder), folder, NOW, stages=FIGURES)\n"
+        "folder = Path(sys.argv[1])\nrun(Site(site(folder), folder), NOW, stages=FIGURES)\n"
     )
-    killed = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)],
-        check=False,
-    )
+    killed = subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False)
     assert killed.returncode == -signal.SIGKILL
     assert not (tmp_path / "fairaudit.duckdb").exists()
-    assert run(settings, tmp_path, NOW, stages=FIGURES).computed == ["c 2026-01"]
+    assert run(Site(settings, tmp_path), NOW, stages=FIGURES).computed == ["c 2026-01"]
 
 
 def test_one_run_at_a_time(tmp_path: Path) -> None:
@@ -221,17 +219,17 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
     (tmp_path / "fairaudit-state").mkdir()
     store = tmp_path / "fairaudit-state" / "store.duckdb"
     with lock.held(store), pytest.raises(AuditError) as caught:
-        run(settings, tmp_path, NOW)
+        run(Site(settings, tmp_path), NOW)
     assert caught.value.exit_code == 75
 
 
 def test_one_bad_log_stops_nothing(tmp_path: Path) -> None:
-    """What is wrong is named, in the report too; the rest is computed and published."""
+    """The bad log is named, in the report too; the rest is computed and published."""
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0))
     write(tmp_path / "logs" / "2.swf", "no log at all\n")
     write(tmp_path / "logs" / "3.swf", "")  # as logrotate leaves one
-    done = run(settings, tmp_path, NOW)
+    done = run(Site(settings, tmp_path), NOW)
     assert [failure.exit_code for failure in done.failures] == [2]
     assert any("3.swf: empty" in said for said in done.warnings)
     assert done.computed == ["c 2026-01"]
@@ -241,21 +239,15 @@ def test_one_bad_log_stops_nothing(tmp_path: Path) -> None:
     assert "3.swf" not in page
 
     write(tmp_path / "logs" / "4.swf", month(1, jobs=9) + "1 2 3\n" * 5)
-    refused = run(settings, tmp_path, NOW, stages=FIGURES)
+    refused = run(Site(settings, tmp_path), NOW, stages=FIGURES)
     assert sorted(failure.exit_code for failure in refused.failures) == [2, 3]
-    asked = "SELECT file, code FROM set_aside_logs ORDER BY file"
-    told = database.open_snapshot(tmp_path / "fairaudit.duckdb")
-    assert database.fetch(told, asked).rows() == [
-        ("2.swf", "unknown"),
-        ("3.swf", "empty"),
-        ("4.swf", "limit"),
-    ]
-    told.close()
+    codes = dict(published(tmp_path, "SELECT file, code FROM set_aside_logs"))
+    assert codes == {"2.swf": "unknown", "3.swf": "empty", "4.swf": "limit"}
 
     (tmp_path / "logs" / "2.swf").unlink()
     write(tmp_path / "logs" / "3.swf", month(2, jobs=9))
     write(tmp_path / "logs" / "4.swf", month(1, jobs=9))
-    mended = run(settings, tmp_path, NOW, stages=FIGURES)
+    mended = run(Site(settings, tmp_path), NOW, stages=FIGURES)
     assert mended.failures == []
     # nothing is missing from January any more
     assert mended.computed == ["c 2026-01", "c 2026-02", "c 2026-03"]
@@ -267,7 +259,7 @@ def test_a_mostly_refused_source_does_not_keep_the_others_out(tmp_path: Path) ->
     settings = site(tmp_path, sources=({"files": "logs/*.swf"}, {"files": "more/*.swf"}))
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9) + "1 2 3\n" * 5)
     write(tmp_path / "more" / "1.swf", month(1, jobs=9))
-    done = run(settings, tmp_path, NOW, stages=FIGURES)
+    done = run(Site(settings, tmp_path), NOW, stages=FIGURES)
     assert [failure.exit_code for failure in done.failures] == [3]
     assert done.computed == ["c 2026-02"]
 
@@ -283,7 +275,7 @@ def test_periods_without_records_are_not_computed_and_the_next_report_says_so(
         for n, day in enumerate((0, 0, 1, 9, 9, 10))
     ]
     write(tmp_path / "logs" / "1.swf", log(days, UnixStartTime=1_767_225_600, MaxProcs=8))
-    done = run(settings, tmp_path, NOW)
+    done = run(Site(settings, tmp_path), NOW)
     assert done.computed == [f"c 2026-01-{day:02}" for day in (6, 7, 15, 16)]
     pages = tmp_path / "fairaudit-reports" / "c"
     assert len(list(pages.glob("2026-*"))) == 4
@@ -305,17 +297,17 @@ def test_a_wrong_clock_makes_no_days_and_is_told(tmp_path: Path) -> None:
         MaxProcs=8,
     )
     write(tmp_path / "logs" / "1.swf", text)
-    done = run(settings, tmp_path, NOW, stages=FIGURES)
+    done = run(Site(settings, tmp_path), NOW, stages=FIGURES)
     assert done.computed == ["c 2026-01-06", "c 2026-01-07"]
     assert "doubtful" in str(content(tmp_path)["refused_records"])
 
 
 def test_nothing_to_read_is_said(tmp_path: Path) -> None:
-    done = run(site(tmp_path), tmp_path, NOW)
+    done = run(Site(site(tmp_path), tmp_path), NOW)
     assert any("no file matches 'logs/*.swf'" in said for said in done.warnings)
     assert any("no records yet" in said for said in done.warnings)
     with pytest.raises(UsageError, match="no \\[\\[clusters\\]\\]"):
-        run(config.Config(), tmp_path, NOW)
+        run(Site(config.Config(), tmp_path), NOW)
 
 
 def command(*words: str) -> dict[str, object]:
@@ -324,35 +316,21 @@ def command(*words: str) -> dict[str, object]:
 
 def test_a_command_is_a_source_and_no_shell_reads_it(tmp_path: Path) -> None:
     hidden = write(tmp_path / "a b;$(c).txt", month(0))
-    done = run(site(tmp_path, **command("cat", str(hidden))), tmp_path, NOW, stages=FIGURES)
+    where = Site(site(tmp_path, **command("cat", str(hidden))), tmp_path)
+    done = run(where, NOW, stages=FIGURES)
     assert done.read == ["c-0.log: 40 records, 0 refused"]
     assert done.computed == ["c 2026-01"]
-    again = run(site(tmp_path, **command("cat", str(hidden))), tmp_path, NOW, stages=FIGURES)
+    again = run(where, NOW, stages=FIGURES)
     assert again.read == []
     assert again.computed == []
     assert not list((tmp_path / "fairaudit-state").glob("*.log"))
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("sh", "-c", "echo broken >&2; exit 3"), "failed with exit code 3: broken"),
-        (("no-such-program",), "cannot be run: No such file"),
-    ],
-)
-def test_a_command_that_fails_is_a_failure(
-    tmp_path: Path, words: tuple[str, ...], said: str
-) -> None:
-    done = run(site(tmp_path, **command(*words)), tmp_path, NOW)
-    (failure,) = done.failures
-    assert said in str(failure)
+def test_a_command_that_fails_is_a_failure(tmp_path: Path) -> None:
+    words = ("sh", "-c", "echo broken >&2; exit 3")
+    (failure,) = run(Site(site(tmp_path, **command(*words)), tmp_path), NOW).failures
+    assert "failed with exit code 3: broken" in str(failure)
     assert failure.exit_code == 4
-
-
-def test_a_command_that_hangs_is_given_up(tmp_path: Path) -> None:
-    slow = {"sources": ({"command": ("sleep", "60"), "timeout_s": 1},)}
-    (failure,) = run(site(tmp_path, **slow), tmp_path, NOW).failures
-    assert "took longer than 1 s" in str(failure)
 
 
 def test_thresholds_find_what_exceeds_them(tmp_path: Path) -> None:
@@ -365,7 +343,7 @@ def test_thresholds_find_what_exceeds_them(tmp_path: Path) -> None:
         {"metric": "re_unfairness", "above": -1.0, "dimension": "account"},
     )
     settings = config.Config.model_validate({**base.model_dump(), "thresholds": limits})
-    found = run(settings, tmp_path, NOW, stages=FIGURES).exceeded
+    found = run(Site(settings, tmp_path), NOW, stages=FIGURES).exceeded
     assert found[0] == "c 2026-01, pool all: attempts is 40 attempts, above 39"
     assert [text.split(" is ")[0] for text in found[1:]] == [
         "c 2026-01, pool all: re_unfairness of account 1",
@@ -388,18 +366,11 @@ def test_pools_and_their_steps(tmp_path: Path) -> None:
     )
     settings = site(tmp_path, pools=pools, zone="UTC")
     write(tmp_path / "logs" / "1.swf", text)
-    done = run(settings, tmp_path, NOW, stages=FIGURES)
+    done = run(Site(settings, tmp_path), NOW, stages=FIGURES)
     assert any("have these partitions" in said or "has these" in said for said in done.warnings)
-    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
-    found = dict(
-        database.fetch(con, "SELECT pool, count(*) AS n FROM job_fairness GROUP BY pool").rows()
-    )
-    used = database.fetch(
-        con,
-        "SELECT value FROM summary WHERE pool = 'fast' AND metric = 'utilization' "
-        "AND dimension = 'all'",
-    ).item()
-    con.close()
-    assert found == {"fast": 20, "others": 20}
+    found = published(tmp_path, "SELECT pool, count(*) FROM job_fairness GROUP BY pool")
+    assert dict(found) == {"fast": 20, "others": 20}
+    of = "pool = 'fast' AND metric = 'utilization' AND dimension = 'all'"
+    ((used,),) = published(tmp_path, f"SELECT value FROM summary WHERE {of}")
     # 20 attempts · 3600 s · 2 cpus over 16 cpus, from the first arrival to the last end
     assert used == pytest.approx(20 * 3600 * 2 / ((3900 + 3600) * 16))

@@ -11,6 +11,7 @@ from typing import IO
 
 import pytest
 
+from audit.config.places import Site
 from audit.files import lock
 from audit.nightly import service, status
 from audit.nightly.run import run
@@ -54,11 +55,11 @@ def test_two_at_once_and_a_signal(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """What one night makes of nine jobs."""
+    """The content of a site after one night with nine jobs."""
     folder = tmp_path_factory.mktemp("calm")
     settings = site(folder)
     write(folder / "logs" / "1.swf", month(0, jobs=9))
-    run(settings, folder, NOW)
+    run(Site(settings, folder), NOW)
     return content(folder)
 
 
@@ -78,8 +79,8 @@ def test_stopped_after_any_step_the_next_run_goes_on(
         return asked >= steps
 
     with pytest.raises(StoppedError):
-        run(settings, tmp_path, NOW, stopping=stopping)
-    run(settings, tmp_path, NOW)
+        run(Site(settings, tmp_path), NOW, stopping=stopping)
+    run(Site(settings, tmp_path), NOW)
     assert content(tmp_path) == undisturbed
 
 
@@ -90,7 +91,7 @@ def test_it_catches_up_at_its_start_and_waits_while_another_run_is_at_work(
     now = int(time.time())  # APScheduler's own clock is the real one
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
-    run(settings, tmp_path, now - 4 * 86_400)
+    run(Site(settings, tmp_path), now - 4 * 86_400)
     write(tmp_path / "logs" / "2.swf", month(1, jobs=9))
     said: list[str] = []
     stop = Event()
@@ -106,10 +107,10 @@ def test_it_catches_up_at_its_start_and_waits_while_another_run_is_at_work(
             stop.set()
 
     monkeypatch.setattr(service, "WAIT_S", 0.01)
-    service.serve(settings, tmp_path, lambda: float(now), stop, say)
+    service.serve(Site(settings, tmp_path), lambda: float(now), stop, say)
     assert said[0] == "c: next run now: one was missed"
     assert said[-2:] == ["c: run ended: 1 logs, 1 periods, 1 reports, 0 mails", "stopped"]
-    (standing,) = status.look(settings, tmp_path, now + 60).clusters
+    (standing,) = status.look(Site(settings, tmp_path), now + 60).clusters
     assert standing.problem is None
 
 
@@ -126,12 +127,12 @@ def test_a_defect_is_told_and_the_service_lives_on(
         raise ZeroDivisionError("a defect")
 
     monkeypatch.setattr("audit.nightly.due.compute", broken)
-    done = service.attend(settings, tmp_path, "c", lambda: float(NOW), Event(), said.append)
+    done = service.attend(Site(settings, tmp_path), "c", lambda: float(NOW), Event(), said.append)
     assert done is None
     assert "ZeroDivisionError" in said[-1]
     (letter,) = (tmp_path / "fairaudit-outbox").glob("*.eml")
     assert b"a defect" in letter.read_bytes()
-    assert status.look(settings, tmp_path, NOW).clusters[0].problem is not None
+    assert status.look(Site(settings, tmp_path), NOW).clusters[0].problem is not None
 
 
 @pytest.mark.skipif(not UNITS.exists(), reason="outside a checkout there are no units")

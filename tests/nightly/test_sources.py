@@ -6,7 +6,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit import config, resources
+from audit.config import places
 from audit.errors import ConfigError, SourceError
 from audit.nightly import sources
 from audit.nightly.run import run
@@ -245,7 +246,7 @@ def family(folder: Path) -> Iterator[None]:
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether a process runs; one that ended but that nobody has waited for does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -265,7 +266,7 @@ def test_a_run_that_is_stopped_does_not_wait_for_it(tmp_path: Path) -> None:
 
     settings = site(tmp_path, sources=({"command": ("sh", "-c", FAMILY), "timeout_s": 600},))
     with family(tmp_path), pytest.raises(StoppedError):
-        run(settings, tmp_path, MIDNIGHT, stopping=stopped)
+        run(places.Site(settings, tmp_path), MIDNIGHT, stopping=stopped)
     assert list((tmp_path / "fairaudit-state").glob("*.log")) == []
 
 
@@ -303,7 +304,7 @@ Jobs = Mapping[str, tuple[int, int | None, int | None]]
 
 
 class Site:
-    """A cluster in Berlin whose ``sacct`` is a script, which tells what jobs there are."""
+    """A cluster in Berlin whose ``sacct`` is a script that prints given jobs."""
 
     def __init__(self, folder: Path, **more: object) -> None:
         self.folder = folder
@@ -320,19 +321,15 @@ class Site:
         """A run, and the days of the month that the command was asked for."""
         asked = self.folder / "asked.txt"
         asked.write_text("")
-        done = run(site(self.folder, sources=(self.source,)), self.folder, now, stages=("ingest",))
+        where = places.Site(site(self.folder, sources=(self.source,)), self.folder)
+        done = run(where, now, stages=("ingest",))
         return done, [int(line[8:]) for line in asked.read_text().splitlines()]
 
     def attempts(self) -> list[tuple[object, ...]]:
-        con = database.open_store(self.folder / "fairaudit-state" / "store.duckdb")
-        try:
-            return database.fetch(
-                con,
-                "SELECT job_id, attempt, state, start_time, end_time FROM records "
-                "WHERE NOT superseded ORDER BY job_number",
-            ).rows()
-        finally:
-            con.close()
+        columns = "job_id, attempt, state, start_time, end_time"
+        sql = f"SELECT {columns} FROM records WHERE NOT superseded ORDER BY job_number"
+        with closing(database.open_store(self.folder / "fairaudit-state" / "store.duckdb")) as con:
+            return database.rows(con, sql)
 
 
 BERLIN = 1_774_566_000  # 2026-03-27 00:00; on the 29th clocks leap forward
@@ -349,11 +346,8 @@ def test_windows_night_after_night(tmp_path: Path) -> None:
     assert done.failures == []
     assert asked == [27, 28, 29]
     ended = ("1", 1, "COMPLETED", first + 1, first + 9)
-    assert lab.attempts() == [
-        ended,
-        ("2", 1, "RUNNING", first + 60, None),
-        ("3", 1, "PENDING", None, None),
-    ]
+    waiting = ("3", 1, "PENDING", None, None)
+    assert lab.attempts() == [ended, ("2", 1, "RUNNING", first + 60, None), waiting]
 
     again, asked = lab.night(BERLIN + 2 * DAY + 7300)
     assert asked == [28, 29]  # the 27th had ended a day before
@@ -362,14 +356,8 @@ def test_windows_night_after_night(tmp_path: Path) -> None:
     # the long job has ended on the 30th; job 9 ended on the 28th, but its record is late
     end = BERLIN + 3 * DAY + 7200
     late = BERLIN + DAY + 100
-    lab.jobs(
-        {
-            "1": (first, first + 1, first + 9),
-            "2": (*long[:2], end),
-            "3": (first + 5, end + 1, None),
-            "9": (late, late, late + 1),
-        }
-    )
+    now = {"2": (*long[:2], end), "3": (first + 5, end + 1, None), "9": (late, late, late + 1)}
+    lab.jobs({"1": (first, first + 1, first + 9), **now})
     done, asked = lab.night(end + 10)
     assert asked == [28, 29, 30]
     assert done.failures == []

@@ -1,4 +1,4 @@
-"""What is overdue or failed, at any instant; and what a monitor gets."""
+"""Overdue and failed runs at any instant, and the output for a monitor."""
 
 import json
 import os
@@ -11,6 +11,7 @@ import pytest
 
 from audit import config
 from audit.cli.app import main
+from audit.config.places import Site
 from audit.nightly import status
 from audit.nightly.run import run
 from audit.nightly.stages import StoppedError
@@ -24,7 +25,7 @@ NIGHT = epoch("2026-03-10T04:30+01:00")
 
 
 def problem(settings: config.Config, folder: Path, now: int) -> str | None:
-    (standing,) = status.look(settings, folder, now).clusters
+    (standing,) = status.look(Site(settings, folder), now).clusters
     return standing.problem
 
 
@@ -37,16 +38,16 @@ def test_overdue_failed_and_in_order(
     assert problem(settings, tmp_path, NIGHT + DAY + 7200) is None
     late = problem(settings, tmp_path, NIGHT + DAY + 7201)
     assert late == "overdue: a run was due on 2026-03-11 04:30 CET"
-    run(settings, tmp_path, NIGHT + 2 * DAY, "2026-01")  # not all that is due
-    run(settings, tmp_path, NIGHT + 2 * DAY, stages=("ingest",))
+    run(Site(settings, tmp_path), NIGHT + 2 * DAY, "2026-01")  # not all that is due
+    run(Site(settings, tmp_path), NIGHT + 2 * DAY, stages=("ingest",))
     assert problem(settings, tmp_path, NIGHT + 2 * DAY) == late
 
     (tmp_path / "logs" / "1.swf").write_text("no log at all\n")
-    run(settings, tmp_path, NIGHT + 2 * DAY)
+    run(Site(settings, tmp_path), NIGHT + 2 * DAY)
     assert re.match(r"the last run failed: .*1\.swf", str(problem(settings, tmp_path, NIGHT)))
-    text = "\n".join(status.lines(status.look(settings, tmp_path, NIGHT + 2 * DAY), 3))
+    text = "\n".join(status.lines(status.look(Site(settings, tmp_path), NIGHT + 2 * DAY), 3))
     assert re.search(r"2026-03-12 04:30 CET +\d s +c +  ingest +failed +.*1\.swf", text) is None
-    text = "\n".join(status.lines(status.look(settings, tmp_path, NIGHT + 2 * DAY), 9))
+    text = "\n".join(status.lines(status.look(Site(settings, tmp_path), NIGHT + 2 * DAY), 9))
     assert re.search(r"2026-03-12 04:30 CET +\d+ s +c +  ingest +failed +.*1\.swf", text)
     assert "next time 2026-03-13 04:30 CET" in text
 
@@ -63,8 +64,8 @@ def test_a_run_that_was_stopped_is_due_at_once(
 ) -> None:
     settings = after_a_night(tmp_path_factory, tmp_path, 9, NIGHT)
     with pytest.raises(StoppedError):
-        run(settings, tmp_path, NIGHT + DAY, stopping=lambda: True)
-    (standing,) = status.look(settings, tmp_path, NIGHT + DAY + 60).clusters
+        run(Site(settings, tmp_path), NIGHT + DAY, stopping=lambda: True)
+    (standing,) = status.look(Site(settings, tmp_path), NIGHT + DAY + 60).clusters
     assert standing.due == NIGHT + DAY
     assert standing.problem == "the last run abandoned: asked to stop"
 
@@ -73,7 +74,7 @@ def test_other_times_for_one_cluster_in_its_zone(tmp_path: Path) -> None:
     base = site(tmp_path, zone="Asia/Tokyo").model_dump()
     times = {"service": {"by_cluster": {"c": "0 6 * * mon-fri"}}}
     settings = config.Config.model_validate({**base, **times})
-    (standing,) = status.look(settings, tmp_path, epoch("2026-03-13T06:00+09:00")).clusters
+    (standing,) = status.look(Site(settings, tmp_path), epoch("2026-03-13T06:00+09:00")).clusters
     assert standing.coming == epoch("2026-03-16T06:00+09:00")
 
 
@@ -112,11 +113,11 @@ def test_a_log_that_was_mostly_refused_is_a_problem_that_a_monitor_sees(tmp_path
     settings = site(tmp_path)
     bad = write(tmp_path / "logs" / "1.swf", month(0, jobs=9) + "1 2 3\n" * 5)
     for _ in range(2):  # as long as it is there
-        done = run(settings, tmp_path, NIGHT)
+        done = run(Site(settings, tmp_path), NIGHT)
         assert done.exit_code == 3
         assert "1.swf: 5 of 14 records were refused" in str(problem(settings, tmp_path, NIGHT))
     bad.unlink()
-    assert run(settings, tmp_path, NIGHT + 1).exit_code == 0
+    assert run(Site(settings, tmp_path), NIGHT + 1).exit_code == 0
     assert problem(settings, tmp_path, NIGHT + 1) is None
 
 
@@ -128,9 +129,9 @@ def test_for_programs_it_is_json_of_a_shape_that_stays(
     settings = site(tmp_path, sources=(files, {"command": command}))
     log = write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
     os.utime(log, (NIGHT, NIGHT))
-    run(site(tmp_path), tmp_path, NIGHT)
-    runs = status.look(settings, tmp_path, NIGHT)
-    told: dict[str, Any] = status.as_json(runs, settings, tmp_path, 1)
+    run(Site(site(tmp_path), tmp_path), NIGHT)
+    runs = status.look(Site(settings, tmp_path), NIGHT)
+    told: dict[str, Any] = status.as_json(runs, Site(settings, tmp_path), 1)
     assert told.keys() == {"shape", "version", "in_order", "at_work", "clusters", "runs"}
     assert (told["shape"], told["in_order"], told["at_work"]) == (1, True, None)
     (entry,) = told["runs"]

@@ -31,7 +31,7 @@ def epoch(text: str) -> int:
 
 
 def fired(trigger: BaseTrigger, begin: str, end: str) -> list[str]:
-    """What APScheduler would fire, in simulated time."""
+    """The times at which APScheduler would fire, in simulated time."""
     return [f"{at:%d %H:%M %Z}" for at in _fires(trigger, epoch(begin), epoch(end))]
 
 

@@ -1,8 +1,9 @@
-"""A whole audit, and one of a log that lacks something (what each command prints: tests/cli)."""
+"""Whole audits, and audits of logs that lack something (output of commands: tests/cli)."""
 
 import json
 import subprocess
 import sys
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from audit import config
 from audit.cli.oneoff import fitting
 from audit.config import Config
 from audit.errors import UsageError
+from audit.model import Pool
 from audit.oneoff.audit import Options, Outcome, audit
 from audit.pipeline.opening import Request, open_log
 from audit.pipeline.published import open_published
@@ -27,15 +29,10 @@ HEADER = "JobID|User|Partition|State|Start|End|AllocTRES"
 
 
 def test_the_same_again_gives_the_same_bytes(tmp_path: Path) -> None:
-    """With all charts and the PDF: in a process of its own, which remembers nothing, and here."""
+    """With all charts and the PDF, in a process of its own and in this one."""
     log = write(tmp_path / "mine.swf", busy(60))
-    alone = subprocess.run(
-        [sys.executable, "-m", "audit", "audit", "mine.swf"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = [sys.executable, "-m", "audit", "audit", "mine.swf"]
+    alone = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     made = ("report.html", "report.pdf", "audit.duckdb")
     assert alone.stdout.splitlines()[-3:] == [f"fairaudit-out/{name}" for name in made]
     assert left_in(tmp_path / "fairaudit-out") == sorted(made)
@@ -52,7 +49,7 @@ def clock(second: int) -> str:
 
 
 def undated(folder: Path) -> Path:
-    """Twelve jobs of two CPUs, one after the other, and one that was cancelled: no Submit."""
+    """A log without Submit: twelve jobs of two CPUs in sequence, and a cancelled one."""
     rows = [
         f"{job}|ana|p|COMPLETED|{clock(60 * job)}|{clock(60 * job + 60)}|cpu=2,node=1"
         for job in range(12)
@@ -61,35 +58,30 @@ def undated(folder: Path) -> Path:
     return write(folder / "log.psv", "\n".join([HEADER, *rows, gone, ""]))
 
 
-def test_a_log_that_does_not_say_when_jobs_arrived_has_no_waits_rather_than_none_of_0(
-    tmp_path: Path,
-) -> None:
-    asked = (Request(logs=[undated(tmp_path)]), Options(out=tmp_path / "out", pdf=False))
-    outcome = audit(*asked, Config())
+def test_waits_are_unknown_if_arrivals_are(tmp_path: Path) -> None:
+    options = Options(out=tmp_path / "out", pdf=False)
+    outcome = audit(Request(logs=[undated(tmp_path)]), options, Config())
     assert any("no column Submit" in warning for warning in outcome.warnings)
     assert any("their waits are unknown" in text and "13" in text for text in outcome.warnings)
     assert any("% busy" in text for text in outcome.main_findings)
     assert not any("waited" in text or "waiting" in text for text in outcome.main_findings)
-    con = database.open_snapshot(outcome.database)
-    jobs = database.fetch(
-        con,
+    counts = (
         "SELECT count(*) AS jobs, count(wait_s), count(arrival_time), count(re_unfairness), "
-        "count(fst_strict), count(bounded_slowdown), count(occupancy_s) FROM job_fairness",
+        "count(fst_strict), count(bounded_slowdown), count(occupancy_s) FROM job_fairness"
     )
-    assert jobs.row(0) == (13, 0, 0, 0, 0, 0, 12)
-    figures = dict(
-        database.fetch(con, "SELECT metric, value FROM summary WHERE dimension = 'all'").iter_rows()
-    )
+    summary = "SELECT metric, value FROM summary WHERE dimension = 'all'"
+    used = "SELECT count(*) FROM fairshare_history WHERE entity = 'ana' AND usage > 0"
+    with closing(database.open_snapshot(outcome.database)) as con:
+        assert database.fetch(con, counts).row(0) == (13, 0, 0, 0, 0, 0, 12)
+        figures = dict(database.fetch(con, summary).iter_rows())
+        assert database.fetch(con, used).item() > 0
     assert figures["arrival_unknown"] == 13
     assert figures["utilization"] == pytest.approx(720 / 900)
     for name in ("wait_mean", "loss_of_capacity", "queued_mean", "gave_up_wait_s"):
         assert figures.get(name) is None
-    used = "SELECT count(*) FROM fairshare_history WHERE entity = 'ana' AND usage > 0"
-    assert database.fetch(con, used).item() > 0
-    con.close()
 
 
-def test_what_cannot_be_simulated_is_refused(tmp_path: Path) -> None:
+def test_without_arrivals_nothing_is_simulated(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="do not say when jobs arrived"):
         open_log(Request(logs=[undated(tmp_path)]), Config())
 
@@ -104,45 +96,46 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(folder / "site.swf", made.swf(made.pool(**RULES)))
 
 
-def audited(log: Path, out: Path, settings: Config | None = None, **asked: Any) -> Outcome:
+def audited(log: Path, out: Path, settings: Config | None = None, **options: Any) -> Outcome:
     settings = settings or Config()
     fit = fitting(10.0, settings.uncertainty.resamples)
-    return audit(Request(logs=[log]), Options(out=out, pdf=False, **asked), settings, fit=fit)
+    return audit(Request(logs=[log]), Options(out=out, pdf=False, **options), settings, fit=fit)
 
 
-def notes(database_: Path) -> list[str]:
-    con = database.open_snapshot(database_)
-    [text] = database.fetch(con, "SELECT notes::VARCHAR AS notes FROM clusters")["notes"]
-    con.close()
+def notes(outcome: Outcome) -> list[str]:
+    with closing(database.open_snapshot(outcome.database)) as con:
+        [text] = database.fetch(con, "SELECT notes::VARCHAR AS notes FROM clusters")["notes"]
     return list(json.loads(text)["notes"])
 
 
+def only_pool(outcome: Outcome) -> Pool:
+    [pool] = open_published(outcome.database, Config()).setting.pools
+    return pool
+
+
 @pytest.mark.thorough
-def test_rules_that_the_log_supports_are_assumed_and_said(site: Path, tmp_path: Path) -> None:
+def test_rules_that_the_log_supports_are_assumed_and_named(site: Path, tmp_path: Path) -> None:
     outcome = audited(site, tmp_path / "out")
-    said = notes(outcome.database)
-    [policy] = [note for note in said if note.startswith("policy: ")]
+    found = notes(outcome)
+    [policy] = [note for note in found if note.startswith("policy: ")]
     assert "fcfs-easy, and 2 rules fitted from the log; this leaves" in policy
     assert "on the log, within 10 CPU s" in policy
-    rules = "\n".join(note for note in said if note.startswith("rule "))
+    rules = "\n".join(note for note in found if note.startswith("rule "))
     assert "No more than 3 jobs of each user run at one time" in rules
     assert "are not started Mon–Fri 08–17" in rules
     assert "No more than 3 jobs of each user" in outcome.html.read_text()
-    # they are those of every figure, and of what is read from the database later
-    [pool] = open_published(outcome.database, Config()).setting.pools
+    pool = only_pool(outcome)  # every figure uses them
     assert (pool.limits, pool.windows[0].hours) == (RULES["limits"], OFFICE)
-    con = database.open_snapshot(outcome.database)
     agreement = "SELECT value FROM fidelity WHERE metric = 'agreement'"
-    assert database.fetch(con, agreement).item() > 0.9
-    con.close()
+    with closing(database.open_snapshot(outcome.database)) as con:
+        assert database.fetch(con, agreement).item() > 0.9
 
 
 @pytest.mark.thorough
-def test_nothing_is_fitted_where_a_policy_is_said(site: Path, tmp_path: Path) -> None:
+def test_nothing_is_fitted_if_a_policy_is_given(site: Path, tmp_path: Path) -> None:
     outcome = audited(site, tmp_path / "out", order=Order.sjf)
-    assert "policy: sjf-easy (--order and --backfill)" in notes(outcome.database)
-    [pool] = open_published(outcome.database, Config()).setting.pools
-    assert not pool.limits
+    assert "policy: sjf-easy (--order and --backfill)" in notes(outcome)
+    assert not only_pool(outcome).limits
 
 
 @pytest.mark.thorough
@@ -153,9 +146,9 @@ def test_a_configured_pool_decides_as_it_is_configured(site: Path, tmp_path: Pat
         'limits = [{ most = 5, per = "user" }]\n'
     )
     outcome = audited(site, tmp_path / "out", config.load(file))
-    said = notes(outcome.database)
-    assert "time zone: Europe/Berlin (config.toml)" in said
-    assert not any("fitted" in note for note in said)
+    found = notes(outcome)
+    assert "time zone: Europe/Berlin (config.toml)" in found
+    assert not any("fitted" in note for note in found)
     opened = open_published(outcome.database, Config())
     [pool] = opened.setting.pools
     assert (opened.setting.cluster, pool.name) == ("mine", "main")
@@ -163,22 +156,21 @@ def test_a_configured_pool_decides_as_it_is_configured(site: Path, tmp_path: Pat
 
 
 @pytest.mark.thorough
-def test_a_configured_pool_that_says_nothing_of_it_is_fitted(site: Path, tmp_path: Path) -> None:
+def test_a_configured_pool_without_policy_is_fitted(site: Path, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text('[[clusters]]\nname = "mine"\n[[clusters.pools]]\nname = "main"\n')
     outcome = audited(site, tmp_path / "out", config.load(file))
-    [pool] = open_published(outcome.database, Config()).setting.pools
-    assert pool.limits == RULES["limits"]
+    assert only_pool(outcome).limits == RULES["limits"]
 
 
-def test_a_log_that_tells_too_little_is_not_fitted(tmp_path: Path) -> None:
+def test_a_short_log_is_not_fitted(tmp_path: Path) -> None:
     outcome = audited(write(tmp_path / "few.swf", busy(60)), tmp_path / "out")
-    [policy] = [note for note in notes(outcome.database) if note.startswith("policy: ")]
+    [policy] = [note for note in notes(outcome) if note.startswith("policy: ")]
     assert "the log is too short, or too few of its jobs waited, to fit it" in policy
 
 
 @pytest.mark.thorough
-def test_a_plain_audit_loads_nothing_of_it(tmp_path: Path) -> None:
+def test_an_audit_does_not_load_the_studies(tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60))
     script = (
         "import sys\nfrom audit.cli.app import app\n"

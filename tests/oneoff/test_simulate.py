@@ -354,6 +354,55 @@ def test_the_command(
     assert pl.read_parquet(target).height == 40
 
 
+WINDOWED = """
+[[clusters]]
+name = "site"
+zone = "UTC"
+
+[[clusters.pools]]
+name = "all"
+capacity = { cpus = 4 }
+windows = [
+    { hours = "Thu 00-02", walltime_above_s = 50 },
+    { hours = "Thu 00-01", walltime_above_s = 400 },
+]
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "starts"),
+    [
+        # 3 may not delay 2, which is promised a start at 100, as long as it asks for 500 s
+        (("--walltimes-of", "1", "--walltimes", "exact"), [0, 100, 110]),
+        (("--walltimes-of", "3", "--walltimes", "exact"), [0, 100, 2]),
+        # the first hours of the epoch, a Thursday, are closed to jobs of over 50 s
+        (("--config", "windows.toml"), [7200, 1, 7200]),
+        (("--config", "windows.toml", "--lift", "window1"), [0, 100, 3600]),
+        (("--config", "windows.toml", "--relax", "window1=100"), [0, 100, 7200]),
+        (("--config", "windows.toml", "--lift", "window1", "--lift", "window2"), [0, 100, 110]),
+    ],
+)
+def test_it_takes_the_changes_that_advice_names(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, ...],
+    starts: list[int],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        line(1, submit=0, wait=0, run=100, allocated=2, walltime=100, user=1),
+        line(2, submit=1, wait=99, run=10, allocated=4, walltime=10, user=2),
+        line(3, submit=2, wait=108, run=90, allocated=2, walltime=500, user=3),
+    ]
+    write(tmp_path / "three.swf", log(lines, MaxProcs=4, UnixStartTime=0))
+    write(tmp_path / "windows.toml", WINDOWED)
+    code, _, err = command(monkeypatch, capsys, "three.swf", *options, "--out", "s.parquet")
+    assert code == 0, err
+    made = pl.read_parquet("s.parquet").sort("job_number")
+    assert made["start_time"].to_list() == starts
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -1,10 +1,11 @@
-"""Studies that are stopped and go on: what is made in the end is what one run makes."""
+"""Studies that are interrupted and continued make the same as one run."""
 
 import os
 import shutil
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -14,14 +15,15 @@ from audit.cli.app import main
 from audit.config import Config, Uncertainty
 from audit.errors import LockedError, UsageError
 from audit.files import lock
+from audit.metrics.draws import Draws
 from audit.metrics.uncertainty import Resamples
 from audit.oneoff import study as studies
-from audit.oneoff.study import Target
-from audit.pipeline.opening import Request
+from audit.oneoff.study import Plan, Target
+from audit.pipeline.opening import Log, Request
 from audit.report.study.cells import Cell
 from audit.store import database
 from audit.studies.grid import plan as grid
-from audit.workers.crew import Threads
+from audit.workers.executors import Threads
 from tests.logs import line, log, write
 
 
@@ -36,12 +38,12 @@ def cell(key: str, did: list[str] | None = None) -> Cell:
 
 def test_frames_come_in_the_order_of_their_cells_whoever_computes_them(tmp_path: Path) -> None:
     cells = [cell("x" * k) for k in range(1, 9)]
-    told: list[int] = []
+    counts: list[int] = []
     made = studies.run_cells(
-        cells, tmp_path / "a", "i", Threads(3), lambda what, done, of: told.append(done)
+        cells, tmp_path / "a", "i", Threads(3), lambda what, done, of: counts.append(done)
     )
     assert [frame["key"][0] for frame in made] == [one.key for one in cells]
-    assert told == list(range(9))
+    assert counts == list(range(9))
     alone = studies.run_cells(cells, tmp_path / "b", "i")
     assert all(one.equals(other) for one, other in zip(made, alone, strict=True))
     assert not list(tmp_path.glob("*/*/.*"))
@@ -89,24 +91,21 @@ def test_an_error_in_a_cell_ends_it_and_keeps_the_others(tmp_path: Path) -> None
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_between_cells(tmp_path: Path, number: signal.Signals) -> None:
     did: list[str] = []
+    stopping = threading.Event()
 
-    told: list[str] = []
-    heard = threading.Event()
-
-    def tell(what: str, done: int, of: int) -> None:
-        told.append(what)
+    def on_progress(what: str, done: int, of: int) -> None:
         if what == studies.STOPPING:
-            heard.set()
+            stopping.set()
 
     def interrupted() -> pl.DataFrame:
         os.kill(os.getpid(), number)
-        assert heard.wait(30)  # it is said while the cell is still at work
+        assert stopping.wait(30)  # reported while the cell is still computed
         return cell("b", did).compute()
 
     before = signal.getsignal(number)
     cells = [cell("a", did), Cell("b", interrupted), cell("c", did), cell("d", did)]
     with pytest.raises(KeyboardInterrupt):
-        studies.run_cells(cells, tmp_path, "i", progress=tell)
+        studies.run_cells(cells, tmp_path, "i", progress=on_progress)
     assert did == ["a", "b"]
     assert signal.getsignal(number) == before
     studies.run_cells([cell(key, did) for key in "abcd"], tmp_path, "i")
@@ -133,34 +132,30 @@ def test_the_identity_is_of_all_that_cells_depend_on() -> None:
 
 @pytest.fixture(scope="module")
 def swf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    lines = [
-        line(
-            k,
-            submit=40 * k,
-            wait=k % 7,
-            run=60 + 37 * k % 200,
-            allocated=1 + k % 4,
-            walltime=400,
-            user=k % 5,
-        )
-        for k in range(1, 61)
-    ]
+    def job(k: int) -> str:
+        size = {"run": 60 + 37 * k % 200, "allocated": 1 + k % 4}
+        return line(k, submit=40 * k, wait=k % 7, walltime=400, user=k % 5, **size)
+
     path = tmp_path_factory.mktemp("logs") / "small.swf"
-    write(path, log(lines, MaxProcs=4))
-    return path
+    return write(path, log(map(job, range(1, 61)), MaxProcs=4))
 
 
 PLAN = grid.plan(loads=grid.loads("0.9"))
 CHOSEN = Config(uncertainty=Uncertainty(resamples=100))
 
 
-def conduct(swf: Path, out: Path, told: Callable[[str, int, int], None], **more: object) -> None:
-    request = (Request(logs=[swf]), Target(out=out, threads=1, **more))  # type: ignore[arg-type]
-    studies.conduct("grid", *request, CHOSEN, PLAN, told)
-
-
 def nothing(what: str, done: int, of: int) -> None:
     pass
+
+
+def conduct(
+    swf: Path,
+    out: Path,
+    on_progress: Callable[[str, int, int], None] = nothing,
+    database: Path | None = None,
+) -> None:
+    target = Target(out, database, threads=1)
+    studies.conduct("grid", Request(logs=[swf]), target, CHOSEN, PLAN, on_progress)
 
 
 def content(out: Path) -> dict[str, bytes]:
@@ -170,17 +165,14 @@ def content(out: Path) -> dict[str, bytes]:
 
 
 def rows(path: Path) -> pl.DataFrame:
-    con = database.open_snapshot(path)
-    try:
+    with closing(database.open_snapshot(path)) as con:
         return database.fetch(con, "SELECT * FROM studies")
-    finally:
-        con.close()
 
 
 @pytest.fixture(scope="module")
 def whole(swf: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("whole")
-    conduct(swf, out, nothing)
+    conduct(swf, out)
     return out
 
 
@@ -208,10 +200,9 @@ def test_resumed_equals_uninterrupted(swf: Path, whole: Path, tmp_path: Path) ->
 def test_the_database_holds_what_the_page_says(whole: Path) -> None:
     found = rows(whole / "grid.duckdb")
     assert found.select("study", "log", "pool").unique().rows() == [("grid", "small", "all")]
-    told = pl.read_csv(whole / "grid-figures.csv")
+    table = pl.read_csv(whole / "grid-figures.csv")
     figures = found.filter(~pl.col("metric").str.starts_with("spearman"))
-    assert figures.height == told.height
-    assert figures["value"].to_list() == told["value"].to_list()
+    assert figures["value"].to_list() == table["value"].to_list()
 
 
 @pytest.mark.thorough
@@ -224,7 +215,7 @@ def test_results_go_beside_others_in_a_database_and_replace_their_own(
     database.execute(con, "UPDATE study_result SET study = 'users' WHERE metric = 'wait_mean'")
     con.close()
     before = rows(base)
-    conduct(swf, tmp_path / "out", nothing, database=base)
+    conduct(swf, tmp_path / "out", database=base)
     after = rows(base)
     own = rows(whole / "grid.duckdb")
     assert after.filter(pl.col("study") == "grid").height == own.height
@@ -236,26 +227,21 @@ def test_results_go_beside_others_in_a_database_and_replace_their_own(
 
 def test_one_run_at_a_time_in_a_folder(swf: Path, tmp_path: Path) -> None:
     with lock.held(tmp_path / "grid.html"), pytest.raises(LockedError, match="making this study"):
-        conduct(swf, tmp_path, nothing)
+        conduct(swf, tmp_path)
 
 
-def test_what_cannot_be_studied_is_said_before_the_long_work(swf: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--pool gpu: no such pool; there is: all"):
-        studies.conduct(
-            "grid",
-            Request(logs=[swf]),
-            Target(out=tmp_path),
-            Config(),
-            grid.plan("gpu"),
-        )
-    with pytest.raises(UsageError, match="has no load; take more"):
-        studies.conduct(
-            "grid",
-            Request(logs=[swf]),
-            Target(out=tmp_path),
-            Config(),
-            grid.plan(attempts=1),
-        )
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (grid.plan("gpu"), "--pool gpu: no such pool; there is: all"),
+        (grid.plan(attempts=1), "has no load; take more"),
+    ],
+)
+def test_impossible_studies_are_refused_at_once(
+    swf: Path, tmp_path: Path, plan: Callable[[Log, Draws], Plan], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        studies.conduct("grid", Request(logs=[swf]), Target(tmp_path), Config(), plan)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -294,7 +280,7 @@ def test_the_command(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("command", "says"),
+    ("command", "text"),
     [
         (["experiment", "grid"], "100 of 5"),
         (["experiment", "users"], "100 resamples of users"),
@@ -303,8 +289,8 @@ def test_the_command(
         (["whatif"], "100 paired resamples of users"),
     ],
 )
-def test_every_study_draws_as_many_resamples_as_are_configured_and_says_so(
-    command: list[str], says: str, swf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_every_study_draws_the_configured_number_of_resamples(
+    command: list[str], text: str, swf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[int] = []
 
@@ -321,5 +307,5 @@ def test_every_study_draws_as_many_resamples_as_are_configured_and_says_so(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 0
-    assert says in (tmp_path / f"{command[-1]}.html").read_text("utf-8")
+    assert text in (tmp_path / f"{command[-1]}.html").read_text("utf-8")
     assert set(drawn) == {100}

@@ -1,10 +1,11 @@
-"""A report can be made again from its database, byte for byte; what cannot be is explained."""
+"""A report is made again from its database, byte for byte; differences are explained."""
 
 from pathlib import Path
 
 import pytest
 
 from audit import config
+from audit.config.places import Site
 from audit.errors import ReportError, UsageError
 from audit.nightly.run import run
 from audit.oneoff.audit import Options, audit
@@ -14,6 +15,7 @@ from tests.logs import busy, write
 from tests.nightly.test_run import NOW, month, site
 
 DEFAULT = config.Config()
+FEW = config.Uncertainty(resamples=100)
 
 
 def _verify(report: Path, db: Path | None = None, settings: config.Config = DEFAULT) -> Verdict:
@@ -25,11 +27,8 @@ def test_a_one_off_report_is_made_again_and_edits_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = write(tmp_path / "my.swf", busy())
-    request = (Request(logs=[log], cluster="<b>|ü"), Options(out=tmp_path / "out"))
-    settings = config.Config.model_validate(
-        {"uncertainty": {"resamples": 100}, "report": {"rows": 3}}
-    )
-    made = audit(*request, settings)
+    settings = config.Config(uncertainty=FEW, report=config.Report(rows=3))
+    made = audit(Request(logs=[log], cluster="<b>|ü"), Options(out=tmp_path / "out"), settings)
     assert made.pdf is not None
     for report in (made.html, made.pdf):
         verdict = _verify(report)
@@ -55,25 +54,23 @@ def test_a_one_off_report_is_made_again_and_edits_are_found(
 
 
 @pytest.mark.thorough
-def test_logs_read_since_change_no_earlier_report_but_restate_what_they_tell_of(
-    tmp_path: Path,
-) -> None:
+def test_later_logs_change_only_the_reports_of_their_periods(tmp_path: Path) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0))
-    run(settings, tmp_path, NOW)
+    run(Site(settings, tmp_path), NOW)
     reports = tmp_path / "fairaudit-reports" / "c"
     january = reports / "2026-01" / "report.html"
     before = january.read_bytes()
 
     write(tmp_path / "logs" / "2.swf", month(1) + "not a record\n")
-    run(settings, tmp_path, NOW)
+    run(Site(settings, tmp_path), NOW)
     assert january.read_bytes() == before
     for report in (january, reports / "2026-02" / "report.html"):
         verdict = verify(report, None, settings, tmp_path)
         assert verdict.same, verdict.text
 
     write(tmp_path / "logs" / "late.swf", month(0, jobs=3, first=50))
-    run(settings, tmp_path, NOW)
+    run(Site(settings, tmp_path), NOW)
     assert verify(january, None, settings, tmp_path).same
     old = tmp_path / "old.html"
     old.write_bytes(before)
@@ -86,8 +83,8 @@ def test_logs_read_since_change_no_earlier_report_but_restate_what_they_tell_of(
 @pytest.mark.thorough
 def test_another_version_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = write(tmp_path / "my.swf", busy())
-    settings = config.Config.model_validate({"uncertainty": {"resamples": 100}})
-    made = audit(Request(logs=[log]), Options(out=tmp_path / "out", pdf=False), settings)
+    options = Options(out=tmp_path / "out", pdf=False)
+    made = audit(Request(logs=[log]), options, config.Config(uncertainty=FEW))
     monkeypatch.setattr("audit.report.render.page.SMALL_SAMPLE", 10_000)
     assert "other fonts or libraries" in _verify(made.html).text
     monkeypatch.setattr("audit.oneoff.verify.__version__", "99")

@@ -1,4 +1,4 @@
-"""A period's report as files: each whole, and none that speaks of other figures than the rest."""
+"""A period's report as files: each complete, and all with the same figures."""
 
 import stat
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from audit.config import Config
+from audit.config.places import Site
 from audit.errors import ReportError
 from audit.nightly.run import run
 from tests.logs import write
@@ -25,7 +26,7 @@ def reported(tmp_path: Path, short_paper: bytes) -> Path:
     write(tmp_path / "logs.swf", "")
     settings = printing(site(tmp_path))
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
-    (page,) = run(settings, tmp_path, NOW).reports
+    (page,) = run(Site(settings, tmp_path), NOW).reports
     assert (page.parent / "report.pdf").read_bytes() == short_paper
     write(tmp_path / "logs" / "late.swf", month(0, jobs=3, first=50))
     return page.parent
@@ -36,7 +37,7 @@ def test_a_pdf_of_other_figures_does_not_stay_where_none_is_wanted_any_more(
     tmp_path: Path, reported: Path
 ) -> None:
     before = (reported / "report.html").read_bytes()
-    run(printing(site(tmp_path), pdf=False), tmp_path, NOW)
+    run(Site(printing(site(tmp_path), pdf=False), tmp_path), NOW)
     assert (reported / "report.html").read_bytes() != before
     assert [path.name for path in reported.iterdir()] == ["report.html"]
 
@@ -49,7 +50,7 @@ def test_a_pdf_that_cannot_be_made_leaves_the_page_to_its_readers(
         raise ReportError("no fonts")
 
     monkeypatch.setattr("audit.report.render.page.render_pdf", fail)
-    done = run(printing(site(tmp_path), with_group=True), tmp_path, NOW)
+    done = run(Site(printing(site(tmp_path), with_group=True), tmp_path), NOW)
     assert [str(failure) for failure in done.failures] == ["no fonts"]
     (page,) = reported.iterdir()
     assert page.name == "report.html"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from audit import config
+from audit.config.places import Site
 from audit.errors import UsageError
 from audit.nightly.run import run
 from audit.oneoff.audit import Options, audit
@@ -27,7 +28,7 @@ ANN, BEATRIX = Who("user", "annabella"), Who("user", "beatrix")
 
 
 def asking(folder: Path, *, owner_pages: str = "named", **recipient: object) -> config.Config:
-    """A site, and one recipient where something is said of it."""
+    """A site, with one recipient if ``recipient`` is given."""
     recipients = [{"addresses": ("pi@example.org",), **recipient}] if recipient else []
     changed = {
         "report": {"pdf": False, "owner_pages": owner_pages},
@@ -38,11 +39,11 @@ def asking(folder: Path, *, owner_pages: str = "named", **recipient: object) -> 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site after its night: annabella waits longer than six others with jobs alike."""
+    """A site after its night: annabella waits longer than six others with similar jobs."""
     folder = tmp_path_factory.mktemp("site")
     settings = asking(folder)
     write(folder / "logs" / "1.swf", jobs("annabella", days=24))
-    assert run(settings, folder, NOW).failures == []
+    assert run(Site(settings, folder), NOW).failures == []
     return folder
 
 
@@ -66,7 +67,7 @@ def links(page: Path) -> list[str]:
 
 
 def itself(page: Path) -> str:
-    """What a page says of itself, which nobody sees."""
+    """The invisible identity of a page."""
     (word,) = re.findall(r"fairaudit-report:([\w=-]+)", page.read_text())
     return base64.urlsafe_b64decode(word).decode()
 
@@ -90,7 +91,7 @@ def test_whom_recipients_name_has_a_page_too(tmp_path: Path) -> None:
         tmp_path, owner_pages="asked", users=("beatrix", "nobody"), accounts=("team-erasmus",)
     )
     write(tmp_path / "logs" / "1.swf", jobs("annabella", days=24))
-    run(settings, tmp_path, NOW)
+    run(Site(settings, tmp_path), NOW)
     pages = [path.name for path in found(reports(tmp_path))]
     assert pages == ["account-team-erasmus.html", "user-beatrix.html"]
     assert "user-annabella.html" not in links(reports(tmp_path) / "report.html")
@@ -117,7 +118,7 @@ def test_a_page_of_other_attempts_than_are_known_now_is_not_called_edited(place:
     head, row = jobs("annabella", OTHERS[:1], days=1).splitlines()[:2]
     early = row.replace("0|annabella", "99999|annabella").replace("2026-01", "2025-09")
     write(place / "logs" / "0.swf", f"{head}\n{early}\n")
-    assert "c 2026-01" not in run(settings, place, NOW).computed
+    assert "c 2026-01" not in run(Site(settings, place), NOW).computed
     verdict = verify(page, None, settings, place)
     assert not verdict.same
     assert "it was made of other attempts or published weeks than the database has" in verdict.text
@@ -132,7 +133,7 @@ def test_no_old_page_stays_beside_a_newer_report(place: Path) -> None:
     before = (folder / "user-annabella.html").read_bytes()
     late = jobs("annabella", days=24).replace("|cpu=8", "|cpu=9").replace("\n0|", "\n77777|")
     write(place / "logs" / "late.swf", "\n".join(late.splitlines()[:2]) + "\n")
-    assert run(settings, place, NOW).computed == ["c 2026-01"]
+    assert run(Site(settings, place), NOW).computed == ["c 2026-01"]
     assert {*found(folder)} == {folder / "user-annabella.html"}
     assert (folder / "user-annabella.html").read_bytes() != before
     assert own.is_file()
@@ -150,9 +151,7 @@ def published(path: Path) -> int:
     return blocks
 
 
-def test_an_audit_lays_pages_beside_its_report_which_name_nobody_else(
-    tmp_path: Path,
-) -> None:
+def test_an_audit_lays_pages_beside_its_report_which_name_nobody_else(tmp_path: Path) -> None:
     log = write(tmp_path / "jobs.txt", jobs("annabella"))
     request = (
         Request(logs=[log], cluster="c", pool_size=64),

@@ -1,4 +1,4 @@
-"""Where an audit works: nothing is left of what failed, and errors are told as what they are."""
+"""An audit's folder: a failure leaves nothing behind, and errors are reported by kind."""
 
 from pathlib import Path
 

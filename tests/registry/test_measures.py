@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -11,7 +12,6 @@ from audit.errors import StoreError
 from audit.metrics.attempts import fidelity, passed_over
 from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.parts import row
-from audit.metrics.attempts.peers import CONTESTED
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
@@ -19,6 +19,7 @@ from audit.metrics.attempts.summary import Options, summarise
 from audit.metrics.pairs import KINDS
 from audit.model import Period, Pool, Resource
 from audit.registry import columns, measures
+from audit.registry.causes import CONTESTED
 from audit.registry.columns import Column
 from audit.registry.measures import Measure, Quotient
 from audit.report.text import tables
@@ -34,14 +35,15 @@ AMOUNTS = (("cpus", 4), ("nodes", 2), ("gpus", 2), ("mem_bytes", 1 << 30))
 SEVERAL = Pool("main", Resource.cpus, 4, amounts=AMOUNTS)
 
 
-def log() -> pl.DataFrame:
-    """Attempts of two users, one after another; then one a day for ten days."""
+def log(*more: dict[str, Any]) -> pl.DataFrame:
+    """Return attempts of two users, one after another; one a day for ten days; and ``more``."""
     return frame(
         [
             ended(k * 60, k * 120, k * 120 + 90, 1 + k % 3, "ann" if k % 2 else "bob")
             for k in range(9)
         ]
         + [ended(day * DAY_S, day * DAY_S, day * DAY_S + 1, 1, account="x") for day in range(10)]
+        + [*more]
     )
 
 
@@ -50,12 +52,13 @@ def summary(described: pl.DataFrame, pool: Pool) -> pl.DataFrame:
     return summarise(described, pool, period, DAY_S, ZoneInfo("UTC"), 1, Options(resamples=20))
 
 
-def complete(pool: Pool) -> pl.DataFrame:
-    return overtakes(resource_equality(describe(log(), [pool]), DAY_S))
+def complete(pool: Pool, *more: dict[str, Any]) -> pl.DataFrame:
+    return overtakes(resource_equality(describe(log(*more), [pool]), DAY_S))
 
 
 def judged(pool: Pool) -> pl.DataFrame:
-    described = anatomy(complete(pool), pool, DAY_S).with_columns(
+    pending = {"submit_time": 0, "state": "PENDING"}
+    described = anatomy(complete(pool, pending), pool, DAY_S).with_columns(
         *(pl.lit(1.0).alias(name) for name in ("peer_wait_s", "peer_contested_s", *CONTESTED))
     )
     arrivals = described["arrival_time"].to_list()

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from audit.registry.causes import CAUSES
 from audit.report.record.page import (
     Contents,
     Coverage,
@@ -21,6 +22,7 @@ from audit.report.record.pool import (
     Fidelity,
     Figure,
     Missed,
+    PassedOver,
     Pictured,
     PoolPart,
     ResourceUse,
@@ -361,26 +363,38 @@ def known(*, inferred: bool = False) -> tuple[Charge, ...]:
     )
 
 
+def passed(
+    name: str, share: float = 0.4, multiple: float | None = 1.0, kind: str = "user"
+) -> PassedOver:
+    """An entity with 100 jobs that were passed over for 100 h, most of whose waiting is later's."""
+    return PassedOver(
+        kind,
+        name,
+        (
+            figure("passed_share", share, attempts=100),
+            figure("passed_expected", 0.1),
+            figure("passed_excess", share - 0.1, share - 0.2, share),
+            figure("passed_s", 360_000.0, unit="s"),
+            figure("usage_multiple", multiple),
+            figure("cause_later_share", 0.6),
+        ),
+    )
+
+
+_SHARES = {"unexplained": 0.5, "claimed": 0.2, "own": 0.1, "earlier": 0.1, "later": 0.1}
+
+
 def waiting(part: PoolPart, name: str = "anna") -> PoolPart:
-    """The same pool with all that pictures show: why who waited, peers, work, walltimes."""
-    shares = (("room", 0.5), ("shared", 0.2), ("own", 0.1), ("earlier", 0.1), ("later", 0.1))
+    """The same pool with all that pictures show: causes, who is passed over, work, walltimes."""
 
     def why(of: Breakdown, tilt: float) -> Breakdown:
-        tilted = {"room": -tilt, "later": tilt}
+        tilted = {"unexplained": -tilt, "later": tilt}
         figures = tuple(
-            figure(f"wait_{reason}_share", share + tilted.get(reason, 0.0), 0.05, 0.6)
-            for reason, share in (*shares, ("down", 0.0))
+            figure(cause.share, _SHARES.get(cause.key, 0.0) + tilted.get(cause.key, 0.0), 0.05, 0.6)
+            for cause in CAUSES
         )
         return replace(of, figures=(*of.figures, *figures))
 
-    peer = Breakdown(
-        name,
-        (
-            figure("peer_ratio", 3.1, 2.2, 4.1),
-            figure("excess_wait", 86_400.0, unit="s"),
-            figure("peer_named", 1.0),
-        ),
-    )
     whole = why(Breakdown("all", part.figures), 0.1)
     work = tuple((day.label, 3_600.0 * number) for number, day in enumerate(part.days, start=1))
     rows = tuple(
@@ -391,6 +405,8 @@ def waiting(part: PoolPart, name: str = "anna") -> PoolPart:
         part,
         figures=whole.figures,
         widths=tuple(why(of, 0.2 * number) for number, of in enumerate(part.widths)),
-        users=replace(part.users, longer=(peer,), rows=rows),
+        users=replace(part.users, rows=rows),
+        passed=(passed(name),),
+        tested={"user": 40},
         pictured=Pictured(work, walltimes=Walltimes(100, (40, 20, 10, *[5] * 5, 0, 4, 1), 0.15)),
     )

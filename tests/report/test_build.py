@@ -245,13 +245,12 @@ def test_a_cluster_that_nobody_knows(con: Connection) -> None:
         build(con, "other", _PERIOD)
 
 
-def test_who_waits_longer_than_peers_is_listed_by_how_much(con: Connection) -> None:
+def test_who_is_passed_over_is_listed_by_how_long(con: Connection) -> None:
     _fill(con, 10)
     figures = {
-        "u1": {"peer_named": 1.0, "peer_flood": 0.0, "peer_ratio": 2.0, "excess_wait": 50.0},
-        "u2": {"peer_named": 1.0, "peer_flood": 0.0, "peer_ratio": 3.0, "excess_wait": 90.0},
-        "u3": {"peer_named": 0.0, "peer_flood": 1.0, "peer_ratio": 4.0, "excess_wait": 99.0},
-        "u4": {"peer_named": 0.0, "peer_flood": 0.0, "peer_ratio": 0.5, "excess_wait": -9.0},
+        "u1": {"passed_named": 1.0, "passed_share": 0.4, "passed_s": 50.0},
+        "u2": {"passed_named": 1.0, "passed_share": 0.3, "passed_s": 90.0},
+        "u3": {"passed_named": 0.0, "passed_share": 0.2, "passed_s": 99.0},
     }
     key = {"cluster": "demo", "pool": "batch", "schedule": "observed", "period": "2026-10"}
     rows = [
@@ -261,10 +260,9 @@ def test_who_waits_longer_than_peers_is_listed_by_how_much(con: Connection) -> N
     ]
     add(con, "summary_result", *rows, **key, dimension="user", unit="1", run_id="run-1")
     (part,) = build(con, "demo", _PERIOD).pools
-    assert [one.label for one in part.users.longer] == ["u2", "u1"]
-    assert [one.label for one in part.users.floods] == ["u3"]
-    assert part.users.peered == 4
-    assert part.accounts.longer == ()
+    assert [(one.kind, one.name) for one in part.passed] == [("user", "u2"), ("user", "u1")]
+    assert part.tested == {"user": 3}
+    assert part.passed[0].figure("passed_share").value == 0.3
 
 
 def test_the_stuck_of_a_period_are_told_those_that_wait_first(con: Connection) -> None:

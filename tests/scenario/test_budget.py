@@ -22,7 +22,7 @@ def test_depth_counts_who_runs_and_waits(log: Log) -> None:
         for k in range(len(log.jobs)):
             known = work.start[k] < 2**62
             runs = known and work.start[k] < subject.arrival < work.end[k]
-            first = k < j and (work.queued[k] or (work.blocked[k] and known))
+            first = k < j and ((work.queued[k] and work.sized[k]) or (work.blocked[k] and known))
             waits = first and (work.open[k] if not known else work.start[k] >= subject.arrival)
             there += bool(runs or waits)
         assert depth[j] == there

@@ -90,94 +90,81 @@ def found(
 
 
 def test_a_sound_schedule_gives_no_finding() -> None:
-    assert found(SOUND) == []
+    assert found(SOUND) == found(SOUND.reverse()) == found(SOUND.clear(), SOUND.clear()) == []
     require_sound(check_schedule(SOUND, SOUND, CAPACITY))
 
 
-def test_an_empty_schedule_of_nothing_is_sound() -> None:
-    assert found(SOUND.clear(), SOUND.clear()) == []
+NOT_B = SOUND.filter(pl.col("job_id") != "b")
+LARGE = changed("d", size=5)
+AGAIN = changed("b", start_time=5, end_time=7).filter(pl.col("job_id") == "b")
+SECOND = pl.concat([SOUND, AGAIN.with_columns(attempt=pl.lit(2, pl.Int64))])
+AT_0 = changed("c", arrival_time=0, start_time=0, end_time=0)
+Faults = list[tuple[str, str, int | None, int]]
 
 
-def test_the_order_of_rows_does_not_matter() -> None:
-    assert found(SOUND.reverse()) == []
-    broken = changed("d", start_time=1, end_time=2)
-    assert found(broken.reverse()) == found(broken)
-
-
-def test_starting_before_arrival() -> None:
-    early = changed("d", arrival_time=6)
-    assert found(SOUND, early) == [("starts_before_arrival", "d", 4, 2)]
-
-
-def test_ending_before_the_start() -> None:
-    assert found(changed("d", end_time=3)) == [
-        ("ends_before_start", "d", 3, 1),
-        ("occupancy_changed", "d", 3, -2),
-    ]
-
-
-def test_another_occupancy_than_the_real_one() -> None:
-    assert found(changed("d", end_time=9)) == [("occupancy_changed", "d", 9, 4)]
-    assert found(changed("d", end_time=9), SOUND.drop("occupancy_s")) == []
+@pytest.mark.parametrize(
+    ("schedule", "attempts", "expected"),
+    [
+        (SOUND, changed("d", arrival_time=6), [("starts_before_arrival", "d", 4, 2)]),
+        (
+            changed("d", end_time=3),
+            SOUND,
+            [("ends_before_start", "d", 3, 1), ("occupancy_changed", "d", 3, -2)],
+        ),
+        (changed("d", end_time=9), SOUND, [("occupancy_changed", "d", 9, 4)]),
+        (changed("d", end_time=9), SOUND.drop("occupancy_s"), []),
+        (changed("d", start_time=3, end_time=4), SOUND, [("over_capacity", "d", 3, 2)]),
+        # at 1 a and b fill the pool from before to after: c cannot have come and gone
+        (changed("c", start_time=1, end_time=1), SOUND, [("over_capacity", "c", 1, 2)]),
+        # at 0 it can, before a and b start
+        (AT_0, AT_0, []),
+        (changed("a", end_time=None), SOUND, [("over_capacity", "d", 4, 2)]),
+        (NOT_B, SOUND, [("lost", "b", 0, 0)]),
+        (changed("b", start_time=None, end_time=None), SOUND, [("lost", "b", 0, 1)]),
+        # larger than the pool: it need not start, and must not
+        (changed("d", start_time=None, end_time=None), LARGE, []),
+        (SOUND.filter(pl.col("job_id") != "d"), LARGE, []),
+        (SOUND, LARGE, [("over_capacity", "d", 4, 1)]),
+        (pl.concat([SOUND, AGAIN]), SOUND, [("twice", "b", 5, 2)]),
+        # another attempt of the same job is another
+        (SECOND, SECOND, []),
+        (SECOND, SOUND, [("stranger", "b", 5, 1)]),
+        (SOUND, SECOND, [("lost", "b", 0, 0)]),
+        (
+            SOUND.with_columns(pl.Series(PLANNED, [0, None, 3, 3], dtype=pl.Int64)),
+            SOUND,
+            [("later_than_planned", "d", 4, 1)],
+        ),
+        # an attempt that requests nothing may start anywhere
+        (changed("c", start_time=1, end_time=1), changed("c", size=0), []),
+        # findings come by kind, then instant
+        (
+            changed("a", end_time=5).filter(pl.col("job_id") != "c"),
+            changed("d", arrival_time=6),
+            [
+                ("lost", "c", 1, 0),
+                ("starts_before_arrival", "d", 4, 2),
+                ("occupancy_changed", "a", 5, 1),
+                ("over_capacity", "d", 4, 2),
+            ],
+        ),
+    ],
+)
+def test_each_fault_is_found(
+    schedule: pl.DataFrame, attempts: pl.DataFrame, expected: Faults
+) -> None:
+    assert found(schedule, attempts) == found(schedule.reverse(), attempts) == expected
 
 
 def test_one_too_many_at_once() -> None:
-    assert found(changed("d", start_time=3, end_time=4)) == [("over_capacity", "d", 3, 2)]
     assert found(SOUND, capacity=3) == [
         ("over_capacity", "a", 0, 1),
         ("over_capacity", "b", 0, 1),
         ("over_capacity", "c", 2, 1),
         ("over_capacity", "d", 4, 1),
     ]
-
-
-def test_no_occupancy_needs_room_too() -> None:
-    # At 1 a and b fill the pool from before to after: c cannot have come and gone.
-    assert found(changed("c", start_time=1, end_time=1)) == [("over_capacity", "c", 1, 2)]
-    # At 0 it can: it goes before a and b start. So can several, one after another.
-    at_0 = changed("c", arrival_time=0, start_time=0, end_time=0)
-    assert found(at_0, at_0) == []
-
-
-def test_an_end_and_a_start_at_one_instant_do_not_overlap() -> None:
-    assert found(changed("a", end_time=4)) == []
+    # an end and a start at one instant do not overlap
     assert found(changed("d", start_time=3, end_time=4), capacity=6) == []
-
-
-def test_an_open_attempt_runs_on() -> None:
-    assert found(changed("a", end_time=None)) == [("over_capacity", "d", 4, 2)]
-
-
-def test_lost() -> None:
-    assert found(SOUND.filter(pl.col("job_id") != "b")) == [("lost", "b", 0, 0)]
-    assert found(changed("b", start_time=None, end_time=None)) == [("lost", "b", 0, 1)]
-
-
-def test_larger_than_the_pool_need_not_start_but_must_not_either() -> None:
-    large = changed("d", size=5)
-    assert found(changed("d", start_time=None, end_time=None), large) == []
-    assert found(SOUND.filter(pl.col("job_id") != "d"), large) == []
-    assert found(SOUND, large) == [("over_capacity", "d", 4, 1)]
-
-
-def test_started_twice() -> None:
-    again = changed("b", start_time=5, end_time=7).filter(pl.col("job_id") == "b")
-    assert found(pl.concat([SOUND, again])) == [("twice", "b", 5, 2)]
-
-
-def test_another_attempt_of_the_same_job_is_another() -> None:
-    second = SOUND.filter(pl.col("job_id") == "b").with_columns(
-        attempt=pl.lit(2, pl.Int64), start_time=pl.lit(5, pl.Int64), end_time=pl.lit(7, pl.Int64)
-    )
-    both = pl.concat([SOUND, second])
-    assert found(both, both) == []
-    assert found(both) == [("stranger", "b", 5, 1)]
-    assert found(SOUND, both) == [("lost", "b", 0, 0)]
-
-
-def test_later_than_first_planned_only_where_plans_are_given() -> None:
-    planned = SOUND.with_columns(pl.Series(PLANNED, [0, None, 3, 3], dtype=pl.Int64))
-    assert found(planned) == [("later_than_planned", "d", 4, 1)]
 
 
 def test_a_snapshot_may_be_over_full_but_nothing_may_start_into_it() -> None:
@@ -197,32 +184,18 @@ def test_a_snapshot_may_be_over_full_but_nothing_may_start_into_it() -> None:
     assert found(into, into, capacity=3, snapshot_time=1) == [("over_capacity", "c", 1, 2)]
 
 
-def test_asking_for_nothing_may_start_anywhere() -> None:
-    nothing = changed("c", size=0)
-    at_1 = changed("c", start_time=1, end_time=1)
-    assert found(at_1, nothing) == []
-
-
-def test_findings_come_by_kind_then_instant() -> None:
-    early = changed("d", arrival_time=6)
-    late = changed("a", end_time=5).filter(pl.col("job_id") != "c")
-    assert found(late, early) == [
-        ("lost", "c", 1, 0),
-        ("starts_before_arrival", "d", 4, 2),
-        ("occupancy_changed", "a", 5, 1),
-        ("over_capacity", "d", 4, 2),
-    ]
-
-
-def test_what_cannot_be_checked_is_an_error() -> None:
-    with pytest.raises(SimulationError, match="arrival_time is unknown for 1 attempts"):
-        check_schedule(SOUND, changed("a", arrival_time=None), CAPACITY)
-    with pytest.raises(SimulationError, match="size is unknown"):
-        check_schedule(SOUND, changed("a", size=None), CAPACITY)
-    with pytest.raises(SimulationError, match="negative"):
-        check_schedule(SOUND, changed("a", size=-1), CAPACITY)
-    with pytest.raises(SimulationError, match="listed twice"):
-        check_schedule(SOUND, pl.concat([SOUND, SOUND]), CAPACITY)
+@pytest.mark.parametrize(
+    ("attempts", "error"),
+    [
+        (changed("a", arrival_time=None), "arrival_time is unknown for 1 attempts"),
+        (changed("a", size=None), "size is unknown"),
+        (changed("a", size=-1), "negative"),
+        (pl.concat([SOUND, SOUND]), "listed twice"),
+    ],
+)
+def test_what_cannot_be_checked_is_an_error(attempts: pl.DataFrame, error: str) -> None:
+    with pytest.raises(SimulationError, match=error):
+        check_schedule(SOUND, attempts, CAPACITY)
 
 
 def test_the_error_tells_which_attempt_where_and_by_how_much() -> None:
@@ -270,29 +243,29 @@ def test_over_capacity_says_what_counting_second_by_second_says(
 def test_capacity_in_steps() -> None:
     has = in_steps([4], (2, [-1]), (2, [3]), (5, [-6]))
     assert has.at(np.array([0, 1, 2, 4, 5, 9])).tolist() == [[4], [4], [6], [6], [0], [0]]
-    assert (has.largest.tolist(), has.last.tolist()) == ([6], [0])
+    assert (has.largest.tolist(), has.levels[-1].tolist()) == ([6], [0])
     constant = Capacity.constant(4)
     assert constant.at(np.array([0, 9])).tolist() == [[4], [4]]
-    assert (constant.largest.tolist(), constant.last.tolist()) == ([4], [4])
+    assert (constant.largest.tolist(), constant.levels[-1].tolist()) == ([4], [4])
 
 
-def test_a_loss_under_what_runs_is_no_fault_but_a_start_into_it_is() -> None:
-    # One of 4 is lost at 1, while a and b hold 4: c (2 at 2) finds 2 held of 3.
-    assert found(SOUND, capacity=in_steps([4], (1, [-1]), (4, [1]))) == [
-        ("over_capacity", "c", 2, 1)
-    ]
-    # It comes back a second too late for d.
-    assert found(SOUND, capacity=in_steps([4], (3, [-1]), (5, [1]))) == [
-        ("over_capacity", "d", 4, 1)
-    ]
-
-
-def test_steps_come_before_starts_at_the_same_instant() -> None:
-    assert found(SOUND, capacity=in_steps([3], (0, [1]))) == []
-    assert found(SOUND, capacity=in_steps([4], (5, [-4]))) == []
-    assert found(SOUND, capacity=in_steps([4], (4, [-1]), (6, [1]))) == [
-        ("over_capacity", "d", 4, 1)
-    ]
+@pytest.mark.parametrize(
+    ("capacity", "faulty"),
+    [
+        # one of 4 is lost at 1, while a and b hold 4: c (2 at 2) finds 2 held of 3
+        (in_steps([4], (1, [-1]), (4, [1])), "c"),
+        # it comes back a second too late for d
+        (in_steps([4], (3, [-1]), (5, [1])), "d"),
+        # steps come before starts at the same instant
+        (in_steps([3], (0, [1])), None),
+        (in_steps([4], (5, [-4])), None),
+        (in_steps([4], (4, [-1]), (6, [1])), "d"),
+    ],
+)
+def test_only_starts_into_a_loss_are_faults(capacity: Capacity, faulty: str | None) -> None:
+    at = {"c": 2, "d": 4}
+    expected = [] if faulty is None else [("over_capacity", faulty, at[faulty], 1)]
+    assert found(SOUND, capacity=capacity) == expected
 
 
 def test_only_what_is_asked_for_can_be_too_little() -> None:

@@ -17,6 +17,7 @@ from audit.model import (
     Window,
 )
 from audit.scenario.decisions import CAUSES, decision_times, decisions
+from audit.scenario.scenario import Scenario
 from tests.examples import examples
 from tests.naive import decisions as slow
 from tests.naive.simulation import Job, Log, Ranking, log_of
@@ -180,7 +181,9 @@ def test_tables_hold_what_the_twin_says(
     records: Rows, pool: Pool, policy: Policy, tolerance: int
 ) -> None:
     described = describe(frame(records), [pool])
-    made = decision_times(described, pool._replace(policy=policy), NOW, tolerance_s=tolerance)
+    made = decision_times(
+        Scenario(described, pool._replace(policy=policy), NOW), tolerance_s=tolerance
+    )
     log, keys = log_of(frame(records).to_dicts(), *slow_pool(pool), NOW)
     want = slow.judge(log, rule(policy), tolerance)
     place = {key: j for j, key in enumerate(keys)}
@@ -214,7 +217,7 @@ def test_each_decision_by_hand() -> None:
         ended(EPOCH + 90, EPOCH + 95, EPOCH + 99, 3),
         ended(EPOCH + 99, EPOCH + 99, EPOCH + 99, 1, reason="Licenses"),
     ]
-    made = decision_times(describe(frame(records), [pool]), pool, EPOCH + 100)
+    made = decision_times(Scenario(describe(frame(records), [pool]), pool, EPOCH + 100))
     assert made.sort("job_number")["decision"].to_list() == [
         *("on_time", "late", "unforeseen", "over_capacity", "over_capacity", None, None)
     ]
@@ -234,7 +237,7 @@ def test_why_there_was_room_by_hand() -> None:
         ended(monday + 3, monday + 9, monday + 60, 1, "bob"),
         ended(monday + 4, monday + 9, monday + 60, 1, "ann", reason="QOSMaxJobsPerUserLimit"),
     ]
-    made = decision_times(describe(frame(records), [pool]), pool, monday + 9000)
+    made = decision_times(Scenario(describe(frame(records), [pool]), pool, monday + 9000))
     assert made.sort("job_number")["idle_because"].to_list() == [
         *("limit", "window", None, "unexplained", None)
     ]
@@ -249,5 +252,5 @@ def test_a_limit_comes_before_a_window_also_where_the_window_holds_last() -> Non
         ended(monday + 2, monday + 2, monday + 60, 1, "ann"),  # then the limit holds the first
         ended(monday + 3, monday + 8000, monday + 8100, 1, "bob"),  # whom the window alone holds
     ]
-    made = decision_times(describe(frame(records), [pool]), pool, monday + 9000)
+    made = decision_times(Scenario(describe(frame(records), [pool]), pool, monday + 9000))
     assert made.sort("job_number")["idle_because"].to_list() == ["limit", None, "window"]

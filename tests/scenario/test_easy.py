@@ -6,6 +6,7 @@ Drawings: one row per unit of the resource, one column per 10 s, '.' is free, le
 '|' marks the shadow, the start that is promised to the head of the queue.
 """
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,118 +33,115 @@ def starts(attempts: list[Attempt], capacity: int) -> list[int | None]:
     return [None if found[k] == NEVER else found[k] for k in range(len(attempts))]
 
 
-def test_nothing_to_schedule() -> None:
-    assert starts([], 4) == []
+A, B = (0, 2, 20, 20), (1, 3, 10, 10)
 
-
-def test_starts_on_arrival_in_an_empty_pool_and_needs_no_more_than_all_of_it() -> None:
-    assert starts([(7, 4, 10, 10)], 4) == [7]
-
-
-def test_larger_than_the_pool_is_never_queued_and_holds_up_nobody() -> None:
-    assert starts([(0, 5, 10, 10), (0, 4, 10, 10)], 4) == [None, 0]
-
-
-def test_backfills_what_ends_by_the_shadow() -> None:
-    # 3  . c | b       c is expected to end exactly at the shadow (20): it may start.
-    # 2  a a | b       d would end at 21, and the head leaves nothing: it waits behind b.
-    # 1  a a | b
-    a, b = (0, 2, 20, 20), (1, 3, 10, 10)
-    assert starts([a, b, (10, 1, 10, 10)], 3) == [0, 20, 10]
-    assert starts([a, b, (10, 1, 11, 11)], 3) == [0, 20, 30]
-
-
-def test_backfills_into_what_the_head_leaves_over() -> None:
-    # 4  c c | c       At the shadow (20) 4 are free less c's one; b takes 3, so extra = 1:
-    # 3  . . | b       c runs past the shadow within it. d would need the same one again.
+BY_HAND: dict[str, tuple[list[Attempt], int, list[int | None]]] = {
+    "nothing": ([], 4, []),
+    "an empty pool, all of it": ([(7, 4, 10, 10)], 4, [7]),
+    "larger than the pool: never queued, blocks nothing": (
+        [(0, 5, 10, 10), (0, 4, 10, 10)],
+        4,
+        [None, 0],
+    ),
+    # 3  . c | b       c is expected to end exactly at the shadow (20): it may start
     # 2  a a | b
     # 1  a a | b
-    a, b, c = (0, 2, 20, 20), (1, 3, 10, 10), (2, 1, 28, 28)
-    assert starts([a, b, c], 4) == [0, 20, 2]
-    assert starts([a, b, c, (3, 1, 28, 28)], 4) == [0, 20, 2, 30]
-
-
-def test_extra_is_spent_within_one_pass() -> None:
-    # Both c and d arrive when b is already the head; each alone fits in extra, not both.
-    a, b = (0, 2, 20, 20), (1, 3, 10, 10)
-    assert starts([a, b, (2, 1, 50, 50), (2, 1, 50, 50)], 4) == [0, 20, 2, 30]
-
-
-def test_what_ends_by_the_shadow_spends_no_extra() -> None:
-    # 5  d d | d       c ends at the shadow, so its unit is there for b again, and extra stays 1.
+    "ends by the shadow": ([A, B, (10, 1, 10, 10)], 3, [0, 20, 10]),
+    # it would end at 21, and the head leaves nothing: it waits behind b
+    "ends a second after the shadow": ([A, B, (10, 1, 11, 11)], 3, [0, 20, 30]),
+    # 4  c c | c       at the shadow (20) 4 are free less c's one; b takes 3, so extra = 1:
+    # 3  . . | b       c runs past the shadow within it
+    # 2  a a | b
+    # 1  a a | b
+    "into what the head leaves over": ([A, B, (2, 1, 28, 28)], 4, [0, 20, 2]),
+    "the same unit again": ([A, B, (2, 1, 28, 28), (3, 1, 28, 28)], 4, [0, 20, 2, 30]),
+    # both arrive when b is already the head; each alone fits in extra, not both
+    "extra is spent within one pass": (
+        [A, B, (2, 1, 50, 50), (2, 1, 50, 50)],
+        4,
+        [0, 20, 2, 30],
+    ),
+    # 5  d d | d       c ends at the shadow, so its unit is there for b again, and extra stays 1
     # 4  c c | .
-    a, b = (0, 3, 20, 20), (1, 4, 10, 10)
-    assert starts([a, b, (2, 1, 18, 18), (2, 1, 50, 50)], 5) == [0, 20, 2, 2]
+    "ending by the shadow spends no extra": (
+        [(0, 3, 20, 20), (1, 4, 10, 10), (2, 1, 18, 18), (2, 1, 50, 50)],
+        5,
+        [0, 20, 2, 2],
+    ),
+    # the head (3) fits when the first of two is gone; the other's 2 are free as well
+    "equal expected ends count together in extra": (
+        [A, A, (1, 4, 10, 10), (2, 2, 50, 50)],
+        6,
+        [0, 0, 20, 2],
+    ),
+    # a is expected until 100 but ends at 20; c (90 ≤ shadow at 10) was let in, and delays the head
+    "the shadow comes from estimates": (
+        [(0, 2, 20, 100), B, (10, 1, 90, 90)],
+        3,
+        [0, 100, 10],
+    ),
+    # when a ends early c is short enough to start before the head; d would hold that up
+    "examined again once something has ended": (
+        [(0, 3, 20, 40), (0, 3, 60, 60), (1, 6, 10, 10), (2, 3, 30, 30), (3, 3, 50, 50)],
+        6,
+        [0, 0, 60, 20, 70],
+    ),
+    # one unit is left over at the shadow, 20: c takes it, so d waits, and e ends in time
+    "later arrivals find the same shadow and the rest of extra": (
+        [(0, 3, 20, 20), (1, 4, 10, 10), (2, 1, 50, 50), (3, 1, 50, 50), (4, 1, 16, 16)],
+        5,
+        [0, 20, 2, 30, 4],
+    ),
+    # it asked for 5 s and took 30: the shadow is 30, not 5
+    "an overrun is expected to end when it does": (
+        [(0, 2, 30, estimate_of(30, 5)), B, (2, 1, 28, 28)],
+        3,
+        [0, 30, 2],
+    ),
+    # each needs the whole pool and takes no time: one pass each, all at 0; the last too
+    "no occupancy frees at the same instant": (
+        [(0, 2, 0, 60), (0, 2, 0, 60), (0, 2, 0, 60), (0, 2, 5, 60)],
+        2,
+        [0, 0, 0, 0],
+    ),
+    # 2  a . . .       pass 1 at 0 starts a (expected until 60); the head b (2) then has its shadow
+    # 1  . . . .       at 60, and c (until 50) fits beside and starts: b has lost
+    "no occupancy counts as running in its own pass": (
+        [(0, 1, 0, 60), (0, 2, 10, 10), (0, 1, 50, 50)],
+        2,
+        [0, 50, 0],
+    ),
+    # at 10 a ends, b and c arrive; b, earlier by position, starts, and c does not slip in
+    "ends before arrivals, arrivals before the pass": (
+        [(0, 2, 10, 10), (10, 2, 10, 10), (10, 1, 10, 10)],
+        2,
+        [0, 10, 20],
+    ),
+    "ties by arrival, then position": (
+        [(5, 2, 10, 10), (0, 2, 10, 10), (5, 2, 10, 10), (0, 2, 10, 10)],
+        2,
+        [20, 0, 30, 10],
+    ),
+    "a request of nothing always fits": (
+        [(0, 2, 50, 50), (1, 2, 10, 10), (2, 0, 99, 99)],
+        2,
+        [0, 50, 2],
+    ),
+}
 
 
-def test_equal_expected_ends_count_together_in_extra() -> None:
-    # a and b both end at 20. At the shadow the head (3) fits when the first is gone; the other
-    # one's 2 are free as well, so d (2) may run past it.
-    a, b, head, d = (0, 2, 20, 20), (0, 2, 20, 20), (1, 4, 10, 10), (2, 2, 50, 50)
-    assert starts([a, b, head, d], 6) == [0, 0, 20, 2]
+@pytest.mark.parametrize("case", BY_HAND)
+def test_by_hand(case: str) -> None:
+    attempts, capacity, expected = BY_HAND[case]
+    assert starts(attempts, capacity) == expected
 
 
-def test_the_shadow_comes_from_estimates_and_moves_with_early_ends() -> None:
-    # a is expected until 100 but ends at 20. c (estimate 90 ≤ shadow at 10) was let in on that
-    # belief and now delays the head: EASY promises only against what it expects.
-    a, b, c = (0, 2, 20, 100), (1, 3, 10, 10), (10, 1, 90, 90)
-    assert starts([a, b, c], 3) == [0, 100, 10]
-
-
-def test_who_could_not_start_is_looked_at_again_once_something_has_ended() -> None:
-    # c (3) does not fit beside a and b while d comes and waits; when a ends early c is short enough
-    # to start before the head, and d, which would hold that up, is not.
-    a, b, head = (0, 3, 20, 40), (0, 3, 60, 60), (1, 6, 10, 10)
-    assert starts([a, b, head, (2, 3, 30, 30), (3, 3, 50, 50)], 6) == [0, 0, 60, 20, 70]
-
-
-def test_who_comes_while_nothing_ends_meets_the_same_shadow_and_what_is_left_of_extra() -> None:
-    # One unit is left over at the shadow, 20: c takes it, so d waits, and e ends in time.
-    a, b = (0, 3, 20, 20), (1, 4, 10, 10)
-    c, d, e = (2, 1, 50, 50), (3, 1, 50, 50), (4, 1, 16, 16)
-    assert starts([a, b, c, d, e], 5) == [0, 20, 2, 30, 4]
-
-
-def test_an_overrun_is_expected_to_end_when_it_does() -> None:
-    # b asked for 5 s and took 30: its estimate is 30, so the shadow is 30, not 5.
-    assert estimate_of(30, 5) == 30
-    a = (0, 2, 30, estimate_of(30, 5))
-    head, c = (1, 3, 10, 10), (2, 1, 28, 28)
-    assert starts([a, head, c], 3) == [0, 30, 2]
-
-
-def test_estimates_are_a_second_at_least() -> None:
-    assert estimate_of(0, None) == 1
-    assert estimate_of(0, 0) == 1
-    assert estimate_of(7, None) == 7
-    assert estimate_of(7, 3600) == 3600
-
-
-def test_no_occupancy_frees_its_resources_at_the_same_instant() -> None:
-    # a, b and c each need the whole pool and take no time: one pass each, all at 0; d too.
-    assert starts([(0, 2, 0, 60), (0, 2, 0, 60), (0, 2, 0, 60), (0, 2, 5, 60)], 2) == [0, 0, 0, 0]
-
-
-def test_no_occupancy_still_counts_as_running_in_its_own_pass() -> None:
-    # 2  a . . .       Pass 1 at 0 starts a (no occupancy, expected until 60). The head b (2) then
-    # 1  . . . .       has its shadow at 60, c (until 50) fits beside and starts: b has lost.
-    a, b, c = (0, 1, 0, 60), (0, 2, 10, 10), (0, 1, 50, 50)
-    assert starts([a, b, c], 2) == [0, 50, 0]
-
-
-def test_ends_come_before_arrivals_and_arrivals_before_the_pass() -> None:
-    # At 10 a ends, b and c arrive; all of it is known to the first pass, so b, earlier by
-    # position, starts, and c does not slip into the gap.
-    assert starts([(0, 2, 10, 10), (10, 2, 10, 10), (10, 1, 10, 10)], 2) == [0, 10, 20]
-
-
-def test_ties_go_by_arrival_then_position() -> None:
-    later_first = [(5, 2, 10, 10), (0, 2, 10, 10), (5, 2, 10, 10), (0, 2, 10, 10)]
-    assert starts(later_first, 2) == [20, 0, 30, 10]
-
-
-def test_asking_for_nothing_always_fits() -> None:
-    assert starts([(0, 2, 50, 50), (1, 2, 10, 10), (2, 0, 99, 99)], 2) == [0, 50, 2]
+@pytest.mark.parametrize(
+    ("occupancy", "walltime", "estimate"),
+    [(0, None, 1), (0, 0, 1), (7, None, 7), (7, 3600, 3600), (30, 5, 30)],
+)
+def test_estimates(occupancy: int, walltime: int | None, estimate: int) -> None:
+    assert estimate_of(occupancy, walltime) == estimate
 
 
 @st.composite
@@ -162,26 +160,6 @@ def workloads(draw: st.DrawFn, exact: bool = False) -> tuple[list[Attempt], int]
             )
         )
     return attempts, capacity
-
-
-def in_use(attempts: list[Attempt], begun: list[int | None], t: int) -> int:
-    return sum(
-        size
-        for (_, size, occupancy, _), start in zip(attempts, begun, strict=True)
-        if start is not None and start <= t < start + occupancy
-    )
-
-
-@given(workloads())
-def test_every_attempt_starts_once_it_is_there_and_the_pool_is_never_overfull(
-    workload: tuple[list[Attempt], int],
-) -> None:
-    attempts, capacity = workload
-    begun = starts(attempts, capacity)
-    for (arrival, *_), start in zip(attempts, begun, strict=True):
-        assert start is not None
-        assert start >= arrival
-        assert in_use(attempts, begun, start) <= capacity
 
 
 def all_starts(attempts: list[Attempt], capacity: int) -> list[int]:

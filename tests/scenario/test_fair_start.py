@@ -13,11 +13,12 @@ from audit.errors import SimulationError
 from audit.metrics.attempts.population import describe
 from audit.model import BY_OWNER, Backfill, Order, Policy, Pool, Resource
 from audit.scenario.budget import Costs, stands_for
+from audit.scenario.driver import Effort
 from audit.scenario.engine import replay
 from audit.scenario.fair_start import fair_start_times, fair_starts
-from audit.scenario.parts import Effort
+from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER, Workload
-from audit.workers.crew import IN_TURN, Threads
+from audit.workers.executors import Threads
 from tests.examples import examples
 from tests.naive import simulation as slow
 from tests.naive.simulation import Job, Log, Ranking
@@ -57,12 +58,7 @@ def own(log: Log, policy: Policy) -> Log:
 
 
 def over_capacity(log: Log, j: int) -> bool:
-    return slow.status(log._replace(jobs=unmarked(log)), j) == "over_capacity"
-
-
-def unmarked(log: Log) -> tuple[Job, ...]:
-    """Without the marks that come before ``over_capacity``."""
-    return tuple(job._replace(no_estimate=False) for job in log.jobs)
+    return slow.status(log, j) == "over_capacity"
 
 
 # Against the twin
@@ -127,7 +123,7 @@ def test_subjects_and_threads_change_no_figure(
     work = arrays(log)
     whole = fair_starts(work, policy)
     for threads in (2, 3, 7):
-        again = fair_starts(work, policy, crew=Threads(threads))
+        again = fair_starts(work, policy, effort=Effort(Threads(threads)))
         assert all(np.array_equal(a, b) for a, b in zip(whole, again, strict=True))
     chosen = sorted(data.draw(st.sets(st.integers(0, max(len(log.jobs) - 1, 0)))))
     subjects = np.array([k for k in chosen if k < len(log.jobs)], np.int64)
@@ -197,6 +193,7 @@ def test_without_later_arrivals_a_start_is_fair(order: Order, backfill: Backfill
     @settings(max_examples=examples(15))
     @given(logs(blocked=False), policies(order, backfill))
     def check(log: Log, policy: Policy) -> None:
+        log = log._replace(jobs=tuple(job._replace(sized=True) for job in log.jobs))
         log = own(log, policy)
         times = strict(log, policy)
         for j, job in enumerate(log.jobs):
@@ -314,7 +311,7 @@ COLUMNS = ["fst_strict", "fst_relaxed", "fst_status"]
 
 def table(records: Rows, pool: Pool, policy: Policy, **more: Any) -> pl.DataFrame:
     return fair_start_times(
-        describe(frame(records), [pool]), pool._replace(policy=policy), NOW, **more
+        Scenario(describe(frame(records), [pool]), pool._replace(policy=policy), NOW), **more
     )
 
 
@@ -324,7 +321,7 @@ def test_tables_hold_what_the_twin_says(records: Rows, pool: Pool, policy: Polic
     made = table(records, pool, policy)
     log, keys = slow.log_of(frame(records).to_dicts(), *slow_pool(pool), NOW)
     place = {key: j for j, key in enumerate(keys)}
-    without = ("reserved", "blocked", "exceeds_capacity", "unknown_estimate")
+    without = ("reserved", "blocked", "exceeds_capacity")
     assert made.height == len(records)
     for row in made.iter_rows(named=True):
         if row["standing"] != "ended":
@@ -375,14 +372,17 @@ def test_each_status_by_hand() -> None:
         {"submit_time": later, "start_time": later, "cpus": 1, "walltime_s": 50},
         ended(later + 1, later + 1, later + 2, 1),
         {"submit_time": later + 3, "state": "PENDING", "cpus": 1},
+        {"submit_time": later + 3, "state": "PENDING", "walltime_s": 9},
         ended(later + 4, later + 4, later + 5, 1),
+        {"submit_time": later + 5, "start_time": later + 5, "cpus": 1},
+        ended(later + 6, later + 6, later + 7, 0),
     ]
     described = describe(frame(records), [pool])
-    made = fair_start_times(described, pool, later + 60).sort("job_number")
+    made = fair_start_times(Scenario(described, pool, later + 60)).sort("job_number")
     assert made["fst_status"].to_list() == [
         *("final", "reserved", "blocked", "exceeds_capacity"),
         *("final", "preempted_context", "final", "final", "over_capacity"),
-        *(None, "provisional", None, "unknown_estimate"),
+        *(None, "provisional", None, None, "provisional", None, "assumed_estimate"),
     ]
 
 
@@ -415,16 +415,18 @@ POOL = Pool("main", Resource.cpus, 4)
 
 def test_a_budget_changes_nothing_where_all_fit() -> None:
     described = crowded()
-    whole = fair_start_times(described, POOL, NOW)
-    assert fair_start_times(described, POOL, NOW, effort=Effort(IN_TURN, 60)).equals(whole)
+    whole = fair_start_times(Scenario(described, POOL, NOW))
+    assert fair_start_times(Scenario(described, POOL, NOW), effort=Effort(budget_s=60)).equals(
+        whole
+    )
     assert whole["fst_weight"].to_list() == [1] * described.height
 
 
 def test_what_a_budget_leaves_out_others_stand_for(monkeypatch: pytest.MonkeyPatch) -> None:
     described = crowded()
-    whole = fair_start_times(described, POOL, NOW)
+    whole = fair_start_times(Scenario(described, POOL, NOW))
     costing(monkeypatch, 1.0)
-    sample = fair_start_times(described, POOL, NOW, effort=Effort(IN_TURN, 20))
+    sample = fair_start_times(Scenario(described, POOL, NOW), effort=Effort(budget_s=20))
     there = sample["fst_status"] != "not_sampled"
     assert 15 < there.sum() < 25
     assert sample.filter(there).select(FOUND).equals(whole.filter(there).select(FOUND))
@@ -440,11 +442,11 @@ def test_order_of_rows_and_names_change_no_draw(data: st.DataObject) -> None:
     described = crowded(30)
     with pytest.MonkeyPatch.context() as patch:
         costing(patch, 1.0)
-        sample = fair_start_times(described, POOL, NOW, effort=Effort(IN_TURN, 9))
+        sample = fair_start_times(Scenario(described, POOL, NOW), effort=Effort(budget_s=9))
         rows = data.draw(st.permutations(range(described.height)))
         names = dict(zip("abc", data.draw(st.permutations("xyz")), strict=True))
         other = described[rows].with_columns(user=pl.col("user").replace(names))
-        again = fair_start_times(other, POOL, NOW, effort=Effort(IN_TURN, 9))
+        again = fair_start_times(Scenario(other, POOL, NOW), effort=Effort(budget_s=9))
     assert (
         again.select("job_id", "fst_weight")
         .sort("job_id")
@@ -454,11 +456,13 @@ def test_order_of_rows_and_names_change_no_draw(data: st.DataObject) -> None:
 
 def test_night_after_night_all_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     described = crowded()
-    whole = fair_start_times(described, POOL, NOW)
+    whole = fair_start_times(Scenario(described, POOL, NOW))
     costing(monkeypatch, 1.0)
     known, left = None, described.height
     for _ in range(8):
-        night = fair_start_times(described, POOL, NOW, known=known, effort=Effort(IN_TURN, 14))
+        night = fair_start_times(
+            Scenario(described, POOL, NOW), known=known, effort=Effort(budget_s=14)
+        )
         known = night.filter(pl.col("fst_basis").is_not_null())
         before, left = left, night.filter(pl.col("fst_status") == "not_sampled").height
         assert left == 0 or before - 20 <= left < before
@@ -469,14 +473,16 @@ def test_night_after_night_all_are_there(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.thorough
 def test_sums_over_any_night_have_no_bias(monkeypatch: pytest.MonkeyPatch) -> None:
     described = crowded()
-    whole = fair_start_times(described, POOL, NOW)
+    whole = fair_start_times(Scenario(described, POOL, NOW))
     costing(monkeypatch, 1.0)
     sums = []
     for draw in range(120):
         known = None
         _draw_with(monkeypatch, draw)
         for _ in range(2):
-            night = fair_start_times(described, POOL, NOW, known=known, effort=Effort(IN_TURN, 14))
+            night = fair_start_times(
+                Scenario(described, POOL, NOW), known=known, effort=Effort(budget_s=14)
+            )
             known = night.filter(pl.col("fst_basis").is_not_null())
         sums.append(_total(night))
     assert abs(np.mean(sums) - _total(whole)) < 4 * np.std(sums) / np.sqrt(len(sums))

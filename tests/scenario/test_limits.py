@@ -1,6 +1,6 @@
 """Limits and windows: of whom they are, by hand, and when windows are closed, hour by hour."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -18,7 +18,8 @@ from audit.scenario import tabu
 from audit.scenario.check import check_simulated
 from audit.scenario.engine import simulate
 from audit.scenario.fair_start import fair_start_times
-from audit.scenario.limits import SHUT, WEEK_S, window_edges
+from audit.scenario.limits import SHUT, WEEK_S, Closing, window_edges
+from audit.scenario.scenario import Scenario
 from audit.scenario.workload import workload
 from tests.strategies import Rows, ended, frame
 
@@ -154,7 +155,7 @@ def test_amounts_and_of_whom() -> None:
     ]
     never = None
     assert starts(pool, records) == [0, 9, 0, 0, never, never, 0, never, 0, 5, 0]
-    judged = fair_start_times(describe(frame(records), [pool]), pool, LATER)
+    judged = fair_start_times(Scenario(describe(frame(records), [pool]), pool, LATER))
     exceeding = judged.filter(pl.col("fst_status") == "exceeds_limit")
     assert sorted(exceeding["job_number"]) == [5, 6, 8]
     assert exceeding["fst_strict"].null_count() == 3
@@ -173,10 +174,10 @@ def test_what_a_snapshot_holds_counts() -> None:
     for row in records[1:]:
         row["start_time"] += 8
         row["end_time"] += 8
-    judged = fair_start_times(describe(frame(records), [ONE_EACH]), ONE_EACH, LATER)
+    judged = fair_start_times(Scenario(describe(frame(records), [ONE_EACH]), ONE_EACH, LATER))
     assert [time - MONDAY for time in judged["fst_strict"]] == [0, 7, 9]
     records[0]["reason"] = "Dependency"
-    judged = fair_start_times(describe(frame(records), [ONE_EACH]), ONE_EACH, LATER)
+    judged = fair_start_times(Scenario(describe(frame(records), [ONE_EACH]), ONE_EACH, LATER))
     assert judged["fst_strict"].to_list() == [None, MONDAY + 7, MONDAY + 9]
 
 
@@ -224,28 +225,85 @@ def test_the_tabu_search_knows_no_limits() -> None:
 @given(
     st.sampled_from(["UTC", "Europe/Berlin", "Australia/Lord_Howe", "America/New_York"]),
     st.sampled_from(["2026-03-28", "2026-10-24", "2026-04-03", "2026-07-01"]),
-    st.lists(st.frozensets(st.integers(0, 167), min_size=1), min_size=1, max_size=2),
+    st.lists(
+        st.tuples(
+            st.frozensets(st.integers(0, 167), min_size=1),
+            st.one_of(st.just(1), st.integers(1, 3 * 86_400)),
+            st.one_of(st.none(), st.integers(-3, 14)),
+            st.one_of(st.none(), st.integers(-3, 14)),
+        ),
+        min_size=1,
+        max_size=2,
+    ),
     st.integers(0, 7200),
     st.integers(0, 12 * 86_400),
 )
 def test_windows_are_closed_in_their_hours(
-    name: str, day: str, shut: list[frozenset[int]], seconds: int, lasts: int
+    name: str,
+    day: str,
+    shut: list[tuple[frozenset[int], int, int | None, int | None]],
+    seconds: int,
+    lasts: int,
 ) -> None:
     zone = ZoneInfo(name)
     since = int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()) + seconds
     until = since + lasts
-    windows = [Window(hours=tuple(sorted(hours))) for hours in shut]
-    edges = window_edges(windows, zone, since, until, 5)
+    first_day = date.fromisoformat(day)
+
+    def after(days: int | None) -> date | None:
+        return None if days is None else first_day + timedelta(days)
+
+    closings = [
+        Closing(
+            Window(hours=tuple(sorted(hours)), valid_from=after(begin), valid_to=after(end)),
+            reach,
+            np.zeros(0, np.int64),
+        )
+        for hours, reach, begin, end in shut
+    ]
+    edges = window_edges(closings, zone, since, until, 5)
     assert (np.diff(edges.time) >= 0).all()
-    for k, hours in enumerate(shut):
+
+    def closed(instant: int, hours: frozenset[int]) -> bool:
+        clock = datetime.fromtimestamp(instant, zone)
+        return clock.weekday() * 24 + clock.hour in hours
+
+    for k, (hours, reach, begin, end) in enumerate(shut):
         own = edges.counter == 5 + k
         times, level = edges.time[own], np.cumsum(edges.change[own])
-        for instant in [*range(since, until + 1, 1800), *times[times <= until].tolist()]:
-            clock = datetime.fromtimestamp(instant, zone)
-            closed = clock.weekday() * 24 + clock.hour in hours
+        for instant in [*range(since, until + 1, 7200), *times[times <= until].tolist()]:
+            today = datetime.fromtimestamp(instant, zone).date()
+            valid = (begin is None or today >= after(begin)) and (end is None or today < after(end))  # type: ignore[operator]
+            ahead = [*range(instant, instant + reach, 900), instant + reach - 1]
+            # in Lord Howe clocks change by half an hour, all else by hours
+            expected = valid and any(
+                closed(at // 1800 * 1800 if at != instant else at, hours) for at in ahead
+            )
             before = np.searchsorted(times, instant, side="right")
-            assert (before > 0 and level[before - 1] == SHUT) == closed
+            assert (before > 0 and level[before - 1] == SHUT) == expected
     # from then on, weeks are alike
     cycle = edges.time[len(edges.time) - edges.cycle :]
     assert ((cycle > until) & (cycle <= until + WEEK_S)).all()
     assert edges.change[len(edges.time) - edges.cycle :].sum() == 0
+
+
+def test_an_overlap_window_and_days() -> None:
+    # Closed on Monday from 8 to 10. A job of two hours does not start from 06:00:01 on either;
+    # one of an hour starts at 7. A limit of Tuesday alone does not hold on Monday.
+    window = Window(hours=(8, 9), overlap=True)
+    pool = POOL._replace(windows=(window,))
+    records = [
+        asked(6 * HOUR, 1, 2 * HOUR),
+        asked(6 * HOUR + 1, 1, 2 * HOUR),
+        asked(7 * HOUR, 1, HOUR),
+    ]
+    assert starts(pool, records) == [6 * HOUR, 10 * HOUR, 7 * HOUR]
+    later = pool._replace(windows=(window.but(valid_from=date(2026, 3, 3)),))
+    assert starts(later, records) == [6 * HOUR, 6 * HOUR + 1, 7 * HOUR]
+    tuesday = {"valid_from": date(2026, 3, 3), "valid_to": date(2026, 3, 4)}
+    limit = ONE_EACH.limits[0].but(**tuesday)
+    two = [asked(at, 1, 20 * HOUR) for at in (0, HOUR, 24 * HOUR, 25 * HOUR, 47 * HOUR)]
+    assert starts(POOL._replace(limits=(limit,)), two) == [
+        *(0, HOUR, 24 * HOUR, 44 * HOUR),
+        48 * HOUR,
+    ]

@@ -14,6 +14,7 @@ from audit.metrics.attempts.population import describe
 from audit.model import Backfill, Order, Policy, Pool, Resource
 from audit.scenario.engine import simulate
 from audit.scenario.fair_start import fair_start_times
+from audit.scenario.scenario import Scenario
 from tests.strategies import frame
 
 NOW = 1_000
@@ -57,7 +58,7 @@ def audited(
         )
         ran = begun.with_columns(end_time=pl.col("start_time") + pl.col("occupancy_s"))
         schedule = describe(ran, [pool])
-    made = fair_start_times(schedule, pool._replace(policy=policy), NOW)
+    made = fair_start_times(Scenario(schedule, pool._replace(policy=policy), NOW))
     return {row["job_id"]: row for row in made.iter_rows(named=True)}
 
 

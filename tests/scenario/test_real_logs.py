@@ -10,12 +10,13 @@ from audit.metrics.attempts.population import ended
 from audit.metrics.fairshare.usage import HalfLife, Method
 from audit.model import BY_OWNER, Backfill, FstStatus, Order, Policy
 from audit.scenario.check import check_simulated, require_sound
+from audit.scenario.driver import Effort
 from audit.scenario.engine import replay, simulate
 from audit.scenario.fair_start import fair_start_times, fair_starts
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
-from audit.scenario.parts import Effort
+from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER, workload
-from audit.workers.crew import Threads
+from audit.workers.executors import Threads
 from tests.metrics.attempts.test_real_logs import LOGS, described
 
 
@@ -23,7 +24,7 @@ from tests.metrics.attempts.test_real_logs import LOGS, described
 def test_statuses_and_facts(real_logs: Path, name: str) -> None:
     attempts, pool = described(real_logs, name)
     now = int(attempts["end_time"].drop_nulls().to_numpy().max())
-    fair = fair_start_times(attempts, pool, now, effort=Effort(Threads(2)))
+    fair = fair_start_times(Scenario(attempts, pool, now), effort=Effort(Threads(2)))
     subjects = ended(fair)
     assert fair["fst_status"].drop_nulls().len() == subjects.height
     given = subjects.drop_nulls("fst_strict")
@@ -33,9 +34,9 @@ def test_statuses_and_facts(real_logs: Path, name: str) -> None:
     assert (given["fst_relaxed"] >= given["fst_strict"]).all()  # fcfs
     late = given["start_time"] - given["fst_strict"]
     assert given["miss_strict_s"].equals(late.clip(0).alias("miss_strict_s"))
-    one = fair_start_times(attempts, pool, now, effort=Effort())
+    one = fair_start_times(Scenario(attempts, pool, now), effort=Effort())
     assert one.equals(fair)
-    assert fair_start_times(attempts, pool, now, known=fair).equals(fair)
+    assert fair_start_times(Scenario(attempts, pool, now), known=fair).equals(fair)
 
 
 def test_on_the_policys_own_schedule(real_logs: Path) -> None:
@@ -45,13 +46,13 @@ def test_on_the_policys_own_schedule(real_logs: Path) -> None:
     policy = Policy(Order.fcfs, Backfill.none)
     start = replay(work, policy).start
     own = work._replace(start=start, end=start + work.occupancy)
-    fair = fair_starts(own, policy, crew=Threads(2))
+    fair = fair_starts(own, policy, effort=Effort(Threads(2)))
     assert (start != NEVER).all()
     assert (fair.strict == start).all()
     # an easy schedule: who started on arrival, and was hindered by nobody, has it as its fair start
     easy = replay(work, Policy()).start
     held = fair_starts(
-        work._replace(start=easy, end=easy + work.occupancy), Policy(), crew=Threads(2)
+        work._replace(start=easy, end=easy + work.occupancy), Policy(), effort=Effort(Threads(2))
     )
     at_once = easy == work.arrival
     last = np.append(work.arrival[1:] > work.arrival[:-1], True)
@@ -70,7 +71,7 @@ def test_who_was_not_overtaken_by_later_ones_started_when_fair(
     policy = Policy(order, Backfill.easy)
     start = replay(work, policy).start
     own = work._replace(start=start, end=start + work.occupancy)
-    fair = fair_starts(own, policy, crew=Threads(2))
+    fair = fair_starts(own, policy, effort=Effort(Threads(2)))
     alone = np.append(work.arrival[1:], NEVER) > start
     assert alone.sum() > len(start) / 2
     assert (start > work.arrival)[alone].any()

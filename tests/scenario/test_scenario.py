@@ -62,12 +62,12 @@ def test_another_size() -> None:
         (Change(capacity=Amount(-4, True)), "less than nothing"),
         (Change(nodes=Amount(1, True)), "does not say how many nodes"),
         (Change(nodes=Amount(1, True), capacity=Amount(9, False)), "give one of them"),
-        (Change(without=("nobody",)), "no attempt of pool 'all' is of it"),
-        (Change(without=("ann", "bob")), "nobody would be left"),
+        (Change(without=("nobody",)), "pool 'all' has no such user"),
+        (Change(without=("ann", "bob")), "no attempt would be left"),
         (Change(limits=limits(["x=3"])), "no such partition"),
         (Change(targets={"ann": 2.0}), "add --order fairshare"),
         (Change(policy={"order": Order.nuwt}, half_life_s=60.0), "pool 'all' has nuwt"),
-        (Change(weights={"age": 2.0}), "--weight: only the order multifactor heeds it"),
+        (Change(weights={"age": 2.0}), "--weight: only the order multifactor uses it"),
         (Change(policy={"order": Order.fairshare}, targets={"cem": 2.0}), "cem: not in the log"),
         (
             Change(policy={"order": Order.fairshare}, targets={"ann": 2.0, "of bob": 1.0}),
@@ -108,7 +108,7 @@ def test_other_targets() -> None:
 def test_other_weights_of_slurm_s_priority() -> None:
     slurm = slurm_of(Slurm(age=1.0, fairshare=2.0))
     today = scenario((0, 0, 9, 1, "ann"), (0, 0, 9, 1, "bob"))
-    owned = today._replace(fairshare=EQUAL_SHARES._replace(multifactor=slurm))
+    owned = today.but(fairshare=EQUAL_SHARES._replace(multifactor=slurm))
     after = changed(
         owned, Change(policy={"order": Order.multifactor}, weights={"fairshare": 5.0, "qos": 7.0})
     )

@@ -17,10 +17,11 @@ from typing import Any, Final
 import pytest
 
 from audit import config
+from audit.config.places import Site
 from audit.errors import AuditError, StoreError, UsageError
 from audit.files import state_folder
 from audit.nightly import history
-from audit.nightly.keeping import backup, claims
+from audit.nightly.keeping import archiving, backup
 from audit.nightly.stages import own_state
 from audit.store import archive, database, migrations, publish
 from tests.places import ROOT
@@ -45,11 +46,14 @@ LATER: Final = (["first", "old", "second", "third"], ["second", "first"])
 
 def work(folder: Path, job: str, *more: str) -> None:
     """What a night does: all jobs are archived in one file, a stage noted, the store published."""
-    state = own_state(SETTINGS, folder)
-    with state_folder.held(state, "test") as store, history.opened(state, lambda: NOW) as past:
+    state = own_state(Site(SETTINGS, folder))
+    with (
+        state_folder.held(state, "test") as store,
+        closing(history.History(state, lambda: NOW)) as past,
+    ):
         past.end(past.begin(job), "done")
         with migrations.migrated(store, base=folder) as con:
-            claims.claim(con, SETTINGS, folder)
+            archiving.claim(con, Site(SETTINGS, folder))
             with database.transaction(con):
                 archive.bring_back(con, "c", 0)
             fill(con, *(record(name, 50) for name in (job, *more)))
@@ -61,7 +65,7 @@ def work(folder: Path, job: str, *more: str) -> None:
 
 def found(folder: Path) -> tuple[list[str], list[str]]:
     """Jobs and stages, as the next process finds them; it removes what was left behind."""
-    state = own_state(SETTINGS, folder)
+    state = own_state(Site(SETTINGS, folder))
     with (
         state_folder.held(state, "test") as store,
         migrations.migrated(store, base=folder) as con,
@@ -82,7 +86,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     def make(folder: Path) -> None:
         work(folder, "first", "old")
-        backup.save(SETTINGS, folder, folder / "b.tar", NOW)
+        backup.save(Site(SETTINGS, folder), folder / "b.tar", NOW)
         assert found(folder) == BEFORE
         work(folder, "second", "third")
         assert found(folder) == LATER
@@ -254,7 +258,7 @@ def refused(place: Path, text: bytes) -> AuditError:
     (place / "b.tar").write_bytes(text)
     before = _content(place)
     with pytest.raises((UsageError, StoreError)) as caught:
-        backup.restore(SETTINGS, place, place / "b.tar", force=True)
+        backup.restore(Site(SETTINGS, place), place / "b.tar", force=True)
     assert _content(place) == before
     return caught.value
 
@@ -276,7 +280,7 @@ def test_a_crafted_backup_is_refused_before_anything_is_replaced(place: Path) ->
         assert said.isprintable(), name  # on one line
         assert len(said) < len(str(place)) + 300, name
     (place / "b.tar").write_bytes(whole(inside))  # what the others were made of is sound
-    backup.restore(SETTINGS, place, place / "b.tar", force=True)
+    backup.restore(Site(SETTINGS, place), place / "b.tar", force=True)
     assert found(place) == BEFORE
 
 
@@ -369,7 +373,7 @@ def test_views_of_a_backup_are_made_anew(place: Path) -> None:
     (place / "b.tar").write_bytes(
         with_store(place, "CREATE OR REPLACE VIEW stuck AS SELECT 'crafted' AS cluster")
     )
-    backup.restore(SETTINGS, place, place / "b.tar", force=True)
+    backup.restore(Site(SETTINGS, place), place / "b.tar", force=True)
     assert found(place) == BEFORE
     with migrations.migrated(place / "fairaudit-state" / STORE, base=place) as con:
         assert database.rows(con, "SELECT count(*) FROM stuck") == [(0,)]
@@ -433,10 +437,10 @@ def killed_at(step, folder, do):
     do(folder)
 
 def restore(folder):
-    backup.restore(SETTINGS, folder, folder / "b.tar", force=True)
+    backup.restore(Site(SETTINGS, folder), folder / "b.tar", force=True)
 
 def save(folder):
-    backup.save(SETTINGS, folder, folder / "there" / "c.tar", NOW)
+    backup.save(Site(SETTINGS, folder), folder / "there" / "c.tar", NOW)
 
 def look(folder):
     print(len(found(folder)[0]), flush=True)
@@ -499,7 +503,7 @@ def test_an_archived_file_that_is_damaged_is_replaced_and_a_whole_one_left(place
     (damaged,) = [place / name for name in saved if "-records-" in name]
     damaged.touch(0o400)
     stamp = other.stat().st_mtime_ns
-    backup.restore(SETTINGS, place, place / "b.tar", force=True)
+    backup.restore(Site(SETTINGS, place), place / "b.tar", force=True)
     assert damaged.stat().st_mode & 0o777 == 0o400
     assert damaged.stat().st_size > 0
     assert other.stat().st_mtime_ns == stamp  # readers of what is published still need it
@@ -510,7 +514,7 @@ def test_an_archived_file_that_is_damaged_is_replaced_and_a_whole_one_left(place
 
 def test_a_backup_comes_back_elsewhere(made: Path, tmp_path: Path) -> None:
     shutil.copy(made / "b.tar", tmp_path)
-    backup.restore(SETTINGS, tmp_path, tmp_path / "b.tar", force=False)
+    backup.restore(Site(SETTINGS, tmp_path), tmp_path / "b.tar", force=False)
     assert found(tmp_path) == BEFORE
     work(tmp_path, "second", "third")
     assert found(tmp_path) == LATER

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from audit import config
+from audit.config.places import Site
 from audit.mail import message as mails
 from audit.mail.message import Wish
 from audit.model import Period
@@ -114,7 +115,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> list[Night]:
     for number, (_, jobs) in enumerate(NIGHTS):
         settings = settings_of(folder)
         write(folder / "logs" / f"{number}.swf", log(list(jobs), 10_000 * number))
-        assert run(settings, folder, NOW).failures == []
+        assert run(Site(settings, folder), NOW).failures == []
         reports = folder / "fairaudit-reports" / "c" / "2026-01"
         pages = {who: seen((reports / who.file).read_text()) for who in OWNERS}
         kept = shutil.copytree(folder, tmp_path_factory.mktemp("kept") / "site")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from audit.nightly.keeping import claims
+from audit.nightly.keeping import archiving
 from tests.analyst.test_repl import talk
 from tests.logs import write
 from tests.nightly.test_run import month
@@ -96,7 +96,7 @@ def wrong(found: list[tuple[str, int]], *, shared: bool) -> list[str]:
     expected = {True: 0o050, False: 0o040} if shared else {True: 0, False: 0}
 
     def of_group(name: str) -> bool:
-        return Path(name).parts[0] in SHARED and Path(name).name != claims.FILE
+        return Path(name).parts[0] in SHARED and Path(name).name != archiving.CLAIM
 
     return [
         f"{mode:o} {name}"

@@ -22,6 +22,7 @@ import pytest
 
 from audit import config
 from audit.cli.app import main
+from audit.config import places
 from audit.errors import AuditError, ConfigError, DefectError
 from audit.model import RECORDS
 from audit.nightly import history, pulling, service
@@ -328,11 +329,11 @@ def test_no_command_says_a_name(made: Site) -> None:
     lines: list[str] = []
     settings = config.load(folder / "config.toml")
     for cluster in ("command-fails", "log-clusters"):
-        service.attend(settings, folder, cluster, lambda: NOW, Event(), lines.append)
+        service.attend(places.Site(settings, folder), cluster, lambda: NOW, Event(), lines.append)
     assert any("failed with exit code 3" in line for line in lines)
     made.said["service"] = "\n".join(lines)
     assert list((folder / "saved").glob("*.tar"))
-    assert "2 records were taken in" in next(v for k, v in made.said.items() if "mended.json" in k)
+    assert "accepted 2 records" in next(v for k, v in made.said.items() if "mended.json" in k)
     for name, said in made.said.items():
         assert said, name
         assert REAL not in said.lower(), name
@@ -427,7 +428,7 @@ def test_what_a_mail_server_says_is_not_kept(
                 "recipients": ({"addresses": ("boss@example.org",), "charts": False},),
             }
         )
-        night = run(mailing, tmp_path, NOW)
+        night = run(places.Site(mailing, tmp_path), NOW)
     (failure,) = night.failures
     assert "550 5.1.1; the rest is withheld" in str(failure)
     assert REAL not in str(failure)
@@ -458,7 +459,7 @@ def test_a_defect_shows_no_value(
 
     monkeypatch.setattr(pulling, "ingest", broken)
     with pytest.raises((ValueError, DefectError)) as caught:
-        run(settings, tmp_path, NOW)
+        run(places.Site(settings, tmp_path), NOW)
     shown = "".join(traceback.format_exception(caught.value))
     shown = re.sub(r'raise ValueError\("annaqzxwvkjq"\)', "", shown)  # this file's own text
     kept = "\n".join(str(entry.error) for entry in history.read(tmp_path / "fairaudit-state"))

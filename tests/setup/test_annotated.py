@@ -1,4 +1,4 @@
-"""config.toml as text: any cluster reads as it was meant, among the shipped file's comments."""
+"""The text of a config.toml: any cluster reads back the same, with the shipped comments."""
 
 from datetime import date, timedelta
 from typing import Any
@@ -56,7 +56,7 @@ _usages = st.one_of(
         slurm_conf=st.none() | _names,
     ),
 )
-# Words with {from} or {to} would make it a command of windows, which needs a day to begin with.
+# {from} and {to} need a first day.
 _commands = (
     st.lists(_texts, min_size=1, max_size=30)
     .map(tuple)
@@ -80,6 +80,7 @@ _scopes = {"user": _several, "partition": _several, "size_above": _counts}
 _limits = st.builds(
     config.Limit, most=st.integers(0, 9), per=st.sampled_from([None, "user", "job"]), **_scopes
 )
+_parts = st.lists(st.integers(0, 99), min_size=1, unique=True)
 _hours = st.sampled_from(["Mon-Fri 08-18", "Sun", "Fri-Mon 22-06"])
 _windows = st.builds(
     config.Window, hours=st.lists(_hours, min_size=1, max_size=2).map(tuple), **_scopes
@@ -88,7 +89,7 @@ _windows = st.builds(
 
 @st.composite
 def clusters(draw: st.DrawFn) -> config.Cluster:
-    """Any cluster that config.toml can hold."""
+    """Any cluster."""
     pools = []
     for name in draw(st.lists(_names, unique=True, max_size=3)):
         day = date(2026, 1, 1)
@@ -106,10 +107,7 @@ def clusters(draw: st.DrawFn) -> config.Cluster:
         pools.append(
             config.Pool(
                 name=name,
-                partitions=tuple(
-                    f"{name}{part}"
-                    for part in draw(st.lists(st.integers(0, 99), min_size=1, unique=True))
-                ),
+                partitions=tuple(f"{name}{part}" for part in draw(_parts)),
                 resource=draw(st.sampled_from(Resource)),
                 capacity=draw(st.builds(config.Amounts, **_amounts | {"cpus": st.integers(1)})),
                 steps=tuple(steps),
@@ -137,7 +135,7 @@ def clusters(draw: st.DrawFn) -> config.Cluster:
 
 @settings(max_examples=examples(60))
 @given(clusters(), st.dictionaries(st.just("clusters.zone"), _texts))
-def test_every_cluster_reads_as_it_was_meant(
+def test_every_cluster_reads_back_the_same(
     tmp_path_factory: pytest.TempPathFactory, cluster: config.Cluster, notes: dict[str, str]
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "any.toml"
@@ -145,7 +143,7 @@ def test_every_cluster_reads_as_it_was_meant(
     assert config.load(path).clusters == (cluster,)
 
 
-def test_the_shipped_file_s_own_cluster_gives_the_shipped_file() -> None:
+def test_the_shipped_cluster_gives_the_shipped_file() -> None:
     path = resources.path("config.toml")
     (cluster,) = config.load(path).clusters
     shipped = path.read_text(encoding="utf-8").splitlines()
@@ -157,11 +155,11 @@ def test_the_shipped_file_s_own_cluster_gives_the_shipped_file() -> None:
     assert changed[0][0] == "[[thresholds]]"
 
 
-def test_comments_stand_above_the_first_of_several_pools() -> None:
+def test_only_the_first_of_several_pools_has_comments() -> None:
     pools = tuple(config.Pool(name=name, partitions=(name,)) for name in ("a", "b"))
     notes = {"clusters.pools[1].capacity": "Noted.\nOn one line."}
     text = annotated.text(config.Cluster(name="c", pools=pools), notes)
-    assert text.count("# What sizes count") == 1
+    assert text.count("# Resource that sizes count") == 1
     assert text.endswith("\n")
     second = text.split("[[clusters.pools]]\n")[2].split("\n\n")[0]
     assert second == (
@@ -174,13 +172,12 @@ def test_comments_stand_above_the_first_of_several_pools() -> None:
 
 def test_long_lists_have_lines_of_their_own() -> None:
     names = tuple(f"partition-{number:02}" for number in range(20))
-    text = annotated.text(
-        config.Cluster(name="c", pools=(config.Pool(name="a", partitions=names),))
-    )
+    pool = config.Pool(name="a", partitions=names)
+    text = annotated.text(config.Cluster(name="c", pools=(pool,)))
     assert 'partitions = [\n    "partition-00",\n' in text
     assert max(map(len, text.splitlines())) <= annotated.WIDTH
 
 
-def test_only_what_toml_knows_is_written() -> None:
-    with pytest.raises(TypeError, match="holds no object"):
+def test_other_types_are_refused() -> None:
+    with pytest.raises(TypeError, match="values of type object"):
         value(object())

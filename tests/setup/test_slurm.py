@@ -1,5 +1,6 @@
-"""What Slurm's files say of usage is in the config.toml that init writes, and a run works by it."""
+"""The usage in Slurm's files is in the config.toml that init writes, and a run uses it."""
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from audit import config
 from audit.cluster import fairshare
 from audit.cluster.inference import Fact
+from audit.config.places import Site
 from audit.errors import UsageError
 from audit.nightly.run import run
 from audit.setup import doctor
@@ -36,13 +38,12 @@ PartitionName=cpuonly Nodes=n[1-4] TRESBillingWeights=""
 
 
 @pytest.fixture(autouse=True)
-def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test in a folder of its own."""
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
 def written(draft: Draft) -> config.Cluster:
-    """The cluster of the file that is written; what a run reads of it is sound."""
+    """The cluster of the written file, whose usage can be read."""
     path = Path("config.toml")
     initial.save(path, initial.write(draft), force=True)
     (cluster,) = config.load(path).clusters
@@ -57,7 +58,7 @@ def fact(draft: Draft, what: str) -> Fact:
 
 
 @pytest.mark.thorough
-def test_all_that_the_files_tell_is_written_and_a_run_keeps_usage_as_slurm_does() -> None:
+def test_the_content_of_the_files_is_written_and_a_run_computes_usage_as_slurm_does() -> None:
     draft = infer([SLURM / "decay" / "sacct.txt"], FILES, name="lab", zone="UTC")
     cluster = written(draft)
     usage = cluster.usage
@@ -68,9 +69,8 @@ def test_all_that_the_files_tell_is_written_and_a_run_keeps_usage_as_slurm_does(
     assert usage.partitions == str(FILES.partitions)
     assert (usage.qos, usage.slurm_conf) == (str(FILES.qos), str(FILES.slurm_conf))
     assert fact(draft, "share tree").value == "5 accounts with 7 associations of users"
-    assert fact(draft, "usage factors") == Fact(
-        "usage factors", "normal 1, high 2, low 0.5", "qos.psv"
-    )
+    factors = Fact("usage factors", "normal 1, high 2, low 0.5", "qos.psv")
+    assert fact(draft, "usage factors") == factors
     assert fact(draft, "billing weights").source == "partitions.txt"
     assert fact(draft, "decay of usage").value == (
         "half-life 0.00347222 days, reset none, recalculated every 60 s"
@@ -90,30 +90,25 @@ def test_all_that_the_files_tell_is_written_and_a_run_keeps_usage_as_slurm_does(
         before, _ = text.split(f"\n{key} = ")
         assert before.splitlines()[-1].startswith("# From config.txt (Priority"), key
     assert "\n# Usage factors: normal 1, high 2, low 0.5.\nqos = " in text
-    assert "To fill in where there are targets" not in text
+    assert "To fill in if there are targets" not in text
 
     checks = doctor.examine(Path("config.toml"), None)
     assert [check.what for check in checks if not check.ok] == []
-    night = run(config.load(Path("config.toml")), Path(), 1_800_000_000)
+    night = run(Site(config.load(Path("config.toml")), Path()), 1_800_000_000)
     assert night.failures == []
-    con = database.open_snapshot(Path("fairaudit.duckdb"))
-    try:
+    with closing(database.open_snapshot(Path("fairaudit.duckdb"))) as con:
         history = database.fetch(con, "SELECT DISTINCT method FROM fairshare_history")
-        assert history["method"].to_list() == ["slurm:billing:fair_tree"]
-    finally:
-        con.close()
+    assert history["method"].to_list() == ["slurm:billing:fair_tree"]
 
 
-def test_the_order_of_slurm_is_proposed_where_all_files_tell_it() -> None:
+def test_the_order_of_slurm_is_proposed_if_all_files_are_given() -> None:
     draft = infer([], replace(FILES, qos=None), name="lab", zone="UTC")
     assert {pool.order for pool in draft.cluster.pools} == {"fcfs"}
-    assert fact(draft, "order of the queue").warning == (
-        "Slurm orders its queue by priorities, which --qos would tell: fcfs is assumed"
-    )
+    warning = fact(draft, "order of the queue").warning
+    assert warning == "Slurm's priorities need --qos; fcfs is assumed"
     path = Path("slurm.conf")
-    path.write_text(
-        "PriorityType=priority/multifactor\nSchedulerType=sched/builtin\nPriorityWeightAge=1\n"
-    )
+    multifactor = "PriorityType=priority/multifactor\nSchedulerType=sched/builtin\n"
+    path.write_text(f"{multifactor}PriorityWeightAge=1\n")
     (pool,) = infer([], replace(FILES, slurm_conf=path), name="lab", zone="UTC").cluster.pools
     assert pool.policy[:3] == ("multifactor", "none", None)
     path.write_text("PriorityType=priority/basic\n")
@@ -122,7 +117,7 @@ def test_the_order_of_slurm_is_proposed_where_all_files_tell_it() -> None:
     assert all(one.what != "order of the queue" for one in draft.facts)
 
 
-def test_paths_are_as_seen_from_the_configuration() -> None:
+def test_paths_are_relative_to_the_configuration() -> None:
     write(Path("conf.txt"), "ClusterName = lab\n")
     Path("etc").mkdir()
     files = SlurmFiles(slurm_conf=Path("conf.txt"))
@@ -131,27 +126,27 @@ def test_paths_are_as_seen_from_the_configuration() -> None:
     assert (draft.name, fact(draft, "cluster").source) == ("lab", "conf.txt")
 
 
-def test_partitions_alone_say_nothing_of_usage() -> None:
+def test_partitions_alone_do_not_change_usage() -> None:
     draft = infer([], SlurmFiles(FILES.partitions), name="lab")
     assert written(draft).usage == config.Usage()
 
 
-def test_what_no_file_says_has_slurm_s_defaults_and_is_to_be_checked() -> None:
+def test_missing_values_have_slurm_s_defaults_and_a_note() -> None:
     draft = infer([], SlurmFiles(associations=FILES.associations))
     cluster = written(draft)
     assert cluster.name == "lab"
     usage = cluster.usage
     assert (usage.method, usage.half_life_days, usage.recalculation_s) == ("slurm", 7.0, 300)
     assert (usage.operator, usage.billing_weights.given) == ("fair_tree", {"cpus": 1.0})
-    warnings = [one.warning for one in draft.facts if one.warning]
-    assert any("--slurm-conf" in warning for warning in warnings)
-    assert any("--partitions" in warning for warning in warnings)
+    warnings = " ".join(one.warning for one in draft.facts if one.warning)
+    assert "--slurm-conf" in warnings
+    assert "--partitions" in warnings
     text = Path("config.toml").read_text(encoding="utf-8")
-    assert "To check: no file says TRESBillingWeights" in " ".join(text.split("\n# "))
+    assert "To check: TRESBillingWeights are unknown" in " ".join(text.split("\n# "))
     assert written(infer([], SlurmFiles(qos=FILES.qos), name="lab")).usage.operator == "absolute"
 
 
-def test_weights_that_slurm_conf_gives_its_partitions() -> None:
+def test_weights_of_partitions_in_slurm_conf() -> None:
     write(Path("slurm.conf"), OWN_PARTITIONS)
     files = replace(FILES, partitions=None, slurm_conf=Path("slurm.conf"))
     draft = infer([], files)
@@ -160,29 +155,28 @@ def test_weights_that_slurm_conf_gives_its_partitions() -> None:
     assert not usage.billing_weights.given
     read = fairshare.read(usage, Path(), "lab")
     assert read.partitions == {"batch": {"cpu": 1.0, "mem": 0.25 / 1024}, "cpuonly": {}}
-    assert fact(draft, "billing weights").value == (
-        "TRESBillingWeights of batch; the CPUs in cpuonly"
-    )
+    weights = fact(draft, "billing weights").value
+    assert weights == "TRESBillingWeights of batch; the CPUs in cpuonly"
     assert "DEPTH_OBLIVIOUS" in str(fact(draft, "fairshare").warning)
     assert "'Include other.conf' is not followed" in str(fact(draft, "not read").warning)
 
 
-def test_usage_that_slurm_never_forgets_is_summed_over_windows() -> None:
+def test_usage_that_never_decays_is_summed_over_windows() -> None:
     write(Path("slurm.conf"), NO_FORGETTING)
     draft = infer([], replace(FILES, slurm_conf=Path("slurm.conf")), name="lab")
     usage = written(draft).usage
     assert (usage.method, usage.penalty, usage.operator) == ("windows", "billing", "fair_tree")
-    assert "nothing is ever forgotten" in str(fact(draft, "decay of usage").warning)
+    assert "usage never decays" in str(fact(draft, "decay of usage").warning)
 
 
-def test_a_configuration_that_leaves_out_what_jobs_are_billed_is_refused() -> None:
+def test_a_configuration_without_billing_weights_is_refused() -> None:
     write(Path("conf.txt"), "ClusterName = lab\n")
     usage = config.Usage(method="slurm", penalty="billing", slurm_conf="conf.txt")
     with pytest.raises(UsageError, match="no partition in it, so nothing says what jobs are"):
         fairshare.read(usage, Path(), "lab")
 
 
-def test_every_fault_of_every_file_is_said() -> None:
+def test_every_fault_of_every_file_is_reported() -> None:
     write(Path("assoc.txt"), "Account|User\nchem|ana\n")
     write(Path("qos.txt"), "Name|Priority\nnormal|1\n")
     write(Path("conf.txt"), "PriorityDecayHalfLife = soon\n")
@@ -209,7 +203,7 @@ def test_associations_of_several_clusters_need_a_name() -> None:
     assert infer([], files, name="sea").usage.operator == "fair_tree"
 
 
-def test_limits_of_the_whole_cluster_hold_in_each_pool_which_is_said() -> None:
+def test_limits_of_the_whole_cluster_hold_in_each_pool_with_a_warning() -> None:
     Path("partitions.txt").write_text(
         "PartitionName=a Nodes=n1 TotalCPUs=4 MaxTime=60\nPartitionName=b Nodes=n2 TotalCPUs=4\n"
     )
@@ -223,7 +217,7 @@ def test_limits_of_the_whole_cluster_hold_in_each_pool_which_is_said() -> None:
     assert fact(draft, "limits left out").value == "maxtrespu of fs/disk"
 
 
-def test_limits_that_slurm_does_not_enforce_are_none() -> None:
+def test_limits_that_slurm_does_not_enforce_are_left_out() -> None:
     Path("partitions.txt").write_text("PartitionName=a Nodes=n1 TotalCPUs=4 MaxTime=60\n")
     Path("qos.psv").write_text("Name|UsageFactor|MaxJobsPU\nq|1|3\n")
     Path("slurm.conf").write_text("AccountingStorageEnforce=associations\n")
@@ -243,11 +237,11 @@ def test_files_without_columns_for_limits_are_named() -> None:
     for header, silent in (("Name|UsageFactor", True), ("Name|UsageFactor|MaxWall", False)):
         Path("qos.psv").write_text(f"{header}\nq|1{'' if silent else '|'}\n")
         draft = infer([], SlurmFiles(qos=Path("qos.psv")), name="lab", zone="UTC")
-        told = [one.value for one in draft.facts if one.what == "limits not told"]
-        assert told == (["qos.psv"] if silent else [])
+        named = [one.value for one in draft.facts if one.what == "unknown limits"]
+        assert named == (["qos.psv"] if silent else [])
     dump = SlurmFiles(associations=SLURM / "plain" / "dump.cfg")
     draft = infer([], dump, name="lab", zone="UTC")
-    assert not [one for one in draft.facts if one.what == "limits not told"]
+    assert not [one for one in draft.facts if one.what == "unknown limits"]
 
 
 @pytest.mark.thorough
@@ -264,30 +258,27 @@ def test_a_lab_under_limits_from_its_files_to_the_figures() -> None:
     of_partition = config.Limit(most=0, partition=("batch",), walltime_above_s=86_400)
     assert pool.limits == (of_user, of_qos, of_partition)
 
-    night = run(config.load(Path("config.toml")), Path(), 1_800_000_000)
+    night = run(Site(config.load(Path("config.toml")), Path()), 1_800_000_000)
     assert night.failures == []
     found = doctor.examine(Path("config.toml"), None)
     assert [one.found for one in found if one.what.startswith("limits")] == [
         "3 limits, 0 windows; the logs have every name"
     ]
-    con = database.open_snapshot(Path("fairaudit.duckdb"))
-    try:
-        judged = database.fetch(
-            con,
-            "SELECT reason, count(*), count(decision), count(wait_room_s) "
-            "FROM job_fairness WHERE schedule = 'observed' GROUP BY reason",
-        )
+    query = (
+        "SELECT reason, count(*), count(decision), count(wait_room_s) "
+        "FROM job_fairness WHERE schedule = 'observed' GROUP BY reason"
+    )
+    with closing(database.open_snapshot(Path("fairaudit.duckdb"))) as con:
+        judged = database.fetch(con, query)
         status = database.fetch(con, "SELECT DISTINCT fst_status FROM job_fairness")["fst_status"]
-    finally:
-        con.close()
     counted = {reason: counts for reason, *counts in judged.rows()}
     for limited in ("AssocGrpCpuLimit", "QOSMaxJobsPerUserLimit"):
-        assert counted[limited] == [counted[limited][0]] * 3  # held by what is modelled
-    assert counted["Dependency"][1:] == [0, 0]  # and by what is not
+        assert counted[limited] == [counted[limited][0]] * 3  # a modelled limit
+    assert counted["Dependency"][1:] == [0, 0]  # not modelled
     assert "exceeds_limit" not in status.to_list()
 
 
-def test_nodes_are_exclusive_where_all_partitions_give_whole_ones() -> None:
+def test_nodes_are_exclusive_if_all_partitions_allocate_whole_nodes() -> None:
     text = (
         "PartitionName=a Nodes=n1 TotalCPUs=4 TotalNodes=1 OverSubscribe=EXCLUSIVE\n"
         "PartitionName=b Nodes=n2 TotalCPUs=4 TotalNodes=1 OverSubscribe=EXCLUSIVE\n"

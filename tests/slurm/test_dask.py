@@ -15,9 +15,10 @@ import pytest
 from audit.config import Compute, Slurm
 from audit.errors import WorkersError
 from audit.model import Policy
+from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import forward_starts
-from audit.workers.chosen import crew
+from audit.workers.chosen import executor
 from tests.logs import line, log, write
 from tests.places import ROOT
 from tests.slurm import lab
@@ -66,7 +67,7 @@ def queued(site: Cluster) -> list[str]:
 def test_a_job_that_is_cancelled_changes_nothing(site: Cluster, tmp_path: Path) -> None:
     work = crowded(3_000)
     said: list[str] = []
-    with crew(asked(tmp_path / "shared", cores=2), said=said.append) as one:
+    with executor(asked(tmp_path / "shared", cores=2), say=said.append) as one:
         for compute in (fair_starts, forward_starts):
             here = compute(work, Policy())
             victims = queued(site)[:1]
@@ -75,7 +76,7 @@ def test_a_job_that_is_cancelled_changes_nothing(site: Cluster, tmp_path: Path) 
                 while victims:
                     site.run("scancel", victims.pop())
 
-            there = compute(work, Policy(), crew=one, told=cancel)
+            there = compute(work, Policy(), effort=Effort(one, cancel))
             assert not victims
             assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
     assert said[0].endswith("Dask on Slurm (compute.slurm)")
@@ -96,8 +97,8 @@ def test_jobs_that_never_start_are_given_up_and_cancelled(
     site: Cluster, tmp_path: Path, more: dict[str, object], said: str
 ) -> None:
     never = asked(tmp_path / "shared", **more).model_copy(update={"patience_s": 3})
-    with crew(never) as one, pytest.raises(WorkersError, match=said):
-        fair_starts(crowded(10), Policy(), crew=one)
+    with executor(never) as one, pytest.raises(WorkersError, match=said):
+        fair_starts(crowded(10), Policy(), effort=Effort(one))
     assert list((tmp_path / "shared").iterdir()) == []
     until("all jobs are gone", lambda: not queued(site))
 

@@ -20,7 +20,7 @@ import pytest
 
 from audit import config
 from audit.oneoff.sshare.recompute import recompute
-from audit.oneoff.sshare.request import Request
+from audit.oneoff.sshare.site import Request
 from audit.oneoff.sshare.table import psv
 from audit.store import database
 from tests.slurm import lab as slurm

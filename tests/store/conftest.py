@@ -11,7 +11,7 @@ from tests import stores
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Connection]:
-    """Migrated, in a folder of its own, so that what else appears in ``tmp_path`` is the test's."""
+    """A migrated store in a separate folder, so that ``tmp_path`` holds the test's files alone."""
     folder = tmp_path / "private"
     folder.mkdir()
     con = stores.new(folder / "store.duckdb")

@@ -122,7 +122,7 @@ def test_a_disk_that_fills_up_on_the_way_takes_no_row(
 
 
 def test_what_gives_way_to_a_job_goes_with_it(con: Connection, tmp_path: Path) -> None:
-    """A summary that tells of a later end than the job's own records."""
+    """A summary with a later end than the job's own records."""
     fill(con, record("old", 140, attempt=0, superseded=True))
     move(con, tmp_path, 10, 50, 100)
     kept = "SELECT count(*) FROM records WHERE cluster = 'c' AND job_id = 'old'"

@@ -11,6 +11,11 @@ from audit.errors import StoreError, UsageError
 from audit.store import catalogue, database, migrations, publish
 from audit.store.database import Connection, execute, fetch
 
+KINDS = ("user", "account")
+EACH = """jobs attempts never_started gave_up_wait_s tuwt_s tusa nuwt miss_strict_s miss_relaxed_s
+    missed_strict missed_relaxed re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s
+    wait_own_s wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s overtaken_s
+    unmodelled_s run_id"""
 VIEWS = {
     "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
         reason priority reservation size cpus nodes gpus mem_bytes submit_time arrival_time
@@ -22,7 +27,8 @@ VIEWS = {
         re_unfairness fst_strict
         fst_relaxed fst_status fst_weight miss_strict_s miss_relaxed_s run_id""",
     "stuck": """cluster pool job_id attempt user account partition qos size walltime_s state reason
-        arrival_time left_time waited_s peer_p95_s peers unexplained_share cause rule held_by run_id""",
+        arrival_time left_time waited_s peer_p95_s peers unexplained_share cause
+        rule held_by run_id""",
     "user_fairness": """cluster pool schedule period user jobs attempts never_started gave_up_wait_s
         tuwt_s tusa nuwt miss_strict_s miss_relaxed_s missed_strict missed_relaxed
         re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s wait_own_s
@@ -40,9 +46,9 @@ VIEWS = {
     "summary": """cluster pool schedule period metric dimension dimension_value value lower upper
         unit attempts run_id""",
     "fidelity": "cluster pool period order backfill metric value unit run_id",
-    "advice": """cluster pool period place title change outcome dimension dimension_value today_s
-        changed_s gain_s gain_lower_s gain_upper_s saved_s attempts users gaining_users losing_users
-        run_id""",
+    "advice": """cluster pool period place title change outcome dimension dimension_value
+        observed_s today_s changed_s gain_s gain_lower_s gain_upper_s saved_s attempts users
+        gaining_users losing_users never_start run_id""",
     "advice_parts": """cluster pool period change dimension dimension_value attempts users today_s
         changed_s difference_s lower_s upper_s outcome run_id""",
     "verdicts": "cluster pool period from_time to_time verdict sentence run_id",
@@ -58,7 +64,7 @@ VIEWS = {
         input_hash""",
     "deliveries": "run_id report recipient state attempts message_id updated_at error",
 }
-"""What others build on (DESIGN): view → its columns, in order."""
+"""The views for analysts (DESIGN): view → its columns, in order."""
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -138,7 +144,7 @@ def test_views_are_made_anew_if_a_script_has_changed_and_left_alone_otherwise(
 
 
 def test_a_view_that_the_scripts_do_not_make_is_not_kept(store: Connection) -> None:
-    """A store may come from a backup that somebody else made."""
+    """A store may come from another user's backup."""
     execute(store, "CREATE SCHEMA other")
     for view in ("stuck", "own", "other.records", "all_records"):
         execute(store, f"CREATE OR REPLACE VIEW {view} AS SELECT 1 AS mine")
@@ -162,8 +168,7 @@ def test_a_script_that_fails_is_named_and_leaves_nothing(
     script = tmp_path / "900_broken.sql"
     script.write_text("CREATE TABLE half (a BIGINT);\nCREATE TABLE half (a BIGINT);\n")
     monkeypatch.setattr(
-        "audit.resources.files",
-        lambda folder, _suffix: [script] if folder == "sql/schema" else [],
+        "audit.resources.files", lambda folder, _suffix: [script] if folder == "sql/schema" else []
     )
     with pytest.raises(StoreError, match=r"900_broken\.sql(.|\n)*CREATE TABLE half"):
         migrations.migrate(store)

@@ -127,7 +127,7 @@ OWNER = """
 import sys
 from contextlib import closing
 from pathlib import Path
-from audit.store import archive, compaction, database, migrations, publish
+from audit.store import archive, database, migrations, publish
 from tests.store.test_archive import fill, record
 folder = Path(sys.argv[1])
 target, store = folder / "audit.duckdb", folder / "store.duckdb"

@@ -1,13 +1,15 @@
-"""A crew that does everything as workers elsewhere do, in this process: for tests."""
+"""An executor that does everything as workers elsewhere do, in this process: for tests."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from audit.workers import remote
-from audit.workers.crew import Made, Part, Shared, Stopped
-from audit.workers.identity import identity
+from audit.workers.executors import Stopped
 from audit.workers.parcels import Opener, Packer
+from audit.workers.remote import identity
+from tests.logs import line, log
 
 
 class Scattered:
@@ -18,12 +20,8 @@ class Scattered:
         self.parts = parts
 
     def each(
-        self,
-        prepare: Callable[[Shared], Callable[[Part], Made]],
-        shared: Shared,
-        parts: Sequence[Part],
-        stopped: Stopped = lambda: False,
-    ) -> Iterator[tuple[int, Made]]:
+        self, prepare: Any, shared: Any, parts: Sequence[Any], stopped: Stopped = lambda: False
+    ) -> Iterator[tuple[int, Any]]:
         with TemporaryDirectory() as name:
             folder = Path(name)
             packer = Packer(folder)
@@ -31,3 +29,14 @@ class Scattered:
             for number in reversed(range(len(parts))):
                 made = remote.run(name, identity(), packer.packed(parts[number]))
                 yield number, Opener(folder).opened(made)
+
+
+def small_log() -> str:
+    """Sixty jobs of five users."""
+    of = {"walltime": 4000}
+    lines = [
+        line(k, submit=400 * k, wait=50 * (k % 7), run=600 + 370 * k % 2000, **of, **more)
+        for k in range(1, 61)
+        for more in ({"allocated": 1 + k % 4, "user": k % 5},)
+    ]
+    return log(lines, MaxProcs=8)

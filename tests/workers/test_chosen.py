@@ -1,14 +1,15 @@
-"""Who works is what config.toml says, and it is said; with a fallback nothing is lost."""
+"""config.toml selects the executor, which is reported; with a fallback no work is lost."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
 
 from audit.config import Compute
 from audit.errors import WorkersError
-from audit.workers.chosen import HereFirst, WithFallback, crew
-from audit.workers.crew import IN_TURN, InTurn, Made, Part, Shared, Stopped, Threads
+from audit.workers.chosen import Staged, executor
+from audit.workers.executors import IN_TURN, InTurn, Made, Part, Shared, Stopped, Threads
 from tests.workers.scattered import Scattered
 
 
@@ -17,7 +18,7 @@ def doubled(_: None) -> Callable[[int], int]:
 
 
 class Failing:
-    """Workers that are lost after so many parts."""
+    """Workers that are lost after ``after`` parts."""
 
     width = 5
     parts = 40
@@ -27,12 +28,8 @@ class Failing:
         self.asked = 0
 
     def each(
-        self,
-        prepare: Callable[[Shared], Callable[[Part], Made]],
-        shared: Shared,
-        parts: Sequence[Part],
-        stopped: Stopped = lambda: False,
-    ) -> Iterator[tuple[int, Made]]:
+        self, prepare: Any, shared: Any, parts: Sequence[Any], stopped: Stopped = lambda: False
+    ) -> Iterator[tuple[int, Any]]:
         self.asked += 1
         make = prepare(shared)
         for number in range(len(parts) - 1, len(parts) - 1 - self.after, -1):
@@ -42,7 +39,7 @@ class Failing:
 
 def test_without_a_word_threads_of_this_process_work() -> None:
     said: list[str] = []
-    with crew(Compute(), 3, said.append) as one:
+    with executor(Compute(), 3, said.append) as one:
         assert isinstance(one, Threads)
         assert one.width == 3
     assert said == []
@@ -50,7 +47,7 @@ def test_without_a_word_threads_of_this_process_work() -> None:
 
 def test_workers_are_not_looked_for_before_there_is_work() -> None:
     said: list[str] = []
-    with crew(Compute(engine="dask", workers=2), said=said.append) as one:
+    with executor(Compute(engine="dask", workers=2), say=said.append) as one:
         assert list(one.each(doubled, None, [])) == []
     assert said == []
 
@@ -59,7 +56,7 @@ def test_workers_are_not_looked_for_before_there_is_work() -> None:
 def test_what_the_workers_did_not_do_is_done_here(after: int) -> None:
     said: list[str] = []
     first = Failing(after)
-    both = WithFallback(first, IN_TURN, said.append)
+    both = Staged(IN_TURN, first, 0, 12, fallback=True, say=said.append)
     assert (both.width, both.parts) == (5, 40)
     assert sorted(both.each(doubled, None, [4, 5, 6])) == [(0, 8), (1, 10), (2, 12)]
     assert said == ["warning: they are gone; this process goes on alone (compute.fallback)"]
@@ -74,7 +71,7 @@ def test_an_error_of_the_work_itself_is_no_reason_to_fall_back() -> None:
         raise ValueError("the work is wrong")
 
     with pytest.raises(ValueError, match="the work is wrong"):
-        list(WithFallback(Failing(1), IN_TURN, print).each(failing, None, [1]))
+        list(Staged(IN_TURN, Failing(1), 0, 12, fallback=True).each(failing, None, [1]))
 
 
 class Clock:
@@ -95,7 +92,7 @@ class Clock:
 
 def test_workers_elsewhere_do_what_was_not_done_in_time() -> None:
     clock, elsewhere = Clock(), Failing(0)
-    both = HereFirst(IN_TURN, elsewhere, 5.0, 12, clock)
+    both = Staged(IN_TURN, elsewhere, 5.0, 12, clock=clock)
     assert (both.width, both.parts) == (1, 12)
     assert sorted(both.each(clock.slow, None, [1, 2, 3])) == [(0, 2), (1, 4), (2, 6)]
     clock.now += 100.0  # others' time does not count
@@ -124,13 +121,13 @@ def test_who_does_which_part_changes_nothing(alone_s: float) -> None:
                 clock.now += 1.0
                 yield made
 
-    both = HereFirst(Slow(), Scattered(), alone_s, 12, clock)
+    both = Staged(Slow(), Scattered(), alone_s, 12, clock=clock)
     assert sorted(both.each(doubled, None, [4, 5, 6, 7])) == [(0, 8), (1, 10), (2, 12), (3, 14)]
 
 
 def test_a_stop_is_one_for_all() -> None:
     clock, elsewhere = Clock(), Failing(0)
-    both = HereFirst(IN_TURN, elsewhere, 5.0, 12, clock)
+    both = Staged(IN_TURN, elsewhere, 5.0, 12, clock=clock)
     done: list[int] = []
     for _, made in both.each(clock.slow, None, [1, 2, 3], lambda: len(done) > 0):
         done.append(made)
@@ -140,7 +137,7 @@ def test_a_stop_is_one_for_all() -> None:
 def test_what_is_missing_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
-        crew(Compute(engine="dask", workers=1, alone_s=0)) as one,
+        executor(Compute(engine="dask", workers=1, alone_s=0)) as one,
         pytest.raises(WorkersError, match=r"pip install 'fairaudit\[dask\]', or choose \"local\""),
     ):
         list(one.each(doubled, None, [1]))

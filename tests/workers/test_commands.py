@@ -1,15 +1,16 @@
-"""Every command that has such work gives it to whom config.toml names, and makes the same of it."""
+"""Each command gives its work to the workers in config.toml, with the same results."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from audit.workers import chosen
-from audit.workers.crew import Made, Part, Shared, Stopped
-from tests.logs import line, log, write
+from audit.workers.executors import Stopped
+from tests.logs import write
 from tests.studies.commands import run
-from tests.workers.scattered import Scattered
+from tests.workers.scattered import Scattered, small_log
 
 SITE = """\
 [report]
@@ -45,12 +46,8 @@ class Elsewhere(Scattered):
     given: list[str]
 
     def each(
-        self,
-        prepare: Callable[[Shared], Callable[[Part], Made]],
-        shared: Shared,
-        parts: Sequence[Part],
-        stopped: Stopped = lambda: False,
-    ) -> Iterator[tuple[int, Made]]:
+        self, prepare: Any, shared: Any, parts: Sequence[Any], stopped: Stopped = lambda: False
+    ) -> Iterator[tuple[int, Any]]:
         self.given.append(f"{prepare.__module__.rpartition('.')[2]}")
         yield from super().each(prepare, shared, parts, stopped)
 
@@ -59,22 +56,10 @@ class Elsewhere(Scattered):
 
 
 def made(folder: Path, compute: str, command: Sequence[str], patch: pytest.MonkeyPatch) -> object:
-    """What a command makes, by name: pages and tables."""
+    """The pages and tables that a command writes, by name."""
     folder.mkdir()
     (folder / "config.toml").write_text(SITE + compute)
-    lines = [
-        line(
-            k,
-            submit=400 * k,
-            wait=50 * (k % 7),
-            run=600 + 370 * k % 2000,
-            allocated=1 + k % 4,
-            walltime=4000,
-            user=k % 5,
-        )
-        for k in range(1, 61)
-    ]
-    write(folder / "small.swf", log(lines, MaxProcs=8))
+    write(folder / "small.swf", small_log())
     patch.chdir(folder)
     assert run(*command) == 0
     kinds = (".html", ".csv")
@@ -93,10 +78,10 @@ def test_who_is_named_does_the_work_and_it_is_the_same(
     here = made(tmp_path / "here", "", COMMANDS[command], monkeypatch)
     elsewhere = Elsewhere()
     elsewhere.given = []
-    monkeypatch.setattr(chosen, "Dask", lambda asked, said: elsewhere)
+    monkeypatch.setattr(chosen, "Dask", lambda options, say: elsewhere)
     there = made(tmp_path / "there", ELSEWHERE, COMMANDS[command], monkeypatch)
     starts = command in ("audit", "run")
-    assert elsewhere.given[0] == ("fair_start" if starts else "crew")
+    assert elsewhere.given[0] == ("fair_start" if starts else "executors")
     assert elsewhere.given[-1] == "closed"
     assert there == here
     assert here

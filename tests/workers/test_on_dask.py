@@ -19,12 +19,13 @@ from dask import distributed as library
 from audit.config import Compute
 from audit.errors import UsageError, WorkersError
 from audit.model import Policy
+from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import forward_starts
 from audit.workers import on_dask
-from audit.workers.chosen import crew
-from audit.workers.identity import identity
+from audit.workers.chosen import executor
 from audit.workers.on_dask import Dask
+from audit.workers.remote import identity
 from tests.workers.crowded import crowded
 
 
@@ -33,7 +34,7 @@ def tripled(by: np.ndarray[Any, Any]) -> Callable[[int], Any]:
 
 
 class Tripled:
-    """Whose process it is, and three elements."""
+    """The number of the process, and three elements."""
 
     def __init__(self, by: np.ndarray[Any, Any]) -> None:
         self.by = by
@@ -84,7 +85,7 @@ def test_a_worker_that_is_killed_changes_nothing(two: Dask) -> None:
             while victims:
                 os.kill(victims.pop(), signal.SIGKILL)
 
-        there: tuple[np.ndarray[Any, Any], ...] = compute(work, Policy(), crew=two, told=kill)
+        there: tuple[np.ndarray[Any, Any], ...] = compute(work, Policy(), effort=Effort(two, kill))
         assert not victims
         assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
 
@@ -144,6 +145,14 @@ def test_workers_of_another_version_are_refused_and_named(
 # --- a scheduler that runs already ---------------------------------------------------------------
 
 
+def at(scheduler: str, folder: Path) -> Compute:
+    how = {"engine": "dask", "alone_s": 0, "patience_s": 1}
+    return Compute.model_validate({**how, "scheduler": scheduler, "folder": str(folder)})
+
+
+AWAY = "tcp://127.0.0.1:9"
+
+
 @pytest.fixture
 def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Compute]]:
     """A scheduler with one worker, both threads of this process."""
@@ -156,14 +165,7 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[A
         protocol="tcp://",
         dashboard_address="127.0.0.1:0",
     ) as cluster:
-        asked = Compute(
-            engine="dask",
-            alone_s=0,
-            scheduler=cluster.scheduler_address,
-            folder=str(tmp_path),
-            patience_s=1,
-        )
-        yield cluster, asked
+        yield cluster, at(cluster.scheduler_address, tmp_path)
 
 
 Running = tuple[Any, Compute]
@@ -173,7 +175,7 @@ def test_it_works_by_address_and_leaves_the_shared_folder_empty(
     running: Running, tmp_path: Path
 ) -> None:
     said: list[str] = []
-    with crew(running[1], said=said.append) as one:
+    with executor(running[1], say=said.append) as one:
         assert len(dict(one.each(tripled, BY, [1, 2, 3]))) == 3
         assert len(list(tmp_path.iterdir())) == 1
     assert list(tmp_path.iterdir()) == []
@@ -185,10 +187,10 @@ def test_it_works_by_address_and_leaves_the_shared_folder_empty(
 def lose(
     running: Running, how: Callable[[Any], object], asked: Compute
 ) -> tuple[dict[int, Any], list[str]]:
-    """What a crew still gives when its workers are lost after the first part, and what it says."""
+    """The results, and the messages, when the workers are lost after the first part."""
     said: list[str] = []
     made: dict[int, Any] = {}
-    with crew(asked, 1, said.append) as one:
+    with executor(asked, 1, said.append) as one:
         for number, (_, values) in one.each(tripled, BY, list(range(9))):
             if not made:
                 how(running[0])
@@ -219,28 +221,16 @@ def test_or_this_process_goes_on_alone(running: Running, how: Callable[[Any], ob
 
 
 def test_a_scheduler_that_cannot_be_reached_is_told_by_its_key(tmp_path: Path) -> None:
-    asked = Compute(
-        engine="dask", scheduler="tcp://127.0.0.1:9", alone_s=0, folder=str(tmp_path), patience_s=1
-    )
     said = r"Dask at tcp://127.0.0.1:9 \(compute.scheduler\): cannot be reached .*is it running"
-    with crew(asked) as one, pytest.raises(WorkersError, match=said):
+    with executor(at(AWAY, tmp_path)) as one, pytest.raises(WorkersError, match=said):
         list(one.each(tripled, BY, [1]))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_used_is_told_by_its_key(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    asked = Compute(
-        engine="dask",
-        scheduler="tcp://127.0.0.1:9",
-        alone_s=0,
-        folder=str(tmp_path / "file"),
-        patience_s=1,
-    )
-    with (
-        crew(asked) as one,
-        pytest.raises(WorkersError, match=r"compute.folder: .*/file cannot be used \(Not a direct"),
-    ):
+    said = r"compute.folder: .*/file cannot be used \(Not a direct"
+    with executor(at(AWAY, tmp_path / "file")) as one, pytest.raises(WorkersError, match=said):
         list(one.each(tripled, BY, [1]))
 
 
@@ -250,7 +240,7 @@ def test_without_openssl_the_settings_that_help_are_named(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with (
-        crew(Compute(engine="dask", workers=1, alone_s=0)) as one,
+        executor(Compute(engine="dask", workers=1, alone_s=0)) as one,
         pytest.raises(WorkersError, match=r"openssl.*install it, or give compute\.tls"),
     ):
         list(one.each(tripled, BY, [1]))

@@ -1,4 +1,4 @@
-"""Parcels: what is opened is what was packed, bit for bit, and frames and arrays lie in files."""
+"""Parcels: opening returns what was packed, bit for bit; frames and arrays are in files."""
 
 import pickle
 from datetime import date

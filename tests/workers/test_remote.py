@@ -1,7 +1,8 @@
-"""What is done elsewhere is what is done here, bit for bit, whatever the parts."""
+"""Work done elsewhere has the same results as here, bit for bit, for any parts."""
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit import __version__
 from audit.config import Config
 from audit.errors import UsageError, WorkersError
 from audit.metrics.draws import Draws
@@ -17,6 +19,7 @@ from audit.oneoff.fit_policy import plan as fit
 from audit.oneoff.study import Plan
 from audit.oneoff.whatif import plan as whatif
 from audit.pipeline.opening import Log, Request, open_log
+from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import forward_starts
 from audit.scenario.scenario import Change
@@ -25,14 +28,14 @@ from audit.studies.sensitivity import plan as sensitivity
 from audit.studies.users import plan as users
 from audit.studies.workload import plan as workload
 from audit.workers import remote
-from audit.workers.crew import computed
-from audit.workers.identity import identity
+from audit.workers.executors import computed
 from audit.workers.parcels import Packer
-from tests.logs import line, log, write
+from audit.workers.remote import difference, identity, kernels, program
+from tests.logs import write
 from tests.naive.simulation import Log as Slow
 from tests.naive.simulation import Ranking
 from tests.strategies import arrays, logs, policies, rankings
-from tests.workers.scattered import Scattered
+from tests.workers.scattered import Scattered, small_log
 
 
 @given(logs(limited=True), policies(intervals=True), rankings(), st.integers(1, 5))
@@ -42,26 +45,15 @@ def test_starts_are_the_same_from_parcels_and_in_any_parts(
     work = arrays(slow, ranking)
     for compute in (fair_starts, forward_starts):
         here: tuple[np.ndarray, ...] = compute(work, policy)
-        there: tuple[np.ndarray, ...] = compute(work, policy, crew=Scattered(parts=number))
+        effort = Effort(Scattered(parts=number))
+        there: tuple[np.ndarray, ...] = compute(work, policy, effort=effort)
         assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Log:
     path = tmp_path_factory.mktemp("logs") / "small.swf"
-    lines = [
-        line(
-            k,
-            submit=400 * k,
-            wait=50 * (k % 7),
-            run=600 + 370 * k % 2000,
-            allocated=1 + k % 4,
-            walltime=4000,
-            user=k % 5,
-        )
-        for k in range(1, 61)
-    ]
-    write(path, log(lines, MaxProcs=8))
+    write(path, small_log())
     return open_log(Request(logs=[path], zone="UTC"), Config())
 
 
@@ -138,3 +130,35 @@ def test_a_worker_lets_go_of_older_work(tmp_path: Path) -> None:
         remote.run(str(folder), identity(), packer.packed(1))
     held = [Path(folder).name for folder in remote._at_hand]
     assert held == ["b", "c"]
+
+
+def test_it_names_the_version_and_the_kernels() -> None:
+    found = identity()
+    assert found["fairaudit"] == __version__
+    assert kernels().startswith(found["kernels"])
+    assert len(found["kernels"]) == 12
+
+
+def test_what_differs_is_told_with_both_values() -> None:
+    ours = {"fairaudit": "1.0", "kernels": "abc", "numpy": "2"}
+    assert difference(ours, dict(ours)) is None
+    assert difference(ours, {**ours, "kernels": "xyz"}) == "kernels xyz, here abc"
+    assert difference(ours, {"numpy": "3"}) == (
+        "fairaudit unknown, here 1.0; kernels unknown, here abc; numpy 3, here 2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fingerprint", "file"), [(program, "a.py"), (kernels, "kernels/built.json")]
+)
+def test_fingerprints_are_those_of_the_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fingerprint: Any, file: str
+) -> None:
+    monkeypatch.setattr(remote, "PACKAGE", tmp_path)
+    assert kernels.__wrapped__() == "not compiled"
+    (tmp_path / "kernels").mkdir()
+    found = []
+    for text in ("1", "2", "1"):
+        write(tmp_path / file, text)
+        found.append(fingerprint.__wrapped__())
+    assert found[0] == found[2] != found[1]

@@ -1,13 +1,12 @@
-"""Columns of Grid Engine's accounting file → typed records, and what is wrong with the others.
+"""Columns of Grid Engine's accounting file → typed records.
 
-The rules are those of the docstring of ``accounting``. What a job asked for stands in the column
-`category`, such as `-l h_rt=36000,m_mem_free=1.000G,gpu=1 -pe threads 16`. Sources: complex(5),
-sge_types(5), sge_status(5) and `sge_build_job_category` of the sources.
+Conventions: see ``accounting``. The column `category` holds a job's requests, such as
+`-l h_rt=36000,m_mem_free=1.000G,gpu=1 -pe threads 16`. Sources: complex(5), sge_types(5),
+sge_status(5) and `sge_build_job_category` in the source code.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -21,8 +20,10 @@ from audit.formats.shaping import (
     LARGEST,
     LARGEST_ID,
     SHOWN,
-    Fault,
+    beyond_range,
     by_distinct,
+    case,
+    ends_early,
     faulted,
     positive,
     table,
@@ -31,139 +32,115 @@ from audit.model import JobState, RecordKind, RefusalCode
 
 SEPARATOR: Final = ":"
 FEWEST: Final = 43
-"""Columns that every version writes; 6.2 added the advance reservation, Univa's further ones."""
+"""Columns of every version; 6.2 added the advance reservation, Univa further ones."""
 
 
 class Column(NamedTuple):
-    """One that is read, or tells whether the others stand where they should."""
+    """A column that is read, or that shows whether the others are in place."""
 
     place: int  # from 0
     holds: re.Pattern[str] | None = None  # None: any text
-    what: str = ""  # what holds it is called
+    what: str = ""  # word for its content
+    limits: tuple[int, int] | None = None  # smallest and largest value of any version
 
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
 _NUMBER: Final = re.compile(r"[-+.0-9eE]+")
-_TASK: Final = re.compile(r"[^ ,=]*[^-+.0-9eE ,=][^ ,=]*")
+TASK: Final = re.compile(r"[^ ,=]*[^-+.0-9eE ,=][^ ,=]*")
+_ID: Final = (0, LARGEST_ID)
 
 COLUMNS: Final = {
     "qname": Column(0),
     "group": Column(2),
     "owner": Column(3),
-    "job_number": Column(5, _WHOLE, "job number"),
+    "job_number": Column(5, _WHOLE, "job number", _ID),
     "account": Column(6),
     "priority": Column(7, _WHOLE, "whole number"),
-    "submission_time": Column(8, _WHOLE, "time"),
-    "start_time": Column(9, _WHOLE, "time"),
-    "end_time": Column(10, _WHOLE, "time"),
-    "failed": Column(11, _WHOLE, "code of a failure"),
-    "exit_status": Column(12, _WHOLE, "exit status"),
+    "submission_time": Column(8, _WHOLE, "time", _ID),
+    "start_time": Column(9, _WHOLE, "time", _ID),
+    "end_time": Column(10, _WHOLE, "time", _ID),
+    "failed": Column(11, _WHOLE, "code of a failure", (0, 999)),
+    "exit_status": Column(12, _WHOLE, "exit status", (-1, (1 << 32) - 1)),
     "ru_wallclock": Column(13, _NUMBER, "number"),
     "project": Column(31),
     "granted_pe": Column(33),
-    "slots": Column(34, _WHOLE, "number of slots"),
-    "task_number": Column(35, _WHOLE, "task number"),
+    "slots": Column(34, _WHOLE, "number of slots", (0, LARGEST)),
+    "task_number": Column(35, _WHOLE, "task number", _ID),
     "category": Column(39),
     "iow": Column(40, _NUMBER, "number"),
-    "pe_taskid": Column(41, _TASK, "task of a parallel job, or NONE"),
+    "pe_taskid": Column(41, TASK, "task of a parallel job, or NONE"),
     "maxvmem": Column(42, _NUMBER, "number"),
-    "arid": Column(43, _WHOLE, "number of an advance reservation"),
+    "arid": Column(43, _WHOLE, "number of an advance reservation", (0, 1 << 32)),
     "ar_submission_time": Column(44, _WHOLE, "time"),
 }
 
-RANGES: Final = {
-    # what no number of these columns is below or above, in any version
-    "job_number": (0, LARGEST_ID),
-    "submission_time": (0, LARGEST_ID),
-    "start_time": (0, LARGEST_ID),
-    "end_time": (0, LARGEST_ID),
-    "failed": (0, 999),
-    "exit_status": (-1, (1 << 32) - 1),
-    "slots": (0, LARGEST),
-    "task_number": (0, LARGEST_ID),
-    "arid": (0, 1 << 32),
-}
 
-TEXTS: Final = tuple(name for name, column in COLUMNS.items() if column.holds is None)
-WHOLE: Final = tuple(name for name, column in COLUMNS.items() if column.holds is _WHOLE)
-NUMBERS: Final = tuple(name for name, column in COLUMNS.items() if column.holds is _NUMBER)
+def _holding(pattern: re.Pattern[str] | None) -> tuple[str, ...]:
+    return tuple(name for name, column in COLUMNS.items() if column.holds is pattern)
+
+
+TEXTS: Final = _holding(None)
+WHOLE: Final = _holding(_WHOLE)
+NUMBERS: Final = _holding(_NUMBER)
 
 _NAME, _NUMBERS, _FOLLOWED_BY = 4, 24, 8
 _MOST_PIECES: Final = 2_000
-"""Pieces of a line beyond which nobody looks for its columns."""
+"""Maximum number of pieces of a line that is realigned."""
 
 
 def realigned(line: str) -> list[str] | None:
-    """The columns of a line in which some text has the separator in it, up to the last that counts.
+    """Return the columns of a line in which some text contains the separator, up to the last used.
 
-    None where it cannot be told which text it is, or no text explains what stands there.
+    None where this is ambiguous, or no text explains the line.
     """
     pieces = line.split(SEPARATOR)
     if not FEWEST <= len(pieces) <= _MOST_PIECES:
         return None
-    numbers = [_NUMBER.fullmatch(piece) is not None for piece in pieces]
+    number = [_NUMBER.fullmatch(piece) is not None for piece in pieces]
+    whole = [_WHOLE.fullmatch(piece) is not None for piece in pieces]
+    # the 24 numbers of usage are followed by three texts, two whole numbers and three numbers
     found = [
         (job, usage)
-        for usage in _usages(pieces, numbers)
+        for usage in range(_NAME + 3, len(pieces) - _NUMBERS - _FOLLOWED_BY)
+        if all(number[usage : (behind := usage + _NUMBERS)])
+        and all(whole[behind + 3 : behind + 5])
+        and all(number[behind + 5 : behind + 8])
         for job in range(_NAME + 1, usage - 1)
-        if _WHOLE.fullmatch(pieces[job])
+        if whole[job]
     ]
     if len(found) != 1:
         return None
     ((job, usage),) = found
-    before = [
-        *pieces[:_NAME],
-        SEPARATOR.join(pieces[_NAME:job]),
-        pieces[job],
-        SEPARATOR.join(pieces[job + 1 : usage]),
-    ]
+    names = SEPARATOR.join(pieces[_NAME:job]), SEPARATOR.join(pieces[job + 1 : usage])
     category = usage + _NUMBERS + _FOLLOWED_BY
     for end in range(category + 1, len(pieces) - 2):
-        if numbers[end] and _TASK.fullmatch(pieces[end + 1]) and numbers[end + 2]:
+        if number[end] and TASK.fullmatch(pieces[end + 1]) and number[end + 2]:
             requests = SEPARATOR.join(pieces[category:end])
-            return [*before, *pieces[usage:category], requests, *pieces[end : end + 5]]
+            before = [*pieces[:_NAME], names[0], pieces[job], names[1], *pieces[usage:category]]
+            return [*before, requests, *pieces[end : end + 5]]
     return None
 
 
-def is_task(text: str) -> bool:
-    """Whether the column `pe_taskid` may hold it."""
-    return _TASK.fullmatch(text) is not None
-
-
 def misfit(line: str) -> tuple[str, RefusalCode]:
-    """What the first column of a line is that holds what it cannot, and a ``RefusalCode``."""
+    """Return the first column of a line with invalid content, and a ``RefusalCode``."""
     pieces = line.split(SEPARATOR)
     if len(pieces) < FEWEST:
         why = f"{len(pieces)} columns, an accounting record has {FEWEST} or more"
         return why, RefusalCode.SHAPE
-    for name, (place, holds, what) in COLUMNS.items():
-        if holds is not None and place < len(pieces):
-            text = pieces[place]
-            least, most = RANGES.get(name, (-math.inf, math.inf))
-            if not holds.fullmatch(text) or (holds is _WHOLE and not least <= int(text) <= most):
-                shown = f"column {place + 1} ({name}): '{text[:SHOWN]}' is no {what}"
-                return shown, RefusalCode.VALUE
-    return "some text has a ':' in it: its columns cannot be told", RefusalCode.SHAPE
-
-
-def _usages(pieces: list[str], numbers: list[bool]) -> list[int]:
-    """Where the 24 numbers may begin: behind them three texts, two whole numbers, three numbers."""
-    places = []
-    for place in range(_NAME + 3, len(pieces) - _NUMBERS - _FOLLOWED_BY):
-        behind = place + _NUMBERS
-        if (
-            all(numbers[place:behind])
-            and all(_WHOLE.fullmatch(piece) for piece in pieces[behind + 3 : behind + 5])
-            and all(numbers[behind + 5 : behind + 8])
+    for (name, (place, holds, what, limits)), text in (
+        (item, pieces[item[1].place]) for item in COLUMNS.items() if item[1].place < len(pieces)
+    ):
+        if holds is not None and (
+            not holds.fullmatch(text) or (limits and not limits[0] <= int(text) <= limits[1])
         ):
-            places.append(place)
-    return places
+            shown = f"column {place + 1} ({name}): '{text[:SHOWN]}' is no {what}"
+            return shown, RefusalCode.VALUE
+    return "some text has a ':' in it: its columns cannot be told", RefusalCode.SHAPE
 
 
 TIMES: Final = ("submission_time", "start_time", "end_time")
 MILLISECONDS: Final = 100_000_000_000
-"""From here on a time counts milliseconds: as seconds it would be the year 5138, and as
-milliseconds the smallest is of 1973."""
+"""Larger times are milliseconds: this is the year 5138 in seconds, and 1973 in milliseconds."""
 
 MIGRATING, RESCHEDULED, LIMIT_ENFORCED, AFTER_JOB = 24, 25, 37, 100
 """Values of `failed` (sge_status(5))."""
@@ -171,30 +148,28 @@ MIGRATING, RESCHEDULED, LIMIT_ENFORCED, AFTER_JOB = 24, 25, 37, 100
 _STILL_RUNNING: Final = (-1, 4_294_967_295)
 
 MEMORY: Final = ("m_mem_free", "h_vmem", "mem_free", "virtual_free", "h_rss", "s_vmem")
-"""Requests for memory, each for one slot; the first that is there counts."""
+"""Memory requests per slot; the first that is present counts."""
 GPUS: Final = ("gpu", "gpus", "ngpus", "ngpu", "num_gpus", "cuda")
-"""What sites call GPUs, none of which Grid Engine defines; asked for by the whole job."""
+"""Sites' names for GPUs (Grid Engine defines none), requested per job."""
 WALLTIME: Final = ("h_rt", "s_rt")
 
 _HARD: Final = re.compile(r"(?<!-soft )(?:(?<= )|^)-l ([^ ]+)")
 _DURATION: Final = re.compile(r"(?:([0-9]{0,9}):([0-9]{0,9}):)?([0-9]{1,12})(?:\.[0-9]+)?")
 _AMOUNT: Final = re.compile(r"([0-9]{1,18}(?:\.[0-9]*)?|\.[0-9]+)([kKmMgGtT]?)")
-_UNITS: Final = {"": 1, **{unit: 1_000**n for n, unit in enumerate("kmgt", 1)}}
-_UNITS.update({unit: 1_024**n for n, unit in enumerate("KMGT", 1)})
+_UNITS: Final = {
+    "": 1,
+    **{unit: 1_000**n for n, unit in enumerate("kmgt", 1)},
+    **{unit: 1_024**n for n, unit in enumerate("KMGT", 1)},
+}
 _MOST: Final = 1 << 50
-"""Bytes beyond which a request is no limit (`INFINITY`, or the largest number there is)."""
+"""Requests of more bytes are no limit (`INFINITY`, or the largest integer)."""
 
 
 def is_no_attempt(values: Mapping[str, Offsets], of_task: Mask) -> Mask:
-    """Whether a line is of a part of a job, or says only that something happened to it.
+    """Return which lines describe a part of a job, or an event.
 
-    Tasks that a parallel job started on its nodes have lines of their own, beside that of the job;
-    what was rescheduled because its host was lost has one without any time; and an intermediate one
-    has the exit status −1.
-
-    Args:
-        values: the whole numbers of ``COLUMNS``.
-        of_task: whether the column `pe_taskid` names a task.
+    These are the lines of tasks (``of_task``: `pe_taskid` names one), lines without any time (the
+    job was rescheduled because its host was lost), and intermediate ones (exit status −1).
     """
     running = np.isin(values["exit_status"], _STILL_RUNNING)
     timeless: Mask = np.max([values[name] for name in TIMES], axis=0) == 0
@@ -202,43 +177,43 @@ def is_no_attempt(values: Mapping[str, Offsets], of_task: Mask) -> Mask:
 
 
 def typed(lines: pl.DataFrame) -> pl.DataFrame:
-    """Converts the lines of attempts.
+    """Convert the lines of attempts; return columns of ``REFUSED`` and ``RECORDS``.
 
-    Args:
-        lines: ``number`` (of the line), the texts and whole numbers of ``COLUMNS``, and ``spent``,
-            the whole seconds that ru_wallclock says, null where it says none.
-
-    Returns:
-        ``number``, ``problem`` and ``code`` (null where there is none) and columns of ``RECORDS``.
+    ``lines`` holds ``number``, the texts and whole numbers of ``COLUMNS``, and ``spent``, the whole
+    seconds of ru_wallclock.
     """
     requests = by_distinct(lines["category"].fill_null(""), _requests)
-    start, end = pl.col("start_time"), pl.col("end_time")
-    left = (
-        # What never started has no end either, mostly: nothing says when it left the queue.
-        pl.when(start.is_null())
-        .then(pl.max_horizontal("end_time", "submission_time"))
-        .otherwise(pl.coalesce("end_time", start + pl.col("spent")))
+    number, start, end = pl.col("job_number"), pl.col("start_time"), pl.col("end_time")
+    submitted = pl.max_horizontal("end_time", "submission_time")
+    left = pl.when(start.is_null()).then(submitted)
+    seconds = (
+        pl.when(pl.col(name) >= MILLISECONDS).then(pl.col(name) // 1_000).otherwise(positive(name))
+        for name in TIMES
     )
+    labels = {name: f"column {COLUMNS[name].place + 1} ({name})" for name in TIMES}
+    endless = "column 11 (end_time): 0, and ru_wallclock too: when it ended is unknown"
+    faults = [
+        *beyond_range(labels),
+        (end.is_null(), RefusalCode.VALUE, endless),
+        ends_early("columns start_time, end_time"),
+    ]
     frame = (
         lines.lazy()
         .with_columns(
-            *(_instant(name) for name in TIMES),
+            *(value.alias(name) for value, name in zip(seconds, TIMES, strict=True)),
             *requests,
             slots=positive("slots"),
             task=positive("task_number"),
         )
-        .with_columns(end_time=left)
-        .with_columns(state=_state(), **faulted(_faults()))
+        .with_columns(end_time=left.otherwise(pl.coalesce("end_time", start + pl.col("spent"))))
+        .with_columns(state=_state(), **faulted(faults))
     )
-    number = pl.col("job_number")
     return frame.select(
         *("number", "problem", "code", "job_number", "group", "state", "gpus", "walltime_s"),
         *("start_time", "end_time"),
-        job_id=pl.when(pl.col("task").is_null())
-        .then(number.cast(pl.String))
-        .otherwise(pl.format("{}.{}", number, "task")),
+        job_id=pl.coalesce(pl.format("{}.{}", number, "task"), number.cast(pl.String)),
         array_task="task",
-        kind=pl.lit(RecordKind.RUN.value),
+        kind=pl.lit(RecordKind.RUN),
         user="owner",
         account=pl.coalesce(_named("project", "NONE"), _named("account", "sge", "UNKNOWN")),
         partition=_named("qname", "UNKNOWN"),
@@ -251,52 +226,16 @@ def typed(lines: pl.DataFrame) -> pl.DataFrame:
     ).collect()
 
 
-def _instant(name: str) -> pl.Expr:
-    """A time in seconds; null where it is 0."""
-    value = pl.col(name)
-    return (
-        pl.when(value >= MILLISECONDS).then(value // 1_000).when(value > 0).then(value).alias(name)
-    )
-
-
-def _faults() -> list[Fault]:
-    start, end = pl.col("start_time"), pl.col("end_time")
-    beyond = [
-        (
-            pl.col(name) > LATEST,
-            RefusalCode.TIME,
-            pl.format(f"column {COLUMNS[name].place + 1} ({name}): {{}} lies beyond 2242", name),
-        )
-        for name in TIMES
-    ]
-    return [
-        *beyond,
-        (
-            end.is_null(),
-            RefusalCode.VALUE,
-            "column 11 (end_time): 0, and ru_wallclock too: when it ended is unknown",
-        ),
-        (
-            end < start,
-            RefusalCode.ORDER,
-            pl.format("ends {} s before it starts (columns start_time, end_time)", start - end),
-        ),
-    ]
-
-
 def _state() -> pl.Expr:
-    """In Slurm's words. Who killed a job, the file does not say: that is a failure."""
+    """Return Slurm's word for it; a killed job counts as failed, as the log names no killer."""
     failed, start = pl.col("failed"), pl.col("start_time")
     ran_out = (failed == AFTER_JOB) & (pl.col("end_time") - start >= pl.col("walltime_s"))
     good = (failed == 0) & (pl.col("exit_status") == 0) & start.is_not_null()
-    return (
-        pl.when(failed.is_in([MIGRATING, RESCHEDULED]))
-        .then(pl.lit("REQUEUED"))
-        .when((failed == LIMIT_ENFORCED) | ran_out)
-        .then(pl.lit("TIMEOUT"))
-        .when(good)
-        .then(pl.lit(JobState.COMPLETED.value))
-        .otherwise(pl.lit(JobState.FAILED.value))
+    return case(
+        (failed.is_in([MIGRATING, RESCHEDULED]), "REQUEUED"),
+        ((failed == LIMIT_ENFORCED) | ran_out, "TIMEOUT"),
+        (good, JobState.COMPLETED),
+        otherwise=JobState.FAILED,
     )
 
 
@@ -305,11 +244,11 @@ def _named(column: str, *nothing: str) -> pl.Expr:
 
 
 class Request(NamedTuple):
-    """What is known of a request."""
+    """The requests of a job that are read."""
 
     walltime_s: int | None
-    slot_bytes: int | None  # memory for each slot
-    gpus: int  # for the whole job
+    slot_bytes: int | None  # memory per slot
+    gpus: int  # per job
 
 
 def _requests(categories: pl.Series) -> pl.DataFrame:
@@ -317,20 +256,21 @@ def _requests(categories: pl.Series) -> pl.DataFrame:
 
 
 def request(category: str) -> Request:
-    """Reads one category. What is not written as it should be counts as not asked for."""
-    items = {
-        name: value
-        for part in _HARD.findall(category)
-        for name, _, value in (item.partition("=") for item in part.split(","))
-    }
-    walltime = next((_seconds(items[name]) for name in WALLTIME if name in items), None)
-    memory = next((_bytes(items[name]) for name in MEMORY if name in items), None)
-    gpus = next((_bytes(items[name]) for name in GPUS if name in items), None)
-    return Request(walltime, memory, gpus if gpus is not None and gpus < 1 << 20 else 0)
+    """Read one category; malformed requests are skipped."""
+    items = dict(
+        item.partition("=")[::2] for part in _HARD.findall(category) for item in part.split(",")
+    )
+
+    def first(names: tuple[str, ...]) -> str:
+        return next((items[name] for name in names if name in items), "")
+
+    gpus = _bytes(first(GPUS))
+    few = gpus is not None and gpus < 1 << 20
+    return Request(_seconds(first(WALLTIME)), _bytes(first(MEMORY)), gpus if gpus and few else 0)
 
 
 def _seconds(text: str) -> int | None:
-    """Seconds, or hours, minutes and seconds; None where there is no limit."""
+    """Return the seconds of `[H:M:]S`; None where there is no limit."""
     if not (found := _DURATION.fullmatch(text)):
         return None
     hours, minutes, seconds = (int(part or 0) for part in found.groups())
@@ -339,7 +279,7 @@ def _seconds(text: str) -> int | None:
 
 
 def _bytes(text: str) -> int | None:
-    """A number with a unit: small letters count in thousands, large ones in 1,024."""
+    """Return a number with a unit: lower-case units are powers of 1,000, upper-case of 1,024."""
     if not (found := _AMOUNT.fullmatch(text)):
         return None
     amount = float(found[1]) * _UNITS[found[2]]

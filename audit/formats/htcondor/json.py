@@ -1,10 +1,10 @@
-"""HTCondor's histories as JSON: arrays (`condor_history -json`) or an ad on each line (`-jsonl`).
+"""HTCondor's histories as JSON: arrays (`condor_history -json`) or an ad per line (`-jsonl`).
 
-Ads follow each other in one array, in several, or in none. What stands between two of them (``}``,
-a comma or a line break or both, ``{``) is the same throughout, and told from the first two. In what
-HTCondor prints a line break is part of it, which no text within an ad can imitate; in JSON that was
-put on one line, what looks like an end within an ad is read past. So damage costs the ad that it is
-in, and blocks may end behind any ad.
+The ads are in one array, in several, or in none. The text between two of them (``}``, a comma or a
+line break or both, ``{``) is the same throughout, and taken from the first two. HTCondor's own
+output has a line break in it, which no text within an ad can contain; in JSON that was put on one
+line, what looks like the end of an ad within a text is skipped. So damage costs one ad, and blocks
+may end after any ad.
 """
 
 from __future__ import annotations
@@ -30,32 +30,30 @@ _SEEMS_PARTED: Final = re.compile(rb"\}(?:\s*,)?[ \t\r]*\n\s*(?:,\s*)?\{")
 _BETWEEN: Final = re.compile(rb"(?:[\s,\[\]]|\xef\xbb\xbf)*")
 _USUAL: Final = "}\n,\n{"
 _TRIES: Final = 9
-"""Places at which an ad may seem to end."""
+"""Maximum number of places tried as the end of an ad."""
 _WORDS: Final = Words("the log ends before an ad", "the log ends within this ad", "is no ad")
-_EXPRESSION: Final = ("/Expr(", ")/")
-"""What stands around an expression."""
+_EXPRESSION: Final = re.compile(r"(?s)/Expr\((.*)\)/")
 _PLACES: Final = {key: place for place, key in enumerate(KEYS)}
 
 
 def recognises(head: bytes) -> bool:
-    """Whether these are the first bytes of a history as JSON."""
+    """Return whether a history as JSON begins with ``head``."""
     return bool(_BEGIN.match(head)) and all(mark.search(head) for mark in _MARKS)
 
 
 def header(head: bytes, reading: Reading) -> Header:
-    """How ads are parted (entry ``parted``)."""
+    """Return the text between ads (entry ``parted``)."""
+    parted = _USUAL
     begin = _BEGIN.match(head)
-    first = _behind_first(head[begin.end() - 1 :]) if begin else b""
-    if between := _PARTED.match(first):
+    if begin and (between := _PARTED.match(_behind_first(head[begin.end() - 1 :]))):
         parted = "}" + between[0].decode()
-    else:  # the first is damaged, or alone
-        seen = _SEEMS_PARTED.search(head)
-        parted = seen[0].decode() if seen else _USUAL
+    elif seen := _SEEMS_PARTED.search(head):  # the first ad is damaged, or the only one
+        parted = seen[0].decode()
     return named_by_log("JSON names its attributes", reading, {"parted": parted})
 
 
 def _behind_first(head: bytes) -> bytes:
-    """What stands behind the ad that ``head`` begins with; nothing where it cannot be read."""
+    """Return what follows the ad that ``head`` begins with; nothing where it cannot be read."""
     text = head.decode("utf-8", errors="surrogateescape")
     try:
         _, length = decode(text)
@@ -65,12 +63,12 @@ def _behind_first(head: bytes) -> bytes:
 
 
 def whole(data: bytes, header: Header) -> int:
-    """How many of the first bytes of ``data`` end with the last ad that another one follows."""
+    """Return the length of ``data`` up to the end of the last ad that another one follows."""
     return data.rfind(header.entries["parted"].encode()) + 1
 
 
 def parse(block: Block, header: Header) -> Parsed:
-    """Takes in a stretch of ads; see the module's docstring."""
+    """Read a stretch of ads."""
     found, parted = Found(block), header.entries["parted"].encode()
     starts = [at + len(parted) - 1 for at in starts_of(block.data, parted)]
     found.walk(0, starts, _BETWEEN, texts_of, _WORDS, _TRIES)
@@ -78,7 +76,7 @@ def parse(block: Block, header: Header) -> Parsed:
 
 
 def texts_of(ad: Mapping[str, Any]) -> Row:
-    """The values of ``ATTRIBUTES`` of an ad as the long form has them."""
+    """Return the ``ATTRIBUTES`` of an ad as the long form writes them."""
     texts: list[str | None] = [None] * len(KEYS)
     for name, value in ad.items():
         if (place := _place(name)) is not None:
@@ -98,21 +96,13 @@ def _text(value: Any) -> str | None:
         case bool():
             return "true" if value else "false"
         case str():
-            before, behind = _EXPRESSION
-            if value.startswith(before) and value.endswith(behind):
-                return defined(holdable(value[len(before) : -len(behind)]))
-            return quoted(value)
+            expression = _EXPRESSION.fullmatch(value)
+            return defined(holdable(expression[1])) if expression else quoted(value)
         case int() | float():
             return str(value)
         case _:
             return holdable(json.dumps(value, ensure_ascii=False))
 
 
-DIALECT: Final = Dialect(
-    name="htcondor-json",
-    title="HTCondor's history (condor_history -json)",
-    recognises=recognises,
-    header=header,
-    parse=parse,
-    whole=whole,
-)
+_TITLE: Final = "HTCondor's history (condor_history -json)"
+DIALECT: Final = Dialect("htcondor-json", _TITLE, recognises, header, parse, whole)

@@ -1,13 +1,13 @@
-"""HTCondor's history files, and what `condor_history -long` prints of them: `Attribute = value`.
+"""HTCondor's history files, and the output of `condor_history -long`: `Attribute = value`.
 
     ClusterId = 5
     Owner = "ana"
     *** Offset = 0 ClusterId = 5 ProcId = 0 Owner = "ana" CompletionDate = 1795235666
 
-Records end with a banner in the files of a schedd and of epochs, with an empty line in what the
-programs print (`condor_q -long` too). The last of equal attributes holds; their order, and the case
-of their names, mean nothing. A record without its end was cut. Only lines that may hold what is
-read are looked at more closely.
+Records end with a banner in the files of a schedd and of epochs, with an empty line in the output
+of programs (also `condor_q -long`). The last of equal attributes counts; their order and the case
+of their names do not matter. A record without its end was cut. For speed, only lines whose first
+letters are those of an attribute that is read are examined.
 """
 
 from __future__ import annotations
@@ -28,52 +28,41 @@ from audit.model import RefusalCode
 
 Words = npt.NDArray[np.uint64]
 
-_MARKS: Final = (
-    re.compile(rb"(?im)^ClusterId[ \t]*=[ \t]*\d+[ \t\r]*$"),
-    re.compile(rb"(?im)^ProcId[ \t]*=[ \t]*\d+[ \t\r]*$"),
-)
+_MARKS: Final = [
+    re.compile(rb"(?im)^%s[ \t]*=[ \t]*\d+[ \t\r]*$" % n) for n in (b"ClusterId", b"ProcId")
+]
 _END: Final = re.compile(rb"(?m)^(?:\r?|\*\*\*.*)\n")
 _EPOCH: Final = re.compile(rb"\*\*\* (?:([A-Z_]+) )?ClusterId=.*?(?: CurrentTime=(\d+))?\s*$")
-_STAR: Final = ord("*")
-_NAME: Final = re.compile(rb"[A-Za-z_]")
-_STARTS_NAME: Final = np.array([_NAME.match(bytes([n])) is not None for n in range(256)])
-_STAND_INS: Final = (b"\x1f", b"\x1e", b"\x1d", b"\x1c", b"\x01", b"\x02", b"\x03", b"\x04")
-"""Bytes that may separate the columns of a table that has one."""
-
+_STARTS_NAME: Final = np.array(
+    [chr(n).isalpha() or n == ord("_") for n in range(128)] + [False] * 128
+)
 _MOST_BLANKS: Final = 4
-"""Before a sign."""
-
+"""Maximum number of blanks before a sign."""
 _OF_ONE: Final = ("ClusterId", "ProcId")
-"""Attributes that differ between any two records that stand side by side."""
+"""Attributes whose values differ between adjacent records."""
 
 _PADDING: Final = 32
 _LOWER: Final = np.uint64(0x2020202020202020)
-"""Sets the bit that makes eight letters lower case."""
-
+"""The bit that makes a letter lower case, for eight letters."""
 _FIRST_OF: Final = np.array([(1 << 8 * letters) - 1 for letters in range(9)], dtype=np.uint64)
-"""Lets so many of eight letters through."""
-
+"""Masks of the first n of eight letters."""
 _LONGEST: Final = max(map(len, KEYS))
 
 
 def recognises(head: bytes) -> bool:
-    """Whether these are the first bytes of a history."""
+    """Return whether a history begins with ``head``."""
     return all(mark.search(head) for mark in _MARKS)
 
 
 def header(head: bytes, reading: Reading) -> Header:
-    """Nothing is said before the records."""
+    """Return an empty header: nothing precedes the records."""
     return named_by_log("HTCondor's history names its attributes", reading)
 
 
 def whole(data: bytes, header: Header) -> int:
-    """How many of the first bytes of ``data`` are whole records: up to the last banner or empty
-    line.
-    """
+    """Return the length of ``data`` up to its last banner or empty line."""
     stop = data.rfind(b"\n") + 1
-    banner, empty = data.rfind(b"\n***", 0, stop), data.rfind(b"\n\n", 0, stop)
-    returned = data.rfind(b"\n\r\n", 0, stop)
-    after = max(banner, empty, returned)
+    after = max(data.rfind(mark, 0, stop) for mark in (b"\n***", b"\n\n", b"\n\r\n"))
     if after < 0:
         found = _END.match(data[:stop])
         return found.end() if found else 0
@@ -81,7 +70,7 @@ def whole(data: bytes, header: Header) -> int:
 
 
 def parse(block: Block, header: Header) -> Parsed:
-    """Takes in whole records; see the module's docstring."""
+    """Read whole records."""
     view = _View(block.data)
     ads = view.attributes()
     wrong = view.wrong()
@@ -99,12 +88,11 @@ class _View:
         self.lines = cut(self.data[: len(raw)])
         begins, ends = self.lines
         self.first = self.data[begins]
-        stars = [self.data[begins + n] == _STAR for n in range(3)]
         length = ends - begins
         empty = (length == 0) | ((length == 1) & (self.first == ord("\r")))
-        # one damaged star leaves a banner what it is
-        self.banner: Mask = (length >= 3) & (np.sum(stars, axis=0, dtype=np.int8) >= 2)
-        self.banner &= ends < len(raw)  # else it is cut
+        # a banner with one damaged star is still a banner
+        stars = np.sum([self.data[begins + n] == ord("*") for n in range(3)], axis=0, dtype=np.int8)
+        self.banner: Mask = (length >= 3) & (stars >= 2) & (ends < len(raw))  # else it was cut
         self.over: Mask = empty | self.banner
         self.record: Offsets = np.cumsum(self.over) - self.over
         self.count = int(self.record[-1]) + 1 if len(begins) else 0
@@ -116,11 +104,11 @@ class _View:
         self._twofold: set[int] = set()
 
     def _any(self, lines: Mask) -> Mask:
-        """Which records have such a line."""
+        """Return which records have such a line."""
         return np.bincount(self.record[lines], minlength=self.count) > 0
 
     def attributes(self) -> pl.DataFrame:
-        """``number`` of each record that holds anything, the values of ``ATTRIBUTES``."""
+        """Return ``number`` and ``ATTRIBUTES`` of each record that is not empty."""
         lines, key = self._named()
         values = self._values(lines)
         record = self.record[lines]
@@ -135,11 +123,10 @@ class _View:
             at = np.flatnonzero(key == KEYS.index(name.lower()))
             same = values.gather(at).eq_missing(columns[name].gather(record[at]))
             self._twofold.update(record[at][~same.to_numpy()].tolist())
-        ads = pl.DataFrame(columns).filter(pl.lit(pl.Series(self.filled)))
-        return self._with_banners(ads)
+        return self._with_banners(pl.DataFrame(columns).filter(pl.Series(self.filled)))
 
     def _named(self) -> tuple[Offsets, Offsets]:
-        """Lines that hold one of ``ATTRIBUTES``, and which."""
+        """Return the lines with one of ``ATTRIBUTES``, and which."""
         begins = self.lines.starts
         pairs = np.ndarray((len(self.data) - 1,), dtype="<u2", buffer=self.data, strides=(1,))
         likely = _BEGINNINGS[0][pairs[begins]] & _BEGINNINGS[1][pairs[begins + 2]] & ~self.over
@@ -157,39 +144,23 @@ class _View:
         return lines[known], _ORDER[place[known]]
 
     def _values(self, lines: Offsets) -> pl.Series:
-        """What stands behind the sign; null where it is nothing."""
+        """Return the text after each sign; null where there is no value."""
         begins, ends = self.signs[lines], self.lines.ends[lines]
-        length = ends - begins + 1  # with the sign, so that none is empty, and a line break
+        length = ends - begins + 1  # with the sign and the line break
         stops = np.cumsum(length)
-        kept = np.arange(stops[-1] if len(stops) else 0) + np.repeat(
-            begins - stops + length, length
-        )
-        buffer = self.data[kept]
+        offsets = np.repeat(begins - stops + length, length)
+        buffer = self.data[np.arange(len(offsets)) + offsets]
         buffer[stops - 1] = NEWLINE
-        text = buffer.tobytes()
-        mark = next((byte for byte in _STAND_INS if byte not in text), None)
-        if mark is None or not text:
-            texts = text.decode("utf-8", errors="backslashreplace").split("\n")[:-1]
-            values = pl.Series(texts, dtype=pl.String)
-        else:
-            if not text.isascii():
-                text = text.decode("utf-8", errors="backslashreplace").encode()
-            values = pl.read_csv(
-                text,
-                separator=mark.decode(),
-                has_header=False,
-                schema={"value": pl.String},
-                quote_char=None,
-            )["value"]
-        values = values.str.slice(1).str.strip_chars()
+        text = pl.Series([buffer.tobytes().decode("utf-8", errors="backslashreplace")])
+        values = text.str.split("\n").explode().head(len(lines)).str.slice(1).str.strip_chars()
         nothing = values.str.len_bytes().is_in([len(word) for word in NOTHING])
         if nothing.any():
             values = values.set(nothing & values.str.to_lowercase().is_in(NOTHING), None)
         return values
 
     def _with_banners(self, ads: pl.DataFrame) -> pl.DataFrame:
-        """What the banners of epoch files say: of what an ad is, and when it was written."""
-        said: list[tuple[int, str, str | None]] = []
+        """Add the kind of each ad and its time of writing, from the banners of epoch files."""
+        stated: list[tuple[int, str, str | None]] = []
         history = self.data[self.lines.starts + 4] == ord("O")  # Offset
         outputs = self.data[self.lines.starts + 5] == ord("U")
         for line in np.flatnonzero(self.banner & (~history | outputs)):
@@ -197,22 +168,19 @@ class _View:
             if match := _EPOCH.match(text):
                 kind, when = match[1] or b"EPOCH", match[2]
                 written = when.decode() if when else None
-                said.append((int(self.record[line]), f'"{kind.decode()}"', written))
-        if not said:
+                stated.append((int(self.record[line]), f'"{kind.decode()}"', written))
+        if not stated:
             return ads
-        told = pl.DataFrame(
-            said,
-            schema={"number": pl.Int64, "kind": pl.String, "when": pl.String},
-            orient="row",
-        )
-        joined = ads.join(told, on="number", how="left", maintain_order="left")
+        schema = {"number": pl.Int64, "kind": pl.String, "when": pl.String}
+        banners = pl.DataFrame(stated, schema=schema, orient="row")
+        joined = ads.join(banners, on="number", how="left", maintain_order="left")
         return joined.with_columns(
             EpochAdType=pl.coalesce("EpochAdType", "kind"),
             EpochWriteDate=pl.coalesce("EpochWriteDate", "when"),
         ).drop("kind", "when")
 
     def wrong(self) -> dict[int, tuple[str, RefusalCode]]:
-        """Why records are refused as they stand: by number, reason and code."""
+        """Return the reason and code of each malformed record, by number."""
         begins, ends = self.lines
         odd = ~self.over & (~_STARTS_NAME[self.first] | (self.signs >= ends))
         found: dict[int, tuple[str, RefusalCode]] = {}
@@ -228,12 +196,9 @@ class _View:
 
 
 def _fingerprints(data: Bytes, begins: Offsets, ends: Offsets) -> Words:
-    """A number for each name, whatever its case; for names of ``ATTRIBUTES`` by all their letters.
+    """Return a hash of each name (of its first ``_LONGEST`` letters), whatever its case.
 
-    Args:
-        data: the bytes, with ``_PADDING`` behind them.
-        begins: of names.
-        ends: of names, behind their beginnings.
+    ``_PADDING`` follows the bytes.
     """
     words = np.ndarray((len(data) - 7,), dtype="<u8", buffer=data, strides=(1,))
     length = ends - begins
@@ -247,7 +212,7 @@ def _fingerprints(data: Bytes, begins: Offsets, ends: Offsets) -> Words:
 
 
 def _known() -> tuple[Words, Offsets]:
-    """Fingerprints of ``ATTRIBUTES``, ascending, and which each is of."""
+    """Return the fingerprints of ``ATTRIBUTES``, ascending, and the attribute of each."""
     data = np.frombuffer("".join(KEYS).encode() + bytes(_PADDING), dtype=np.uint8)
     ends = np.cumsum([len(key) for key in KEYS])
     names = _fingerprints(data, ends - [len(key) for key in KEYS], ends)
@@ -255,25 +220,19 @@ def _known() -> tuple[Words, Offsets]:
     return names[order], order
 
 
-def _beginnings() -> tuple[Mask, Mask]:
-    """Which pairs of bytes are the first and second, the third and fourth letter of a name."""
+def _beginnings() -> Mask:
+    """Return which pairs of bytes are the letters 1 and 2, and 3 and 4, of an attribute."""
     found = np.zeros((2, 1 << 16), dtype=np.bool_)
     for key in KEYS:
         for which in range(2):
             one, two = [(letter, letter.upper()) for letter in key[2 * which : 2 * which + 2]]
             for first, second in product(one, two):
                 found[which, ord(first) + (ord(second) << 8)] = True
-    return found[0], found[1]
+    return found
 
 
 _FINGERPRINTS, _ORDER = _known()
 _BEGINNINGS: Final = _beginnings()
 
-DIALECT: Final = Dialect(
-    name="htcondor",
-    title="HTCondor's history (condor_history -long)",
-    recognises=recognises,
-    header=header,
-    parse=parse,
-    whole=whole,
-)
+_TITLE: Final = "HTCondor's history (condor_history -long)"
+DIALECT: Final = Dialect("htcondor", _TITLE, recognises, header, parse, whole)

@@ -1,24 +1,24 @@
-"""Attributes of HTCondor's jobs → typed records, and what is wrong with those that are none.
+"""Attributes of HTCondor's jobs → typed records.
 
-An ad tells of a job's last execution; of earlier ones (it was evicted, or put on hold) it has the
-number and the time they took in all, no more. So:
+An ad describes a job's last execution; of earlier ones (evicted, or put on hold) it has only the
+number and the total time. So:
 
-- A job that was started once waited from ``QDate``. The last of several executions waited from
-  ``LastVacateTime``, where that lies between the first start and the last; else nobody knows since
-  when. One that waits again does so since ``EnteredCurrentStatus``.
-- It started at ``JobCurrentStartDate`` (else ``JobStartDate``, if that is the only one) and ended
-  at ``CompletionDate`` or, removed while it ran, at ``EnteredCurrentStatus``; removed while it
-  waited to run again, when it was vacated. Removed without a start it never started.
-- Of a job that ran nobody knows when, its time counts (``RemoteWallClockTime``, if it ran once).
+- The only execution of a job waited from ``QDate``. The last of several waited from
+  ``LastVacateTime`` if that lies between the first start and the last, else from an unknown time. A
+  job that waits again does so since ``EnteredCurrentStatus``.
+- It started at ``JobCurrentStartDate`` (else ``JobStartDate``, if it is the only execution) and
+  ended at ``CompletionDate``; if removed while running, at ``EnteredCurrentStatus``; if removed
+  while waiting to run again, when it was vacated. A job removed without a start never started.
+- The time of a job that ran at an unknown time counts (``RemoteWallClockTime``, if it ran once).
 - Ads of an epoch file (``JOB_EPOCH_HISTORY``) are one execution each, which ended at
-  ``EpochWriteDate``; its other ads, of transfers, are counted as steps.
-- So are jobs of the scheduler and local universes (7, 12: DAGMan and the like), which run beside
-  the schedd, and of the grid universe (9), which other systems run.
-- CPUs, memory (MiB) and GPUs are those that were provided, else asked for, where that is a number;
-  of the parallel universe (11) as often as it has hosts.
-- The limit is the least of the attributes that hold one (HTCondor itself enforces the first two).
+  ``EpochWriteDate``. The file's other ads, of transfers, are counted as steps.
+- Jobs of the scheduler and local universes (7, 12: DAGMan and the like) run beside the schedd, and
+  those of the grid universe (9) on other systems: they are counted as steps.
+- CPUs, memory (MiB) and GPUs are the provisioned ones, else the requested ones where these are
+  numbers; in the parallel universe (11) times the number of hosts.
+- The walltime limit is the smallest of all limits.
 
-A job is called by its schedd, too (``schedd#ClusterId.ProcId``), as each schedd counts for itself.
+The job id includes the schedd (``schedd#ClusterId.ProcId``), as each schedd counts for itself.
 
 Sources: HTCondor manual, "Job ClassAd Attributes"; ``condor_utils/classadHistory.cpp``,
 ``job_ad_instance_recording.cpp``.
@@ -26,6 +26,7 @@ Sources: HTCondor manual, "Job ClassAd Attributes"; ``condor_utils/classadHistor
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 from typing import Final
 
@@ -33,72 +34,52 @@ import polars as pl
 
 from audit.formats.elements import holdable
 from audit.formats.instants import LATEST
-from audit.formats.shaping import LARGEST, MIB, Texts, faulted, positive
+from audit.formats.shaping import LARGEST, MIB, Texts, case, ends_early, faulted, positive
 from audit.model import RecordKind, RefusalCode
 
 
 class Kind(Enum):
-    """What an attribute holds."""
+    """Content of an attribute."""
 
     ID = "number of a job"
-    TIME = "epoch s"
+    STATE = "state of a job"
     CODE = "code"
+    TIME = "epoch s"
+    TEXT = "text"
+    AMOUNT = "amount"
     SECONDS = "limit in s"
     MINUTES = "limit in minutes"
-    AMOUNT = "amount"
     FIGURE = "number"
-    TEXT = "text"
     FLAG = "true or false"
 
 
-ATTRIBUTES: Final = {
-    "ClusterId": Kind.ID,
-    "ProcId": Kind.ID,
-    "QDate": Kind.TIME,  # submitted
-    "JobStartDate": Kind.TIME,  # of the first execution
-    "JobCurrentStartDate": Kind.TIME,  # of the last
-    "CompletionDate": Kind.TIME,
-    "EnteredCurrentStatus": Kind.TIME,
-    "LastVacateTime": Kind.TIME,
-    "EpochWriteDate": Kind.TIME,  # when an epoch's ad was written: the end of its execution
-    "JobStatus": Kind.CODE,
-    "LastJobStatus": Kind.CODE,
-    "JobUniverse": Kind.CODE,
-    "AllowedJobDuration": Kind.SECONDS,
-    "AllowedExecuteDuration": Kind.SECONDS,
-    "BatchRuntime": Kind.SECONDS,  # this and the next are what users set
-    "MaxRuntime": Kind.SECONDS,
-    "MaxWallTime": Kind.MINUTES,
-    "MaxWallTimeMins": Kind.MINUTES,
-    "RequestCpus": Kind.AMOUNT,
-    "CpusProvisioned": Kind.AMOUNT,
-    "RequestMemory": Kind.AMOUNT,  # MiB
-    "MemoryProvisioned": Kind.AMOUNT,
-    "RequestGPUs": Kind.AMOUNT,
-    "GPUsProvisioned": Kind.AMOUNT,
-    "MaxHosts": Kind.AMOUNT,  # of the parallel universe
-    "RemoteWallClockTime": Kind.FIGURE,  # of all executions, s
-    "LastRemoteWallClockTime": Kind.FIGURE,  # of the last
-    "CumulativeSuspensionTime": Kind.FIGURE,
-    "CommittedSuspensionTime": Kind.FIGURE,
-    "NumJobStarts": Kind.FIGURE,
-    "NumShadowStarts": Kind.FIGURE,
-    "ExitCode": Kind.FIGURE,
-    "HoldReasonCode": Kind.FIGURE,
-    "GlobalJobId": Kind.TEXT,  # schedd#ClusterId.ProcId#QDate
-    "Owner": Kind.TEXT,
-    "User": Kind.TEXT,
-    "AcctGroup": Kind.TEXT,
-    "AccountingGroup": Kind.TEXT,
-    "ProjectName": Kind.TEXT,
-    "EpochAdType": Kind.TEXT,
-    "ExitBySignal": Kind.FLAG,
-}
-"""What is read of an ad; the case of names does not matter."""
-
+_TABLE: Final = (
+    # kind, attributes, remark
+    (Kind.ID, "ClusterId ProcId", ""),
+    (Kind.STATE, "JobStatus", ""),
+    (Kind.CODE, "LastJobStatus JobUniverse", ""),
+    (Kind.TIME, "QDate", "submission"),
+    (Kind.TIME, "JobStartDate JobCurrentStartDate", "of the first and of the last execution"),
+    (Kind.TIME, "CompletionDate EnteredCurrentStatus LastVacateTime", ""),
+    (Kind.TIME, "EpochWriteDate", "end of an epoch's execution"),
+    (Kind.TEXT, "GlobalJobId", "schedd#ClusterId.ProcId#QDate"),
+    (Kind.TEXT, "Owner User AcctGroup AccountingGroup ProjectName EpochAdType", ""),
+    (Kind.AMOUNT, "RequestCpus CpusProvisioned RequestGPUs GPUsProvisioned", ""),
+    (Kind.AMOUNT, "RequestMemory MemoryProvisioned", "MiB"),
+    (Kind.AMOUNT, "MaxHosts", "of the parallel universe"),
+    (Kind.SECONDS, "AllowedJobDuration AllowedExecuteDuration", "enforced by HTCondor"),
+    (Kind.SECONDS, "BatchRuntime MaxRuntime", "set by users"),
+    (Kind.MINUTES, "MaxWallTime MaxWallTimeMins", "set by users"),
+    (Kind.FIGURE, "RemoteWallClockTime LastRemoteWallClockTime", "s: all executions, the last"),
+    (Kind.FIGURE, "CumulativeSuspensionTime CommittedSuspensionTime", "s"),
+    (Kind.FIGURE, "NumJobStarts NumShadowStarts ExitCode HoldReasonCode", ""),
+    (Kind.FLAG, "ExitBySignal", ""),
+)
+ATTRIBUTES: Final = {name: kind for kind, names, _ in _TABLE for name in names.split()}
+"""The attributes that are read; their case does not matter."""
 KEYS: Final = tuple(name.lower() for name in ATTRIBUTES)
 NOTHING: Final = ("undefined", "error")
-"""Words for a value that is none."""
+"""Expressions without a value."""
 
 _NEEDED: Final = ("ClusterId", "ProcId", "JobStatus", "QDate")
 _QUOTED: Final = r'(?s)^"(.*)"$'
@@ -109,12 +90,6 @@ _NOT_BATCH: Final = (7, 9, 12)
 _BY_USER: Final = (1, 15)
 """Hold reason codes: by the user, submitted on hold."""
 
-_STATES: Final = {
-    _IDLE: "PENDING",
-    _HELD: "PENDING",
-    _REMOVED: "CANCELLED",
-    _SUSPENDED: "SUSPENDED",
-}
 _NO_TIMES: Final = (
     "attributes JobStartDate, RemoteWallClockTime: when and how long it ran is unknown"
 )
@@ -124,27 +99,22 @@ _start, _end = pl.col("start_time"), pl.col("end_time")
 
 
 def quoted(text: str) -> str:
-    """A text as the long form has it: ``"`` is escaped, and nothing else."""
+    """Return a text as the long form writes it: only ``"`` is escaped."""
     escaped = holdable(text).replace('"', '\\"')
     return f'"{escaped}"'
 
 
 def defined(expression: str) -> str | None:
-    """An expression without blanks around it; None where it is the word for nothing."""
+    """Return an expression without blanks around it; None where it has no value."""
     bare = expression.strip()
     return None if bare.lower() in NOTHING else bare
 
 
 def typed(ads: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Converts the attributes of ads.
+    """Convert ads; return columns of ``REFUSED`` and ``RECORDS``, and the number of other ads.
 
-    Args:
-        ads: ``number`` (of the ad) and ``ATTRIBUTES``: their values as ``condor_history -long``
-            prints them, without blanks around them; null where there is none, or none is defined.
-
-    Returns:
-        ``number``, ``problem`` and ``code`` (null where there is none) and columns of ``RECORDS``
-        but for line and offset; and how many others were no batch jobs.
+    ``ads`` holds ``number`` and ``ATTRIBUTES`` as ``condor_history -long`` prints them, without
+    blanks around them; null where an attribute is missing or undefined.
     """
     numbers = ads.select(
         pl.col(name).cast(pl.Float64, strict=False)
@@ -156,16 +126,14 @@ def typed(ads: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         *(_value(numbers, name, kind) for name, kind in ATTRIBUTES.items()),
         **_faults(ads, numbers),
     )
-    other = (
-        pl.col("JobUniverse").is_in(list(_NOT_BATCH))
-        | (pl.col("EpochAdType").is_not_null() & (pl.col("EpochAdType") != "EPOCH"))
-    ).fill_null(value=False) & pl.col("problem").is_null()
-    jobs = values.filter(~other)
-    return _shaped(_timed(jobs)), values.height - jobs.height
+    epoch = pl.col("EpochAdType")
+    other = pl.col("JobUniverse").is_in(_NOT_BATCH) | (epoch.is_not_null() & (epoch != "EPOCH"))
+    jobs = values.filter(~(other.fill_null(value=False) & pl.col("problem").is_null()))
+    return _records(_timed(jobs)), values.height - jobs.height
 
 
 def _value(numbers: pl.DataFrame, name: str, kind: Kind) -> pl.Expr:
-    """An attribute; null where it is not of its kind."""
+    """Return an attribute; null where it is not of its kind."""
     if kind is Kind.TEXT:
         return pl.col(name).str.extract(_QUOTED).str.replace_all('\\"', '"', literal=True)
     if kind is Kind.FLAG:
@@ -176,33 +144,40 @@ def _value(numbers: pl.DataFrame, name: str, kind: Kind) -> pl.Expr:
 
 
 def _faults(ads: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]:
-    """The first attribute of each ad that does not hold what it must."""
+    """Return the first invalid attribute of each ad."""
     given = Texts(ads, "attribute")
     for name in _NEEDED:
         given.note(ads[name].is_null(), f"attribute {name} is missing")
-    for kind in (Kind.ID, Kind.CODE, Kind.TIME, Kind.TEXT, Kind.AMOUNT):
-        for name in (name for name, of in ATTRIBUTES.items() if of is kind):
-            text = ads[name]
-            if kind is Kind.ID:
-                good = numbers[name].is_between(0, 1 << 31).fill_null(value=False)
-                given.check(name, ~good & text.is_not_null(), "is no number of a job")
-            elif kind is Kind.CODE:
-                given.check(name, ~text.str.contains(r"^[0-9]{1,2}$"), "is no code")
-            elif kind is Kind.TIME:
-                given.check(name, numbers[name].is_null() & text.is_not_null(), "is no time")
-                what = "lies beyond 2242: damaged, or not in seconds"
-                given.check(name, numbers[name] > LATEST, what)
-            elif kind is Kind.TEXT:
-                given.check(name, ~text.str.contains(_QUOTED), "is no text")
-            else:
-                given.check(name, numbers[name].abs() > LARGEST << 10, "is more than can be")
-        if kind is Kind.CODE:
-            given.check("JobStatus", ~numbers["JobStatus"].is_between(1, 7), "is no state")
+    for name, kind in ATTRIBUTES.items():
+        number = None if kind in (Kind.TEXT, Kind.FLAG) else numbers[name]
+        for bad, what in _wrong(kind, ads[name], number):
+            given.check(name, bad, what)
     return given.faults()
 
 
+def _wrong(
+    kind: Kind, text: pl.Series, number: pl.Series | None
+) -> Iterator[tuple[pl.Series, str]]:
+    """Yield where an attribute of some kind is invalid, and why."""
+    if number is None:
+        if kind is Kind.TEXT:
+            yield ~text.str.contains(_QUOTED), "is no text"
+    elif kind is Kind.ID:
+        good = number.is_between(0, 1 << 31).fill_null(value=False)
+        yield ~good & text.is_not_null(), "is no number of a job"
+    elif kind in (Kind.STATE, Kind.CODE):
+        yield ~text.str.contains(r"^[0-9]{1,2}$"), "is no code"
+        if kind is Kind.STATE:
+            yield ~number.is_between(1, 7), "is no state"
+    elif kind is Kind.TIME:
+        yield number.is_null() & text.is_not_null(), "is no time"
+        yield number > LATEST, "lies beyond 2242: damaged, or not in seconds"
+    elif kind is Kind.AMOUNT:
+        yield number.abs() > LARGEST << 10, "is more than can be"
+
+
 def _timed(jobs: pl.DataFrame) -> pl.DataFrame:
-    """Adds when jobs arrived, started and ended, and whether that is of a later execution."""
+    """Add submission, start and end, and whether these are of a later execution (``again``)."""
     first, last = pl.col("JobStartDate"), pl.col("JobCurrentStartDate")
     left, since = pl.col("LastVacateTime"), pl.col("EnteredCurrentStatus")
     counted = pl.max_horizontal("NumJobStarts", "NumShadowStarts") > 1
@@ -216,15 +191,14 @@ def _timed(jobs: pl.DataFrame) -> pl.DataFrame:
         start_time=pl.when(~waits).then(pl.coalesce(last, pl.when(~pl.col("again")).then(first)))
     )
     spent = _start + pl.col("LastRemoteWallClockTime").clip(0)
-    vacated = pl.coalesce(pl.when(left >= _start).then(left), spent, since)
-    left_queue = (
-        pl.when(epoch)
-        .then("EpochWriteDate")
-        .when(_status == _COMPLETED)
-        .then(pl.coalesce("CompletionDate", since))
-        .when(_start.is_not_null() & waited)
-        .then(vacated)
-        .otherwise(since)
+    left_queue = case(
+        (epoch, pl.col("EpochWriteDate")),
+        (_status == _COMPLETED, pl.coalesce("CompletionDate", since)),
+        (
+            _start.is_not_null() & waited,
+            pl.coalesce(pl.when(left >= _start).then(left), spent, since),
+        ),
+        otherwise=since,
     )
     ran = ~waits & ~runs & (epoch | (_status == _COMPLETED))
     lost = ran & _start.is_null()
@@ -239,69 +213,56 @@ def _timed(jobs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _shaped(jobs: pl.DataFrame) -> pl.DataFrame:
+def _records(jobs: pl.DataFrame) -> pl.DataFrame:
     occupancy = pl.coalesce(_end - _start, "unseen_s")
-    suspended = (
-        pl.when(~pl.col("again"))
-        .then("CumulativeSuspensionTime")
-        .otherwise(pl.when(_status == _COMPLETED).then("CommittedSuspensionTime"))
-    )
+    last = pl.when(_status == _COMPLETED).then("CommittedSuspensionTime")
+    suspended = pl.when(~pl.col("again")).then("CumulativeSuspensionTime").otherwise(last)
     possible = suspended.is_between(0, pl.coalesce(occupancy, suspended))
     schedd = pl.col("GlobalJobId").str.extract("^([^#]+)#")
     number = pl.format("{}.{}", "ClusterId", "ProcId")
+    group = pl.col("AccountingGroup").str.replace(r"\.[^.]*$", "")
+    lost = pl.col("lost") & pl.col("unseen_s").is_null()
+    faults = [(lost, RefusalCode.VALUE, _NO_TIMES), ends_early("JobCurrentStartDate")]
     return jobs.select(
-        "number",
-        "start_time",
-        "end_time",
-        "submit_time",
+        *("number", "start_time", "end_time", "submit_time"),
         **_amounts(),
         **_states(),
         job_id=pl.coalesce(pl.format("{}#{}", schedd, number), number),
         job_number="ClusterId",
         array_task="ProcId",
-        kind=pl.lit(RecordKind.EXECUTION.value),
+        kind=pl.lit(RecordKind.EXECUTION),
         user=pl.coalesce("Owner", pl.col("User").str.extract("^([^@]+)")),
-        account=pl.coalesce(
-            "AcctGroup", pl.col("AccountingGroup").str.replace(r"\.[^.]*$", ""), "ProjectName"
-        ),
+        account=pl.coalesce("AcctGroup", group, "ProjectName"),
         occupancy_s=occupancy,
         suspended_s=pl.when(_start.is_not_null() & possible).then(suspended),
-        **faulted(
-            [
-                (pl.col("lost") & pl.col("unseen_s").is_null(), RefusalCode.VALUE, _NO_TIMES),
-                (
-                    _end < _start,
-                    RefusalCode.ORDER,
-                    pl.format("ends {} s before it starts (JobCurrentStartDate)", _start - _end),
-                ),
-            ],
-            "problem",
-            "code",
-        ),
+        **faulted(faults, "problem", "code"),
     )
 
 
 def _states() -> dict[str, pl.Expr]:
-    """In which state it was last seen, and what held it."""
+    """Return the last known state, in Slurm's words, and the reason of a hold."""
     signalled = pl.col("ExitBySignal").fill_null(value=False)
     exited = pl.col("ExitCode").is_not_null() | signalled
     failed = signalled | (pl.col("ExitCode") != 0).fill_null(value=False)
-    ended = pl.when(failed).then(pl.lit("FAILED")).otherwise(pl.lit("COMPLETED"))
-    by_user = pl.col("HoldReasonCode").is_in(list(_BY_USER)).fill_null(value=False)
-    held = pl.when(by_user).then(pl.lit("JobHeldUser")).otherwise(pl.lit("JobHeldAdmin"))
-    others = _status.replace_strict(_STATES, default="RUNNING", return_dtype=pl.String)
+    ended = pl.col("epoch") | (_status == _COMPLETED)
+    by_user = pl.col("HoldReasonCode").is_in(_BY_USER).fill_null(value=False)
+    held = case((by_user, "JobHeldUser"), otherwise="JobHeldAdmin")
     return {
-        "state": pl.when(pl.col("epoch") & ~exited)
-        .then(pl.lit("PREEMPTED"))
-        .when(pl.col("epoch") | (_status == _COMPLETED))
-        .then(ended)
-        .otherwise(others),
+        "state": case(
+            (pl.col("epoch") & ~exited, "PREEMPTED"),
+            (ended & failed, "FAILED"),
+            (ended, "COMPLETED"),
+            (_status.is_in([_IDLE, _HELD]), "PENDING"),
+            (_status == _REMOVED, "CANCELLED"),
+            (_status == _SUSPENDED, "SUSPENDED"),
+            otherwise="RUNNING",
+        ),
         "reason": pl.when(_status == _HELD).then(held),
     }
 
 
 def _amounts() -> dict[str, pl.Expr]:
-    """CPUs, nodes, GPUs, memory and limit."""
+    """Return CPUs, nodes, GPUs, memory and walltime limit."""
     parallel = (pl.col("JobUniverse") == _PARALLEL).fill_null(value=False)
     hosts = pl.when(parallel).then(pl.col("MaxHosts").clip(1)).otherwise(1)
 

@@ -5,9 +5,9 @@
         <a n="Owner"><s>ana</s></a>
     </c>
 
-An ad begins with a ``<c>`` on a line of its own: those within others stand behind the tag that
-names them, and no text can imitate one (``<`` is escaped). Each is read by itself, so damage costs
-the ad that it is in, no entity can be declared, and blocks may end behind any ad.
+An ad begins with a ``<c>`` on a line of its own: nested ones follow the tag that names them, and no
+text can contain one (``<`` is escaped). Each ad is read by itself, so damage costs one ad, no
+entity can be declared, and blocks may end after any ad.
 
 Source: ClassAd's ``xmlSink.cpp``, ``classads.dtd``.
 """
@@ -32,22 +32,21 @@ _MARKS: Final = (
     re.compile(rb'(?i)<a n="(?:ProcId|QDate|GlobalJobId)">'),
 )
 _AROUND: Final = re.compile(rb"(?s)(?:\s|\xef\xbb\xbf|<\?.*?\?>|<!DOCTYPE[^>]*>|</?classads>)*")
-"""What may stand before, between and behind ads."""
-_KEYS: Final = frozenset(KEYS)
+"""What may be before, between and after ads."""
 
 
 def recognises(head: bytes) -> bool:
-    """Whether these are the first bytes of a history as XML."""
+    """Return whether a history as XML begins with ``head``."""
     return bool(_BEGINS.search(head)) and all(mark.search(head) for mark in _MARKS)
 
 
 def header(head: bytes, reading: Reading) -> Header:
-    """Nothing is said before the ads."""
+    """Return an empty header: nothing precedes the ads."""
     return named_by_log("XML names its attributes", reading)
 
 
 def whole(data: bytes, header: Header) -> int:
-    """How many of the first bytes of ``data`` end with its last whole ad."""
+    """Return the length of ``data`` up to the end of its last whole ad."""
     at = len(data)
     while (at := data.rfind(b"</c>", 0, at)) >= 0:
         line = data.rfind(b"\n", 0, at) + 1
@@ -58,51 +57,47 @@ def whole(data: bytes, header: Header) -> int:
 
 
 def parse(block: Block, header: Header) -> Parsed:
-    """Takes in a stretch of ads; see the module's docstring."""
+    """Read a stretch of ads."""
     data, found = block.data, Found(block)
     begins = [match.start() for match in _BEGINS.finditer(data)]
     _around(data, 0, begins[0] if begins else len(data), found)
     for begin, limit in pairwise([*begins, len(data)]):
         close = _ENDS.search(data, begin, limit)
         end = close.end() if close else limit
-        _take(data, begin, end, found, cut=close is None and limit == len(data))
+        if close is None and limit == len(data):
+            found.refuse(begin, end, "the log ends within this ad", RefusalCode.CUT)
+        else:
+            _take(data, begin, end, found)
         _around(data, end, limit, found)
     return found.parsed(*typed(found.texts(ATTRIBUTES)))
 
 
 def _around(data: bytes, begin: int, end: int, found: Found) -> None:
-    """What stands between ads; refused where it is more than the frame of the document."""
+    """Refuse what is between ads, where it is more than the frame of the document."""
     at = _AROUND.match(data, begin, end).end()  # type: ignore[union-attr]
-    if at < end:
-        cut = end == len(data)
-        code = RefusalCode.CUT if cut else RefusalCode.SHAPE
-        found.refuse(at, end, "the document ends here" if cut else "is no ad", code)
+    if at < end == len(data):
+        found.refuse(at, end, "the document ends here", RefusalCode.CUT)
+    elif at < end:
+        found.refuse(at, end, "is no ad", RefusalCode.SHAPE)
 
 
-def _take(data: bytes, begin: int, end: int, found: Found, *, cut: bool) -> None:
-    if cut:
-        found.refuse(begin, end, "the log ends within this ad", RefusalCode.CUT)
-        return
+def _take(data: bytes, begin: int, end: int, found: Found) -> None:
     try:
         text = data[begin:end].decode("utf-8", errors="backslashreplace")
-        ad = ElementTree.fromstring(text.strip())  # noqa: S314 (no document type stands before it)
+        ad = ElementTree.fromstring(text.strip())  # noqa: S314 (no document type precedes it)
         found.take(begin, end, _texts(ad))
     except (ElementTree.ParseError, ValueError, RecursionError) as error:
         found.refuse(begin, end, f"is no XML: {error}", RefusalCode.SHAPE)
 
 
 def _texts(ad: ElementTree.Element) -> Row:
-    """The values of ``ATTRIBUTES``; of equal attributes the last."""
-    values: dict[str, str | None] = {}
-    for attribute in ad:
-        key = attribute.get("n", "").lower()
-        if key in _KEYS and len(attribute):
-            values[key] = _value(attribute[0])
-    return tuple(values.get(key) for key in KEYS)
+    """Return the ``ATTRIBUTES``; of attributes that repeat, the last."""
+    values = {at.get("n", "").lower(): at[0] for at in ad if len(at)}
+    return tuple(_value(values[key]) if key in values else None for key in KEYS)
 
 
 def _value(element: ElementTree.Element) -> str | None:
-    """One value as the long form has it."""
+    """Return a value as the long form writes it."""
     match element.tag:
         case "s":
             return quoted(element.text or "")
@@ -116,11 +111,5 @@ def _value(element: ElementTree.Element) -> str | None:
             return defined(element.text or "")
 
 
-DIALECT: Final = Dialect(
-    name="htcondor-xml",
-    title="HTCondor's history (condor_history -xml)",
-    recognises=recognises,
-    header=header,
-    parse=parse,
-    whole=whole,
-)
+_TITLE: Final = "HTCondor's history (condor_history -xml)"
+DIALECT: Final = Dialect("htcondor-xml", _TITLE, recognises, header, parse, whole)

@@ -1,19 +1,19 @@
-"""Where the fields of a JOB_FINISH record stand.
+"""The records of an lsb.acct, cut into fields, and the places of fields in a JOB_FINISH record.
 
-Their order is that of every version from 5.1 to 10.1: newer ones only add behind. Lists move what
-stands behind them: each is preceded by its length. Source: "lsb.acct" in IBM's and Platform's
-configuration references, of versions 6.2 to 10.1, and records of 9.1 and 10.1, which differ from it
-in two things: the run limit stands before options3, and each host's usage has a sixth field, the
-number of pairs that follow it.
+Fields are separated by blanks, texts in quotes. A quote within a text is doubled, and a text may
+contain line ends. A record begins with its event's name in quotes, which no line within a text
+does: its quotes would be doubled.
 
-The records of an lsb.acct, cut into fields: separated by blanks, texts in quotes.
-
-A quote within a text is doubled; a text may have line ends in it. A record begins with the name of
-its event in quotes, which no line within a text does: its quotes would be doubled.
+The order of fields is the same in all versions from 5.1 to 10.1, which only append. Each list is
+preceded by its length and shifts later fields. Source: "lsb.acct" in IBM's and Platform's
+configuration references, of versions 6.2 to 10.1, and records of 9.1 and 10.1, which differ in two
+ways: the run limit precedes options3, and each host's usage has a sixth field, the number of pairs
+that follow it.
 """
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -37,16 +37,16 @@ _LETTER_A, _LETTER_Z = ord("A"), ord("Z")
 
 
 class Cut(NamedTuple):
-    """What stands in a block."""
+    """The records of a block."""
 
     records: Lines
-    """Where each record begins and ends, without what ends its last line."""
+    """Without the end of the last line."""
     strays: Lines
-    """Lines that belong to no record, and are more than blank or a comment."""
+    """Lines outside records that are neither blank nor a comment."""
 
 
 def cut_records(data: Bytes) -> Cut:
-    """Finds the records."""
+    """Find the records."""
     lines = cut(data)
     opening, second = byte_at(data, lines.starts), byte_at(data, lines.starts + 1)
     begins = (opening == _QUOTE) & (second >= _LETTER_A) & (second <= _LETTER_Z)
@@ -65,10 +65,10 @@ def cut_records(data: Bytes) -> Cut:
 
 
 def last_record(data: bytes) -> int:
-    """Where the last record of a buffer begins; −1 where none does."""
+    """Return the beginning of the last record of a buffer; −1 for none."""
     end = len(data)
     while end > 0:
-        at = data.rfind(b'\n"', 0, end) + 1  # 0: the buffer begins with a record, or none is left
+        at = data.rfind(b'\n"', 0, end) + 1  # 0: the buffer's beginning
         if data[at : at + 1] == b'"' and data[at + 1 : at + 2].isupper():
             return at
         end = at
@@ -76,9 +76,9 @@ def last_record(data: bytes) -> int:
 
 
 class Fields(NamedTuple):
-    """The fields of some records: record i has ``width[i]`` of them, from ``first[i]`` on.
+    """The fields of records: record i has ``width[i]``, from ``first[i]`` on.
 
-    Field k stands between the breaks k and k + 1.
+    Field k is between the breaks k and k + 1.
     """
 
     data: Bytes
@@ -86,32 +86,32 @@ class Fields(NamedTuple):
     breaks: Offsets
     first: Offsets
     width: Offsets
-    closed: Mask  # whether each record's quotes are
+    closed: Mask  # whether each record's quotes are closed
 
     def of(self, chosen: Offsets) -> Fields:
-        """Those of some records alone."""
+        """Return the fields of some records."""
         kept = (self.first[chosen], self.width[chosen], self.closed[chosen])
         return Fields(self.data, self.raw, self.breaks, *kept)
 
     def spans(self, place: Offsets | int) -> Lines:
-        """Where a field of each record stands, by its place from 0; nothing where there is none."""
+        """Return the span of a field of each record, by its place from 0; empty where missing."""
         there = (place < self.width) & (place >= 0)
         at = np.where(there, self.first + place, 0)
         return Lines((self.breaks[at] + 1) * there, self.breaks[at + 1] * there)
 
     def numbers(self, place: Offsets | int) -> Numbers:
-        """A field of each record as a whole number."""
+        """Return a field of each record as a whole number."""
         return whole_numbers(self.data, *self.spans(place))
 
     def quoted(self, place: Offsets | int) -> Mask:
-        """Whether a field of each record is a text."""
+        """Return whether a field of each record is in quotes."""
         starts, ends = self.spans(place)
         first, last = byte_at(self.data, starts), byte_at(self.data, np.maximum(ends - 1, 0))
         around: Mask = (first == _QUOTE) & (last == _QUOTE) & (ends - starts >= 2)
         return around
 
     def are(self, place: Offsets | int, field: bytes) -> Mask:
-        """Whether a field of each record stands there exactly so."""
+        """Return whether a field of each record equals ``field``."""
         starts, ends = self.spans(place)
         wanted = np.frombuffer(field, dtype=np.uint8)
         found = byte_at(self.data, starts[:, None] + np.arange(len(wanted)))
@@ -119,7 +119,7 @@ class Fields(NamedTuple):
         return alike
 
     def texts(self, place: Offsets | int) -> list[str | None]:
-        """A field of each record as a text, None where it is empty or there is none."""
+        """Return a field of each record as a text, None where empty or missing."""
         starts, ends = self.spans(place)
         lengths = ends - starts
         if not ((lengths > 2) | (lengths > 0) & (byte_at(self.data, starts) != _QUOTE)).any():
@@ -129,7 +129,7 @@ class Fields(NamedTuple):
         return [known[field] for field in fields]
 
     def stretch(self, place: Offsets, length: Offsets) -> list[bytes]:
-        """Several fields of each record as they stand; empty where not all of them are there."""
+        """Return several fields of each record as bytes; empty where one is missing."""
         there = (length > 0) & (place + length <= self.width)
         at = np.where(there, self.first + place, 0)
         starts = (self.breaks[at] + 1) * there
@@ -138,17 +138,17 @@ class Fields(NamedTuple):
 
 
 def unquoted(field: bytes) -> str:
-    r"""What a field says; bytes that are no UTF-8 are escaped (``\xff``)."""
+    r"""Return the text of a field; bytes that are not UTF-8 are escaped (``\xff``)."""
     if len(field) >= 2 and field[:1] == field[-1:] == b'"':
         field = field[1:-1].replace(b'""', b'"')
     return field.decode("utf-8", errors="backslashreplace")
 
 
 def fields_of(raw: bytes, data: Bytes, records: Lines) -> Fields:
-    """Cuts records at the blanks that stand in no text."""
+    """Cut records at the blanks outside texts."""
     quotes = data == _QUOTE
     within = _odd_before(quotes)
-    before = _bits(within, records.starts)  # whether a record begins within a text, by damage
+    before = _bits(within, records.starts)  # a record begins within a text: damage
     if before.any():
         turned = records.starts[before != np.append(False, before[:-1])]
         quotes[turned - 1] ^= True
@@ -162,20 +162,20 @@ def fields_of(raw: bytes, data: Bytes, records: Lines) -> Fields:
 
 
 def _packed(flags: Mask) -> Bytes:
-    """A bit for each flag, the first lowest, and at least one more: whole words of 64."""
+    """Pack flags into words of 64 bits, the first lowest, with at least one bit more."""
     packed = np.zeros(len(flags) // 64 * 8 + 8, dtype=np.uint8)
     packed[: -(-len(flags) // 8)] = np.packbits(flags, bitorder="little")
     return packed
 
 
 def _bits(packed: Bytes, places: Offsets) -> Mask:
-    """Some flags out of those packed."""
+    """Return some of the packed flags."""
     chosen: Mask = (packed[places >> 3] >> (places & 7).astype(np.uint8) & 1) == 1
     return chosen
 
 
 def _odd_before(flags: Mask) -> Bytes:
-    """Packed: whether the number of flags before each place is odd.
+    """Return, packed, whether the number of flags before each place is odd.
 
     64 places at a time, by doubling (Langdale and Lemire, Parsing gigabytes of JSON per second,
     VLDB Journal 28, 2019, section 3.1.1).
@@ -184,14 +184,14 @@ def _odd_before(flags: Mask) -> Bytes:
     odd = words << np.uint64(1)
     for step in (1, 2, 4, 8, 16, 32):
         odd ^= odd << np.uint64(step)
-    last = (odd ^ words) >> np.uint64(63)  # whether all of a word's flags are an odd number
+    last = (odd ^ words) >> np.uint64(63)  # parity of a word
     before = np.bitwise_xor.accumulate(last) ^ last
     odd ^= np.uint64(0) - before  # all bits of a word, or none
     return odd.view(np.uint8)
 
 
 def _last_line(data: Bytes, lines: Lines, first: int, after: int) -> int:
-    """The line in which a record ends whose texts may have line ends in them."""
+    """Return the last line of a record whose texts may contain line ends."""
     quotes = 0
     for line in range(first, after):
         quotes += int((data[lines.starts[line] : lines.ends[line]] == _QUOTE).sum())
@@ -200,66 +200,68 @@ def _last_line(data: Bytes, lines: Lines, first: int, after: int) -> int:
     return after - 1
 
 
-HEAD: Final = {
-    "version": 1,
-    "eventTime": 2,
-    "jobId": 3,
-    "options": 5,
-    "numProcessors": 6,
-    "submitTime": 7,
-    "beginTime": 8,
-    "termTime": 9,
-    "startTime": 10,
-    "userName": 11,
-    "queue": 12,
-    "numAskedHosts": 22,
+class Part(Enum):
+    """Origin of the places of fields."""
+
+    HEAD = "the event itself"
+    HOSTS = "the number of execution hosts"
+    BODY = "jStatus, behind the lists of hosts"
+    TAIL = "runLimit, behind the usage of hosts (8.3 and newer)"
+
+
+class Field(NamedTuple):
+    """The place of a field, and its type if this is checked."""
+
+    part: Part
+    place: int  # from 0
+    holds: type[int] | type[str] | None = None
+
+
+FIELDS: Final = {
+    "version": Field(Part.HEAD, 1),
+    "eventTime": Field(Part.HEAD, 2, int),
+    "jobId": Field(Part.HEAD, 3, int),
+    "options": Field(Part.HEAD, 5),
+    "numProcessors": Field(Part.HEAD, 6, int),
+    "submitTime": Field(Part.HEAD, 7, int),
+    "beginTime": Field(Part.HEAD, 8, int),
+    "termTime": Field(Part.HEAD, 9, int),
+    "startTime": Field(Part.HEAD, 10, int),
+    "userName": Field(Part.HEAD, 11, str),
+    "queue": Field(Part.HEAD, 12, str),
+    "numAskedHosts": Field(Part.HEAD, 22, int),
+    "numExHosts": Field(Part.HOSTS, 0, int),
+    "jStatus": Field(Part.BODY, 0, int),
+    "jobName": Field(Part.BODY, 2, str),
+    "command": Field(Part.BODY, 3, str),
+    "mailUser": Field(Part.BODY, 23, str),
+    "projectName": Field(Part.BODY, 24, str),
+    "exitStatus": Field(Part.BODY, 25, int),
+    "maxNumProcessors": Field(Part.BODY, 26, int),
+    "loginShell": Field(Part.BODY, 27, str),
+    "idx": Field(Part.BODY, 29, int),
+    "rsvId": Field(Part.BODY, 34),
+    "sla": Field(Part.BODY, 35),
+    "exitInfo": Field(Part.BODY, 38),
+    "chargedSAAP": Field(Part.BODY, 41),
+    "longRsvId": Field(Part.BODY, 51),
+    "submitExt": Field(Part.BODY, 53),
+    "runLimit": Field(Part.TAIL, 0),
+    "options3": Field(Part.TAIL, 1),
+    "avgMem": Field(Part.TAIL, 2),
+    "effectiveResReq": Field(Part.TAIL, 3),
+    "runTime": Field(Part.TAIL, 13),
+    "numNetworks": Field(Part.TAIL, 15),
 }
-"""Fields before the lists of hosts, by their place from 0 (the event itself)."""
 
-BODY: Final = {
-    "jStatus": 0,
-    "jobName": 2,
-    "command": 3,
-    "mailUser": 23,
-    "projectName": 24,
-    "exitStatus": 25,
-    "maxNumProcessors": 26,
-    "loginShell": 27,
-    "idx": 29,
-    "rsvId": 34,
-    "sla": 35,
-    "exitInfo": 38,
-    "chargedSAAP": 41,
-    "longRsvId": 51,
-    "submitExt": 53,
-}
-"""Fields behind the lists of hosts, counted from jStatus."""
-
-TAIL: Final = {
-    "runLimit": 0,
-    "options3": 1,
-    "avgMem": 2,
-    "effectiveResReq": 3,
-    "runTime": 13,
-    "numNetworks": 15,
-}
-"""Fields behind the usage of hosts, counted from runLimit (8.3 and newer)."""
-
-WHOLE: Final = (
-    *("eventTime", "jobId", "numProcessors", "submitTime", "beginTime", "termTime", "startTime"),
-    *("numAskedHosts", "numExHosts", "jStatus", "exitStatus", "maxNumProcessors", "idx"),
-)
-TEXTS: Final = (
-    *("userName", "queue", "jobName", "command", "mailUser", "projectName", "loginShell"),
-)
-"""Fields that must be numbers or texts: they tell whether the others stand where they should."""
-
+_HOSTS: Final = FIELDS["numAskedHosts"].place + 1
+"""Place of the first requested host."""
 _USAGE: Final = 6
 _UNUSED_BEHIND_NETWORKS: Final = 6  # affinity, energy and four rates
 
 
 class Layout(NamedTuple):
-    """Places of fields from 0; −1 where the record has none."""
+    """Places of fields from 0; −1 where missing."""
 
     body: Offsets  # jStatus
     hosts: Offsets  # the first of the execution hosts
@@ -270,27 +272,31 @@ class Layout(NamedTuple):
     ineligible: Offsets  # seconds that it was not eligible
     requeued: Offsets  # when it was requeued
     head: dict[str, Numbers]  # the numbers before the lists of hosts
-    problem: list[str | None]  # what is wrong with it
 
-    def place(self, name: str) -> Offsets | int:
-        """Of one of the fields of this module, in each record."""
-        if name in HEAD:
-            return HEAD[name]
-        if name == "numExHosts":
-            return self.hosts - 1
-        if name in BODY:
-            return self.body + BODY[name]
-        return np.where(self.tail < 0, -1, self.tail + TAIL[name])
+    def place(self, name: str) -> Offsets:
+        """Return the place of one of ``FIELDS`` in each record."""
+        part, place, _ = FIELDS[name]
+        begins = {Part.HOSTS: self.hosts - 1, Part.BODY: self.body, Part.TAIL: self.tail}
+        return _behind(begins.get(part, np.zeros_like(self.body)), place)
 
 
-def laid_out(fields: Fields) -> Layout:
-    """Finds the fields of JOB_FINISH records."""
-    head = {name: fields.numbers(place) for name, place in HEAD.items() if name in WHOLE}
+def _behind(place: Offsets, more: Offsets | int) -> Offsets:
+    """Return places plus an offset; −1 stays −1."""
+    return np.where(place < 0, -1, place + more)
+
+
+def laid_out(fields: Fields) -> tuple[Layout, list[str | None]]:
+    """Return the places of the fields of JOB_FINISH records, and the problem of each record."""
+    head = {
+        name: fields.numbers(field.place)
+        for name, field in FIELDS.items()
+        if field.part is Part.HEAD and field.holds is int
+    }
     asked = head["numAskedHosts"].values
-    hosts = HEAD["numAskedHosts"] + 2 + asked
+    hosts = _HOSTS + 1 + asked
     count = fields.numbers(hosts - 1).values
     body = hosts + count
-    # Some records that name hosts which were asked for lack the list of the others.
+    # some records with requested hosts lack the list of execution hosts
     good = _body_fits(fields, body)
     if (lacking := (asked > 0) & ~good).any():
         lacking &= _body_fits(fields, hosts - 1)
@@ -299,50 +305,47 @@ def laid_out(fields: Fields) -> Layout:
         count = np.where(lacking, asked, count)
     good = (good | lacking) & (count >= 0) & (asked >= 0)
     tail, broken = _tail(fields, body, good)
-    networks = fields.numbers(np.where(tail < 0, -1, tail + TAIL["numNetworks"]))
+    place = FIELDS["numNetworks"].place
+    networks = fields.numbers(_behind(tail, place))
     slots = np.where(
         networks.good & (networks.values >= 0),
-        tail + TAIL["numNetworks"] + 1 + 2 * networks.values + _UNUSED_BEHIND_NETWORKS + 1,
+        tail + place + 1 + 2 * networks.values + _UNUSED_BEHIND_NETWORKS + 1,
         -1,
     )
-    slot_count, found = fields.numbers(np.where(slots < 0, -1, slots - 1))
+    slot_count, found = fields.numbers(_behind(slots, -1))
     slots = np.where(found & (slot_count >= 0), slots, -1)
-    ineligible = np.where(slots < 0, -1, slots + slot_count)
-    ranges, ranged = fields.numbers(np.where(slots < 0, -1, ineligible + 1))
+    ineligible = _behind(slots, slot_count)
+    ranges, ranged = fields.numbers(_behind(ineligible, 1))
     requeued = np.where(ranged & (ranges >= 0), ineligible + 2 + 3 * ranges, -1)
-    layout = Layout(
-        body,
-        hosts,
-        count,
-        tail,
-        slots,
-        np.where(slots < 0, 0, slot_count),
-        ineligible,
-        requeued,
-        head,
-        [],
-    )
-    layout.problem.extend(_problems(fields, layout, good, broken))
-    return layout
+    slot_count = np.where(slots < 0, 0, slot_count)
+    layout = Layout(body, hosts, count, tail, slots, slot_count, ineligible, requeued, head)
+    bad = ~good | broken | ~fields.quoted(layout.place("userName"))
+    bad |= ~fields.quoted(layout.place("queue"))
+    for read in head.values():
+        bad |= ~read.good | (read.values < 0)
+    problems: list[str | None] = [None] * len(bad)
+    for record in np.flatnonzero(bad).tolist():
+        problems[record] = _problem(fields.of(np.array([record])), layout, record)
+    return layout, problems
 
 
 def _body_fits(fields: Fields, body: Offsets) -> Mask:
-    """Whether what must be a number or a text there is one."""
-    fits = fields.width > body + BODY["idx"]
-    for name in BODY:
-        if name in WHOLE:
-            fits &= fields.numbers(body + BODY[name]).good
-        elif name in TEXTS:
-            fits &= fields.quoted(body + BODY[name])
+    """Return whether the fields from jStatus on have their types."""
+    fits = fields.width > body + FIELDS["idx"].place
+    for part, place, holds in FIELDS.values():
+        if part is Part.BODY and holds is not None:
+            read = fields.quoted if holds is str else lambda at: fields.numbers(at).good
+            fits &= read(body + place)
     return fits
 
 
 def _tail(fields: Fields, body: Offsets, good: Mask) -> tuple[Offsets, Mask]:
-    """Where runLimit stands, and which records end or change where they should not."""
+    """Return the place of runLimit, and which records are malformed before it."""
     nowhere = np.full(len(body), -1)
-    extended = good & (fields.width > body + BODY["submitExt"])
-    pairs, counted = fields.numbers(np.where(extended, body + BODY["submitExt"], -1))
-    usage = body + BODY["submitExt"] + 1 + 2 * pairs
+    extension = FIELDS["submitExt"].place
+    extended = good & (fields.width > body + extension)
+    pairs, counted = fields.numbers(np.where(extended, body + extension, -1))
+    usage = body + extension + 1 + 2 * pairs
     broken = extended & (~counted | (pairs < 0) | (usage > fields.width))
     used = extended & ~broken & (fields.width > usage)
     hosts, listed = fields.numbers(np.where(used, usage, -1))
@@ -358,14 +361,15 @@ def _tail(fields: Fields, body: Offsets, good: Mask) -> tuple[Offsets, Mask]:
 
 
 def _tail_fits(fields: Fields, tail: Offsets) -> Mask:
-    numbers = [fields.numbers(np.where(tail < 0, -1, tail + place)).good for place in range(3)]
-    text = fields.quoted(np.where(tail < 0, -1, tail + TAIL["effectiveResReq"]))
-    fits: Mask = numbers[0] & numbers[1] & numbers[2] & text
+    """Return whether three numbers and a text are there."""
+    fits = fields.quoted(_behind(tail, 3))
+    for place in range(3):
+        fits &= fields.numbers(_behind(tail, place)).good
     return fits
 
 
 def _behind_usage(fields: Fields, record: int, place: int, hosts: int) -> int:
-    """Where the usage of some hosts ends, each with pairs of its own behind it."""
+    """Return the end of the usage of hosts, each with its own pairs."""
     one = fields.of(np.array([record]))
     for _ in range(min(hosts, int(one.width[0]))):
         pairs = int(one.numbers(np.array([place + _USAGE - 1])).values[0])
@@ -375,35 +379,21 @@ def _behind_usage(fields: Fields, record: int, place: int, hosts: int) -> int:
     return place
 
 
-def _problems(fields: Fields, layout: Layout, good: Mask, broken: Mask) -> list[str | None]:
-    """What is wrong with each record; None where nothing is."""
-    problems: list[str | None] = [None] * len(good)
-    bad = ~good | broken
-    for read in layout.head.values():
-        bad |= ~read.good | (read.values < 0)
-    for name in ("userName", "queue"):
-        bad |= ~fields.quoted(layout.place(name))
-    for record in np.flatnonzero(bad).tolist():
-        problems[record] = _problem(fields, layout, record)
-    return problems
-
-
-def _problem(fields: Fields, layout: Layout, record: int) -> str:
-    for name in (*WHOLE, *TEXTS):
-        if name == "numExHosts" and layout.hosts[record] < HEAD["numAskedHosts"]:
+def _problem(one: Fields, layout: Layout, record: int) -> str:
+    """Return the problem of one record: its first invalid number, else text."""
+    width = int(one.width[0])
+    for name, field in sorted(FIELDS.items(), key=lambda item: item[1].holds is str):
+        at = layout.place(name)[record : record + 1]
+        skipped = name == "numExHosts" and layout.hosts[record] < _HOSTS - 1
+        if field.holds is None or skipped:
             continue
-        place = layout.place(name)
-        at = np.array([place if isinstance(place, int) else int(place[record])])
-        one = fields.of(np.array([record]))
-        if at[0] >= one.width[0]:
-            return f"{one.width[0]} fields: {name} is missing"
+        if at[0] >= width:
+            return f"{width} fields: {name} is missing"
+        shown = f"field {at[0] + 1} ({name}): '{(one.texts(at)[0] or '')[:SHOWN]}'"
         value, good = one.numbers(at)
-        if name in WHOLE and not (good[0] and (value[0] >= 0 or name in BODY)):
-            return f"field {at[0] + 1} ({name}): '{_shown(one, at)}' is no whole number"
-        if name in TEXTS and not one.quoted(at)[0]:
-            return f"field {at[0] + 1} ({name}): '{_shown(one, at)}' is no text in quotes"
-    return f"{fields.width[record]} fields: those behind submitExt are not where they should be"
-
-
-def _shown(one: Fields, place: Offsets) -> str:
-    return (one.texts(place)[0] or "")[:SHOWN]
+        in_body = field.part is Part.BODY
+        if field.holds is int and not (good[0] and (value[0] >= 0 or in_body)):
+            return f"{shown} is no whole number"
+        if field.holds is str and not one.quoted(at)[0]:
+            return f"{shown} is no text in quotes"
+    return f"{width} fields: those behind submitExt are not where they should be"

@@ -1,14 +1,14 @@
-"""What PBS's records say of a job → typed records, and what is wrong with those that are none.
+"""Keys of PBS's records → typed records.
 
-The rules are those of the module docstring of ``reader``. Sources of the spellings: PBS
-Professional Reference Guide (formats of resources; `select` and `place`), TORQUE Administrator
-Guide (requesting resources; exec_host), OpenPBS attr_fn_time.c, attr_fn_size.c.
+Conventions: see ``reader``. Sources of the spellings: PBS Professional Reference Guide (formats of
+resources; `select` and `place`), TORQUE Administrator Guide (requesting resources; exec_host),
+OpenPBS attr_fn_time.c, attr_fn_size.c.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import Enum
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
@@ -16,12 +16,22 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.formats.instants import LATEST
-from audit.formats.shaping import LARGEST, SHOWN, Texts, by_distinct, clock, faulted, table
+from audit.formats.shaping import (
+    LARGEST,
+    SHOWN,
+    Texts,
+    by_distinct,
+    case,
+    clock,
+    ends_early,
+    faulted,
+    table,
+)
 from audit.model import JobState, RecordKind, RefusalCode
 
 
 class Kind(Enum):
-    """What the value of a key is."""
+    """Content of a key."""
 
     NAME = "name"
     TIME = "epoch s"
@@ -29,60 +39,42 @@ class Kind(Enum):
     COUNT = "whole number"
     SIZE = "bytes, with a unit or without"
     STATUS = "exit status, or number of runs"
-    LISTED = "several amounts, see ``_LISTED``"
+    LISTED = "several amounts"
 
 
-KEYS: Final = {
-    "user": Kind.NAME,
-    "group": Kind.NAME,
-    "account": Kind.NAME,
-    "project": Kind.NAME,  # the account, where there is no other
-    "queue": Kind.NAME,
-    "resvname": Kind.NAME,  # the first reservation that is named counts
-    "resvID": Kind.NAME,
-    "Resource_List.advres": Kind.NAME,
-    "Resource_List.qos": Kind.NAME,
-    "ctime": Kind.TIME,  # submitted; else qtime, etime
-    "qtime": Kind.TIME,
-    "etime": Kind.TIME,  # eligible
-    "start": Kind.TIME,
-    "end": Kind.TIME,
-    "Resource_List.walltime": Kind.SPAN,
-    "Exit_status": Kind.STATUS,
-    "run_count": Kind.STATUS,  # TORQUE has none
-    "exec_host": Kind.LISTED,
-    "exec_vnode": Kind.LISTED,
-    "exec_gpus": Kind.LISTED,
-    "Resource_List.select": Kind.LISTED,
-    "Resource_List.nodes": Kind.LISTED,
-    "total_execution_slots": Kind.COUNT,  # what TORQUE counted of exec_host
-    "unique_node_count": Kind.COUNT,
-    "Resource_List.ncpus": Kind.COUNT,
-    "Resource_List.procs": Kind.COUNT,
-    "Resource_List.nodect": Kind.COUNT,  # or what `nodes` holds
-    "Resource_List.ngpus": Kind.COUNT,
-    "Resource_List.gpus": Kind.COUNT,
-    "Resource_List.gpu": Kind.COUNT,
-    "Resource_List.mem": Kind.SIZE,
-    "Resource_List.pmem": Kind.SIZE,  # for each CPU
-    "resource_assigned.ncpus": Kind.COUNT,  # kept from others; manuals have an s more
-    "resource_assigned.ngpus": Kind.COUNT,
-    "resource_assigned.mem": Kind.SIZE,
-    "resources_assigned.ncpus": Kind.COUNT,
-    "resources_assigned.ngpus": Kind.COUNT,
-    "resources_assigned.mem": Kind.SIZE,
-}
-"""What is read of a record."""
+_TABLE: Final = (
+    # kind, keys, remark
+    (Kind.NAME, "user group queue Resource_List.qos", ""),
+    (Kind.NAME, "account project", "the first that is present is the account"),
+    (Kind.NAME, "resvname resvID Resource_List.advres", "the first is the reservation"),
+    (Kind.TIME, "ctime qtime etime", "the first is the submission; etime: eligible"),
+    (Kind.TIME, "start end", ""),
+    (Kind.SPAN, "Resource_List.walltime", ""),
+    (Kind.STATUS, "Exit_status run_count", "TORQUE has no run_count"),
+    (Kind.LISTED, "exec_host exec_vnode exec_gpus", "what was allocated"),
+    (Kind.LISTED, "Resource_List.select Resource_List.nodes", "what was requested"),
+    (Kind.COUNT, "total_execution_slots unique_node_count", "TORQUE's counts of exec_host"),
+    (Kind.COUNT, "Resource_List.ncpus Resource_List.procs", ""),
+    (Kind.COUNT, "Resource_List.nodect", "or the content of `nodes`"),
+    (Kind.COUNT, "Resource_List.ngpus Resource_List.gpus Resource_List.gpu", ""),
+    (Kind.SIZE, "Resource_List.mem Resource_List.pmem", "pmem: per CPU"),
+    (Kind.COUNT, "resource_assigned.ncpus resource_assigned.ngpus", "withheld from other jobs"),
+    (Kind.SIZE, "resource_assigned.mem", ""),
+    (Kind.COUNT, "resources_assigned.ncpus resources_assigned.ngpus", "the manuals' spelling"),
+    (Kind.SIZE, "resources_assigned.mem", ""),
+)
+KEYS: Final = {key: kind for kind, keys, _ in _TABLE for key in keys.split()}
+"""The keys that are read."""
 
 REQUEUED: Final = "REQUEUED"
 """State of a run that ended so that its job waits again."""
 SIGNAL: Final = 256
-"""Exit statuses from here on are a signal that killed the job, and this."""
+"""Exit statuses from here on are this plus the signal that killed the job."""
 _DELETED_BY: Final = (SIGNAL + 2, SIGNAL + 9, SIGNAL + 15)
 _OVER_WALLTIME: Final = -29
 _OVER_MEMORY: Final = (-26, -27)
 _TORQUE_OVER: Final = {-11: "TIMEOUT", -10: "OUT_OF_MEMORY"}
-"""What TORQUE says; PBS Professional, which counts runs, means something else by it."""
+"""TORQUE's statuses; PBS Professional, which has run_count, uses them for something else."""
 
 _TEN: Final = 10
 """Digits of epoch seconds from 2001 on."""
@@ -93,20 +85,20 @@ _SPAN: Final = r"^(?:(?:(?:([0-9]{1,7}):)?([0-9]{1,7}):)?([0-9]{1,7}):)?([0-9]{1
 _MOST_BYTES: Final = 1 << 60
 _FACTORS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 _WORD: Final = 8
-"""Bytes of what sizes in words (`mw`) count."""
+"""Bytes of a word, the unit of sizes such as `2mw`."""
 _SIZE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgtp]?)(b|w)?", re.IGNORECASE)
 
 
 def of_kind(kind: Kind) -> list[str]:
-    """The keys whose values are of a kind."""
+    """Return the keys of a kind."""
     return [key for key, of in KEYS.items() if of is kind]
 
 
 def identified(ids: pl.Expr) -> dict[str, pl.Expr]:
-    """Job ids → number and array task, null where it is no job's.
+    """Return the number and array task of job ids, null where invalid.
 
-    `123.server`, `123[5].server`, `123-5.server` (TORQUE before 2.5), and `123[].server`, an array
-    as a whole; the server may be left out.
+    Ids are `123.server`, `123[5].server`, `123-5.server` (TORQUE before 2.5), and `123[].server`
+    for an array as a whole; the server may be missing.
     """
     parts = ids.str.extract_groups(r"^([0-9]{1,18})(?:\[([^\]]*)\]|-([0-9]{1,18}))?(?:\..*)?$")
     task = pl.coalesce(parts.struct.field("2"), parts.struct.field("3"))
@@ -117,16 +109,13 @@ def identified(ids: pl.Expr) -> dict[str, pl.Expr]:
 
 
 def typed(texts: pl.DataFrame) -> pl.DataFrame:
-    """Converts what records say of a job.
+    """Convert records; return columns of ``REFUSED`` and ``RECORDS``.
 
     Args:
-        texts: ``KEYS``, ``number`` (of the line), ``id``, ``kind`` (``QUEUED`` or ``SIGHTING``),
-            ``ends`` (whether of a run's end), ``rerun`` (so that its job waits again), and
-            ``instant`` (epoch seconds of the head where they matter, or ``why`` there are none).
-
-    Returns:
-        ``number``, ``problem`` and ``code`` (null where nothing is wrong), and the columns of
-        ``RECORDS``.
+        texts: ``KEYS``, ``number`` and ``id`` of each record, ``kind`` (``QUEUED`` or
+            ``SIGHTING``), ``ends`` (whether it is the end of a run), ``rerun`` (whether the job
+            then waits again), and ``instant`` (epoch seconds of the head, if needed, or ``why``
+            they are unknown).
     """
     times, counts = of_kind(Kind.TIME), of_kind(Kind.COUNT)
     numbers = texts.select(
@@ -141,6 +130,15 @@ def typed(texts: pl.DataFrame) -> pl.DataFrame:
     queued, ends = pl.col("kind") == RecordKind.QUEUED, pl.col("ends")
     start, end = pl.col("start"), pl.col("end")
     submit = pl.coalesce("ctime", "qtime", "etime", pl.when(queued).then("instant"))
+    value = RefusalCode.VALUE
+    early, order, why = ends_early("fields start, end", "start", "end")
+    faults = (
+        (pl.col("job_number").is_null(), value, shown("id", "is no job id")),
+        (queued & submit.is_null(), value, shown("time", pl.col("why"))),
+        (~queued & ~ends & start.is_null(), value, "field start is missing"),
+        (ends & end.is_null(), value, "field end is missing"),
+        (ends & early, order, why),
+    )
     return frame.select(
         *("number", "kind", "job_number", "array_task", "user", "group", "walltime_s"),
         *Amounts._fields,
@@ -149,82 +147,57 @@ def typed(texts: pl.DataFrame) -> pl.DataFrame:
         partition="queue",
         qos="Resource_List.qos",
         reservation=pl.coalesce("resvname", "resvID", "Resource_List.advres"),
-        state=pl.when(queued)
-        .then(pl.lit(JobState.PENDING.value))
-        .when(~ends)
-        .then(pl.lit(JobState.RUNNING.value))
-        .otherwise(_state()),
+        state=case((queued, JobState.PENDING), (~ends, JobState.RUNNING), otherwise=_state()),
         submit_time=submit,
         eligible_time="etime",
         start_time=pl.when(~queued).then("start"),
         end_time=pl.when(ends).then(end),
         occupancy_s=pl.when(ends).then(end - start),
-        **faulted(
-            (
-                (pl.col("job_number").is_null(), RefusalCode.VALUE, shown("id", "is no job id")),
-                (queued & submit.is_null(), RefusalCode.VALUE, shown("time", pl.col("why"))),
-                (~queued & ~ends & start.is_null(), RefusalCode.VALUE, "field start is missing"),
-                (ends & end.is_null(), RefusalCode.VALUE, "field end is missing"),
-                (
-                    ends & (end < start),
-                    RefusalCode.ORDER,
-                    pl.format("ends {} s before it starts (fields start, end)", start - end),
-                ),
-            ),
-            "problem",
-            "code",
-        ),
+        **faulted(faults, "problem", "code"),
     )
 
 
 def shown(name: str, what: str | pl.Expr) -> pl.Expr:
-    """Why a record is refused, with the value of a column."""
-    said = pl.lit(what) if isinstance(what, str) else what
-    return pl.format("field {}: '{}' {}", pl.lit(name), pl.col(name).str.slice(0, SHOWN), said)
+    """Return the reason of a refusal, with the value of a column."""
+    reason = pl.lit(what) if isinstance(what, str) else what
+    return pl.format(f"field {name}: '{{}}' {{}}", pl.col(name).str.slice(0, SHOWN), reason)
 
 
 def _state() -> pl.Expr:
-    """What an exit status says; null where there is none."""
+    """Return the state that an exit status means; null where there is none."""
     status = pl.col("status")
     torque = pl.col("run_count").is_null()
     over = (pl.col("end") - pl.col("start") >= pl.col("walltime_s")).fill_null(value=False)
-    return (
-        pl.when("rerun")
-        .then(pl.lit(REQUEUED))
-        .when(status == 0)
-        .then(pl.lit(JobState.COMPLETED.value))
-        .when((status == _OVER_WALLTIME) | (over & (status >= SIGNAL)))
-        .then(pl.lit("TIMEOUT"))
-        .when(status.is_in(_OVER_MEMORY))
-        .then(pl.lit("OUT_OF_MEMORY"))
-        .when(torque & status.is_in(list(_TORQUE_OVER)))
-        .then(status.replace_strict(_TORQUE_OVER, default=None, return_dtype=pl.String))
-        .when(status.is_in(_DELETED_BY) | pl.col("start").is_null())
-        .then(pl.lit(JobState.CANCELLED.value))
-        .when(status.is_not_null())
-        .then(pl.lit(JobState.FAILED.value))
+    return case(
+        (pl.col("rerun"), REQUEUED),
+        (status == 0, JobState.COMPLETED),
+        ((status == _OVER_WALLTIME) | (over & (status >= SIGNAL)), "TIMEOUT"),
+        (status.is_in(_OVER_MEMORY), "OUT_OF_MEMORY"),
+        *((torque & (status == code), state) for code, state in _TORQUE_OVER.items()),
+        (status.is_in(_DELETED_BY) | pl.col("start").is_null(), JobState.CANCELLED),
+        (status.is_not_null(), JobState.FAILED),
     )
 
 
 def _times(text: pl.Series) -> pl.Series:
-    """Epoch seconds; 0 says that it has not come to that."""
+    """Return epoch seconds; 0 is unknown."""
     lengths = text.str.len_bytes()
     if lengths.min() == lengths.max() == _TEN:
         plain = text.cast(pl.Int64, strict=False)
         if plain.null_count() == text.null_count() and plain.ge(10 ** (_TEN - 1)).all():
-            return plain  # nothing but ten digits, as nearly always
+            return plain  # only ten digits, as almost always
     values = text.str.extract(r"^([0-9]{1,18})(?:\.[0-9]*)?$").cast(pl.Int64)
     return values.set(values == 0, None)
 
 
 def _whole(text: pl.Expr) -> pl.Expr:
-    """A count that can be; others are null."""
+    """Return counts; null where invalid."""
     value = text.str.extract(r"^([0-9]{1,9})$").cast(pl.Int64)
     return pl.when(value <= LARGEST).then(value)
 
 
 def _unread(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]:
-    """What is wrong with the first time, or the walltime, that cannot be read."""
+    """Return the problem of the first time, or walltime, that cannot be read."""
     given = Texts(texts, "field")
     read = {**{name: name for name in of_kind(Kind.TIME)}, _WALLTIME: "walltime_s"}
     for name, column in read.items():
@@ -239,7 +212,7 @@ def _unread(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]:
 
 
 class Amounts(NamedTuple):
-    """What a job asked for, or has; None where it is not said."""
+    """What a job requested, or was allocated; None where unknown."""
 
     cpus: int | None = None
     nodes: int | None = None
@@ -248,23 +221,23 @@ class Amounts(NamedTuple):
 
 
 def _amounts(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]:
-    """CPUs, nodes, GPUs and memory: what was given, else what was asked for.
+    """Return CPUs, nodes, GPUs and memory: what was allocated, else what was requested.
 
-    The first that says it: all that a job kept from others (on records of starts), the vnodes it
-    was given, the counts that TORQUE makes of its hosts, these hosts, and what was asked for. A
-    number that cannot be is passed over. Where none speaks of GPUs, but one of CPUs, there are
-    none.
+    The first known value counts, of: resources withheld from other jobs (on records of starts),
+    vnodes, TORQUE's counts of its hosts, these hosts, the request. Impossible numbers are skipped.
+    A job with known CPUs and without any mention of GPUs has none.
     """
     listed = texts["Resource_List.nodect"].str.contains(":").fill_null(value=False)
     spec = texts["Resource_List.nodes"]
     spec = spec.zip_with(spec.is_not_null() | ~listed, texts["Resource_List.nodect"])
-    # what TORQUE has counted itself need not be counted again: lists of hosts are long
-    counted = (
-        texts["total_execution_slots"].is_not_null() & texts["unique_node_count"].is_not_null()
-    )
+    # lists of hosts are long: skipped where TORQUE has counted them
+    slots, hosts = texts["total_execution_slots"], texts["unique_node_count"]
     lists = {
         "vnodes": (texts["exec_vnode"], on_vnodes),
-        "hosts": (texts["exec_host"].set(counted, None), on_hosts),
+        "hosts": (
+            texts["exec_host"].set(slots.is_not_null() & hosts.is_not_null(), None),
+            on_hosts,
+        ),
         "cards": (texts["exec_gpus"], on_hosts),
         "select": (texts["Resource_List.select"], selected),
         "spec": (spec, of_nodes),
@@ -279,35 +252,31 @@ def _amounts(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]
             ),
         ]
     )
+
+    def assigned(name: str) -> tuple[str, str]:
+        return f"resource_assigned.{name}", f"resources_assigned.{name}"
+
     cpus = pl.coalesce(
-        *("resource_assigned.ncpus", "resources_assigned.ncpus", "vnodes_cpus"),
-        *("total_execution_slots", "hosts_cpus", "select_cpus"),
+        *(*assigned("ncpus"), "vnodes_cpus", "total_execution_slots", "hosts_cpus", "select_cpus"),
         pl.max_horizontal("spec_cpus", "Resource_List.procs", "Resource_List.ncpus"),
     )
+    nodes = ("unique_node_count", "hosts_nodes", "vnodes_nodes", "spec_nodes")
+    gpus = (*assigned("ngpus"), "vnodes_gpus", "hosts_gpus", "cards_gpus")
+    memory = (*assigned("mem"), "vnodes_mem_bytes", "Resource_List.mem", "select_mem_bytes")
     return frame.select(
         cpus=cpus,
-        nodes=pl.coalesce(
-            *("unique_node_count", "hosts_nodes", "vnodes_nodes", "spec_nodes"),
-            *("Resource_List.nodect", "select_nodes"),
-        ),
+        nodes=pl.coalesce(*nodes, "Resource_List.nodect", "select_nodes"),
         gpus=pl.coalesce(
-            *("resource_assigned.ngpus", "resources_assigned.ngpus"),
-            *("vnodes_gpus", "hosts_gpus", "cards_gpus"),
-            *("Resource_List.ngpus", "Resource_List.gpus", "Resource_List.gpu"),
+            *(*gpus, "Resource_List.ngpus", "Resource_List.gpus", "Resource_List.gpu"),
             pl.max_horizontal("select_gpus", "spec_gpus"),
             pl.when(cpus.is_not_null()).then(0),
         ),
-        mem_bytes=pl.coalesce(
-            *("resource_assigned.mem", "resources_assigned.mem"),
-            *("vnodes_mem_bytes", "Resource_List.mem"),
-            *("select_mem_bytes", pl.col("Resource_List.pmem") * cpus),
-        ),
+        mem_bytes=pl.coalesce(*memory, pl.col("Resource_List.pmem") * cpus),
     ).to_dict()
 
 
 @cache
 def _each(read: Callable[[str], Amounts]) -> Callable[[pl.Series], pl.DataFrame]:
-    """``read`` of each text, as columns."""
     return lambda texts: table(map(read, texts), Amounts._fields)
 
 
@@ -317,10 +286,7 @@ def _sizes(texts: pl.Series) -> pl.DataFrame:
 
 @lru_cache(maxsize=1 << 12)
 def size(text: str) -> int | None:
-    """`1993mb`, `12.27M`, `4224531456b`, `2gw` → bytes; None where it is none.
-
-    Without unit it is bytes.
-    """
+    """Return the bytes of `1993mb`, `12.27M`, `4224531456`, `2gw`; None where invalid."""
     match = _SIZE.fullmatch(text)
     if match is None:
         return None
@@ -331,100 +297,79 @@ def size(text: str) -> int | None:
 
 
 def count(text: str | None) -> int | None:
-    """A whole number up to ``LARGEST``; None where it is none."""
+    """Return a whole number up to ``LARGEST``; None where invalid."""
     if text is None or not text.isascii() or not text.isdigit() or len(text) > 9:
         return None
     return int(text) if int(text) <= LARGEST else None
 
 
 def selected(text: str) -> Amounts:
-    """PBS Professional's `select`: `2:ncpus=4:mem=8gb:ngpus=1+1:ncpus=2` → what it adds up to.
+    """Return the sums of PBS Professional's `select`: `2:ncpus=4:mem=8gb:ngpus=1+1:ncpus=2`.
 
     A chunk without `ncpus` has one CPU; `nodes` is the number of chunks.
     """
-    cpus = nodes = gpus = memory = 0
-    remembers = False
-    for chunk in text.split("+"):
-        first, *rest = chunk.split(":")
-        times = _multiple(first)
-        given = _given(rest if times is not None else [first, *rest])
-        times = 1 if times is None else times
-        cpus += times * _positive(given.get("ncpus"), 1)
-        nodes += times
-        gpus += times * (_positive(given.get("ngpus"), 0) or _positive(given.get("gpus"), 0))
-        if (amount := size(given.get("mem", ""))) is not None:
-            memory += times * amount
-            remembers = True
-    counted = Amounts(*_within(cpus, nodes, gpus))
-    return counted._replace(mem_bytes=memory if remembers else None)
+    chunks = [_chunk(chunk) for chunk in text.split("+")]
+    cpus = sum(times * _given(has, "ncpus", otherwise=1) for times, has in chunks)
+    gpus = sum(times * (_given(has, "ngpus") or _given(has, "gpus")) for times, has in chunks)
+    sizes = [(times, size(has.get("mem", ""))) for times, has in chunks]
+    memory = [times * amount for times, amount in sizes if amount is not None]
+    nodes = sum(times for times, _ in chunks)
+    return Amounts(*_within(cpus, nodes, gpus))._replace(mem_bytes=sum(memory) if memory else None)
 
 
 def of_nodes(text: str) -> Amounts:
-    """TORQUE's `nodes`: `2:ppn=4:gpus=1+n7:ppn=8` → what it adds up to.
+    """Return the sums of TORQUE's `nodes`: `2:ppn=4:gpus=1+n7:ppn=8`.
 
-    What begins with a name is one node, and a node without `ppn` gives one CPU.
+    A name is one node, and a node without `ppn` has one CPU.
     """
-    cpus = nodes = gpus = 0
-    for piece in text.split("+"):
-        first, *properties = piece.split("#")[0].split(":")
-        times = _multiple(first)
-        times = 1 if times is None else times
-        given = _given(properties)
-        cpus += times * max(_positive(given.get("ppn"), 1), 1)
-        nodes += times
-        gpus += times * (_positive(given.get("gpus"), 0) or _positive(given.get("gpu"), 0))
-    return Amounts(*_within(cpus, nodes, gpus))
+    chunks = [_chunk(chunk.split("#")[0]) for chunk in text.split("+")]
+    cpus = sum(times * max(_given(has, "ppn", otherwise=1), 1) for times, has in chunks)
+    gpus = sum(times * (_given(has, "gpus") or _given(has, "gpu")) for times, has in chunks)
+    return Amounts(*_within(cpus, sum(times for times, _ in chunks), gpus))
 
 
 def on_vnodes(text: str) -> Amounts:
-    """PBS Professional's `exec_vnode`: `(n1:ncpus=4:mem=8gb)+(n2:ncpus=4)` → what was given.
+    """Return the sums of PBS Professional's `exec_vnode`: `(n1:ncpus=4:mem=8gb)+(n2:ncpus=4)`.
 
     ``nodes`` is the number of different vnodes.
     """
-    cpus = gpus = memory = 0
-    names = set()
-    for chunk in text.replace(")", "").replace("(", "").split("+"):
-        name, _, given = chunk.partition(":")
-        names.add(name)
-        has = _on_vnode(given)
-        cpus += has[0]
-        gpus += has[1]
-        memory += has[2]
-    return Amounts(
-        _some(cpus), len(names), _some(gpus), memory if 0 < memory <= _MOST_BYTES else None
-    )
+    chunks = [chunk.partition(":") for chunk in text.translate(_NO_BRACKETS).split("+")]
+    cpus, gpus, memory = map(sum, zip(*(_on_vnode(has) for _, _, has in chunks), strict=True))
+    known = memory if 0 < memory <= _MOST_BYTES else None
+    return Amounts(_some(cpus), len({name for name, _, _ in chunks}), _some(gpus), known)
+
+
+_NO_BRACKETS: Final = str.maketrans("", "", "()")
 
 
 @lru_cache(maxsize=1 << 12)
 def _on_vnode(text: str) -> tuple[int, int, int]:
-    """CPUs, GPUs and bytes of `ncpus=4:ngpus=1:mem=8gb`."""
-    given = _given(text.split(":"))
-    memory = size(given.get("mem", ""))
-    return _positive(given.get("ncpus"), 0), _positive(given.get("ngpus"), 0), memory or 0
+    """Return the CPUs, GPUs and bytes of `ncpus=4:ngpus=1:mem=8gb`."""
+    _, has = _chunk(text)
+    return _given(has, "ncpus"), _given(has, "ngpus"), size(has.get("mem", "")) or 0
 
 
 def on_hosts(text: str) -> Amounts:
-    """`exec_host` → slots and hosts.
+    """Return the slots and hosts of `exec_host`.
 
-    `n1/0+n1/1` (a slot each), `n1/0-15+n2/0,3-5` (TORQUE 5), `n1/0*16` (PBS Professional: so many
+    `n1/0+n1/1` (one slot each), `n1/0-15+n2/0,3-5` (TORQUE 5), `n1/0*16` (PBS Professional: 16
     CPUs), `n1-gpu/0` (TORQUE: a GPU).
     """
     cpus = gpus = 0
     hosts = set()
     for piece in text.split("+"):
         host, _, slots = piece.partition("/")
-        used = _slots(slots)
         if host.endswith("-gpu"):
-            gpus += used
+            gpus += _slots(slots)
         else:
             hosts.add(host)
-            cpus += used
+            cpus += _slots(slots)
     return Amounts(_some(cpus), len(hosts) or None, _some(gpus))
 
 
 @lru_cache(maxsize=1 << 12)
 def _slots(text: str) -> int:
-    """How many slots `0`, `0-15`, `0,3-5` or `0*16` are."""
+    """Return the number of slots in `0`, `0-15`, `0,3-5` or `0*16`."""
     if "*" in text:
         return count(text.rpartition("*")[2]) or 0
     slots = 0
@@ -435,19 +380,19 @@ def _slots(text: str) -> int:
     return slots
 
 
-def _multiple(text: str) -> int | None:
-    """How many of what follows; None where it is a name."""
-    if not (text.isascii() and text.isdigit()):
-        return None
-    return int(text) if len(text) <= 9 else LARGEST + 1
+def _chunk(text: str) -> tuple[int, dict[str, str]]:
+    """Return how often a chunk such as `2:ncpus=4` is requested, and its resources."""
+    first, *rest = text.split(":")
+    times = 1
+    if first.isascii() and first.isdigit():
+        times = int(first) if len(first) <= 9 else LARGEST + 1
+    else:
+        rest = [first, *rest]
+    return times, dict(item.split("=", 1) for item in rest if "=" in item)
 
 
-def _given(items: Iterable[str]) -> dict[str, str]:
-    return dict(item.split("=", 1) for item in items if "=" in item)
-
-
-def _positive(text: str | None, otherwise: int) -> int:
-    found = count(text)
+def _given(resources: dict[str, str], name: str, otherwise: int = 0) -> int:
+    found = count(resources.get(name))
     return otherwise if found is None else found
 
 

@@ -1,36 +1,33 @@
-"""Lines of a PBS accounting log → the parts of their heads, and a table of the keys that are read.
+"""Lines of a PBS accounting log → their heads, and a table of the keys that are read.
 
-A line is `MM/DD/YYYY HH:MM:SS;TYPE;ID;key=value key=value …`. A value that holds a blank stands in
-quotes (`"`, or `'` where it holds a `"` itself); nothing is escaped (OpenPBS, accounting.c). All
-keys of a block are found at once, by their last bytes and their length. Lines with a blank within
-quotes, or with bytes that are not UTF-8, are read one by one.
+A line is `MM/DD/YYYY HH:MM:SS;TYPE;ID;key=value key=value …`. A value with a blank is in quotes
+(`"`, or `'` if it contains a `"`); nothing is escaped (OpenPBS, accounting.c). All keys of a block
+are found at once, by their last bytes and their length. Lines with a blank within quotes, or with
+bytes that are not UTF-8, are read one by one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from audit.formats.lines import NEWLINE, Bytes, Lines, Offsets
-
-Flags = npt.NDArray[np.bool_]
+from audit.formats.lines import NEWLINE, Bytes, Lines, Mask, Offsets
 
 _BREAK: Final = 0x1F
-"""Stands between the values of a line while they are a table."""
+"""Separator of the values of a line."""
 _MARK, _SIGN = 1, 2
 _ROLES: Final = bytes(
     _MARK if byte in (ord(" "), NEWLINE, _BREAK) else _SIGN * (byte == ord("="))
     for byte in range(256)
 )
-"""Of each byte: whether it ends a value, or a key."""
+"""Whether each byte ends a value, or a key."""
 _HEAD_LENGTH: Final = 19
 _TAIL: Final = 8
-"""Bytes of a key, the last, by which it is found."""
+"""Number of last bytes by which a key is found."""
 _ODD_LENGTH: Final = np.uint64(0x9E3779B97F4A7C15)
 
 _ITEM: Final = re.compile(
@@ -41,21 +38,16 @@ _ITEM: Final = re.compile(
 
 
 class Heads(NamedTuple):
-    """The first three fields of each line; null where a line has them not."""
+    """The first three fields of each line; null where they are missing."""
 
     frame: pl.DataFrame
-    """``time`` (as it is written), ``type`` and ``id``."""
+    """``time`` (as text), ``type`` and ``id``."""
     messages: Offsets
-    """Where each line's keys begin."""
+    """Beginning of each line's keys."""
 
 
 def heads(raw: bytes, lines: Lines) -> Heads:
-    """Cuts the heads of lines (none of them blank).
-
-    Args:
-        raw: a block.
-        lines: where its lines are, without what ends them.
-    """
+    """Cut the heads of lines, none of which is blank or includes its line end."""
     data = np.frombuffer(raw, dtype=np.uint8)
     cuts = np.append(np.flatnonzero(data == ord(";")), [len(data)] * 3)
     first = np.searchsorted(cuts, lines.starts)
@@ -74,15 +66,9 @@ def heads(raw: bytes, lines: Lines) -> Heads:
 
 
 def values(raw: bytes, lines: Lines, messages: Offsets, keys: Sequence[str]) -> pl.DataFrame:
-    """The values of ``keys``, a row per line; null where a line does not have them.
+    """Return the values of ``keys`` (at most 64 bytes long), a row per line; null where missing.
 
-    Of a key that comes twice the last counts.
-
-    Args:
-        raw: a block.
-        lines: where its lines are, without what ends them.
-        messages: where the keys of each line begin.
-        keys: what is asked for, at most 64 bytes long each.
+    ``messages`` are the beginnings of each line's keys. The last of equal keys counts.
     """
     if not len(messages):
         return pl.DataFrame(schema=dict.fromkeys(keys, pl.String))
@@ -90,45 +76,35 @@ def values(raw: bytes, lines: Lines, messages: Offsets, keys: Sequence[str]) -> 
     starts, sizes, odd = _places(raw, lines, messages, keys)
     odd |= _undecodable(raw, lines)
     sizes[odd] = 0
-    told = np.asarray(sizes.any(axis=0))
-    told[:2] = True  # a table of one column could not hold what is empty
-    names = [key for key, holds in zip(keys, told, strict=True) if holds]
-    found = _table(data, starts[:, told], sizes[:, told], names)
+    filled = np.asarray(sizes.any(axis=0))
+    filled[:2] = True  # a table of one column cannot hold empty values
+    names = [key for key, holds in zip(keys, filled, strict=True) if holds]
+    found = _table(data, starts[:, filled], sizes[:, filled], names)
     nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(messages))
     found = found.with_columns(nothing.alias(key) for key in keys if key not in names).select(keys)
     if not odd.any():
         return found
     numbers = np.flatnonzero(odd)
-    texts = (raw[messages[n] : lines.ends[n]] for n in numbers)
-    read = pl.DataFrame(
-        [[items.get(key) for key in keys] for items in _each(texts)],
-        schema=dict.fromkeys(keys, pl.String),
-        orient="row",
-    )
+    items = [_items(raw[messages[number] : lines.ends[number]]) for number in numbers]
+    rows = [[of.get(key) for key in keys] for of in items]
+    read = pl.DataFrame(rows, schema=dict.fromkeys(keys, pl.String), orient="row")
     return found.with_columns(
         found[key].scatter(numbers, read[key]) for key in keys if read[key].null_count() < len(read)
     )
 
 
-def read_items(text: str) -> dict[str, str]:
-    """The keys and values of one line's message."""
-    items = {}
-    for match in _ITEM.finditer(text):
-        quoted = match["double"] if match["double"] is not None else match["single"]
-        items[match["key"]] = match["bare"] if quoted is None else quoted
+def _items(message: bytes) -> dict[str, str | None]:
+    """Return the keys and values of one line; None for an empty value."""
+    items: dict[str, str | None] = {}
+    for match in _ITEM.finditer(message.decode("utf-8", errors="backslashreplace")):
+        items[match["key"]] = match["double"] or match["single"] or match["bare"] or None
     return items
-
-
-def _each(texts: Iterable[bytes]) -> Iterable[dict[str, str]]:
-    for text in texts:
-        items = read_items(text.decode("utf-8", errors="backslashreplace"))
-        yield {key: value for key, value in items.items() if value}
 
 
 def _places(
     raw: bytes, lines: Lines, messages: Offsets, keys: Sequence[str]
-) -> tuple[Offsets, Offsets, Flags]:
-    """Where the value of each key begins in each line, how long it is, and which lines are odd."""
+) -> tuple[Offsets, Offsets, Mask]:
+    """Return the beginning and length of each key's value in each line, and which lines are odd."""
     data = np.frombuffer(raw, dtype=np.uint8)
     roles = np.frombuffer(bytearray(raw.translate(_ROLES)), dtype=np.uint8)
     roles[messages - 1] = _MARK
@@ -136,14 +112,14 @@ def _places(
     places = np.flatnonzero(roles != 0)
     marks = roles[places] == _MARK
     stops = np.append(places[marks], len(raw))
-    signs, behind = places[~marks], np.cumsum(marks)[~marks]  # the next stop of each sign
+    signs, behind = places[~marks], np.cumsum(marks)[~marks]  # next stop of each sign
     low, high = np.searchsorted(signs, messages), np.searchsorted(signs, lines.ends)
     line = np.repeat(np.arange(len(messages)), high - low)
-    if len(line) < len(signs):  # some stand in no message that is asked for
+    if len(line) < len(signs):  # some are outside the messages
         gaps = low - np.cumsum(high - low) + high - low
         inside = np.arange(len(line)) + np.repeat(gaps, high - low)
         signs, behind = signs[inside], behind[inside]
-    first = np.ones(len(signs), dtype=np.bool_)  # of those in one piece between two blanks
+    first = np.ones(len(signs), dtype=np.bool_)  # of those between two blanks
     first[1:] = behind[1:] != behind[:-1]
     signs, line, behind = signs[first], line[first], behind[first]
     key = _known(data, signs, signs - stops[behind - 1] - 1, keys)
@@ -160,7 +136,7 @@ def _places(
     sizes[row, column] = size - 2 * closed
     odd = np.zeros(len(lines.starts), dtype=np.bool_)
     odd[row[quoted & ~closed]] = True
-    # a quote that opens in a value that is not read may hold keys that are
+    # a quoted value of another key may contain these keys
     opener = data[np.minimum(signs + 1, len(data) - 1)]
     loose = np.flatnonzero(((opener == ord('"')) | (opener == ord("'"))) & ~known)
     ends = stops[behind[loose]]
@@ -171,7 +147,7 @@ def _places(
 
 
 def _known(data: Bytes, signs: Offsets, lengths: Offsets, keys: Sequence[str]) -> Offsets:
-    """Which of ``keys`` stands before each sign; -1 for others."""
+    """Return which of ``keys`` precedes each sign; -1 for others."""
     if not len(signs):
         return np.zeros(0, dtype=np.int64)
     eights = np.ndarray((len(data) - _TAIL + 1,), dtype="<u8", buffer=data, strides=(1,))
@@ -198,8 +174,8 @@ def _code(key: str) -> int:
     return tail ^ (len(text) * int(_ODD_LENGTH) & 0xFFFF_FFFF_FFFF_FFFF)
 
 
-def _undecodable(raw: bytes, lines: Lines) -> Flags:
-    """Which lines are not UTF-8."""
+def _undecodable(raw: bytes, lines: Lines) -> Mask:
+    """Return which lines are not UTF-8."""
     odd = np.zeros(len(lines.starts), dtype=np.bool_)
     try:
         raw.decode()
@@ -215,7 +191,7 @@ def _undecodable(raw: bytes, lines: Lines) -> Flags:
 
 
 def _table(data: Bytes, starts: Offsets, sizes: Offsets, names: Sequence[str]) -> pl.DataFrame:
-    """Stretches of ``data``, a row each line and a column each name; null where empty."""
+    """Return stretches of ``data``, a row per line and a column per name; null where empty."""
     height, width = starts.shape
     if height * width == 0:
         return pl.DataFrame(schema=dict.fromkeys(names, pl.String))

@@ -1,11 +1,10 @@
-"""The columns of ``sacct`` as a table, and the layout of one log: which columns, cut by what."""
+"""The columns of ``sacct``, and the layout of a log: its columns and separator."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from audit.formats.slurm.fields import FIT, LISTS, PIECE, Kind
@@ -17,8 +16,8 @@ class Column(NamedTuple):
     name: str
     kind: Kind
     remark: str = ""
-    read: bool = False  # whether records hold something of it
-    must_be_clear: bool = True  # whether a line is refused where it may begin in several places
+    read: bool = False  # whether records use it
+    must_be_clear: bool = True  # whether lines are refused where it is ambiguous
 
 
 def _many(kind: Kind, names: str) -> list[Column]:
@@ -26,7 +25,7 @@ def _many(kind: Kind, names: str) -> list[Column]:
 
 
 COLUMNS: Final = (
-    # what records are made of
+    # columns of records
     Column("JobID", Kind.ID, "3_0 array task, 23+1 part of a het job, .batch step", read=True),
     Column("JobIDRaw", Kind.ID, "used where there is no JobID", read=True),
     Column("Cluster", Kind.NAME, read=True),
@@ -60,7 +59,7 @@ COLUMNS: Final = (
     Column("NodeList", Kind.LIST, "None assigned: never had one", read=True, must_be_clear=False),
     Column("ReqNodes", Kind.COUNT, read=True),
     Column("ReqMem", Kind.MEMORY, "per node (n) or CPU (c) before 21.08", read=True),
-    # what only tells where a column begins
+    # columns that only determine where others begin
     *_many(Kind.FREE, "JobName Comment AdminComment SystemComment SubmitLine WorkDir Container"),
     *_many(Kind.FREE, "Constraints Extra FailedNode Licenses StdOut StdErr StdIn WCKey McsLabel"),
     *_many(Kind.EXIT, "ExitCode DerivedExitCode"),
@@ -87,7 +86,7 @@ COLUMNS: Final = (
 
 BY_NAME: Final = {column.name.lower(): column for column in reversed(COLUMNS)}
 SKIPPED: Final = "_"
-"""What a declared column is called that is not to be read."""
+"""Name of a declared column that is skipped."""
 
 _IDS: Final = ("jobid", "jobidraw")
 _TIMES: Final = ("submit", "start", "end")
@@ -97,25 +96,25 @@ _TRAILING: Final = Column("", Kind.NOTHING)
 
 @dataclass(frozen=True)
 class Layout:
-    """How the lines of one log are to be cut."""
+    """The columns of a log and their separator."""
 
     names: tuple[str, ...]
-    """Names of its columns, as the log or the user says."""
+    """Names of its columns."""
     separator: str
     trailing: bool = False
     """Whether each line ends with a separator (`sacct -p`)."""
     short: tuple[int, ...] = ()
-    """Numbers of columns that many lines have instead: they lack the last ones."""
+    """Numbers of columns of lines without the last ones."""
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """What is known of each column; one of nothing at the end where lines end so."""
+        """The columns, with an empty last one for a trailing separator."""
         known = tuple(BY_NAME.get(name.lower(), _OTHER) for name in self.names)
         return known + (_TRAILING,) * self.trailing
 
     @cached_property
     def position(self) -> dict[str, int]:
-        """Where each column that is read stands; the first of those that repeat."""
+        """Place of each column that is read; of equal ones the first."""
         positions: dict[str, int] = {}
         for index, column in enumerate(self.columns):
             if column.read:
@@ -126,23 +125,20 @@ class Layout:
 
     @cached_property
     def id_column(self) -> int:
-        """Where the job's id stands."""
+        """Place of the job's id."""
         return self.position["JobID" if "JobID" in self.position else "JobIDRaw"]
 
     def spans(self, column: Column) -> bool:
-        """Whether the separator may stand within this column."""
+        """Return whether a column may contain the separator."""
         return column.kind is Kind.FREE or (column.kind in LISTS and self.separator == ",")
 
     def pattern(self, column: Column) -> re.Pattern[str]:
-        """What a piece between two separators must look like to be of this column."""
-        return _compiled(
-            PIECE[column.kind]
-            if column.kind in LISTS and self.separator == ","
-            else FIT[column.kind]
-        )
+        """Return the pattern of a piece of a column."""
+        in_list = column.kind in LISTS and self.separator == ","
+        return re.compile((PIECE if in_list else FIT)[column.kind])
 
     def problem(self) -> str | None:
-        """What keeps this from being a log of jobs."""
+        """Return why this is no log of jobs, if so."""
         names = {name.lower() for name in self.names}
         if not names.intersection(_IDS):
             return "none of the columns is JobID or JobIDRaw"
@@ -152,36 +148,31 @@ class Layout:
 
 
 def header_row(line: str, separator: str | None = None) -> Layout | None:
-    """The layout that a line states as sacct's header row; None where it is none.
+    """Return the layout of a header row; None if the line is none.
 
-    The separator, where it is not given, is what stands between two known names so that the most
-    columns of the line are known.
+    Without ``separator``, the text between two known names with which most columns are known.
     """
     line = line.removeprefix("\ufeff").rstrip("\r")
-    layouts = [layout for text in _separators(line, separator) if (layout := _named(line, text))]
+    separators = _separators(line) if separator is None else [separator]
+    layouts = [layout for text in separators if (layout := _named(line, text))]
     return max(layouts, key=_known, default=None)
 
 
-def _separators(line: str, separator: str | None) -> list[str]:
-    if separator is not None:
-        return [separator]
+def _separators(line: str) -> list[str]:
     lowered = line.lower()
-    firsts = [name for name in BY_NAME if lowered.startswith(name)]
-    separators: dict[str, None] = {}
-    for first in sorted(firsts, key=len, reverse=True):
+    found: dict[str, None] = {}
+    for first in sorted(filter(lowered.startswith, BY_NAME), key=len, reverse=True):
         for second in BY_NAME:
             begin = lowered.find(second, len(first) + 1)
             if begin >= 0 and begin - len(first) <= 32:
-                separators.setdefault(line[len(first) : begin])
+                found.setdefault(line[len(first) : begin])
     if match := re.match(r"\w+(\W+)\w", line):
-        separators.setdefault(match[1])
-    return list(separators)
+        found.setdefault(match[1])
+    return list(found)
 
 
 def _named(line: str, separator: str) -> Layout | None:
-    if not separator:
-        return None
-    names = line.split(separator)
+    names = line.split(separator) if separator else []
     trailing = len(names) > 2 and names[-1] == ""
     layout = Layout(tuple(names[:-1] if trailing else names), separator, trailing)
     whole = all(re.fullmatch(r"\w+", name) for name in layout.names)
@@ -191,13 +182,3 @@ def _named(line: str, separator: str) -> Layout | None:
 
 def _known(layout: Layout) -> int:
     return sum(name.lower() in BY_NAME for name in layout.names)
-
-
-@lru_cache(maxsize=64)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
-
-
-def declared(names: Sequence[str], separator: str, trailing: bool) -> Layout:
-    """The layout of a log without header row, as the user says it is."""
-    return Layout(tuple(name.strip() for name in names), separator, trailing)

@@ -1,17 +1,16 @@
 """Slurm's `sacct --json` (21.08 to 25.05): documents, each with an array of jobs.
 
-A job of it is read as the columns that `sacct -P` would print and then by the
-same rules as these (``records``), so both tell of the same attempts. Its steps are counted.
+Each job is converted to the columns of `sacct -P` and read by the same rules (``records``), so both
+give the same attempts. Steps are counted.
 
-A document is never held as a whole. All jobs of one begin alike, with ``{`` and the same first key,
-which no text within can imitate (its quotes are escaped); between two such places there is one job.
-So damage costs the job that it is in, and blocks may be cut before any job. A document that ends in
-its middle loses what is cut, and says so, but where the cut is directly behind a job: there blocks
-end, too.
+A document is never held as a whole. All its jobs begin alike, with ``{`` and the same first key,
+which no text within can contain (its quotes are escaped); between two such places is one job. So
+damage costs one job, and blocks may be cut before any job. A document that ends early loses what
+was cut, and is reported, unless the cut is directly after a job: blocks end there too.
 
-Numbers are plain until 22.05, objects from 23.02 on where they may be unset or infinite, or null,
-by the version and what was asked for (``--json=v0.0.42+complex``). In 21.08 ``time/start`` holds
-the time of eligibility, and in 22.05 ``reservation/name`` a number that says nothing.
+Numbers are plain until 22.05; from 23.02 they are objects where they may be unset or infinite, or
+null, by version and request (``--json=v0.0.42+complex``). In 21.08 ``time/start`` holds the time of
+eligibility, and in 22.05 ``reservation/name`` a meaningless number.
 
 Sources: Slurm's plugins ``openapi/dbv0.0.36`` to ``.38`` and ``data_parser/v0.0.39`` to ``.43``.
 """
@@ -33,10 +32,10 @@ from audit.formats.sacct.records import typed
 from audit.model import RefusalCode
 
 _UNSET: Final = frozenset((2**32 - 1, 2**32 - 2, 2**64 - 1, 2**64 - 2))
-"""What Slurm means by infinite and by no value, in 32 and 64 bits."""
+"""Slurm's infinite and unset, in 32 and 64 bits."""
 
 _FLAGS: Final = (
-    # in the order in which `sacct -P` would name one of them instead of the state
+    # in the order in which `sacct -P` prints one of them instead of the state
     *("COMPLETING", "STAGE_OUT", "CONFIGURING", "RESIZING", "REQUEUED", "REQUEUE_FED"),
     *("REQUEUE_HOLD", "SPECIAL_EXIT", "STOPPED", "REVOKED", "RESV_DEL_HOLD", "SIGNALING"),
 )
@@ -44,15 +43,15 @@ _LONGEST_MASK: Final = 1 << 20
 """Digits of a bit mask of array tasks; Slurm's MaxArraySize is at most 4,000,001."""
 
 _FEW_TASKS: Final = 10
-"""Tasks at equal distances are written by their step where they span more than so many."""
+"""Tasks at equal distances are written by their step where they span more than this."""
 _JOBS: Final = re.compile(rb'"jobs"\s*:\s*\[')
 _DOCUMENT: Final = re.compile(rb'\s*\{\s*(?:"(?:jobs|meta|errors|warnings)"|$)')
 _FIRST: Final = re.compile(rb'\s*(\{\s*"[^"\\]*")')
+_RELEASE: Final = re.compile(rb'"release"\s*:\s*"([^"\\]*)"')
 _OF_SACCT: Final = re.compile(rb'"allocation_nodes"|openapi\\?/db|"accounting_storage"\s*:\s*"[^"]')
 _OF_SQUEUE: Final = b'"accrue_time"'
-_FIRST_KEY: Final = b'{"account"'
 _NOTHING: Final = "Nothing found"
-"""How it reports, as an error, that there was no job in its window (ESLURM_REST_EMPTY_RESULT)."""
+"""sacct's error for a window without jobs (ESLURM_REST_EMPTY_RESULT)."""
 
 _BETWEEN: Final = re.compile(rb"[\s,]*")
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -65,59 +64,53 @@ _WORDS: Final = Words(
 
 
 def recognises(head: bytes) -> bool:
-    """Whether these are the first bytes of a document of sacct's."""
+    """Return whether a document of sacct's begins with ``head``."""
     if not head.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"{"):
         return False
-    jobs = _JOBS.search(head)
-    return jobs is not None and bool(_OF_SACCT.search(head)) and _OF_SQUEUE not in head
+    return bool(_JOBS.search(head) and _OF_SACCT.search(head)) and _OF_SQUEUE not in head
 
 
 def header(head: bytes, reading: Reading) -> Header:
-    """With what jobs begin (entry ``begins``), and Slurm's release where it stands before them."""
-    jobs = _JOBS.search(head)
-    first = _FIRST.match(head, jobs.end()) if jobs else None
-    begins = first[1] if first else _FIRST_KEY
-    release = re.search(rb'"release"\s*:\s*"([^"\\]*)"', head[: jobs.start()] if jobs else b"")
-    entries = {"begins": begins.decode("utf-8", errors="backslashreplace")}
-    if release:
-        entries["release"] = release[1].decode("utf-8", errors="backslashreplace")
-    return named_by_log("a JSON document names its fields", reading, entries)
+    """Return the beginning of jobs (entry ``begins``), and Slurm's release if it precedes them."""
+    entries = {"begins": b'{"account"'}
+    if jobs := _JOBS.search(head):
+        if first := _FIRST.match(head, jobs.end()):
+            entries["begins"] = first[1]
+        if release := _RELEASE.search(head, 0, jobs.start()):
+            entries["release"] = release[1]
+    texts = {key: text.decode("utf-8", "backslashreplace") for key, text in entries.items()}
+    return named_by_log("a JSON document names its fields", reading, texts)
 
 
 def needed(entries: Mapping[str, str]) -> dict[str, str]:
-    """With what jobs begin."""
+    """Return the beginning of jobs."""
     return {"begins": entries["begins"]}
 
 
 def whole(data: bytes, header: Header) -> int:
-    """How many of the first bytes of ``data`` lie before the last job that begins in it.
-
-    The comma between is left to that job.
-    """
+    """Return the length of ``data`` up to the last job's beginning, without the comma before it."""
     begins = header.entries["begins"].encode()
     at = len(data)
     while (at := data.rfind(begins, 0, at)) > 0:
         if _is_element(data, at):
-            before = data[:at].rstrip()
-            return len(before) - before.endswith(b",")
+            return len(data[:at].rstrip().removesuffix(b","))
     return 0
 
 
 def parse(block: Block, header: Header) -> Parsed:
-    """Takes in a stretch of a document or several; see the module's docstring."""
+    """Read a stretch of one document or several."""
     walk = _Walk(block, header.entries["begins"].encode())
     walk.run()
     return walk.found.parsed(typed(walk.found.texts(list(COLUMNS)), "UTC"), walk.steps)
 
 
 def _is_element(data: bytes, at: int) -> bool:
-    """Whether what begins at ``at`` is an element of an array, and not the value of a key."""
-    before = data[max(at - 200, 0) : at].rstrip()
-    return not before.endswith(b":")
+    """Return whether ``at`` is the beginning of an array's element, not of a key's value."""
+    return not data[max(at - 200, 0) : at].rstrip().endswith(b":")
 
 
 class _Walk:
-    """The way through a block: jobs and what lies between their arrays."""
+    """The way through a block: arrays of jobs and the text around them."""
 
     def __init__(self, block: Block, begins: bytes) -> None:
         self.found = Found(block)
@@ -127,7 +120,7 @@ class _Walk:
         self._starts = [at for at in starts_of(self.data, begins) if _is_element(self.data, at)]
 
     def run(self) -> None:
-        """Goes through the block once."""
+        """Go through the block once."""
         at = len(_BYTE_ORDER_MARK) if self.data.startswith(_BYTE_ORDER_MARK) else 0
         inside = not (self._first or _DOCUMENT.match(self.data))
         while at < len(self.data):
@@ -144,18 +137,19 @@ class _Walk:
         return row
 
     def _outside(self, at: int) -> int:
-        """Looks at what stands outside of an array of jobs; gives where the next one begins."""
+        """Check the text outside arrays of jobs; return the beginning of the next array."""
         jobs = _JOBS.search(self.data, at)
-        stop = jobs.end() if jobs else self._next(at)
+        next_job = bisect_right(self._starts, at)
+        stop = jobs.end() if jobs else [*self._starts, len(self.data)][next_job]
         text = self.data[at:stop].decode("utf-8", errors="surrogateescape")
         begun = '{"jobs": [' if text.startswith("]") else ""
+        closing = "]}" * (jobs is not None)
         try:
-            document, length = decode(begun + text + "]}" * (jobs is not None and not begun))
+            document, length = decode(begun + text + ("" if begun else closing))
             self._errors(document, at, stop)
             rest = text[length - len(begun) :].strip() if begun else ""
             if rest:
-                document, _ = decode(rest + "]}" * (jobs is not None))
-                self._errors(document, at, stop)
+                self._errors(decode(rest + closing)[0], at, stop)
         except (ValueError, RecursionError):
             if text.strip():
                 cut = stop == len(self.data)
@@ -165,30 +159,15 @@ class _Walk:
         return stop
 
     def _errors(self, document: Any, at: int, end: int) -> None:
-        """Refuses what sacct says went wrong: jobs may be missing."""
+        """Refuse the errors that sacct reports: jobs may be missing."""
         errors = document.get("errors") if isinstance(document, dict) else None
         for error in errors if isinstance(errors, list) else ():
-            said = error.get("description") or error.get("error") if isinstance(error, dict) else ""
-            if _NOTHING in str(error):
-                continue
-            text = holdable(str(said or error)[:200])
-            reason = f"sacct reports an error, jobs may be missing: {text}"
-            self.found.refuse(at, end, reason, RefusalCode.SHAPE)
-
-    def _next(self, at: int) -> int:
-        """Where the next job begins behind ``at``, or the block ends."""
-        number = bisect_right(self._starts, at)
-        return self._starts[number] if number < len(self._starts) else len(self.data)
-
-
-def _part(job: dict[str, Any], name: str) -> dict[str, Any]:
-    """An object within a job; empty where there is none."""
-    part = job.get(name)
-    if part is None:
-        return {}
-    if not isinstance(part, dict):
-        raise ValueError(f"field {name}: {_shown(part)} is no object")
-    return part
+            if _NOTHING not in str(error):
+                texts = error if isinstance(error, dict) else {}
+                text = texts.get("description") or texts.get("error") or error
+                shown = holdable(str(text)[:200])
+                reason = f"sacct reports an error, jobs may be missing: {shown}"
+                self.found.refuse(at, end, reason, RefusalCode.SHAPE)
 
 
 def _shown(value: Any) -> str:
@@ -197,7 +176,7 @@ def _shown(value: Any) -> str:
 
 
 def _number(value: Any) -> str | None:
-    """A number as a text, whichever way it is written; what is none is kept, to be refused."""
+    """Return a number in any form as a text; others unchanged, to be refused."""
     if type(value) is int:
         return None if value in _UNSET else str(value)
     if value is None or (isinstance(value, str) and value in {"", "Infinity"}):
@@ -217,7 +196,7 @@ def _time(value: Any) -> str | None:
 
 
 def _start(time: Mapping[str, Any]) -> str | None:
-    """When it started; from its end where eligibility stands in place of it (21.08)."""
+    """Return the start; computed from the end where eligibility is in its place (21.08)."""
     start, end, elapsed = _time(time.get("start")), _time(time.get("end")), time.get("elapsed")
     if start is None or start != _time(time.get("eligible")) or end is None or elapsed is None:
         return start
@@ -241,12 +220,11 @@ def _reservation(value: Any) -> str | None:
 def _state(value: Any) -> str | None:
     if not isinstance(value, list):
         return _name(value)
-    flags = [flag for flag in _FLAGS if flag in value]
-    return flags[0] if flags else _name(value[0] if value else None)
+    return next((flag for flag in _FLAGS if flag in value), _name(value[0] if value else None))
 
 
 def _duration(value: Any) -> str | None:
-    """Seconds as sacct prints a suspension."""
+    """Return seconds as sacct prints a suspension."""
     seconds = _number(value)
     if seconds is None or not seconds.isdecimal() or len(seconds) > 12:
         return seconds
@@ -255,26 +233,22 @@ def _duration(value: Any) -> str | None:
 
 
 def _tres(items: Any) -> str | None:
-    """`cpu=4,mem=8192M,gres/gpu:a100=2`; None where there is nothing in it."""
+    """Return `cpu=4,mem=8192M,gres/gpu:a100=2`; None where it is empty."""
     if not items:
         return None
-    if not isinstance(items, list):
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         return _shown(items)
     texts = []
     for item in items:
-        if not isinstance(item, dict):
-            return _shown(items)
-        count = _number(item.get("count"))
-        if count is None or count.startswith("-"):  # energy that is not known
-            continue
-        kind, name = item.get("type"), item.get("name")
-        unit = "M" if kind == "mem" and count.isdecimal() else ""
-        texts.append(f"{kind}/{name}={count}" if name else f"{kind}={count}{unit}")
+        count, kind, name = _number(item.get("count")), item.get("type"), item.get("name")
+        if count is not None and not count.startswith("-"):  # energy may be unknown
+            unit = "M" if kind == "mem" and count.isdecimal() else ""
+            texts.append(f"{kind}/{name}={count}" if name else f"{kind}={count}{unit}")
     return ",".join(texts) or None
 
 
 def _memory(required: Mapping[str, Any]) -> str | None:
-    """What was asked for; until 22.05 nothing says whether it is per CPU or per node."""
+    """Return the requested memory; until 22.05 it is unknown whether per CPU or per node."""
     for name, suffix in (("memory_per_cpu", "Mc"), ("memory_per_node", "Mn")):
         if (amount := _number(required.get(name))) is not None:
             return f"{amount}{suffix}"
@@ -293,14 +267,15 @@ def _job_id(job: dict[str, Any]) -> str | None:
             return f"{number}_[{_tasks(task, array)}]"
         if (single := _number(array.get("task_id"))) is not None:
             return f"{number}_{single}"
-    if isinstance(het, dict) and (number := _number(het.get("job_id"))) not in (None, "0"):
-        offset = _number(het.get("job_offset"))
-        return f"{number}+{offset}" if offset is not None else _number(job["job_id"])
+    het = het if isinstance(het, dict) else {}
+    number, offset = _number(het.get("job_id")), _number(het.get("job_offset"))
+    if number not in (None, "0") and offset is not None:
+        return f"{number}+{offset}"
     return _number(job["job_id"])
 
 
 def _tasks(task: str, array: dict[str, Any]) -> str:
-    """The tasks of an array that wait, as sacct prints them: `0xc` is `2-3`."""
+    """Return the waiting tasks of an array as sacct prints them: `0xc` is `2-3`."""
     task = task.removeprefix("[").removesuffix("]")
     if re.fullmatch(r"0x[0-9A-Fa-f]+", task) is None or len(task) > _LONGEST_MASK:
         return task
@@ -322,7 +297,7 @@ def _tasks(task: str, array: dict[str, Any]) -> str:
 _Places = tuple[tuple[str | None, str | None], ...]
 
 COLUMNS: Final[dict[str, tuple[Callable[[Any], str | None], _Places]]] = {
-    # sacct's column: converter, and where its value stands: object (None: the job), key (None: all)
+    # sacct's column: converter, places of its value: object (None: the job), key (None: all)
     "JobID": (_job_id, ((None, None),)),  # `array` (task: ranges or a bit mask), `het`, `job_id`
     "Cluster": (_name, ((None, "cluster"), ("association", "cluster"))),
     "User": (_name, ((None, "user"), ("association", "user"))),
@@ -348,39 +323,35 @@ COLUMNS: Final[dict[str, tuple[Callable[[Any], str | None], _Places]]] = {
     "ReqCPUS": (_number, (("required", "CPUs"),)),
     "ReqMem": (_memory, (("required", None),)),
 }
-"""The columns that are read of a job; of several places the first that knows."""
+"""The columns that are read of a job; of several places the first with a value."""
 
 _PARTS: Final = ("time", "state", "association", "tres", "required", "reservation")
 
 
 def columns_of(job: Any) -> Row:
-    """The texts of ``COLUMNS``; None where nothing is known.
+    """Return the texts of ``COLUMNS``; None where unknown.
 
     Raises:
         ValueError: it is no job; the message names the field and shows its value.
     """
     if not isinstance(job, dict) or "job_id" not in job:
         raise ValueError(f"field job_id is missing: {_shown(job)}")
-    parts: dict[str | None, dict[str, Any]] = {name: _part(job, name) for name in _PARTS}
-    parts[None] = job
+    parts: dict[str | None, dict[str, Any]] = {None: job}
+    for name in _PARTS:
+        part = parts[name] = {} if job.get(name) is None else job[name]
+        if not isinstance(part, dict):
+            raise ValueError(f"field {name}: {_shown(part)} is no object")
     row: list[str | None] = []
     for convert, places in COLUMNS.values():
-        text = None
-        for part, key in places:
-            text = convert(parts[part] if key is None else parts[part].get(key))
-            if text is not None:
+        for part_name, key in places:
+            of = parts[part_name]
+            if (text := convert(of if key is None else of.get(key))) is not None:
                 break
         row.append(text)
     return tuple(row)
 
 
+_TITLE: Final = "Slurm's sacct (--json)"
 DIALECT: Final = Dialect(
-    name="sacct-json",
-    title="Slurm's sacct (--json)",
-    recognises=recognises,
-    header=header,
-    parse=parse,
-    whole=whole,
-    names_clusters=True,
-    needed=needed,
+    "sacct-json", _TITLE, recognises, header, parse, whole, names_clusters=True, needed=needed
 )

@@ -1,13 +1,13 @@
-"""What the columns of an sacct log without header row may be, from what stands in them.
+"""Proposes columns for an sacct log without a header row, from their content.
 
-Nothing is read by a proposal: it is put before the user, who confirms it with ``--columns``.
+The user confirms a proposal with ``--columns``; nothing is read by it.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Final, NamedTuple
@@ -17,25 +17,26 @@ from audit.formats.sacct.splitting import fits
 from audit.formats.slurm.fields import FIT, Kind
 
 SAMPLE: Final = 200
-"""How many lines are looked at."""
+"""Number of lines that are examined."""
 
+_SIMULATOR: Final = (
+    "State JobID ReqCPUS ReqMem ReqNodes Constraints Submit Eligible Start Elapsed Suspended End "
+    "ExitCode DerivedExitCode AllocNodes NCPUS MaxDiskRead MaxDiskWrite MaxPages MaxRSS MaxVMSize "
+    "CPUTime UserCPU SystemCPU TotalCPU"
+)
 KNOWN: Final = (
-    # what widely used programs make sacct write without a header row
+    # the columns of widely used programs that call sacct without a header row
     "jobid jobidraw cluster partition qos account group gid user uid submit eligible start end "
     "elapsed exitcode state nnodes ncpus reqcpus reqmem reqtres alloctres timelimit nodelist "
     "jobname",  # Open XDMoD
     "jobid jobidraw cluster partition account group gid user uid submit eligible start end "
     "elapsed exitcode state nnodes ncpus reqcpus reqmem reqgres reqtres alloctres timelimit "
     "nodelist jobname",  # the same, older
-    "State JobID ReqCPUS ReqMem ReqNodes Constraints Submit Eligible Start Elapsed Suspended End "
-    "ExitCode DerivedExitCode AllocNodes NCPUS MaxDiskRead MaxDiskWrite MaxPages MaxRSS MaxVMSize "
-    "CPUTime UserCPU SystemCPU TotalCPU",  # HPC cost simulator
-    "State JobID ReqCPUS ReqMem ReqNodes Constraints Submit Eligible Start Elapsed Suspended End "
-    "ExitCode DerivedExitCode AllocNodes NCPUS MaxDiskRead MaxDiskWrite MaxPages MaxRSS MaxVMSize "
-    "CPUTime UserCPU SystemCPU TotalCPU Partition",
+    _SIMULATOR,  # HPC cost simulator
+    f"{_SIMULATOR} Partition",
     "JobID JobName User Partition NodeList NNodes NCPUS NTasks State Submit Start End Timelimit "
     "Elapsed TotalCPU CPUTime UserCPU SystemCPU ReqMem MaxRSS MaxVMSize ReqTRES AllocTRES "
-    "_ _ _ _ _ _ _ _ _ _ _ _ _ _ _",  # jobinfo; what is left is used by no record
+    "_ _ _ _ _ _ _ _ _ _ _ _ _ _ _",  # jobinfo; the rest is used by no record
 )
 
 STATES: Final = frozenset(
@@ -46,10 +47,9 @@ STATES: Final = frozenset(
     )
 )
 
-_ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*|Unknown|None")
 _TESTS: Final = (
-    # in this order: the first that all values pass names what they are
-    (Kind.TIME, _ISO),
+    # the first that all values pass is their kind
+    (Kind.TIME, re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*|Unknown|None")),
     (Kind.DURATION, re.compile(rf"(?:{FIT[Kind.DURATION]})")),
     (Kind.COUNT, re.compile(r"\d+")),
     (Kind.MEMORY, re.compile(r"\d+(?:\.\d+)?[KMGTPE][cn]?|0[cn]?")),  # 0.04M is no step of job 0
@@ -59,12 +59,8 @@ _TESTS: Final = (
 )
 
 
-_OF_JOBS: Final = (Kind.MEMORY, Kind.TRES)
-"""What was used is of the same kind as what was asked for, and stands with steps alone."""
-
-
 class Sniffed(NamedTuple):
-    """A log without header row that looks like sacct's."""
+    """A log without a header row that looks like sacct's."""
 
     separator: str
     rows: list[list[str]]  # of the sample, those with the usual number of fields
@@ -72,7 +68,7 @@ class Sniffed(NamedTuple):
 
 
 def sniff(lines: Sequence[str], separator: str | None = None) -> Sniffed | None:
-    """Cuts lines at what separates their columns; None if they are no jobs of sacct."""
+    """Cut lines at their separator; None if they are no jobs of sacct."""
     best: tuple[tuple[int, int, int], Sniffed] | None = None
     sample = lines[:SAMPLE]
     for candidate in [separator] if separator else _candidates(sample):
@@ -84,7 +80,12 @@ def sniff(lines: Sequence[str], separator: str | None = None) -> Sniffed | None:
         rows = [row[:-1] for row in rows] if trailing else rows
         kinds = [_kind(values) for values in zip(*rows, strict=True)]
         rank = (times, sum(kind is not None for kind in kinds), -width)
-        if _are_jobs(kinds) and (best is None or rank > best[0]):
+        are_jobs = (
+            len(kinds) > 2
+            and not {Kind.TIME, Kind.STATE}.isdisjoint(kinds)
+            and not {Kind.ID, Kind.COUNT}.isdisjoint(kinds)
+        )
+        if are_jobs and (best is None or rank > best[0]):
             best = rank, Sniffed(candidate, rows, trailing)
     return best[1] if best else None
 
@@ -92,20 +93,20 @@ def sniff(lines: Sequence[str], separator: str | None = None) -> Sniffed | None:
 def separator_for(
     lines: Sequence[str], names: Sequence[str], separator: str | None = None
 ) -> tuple[str, bool] | None:
-    """What separates columns that are called ``names``, and whether lines end with it."""
-    best: tuple[int, str, bool] = (0, "", False)
+    """Return the separator of columns called ``names``, and whether lines end with it."""
     sample = lines[:SAMPLE]
-    for candidate in [separator] if separator else _candidates(sample):
-        for trailing in (False, True):
-            layout = Layout(tuple(names), candidate, trailing)
-            good = sum(fits(line, layout) for line in sample)
-            if good > best[0]:
-                best = good, candidate, trailing
-    return best[1:] if best[0] else None
+    layouts = [
+        Layout(tuple(names), candidate, trailing)
+        for candidate in ([separator] if separator else _candidates(sample))
+        for trailing in (False, True)
+    ]
+    counted = [(sum(fits(line, layout) for line in sample), layout) for layout in layouts]
+    good, best = max(counted, key=lambda pair: pair[0], default=(0, None))
+    return (best.separator, best.trailing) if good and best else None
 
 
 def propose(sniffed: Sniffed) -> tuple[str, ...]:
-    """A name for each column; ``_`` where its content does not tell."""
+    """Return a name for each column; ``_`` where its content is ambiguous."""
     rows = sniffed.rows
     width = len(rows[0])
     for known in KNOWN:
@@ -114,162 +115,124 @@ def propose(sniffed: Sniffed) -> tuple[str, ...]:
         fuller = [[*row, ""] for row in rows] if len(layout.names) > width else rows
         if len(layout.names) <= width + sniffed.trailing and _mostly_fits(fuller, layout):
             return tuple(column.name for column in layout.columns)
-    columns = list(zip(*rows, strict=True))
-    kinds = [_kind(values) for values in columns]
-    names = [SKIPPED] * width
-    _name_ids(names, columns, kinds)
-    _name_times(names, columns, kinds)
-    _name_durations(names, columns, kinds)
-    jobs = _rows_of_jobs(names, columns)
-    for kind, called in (
-        (Kind.STATE, ("State",)),
-        (Kind.EXIT, ("ExitCode", "DerivedExitCode")),
-        (Kind.MEMORY, ("ReqMem",)),
-        (Kind.TRES, ("ReqTRES", "AllocTRES")),
-    ):
-        of_kind = [index for index, found in enumerate(kinds) if found is kind]
-        if kind in _OF_JOBS:
-            of_kind = [at for at in of_kind if any(columns[at][row] for row in jobs)]
-        offered = called[-1:] if kind is Kind.TRES and len(of_kind) == 1 else called
-        for index, name in zip(of_kind, offered, strict=False):
-            names[index] = name
-    _name_counts(names, columns, kinds)
-    return tuple(names)
+    return tuple(_Guess(rows).names)
+
+
+class _Guess:
+    """Names given to columns one kind after the other."""
+
+    def __init__(self, rows: Sequence[Sequence[str]]) -> None:
+        self.columns = list(zip(*rows, strict=True))
+        self.kinds = [_kind(values) for values in self.columns]
+        self.names = [SKIPPED] * len(self.columns)
+        self._name_ids()
+        self._name_times()
+        self._name_durations()
+        self._offer(self._of(Kind.STATE), ("State",))
+        self._offer(self._of(Kind.EXIT), ("ExitCode", "DerivedExitCode"))
+        self._name_requests()
+        self._name_counts()
+
+    def _of(self, kind: Kind) -> list[int]:
+        """Return the columns of a kind."""
+        return [index for index, found in enumerate(self.kinds) if found is kind]
+
+    def _offer(self, indices: Iterable[int], names: Iterable[str]) -> None:
+        for index, name in zip(indices, names, strict=False):
+            self.names[index] = name
+
+    def _name_ids(self) -> None:
+        """Ids (almost) never repeat; JobID has the array tasks and steps."""
+        counts = [
+            index
+            for index in self._of(Kind.COUNT)
+            if all(values := self.columns[index]) and len(set(values)) * 10 > len(values) * 9
+        ]
+        self._offer([*self._of(Kind.ID), *counts], ("JobID", "JobIDRaw"))
+
+    def _name_times(self) -> None:
+        """Times are named in the order in which they happen."""
+        times = sorted((median(_sortable(self.columns[at])), at) for at in self._of(Kind.TIME))
+        names = ("", "Submit", "Start End", "Submit Start End", "Submit Eligible Start End")
+        if len(times) < len(names):
+            self._offer((at for _, at in times), names[len(times)].split())
+
+    def _name_durations(self) -> None:
+        """Limits are whole minutes, suspended is mostly 0, elapsed is the first other one."""
+        for index in self._of(Kind.DURATION):
+            known = [value for value in self.columns[index] if value]
+            name = "Elapsed"
+            if all(set(value) <= set("0:-") for value in known):
+                name = "Suspended"
+            elif all(value[-2:] == "00" or not value[-1].isdigit() for value in known):
+                name = "Timelimit"
+            if name not in self.names:
+                self.names[index] = name
+
+    def _name_requests(self) -> None:
+        """Usage has the same kinds, but only in rows of steps."""
+        ids = self.columns[self.names.index("JobID")] if "JobID" in self.names else None
+        rows = range(len(self.columns[0]))
+        jobs = [row for row in rows if ids is None or "." not in ids[row]]
+        memory, tres = (
+            [at for at in self._of(kind) if any(self.columns[at][row] for row in jobs)]
+            for kind in (Kind.MEMORY, Kind.TRES)
+        )
+        self._offer(memory, ("ReqMem",))
+        self._offer(tres, ("AllocTRES",) if len(tres) == 1 else ("ReqTRES", "AllocTRES"))
+
+    def _name_counts(self) -> None:
+        """A count that equals the number in the last resource list is that number."""
+        lists = [at for at, name in enumerate(self.names) if name in ("AllocTRES", "ReqTRES")]
+        for label, name in (("cpu", "NCPUS"), ("node", "NNodes")):
+            for index in self._of(Kind.COUNT):
+                pairs = [
+                    (amount[1], value)
+                    for row, value in enumerate(self.columns[index])
+                    for at in lists[-1:]
+                    if (amount := re.search(rf"(?:^|,){label}=(\d+)", self.columns[at][row]))
+                ]
+                is_free = self.names[index] == SKIPPED and name not in self.names
+                if is_free and pairs and all(one == other for one, other in pairs):
+                    self.names[index] = name
+
+
+def _sortable(values: Sequence[str]) -> Iterator[int]:
+    digits = (re.sub(r"\D", "", value)[:14] for value in values)
+    return (int(number) for number in digits if number)
 
 
 def _candidates(lines: Sequence[str]) -> list[str]:
-    """What may separate columns: what is between words and numbers, and parts of it."""
-    candidates: dict[str, None] = {}
-    for line in lines[:5]:
-        for run in set(re.findall(r"[^0-9A-Za-z\s]+|\t+|[\x1c-\x1f]+", line)):
-            for length in range(1, min(len(run), 8) + 1):
-                candidates.setdefault(run[:length])
+    """Return possible separators: what is between words and numbers, and prefixes of it."""
+    candidates = dict.fromkeys(
+        run[:length]
+        for line in lines[:5]
+        for run in dict.fromkeys(re.findall(r"[^0-9A-Za-z\s]+|\t+|[\x1c-\x1f]+", line))
+        for length in range(1, min(len(run), 8) + 1)
+    )
     return [text for text in candidates if text not in "-:.[]()_=+"]
 
 
 def _kind(values: Sequence[str]) -> Kind | None:
-    """What all values that are not empty are; None where they are mere text, or all empty."""
+    """Return the kind of all values that are not empty; None for text, or if all are empty."""
     known = {value for value in values if value}
-    if not known:
+    if known <= {"Unknown", "None", "INVALID"}:
         return None
     if all(value.split(" by ")[0] in STATES for value in known):
         return Kind.STATE
-    if known <= {"Unknown", "None", "INVALID"}:
-        return None
     return next((kind for kind, test in _TESTS if all(map(test.fullmatch, known))), None)
 
 
-def _are_jobs(kinds: Sequence[Kind | None]) -> bool:
-    return (
-        (Kind.TIME in kinds or Kind.STATE in kinds)
-        and (Kind.ID in kinds or Kind.COUNT in kinds)
-        and len(kinds) > 2
-    )
-
-
 def _mostly_fits(rows: Sequence[Sequence[str]], layout: Layout) -> bool:
-    if len(layout.names) != len(rows[0]):
+    fits = [layout.pattern(column).fullmatch for column in layout.columns]
+    if len(fits) != len(rows[0]):
         return False
-    good = sum(
-        all(
-            layout.pattern(column).fullmatch(value)
-            for column, value in zip(layout.columns, row, strict=True)
-        )
-        for row in rows
-    )
+    good = sum(all(fit(value) for fit, value in zip(fits, row, strict=True)) for row in rows)
     return good * 10 >= len(rows) * 9
 
 
-def _name_ids(
-    names: list[str], columns: Sequence[Sequence[str]], kinds: Sequence[Kind | None]
-) -> None:
-    """Ids are what is (nearly) never the same twice; JobID has the array tasks and steps."""
-    ids = [
-        index
-        for index, kind in enumerate(kinds)
-        if kind is Kind.ID
-        or (kind is Kind.COUNT and all(columns[index]) and _differ(columns[index]))
-    ]
-    ids.sort(key=lambda index: (kinds[index] is not Kind.ID, index))
-    for index, name in zip(ids, ("JobID", "JobIDRaw"), strict=False):
-        names[index] = name
-
-
-def _rows_of_jobs(names: Sequence[str], columns: Sequence[Sequence[str]]) -> list[int]:
-    """Rows whose id is not a step's; all of them where no column is known to hold ids."""
-    ids = next((columns[at] for at, name in enumerate(names) if name == "JobID"), None)
-    rows = range(len(columns[0]))
-    return [row for row in rows if ids is None or "." not in ids[row]]
-
-
-def _differ(values: Sequence[str]) -> bool:
-    return len(set(values)) * 10 > len(values) * 9
-
-
-def _name_times(
-    names: list[str], columns: Sequence[Sequence[str]], kinds: Sequence[Kind | None]
-) -> None:
-    """In the order in which they happen."""
-    times = [
-        (median(_sortable(columns[index])), index)
-        for index, kind in enumerate(kinds)
-        if kind is Kind.TIME
-    ]
-    called = {
-        1: ("Submit",),
-        2: ("Start", "End"),
-        3: ("Submit", "Start", "End"),
-        4: ("Submit", "Eligible", "Start", "End"),
-    }.get(len(times), ())
-    for (_, index), name in zip(sorted(times), called, strict=False):
-        names[index] = name
-
-
-def _sortable(values: Sequence[str]) -> Iterator[int]:
-    for value in values:
-        digits = re.sub(r"\D", "", value)[:14]
-        if digits:
-            yield int(digits)
-
-
-def _name_durations(
-    names: list[str], columns: Sequence[Sequence[str]], kinds: Sequence[Kind | None]
-) -> None:
-    """Time limits are whole minutes, suspended is mostly nothing, elapsed is what comes first."""
-    for index, kind in enumerate(kinds):
-        known = [value for value in columns[index] if value]
-        if kind is not Kind.DURATION:
-            continue
-        if all(set(value) <= set("0:-") for value in known):
-            name = "Suspended"
-        elif all(value[-2:] == "00" or not value[-1].isdigit() for value in known):
-            name = "Timelimit"
-        else:
-            name = "Elapsed"
-        if name not in names:
-            names[index] = name
-
-
-def _name_counts(
-    names: list[str], columns: Sequence[Sequence[str]], kinds: Sequence[Kind | None]
-) -> None:
-    """What equals the resource lists' numbers is that number."""
-    lists = [index for index, name in enumerate(names) if name in ("AllocTRES", "ReqTRES")]
-    for label, name in (("cpu", "NCPUS"), ("node", "NNodes")):
-        for index, kind in enumerate(kinds):
-            pairs = [
-                (amount[1], value)
-                for row, value in enumerate(columns[index])
-                for at in lists[-1:]
-                if (amount := re.search(rf"(?:^|,){label}=(\d+)", columns[at][row]))
-            ]
-            is_free = kind is Kind.COUNT and names[index] == SKIPPED and name not in names
-            if is_free and pairs and all(one == other for one, other in pairs):
-                names[index] = name
-
-
 def spans(names: Sequence[str]) -> str:
-    """Which columns a proposal leaves open, as `3-5, 9`; empty where none."""
+    """Return the columns that a proposal leaves open, as `3-5, 9`; empty for none."""
     numbers = [number for number, name in enumerate(names, start=1) if name == SKIPPED]
     starts = [n for k, n in enumerate(numbers) if not k or numbers[k - 1] != n - 1]
     ends = [a for a, b in pairwise([*numbers, -1]) if b != a + 1]

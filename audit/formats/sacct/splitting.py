@@ -1,18 +1,17 @@
-"""Where the columns of odd lines begin: separators and line breaks inside users' own texts.
+"""Splits lines with separators and line breaks inside users' texts.
 
-``sacct`` escapes nothing, so a job name may hold the separator, or a submit line a line break. A
-stretch of lines that are no records as they stand is cut into pieces at separators and line ends;
-what the columns may hold (``fields.FIT``) then says how pieces make up records:
+``sacct`` escapes nothing, so a job name may contain the separator, or a submit line a line break.
+Consecutive lines that are not records are cut into pieces at separators and line ends; the patterns
+of the columns (``fields.FIT``) then determine how pieces form records:
 
-- a column of free text takes any number of pieces, all others take one;
-- records are the shortest runs of whole lines whose pieces fill all columns, so a broken line never
-  takes its neighbour along;
-- if several ways remain, they must agree on every column that is read, but for those that only
-  help (``Column.must_be_clear``), which are then taken as empty.
+- a column of free text takes any number of pieces, all others one;
+- records are the shortest runs of whole lines whose pieces fill all columns, so a broken line does
+  not affect its neighbours;
+- if several ways remain, they must agree on every column that is read, except optional ones
+  (``Column.must_be_clear``), which are then empty.
 
-Nothing is guessed: a run that can be read in two ways that matter, and lines that are part of no
-record, are refused. (A user who writes a whole further record into a job name is believed: no
-reader of the log could tell.)
+Ambiguous runs, and lines outside records, are refused. (A whole record within a job name is read as
+a record: no reader could distinguish it.)
 """
 
 from __future__ import annotations
@@ -25,32 +24,29 @@ from audit.formats.sacct.columns import Column, Layout
 from audit.formats.slurm.fields import Kind
 
 MOST_PIECES: Final = 10_000
-"""A line of more pieces is no record."""
+"""Maximum number of pieces of a record."""
 
 
 MOST_BEHIND: Final = 50
-"""So many lines behind a record of several lines are tried for being part of it."""
+"""Number of lines after a record of several lines that are checked for belonging to it."""
 
 
 @dataclass
 class Found:
-    """What became of a stretch of odd lines, which are counted from 0."""
+    """The records among consecutive odd lines, which are counted from 0."""
 
     records: list[tuple[int, list[str]]] = field(default_factory=list)
     """First line of each record, and the text of each of its columns."""
     belongs: set[int] = field(default_factory=set)
-    """Lines that go on with the record before them."""
+    """Lines that continue the record before them."""
     refused: dict[int, str] = field(default_factory=dict)
-    """Why other lines are no record."""
+    """Reasons why other lines are refused."""
 
 
 def split(lines: Sequence[str], layout: Layout, *, after_record: bool) -> Found:
-    """Finds the records in a stretch of odd lines.
+    """Find the records among odd lines, none of which is blank.
 
-    Args:
-        lines: consecutive lines, none of which is blank.
-        layout: of the log.
-        after_record: whether a record stands directly before them.
+    ``after_record``: whether a record directly precedes them.
     """
     stretch = _Stretch(lines, layout)
     found = Found()
@@ -70,13 +66,13 @@ def split(lines: Sequence[str], layout: Layout, *, after_record: bool) -> Found:
 
 
 def fits(line: str, layout: Layout) -> bool:
-    """Whether one line is a whole record, as it stands and in one way only."""
+    """Return whether a line is an unambiguous record."""
     stretch = _Stretch([line], layout)
     return stretch.whole(0) and stretch.texts(0, 0) is not None
 
 
 class _Stretch:
-    """Lines as pieces, and which of them may be what."""
+    """Lines as pieces, and the columns that these fit."""
 
     def __init__(self, lines: Sequence[str], layout: Layout) -> None:
         self.layout = layout
@@ -96,16 +92,16 @@ class _Stretch:
         return self.free[column] or self._fits[column](self.pieces[piece]) is not None
 
     def whole(self, line: int) -> bool:
-        """Whether a line is a record by itself, in one way or several."""
+        """Return whether a line is a record by itself, in one way or several."""
         begin, end = self.first[line], self.first[line + 1]
         if not len(self.columns) <= end - begin <= MOST_PIECES:
             return False
         return bool(self._starts(begin, end)[0])
 
     def runs(self) -> list[tuple[int, int, bool]]:
-        """The shortest runs of lines that are records: first and last line, and whether clear.
+        """Return the shortest runs of lines that are records: first and last line, whether clear.
 
-        Runs that overlap are one that is not clear.
+        Overlapping runs are one that is not clear.
         """
         found: list[tuple[int, int, bool]] = []
         pending = 0
@@ -117,7 +113,7 @@ class _Stretch:
         return found + self._runs_of_several(pending, len(self.first) - 1)
 
     def _runs_of_several(self, begin: int, end: int) -> list[tuple[int, int, bool]]:
-        """The same among lines none of which is a record by itself."""
+        """Return the runs among lines none of which is a record by itself."""
         if end - begin < 2:
             return []
         ends = self._ends(begin, end)
@@ -141,7 +137,7 @@ class _Stretch:
         ]
 
     def _stretched(self, first: int, last: int, beyond: int, clear: bool) -> tuple[int, bool]:
-        """Where a run ends that lines behind it could as well be part of: then it is not clear."""
+        """Return the last line that a run may include, and whether the run is clear."""
         if self.free[-1]:
             return last, clear
         for line in range(min(beyond, last + MOST_BEHIND) - 1, last, -1):
@@ -150,7 +146,7 @@ class _Stretch:
         return last, clear
 
     def _ends(self, begin: int, end: int) -> dict[int, int]:
-        """For lines that a record may begin with, the line with which the shortest one ends."""
+        """Return the last line of the shortest record that begins with each line."""
         final = len(self.columns) - 1
         found: dict[int, int] = {}
         behind: dict[int, int] = {}  # column that begins (or goes on) there → line it may end with
@@ -169,10 +165,9 @@ class _Stretch:
         return found
 
     def texts(self, first: int, last: int) -> list[str] | None:
-        """The text of each column of the record from line ``first`` to ``last``.
+        """Return the columns of the record from line ``first`` to ``last``; unread ones are empty.
 
-        None where a column that must be clear may begin or end in several places. Columns that are
-        not read are left empty.
+        None if a column that must be clear is ambiguous.
         """
         begin, end = self.first[first], self.first[last + 1]
         starts = self._starts(begin, end)
@@ -188,7 +183,7 @@ class _Stretch:
         return texts
 
     def _starts(self, begin: int, end: int) -> list[set[int]]:
-        """Where each column may begin, over all ways to fill the columns with all the pieces."""
+        """Return the possible beginnings of each column."""
         final = len(self.columns) - 1
         forward = [{begin}]
         for column in range(final):
@@ -211,11 +206,11 @@ class _Stretch:
         return possible
 
     def _stops(self, column: int, starts: set[int], end: int) -> set[int]:
-        """With which pieces a column that is not the last may end."""
-        room = end - (len(self.columns) - 1 - column)  # each column behind it takes a piece
+        """Return the pieces with which a column (not the last) may end."""
+        limit = end - (len(self.columns) - 1 - column)  # later columns need a piece each
         if self.free[column] and starts:
-            return set(range(min(starts), room)) - self.line_ends
-        return {stop for at in starts for stop in self._run(column, at, room, final=False)}
+            return set(range(min(starts), limit)) - self.line_ends
+        return {stop for at in starts for stop in self._run(column, at, limit, final=False)}
 
     def _run(self, column: int, at: int, end: int, final: bool) -> Iterator[int]:
         while at < end and self.fits(column, at):
@@ -228,7 +223,7 @@ class _Stretch:
 
 
 def _between(stretch: _Stretch, lines: range, after_record: bool, found: Found) -> None:
-    """Lines that are in no record: the rest of the last column before them, or refused."""
+    """Sort lines outside records: the rest of the last column before them, or refused."""
     layout = stretch.layout
     may_go_on = after_record and stretch.columns[-1].kind is Kind.FREE
     for line in lines:
@@ -241,7 +236,7 @@ def _between(stretch: _Stretch, lines: range, after_record: bool, found: Found) 
 
 
 def _begins_like_a_record(pieces: Sequence[str], layout: Layout) -> bool:
-    """Whether a line is a damaged record rather than the rest of a text."""
+    """Return whether a line is a damaged record rather than the rest of a text."""
     if len(pieces) * 2 > len(layout.columns):
         return True
     typed = 0

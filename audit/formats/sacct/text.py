@@ -1,25 +1,24 @@
 """Text of Slurm's `sacct -P` (or `-p`): a header row or declared columns, any separator.
 
-Which columns are read, and as what, says the table in ``sacct_columns``; what their values look
-like, ``fields`` and ``instants``. In short:
+``columns`` lists the columns that are read; ``fields`` and ``instants`` convert their values:
 
-- Rows with a step's id (`7.batch`, `7.0`) are steps: records that are counted and passed over.
-- What was never started has no start (`None`, `Unknown`), or took no time and had no node: NodeList
-  says `None assigned`, or is empty and AllocNodes is too, whatever AllocTRES says (several versions
-  fill it with what was asked for). Where neither column says: it took no time and was allocated
-  nothing, or was cancelled.
-- RUNNING, SUSPENDED, PENDING and their like are open: an `End` that is printed all the same (`-T`
-  clips times to its window) is none.
-- Amounts are those of AllocTRES, else AllocGRES, AllocCPUS, NCPUS, AllocNodes and NNodes where more
-  than 0, else what was asked for.
-- Suspended is its column, or End − Start − Elapsed where there is none.
+- Rows with the id of a step (`7.batch`, `7.0`) are counted and skipped.
+- A job that never started has no start (`None`, `Unknown`), or took no time and had no node:
+  NodeList is `None assigned`, or both it and AllocNodes are empty, whatever AllocTRES contains
+  (several versions fill it with the request). Where both columns are missing: it took no time and
+  was allocated nothing, or was cancelled.
+- RUNNING, SUSPENDED, PENDING and the like are open: an `End` is ignored (`-T` clips times to its
+  window).
+- Amounts are those of AllocTRES, else AllocGRES, AllocCPUS, NCPUS, AllocNodes and NNodes where
+  above 0, else the requested ones.
+- Suspended is its column, else End − Start − Elapsed.
 - An hour that a clock change repeats is read so that the record's own times agree (End − Start =
   Elapsed + Suspended, nothing before Submit), else as its first showing.
-- Each record is one *execution*, named by job id and submit time, as in Slurm's own database.
+- Each record is one *execution*, identified by job id and submit time, as in Slurm's own database.
 
-Fields that no record needs are not read, so a damaged one costs nothing. ``sacct`` escapes nothing:
-see ``splitting`` for separators and line breaks in names. Times clipped by `sacct -T` cannot be
-told from others. Source: sacct's manual page, Slurm 17.11 to 25.05.
+Damage in fields that no record needs costs nothing. ``sacct`` escapes nothing: see ``splitting``
+for separators and line breaks in names. Times clipped by `sacct -T` cannot be recognised. Source:
+sacct's manual page, Slurm 17.11 to 25.05.
 """
 
 from __future__ import annotations
@@ -38,26 +37,28 @@ from audit.formats.dialects import HEAD_BYTES, Dialect, Header, Parsed, Reading
 from audit.formats.instants import is_zone
 from audit.formats.lines import Block, Bytes, Lines, Mask, Offsets, as_text, cut, select
 from audit.formats.sacct import proposals
-from audit.formats.sacct.columns import BY_NAME, SKIPPED, Layout, declared, header_row
+from audit.formats.sacct.columns import BY_NAME, SKIPPED, Layout, header_row
 from audit.formats.sacct.records import typed
 from audit.formats.sacct.splitting import fits, split
 from audit.formats.shaping import REFUSED, refused, shaped
 from audit.model import RECORDS, RefusalCode
 
 _STAND_INS: Final = (0x1F, 0x1E, 0x1D, 0x1C, *range(0x01, 0x09), *range(0x0E, 0x1C))
-"""Bytes that may stand for a separator of several bytes while a block is cut."""
+"""Bytes that may replace a separator of several bytes while a block is cut."""
 
 _LOCAL_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
 _MARK: Final = "JobID"
-"""A row that repeats the header, or states another, has this in it."""
+"""Part of every row that repeats the header, or states another."""
+_LAYOUT: Final = ("columns", "separator", "trailing", "short")
+"""Entries of ``Header`` that hold a ``Layout``."""
 
 _TAIL: Final = 1_000
-"""So many lines at the end of a block are tried for one that begins a record."""
+"""Number of lines at the end of a block that are searched for the beginning of a record."""
 
 
 def recognises(head: bytes) -> bool:
-    """Whether these are the first bytes of sacct's text, with or without header row."""
+    """Return whether sacct's text, with or without a header row, begins with ``head``."""
     lines = _head_lines(head)
     if not lines or lines[0].lstrip().startswith((";", "#", "{", "<")):
         return False
@@ -65,19 +66,18 @@ def recognises(head: bytes) -> bool:
 
 
 def header(head: bytes, reading: Reading) -> Header:
-    """Finds the columns and the separator, from the header row or as they are declared.
+    """Find the columns and the separator, from the header row or as they are declared.
 
     Raises:
-        DialectError: there is neither; the message names ``--columns`` and proposes a list. Or
-            the columns name no job or no time, or are not separated by anything that can be found.
+        DialectError: there is neither, and the message proposes ``--columns``; or the columns name
+            no job or no time, or nothing separates them.
     """
     lines = _head_lines(head)
     problems: list[str] = []
     layout = header_row(lines[0], reading.separator) if lines else None
     if layout is not None:
-        if reading.columns and [name.lower() for name in reading.columns] != [
-            name.lower() for name in layout.names
-        ]:
+        declared = [name.lower() for name in reading.columns or ()]
+        if declared and declared != [name.lower() for name in layout.names]:
             problems.append("the log has a header row, which is used instead of --columns")
     elif reading.columns is None:
         raise DialectError(_proposal(lines, reading.separator))
@@ -96,25 +96,13 @@ def header(head: bytes, reading: Reading) -> Header:
         raise DialectError(
             f"time zone {zone!r}: not in the IANA database; write it like Europe/Berlin"
         )
-    return _stated(
-        layout,
-        Header(
-            zone=reading.zone,
-            entries={"zone": zone, **({"restarted": str(restarted)} if restarted else {})},
-            problems=tuple(problems),
-            local_times=reading.zone is None and any(map(_LOCAL_TIME.search, lines[:100])),
-        ),
-    )
+    entries = {"zone": zone, **({"restarted": str(restarted)} if restarted else {})}
+    local = reading.zone is None and any(map(_LOCAL_TIME.search, lines[:100]))
+    return _stated(layout, Header(reading.zone, {}, entries, tuple(problems), local))
 
 
 def parse(block: Block, header: Header, also: Sequence[str] = ()) -> Parsed:
-    """Takes in whole lines of sacct's text; see the module's docstring.
-
-    Args:
-        block: the lines.
-        header: see ``header``.
-        also: names of sacct's columns whose texts are to stand beside ``RECORDS``, as they are.
-    """
+    """Read whole lines; ``also`` names columns whose texts are returned beside ``RECORDS``."""
     view = _View(block, header, also)
     stated_first = layout = _layout(header)
     begin = 0
@@ -137,16 +125,11 @@ def parse(block: Block, header: Header, also: Sequence[str] = ()) -> Parsed:
 
 
 def whole(data: bytes, header: Header) -> int:
-    """How many of the first bytes of ``data`` may be taken in before what follows is known.
-
-    The last record may go on in the next lines: so all before the last line that is a record.
-    """
+    """Return the length of ``data`` before its last record, which may continue."""
     layout = _layout(header)
     end = data.rfind(b"\n") + 1
-    stop = end
-    for _ in range(_TAIL):
-        if stop == 0:
-            break
+    stop, tried = end, 0
+    while stop > 0 and (tried := tried + 1) <= _TAIL:
         start = data.rfind(b"\n", 0, stop - 1) + 1
         line = data[start:stop].rstrip(b"\r\n").decode("utf-8", errors="backslashreplace")
         if fits(line, layout):
@@ -156,7 +139,7 @@ def whole(data: bytes, header: Header) -> int:
 
 
 class _View:
-    """A block made ready: UTF-8 throughout, its columns separated by one byte."""
+    """A block in UTF-8, with its columns separated by one byte."""
 
     def __init__(self, block: Block, header: Header, also: Sequence[str] = ()) -> None:
         self.also = also
@@ -184,20 +167,20 @@ class _View:
             self.filled[line] = bool(self.line(int(line)).strip())
 
     def _single(self, text: bytes) -> int | None:
-        """The byte that separates columns; None where every line must be looked at by itself."""
+        """Return the byte that separates columns; None where each line must be split by itself."""
         mark = self.separator.encode()
         if len(mark) == 1:
             return mark[0] if mark not in b'"\r' else None
         return next((byte for byte in _STAND_INS if bytes([byte]) not in text), None)
 
     def line(self, number: int) -> str:
-        """One line as text, cut by the log's own separator."""
+        """Return a line with the log's own separator."""
         raw = self.text[self.lines.starts[number] : self.lines.ends[number]]
         text = raw.decode("utf-8", errors="backslashreplace")
         return text if self.byte is None else text.replace(chr(self.byte), self.separator)
 
     def header_rows(self) -> list[tuple[int, Layout]]:
-        """Lines that state columns."""
+        """Return the lines that state columns."""
         layouts: dict[int, Layout] = {}
         mark, at = _MARK.encode(), -1
         while (at := self.text.find(mark, at + 1)) >= 0:
@@ -212,7 +195,7 @@ class _View:
         return sorted(layouts.items())
 
     def section(self, begin: int, end: int, layout: Layout) -> list[pl.DataFrame]:
-        """Takes in the lines from ``begin`` to before ``end``, which have one layout."""
+        """Read the lines from ``begin`` to before ``end``, which have one layout."""
         regular = [self._regular(begin, end, layout, width) for width in (0, *layout.short)]
         texts = pl.concat(regular)
         read = self._typed(texts, layout)
@@ -228,13 +211,13 @@ class _View:
         unread = pl.concat([unread, more.select(REFUSED.names())]).filter(
             pl.col("problem").is_not_null()
         )
-        # what is wrong with a line as it stands goes before what else it may be part of
+        # the problem of a line by itself takes precedence
         unread = unread.update(misfits, on="number")
         good = pl.concat([read, more]).filter(pl.col("problem").is_null())
         return [good, unread]
 
     def _typed(self, texts: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-        """Records, without steps: these are counted."""
+        """Return records, and count steps."""
         ids = texts["JobID" if "JobID" in layout.position else "JobIDRaw"]
         is_step = ids.str.contains(r"^[0-9][^.]*\.[0-9A-Za-z_+.-]+$").fill_null(value=False)
         if steps := int(is_step.sum()):
@@ -247,7 +230,7 @@ class _View:
         )
 
     def _regular(self, begin: int, end: int, layout: Layout, width: int) -> pl.DataFrame:
-        """The texts of all lines of the right number of fields; ``width`` 0 means all columns."""
+        """Return the texts of all lines with ``width`` fields; 0 means all columns."""
         wanted = width or len(layout.names)
         columns = {name: at for name, at in layout.position.items() if at < wanted}
         schema = {"number": pl.Int64, **dict.fromkeys(layout.position, pl.String)}
@@ -265,23 +248,19 @@ class _View:
             schema={str(n): pl.String for n in range(wanted + layout.trailing)},
             quote_char=None,
         )
+        nothing, position = pl.lit(None, pl.String), layout.position
         return read.select(
             pl.lit(pl.Series(np.flatnonzero(chosen))).alias("number"),
-            *(
-                pl.col(str(columns[name])).alias(name)
-                if name in columns
-                else pl.lit(None, pl.String).alias(name)
-                for name in layout.position
-            ),
+            **{name: str(columns[name]) if name in columns else nothing for name in position},
         )
 
     def _odd(
         self, odd: Offsets, taken: Mask, begin: int, layout: Layout
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Texts of the records among odd lines, and why the others are refused."""
+        """Return the texts of the records among odd lines, and the refusals of the others."""
         rows: list[list[str | int]] = []
         unread: list[tuple[int, str, RefusalCode]] = []
-        order = np.cumsum(self.filled)  # blank lines do not part what belongs together
+        order = np.cumsum(self.filled)  # ignores blank lines
         for stretch in np.split(odd, np.flatnonzero(np.diff(order[odd]) > 1) + 1):
             before = np.flatnonzero(self.filled[begin : stretch[0]])
             after_record = bool(len(before)) and bool(taken[before[-1] + begin])
@@ -301,7 +280,7 @@ class _View:
 def _head_lines(head: bytes) -> list[str]:
     lines = head.decode("utf-8", errors="backslashreplace").removeprefix("\ufeff").split("\n")
     if len(lines) > 1 and len(head) >= HEAD_BYTES:
-        lines.pop()  # maybe cut short
+        lines.pop()  # possibly cut
     return [line.rstrip("\r") for line in lines if line.strip()]
 
 
@@ -314,11 +293,11 @@ def _declared(lines: Sequence[str], names: Sequence[str], separator: str | None)
             f"--columns declares {len(names)} columns, and no line of the log has them{width}:\n"
             + _proposal(lines, separator)
         )
-    return declared(names, *separated)
+    return Layout(tuple(name.strip() for name in names), *separated)
 
 
 def _with_short_rows(lines: Sequence[str], layout: Layout, problems: list[str]) -> Layout:
-    """Allows for a format that had fewer columns at first: rows that lack the last ones."""
+    """Allow for rows without the last columns, written before these were added."""
     counts = [line.count(layout.separator) + 1 - layout.trailing for line in lines]
     short = []
     for width in sorted(set(counts)):
@@ -334,7 +313,7 @@ def _with_short_rows(lines: Sequence[str], layout: Layout, problems: list[str]) 
 
 
 def _restarted(lines: Sequence[str], layout: Layout) -> int:
-    """How many of the first jobs were restarted by column Restarts, but have one record alone."""
+    """Return how many of the first jobs were restarted (Restarts) but have only one record."""
     names = [name.lower() for name in layout.names]
     if "restarts" not in names:
         return 0
@@ -350,7 +329,7 @@ def _restarted(lines: Sequence[str], layout: Layout) -> int:
 
 
 def _proposal(lines: Sequence[str], separator: str | None) -> str:
-    """What to say of a log whose columns nobody names."""
+    """Return the message for a log with unknown columns."""
     if len(lines) > 1 and set(lines[1]) <= {"-", " "}:
         return "sacct's table for people, cut to fit: let sacct write it again with -P"
     sniffed = proposals.sniff(lines, separator)
@@ -358,57 +337,40 @@ def _proposal(lines: Sequence[str], separator: str | None) -> str:
         return "no header row, and no columns found: name them (--columns A,B,…)"
     names = proposals.propose(sniffed)
     left = proposals.spans(names)
-    open_ones = (
-        f" ('_' is not read; columns {left} may be User, Account, Partition, QOS, …)"
-        if left
-        else ""
-    )
+    note = f" ('_' is not read; columns {left} may be User, Account, Partition, QOS, …)"
     return (
         f"no header row: say what the {len(names)} columns are, or let sacct write the row "
         f"(without -n). From their number and content, separated by {sniffed.separator!r}:\n"
-        f"  --columns {','.join(names)}\n{open_ones}"
+        f"  --columns {','.join(names)}\n{note if left else ''}"
     ).rstrip()
 
 
 def _stated(layout: Layout, header: Header) -> Header:
-    """The header with a layout in its entries."""
-    entries = {
-        **header.entries,
-        "columns": ",".join(layout.names),
-        "separator": layout.separator,
-        "trailing": str(layout.trailing),
-        "short": ",".join(map(str, layout.short)),
-    }
+    """Return the header with a layout among its entries."""
+    short = ",".join(map(str, layout.short))
+    texts = (",".join(layout.names), layout.separator, str(layout.trailing), short)
+    entries = {**header.entries, **dict(zip(_LAYOUT, texts, strict=True))}
     return replace(header, entries=entries)
 
 
 def needed(entries: Mapping[str, str]) -> dict[str, str]:
-    """All, but for names of columns that are not sacct's."""
+    """Return all entries, without names of columns that are not sacct's."""
     names = entries["columns"].split(",")
     known = (name if name.lower() in BY_NAME else SKIPPED for name in names)
     return {**entries, "columns": ",".join(known)}
 
 
 def _layout(header: Header) -> Layout:
-    entries: Mapping[str, str] = header.entries
-    return _cached_layout(
-        entries["columns"], entries["separator"], entries["trailing"], entries["short"]
-    )
+    return _layout_of(*(header.entries[name] for name in _LAYOUT))
 
 
 @lru_cache(maxsize=16)
-def _cached_layout(names: str, separator: str, trailing: str, short: str) -> Layout:
+def _layout_of(names: str, separator: str, trailing: str, short: str) -> Layout:
     widths = tuple(int(width) for width in short.split(",") if width)
     return Layout(tuple(names.split(",")), separator, trailing == "True", widths)
 
 
+_TITLE: Final = "Slurm's sacct (-P)"
 DIALECT = Dialect(
-    name="sacct",
-    title="Slurm's sacct (-P)",
-    recognises=recognises,
-    header=header,
-    parse=parse,
-    whole=whole,
-    names_clusters=True,
-    needed=needed,
+    "sacct", _TITLE, recognises, header, parse, whole, names_clusters=True, needed=needed
 )

@@ -1,7 +1,7 @@
-"""Slurm's spellings of lengths of time, memory, trackable resources, counts and job ids.
+"""Slurm's spellings of durations, memory, trackable resources, counts and job ids.
 
-Each function takes a polars column of texts and gives one of values, null where the text is null,
-says that it is unknown, or is not readable; whoever calls can tell these apart by ``FIT``.
+Functions convert polars columns of texts; values are null where a text is null, unknown or
+unreadable (``FIT`` distinguishes these).
 
 Sources: sacct's manual page ("Job Accounting Fields"), slurm.conf's ("AccountingStorageTRES",
 "TRESBillingWeights"), the pages on job arrays, heterogeneous jobs and federation.
@@ -24,11 +24,11 @@ UNITS: Final = "KMGTPEZ"
 """Slurm's suffixes: each 1,024 times the one before."""
 
 OVERFLOW: Final = (1 << 63, 1 << 31)
-"""Slurm marks memory that is per CPU by this bit of the number of MiB; some versions print it."""
+"""The bit of the number of MiB that marks memory per CPU; some versions print it."""
 
 _AMOUNT: Final = rf"[0-9]+(?:\.[0-9]+)?[{UNITS}]?"
 GPU_PLUGIN: Final = "7696487"
-"""What Slurm calls GPUs ("gpu" as a number) where the plugin that knows their name is missing."""
+"""Slurm's number for GPUs where the plugin with their name is missing."""
 
 
 _MEMORY: Final = pl.Struct({"bytes": pl.Int64, "per": pl.String})
@@ -38,11 +38,11 @@ _TRES_AMOUNT: Final = re.compile(rf"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([{UNITS}{UNIT
 _MOST_ITEMS: Final = 1_000
 
 ALWAYS: Final = ("cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages")
-"""What every cluster tracks, in Slurm's order; AccountingStorageTRES adds to it."""
+"""Resources that every cluster tracks, in Slurm's order; AccountingStorageTRES adds others."""
 
 
 class Kind(StrEnum):
-    """What a column of an accounting log holds; each has a pattern in ``FIT``."""
+    """Content of a column; each has a pattern in ``FIT``."""
 
     ID = "job id"
     TIME = "time"
@@ -59,20 +59,20 @@ class Kind(StrEnum):
     NAME = "name"
     LIST = "list of names"
     FREE = "text"
-    """Free text of users: may hold separators and line breaks."""
+    """Users' text: may contain separators and line breaks."""
     NOTHING = "nothing"
-    """What stands behind the separator that ends each line of `sacct -p`."""
+    """After the separator that ends each line of `sacct -p`."""
 
 
 LISTS: Final = (Kind.TRES, Kind.GRES, Kind.LIST)
-"""Kinds that a comma may stand in."""
+"""Kinds that may contain commas."""
 
 _BLANK: Final = "|".join(("", *(text.replace("(", r"\(").replace(")", r"\)") for text in UNKNOWN)))
 _LIMIT: Final = "UNLIMITED|Partition_Limit"
 _ITEM: Final = r"[^=, \t]+=[^=,]*"
 
 FIT: Final[dict[Kind, str]] = {
-    # every readable text, and those for what is unknown
+    # readable texts, and those for unknown
     Kind.ID: r"[0-9]+(?:_(?:[0-9]+|\[[^\]]*\]?))?(?:\+[0-9]+)?(?:\.[0-9A-Za-z_+.-]+)?",
     Kind.TIME: rf"{_BLANK}|{TIME}",
     Kind.DURATION: rf"{_BLANK}|{_LIMIT}|(?:[0-9]{{1,7}}-)?(?:[0-9]{{1,7}}:){{1,2}}[0-9]{{2}}"
@@ -91,29 +91,29 @@ FIT: Final[dict[Kind, str]] = {
     Kind.FREE: r"(?s:.*)",
     Kind.NOTHING: "",
 }
-"""What a whole column may look like, per kind: a regular expression for all of the text."""
+"""Pattern of a whole column of each kind."""
 
 PIECE: Final[dict[Kind, str]] = {
     Kind.TRES: rf"{_BLANK}|{_ITEM}",
     Kind.GRES: rf"{_BLANK}|[0-9A-Za-z_:./()+-]+",
     Kind.LIST: r"[0-9A-Za-z_.\[\]+ -]*",
 }
-"""What one piece of a list may look like where a comma separates the columns, too."""
+"""Pattern of one piece of a list, where commas also separate columns."""
 
 
 def unreadable(text: pl.Series, kind: Kind) -> pl.Series:
-    """Which texts are not of ``kind`` at all (null and unknown ones are)."""
+    """Return which texts are not of ``kind`` (null and unknown ones are)."""
     return ~text.fill_null("").str.contains(rf"^(?:{FIT[kind]})$")
 
 
 def durations(text: pl.Expr) -> pl.Expr:
-    """`[[D-]HH:]MM:SS[.fraction]` → s; fractions are dropped, limits without number are null."""
+    """Return the seconds of `[[D-]HH:]MM:SS[.fraction]`; unlimited is null."""
     pattern = r"^(?:([0-9]{1,7})-)?(?:([0-9]{1,7}):)?([0-9]{1,7}):([0-9][0-9])(?:\.[0-9]+)?$"
     return clock(text, pattern)
 
 
 def amounts(text: pl.Expr) -> pl.Expr:
-    """`4`, `1.50K` → a whole number; 1,024 of one unit make one of the next."""
+    """Return `4`, `1.50K` as whole numbers; units are powers of 1,024."""
     parts = text.str.extract_groups(rf"^([0-9]+(?:\.[0-9]+)?)([{UNITS}]?)$")
     number, unit = parts.struct.field("1"), parts.struct.field("2")
     scaled = (number.cast(pl.Float64) * _factor(unit, "")).round()
@@ -121,18 +121,17 @@ def amounts(text: pl.Expr) -> pl.Expr:
 
 
 def memory(text: pl.Expr) -> pl.Expr:
-    """`4000Mc`, `16Gn`, `62.50G`, `2147486648Mn` → struct of ``bytes`` and ``per``.
+    """Return `4000Mc`, `16Gn`, `62.50G`, `2147486648Mn` as struct of ``bytes`` and ``per``.
 
-    ``per`` is what the amount is for: "c" each CPU, "n" each node, "" the job. MiB where no unit is
-    written. A number of MiB from 2^31 (2^63 in later versions) up is the overflow of the bit that
-    marks memory per CPU: what is left without the bit is per CPU, whatever the suffix says. 0 asks
-    for all memory of a node, however much that is: unknown.
+    ``per`` is "c" per CPU, "n" per node, "" per job. The default unit is MiB. From 2^31 MiB (2^63
+    in later versions) on, the bit that marks memory per CPU was printed: the rest is per CPU,
+    whatever the suffix. 0 requests all memory of a node: unknown.
     """
     return text.map_batches(_memory, return_dtype=_MEMORY, is_elementwise=True)
 
 
 def _memory(text: pl.Series) -> pl.Series:
-    """Step by step: as one expression polars would cut each text again for each use of a part."""
+    """Convert step by step: in one expression polars would split texts repeatedly."""
     groups = rf"^([0-9]+(?:\.[0-9]+)?)([{UNITS}]?)B?([cn]?)$"
     parts = text.str.extract_groups(groups).struct.unnest()
     parts.columns = ["number", "unit", "suffix"]
@@ -167,10 +166,10 @@ def _memory(text: pl.Series) -> pl.Series:
 
 
 def tres(text: pl.Expr) -> dict[str, pl.Expr]:
-    """`cpu=4,mem=8G,node=1,gres/gpu=4,gres/gpu:a100=4` → cpus, nodes, gpus, mem_bytes.
+    """Return the cpus, nodes, gpus, mem_bytes of `cpu=4,mem=8G,gres/gpu=4,gres/gpu:a100=4`.
 
-    GPUs that are counted with and without their type are the same GPUs: the count without type
-    holds, or else the sum over types. What the list does not name is null.
+    The count of GPUs without type includes those with type; if it is missing, the types are added
+    up. Missing resources are null.
     """
 
     def named(name: str) -> pl.Expr:
@@ -189,10 +188,10 @@ def tres(text: pl.Expr) -> dict[str, pl.Expr]:
 
 
 def tres_amounts(text: str) -> dict[str, float]:
-    """``mem=8G,cpu=4`` → ``{"mem": 8192.0, "cpu": 4.0}``; what cannot be read is left out.
+    """Return ``{"mem": 8192.0, "cpu": 4.0}`` for ``mem=8G,cpu=4``; invalid items are skipped.
 
-    Names are lower-cased. Amounts are in each resource's base unit: MiB of memory and of burst
-    buffers, else one. GPUs with and without their type are two resources here.
+    Names are lower case. The base unit of memory and burst buffers is MiB. GPUs with and without
+    type are two resources here.
     """
     found: dict[str, float] = {}
     for item in text.split(",", _MOST_ITEMS)[:_MOST_ITEMS]:
@@ -206,10 +205,10 @@ def tres_amounts(text: str) -> dict[str, float]:
 
 
 def tres_weights(text: str) -> dict[str, float]:
-    """``CPU=1.0,Mem=0.25G`` (TRESBillingWeights) → weight per base unit of each resource.
+    """Return the weight per base unit of each resource of ``CPU=1.0,Mem=0.25G``.
 
     A weight with a suffix is per that unit: ``Mem=0.25G`` is 0.25/1024 per MiB. A suffix below the
-    base unit does nothing.
+    base unit has no effect.
 
     Raises:
         ValueError: an item is no ``name=number[suffix]``, or a number is not ≥ 0 and finite.
@@ -231,7 +230,7 @@ def tres_weights(text: str) -> dict[str, float]:
 
 
 def tres_columns(texts: pl.Series, names: Iterable[str]) -> dict[str, pl.Series]:
-    """The amount of each named resource in each text; 0 where the text does not name it."""
+    """Return the amount of each resource in each text; 0 where missing."""
     schema = dict.fromkeys(names, pl.Float64)
 
     def columns(distinct: pl.Series) -> pl.DataFrame:
@@ -244,12 +243,12 @@ def tres_columns(texts: pl.Series, names: Iterable[str]) -> dict[str, pl.Series]
 
 
 def _base(name: str) -> int:
-    """The power of 1,024 in which amounts of a resource are counted."""
+    """Return the base unit of a resource, as a power of 1,024."""
     return 2 if name == "mem" or name.startswith("bb/") else 0
 
 
 def gres_gpus(text: pl.Expr) -> pl.Expr:
-    """`gpu:a100:2(IDX:0,1),hbm:0` → 2; null where no GPU is named. Counted over all nodes."""
+    """Return 2 for `gpu:a100:2(IDX:0,1),hbm:0`, over all nodes; null without GPUs."""
     bare = text.str.replace_all(r"\([^)]*\)", "")
     gpus = bare.str.extract_all(rf"(?:^|,)(?:gres[:/])?(?:gpu|{GPU_PLUGIN})(?:[:=][^,]*)?")
     count = pl.element().str.extract(r"[:=]([0-9]+)$").cast(pl.Int64, strict=False).fill_null(1)
@@ -257,7 +256,7 @@ def gres_gpus(text: pl.Expr) -> pl.Expr:
 
 
 def id_parts(text: pl.Expr) -> dict[str, pl.Expr]:
-    """`3_0`, `23+1`, `3_[0-9%2]` → the number, the array task, the offset in a het job."""
+    """Return the number, array task and het offset of `3_0`, `23+1`, `3_[0-9%2]`."""
     parts = text.str.extract_groups(
         r"^([0-9]{1,18})(?:_(?:([0-9]{1,18})|\[.*))?(?:\+([0-9]{1,18}))?"
     )

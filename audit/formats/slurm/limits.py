@@ -1,17 +1,15 @@
-"""What Slurm's accounts, users, QOS and partitions limit, as limits of the scheduling model.
+"""Limits of Slurm's accounts, users, QOS and partitions, for the scheduling model.
 
-Which limit of Slurm is which:
+- ``GrpJobs``, ``GrpTRES`` limit an association (a user, or an account and all below it) as a
+  whole, or all jobs of a QOS.
+- ``MaxJobs`` limits each user of an association; accounts and users below inherit it. ``MaxJobsPU``
+  and ``MaxJobsPA`` of a QOS limit each user, each account.
+- ``MaxTRES`` limits each job, inherited likewise; ``MaxTRESPU``, ``MaxTRESPA`` as above.
+- ``MaxWall``, and ``MaxTime`` of a partition: jobs that request more never start.
 
-- ``GrpJobs``, ``GrpTRES``: of an association, its account and all accounts below it, or its user,
-  together; of a QOS, all its jobs together,
-- ``MaxJobs``: of an association, each user in it; accounts and users below inherit it unless they
-  have one of their own. Of a QOS ``MaxJobsPU`` and ``MaxJobsPA``: each user, each account,
-- ``MaxTRES``: each single job, inherited likewise; of a QOS ``MaxTRESPU``, ``MaxTRESPA`` as above,
-- ``MaxWall``, and ``MaxTime`` of a partition: none that asks for more is ever started.
-
-Where a QOS has a limit, that of the association is not heeded for its jobs, which count
-nevertheless; those of a partition's own QOS hold for all its jobs. Limits on resources that no log
-tells of, and on sums over time (``GrpTRESMins``, …), are left out and named.
+The limit of a QOS replaces that of the association for its jobs, which still count there; the
+limits of a partition's QOS apply to all its jobs. Limits on resources that are in no log, and on
+sums over time (``GrpTRESMins``, …), are left out and listed.
 
 Source: Slurm's "Resource Limits" (resource_limits.html), 22.05 to 25.05; slurmctld's acct_policy.
 """
@@ -41,7 +39,7 @@ _OVERRIDING: Final = {
     "maxtres": ("maxtres",),
     "maxwall": ("maxwall",),
 }
-"""Which limits of a QOS go before one of an association."""
+"""The limits of a QOS that override each limit of an association."""
 _PER: Final[Mapping[str, Per | None]] = {
     "grpjobs": None,
     "grptres": None,
@@ -55,21 +53,21 @@ _PER: Final[Mapping[str, Per | None]] = {
 
 
 class SlurmLimits(NamedTuple):
-    """What the files say of limits."""
+    """The limits of all files."""
 
     limits: tuple[Limit, ...]
     left_out: tuple[str, ...]
-    """Limits on what is not modelled, by name."""
+    """Names of limits that are not modelled."""
 
 
 _Amount = tuple[int, str | None]
-"""The most, and of which resource; None: of jobs, or seconds."""
+"""The limit, and its resource; None: jobs, or seconds."""
 
 
 def limits_of(
     associations: Sequence[Association], qos: Sequence[Qos], partitions: Sequence[Partition]
 ) -> SlurmLimits:
-    """The limits of associations, QOS and partitions; what is not given is empty."""
+    """Return the limits of associations, QOS and partitions."""
     left_out: set[str] = set()
     found = [
         *_of_associations(associations, qos, left_out),
@@ -104,7 +102,7 @@ def _of_associations(
 
 
 def _scope(row: Association, accounts: Mapping[str, Association]) -> Scope:
-    """Whom an association's ``Grp`` limits are about: of an account, also all below it."""
+    """Return the scope of an association's ``Grp`` limits, which includes accounts below it."""
     if row.user is not None:
         return _about(user=row.user, account=row.account, partition=row.partition)
     if row.account == ROOT:
@@ -114,12 +112,12 @@ def _scope(row: Association, accounts: Mapping[str, Association]) -> Scope:
 
 
 def _about(**names: str | None) -> Scope:
-    """A scope with one name of each kind; None: it does not matter."""
+    """Return a scope with one name of each kind; None: any."""
     return Scope().but(**{kind: (name,) for kind, name in names.items() if name})
 
 
 def _way(account: str, accounts: Mapping[str, Association]) -> Iterator[str]:
-    """An account and those above it."""
+    """Yield an account and those above it."""
     above: str | None = account
     for _ in range(len(accounts) + 1):
         if above is None or above not in accounts:
@@ -129,13 +127,13 @@ def _way(account: str, accounts: Mapping[str, Association]) -> Iterator[str]:
 
 
 def _inherited(row: Association, name: str, accounts: Mapping[str, Association]) -> str:
-    """The limit of the nearest account that has one, from the account's own up."""
+    """Return the limit of the nearest account that has one, upwards."""
     texts = (accounts[account].limits.get(name, "") for account in _way(row.account, accounts))
     return next(filter(None, texts), "")
 
 
 def _overriding(name: str, resource: str | None, qos: Sequence[Qos]) -> tuple[str, ...]:
-    """The QOS whose own limit on the same thing goes before one of an association."""
+    """Return the QOS whose limit overrides that of an association."""
     return tuple(
         quality.name
         for quality in qos
@@ -168,7 +166,7 @@ def _of_partitions(
 
 
 def _amounts(name: str, text: str, left_out: set[str]) -> Iterator[_Amount]:
-    """What a limit says, resource by resource; nothing where it is not set."""
+    """Yield the amounts of a limit by resource; none if it is not set."""
     if name == "maxwall":
         time = seconds(text) if text else None
         if time is not None and 0 < time < 1 << 40:

@@ -1,16 +1,15 @@
-"""Slurm's accounts, users and qualities of service, as ``sacctmgr`` prints them.
+"""Slurm's accounts, users and QOS, as printed by ``sacctmgr``.
 
     sacctmgr -P show assoc format=Cluster,Account,User,Partition,Share,ParentName,\
         GrpTRESMins,GrpJobs,GrpTRES,MaxJobs,MaxTRES,MaxWall
     sacctmgr dump CLUSTER file=FILE
     sacctmgr -P show qos format=Name,Priority,UsageFactor
 
-Of ``show assoc`` any columns in any order are read, with any delimiter; needed are Account, User,
-Share and what tells each account's parent: ParentName, or ParentID and ID, or LFT and RGT, or
-Lineage, or the indentation that ``tree`` prints. (The default columns tell none of these.) A share
-of ``parent`` is NaN here. Limits are read where they are among the columns (``LIMITS``). Every
-fault is kept with its line; nothing is guessed. Sources: sacctmgr's manual page, Slurm 17.11 to
-25.05.
+``show assoc`` may have any columns in any order, with any delimiter. Required are Account, User,
+Share and the parents of accounts: ParentName, or ParentID and ID, or LFT and RGT, or Lineage, or
+the indentation of ``tree``. (The default columns lack them.) A share of ``parent`` is NaN here.
+Limits are read from their columns (``LIMITS``). Faults are reported with their lines. Sources:
+sacctmgr's manual page, Slurm 17.11 to 25.05.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ FORMAT: Final = (
     "Cluster,Account,User,Partition,Share,ParentName,"
     "GrpTRESMins,GrpJobs,GrpTRES,MaxJobs,MaxTRES,MaxWall"
 )
-"""Columns that hold all that is read here."""
+"""All columns that are read."""
 
 _PARENT: Final = ("parent", "2147483647")
-"""How a share of ``parent`` is written, the latter in dumps."""
+"""Spellings of a share of ``parent``, the latter in dumps."""
 _LARGEST_SHARE: Final = 1 << 31
 _NAMES: Final = (
     *("grpjobs", "grptres", "maxjobs", "maxtres", "maxwall"),
@@ -45,15 +44,15 @@ LIMITS: Final = {
     "maxjobsperaccount": "maxjobspa",
     "maxwalldurationperjob": "maxwall",
 }
-"""Columns and options with limits (lower case), and one name for each limit."""
+"""Columns and options with limits (lower case), and the name of each limit."""
 _SHOWN: Final = 60
 
 
 class Fault(NamedTuple):
-    """What is wrong in a text."""
+    """An error in a text."""
 
     line: int
-    """1-based; 0: the text as a whole."""
+    """1-based; 0: the whole text."""
     text: str
 
 
@@ -62,19 +61,19 @@ class Association(NamedTuple):
 
     account: str
     user: str | None
-    """None: the association is the account's own."""
+    """None: the association is the account itself."""
     partition: str | None
-    """Of a user: the one partition whose jobs it is for; None: all others."""
+    """Of a user: the partition whose jobs it is for; None: all others."""
     parent: str | None
     """Of an account: the account above it; None: root. A user's parent is its account."""
     share: float
     """Raw shares ≥ 0; NaN: fairshare=parent."""
     grp_tres_mins: str
-    """The limit of that name, as it is written."""
+    """The limit of that name, as text."""
     cluster: str | None
     line: int
     limits: Mapping[str, str] = {}
-    """Limits that are set, by ``LIMITS``, as they are written."""
+    """Limits that are set, by ``LIMITS``, as text."""
 
 
 class Qos(NamedTuple):
@@ -82,7 +81,7 @@ class Qos(NamedTuple):
 
     name: str
     usage_factor: float
-    """What usage is multiplied by, ≥ 0."""
+    """Factor of usage, ≥ 0."""
     priority: int
     line: int
     limits: Mapping[str, str] = {}
@@ -93,7 +92,7 @@ Row = TypeVar("Row")
 
 
 class Listed(NamedTuple, Generic[Row]):
-    """What a text says, and what is wrong with it."""
+    """The rows of a text, and its faults."""
 
     rows: tuple[Row, ...]
     faults: tuple[Fault, ...]
@@ -103,7 +102,7 @@ _Cells = Mapping[str, str]
 
 
 class _Table(NamedTuple):
-    """Rows by the name of their columns (lower case, without blanks), with their lines."""
+    """Rows by the names of their columns (lower case, without blanks), with their lines."""
 
     columns: tuple[str, ...]
     rows: list[tuple[int, _Cells]]
@@ -111,16 +110,14 @@ class _Table(NamedTuple):
 
 
 def associations(text: str, cluster: str | None = None) -> Listed[Association]:
-    """Reads ``sacctmgr show assoc`` or ``sacctmgr dump``; never raises for what it holds.
+    """Read ``sacctmgr show assoc`` or ``sacctmgr dump``; never raises for its content.
 
-    Args:
-        text: what sacctmgr printed.
-        cluster: whose associations; None takes those of the only cluster that the text names.
+    Without ``cluster``, the text may name one cluster only.
     """
     rows, faults = _dumped(text) if _DUMP.search(text) else _listed(text)
     named = sorted({row.cluster for row in rows if row.cluster is not None})
     if cluster is not None:
-        # one that goes by another name elsewhere is still the only one
+        # an only cluster may have another name elsewhere
         kept = named[0] if cluster not in named and len(named) == 1 else cluster
         rows = [row for row in rows if row.cluster in (kept, None)]
     elif len(named) > 1:
@@ -137,7 +134,7 @@ def associations(text: str, cluster: str | None = None) -> Listed[Association]:
 
 
 def qualities(text: str) -> Listed[Qos]:
-    """Reads ``sacctmgr show qos``; never raises for what it holds."""
+    """Read ``sacctmgr show qos``; never raises for its content."""
     table = _table(text, "sacctmgr -P show qos format=Name,Priority,UsageFactor")
     faults = table.faults
     known: dict[str, Qos] = {}
@@ -145,25 +142,25 @@ def qualities(text: str) -> Listed[Qos]:
     if table.columns and missing:
         faults = [Fault(1, f"no column {title}") for title in missing]
     for line, row in [] if missing else table.rows:
+        name, factor, priority = row["name"], row["usagefactor"], row.get("priority", "")
         try:
-            factor = float(row["usagefactor"] or 1.0)
-            priority = int(row.get("priority") or 0)
-            if not (factor >= 0.0 and math.isfinite(factor)):
+            found = Qos(name, float(factor or 1), int(priority or 0), line, _limits(row))
+            if not 0 <= found.usage_factor < math.inf:
                 raise ValueError
         except ValueError:
-            shown = f"{row['usagefactor']!r}, {row.get('priority', '')!r}"
-            faults.append(Fault(line, f"QOS {_short(row['name'])}: {shown} are no numbers ≥ 0"))
+            wrong = f"QOS {_short(name)}: {factor!r}, {priority!r} are no numbers ≥ 0"
+            faults.append(Fault(line, wrong))
             continue
-        if row["name"] in known:
-            faults.append(Fault(line, f"QOS {_short(row['name'])} stands there more than once"))
-        known[row["name"]] = Qos(row["name"], factor, priority, line, _limits(row))
+        if name in known:
+            faults.append(Fault(line, f"QOS {_short(name)} stands there more than once"))
+        known[name] = found
     if not (known or faults):
         faults.append(Fault(0, "no QOS in it"))
     return Listed(tuple(known.values()), tuple(sorted(faults)))
 
 
 def tells_limits(text: str) -> bool:
-    """Whether a text says what is limited: a dump does, a table where it has columns for it."""
+    """Return whether a text contains limits: a dump, or a table with columns for them."""
     return bool(_DUMP.search(text)) or not LIMITS.keys().isdisjoint(_table(text, "").columns)
 
 
@@ -196,15 +193,14 @@ def _table(text: str, remedy: str) -> _Table:
         return _Table((), [], [Fault(first, f"no header row with a delimiter: use '{remedy}'")])
     separator = between[1]
     trailing = separator if header.endswith(separator) else ""
-    plain = (
-        title.replace(" ", "").lower() for title in header.removesuffix(trailing).split(separator)
-    )
+    titles = header.removesuffix(trailing).split(separator)
+    plain = (title.replace(" ", "").lower() for title in titles)
     names = tuple(_ALIASES.get(name, name) for name in plain)
     faults: list[Fault] = []
     rows: list[tuple[int, _Cells]] = []
     for number, line in lines[1:]:
         cells = line.removesuffix(trailing).split(separator)
-        if len(cells) == len(names):  # of columns that repeat the first
+        if len(cells) == len(names):  # of columns that repeat, the first
             rows.append((number, dict(zip(reversed(names), reversed(cells), strict=True))))
         else:
             wrong = f"{len(cells)} fields where the header row has {len(names)}"
@@ -240,15 +236,13 @@ def _listed(text: str) -> tuple[list[Association], list[Fault]]:
         else:
             partition = row.get("partition", "").strip() or None if user else None
             minutes, cluster = row.get("grptresmins", ""), row.get("cluster", "").strip() or None
-            limits = _limits(row)
-            rows.append(
-                Association(account, user, partition, parent, share, minutes, cluster, line, limits)
-            )
+            of = (account, user, partition, parent, share, minutes, cluster, line, _limits(row))
+            rows.append(Association(*of))
     return rows, faults
 
 
 def _limits(cells: _Cells) -> dict[str, str]:
-    """The limits that a row or a line sets."""
+    """Return the limits of a row or a line."""
     texts = {name: text.strip() for name, text in cells.items() if name in LIMITS}
     return {LIMITS[name]: text for name, text in texts.items() if text}
 
@@ -257,7 +251,7 @@ _ParentOf = Callable[[int, _Cells], str | None]
 
 
 def _parents(table: _Table) -> _ParentOf | None:
-    """What tells the parent of an account's row; None where nothing does."""
+    """Return what gives the parent of an account's row; None where it is unknown."""
     names = set(table.columns)
     accounts = [(line, row) for line, row in table.rows if not row["user"].strip()]
     rows = [row for _, row in accounts]
@@ -278,7 +272,7 @@ def _parents(table: _Table) -> _ParentOf | None:
     if any(row["account"].startswith(" ") for row in rows):
         return _nested(accounts, lambda above, row: _indent(above) < _indent(row))
     alone = all(row["account"].strip() == ROOT for row in rows)
-    return (lambda line, row: None) if alone else None  # nothing is below root
+    return (lambda line, row: None) if alone else None
 
 
 def _at(row: _Cells, name: str) -> tuple[str, str]:
@@ -286,7 +280,7 @@ def _at(row: _Cells, name: str) -> tuple[str, str]:
 
 
 def _encloses(above: _Cells, row: _Cells) -> bool:
-    """Whether an account is around another one in the nested sets of LFT and RGT."""
+    """Return whether an account encloses another in the nested sets of LFT and RGT."""
     same = above.get("cluster", "") == row.get("cluster", "")
     return same and int(above["rgt"]) >= int(row["rgt"])
 
@@ -311,13 +305,12 @@ def _nested(
 
 
 def _share(text: str) -> float | None:
-    """A number of shares, NaN for ``parent``; None where it is neither."""
+    """Return a number of shares, NaN for ``parent``; None where invalid."""
     plain = text.strip().lower()
     if plain in _PARENT:
         return math.nan
-    if not re.fullmatch(r"[0-9]{1,10}", plain) or int(plain) > _LARGEST_SHARE:
-        return None
-    return float(plain)
+    valid = re.fullmatch(r"[0-9]{1,10}", plain) and int(plain) <= _LARGEST_SHARE
+    return float(plain) if valid else None
 
 
 # dump ----------------------------------------------------------------------------------------
@@ -357,9 +350,8 @@ def _dumped(text: str) -> tuple[list[Association], list[Fault]]:
             "User": (parent, name, options.get("partition") or None, None),
         }[kind]
         minutes, limits = options.get("grptresmins", ""), _limits(options)
-        rows.append(
-            Association(account, user, partition, above, share, minutes, cluster, number, limits)
-        )
+        of = (account, user, partition, above, share, minutes, cluster, number, limits)
+        rows.append(Association(*of))
     return rows, faults
 
 
@@ -367,8 +359,8 @@ def _dumped(text: str) -> tuple[list[Association], list[Fault]]:
 
 
 def _checked(rows: Sequence[Association]) -> Iterator[Fault]:
-    """What keeps associations from being a tree."""
-    parents: dict[str, str | None] = {ROOT: None}
+    """Yield what keeps associations from being a tree."""
+    parents = {row.account: row.parent for row in rows if row.user is None} | {ROOT: None}
     seen: set[tuple[str, str | None, str | None]] = set()
     for row in rows:
         key = row.account, row.user, row.partition
@@ -376,8 +368,6 @@ def _checked(rows: Sequence[Association]) -> Iterator[Fault]:
             what = f"user {_short(row.user)} of account" if row.user is not None else "account"
             yield Fault(row.line, f"{what} {_short(row.account)} stands there more than once")
         seen.add(key)
-        if row.user is None and row.account != ROOT:
-            parents[row.account] = row.parent
     for row in rows:
         account = f"account {_short(row.account)}"
         if row.account not in parents:
@@ -399,6 +389,5 @@ def _is_circular(account: str, parents: Mapping[str, str | None]) -> bool:
 
 
 def _short(text: str | None) -> str:
-    """A name as an error shows it."""
     known = text or ""
     return repr(known if len(known) <= _SHOWN else f"{known[:_SHOWN]}…")

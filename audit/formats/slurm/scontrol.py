@@ -6,17 +6,16 @@
        TRES=cpu=96,mem=375G,node=6,gres/gpu=4,gres/gpu:a100=4
        TRESBillingWeights=CPU=1.0,Mem=0.25G,GRES/gpu=8.0
 
-The text may come from anyone: what cannot be read is unknown and said, and lists of nodes are
-expanded up to ``MOST_NAMES``.
-Sources: scontrol's manual page ("show partition"), slurm.conf's ("NodeName", ranges in brackets,
-"TRESBillingWeights"), Slurm 17.11 to 25.05.
+The text may come from anyone: what cannot be read is unknown and reported, and lists of nodes are
+expanded up to ``MOST_NAMES``. Sources: scontrol's manual page ("show partition"), slurm.conf's
+("NodeName", ranges in brackets, "TRESBillingWeights"), Slurm 17.11 to 25.05.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -28,16 +27,16 @@ from audit.formats.shaping import LARGEST, MIB
 from audit.formats.slurm.fields import amounts, tres, tres_weights
 
 MOST_NAMES: Final = 1 << 20
-"""So many names of nodes are written out, for all partitions of a text together."""
+"""Maximum number of node names, for all partitions of a text together."""
 
 LONGEST_NAME: Final = 255
-"""No name of a node is longer (Linux allows 64, the Internet 253)."""
+"""Maximum length of a node's name (Linux allows 64, the Internet 253)."""
 
 MOST_MEMORY: Final = 1 << 60
-"""No partition has as many bytes: a larger amount is damage."""
+"""Maximum bytes of a partition: larger amounts are damage."""
 
 RESOURCES: Final = ("cpus", "nodes", "gpus", "mem_bytes")
-"""What is known of a partition's hardware, as config.toml calls it."""
+"""Resources of a partition, as in config.toml."""
 
 _RECORD = re.compile(r"^[ \t]*PartitionName=", re.MULTILINE)
 _KEY = re.compile(
@@ -58,35 +57,35 @@ class Partition:
     nodes: frozenset[str]
     """Names of its nodes; empty where it has none."""
     total: Mapping[str, int]
-    """What its nodes have together, by ``RESOURCES``; what is unknown is left out."""
+    """Total of its nodes, by ``RESOURCES``; unknown ones are left out."""
     billing_weights: Mapping[str, float] = field(default_factory=dict)
     """TRESBillingWeights, see ``formats.slurm.fields``; empty: jobs are billed their CPUs."""
     job_factor: int = 1
     """PriorityJobFactor."""
     tier: int = 1
-    """PriorityTier: jobs of a greater one come first, whatever their priority."""
+    """PriorityTier: jobs of a higher one come first, whatever their priority."""
     max_time: str = ""
-    """MaxTime, as it is written; empty: none."""
+    """MaxTime, as text; empty: none."""
     qos: str | None = None
-    """The QOS whose limits hold for all its jobs."""
+    """The QOS whose limits apply to all its jobs."""
     exclusive: bool = False
     """Whether each job gets whole nodes (OverSubscribe=EXCLUSIVE)."""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What a text says."""
+    """The partitions of a text."""
 
     partitions: tuple[Partition, ...]
-    """In the order of the text; one that it names twice as it says last."""
+    """In the order of the text; of two with one name, the last."""
     cluster: str | None = None
-    """Name of the cluster, where the text begins with `scontrol show config`."""
+    """Name of the cluster, if the text begins with `scontrol show config`."""
     problems: tuple[str, ...] = ()
-    """What could not be used of it, in words for the user."""
+    """What could not be used, in words for the user."""
 
 
 def read(text: str) -> Listing:
-    """Reads the text of `scontrol show partition`; never raises for what it holds."""
+    """Read the output of `scontrol show partition`; never raises for its content."""
     before, *records = _RECORD.split(text)
     problems: list[str] = []
     entries: dict[str, dict[str, str]] = {}
@@ -97,22 +96,15 @@ def read(text: str) -> Listing:
             continue
         if name in entries:
             problems.append(f"partition {name!r} stands there more than once: its last entry holds")
-        values = entries[name] = {}
-        for key, value in _KEY.findall(record):
-            if value not in _NOTHING:
-                values.setdefault(key, value)
+        pairs = [(key, value) for key, value in _KEY.findall(record) if value not in _NOTHING]
+        entries[name] = dict(reversed(pairs))  # of keys that repeat, the first
     nodes, totals = _nodes(entries, problems), _totals(entries)
     partitions = tuple(
         Partition(
-            name,
-            nodes[name],
-            totals[name],
-            _billing_weights(name, values, problems),
-            _whole(values, "PriorityJobFactor"),
-            _whole(values, "PriorityTier"),
-            values.get("MaxTime", ""),
-            values.get("QoS"),
-            values.get("OverSubscribe") == "EXCLUSIVE",
+            *(name, nodes[name], totals[name], _billing_weights(name, values, problems)),
+            *(_whole(values, "PriorityJobFactor"), _whole(values, "PriorityTier")),
+            *(values.get("MaxTime", ""), values.get("QoS")),
+            exclusive=values.get("OverSubscribe") == "EXCLUSIVE",
         )
         for name, values in entries.items()
     )
@@ -121,9 +113,9 @@ def read(text: str) -> Listing:
 
 
 def expand(hostlist: str, most: int = MOST_NAMES) -> frozenset[str] | None:
-    """`node[01-03,07],gpu1` → the names; None where it is malformed or names more than ``most``.
+    """Return the names of `node[01-03,07],gpu1`; None if malformed, or more than ``most``.
 
-    Numbers keep the width that their range begins with, and a name may have several brackets.
+    Numbers keep the width of the beginning of their range. A name may have several brackets.
     """
     names: set[str] = set()
     for item in _items(hostlist):
@@ -131,7 +123,7 @@ def expand(hostlist: str, most: int = MOST_NAMES) -> frozenset[str] | None:
             return None
         parts: list[Sequence[str]] = []
         count, length = 1, 0
-        # text and the content of brackets take turns
+        # text and the content of brackets alternate
         for index, part in enumerate(re.split(r"[\[\]]", item)):
             choices = _choices(part, most) if index % 2 else (part,)
             if choices is None:
@@ -148,9 +140,9 @@ def expand(hostlist: str, most: int = MOST_NAMES) -> frozenset[str] | None:
 
 
 def shared(partitions: Sequence[Partition]) -> list[list[Partition]]:
-    """Partitions that share nodes, directly or by way of others; in the order of the text.
+    """Return groups of partitions that share nodes, directly or through others, in order.
 
-    Those without nodes have no hardware to share, and are left out.
+    Partitions without nodes are left out.
     """
     groups: dict[int, tuple[set[str], list[int]]] = {}
     group_of: dict[str, int] = {}
@@ -168,20 +160,18 @@ def shared(partitions: Sequence[Partition]) -> list[list[Partition]]:
 
 
 def capacity(partitions: Sequence[Partition]) -> dict[str, int]:
-    """What the nodes of some partitions have together, each node counted once.
+    """Return the resources of the nodes of some partitions, each node counted once.
 
-    A partition that has all the nodes says it outright. Otherwise each node is given an even part
-    of its partition's total: partitions of few nodes first, and what they gave is taken from the
-    totals of the others. So it is exact where the nodes of a partition are alike, and where
-    partitions lie within one another. What is unknown of a node is left out, and so are zeros.
+    If a partition has all the nodes, its total counts. Otherwise each node gets an even part of its
+    partition's total, from the smallest partition on; later totals are reduced by the parts already
+    given. This is exact if the nodes of a partition are alike, and for nested partitions. Unknown
+    resources and zeros are left out.
     """
     union = frozenset[str]().union(*(partition.nodes for partition in partitions))
+    smallest_first = sorted(partitions, key=lambda partition: len(partition.nodes))
     amounts = {}
     for resource in RESOURCES:
-        known = sorted(
-            (partition for partition in partitions if resource in partition.total),
-            key=lambda partition: len(partition.nodes),
-        )
+        known = [partition for partition in smallest_first if resource in partition.total]
         whole = [partition.total[resource] for partition in known if partition.nodes == union]
         amount = max(whole) if whole else _in_parts(known, union, resource)
         if amount and amount <= _limit(resource):
@@ -192,22 +182,22 @@ def capacity(partitions: Sequence[Partition]) -> dict[str, int]:
 def _in_parts(partitions: Sequence[Partition], union: frozenset[str], resource: str) -> int | None:
     each: dict[str, Fraction] = {}
     for partition in partitions:
-        fresh = partition.nodes - each.keys()
-        if not fresh:
-            continue
-        given = Counter(each[node] for node in partition.nodes - fresh)
-        total = partition.total[resource]
-        left = total - sum(part * count for part, count in given.items())
-        if left < 0:  # they disagree: what the fewer nodes have is an average, too
-            left = Fraction(total * len(fresh), len(partition.nodes))
-        each.update(dict.fromkeys(fresh, Fraction(left) / len(fresh)))
-    if each.keys() != union:
-        return None
-    return round(sum((part * count for part, count in Counter(each.values()).items()), Fraction()))
+        if fresh := partition.nodes - each.keys():
+            total = partition.total[resource]
+            left = total - _sum(each[node] for node in partition.nodes - fresh)
+            if left < 0:  # contradiction: the totals of smaller partitions are averages too
+                left = Fraction(total * len(fresh), len(partition.nodes))
+            each.update(dict.fromkeys(fresh, left / len(fresh)))
+    return round(_sum(each.values())) if each.keys() == union else None
+
+
+def _sum(parts: Iterable[Fraction]) -> Fraction:
+    """Add up few distinct numbers, each of which occurs often."""
+    return sum((part * count for part, count in Counter(parts).items()), Fraction())
 
 
 def _items(hostlist: str) -> Iterator[str]:
-    """Cuts a list at the commas outside brackets."""
+    """Cut a list at the commas outside brackets."""
     begin = depth = 0
     for index, letter in enumerate(hostlist):
         depth += (letter == "[") - (letter == "]")
@@ -218,7 +208,7 @@ def _items(hostlist: str) -> Iterator[str]:
 
 
 def _choices(ranges: str, most: int) -> Sequence[str] | None:
-    """`01-03,07` → 01, 02, 03, 07; None where it is no such list, or longer than ``most``."""
+    """Return 01, 02, 03, 07 of `01-03,07`; None if invalid, or longer than ``most``."""
     names: list[str] = []
     for part in ranges.split(","):
         match = _RANGE.fullmatch(part)
@@ -240,7 +230,7 @@ def _nodes(
         listed = values.get("Nodes", "")
         nodes = expand(listed, left) if listed else frozenset()
         if nodes is None:
-            # the list stands for itself: partitions that have the same one still share it
+            # the list itself is the node: partitions with the same list still share it
             shown = listed if len(listed) <= 60 else f"{listed[:60]}…"
             problems.append(
                 f"partition {name!r}: its nodes {shown!r} are no list of names and ranges, or too "
@@ -268,7 +258,7 @@ def _whole(values: Mapping[str, str], key: str) -> int:
 
 
 def _totals(entries: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, int]]:
-    """What each partition has; its TRES before the older keys, which count reserved cores, too."""
+    """Return each partition's total: TRES, else the older keys, which include reserved cores."""
     keys = ("TRES", "TotalCPUs", "TotalNodes")
     frame = pl.DataFrame(
         {key: [values.get(key) for values in entries.values()] for key in keys},
@@ -279,14 +269,14 @@ def _totals(entries: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, int
     read = frame.select(
         cpus=pl.coalesce(listed["cpus"], amounts(pl.col("TotalCPUs"))),
         nodes=pl.coalesce(listed["nodes"], amounts(pl.col("TotalNodes"))),
-        # a list of resources without GPUs: there are none
+        # a list without GPUs: there are none
         gpus=pl.coalesce(listed["gpus"], pl.when(pl.col("TRES").is_not_null()).then(0)),
-        # not as a job's memory: 2 PiB of it are no overflow here
+        # unlike a job's memory, 2 PiB are no overflow here
         mem_bytes=amounts(
             pl.when(memory.str.contains(r"\d$")).then(memory + "M").otherwise(memory)
         ),
     ).with_columns(
-        # slurm.conf gives a node 1 MiB where it says nothing
+        # 1 MiB per node is slurm.conf's default
         mem_bytes=pl.when(pl.col("mem_bytes") > pl.col("nodes").fill_null(1) * MIB).then(
             "mem_bytes"
         )

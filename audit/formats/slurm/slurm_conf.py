@@ -1,12 +1,12 @@
-"""What ``slurm.conf``, or ``scontrol show config``, says of usage, fairshare and priority.
+"""Usage, fairshare and priority settings of ``slurm.conf``, or ``scontrol show config``.
 
     PriorityDecayHalfLife=14-0          PriorityDecayHalfLife   = 14-00:00:00
     PriorityFlags=MAX_TRES              PriorityFlags           = MAX_TRES
     PartitionName=batch TRESBillingWeights="CPU=1.0,Mem=0.25G" …
 
-Names ignore case; every other key is passed over. What a text does not say has Slurm's default.
-``Include`` names files that are not read here: it is said. Sources: slurm.conf's manual page,
-Slurm 17.11 to 25.05.
+Names ignore case; other keys are skipped; missing keys have Slurm's default. Files named by
+``Include`` are not read, which is reported. Sources: slurm.conf's manual page, Slurm 17.11 to
+25.05.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SlurmConf:
     half_life_s: float = 7.0 * DAY
     """PriorityDecayHalfLife; 0: usage does not decay."""
     period_s: int = 300
-    """PriorityCalcPeriod: slurmctld recalculates so often."""
+    """PriorityCalcPeriod."""
     reset: str = "none"
     """PriorityUsageResetPeriod, one of ``RESETS``."""
     dampening: float = 1.0
@@ -45,27 +45,27 @@ class SlurmConf:
     max_age_s: float = 7.0 * DAY
     """PriorityMaxAge; infinite where it is unlimited."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    """PriorityWeight…, by what follows that, in small letters; what is missing is 0."""
+    """PriorityWeight…, by the rest of the key in lower case; missing ones are 0."""
     tres_weights: Mapping[str, float] = field(default_factory=dict)
     """PriorityWeightTRES."""
     tres: tuple[str, ...] = ALWAYS
-    """What is tracked (AccountingStorageTRES), in Slurm's order."""
+    """Tracked resources (AccountingStorageTRES), in Slurm's order."""
     priority_type: str = "priority/basic"
-    """PriorityType, in small letters; ``priority/multifactor`` since Slurm 23.11 by default."""
+    """PriorityType, in lower case; ``priority/multifactor`` since Slurm 23.11 by default."""
     scheduler: str = "sched/backfill"
-    """SchedulerType, in small letters."""
+    """SchedulerType, in lower case."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """SchedulerParameters, by name; of a flag the value is empty."""
     enforce: frozenset[str] = frozenset()
-    """AccountingStorageEnforce, in small letters."""
+    """AccountingStorageEnforce, in lower case."""
     partitions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """TRESBillingWeights of the partitions that the text defines; empty: none are set."""
+    """TRESBillingWeights of the partitions."""
     job_factors: Mapping[str, int] = field(default_factory=dict)
     """PriorityJobFactor of those partitions."""
     faults: tuple[Fault, ...] = ()
-    """What is wrong; nothing may be built on it then."""
+    """Errors: with any, the settings must not be used."""
     notes: tuple[str, ...] = ()
-    """What is not read of it, in words for the user."""
+    """Unread parts, in words for the user."""
 
     @property
     def fair_tree(self) -> bool:
@@ -78,13 +78,13 @@ class SlurmConf:
         return self.priority_type == "priority/multifactor"
 
     def parameter(self, name: str, default: int) -> int:
-        """A whole number ≥ 0 among SchedulerParameters; the default where it is none."""
+        """Return a whole number ≥ 0 of SchedulerParameters; the default if invalid."""
         given = self.parameters.get(name, "")
         return int(given) if re.fullmatch(r"[0-9]{1,9}", given) else default
 
     @property
     def limits_enforced(self) -> bool:
-        """Whether slurmctld keeps account of what running jobs may still use."""
+        """Whether slurmctld enforces limits on running jobs."""
         return bool(self.enforce & {"limits", "safe", "all", "2"})
 
 
@@ -95,7 +95,7 @@ _WEIGHTS: Final = ("age", "assoc", "fairshare", "jobsize", "partition", "qos")
 
 
 def read(text: str) -> SlurmConf:
-    """Reads either text; never raises for what it holds."""
+    """Read either text; never raises for its content."""
     values, partitions, notes = _values(text)
     faults: list[Fault] = []
     weights: dict[str, Mapping[str, float]] = {}
@@ -111,7 +111,7 @@ def read(text: str) -> SlurmConf:
             weights[name], factors[name] = billed, factor
 
     def get(key: str, default: Value, convert: Callable[[str], Value]) -> Value:
-        """The converted value of a key; its default where it is not there, or wrong."""
+        """Return the converted value of a key; its default if missing or invalid."""
         if key not in values:
             return default
         line, value = values[key]
@@ -154,10 +154,8 @@ def read(text: str) -> SlurmConf:
 _Partition = tuple[int, str, Mapping[str, str]]
 
 
-def _values(
-    text: str,
-) -> tuple[dict[str, tuple[int, str]], list[_Partition], list[str]]:
-    """What is set, by key, with its line; what partitions are defined as; notes."""
+def _values(text: str) -> tuple[dict[str, tuple[int, str]], list[_Partition], list[str]]:
+    """Return settings by key, with their lines; the partitions; notes."""
     values: dict[str, tuple[int, str]] = {}
     partitions: list[_Partition] = []
     notes: list[str] = []
@@ -180,9 +178,9 @@ def _values(
 
 
 def seconds(text: str) -> float | None:
-    """``5``, ``5:00``, ``1:00:00``, ``7-0``, ``7-00:00``, ``7-00:00:00`` → s; None if it is none.
+    """Return the seconds of ``5``, ``5:00``, ``1:00:00``, ``7-0``, ``7-00:00:00``; None if invalid.
 
-    A number alone is minutes, as in slurm.conf; infinite where it says ``UNLIMITED``.
+    A number alone is minutes, as in slurm.conf; ``UNLIMITED`` is infinite.
     """
     plain = text.strip()
     if plain.lower() in ("unlimited", "infinite", "-1"):
@@ -231,7 +229,7 @@ def _choice(*choices: str) -> Callable[[str], str]:
 
 
 def _lines(text: str) -> list[tuple[int, str]]:
-    """Lines with their numbers, without comments; a backslash at the end joins the next one."""
+    """Return numbered lines without comments; a final backslash continues a line."""
     found: list[tuple[int, str]] = []
     before, begun = "", 0
     for number, raw in enumerate([*text.split("\n"), ""], 1):

@@ -28,17 +28,18 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from audit.metrics.attempts.queue_sweep import (
+from audit.metrics.attempts.reasons import hold_kind
+from audit.metrics.queue_sweep import (
     BOOKED,
     Booked,
     Holds,
     Ints,
+    Known,
     Queued,
     book,
     in_force,
     queued,
 )
-from audit.metrics.attempts.reasons import hold_kind
 from audit.model import SEQUENCE, Pool
 from audit.registry.causes import CAUSES
 from audit.rule_text import rule_text
@@ -127,19 +128,21 @@ def account(
         queue,
         pool,
         rules,
-        holds=Holds(*(placed[name].to_numpy() for name in Holds._fields)),
-        noted=kinds.is_not_null().to_numpy(),
-        cycle_s=cycle_s,
+        Known(
+            holds=Holds(*(placed[name].to_numpy() for name in Holds._fields)),
+            noted=kinds.is_not_null().to_numpy(),
+            cycle_s=cycle_s,
+            traced=place,
+        ),
         outage_s=outage_s,
-        traced=place,
     )
     waits = queue.rows["waits"]
     columns = {
         cause.column: sum((booked.of(key) for key in cause.booked), np.zeros(len(at)))
         for cause in CAUSES
     }
-    in_order: tuple[Limit | Window, ...] = (*pool.limits, *pool.windows)
-    names = [rule_text(rule, pool.resource) for rule in in_order]
+    named: list[Limit | Window] = [*pool.limits, *pool.windows]
+    names = [rule_text(rule, pool.resource) for rule in named]
     made = pl.DataFrame(
         {
             **columns,

@@ -39,8 +39,8 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from audit.metrics.attempts.queue_sweep import NEVER, book, in_force, queued
 from audit.metrics.attempts.reasons import held_up
+from audit.metrics.queue_sweep import NEVER, Known, book, in_force, queued
 from audit.model import SEQUENCE, Decision, Pool
 from audit.registry.causes import PARTS
 
@@ -80,7 +80,7 @@ def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
     ready = None
     if "ready_time" in rows.columns:
         ready = queue.rows["ready_time"].fill_null(NEVER).to_numpy().astype(np.int64)
-    booked, _ = book(queue, pool, in_force(queue, (), (), pool.zone), ready=ready)
+    booked, _ = book(queue, pool, in_force(queue, (), (), pool.zone), Known(ready=ready))
     made = {
         part.column: sum((booked.of(key) for key in part.booked), np.zeros(len(queue.rows)))
         for part in PARTS

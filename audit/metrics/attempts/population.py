@@ -269,6 +269,15 @@ def _size(pools: Sequence[Pool]) -> pl.Expr:
     )
 
 
+def unplannable() -> pl.Expr:
+    """Return whether an attempt is pending, without a walltime or of unknown size.
+
+    Snapshots and simulations leave it out (SPEC §5).
+    """
+    unknown = pl.col("walltime_s").is_null() | pl.col("size").is_null()
+    return (pl.col("standing") == Standing.PENDING) & unknown
+
+
 def width_class(size: pl.Expr, top: int = TOP_WIDTH) -> pl.Expr:
     """The label of the class that ``size`` falls into; null where the size is.
 

@@ -110,7 +110,7 @@ def _shares(lives: Lifetimes, weights: Weights) -> tuple[Floats, Floats]:
     share, share_low = np.empty(count), np.empty(count)
     consumed = ((lives.end - lives.start) * lives.size).astype(np.float64)
     if weights == "size":
-        sweeps.waiting_shares(*lives, share, share_low)
+        sweeps.shares(*lives, -1, share, share_low)
         np.subtract((lives.start - lives.arrival).astype(np.float64), share, out=share)
         share *= lives.size
         share += 0.0  # −0 becomes 0, which prints better
@@ -118,5 +118,5 @@ def _shares(lives: Lifetimes, weights: Weights) -> tuple[Floats, Floats]:
     if weights != "jobs":
         raise ValueError(f"weights = {weights!r}: either 'size' or 'jobs'")
     for cap in np.unique(lives.size).tolist():
-        sweeps.capped_job_shares(*lives, cap, share, share_low)
+        sweeps.shares(*lives, cap, share, share_low)
     return consumed, share - consumed

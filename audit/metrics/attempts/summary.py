@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from audit.metrics import uncertainty
 from audit.metrics.attempts import figures, passed_over, performance, users
-from audit.metrics.attempts.excess import of_peers
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.parts import Row, coded, number_users, row
 from audit.metrics.attempts.performance import Activity
@@ -27,8 +26,10 @@ from audit.metrics.attempts.population import (
     in_period,
     numbered,
     occupied,
+    unplannable,
 )
 from audit.metrics.attempts.resource_equality import conservation
+from audit.metrics.excess import of_peers
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
     MEDIAN,
@@ -166,6 +167,8 @@ def _counts(held: pl.DataFrame, pool: Pool) -> list[Row]:
         over_requested_walltime=(subject & (pl.col("occupancy_s") > pl.col("walltime_s"))).sum(),
     ).row(0, named=True)
     rows = [row(metric, "all", None, number, held.height) for metric, number in numbers.items()]
+    if left_out := held.select(unplannable().sum()).item():
+        rows.append(row("pending_left_out", "all", None, left_out, held.height))
     named = float(belonging["user"].drop_nulls().n_unique())
     return [*rows, row("users", "all", None, named, belonging.height)]
 

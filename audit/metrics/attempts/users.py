@@ -184,9 +184,7 @@ def _entities(kind: Kind, sums: pl.DataFrame) -> pl.DataFrame:
             for name in (f"miss_{fst}_s", f"missed_{fst}")
         },
         **{name: pl.col(f"some_{name}") > 0 for name in _FORWARD},
-        **{
-            name: pl.col(number) > 0 for number, columns in _WAITS.items() for name in columns
-        },
+        **{name: pl.col(number) > 0 for number, columns in _WAITS.items() for name in columns},
     }
     made: dict[str, pl.Expr] = {}
     for number, waited, ratio, excess in (

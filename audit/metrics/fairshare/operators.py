@@ -1,8 +1,8 @@
 """Priority operators: how far the state of an account or user is from its target (SPEC §7; [R] §3).
 
-A target t is the part that one may use of what its siblings share, a state s the part that it did
-use, both from 0 to 1. An operator F(t, s), from −1 to 1, is 0 where they are equal, above 0 where
-less was used than allowed, and below 0 where more was. With the relative distance
+A target t is the part that an entity may use of what its siblings share, a state s the part that it
+did use, both from 0 to 1. An operator F(t, s), from −1 to 1, is 0 where they are equal, positive
+below the target and negative above it. With the relative distance
 
     d = (t − s)/t for s < t,  −(s − t)/s for s > t
 
@@ -16,14 +16,14 @@ the operators are
     combined    k (t − s) + (1 − k) relative_2,  k = ½  (10)
     slurm       2^(1 − s/t) − 1                         (12)
 
-and F(0, 0) = 0. Boundaries, for t > 0 and s > 0 ([R] Table 1): F(0, s) = −1 and F(t, 0) = 1, but
-for ``absolute`` (−s, t) and ``combined`` (−½ − s/2, ½ + t/2).
+and F(0, 0) = 0. Boundaries, for t > 0 and s > 0 ([R] Table 1): F(0, s) = −1 and F(t, 0) = 1, except
+``absolute`` (−s, t) and ``combined`` (−½ − s/2, ½ + t/2).
 
 A priority p that is stored as one of r numbers, 0 … r − 1, has the digit and effective priority
 
     digit(p, r) = floor((p + 1)/2 · (r − 1) + 1e-9)     S(p, r) = 2 · digit/(r − 1) − 1
 
-so that −1 is 0 and 1 is r − 1, as in [R] fig. 4; S ≤ p but for rounding. ``as_published`` gives
+so that −1 is 0 and 1 is r − 1, as in [R] fig. 4; S ≤ p up to rounding. ``as_published`` gives
 [R]'s own: digit = min(r − 1, floor(r (p + 1)/2)), S = 2 · digit/r − 1 (17), which never reaches 1.
 
 Sources: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fairshare Scheduling.
@@ -45,14 +45,14 @@ OPERATORS: Final = (
 """Names of the operators, in the order of the codes in ``kernels.operators``."""
 
 ROUNDING: Final = 1e-9
-"""What a digit may lack of the next one and still be it, in digits."""
+"""The distance, in digits, below which a priority rounds up to the next digit."""
 
 LARGEST_RESOLUTION: Final = 2**52
-"""Beyond it a double does not tell neighbouring digits apart."""
+"""Beyond it a double does not distinguish neighbouring digits."""
 
 
 def code(name: str) -> int:
-    """The code by which kernels know an operator.
+    """Return the code of an operator in the kernels.
 
     Raises:
         ValueError: there is no such operator.
@@ -63,13 +63,7 @@ def code(name: str) -> int:
 
 
 def priority(name: str, targets: ArrayLike, states: ArrayLike) -> Floats:
-    """F(t, s) of each pair of a target and a state; arrays are broadcast against each other.
-
-    Args:
-        name: one of ``OPERATORS``.
-
-    Returns:
-        Priorities from −1 to 1, in the shape of the broadcast arguments.
+    """Return F(t, s), from −1 to 1, of each pair of a target and a state, which are broadcast.
 
     Raises:
         ValueError: no such operator; or a target or state is not from 0 to 1.
@@ -90,14 +84,9 @@ def priority(name: str, targets: ArrayLike, states: ArrayLike) -> Floats:
 
 
 def reach(name: str, priorities: ArrayLike, target: float) -> Floats:
-    """The state up to which an operator gives at least each priority: sup {s : F(t, s) ≥ p}.
+    """Return the state up to which an operator gives at least each priority: sup {s : F(t, s) ≥ p}.
 
-    In closed form, but for ``combined`` above its target, where it is the root of a cubic.
-
-    Args:
-        name: one of ``OPERATORS``.
-        priorities: any numbers.
-        target: from 0 to 1.
+    In closed form, except ``combined`` above its target, where it is the root of a cubic.
 
     Returns:
         States from 0 to 1 in the shape of ``priorities``: 0 also where no state gives as much, and
@@ -120,13 +109,9 @@ def reach(name: str, priorities: ArrayLike, target: float) -> Floats:
 
 
 def inverse(name: str, priorities: ArrayLike, target: float) -> Floats:
-    """I_s(F, p, t): the state at which an operator gives each priority to this target ([R] eq. 21).
+    """Return I_s(F, p, t): the state at which an operator gives each priority ([R] eq. 21).
 
-    Returns:
-        States from 0 to 1 in the shape of ``priorities``; NaN where no state, or more than one,
-        gives that priority.
-
-    Arguments and errors: those of ``reach``.
+    NaN where no state, or more than one, gives that priority. See ``reach``.
     """
     p = np.asarray(priorities, dtype=np.float64)
     states = reach(name, p, target)
@@ -144,19 +129,16 @@ _DISTANCES: Final[dict[str, Callable[[Floats], Floats]]] = {
     "sigmoid": lambda p: np.arcsin(p) * (2 / math.pi),
     "sigmoid_n": lambda p: np.copysign(np.arcsin(p * p) * (2 / math.pi), p),
 }
-"""The relative distance at which the operators that depend on it alone give a priority."""
+"""The relative distance of a priority, for operators that depend on it alone."""
 
 
 def area(name: str, priorities: ArrayLike) -> Floats:
-    """The part of all pairs of target and state that an operator gives at least each priority.
+    """Return the part of all pairs of target and state that get at least each priority.
 
     The area of {(t, s): F(t, s) ≥ p} in the unit square, in closed form: (1 − d)/2 where F depends
     on the relative distance d alone; (1 − p)²/2 for ``absolute``; c/2 for ``slurm``, with c = s/t
-    from 0 to 1. Below balance 1 − area(−p), because F(s, t) = −F(t, s); but for ``slurm``, where it
-    is 1 − 1/(2c).
-
-    Returns:
-        Areas from 0 to 1 in the shape of ``priorities``: 1 up to −1, 0 from 1 on.
+    from 0 to 1. Below balance 1 − area(−p), because F(s, t) = −F(t, s); except for ``slurm``,
+    where it is 1 − 1/(2c). 1 up to p = −1, 0 from 1 on.
 
     Raises:
         ValueError: no such operator.
@@ -171,7 +153,7 @@ def area(name: str, priorities: ArrayLike) -> Floats:
     if name == "absolute":
         above = (1 - size) ** 2 / 2
     elif name == "combined":
-        # ∫ t − x dt from the least target that is given as much, with x as in the inverse.
+        # ∫ t − x dt from the least target with such a priority, with x as in the inverse.
         least = np.maximum(2 * size - 1, 0.0)
         gaps = [(t * t + 8 * size) ** 1.5 - t**3 for t in (least, 1.0)]
         above = (1 - least**2) / 2 - (gaps[1] - gaps[0]) / 6
@@ -181,7 +163,7 @@ def area(name: str, priorities: ArrayLike) -> Floats:
 
 
 def _crossing(name: str, p: Floats, target: float) -> Floats:
-    """Where F(target, s) = p, for priorities that lie between F(target, 1) and F(target, 0)."""
+    """Return s with F(target, s) = p, for priorities between F(target, 1) and F(target, 0)."""
     if name == "absolute":
         return target - p
     if name == "slurm":
@@ -194,21 +176,21 @@ def _crossing(name: str, p: Floats, target: float) -> Floats:
 
 
 def _crossing_of_combined(p: Floats, target: float) -> Floats:
-    """The same for ½ (t − s) ± ½ ((t − s)/max(t, s))².
+    """Return s with ½ (t − s) ± ½ ((t − s)/max(t, s))² = p.
 
     Below the target, x = t − s is the positive root of x²/t² + x = 2p. Above it, u = t/s is that of
-    h(u) = t/u − t + (1 − u)² = −2p; h is convex and falls, so that Newton's method, begun where h
-    is too great, comes up to the root and never passes it.
+    h(u) = t/u − t + (1 − u)² = −2p; h is convex and falls, so Newton's method, begun where h is too
+    great, comes up to the root and never passes it.
     """
-    if target < 1e-100:  # 0, but for less than rounding
+    if target < 1e-100:  # 0 up to rounding
         return np.where(p < -0.5, -2.0 * p - 1.0, 0.0)
     above = p < 0
     gap = np.where(above, 0.0, p)
     states = target - 4.0 * gap * target / (target + np.sqrt(target**2 + 8.0 * gap))
-    wanted = -2.0 * p[above]
-    u = np.maximum(np.maximum(target, 1 - np.sqrt(wanted + target)), target / (wanted + target))
-    for _ in range(400):  # four or five but for targets next to 0: at least, it doubles u
-        step = (target / u - target + (1 - u) ** 2 - wanted) / (target / u**2 + 2 * (1 - u))
+    goal = -2.0 * p[above]
+    u = np.maximum(np.maximum(target, 1 - np.sqrt(goal + target)), target / (goal + target))
+    for _ in range(400):  # four or five, except for targets next to 0: at least, it doubles u
+        step = (target / u - target + (1 - u) ** 2 - goal) / (target / u**2 + 2 * (1 - u))
         u += step
         if not (np.abs(step) > 1e-15 * u).any():
             break
@@ -217,11 +199,11 @@ def _crossing_of_combined(p: Floats, target: float) -> Floats:
 
 
 def digits(priorities: ArrayLike, resolution: int, *, as_published: bool = False) -> Ints:
-    """The number from 0 to r − 1 as which each priority is stored.
+    """Return the number from 0 to r − 1 as which each priority is stored.
 
     Args:
         priorities: from −1 to 1.
-        resolution: r, the number of values that can be told apart, from 2 to 2^52.
+        resolution: r, the number of distinguishable values, from 2 to 2^52.
         as_published: as [R]'s eqs. 17 and 20 have it, with r steps instead of r − 1.
 
     Raises:
@@ -237,10 +219,7 @@ def digits(priorities: ArrayLike, resolution: int, *, as_published: bool = False
 
 
 def effective(digit: ArrayLike, resolution: int, *, as_published: bool = False) -> Floats:
-    """S: the priority that a digit stands for, the least that is stored as it ([R] eq. 17).
-
-    ``effective(digits(p, r), r)`` is S(p, r). Arguments and errors: those of ``digits``.
-    """
+    """Return S: the least priority that is stored as a digit ([R] eq. 17); see ``digits``."""
     _check_resolution(resolution)
     steps = resolution if as_published else resolution - 1
     return 2.0 * np.asarray(digit, dtype=np.float64) / steps - 1.0

@@ -1,4 +1,4 @@
-"""What a second of an attempt costs: the penalty P_j (SPEC §7).
+"""Penalties P_j: the cost of a second of an attempt (SPEC §7).
 
 With q_x = request_x / available_x, the part of resource x that the attempt held, clipped to 1; r
 the number of resources that are available; weights w_x > 0, 1 unless given; W = Σ w_x:
@@ -17,26 +17,22 @@ the number of resources that are available; weights w_x > 0, 1 unless given; W =
     billing           Σ weight_x · request_x, or max over x of the same with Slurm's priority flag
                       MAX_TRES: TRESBillingWeights, billing units
 
-All are from 0 to 1 but ``pe``, 0 to the available cpus, and ``billing``, ≥ 0. Which fairness rules
-each keeps: ``metrics.fairshare.penalty_rules``.
+All are from 0 to 1, except ``pe``, 0 to the available cpus, and ``billing``, ≥ 0. Which
+fairness rules each keeps: ``studies.penalties.rules``.
 
-Basis ``pool``: available_x is the pool's total. Basis ``node``: it is what the attempt's nodes
-have, nodes_j · node_x, and P is multiplied by nodes_j / nodes of the pool; the available cpus of
-``pe`` are those of all nodes. ``billing`` knows no basis: its requests are amounts.
+Basis ``pool``: available_x is the pool's total. Basis ``node``: it is that of the attempt's nodes,
+nodes_j · node_x, and P is multiplied by nodes_j / nodes of the pool; the available cpus of ``pe``
+are those of all nodes. ``billing`` has no basis: its requests are amounts.
 
-*Exempt* resources, in ``root`` and ``root_weighted``: who takes all of one does not pay for
-everything ([M] §5: who takes all GPUs leaves a node that others can still use). The factor
-(1 − q_x)^(w_x/W) becomes its tangent at 0, 1 − q_x w_x/W: little use costs as before, all of it
-w_x/W when nothing else is used. On the symmetric line such a penalty lies below it.
+*Exempt* resources, in ``root`` and ``root_weighted``: an attempt that takes all of one does not pay
+for everything ([M] §5: a node without free GPUs can still be used). The factor (1 − q_x)^(w_x/W)
+becomes its tangent at 0, 1 − q_x w_x/W: little use costs as before, all of it w_x/W when nothing
+else is used.
 
-Conventions: an amount that the log does not know counts as 0 and is counted. A request beyond what
-is available (a log that exceeds its pool) counts as all of it and is counted. An attempt whose
-number of nodes is unknown or 0 has penalty 0 under basis ``node``. A weight, or an exemption, of a
-resource that is not available changes nothing, so a cluster's pools can share them.
-
-Source: [M] D. Klusáček, H. Rudová, M. Jaroš, Multi Resource Fairness: Problems and Challenges, §2,
-§3, §5, whose formula numbers these are. In their formula (1) the penalty is multiplied by the
-elapsed time, which is occupancy here.
+Conventions: an unknown amount counts as 0 and is counted. A request beyond what is available (a log
+that exceeds its pool) counts as all of it and is counted. An attempt whose number of nodes is
+unknown or 0 has penalty 0 under basis ``node``. A weight, or an exemption, of a resource that is
+not available changes nothing, so a cluster's pools can share them.
 
 *What the choice of a penalty changes*: of each user or account o under penalty k,
 
@@ -44,9 +40,11 @@ elapsed time, which is occupancy here.
     shift_k,o          = usage_fraction_k,o − usage_fraction_first,o    −1 to 1; Σ_o shift = 0
     moved_k            = ½ Σ_o |shift_k,o|  0 to 1; part of everything charged to others
 
-Fractions have no unit, so penalties whose usage has none in common (``billing``, ``pe``) compare
-too. The first penalty is what the others are compared with. Attempts whose owner the log does not
-name are those of a null entity. [M] §1, fig. 1.
+The other penalties are compared with the first. Attempts without a name are those of a null entity.
+
+Source: [M] D. Klusáček, H. Rudová, M. Jaroš, Multi Resource Fairness: Problems and Challenges, §1
+to §3, §5, whose formula numbers these are. In their formula (1) the penalty is multiplied by the
+elapsed time, which is occupancy here.
 """
 
 import math
@@ -74,12 +72,11 @@ GREATEST_WEIGHT: Final = 1e100
 
 @dataclass(frozen=True, kw_only=True)
 class Hardware:
-    """What requests are compared with.
+    """The amounts that requests are compared with.
 
     Args:
-        available: amount of each resource, > 0: of the pool, or, for basis ``node``, of one node;
-            keys of ``RESOURCES`` (no ``nodes`` on a node). Resources that it leaves out do not
-            count in the penalty.
+        available: amount > 0 of each resource that counts: of the pool, or, for basis ``node``, of
+            one node; keys of ``RESOURCES`` (no ``nodes`` on a node).
         pool_nodes: number of nodes of the pool, ≥ 1; for basis ``node``.
 
     Raises:
@@ -122,8 +119,7 @@ class Billing:
     Args:
         weights: weight per unit of each resource, ≥ 0, at least one above 0; keys of
             ``RESOURCES``. The unit of memory is the byte (Slurm's ``Mem=0.25G`` is 0.25 / 2³⁰).
-        max_tres: the greatest term counts instead of the sum of all (MAX_TRES). All resources here
-            are of a node, so Slurm's second sum, over licences and the like, is empty.
+        max_tres: the greatest term counts instead of the sum of all (MAX_TRES).
 
     Raises:
         ValueError: an unknown resource, a weight below 0, or none above it.
@@ -147,103 +143,77 @@ class Penalties(NamedTuple):
     charged: pl.DataFrame
     """The given frame with ``penalty``, float64, ≥ 0, never null."""
     unknown: dict[str, int]
-    """By resource that counts: attempts that started and whose amount is null."""
+    """By resource that counts: started attempts with an unknown amount."""
     clipped: dict[str, int]
-    """By resource that counts: attempts that started and asked for more than is available."""
+    """By resource that counts: started attempts that requested more than is available."""
 
 
 class Terms(NamedTuple):
-    """What a penalty is made of; each mapping by resource."""
+    """The operands of a penalty; each mapping by resource."""
 
     fractions: Mapping[str, Floats]
     """q_x, 0 to 1: arrays of one shape."""
     weights: Mapping[str, float]
     """w_x > 0, of each resource in ``fractions``."""
-    exempt: Collection[str] = ()
+    exempt: Collection[str]
     """Resources whose full use is not full penalty."""
 
     @property
-    def weighed(self) -> list[Floats]:
+    def q(self) -> list[Floats]:
+        """q_x"""
+        return [*self.fractions.values()]
+
+    @property
+    def wq(self) -> list[Floats]:
         """w_x q_x"""
         return [self.weights[x] * q for x, q in self.fractions.items()]
 
     @property
-    def exponents(self) -> dict[str, float]:
+    def powers(self) -> dict[str, float]:
         """w_x / W"""
         total = sum(self.weights[x] for x in self.fractions)
         return {x: self.weights[x] / total for x in self.fractions}
 
 
-def cpu(terms: Terms) -> Floats:
-    """q_cpus: only processors count. [M] (2)"""
-    return terms.fractions["cpus"]
-
-
-def dominant(terms: Terms) -> Floats:
-    """max q_x: the resource of which the attempt held the greatest part counts. [M] (3)"""
-    return reduce(np.maximum, terms.fractions.values())
-
-
-def capped(terms: Terms) -> Floats:
-    """min(1, max w_x q_x). [M] (4)"""
-    return np.minimum(1.0, reduce(np.maximum, terms.weighed))
-
-
-def scaled(terms: Terms) -> Floats:
-    """max w_x q_x / max w_x. [M] (5)"""
-    heaviest = max(terms.weights[x] for x in terms.fractions)
-    return np.minimum(1.0, reduce(np.maximum, terms.weighed) / heaviest)
-
-
-def product(terms: Terms) -> Floats:
-    """Π q_x: the volume of a request. [M] (7)"""
-    return reduce(np.multiply, terms.fractions.values())
-
-
-def geometric(terms: Terms) -> Floats:
-    """(Π q_x^w_x)^(1/W): the geometric mean. [M] (8)"""
-    powers = terms.exponents
-    return reduce(np.multiply, (q ** powers[x] for x, q in terms.fractions.items()))
-
-
-def mean(terms: Terms) -> Floats:
-    """Σ w_x q_x / W. [M] (9), (10)"""
-    total = reduce(np.add, terms.weighed) / sum(terms.weights[x] for x in terms.fractions)
+def _mean(of: Terms) -> Floats:
+    total = reduce(np.add, of.wq) / sum(of.weights[x] for x in of.fractions)
     return np.minimum(1.0, total)
 
 
-def root(terms: Terms) -> Floats:
-    """1 − Π (1 − q_x)^(w_x/W): what is left is a geometric mean. [M] (11), (12)"""
+def _root(of: Terms) -> Floats:
     # By logarithms, so that 1 − … loses no digit of small requests.
     left = []
     with np.errstate(divide="ignore"):  # log 0 = −∞: all is taken
-        for x, power in terms.exponents.items():
-            q = terms.fractions[x]
-            left.append(np.log1p(-q * power) if x in terms.exempt else power * np.log1p(-q))
+        for x, power in of.powers.items():
+            q = of.fractions[x]
+            left.append(np.log1p(-q * power) if x in of.exempt else power * np.log1p(-q))
     return -np.expm1(reduce(np.add, left))
 
 
 RELATIVE: Final[dict[str, Callable[[Terms], Floats]]] = {
-    "cpu": cpu,
-    "max": dominant,
-    "max_capped": capped,
-    "max_scaled": scaled,
-    "product": product,
-    "product_weighted": geometric,
-    "sum": mean,
-    "sum_weighted": mean,
-    "root": root,
-    "root_weighted": root,
-    "pe": dominant,
+    "cpu": lambda of: of.fractions["cpus"],
+    "max": lambda of: reduce(np.maximum, of.q),
+    "max_capped": lambda of: np.minimum(1.0, reduce(np.maximum, of.wq)),
+    "max_scaled": lambda of: np.minimum(
+        1.0, reduce(np.maximum, of.wq) / max(of.weights[x] for x in of.fractions)
+    ),
+    "product": lambda of: reduce(np.multiply, of.q),
+    "product_weighted": lambda of: reduce(
+        np.multiply, (q ** of.powers[x] for x, q in of.fractions.items())
+    ),
+    "sum": _mean,
+    "sum_weighted": _mean,
+    "root": _root,
+    "root_weighted": _root,
+    "pe": lambda of: reduce(np.maximum, of.q),
 }
-"""Penalties of the fractions q_x, by SPEC's name; ``pe`` as a part of all processors. Those of
-amounts are ``billing``."""
+"""Penalties of the fractions q_x, by SPEC's name; ``pe`` as a part of all processors."""
 
 WEIGHTED: Final = ("max_capped", "max_scaled", "product_weighted", "sum_weighted", "root_weighted")
-"""Those that heed weights."""
+"""Those that take weights."""
 
 EXEMPTING: Final = ("root", "root_weighted")
-"""Those that heed exemptions."""
+"""Those that take exemptions."""
 
 _OF_CPUS: Final = ("cpu", "pe")
 
@@ -255,17 +225,16 @@ def of_fractions(
     weights: Mapping[str, float] | None = None,
     exempt: Collection[str] = (),
 ) -> Floats:
-    """The penalty ``name`` of ``RELATIVE`` at these fractions, 0 to 1.
+    """Return the penalty ``name`` of ``RELATIVE`` at these fractions, 0 to 1.
 
     Args:
         name: one of ``RELATIVE``; ``pe`` is given as a part of all processors.
-        fractions: q_x from 0 to 1 of each resource that is available: scalars, or arrays of one
-            shape.
-        weights: w_x > 0 (1e-100 to 1e100); 1 for those left out. For ``WEIGHTED``.
+        fractions: q_x from 0 to 1 of each available resource: scalars, or arrays of one shape.
+        weights: w_x from 1e-100 to 1e100; 1 for those left out. For ``WEIGHTED``.
         exempt: resources whose full use is not full penalty; not all. For ``EXEMPTING``.
 
     Raises:
-        ValueError: there is no such penalty, it heeds no weights or exemptions, one of these is
+        ValueError: there is no such penalty, it takes no weights or exemptions, one of these is
             out of range, or it needs the cpus.
     """
     given = dict(weights or {})
@@ -317,43 +286,31 @@ def relative_penalty(
     weights: Mapping[str, float] | None = None,
     exempt: Collection[str] = (),
 ) -> Penalties:
-    """Adds the penalty ``name`` of ``RELATIVE`` to the attempts of one pool.
+    """Add the penalty ``name`` of ``RELATIVE`` to the attempts of one pool; see ``of_fractions``.
 
     Args:
-        attempts: columns ``RESOURCES`` and start_time, as in ``model.ATTEMPTS``; of one pool.
-        name: one of ``RELATIVE``.
-        weights: w_x > 0 (1e-100 to 1e100) by resource; 1 for those left out. For ``WEIGHTED``.
-        exempt: resources whose full use is not full penalty; not all that are available. For
-            ``EXEMPTING``.
+        attempts: columns ``RESOURCES`` and start_time, as in ``model.ATTEMPTS``.
 
     Returns:
         Penalties from 0 to 1; of ``pe`` in processors, 0 to those of the pool.
-
-    Raises:
-        ValueError: as ``of_fractions``.
     """
     _check(name, hardware.available, weights or {}, exempt)
     read = ["cpus"] if name == "cpu" else list(hardware.available)
     requests = _amounts(read)
-    available = {x: pl.lit(float(hardware.available[x])) for x in read}
-    nodes = pl.col("nodes").fill_null(0).cast(pl.Float64)
-    if hardware.basis == "node":
-        available = {x: nodes * amount for x, amount in available.items()}
-    fractions = {x: (requests[x] / available[x]).clip(0.0, 1.0) for x in read}
-    exceeds = {x: requests[x] > available[x] for x in read}
-    share = None
-    if hardware.basis == "node":
-        share = (nodes / float(hardware.nodes)).clip(0.0, 1.0)
-        some = nodes > 0
-        fractions = {x: pl.when(some).then(q).otherwise(0.0) for x, q in fractions.items()}
-        exceeds = {x: over & some for x, over in exceeds.items()}
-        exceeds["nodes"] = nodes > float(hardware.nodes)
-    held = attempts.select(**fractions)
-    penalty = pl.Series(
-        "penalty",
-        of_fractions(name, {x: held[x].to_numpy() for x in read}, weights=weights, exempt=exempt),
+    by_node = hardware.basis == "node"
+    nodes = _amounts(["nodes"])["nodes"]
+    counts = nodes > 0 if by_node else pl.lit(True)
+    available = {x: hardware.available[x] * (nodes if by_node else pl.lit(1.0)) for x in read}
+    exceeds = {x: (requests[x] > available[x]) & counts for x in read}
+    held = attempts.select(
+        pl.when(counts).then((requests[x] / available[x]).clip(0.0, 1.0)).otherwise(0.0).alias(x)
+        for x in read
     )
-    if share is not None:
+    fractions = {x: held[x].to_numpy() for x in read}
+    penalty = pl.Series("penalty", of_fractions(name, fractions, weights=weights, exempt=exempt))
+    if by_node:
+        exceeds["nodes"] = nodes > float(hardware.nodes)
+        share = (nodes / float(hardware.nodes)).clip(0.0, 1.0)
         penalty = penalty * attempts.select(share).to_series()
     if name == "pe":
         penalty = penalty * hardware.cpus
@@ -361,12 +318,7 @@ def relative_penalty(
 
 
 def billing_penalty(attempts: pl.DataFrame, billing: Billing) -> Penalties:
-    """Adds Slurm's billing, in billing units, ≥ 0: usage then is in billing-seconds.
-
-    Args:
-        attempts: columns ``RESOURCES`` and start_time, as in ``model.ATTEMPTS``.
-        billing: the weights. Nothing is clipped, since nothing says what is available.
-    """
+    """Add Slurm's billing, in billing units, ≥ 0; see ``relative_penalty``. Nothing is clipped."""
     requests = _amounts(billing.weights)
     terms = [requests[x] * weight for x, weight in billing.weights.items()]
     penalty = pl.max_horizontal(*terms) if billing.max_tres else pl.sum_horizontal(*terms)
@@ -374,14 +326,14 @@ def billing_penalty(attempts: pl.DataFrame, billing: Billing) -> Penalties:
 
 
 def _amounts(resources: Iterable[str]) -> dict[str, pl.Expr]:
-    """The requests, as floats, unknown ones 0."""
+    """Return the requests as floats, unknown ones as 0."""
     return {x: pl.col(x).fill_null(0).cast(pl.Float64) for x in resources}
 
 
 def _penalties(
     attempts: pl.DataFrame, penalty: pl.Expr | pl.Series, exceeds: Mapping[str, pl.Expr]
 ) -> Penalties:
-    """The frame with its penalty, and the counts over attempts that started."""
+    """Add the penalty, and count attempts that started."""
     started = pl.col("start_time").is_not_null()
     counts = attempts.select(
         *((pl.col(x).is_null() & started).sum().alias(f"unknown {x}") for x in exceeds),
@@ -411,24 +363,20 @@ COMPARED = pl.Schema(
         "shift": pl.Float64,
     }
 )
-"""Columns of what ``compare`` gives."""
+"""Columns of ``compare``."""
 
 
 def compare(
     charged_by: Mapping[str, pl.DataFrame], kind: Kind, method: Method, instant: int, now: int
 ) -> pl.DataFrame:
-    """Everybody's part of all usage under each penalty.
+    """Return each entity's part of all usage under each penalty; see ``usage``.
 
     Args:
-        charged_by: by penalty, the same attempts as it charges them: start_time, end_time, the
-            column ``kind`` and ``penalty``; all attempts of the pools that count, as for ``usage``.
-            The first is what the others are compared with.
-        method: how usage decays; ``Windows`` with one window is what was used in it.
-        now: when the log was taken, epoch s: open attempts count up to it.
+        charged_by: by penalty, the same attempts as it charges them.
 
     Returns:
-        Columns of ``COMPARED``, in the order of the penalties, then by entity, null first; who used
-        something under any penalty has a row under each.
+        Columns of ``COMPARED``, in the order of the penalties, then by entity, null first. An
+        entity with usage under any penalty has a row under each.
     """
     frames = [
         pl.DataFrame(
@@ -457,7 +405,7 @@ def compare(
 
 
 def moved(compared: pl.DataFrame) -> dict[str, float]:
-    """By penalty, the part of everything that it charges to others than the first one does."""
+    """Return ``moved`` by penalty: the part of all usage that it charges to other entities."""
     return {
         str(name): math.fsum(abs(shift) for shift in rows["shift"].to_list()) / 2.0
         for (name,), rows in compared.group_by("penalty", maintain_order=True)
@@ -465,12 +413,9 @@ def moved(compared: pl.DataFrame) -> dict[str, float]:
 
 
 def movers(compared: pl.DataFrame) -> pl.DataFrame:
-    """Who moves most: for each entity, the penalty under which its part shifts furthest.
+    """Return each entity's row of the (first) penalty with its greatest |shift|, if any.
 
-    Returns:
-        Rows of ``compared``, one per entity, the greatest |shift| first; ties by entity, null
-        first. The first of several penalties that shift it as far; those that never move are left
-        out.
+    The greatest |shift| comes first; ties by entity, null first.
     """
     far = pl.col("shift").abs()
     return (

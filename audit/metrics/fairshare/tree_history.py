@@ -1,21 +1,20 @@
 """Fairshare over time in a share tree: accounts and users at each instant (SPEC §7).
 
 Rows are those of ``history``. Here share and usage_fraction are parts among the siblings
-(``trees``), the operator is applied node by node, and ranks go by the vectors of priorities from
-the root down; ``parent`` is the account above, null at the top. ``share_of_all`` and
-``usage_of_all`` are parts of everything.
+(``trees``), and ranks follow from the vectors of priorities; ``parent`` is the account above, null
+at the top. ``share_of_all`` and ``usage_of_all`` are parts of everything.
 
-What has fairshare=parent has no share of its own: ``share`` is that of the account above it, as
-``sshare`` shows it, and ``share_of_all`` is null.
+The ``share`` of a node with fairshare=parent is that of the account above it, as in ``sshare``; its
+``share_of_all`` is null.
 
-Slurm's own algorithms (``metrics.slurm.shares``) put FairShare in the place of the priority:
-``fair_tree`` has none for accounts, which rank as by the operator ``slurm``, takes usage_fraction
-as a part of all that the account used, and gives LevelFS, share / usage_fraction (∞ where unused;
-null with fairshare=parent).
+Slurm's own algorithms (``metrics.slurm.shares``) give FairShare as the priority. With ``fair_tree``
+only users have one; accounts rank as by the operator ``slurm``. Its usage_fraction is a part of all
+that the account used, and it gives LevelFS, share / usage_fraction (∞ where unused; null with
+fairshare=parent).
 
-An account that lists no users is charged as a whole: those who ran below it are its **guests**, who
+An account that lists no users is charged as a whole: users who ran below it are its **guests**, who
 stand where it does. **Strangers** are users whom their account does not list, accounts that the
-tree does not have, and attempts without an account: they have rows with usage and nothing else.
+tree does not have, and attempts without an account: their rows have usage and nothing else.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ from audit.metrics.fairshare.usage import Kind, Method, by_number, numbered, usa
 from audit.metrics.slurm.shares import classic, fair_tree
 
 OF_SLURM: Final = ("fair_tree", "classic")
-"""Operators that are algorithms of Slurm, and need a tree."""
+"""Operators that are algorithms of Slurm."""
 
 BLOCK: Final = 512
-"""So many instants of a tree are worked on at a time: what they need then stays in the cache."""
+"""Instants processed at a time, so that their data stay in the cache."""
 
 _USER: Final[tuple[Kind]] = ("user",)
 _NEVER: Final = np.iinfo(np.int64).max
@@ -54,11 +53,11 @@ def tree_history(
     dampening: float = 1.0,
     label: str | None = None,
 ) -> pl.DataFrame:
-    """Usage against the shares of a tree at each instant, accounts and users together.
+    """Return usage against the shares of a tree at each instant, accounts and users together.
 
     Args:
         charged: start_time, end_time, user, account, partition and ``penalty``; *all* attempts.
-        operator: one of ``operators.OPERATORS``, ``"fair_tree"`` or ``"classic"``.
+        operator: one of ``operators.OPERATORS`` or ``OF_SLURM``.
         dampening: of ``"classic"``, > 0.
 
     Returns:
@@ -77,11 +76,9 @@ def tree_history(
     strangers = _strangers(started.filter(is_stranger), tree, method, at, now)
     total = own.sum(axis=1) + strangers.outside
     shape = Shape(whole)
-    judge: _Judge = (
-        partial(_judged_by_slurm, shape, is_guest, operator, dampening)
-        if operator in OF_SLURM
-        else partial(_judged, shape, operator)
-    )
+    judge: _Judge = lambda own, outside: _Judged(*shape.history(own, operator))  # noqa: E731
+    if operator in OF_SLURM:
+        judge = partial(_judged_by_slurm, shape, is_guest, operator, dampening)
     at_root = 0.0 if operator == "fair_tree" else 1.0
     rows = _rows(shape, _shares(shape, is_guest, at_root), judge, own, strangers.outside, total, at)
     rows = completed(rows, method=label or method.name)
@@ -93,11 +90,11 @@ def tree_history(
     return pl.concat([rows, others]).sort("as_of", maintain_order=True) if len(others) else rows
 
 
-# --- who used what -------------------------------------------------------------------------------
+# --- usage ---------------------------------------------------------------------------------------
 
 
 def _with_guests(tree: Tree, started: pl.DataFrame) -> tuple[Tree, Bools]:
-    """The tree with the guests of its accounts, and which nodes they are."""
+    """Return the tree with the guests of its accounts, and which nodes they are."""
     number_of = {
         tree.names[node]: node
         for node in np.flatnonzero(~(tree.is_user | tree.lists_users)).tolist()
@@ -123,7 +120,7 @@ def _with_guests(tree: Tree, started: pl.DataFrame) -> tuple[Tree, Bools]:
 
 
 def _leaves(tree: Tree, started: pl.DataFrame) -> Ints:
-    """The node of each attempt, −1 for none: looked up once for each combination of names."""
+    """Return the node of each attempt, or −1."""
     by = ["user", "account"]
     if any(partition is not None for partition in tree.partitions):
         by.append("partition")
@@ -135,15 +132,15 @@ def _leaves(tree: Tree, started: pl.DataFrame) -> Ints:
 def _used(
     tree: Tree, leaves: Ints, started: pl.DataFrame, method: Method, at: Ints, now: int
 ) -> Floats:
-    """What each node used itself."""
-    # slurmctld books at once what has ended: an attempt that is open at ``now`` has not
+    """Return each node's own usage."""
+    # slurmctld books at ends, too: an attempt that is open at ``now`` must not end then
     open_end = now + 1 if method.name == "slurm" else now
     if not len(at):
         return np.empty((0, len(tree.names)))
     return method.sweep(by_number(leaves, len(tree.names), started, open_end), at)[0]
 
 
-# --- how that is judged --------------------------------------------------------------------------
+# --- priorities and ranks ------------------------------------------------------------------------
 
 
 class _Judged(NamedTuple):
@@ -157,11 +154,7 @@ class _Judged(NamedTuple):
 
 
 _Judge = Callable[[Floats, Floats], _Judged]
-"""Of what each node used itself, and of what was used below the root alone."""
-
-
-def _judged(shape: Shape, operator: str, own: Floats, outside: Floats) -> _Judged:
-    return _Judged(*shape.history(own, operator))
+"""Of each node's own usage, and of usage outside the tree."""
 
 
 def _judged_by_slurm(
@@ -172,7 +165,7 @@ def _judged_by_slurm(
     own: Floats,
     outside: Floats,
 ) -> _Judged:
-    """FairShare in the place of priorities."""
+    """Return FairShare as the priorities."""
     used, fraction, _, rank = shape.history(own, "slurm")
     factor, level_fs = np.full(used.shape, np.nan), np.full(used.shape, np.nan)
     for k in range(len(used)):
@@ -197,11 +190,9 @@ def _judged_by_slurm(
 
 
 def _shares(shape: Shape, is_guest: Bools, at_root: float) -> pl.DataFrame:
-    """Share, and share of everything, of each node below the root.
+    """Return the share, and share of everything, of each node below the root.
 
-    Args:
-        is_guest: whether a node was given nothing at all.
-        at_root: the share of what stands right below the root with fairshare=parent.
+    ``at_root`` is the share of nodes right below the root with fairshare=parent.
     """
     of_all = shape.targets.copy()
     of_all[0] = 1.0
@@ -224,7 +215,7 @@ def _rows(
     total: Floats,
     at: Ints,
 ) -> pl.DataFrame:
-    """A row for each node but the root at each instant; ``own`` is used up."""
+    """Return a row for each node but the root at each instant; overwrites ``own``."""
     tree = shape.tree
     nodes = shares.with_columns(
         pl.Series("entity_kind", tree.kinds[1:]),
@@ -259,18 +250,18 @@ def _rows(
 
 
 def _repeated(values: pl.Series, times: int) -> pl.Series:
-    """The values again and again, held in memory once."""
+    """Return the values repeated, held in memory once."""
     return pl.concat([values] * times, rechunk=False) if times else values.clear()
 
 
 def _known(values: Floats | Ints) -> pl.Series:
-    """Null where there is no number."""
+    """Return the values, null where they are NaN."""
     series = pl.Series(values)
     return series.fill_nan(None) if np.isnan(values).any() else series
 
 
 class _Strangers(NamedTuple):
-    """Those to whom the tree gives nothing."""
+    """Entities without a share."""
 
     who: pl.DataFrame
     """entity_kind, entity, parent."""
@@ -278,10 +269,10 @@ class _Strangers(NamedTuple):
     """A row per instant and a column per stranger."""
     first_start: Ints
     outside: Floats
-    """What was used at each instant under no account of the tree."""
+    """Usage at each instant under no account of the tree."""
 
     def present(self, at: Ints, total: Floats) -> pl.DataFrame:
-        """A row for each stranger at each instant by which an attempt of theirs had started."""
+        """Return a row for each stranger at each instant after its first start."""
         instant, stranger = np.nonzero(self.first_start < at[:, np.newaxis])
         used = self.usage[instant, stranger]
         of_all = np.divide(used, total[instant], out=np.zeros_like(used), where=total[instant] > 0)
@@ -291,7 +282,7 @@ class _Strangers(NamedTuple):
 
 
 def _strangers(strange: pl.DataFrame, tree: Tree, method: Method, at: Ints, now: int) -> _Strangers:
-    """Users whom their account does not list, accounts that are not there, and what has none."""
+    """Return users whom their account does not list, unknown accounts, and attempts without one."""
     accounts = [name for name, is_user in zip(tree.names, tree.is_user, strict=True) if not is_user]
     homeless = strange.filter(pl.col("account").is_in(accounts[1:]).fill_null(False).not_())
     outside = usage(homeless, "account", method, at.tolist(), now)

@@ -1,19 +1,17 @@
-"""Share trees: who may use which part of what is its account's, and to whom an attempt belongs.
+"""Share trees: targets, states, priorities and ranks of accounts and users (SPEC §7; [R] §2).
 
-Among siblings a target is a node's share of all theirs (0/0 = 0). SPEC §7; [R] §2.
+A node's target is its share as a part of its siblings' shares, its state its part of their usage
+(0/0 = 0). An operator F (``operators``) of target and state is applied node by node. The priorities
+on the path from the root to a node are its vector. Vectors are padded with 0, which is balance, and
+compare component by component from the root on.
 
-Conventions: a node without a share of its own (Slurm's ``fairshare=parent``) stands where its
-account does: it takes no part in its siblings' targets, and the children of such an account compete
-one level up.
+Conventions: a node with Slurm's ``fairshare=parent`` has no share. It takes no part in its
+siblings' targets, and the children of such an account compete one level up. Usage of an account is
+its own (of users that the tree does not list) and that of all below; its own takes no part in its
+children's states.
 
-All functions are pure. Sources: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for
-Fairshare Scheduling, §2 and §4.4.
-
-A node's state is its part of what it and its siblings used (0/0 = 0). An operator F (``operators``)
-of target and state is applied node by node; the priorities on the path from the root to a node are
-its vector. Vectors of other depths are padded with 0, which is balance, and compare component by
-component from the root on. Usage of an account is its own (of users that the tree does not know)
-and that of all below; its own takes no part in its children's states.
+Sources: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fairshare Scheduling, §2
+and §4.4.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ Kind = Literal["account", "user"]
 
 ROOT: Final = "root"
 NO_SHARE: Final = math.nan
-"""The share of a node that has none of its own."""
+"""The share of a node with Slurm's ``fairshare=parent``."""
 
 
 class Node(NamedTuple):
@@ -44,7 +42,7 @@ class Node(NamedTuple):
     name: str
     kind: Kind
     share: float
-    """≥ 0, relative to those of its siblings; ``NO_SHARE``: it has none of its own."""
+    """≥ 0, relative to those of its siblings; or ``NO_SHARE``."""
     parent: str | None = None
     """Its account; None, or the root's name: the root."""
     partition: str | None = None
@@ -54,21 +52,18 @@ class Node(NamedTuple):
 class Tree(NamedTuple):
     """Accounts and users, each below its account; node 0 is the root, which is an account.
 
-    A user is a leaf below each account that it belongs to, so its name may stand at several nodes.
-    Parents come before their children; siblings stand together, in the order they were given.
+    A user has a node below each of its accounts. Parents come before their children; siblings stand
+    together, in the given order.
     """
 
     names: tuple[str, ...]
-    """Of account or user."""
     kinds: tuple[Kind, ...]
-    """``"account"`` or ``"user"``."""
     partitions: tuple[str | None, ...]
-    """Of a user's node: the one partition whose attempts it is for; None: all others."""
+    """As ``Node.partition``."""
     parents: Ints
     """Index of each node's account; −1: the root."""
     shares: Floats
-    """Raw shares ≥ 0, relative to those of the siblings; NaN: none of its own (Slurm's
-    fairshare=parent), so that it stands where its account does."""
+    """As ``Node.share``; NaN: ``NO_SHARE``."""
 
     @property
     def is_user(self) -> Bools:
@@ -77,19 +72,19 @@ class Tree(NamedTuple):
 
     @property
     def lists_users(self) -> Bools:
-        """Whether a node is an account some of whose users have a node."""
+        """Whether a node is an account with users in the tree."""
         lists = np.zeros(len(self.names), np.bool_)
         lists[self.parents[self.is_user]] = True
         return lists
 
 
 class Leaves(NamedTuple):
-    """To which node of a tree each attempt belongs."""
+    """The node of each attempt."""
 
     nodes: Ints
     """Index of a node; −1: its account is not in the tree."""
     unknown_users: int
-    """Attempts of users whom their account does not list: they are the account's own."""
+    """Attempts of users that their account does not list: they belong to the account."""
     unknown_accounts: int
     """Attempts whose account, or without accounts whose user, the tree does not have."""
 
@@ -98,13 +93,12 @@ class Leaves(NamedTuple):
 
 
 def build(nodes: Iterable[Node], *, root: str = ROOT, all_zero: bool = False) -> Tree:
-    """A tree of these accounts and users, in any order.
+    """Return a tree of these accounts and users, in any order.
 
     Args:
-        nodes: accounts with names of their own, and users, each once per account and partition.
-        root: name of the root, which is not among the nodes; that of Slurm's by default.
-        all_zero: accept siblings none of whom has a share above 0, as dumps of real sites have
-            them; all of their targets are 0 then.
+        root: name of the root, which is not among the nodes.
+        all_zero: accept siblings whose shares are all 0, as dumps of real sites have them; all of
+            their targets are 0 then.
 
     Raises:
         ValueError: *all* that keeps them from being one tree, a line each: an empty name, a share
@@ -112,12 +106,11 @@ def build(nodes: Iterable[Node], *, root: str = ROOT, all_zero: bool = False) ->
             parent that is unknown or a user, a cycle, siblings whose shares are all 0, no node.
     """
     given = list(nodes)
-    faults = list(_faults(given, root, all_zero=all_zero))
-    if faults:
+    if faults := list(_faults(given, root, all_zero=all_zero)):
         raise ValueError("\n".join(faults))
     below: dict[str | None, list[Node]] = {}
     for node in given:
-        below.setdefault(None if node.parent == root else node.parent, []).append(node)
+        below.setdefault(_above(node, root), []).append(node)
     ordered: list[Node] = [Node(root, "account", 1.0)]
     parents = [-1]
     for k, node in enumerate(ordered):  # which grows meanwhile
@@ -135,32 +128,35 @@ def build(nodes: Iterable[Node], *, root: str = ROOT, all_zero: bool = False) ->
 
 
 def written(tree: Tree) -> str:
-    """All of a tree in a text: equal where trees are."""
+    """Return a text that is equal where trees are."""
     return str([*zip(*tree[:3], tree.parents.tolist(), tree.shares.tolist(), strict=True)])
 
 
 def flat(
     entities: Iterable[str], shares: Mapping[str, float] | None = None, *, kind: Kind = "user"
 ) -> Tree:
-    """A tree of one level: users, or accounts, side by side.
+    """Return a tree of one level: users, or accounts, side by side.
 
     Args:
-        shares: the share of each that has one; the others have 0. Without any, all have the same.
+        shares: the share of each that has one; the others have 0. None: all have the same.
 
     Raises:
-        ValueError: as ``build``; or a share is of nobody among the entities.
+        ValueError: as ``build``; or a share is of none of the entities.
     """
     names = list(entities)
     if shares is None:
         return build([Node(name, kind, 1.0) for name in names])
-    strangers = sorted(set(shares) - set(names))
-    if strangers:
+    if strangers := sorted(set(shares) - set(names)):
         raise ValueError("\n".join(f"share of {name!r}: no such {kind}" for name in strangers))
     return build([Node(name, kind, float(shares.get(name, 0.0))) for name in names])
 
 
+def _above(node: Node, root: str) -> str | None:
+    return None if node.parent == root else node.parent
+
+
 def _faults(nodes: Sequence[Node], root: str, *, all_zero: bool) -> Iterator[str]:
-    """All that keeps nodes from being one tree."""
+    """Yield all that keeps nodes from being one tree."""
     if not nodes:
         yield "the tree has no account and no user"
     accounts = {node.name: node for node in nodes if node.kind == "account"}
@@ -190,7 +186,7 @@ def _faults(nodes: Sequence[Node], root: str, *, all_zero: bool) -> Iterator[str
 
 
 def _circles(accounts: Mapping[str, Node]) -> Iterator[list[str]]:
-    """Each cycle once, from its first account in the order given, back to it."""
+    """Yield each cycle once, from its first account in the given order back to it."""
     settled: set[str] = set()
     for name in accounts:
         path: list[str] = []
@@ -204,12 +200,11 @@ def _circles(accounts: Mapping[str, Node]) -> Iterator[list[str]]:
 
 
 def _without_share(nodes: Sequence[Node], root: str) -> Iterator[str]:
-    """Siblings that all have a share of 0, so that none of them may use anything."""
+    """Yield siblings that all have a share of 0, so that none of them may use anything."""
     siblings: dict[str | None, list[float]] = {}
     for node in nodes:
         if not math.isnan(node.share):
-            above = None if node.parent == root else node.parent
-            siblings.setdefault(above, []).append(node.share)
+            siblings.setdefault(_above(node, root), []).append(node.share)
     for above, shares in siblings.items():
         if not any(shares):
             where = "directly below the root" if above is None else f"of account {above!r}"
@@ -217,22 +212,21 @@ def _without_share(nodes: Sequence[Node], root: str) -> Iterator[str]:
 
 
 def _called(node: Node) -> str:
-    """A node as an error names it."""
+    """Return a node as an error names it."""
     if node.kind == "account":
         return f"account {node.name!r}"
     where = "" if node.parent is None else f" of account {node.parent!r}"
-    return f"user {node.name!r}{where}" + (
-        f" in partition {node.partition!r}" if node.partition is not None else ""
-    )
+    only = "" if node.partition is None else f" in partition {node.partition!r}"
+    return f"user {node.name!r}{where}{only}"
 
 
 # --- its shape -----------------------------------------------------------------------------------
 
 
 def groups(tree: Tree) -> Ints:
-    """The account among whose children each node competes; −1 for the root.
+    """Return the account among whose children each node competes; −1 for the root.
 
-    Its parent, or the next above that has a share of its own.
+    It is the node's parent, or the next above that has a share.
     """
     above = tree.parents.copy()
     for node in range(1, len(above)):
@@ -242,14 +236,14 @@ def groups(tree: Tree) -> Ints:
 
 
 def shared(tree: Tree) -> Bools:
-    """Whether a node has a share of its own; the root has none."""
+    """Return whether a node has a share; the root does not."""
     has: Bools = ~np.isnan(tree.shares)
     has[0] = False
     return has
 
 
 def depths(tree: Tree) -> Ints:
-    """How many components each node's vector has before it is padded; 0 for the root."""
+    """Return the length of each node's vector before it is padded; 0 for the root."""
     levels = np.zeros(len(tree.names), np.int64)
     above = groups(tree)
     for node in range(1, len(levels)):
@@ -261,96 +255,76 @@ def depths(tree: Tree) -> Ints:
 def leaf_of(
     tree: Tree, user: pl.Series, account: pl.Series | None, partition: pl.Series | None = None
 ) -> Leaves:
-    """The node of each attempt: the most specific one that the tree has.
+    """Return the node of each attempt: the most specific one that the tree has.
 
     In this order: its user below its account for its partition; its user below its account; its
-    account, which then has usage of its own. A user below an account for one partition alone is not
-    meant for others. Where accounts are listed without users, none of these is unknown.
+    account. Where accounts are listed without users, none of their users is unknown.
 
     Args:
         user: of each attempt; null: not named.
         account: of each attempt. None: users stand directly below the root, whatever account
             their attempts name.
-        partition: of each attempt.
     """
     attempts = pl.DataFrame([user.alias("user")]).with_columns(
         account=pl.lit(tree.names[0]) if account is None else account,
         partition=pl.lit(None, pl.String) if partition is None else partition,
     )
-    places = _places(tree)
-    users = places.filter(pl.col("kind") == "user")
-    steps = (
-        (users.filter(pl.col("partition").is_not_null()), ["account", "user", "partition"]),
-        (users.filter(pl.col("partition").is_null()), ["account", "user"]),
-    )
-    nodes = np.full(attempts.height, -1, np.int64)
-    for known, key in steps:
-        _find(attempts, known, key, nodes)
+    nodes = _nodes(tree)
+    users = nodes.filter("is_user").rename({"name": "user", "above": "account"})
+    of_one = pl.col("partition").is_not_null()
+    found = _find(attempts, users.filter(of_one), ["account", "user", "partition"])
+    found = found.fill_null(_find(attempts, users.filter(~of_one), ["account", "user"]))
     if account is None:
-        return Leaves(nodes, 0, int((nodes < 0).sum()))
-    left = np.flatnonzero(nodes < 0)
-    _find(attempts, places.filter(pl.col("kind") == "account"), ["account"], nodes)
-    unknown_users = tree.lists_users[nodes[left[nodes[left] >= 0]]].sum()
-    return Leaves(nodes, int(unknown_users), int((nodes < 0).sum()))
+        return Leaves(found.fill_null(-1).to_numpy(), 0, found.null_count())
+    accounts = nodes.filter(~pl.col("is_user")).rename({"name": "account"})
+    whole = _find(attempts, accounts, ["account"]).set(found.is_not_null(), None)
+    unknown_users = tree.lists_users[whole.drop_nulls().to_numpy()].sum()
+    found = found.fill_null(whole)
+    return Leaves(found.fill_null(-1).to_numpy(), int(unknown_users), found.null_count())
 
 
-def _places(tree: Tree) -> pl.DataFrame:
-    """By which account, user and partition attempts find each node."""
-    nodes = pl.DataFrame(
+def _nodes(tree: Tree) -> pl.DataFrame:
+    """Return the nodes as a table."""
+    return pl.DataFrame(
         {
             "node": np.arange(len(tree.names)),
-            "kind": tree.kinds,
+            "is_user": tree.is_user,
             "name": tree.names,
             "above": [None if parent < 0 else tree.names[parent] for parent in tree.parents],
             "partition": tree.partitions,
         },
         schema_overrides={"above": pl.String, "partition": pl.String},
     )
-    is_user = pl.col("kind") == "user"
-    return nodes.select(
-        "node",
-        "kind",
-        pl.when(is_user).then("name").alias("user"),
-        pl.when(is_user).then("above").otherwise("name").alias("account"),
-        "partition",
-    )
 
 
-def _find(attempts: pl.DataFrame, known: pl.DataFrame, key: list[str], nodes: Ints) -> None:
-    """Enters the nodes of those attempts that have none and whose key is known."""
-    if known.is_empty():
-        return
-    left = np.flatnonzero(nodes < 0)
-    asking = attempts.select(key)
-    if len(left) < len(nodes):
-        asking = asking[left]
-    matched = asking.join(known.select("node", *key), on=key, how="left", maintain_order="left")
-    nodes[left] = matched["node"].fill_null(-1).to_numpy()
+def _find(attempts: pl.DataFrame, known: pl.DataFrame, key: list[str]) -> pl.Series:
+    """Return the node of each attempt whose key is known; else null."""
+    keys, nodes = attempts.select(key), known.select("node", *key)
+    return keys.join(nodes, on=key, how="left", maintain_order="left")["node"]
 
 
 # --- targets -------------------------------------------------------------------------------------
 
 
 def targets(tree: Tree) -> Floats:
-    """Each node's share as a part of all of its siblings', 0 to 1; 0 where these are 0.
+    """Return each node's share as a part of its siblings', 0 to 1; 0 where these are 0.
 
-    NaN for the root, and without a share of its own.
+    NaN for the root, and without a share.
     """
     return _parts(tree, np.where(shared(tree), tree.shares, np.nan))
 
 
 def redistributed(tree: Tree, active: Bools) -> Floats:
-    """Virtual targets: the share of those who use nothing, divided among their siblings.
+    """Return virtual targets: inactive nodes' shares, divided among their siblings ([R] eq. 15).
 
-    t'_i = t_i / Σ t_j over the active siblings j ([R] eq. 15). An account is active when it, or
-    anybody below it, is.
+    t'_i = t_i / Σ t_j over the active siblings j. An account is active when it, or any node below
+    it, is.
 
     Args:
-        active: of each node, whether it submits attempts itself; a column per node.
+        active: whether each node submits attempts itself; a column per node.
 
     Returns:
-        Targets from 0 to 1 in the shape of ``active``; 0 for who is not active; NaN for the root,
-        and without a share of its own.
+        Targets from 0 to 1 in the shape of ``active``; 0 for inactive nodes; NaN as ``targets``.
     """
     busy = np.array(active, np.bool_)
     for node in range(len(tree.names) - 1, 0, -1):
@@ -359,7 +333,7 @@ def redistributed(tree: Tree, active: Bools) -> Floats:
 
 
 def _parts(tree: Tree, values: Floats) -> Floats:
-    """Each value as a part of the sum over its siblings; 0/0 = 0, NaN stays."""
+    """Return each value as a part of the sum over its siblings; 0/0 = 0, NaN stays."""
     above = groups(tree)
     sums = np.zeros_like(values)
     counted = np.nan_to_num(values)
@@ -370,13 +344,16 @@ def _parts(tree: Tree, values: Floats) -> Floats:
     return np.where(np.isnan(values), np.nan, parts)
 
 
+# --- priorities and ranks ------------------------------------------------------------------------
+
+
 class History(NamedTuple):
     """All nodes at all instants, a row per instant and a column per node."""
 
     usage: Floats
-    """Of the node and all below it, in the unit that was given."""
+    """Of the node and all below it, in the given unit."""
     states: Floats
-    """Part of what its siblings used, 0 to 1; NaN for the root, and without a share of its own."""
+    """Part of its siblings' usage, 0 to 1; NaN for the root, and without a share."""
     priorities: Floats
     """F(target, state) of the node itself, −1 to 1; NaN as for states."""
     ranks: Ints
@@ -384,7 +361,7 @@ class History(NamedTuple):
 
 
 class Shape:
-    """What stays the same about a tree at all instants, as the kernels take it.
+    """The properties of a tree that do not change, as the kernels take them.
 
     Its methods take rows of instants and columns of nodes: float64, C-contiguous.
     """
@@ -396,12 +373,12 @@ class Shape:
         self.depths = depths(tree)
         self.targets = targets(tree)
         self.is_user = tree.is_user
-        self.members = np.argsort(self.above, kind="stable")[1:]  # the root is nobody's
+        self.members = np.argsort(self.above, kind="stable")[1:]  # the root is no member
         counts = np.bincount(self.above[1:], minlength=len(self.above))
         self.offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
     def ranks(self, priorities: Floats) -> Ints:
-        """See ``ranks_of``."""
+        """Return ``ranks_of`` the tree."""
         from audit.kernels import trees as kernels
 
         places = np.empty_like(priorities, np.int64, order="C")
@@ -410,7 +387,7 @@ class Shape:
         return places
 
     def history(self, own: Floats, operator: str) -> History:
-        """See ``history``; ``own`` becomes the usage of it."""
+        """Return the ``history`` of the tree; ``own`` becomes the usage in it."""
         from audit.kernels import trees as kernels
 
         states, priorities = np.empty_like(own), np.empty_like(own)
@@ -420,10 +397,9 @@ class Shape:
 
 
 def vectors(tree: Tree, priorities: Floats) -> Floats:
-    """The priorities on the path from the root to each node, padded with 0.
+    """Return the priorities on the path from the root to each node, padded with 0.
 
-    Returns:
-        A further last axis of as many components as the tree has levels.
+    The result has a further last axis, as long as the tree has levels.
     """
     depth = depths(tree)
     above = groups(tree)
@@ -436,23 +412,22 @@ def vectors(tree: Tree, priorities: Floats) -> Floats:
 
 
 def ranks_of(tree: Tree, priorities: Floats) -> Ints:
-    """Ranks among users, and among accounts, by their vectors, the greatest first; 0 for the root.
+    """Return ranks among users, and among accounts, by their vectors, the greatest first.
 
-    Who ties shares the better rank (1, 2, 2, 4).
+    Nodes that tie share the better rank (1, 2, 2, 4). 0 for the root.
     """
     return Shape(tree).ranks(_rows(tree, priorities)).reshape(np.shape(priorities))
 
 
 def serialise(vectors: Floats, resolution: int, *, as_published: bool = False) -> NDArray[np.str_]:
-    """Vectors as texts of digits, which compare as the vectors do, up to the resolution.
+    """Return vectors as texts of digits, which compare as the vectors do, up to the resolution.
 
-    Each component is a number of fixed width (``operators.digits``), and the text all of them, the
-    first in front ([R] fig. 4): components 0 and −0.4 at 10,000 give "49992999".
+    Each component becomes a number of fixed width (``operators.digits``), the first in front ([R]
+    fig. 4): components 0 and −0.4 at 10,000 give "49992999".
 
     Args:
         vectors: components from −1 to 1 on the last axis.
-        resolution: how many values of a component can be told apart, ≥ 2.
-        as_published: as ``operators.digits``.
+        resolution, as_published: as ``operators.digits``.
 
     Raises:
         ValueError: the resolution, or a component, is out of range.
@@ -466,11 +441,10 @@ def serialise(vectors: Floats, resolution: int, *, as_published: bool = False) -
 
 
 def history(tree: Tree, usage: Floats, operator: str) -> History:
-    """Usage, states, priorities and ranks of all nodes, in one sweep over the instants.
+    """Return usage, states, priorities and ranks of all nodes, in one sweep over the instants.
 
     Args:
-        usage: what each node used itself, ≥ 0, in any unit; a column per node. Leaves used most,
-            if not all of it.
+        usage: each node's own usage, ≥ 0, in any unit; a column per node.
         operator: one of ``operators.OPERATORS``.
 
     Raises:
@@ -478,7 +452,7 @@ def history(tree: Tree, usage: Floats, operator: str) -> History:
 
     Cost: instants · nodes · log(the most siblings).
     """
-    own = _rows(tree, usage).copy()  # what is below is added to it
+    own = _rows(tree, usage).copy()  # usage below is added to it
     if not (own >= 0).all():
         raise ValueError("usage: must not be below 0")
     used, state, priority, rank = Shape(tree).history(own, operator)
@@ -489,7 +463,7 @@ def history(tree: Tree, usage: Floats, operator: str) -> History:
 
 
 def _rows(tree: Tree, values: Floats) -> Floats:
-    """As the kernels take them: any leading axes as one."""
+    """Return the values as the kernels take them: leading axes as one."""
     columns = np.shape(values)[-1]
     if columns != len(tree.names):
         raise ValueError(f"{columns} columns for {len(tree.names)} nodes")

@@ -1,33 +1,31 @@
 """Decayed usage of users and accounts at any instant T (SPEC §7).
 
-An attempt j uses its penalty P_j (``penalty``) in every second that it occupies its pool,
-from its start to min(end, T). Two methods weigh recent use against old:
+An attempt j uses its penalty P_j (``penalty``) in every second from its start to min(end, T). Two
+methods weigh recent use against old:
 
     windows    usage_o = Σ_i decay^i · t_i,  i = 0 … depth − 1, with t_i the penalty-seconds of o in
                window i; decay ≥ 0, also above 1, and 0^0 = 1
     half_life  usage_o = Σ_j P_j · ∫ 2^(−(T − t)/H) dt over the occupancy of o's attempts up to T
 
-and usage fraction_o = usage_o / Σ over all owners of usage, 0 to 1; 0 where nobody used anything.
+and usage fraction_o = usage_o / Σ over all owners of usage, 0 to 1; 0 where nothing was used.
 For ``windows`` that is [B] eq. 1, Σ decay^i t_i / Σ decay^i T_i.
 
 Usage is in penalty-seconds, ≥ 0: with penalties from 0 to 1, seconds of the whole pool. Fractions
 have no unit. An attempt that spans several windows or instants is split exactly.
 
 Conventions: all attempts that started count, whatever period they belong to, open ones up to
-``now``; those without a start do not. Attempts whose owner the log does not name are those of a
-null entity; their usage is part of everyone's.
+``now``. Attempts without a name are those of a null entity; their usage is part of everyone's.
 
 Sources: [B] H. Bui et al., Fairshare Scheduling – A Case Study, §2.1, eq. 1 (whose N is depth − 1);
 [M] D. Klusáček, H. Rudová, M. Jaroš, Multi Resource Fairness, §2, formula (1).
 
 *Windows* are half-open and adjoin each other; window 0 ends at the instant T itself. ``trailing``:
-window i = [T − (i + 1) · interval, T − i · interval). ``calendar``: bounds are what a clock on the
-wall shows, as with Maui and Moab. Counted from Monday, 1970-01-05, 00:00 in the cluster's zone, a
-window begins whenever the local clock has advanced by another interval; window 0 reaches from the
-last of these bounds at or before T to T, and is empty where T is a bound. So windows of n days
-begin at local midnights, those of 7 days on Mondays. A day of a clock change is one day of 23 or 25
-hours; of shorter windows, one that holds an hour that comes twice holds both, and one whose hours
-are skipped is empty. [B] §2.1, figure 2.
+window i = [T − (i + 1) · interval, T − i · interval). ``calendar``: bounds follow the local clock,
+as with Maui and Moab. Counted from Monday, 1970-01-05, 00:00 in the cluster's zone, a window begins
+whenever the local clock has advanced by another interval; window 0 reaches from the last of these
+bounds at or before T to T. So windows of n days begin at local midnights, those of 7 days on
+Mondays. A day of a clock change has 23 or 25 hours; a shorter window holds both hours where one is
+repeated, and is empty where its hours are skipped. [B] §2.1, figure 2.
 """
 
 import itertools
@@ -62,7 +60,7 @@ class Grouped(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Windows:
-    """Usage by windows, as Maui and Moab know it. [B] §2.1
+    """Usage by windows, as in Maui and Moab. [B] §2.1
 
     Args:
         interval_s: length of a window, s, ≥ 1 (FS_INTERVAL).
@@ -104,21 +102,21 @@ class Windows:
             raise ValueError("alignment 'calendar': the cluster's zone is not given")
 
     def bounds(self, instants: Ints) -> Ints:
-        """The bounds of each instant's windows, the latest first."""
+        """Return the bounds of each instant's windows, the latest first."""
         if self.alignment == "calendar":
             assert self.zone is not None  # seen to above
             return calendar(instants, self.interval_s, self.depth, self.zone)
-        return trailing(instants, self.interval_s, self.depth)
+        return instants[:, np.newaxis] - self.interval_s * np.arange(self.depth + 1)
 
     def sweep(self, grouped: Grouped, instants: Ints) -> tuple[Floats, Floats]:
-        """Each owner's usage, a row per instant, a column per owner; and that of all."""
+        """Return usage as ``Method.sweep``."""
         from audit.kernels import usage as kernels
 
         edges, bounds = np.unique(self.bounds(instants), return_inverse=True)
         weights = np.array([self.decay**i for i in range(self.depth)], np.float64)
         bounds = bounds.reshape(len(instants), self.depth + 1)
         used, total = _table(grouped, instants)
-        kernels.window_usage(*grouped, edges, bounds, weights, used, total)
+        kernels.window_usage(kernels.Attempts(*grouped), edges, bounds, weights, used, total)
         return used, total
 
 
@@ -127,8 +125,7 @@ class HalfLife:
     """Usage that loses half of its weight in every ``half_life_s``.
 
     Raises:
-        ValueError: ``half_life_s`` ≤ 0, or not a number. It does not mean "no decay" here, as it
-            does for Slurm: usage without decay is a window as long as the log.
+        ValueError: ``half_life_s`` ≤ 0, or not a number. 0 is not "no decay", as it is for Slurm.
     """
 
     name: ClassVar[str] = "half_life"
@@ -143,23 +140,23 @@ class HalfLife:
             )
 
     def sweep(self, grouped: Grouped, instants: Ints) -> tuple[Floats, Floats]:
-        """Each owner's usage, a row per instant, a column per owner; and that of all."""
+        """Return usage as ``Method.sweep``."""
         from audit.kernels import usage as kernels
 
         used, total = _table(grouped, instants)
-        kernels.half_life_usage(*grouped, instants, float(self.half_life_s), used, total)
+        kernels.half_life_usage(kernels.Attempts(*grouped), instants, self.half_life_s, used, total)
         return used, total
 
 
 class Method(Protocol):
-    """A way to weigh recent use against old: ``Windows``, ``HalfLife``, ``slurm.SlurmUsage``."""
+    """A decay of usage: ``Windows``, ``HalfLife`` or ``slurm.usage.SlurmUsage``."""
 
     @property
     def name(self) -> str:
         """SPEC's name."""
 
     def sweep(self, grouped: Grouped, instants: Ints) -> tuple[Floats, Floats]:
-        """Each owner's usage, a row per instant, a column per owner; and that of all."""
+        """Return each owner's usage, a row per instant, a column per owner; and that of all."""
 
 
 class Usage(NamedTuple):
@@ -184,12 +181,12 @@ class Usage(NamedTuple):
 def usage(
     charged: pl.DataFrame, kind: Kind, method: Method, instants: Sequence[int], now: int
 ) -> Usage:
-    """Each entity's decayed usage at each instant, in one sweep over the attempts.
+    """Return each entity's decayed usage at each instant, in one sweep over the attempts.
 
     Args:
         charged: start_time, end_time, the column ``kind`` and ``penalty`` (of ``penalty``);
             *all* attempts of the pools that count, in any order (quickest in that of arrival).
-        instants: epoch s, strictly ascending; any instants, before or after all attempts.
+        instants: epoch s, strictly ascending.
         now: when the log was taken, epoch s: open attempts count up to it.
 
     Raises:
@@ -216,7 +213,7 @@ def _table(grouped: Grouped, instants: Ints) -> tuple[Floats, Floats]:
 
 
 def _group(started: pl.DataFrame, now: int) -> tuple[pl.Series, Grouped]:
-    """The distinct names, sorted, and the attempts of each."""
+    """Return the distinct names, sorted, and the attempts of each."""
     distinct, codes, counts = numbered(started.select("entity"))
     names = distinct["entity"]
     by_name = names.arg_sort().to_numpy()  # null first
@@ -228,7 +225,7 @@ def _group(started: pl.DataFrame, now: int) -> tuple[pl.Series, Grouped]:
 
 
 def by_number(owners: Ints, count: int, charged: pl.DataFrame, now: int) -> Grouped:
-    """Attempts that started, put together by the number of their owner.
+    """Return the attempts that started, grouped by the number of their owner.
 
     Args:
         owners: of each attempt, from 0 to below ``count``; −1: it is left out.
@@ -250,7 +247,7 @@ def by_number(owners: Ints, count: int, charged: pl.DataFrame, now: int) -> Grou
 def _arranged(
     codes: NDArray[np.uint32], offsets: Ints, places: Ints, started: pl.DataFrame, now: int
 ) -> Grouped:
-    """Attempts owner by owner; ``places`` says where those of each code go, and is used up."""
+    """Return attempts owner by owner; ``places``, overwritten, is where those of each code go."""
     from audit.kernels import usage as kernels
 
     start = np.ascontiguousarray(started["start_time"].to_numpy(), np.int64)
@@ -262,10 +259,10 @@ def _arranged(
 
 
 def numbered(values: pl.DataFrame) -> tuple[pl.DataFrame, NDArray[np.uint32], Ints]:
-    """The distinct rows, the number of each row among them, and how often each occurs.
+    """Return the distinct rows, the number of each row among them, and how often each occurs.
 
-    By hashes, which takes half as long as polars' categories do. Should two rows share one, which
-    is seen by comparing, another seed tells them apart.
+    It compares hashes, which takes half as long as polars' categories; if two rows share one,
+    another seed is tried.
     """
     from audit.kernels import usage as kernels
 
@@ -285,31 +282,14 @@ def numbered(values: pl.DataFrame) -> tuple[pl.DataFrame, NDArray[np.uint32], In
 
 
 _ODD: Final = np.int64(-7_046_029_254_386_353_131)
-"""Spreads the hashes of several columns (2⁶⁴ over the golden ratio); products wrap around."""
+"""A factor that spreads the hashes of several columns (2⁶⁴ over the golden ratio)."""
 
 
 ORIGIN: Final = datetime(1970, 1, 5)  # noqa: DTZ001 (a clock on the wall has no zone)
 
 
-def trailing(instants: Ints, interval_s: int, depth: int) -> Ints:
-    """Bounds of windows that end at each instant.
-
-    Args:
-        instants: epoch s.
-        interval_s: length of a window, s, ≥ 1.
-        depth: number of windows, ≥ 1.
-    """
-    return instants[:, np.newaxis] - interval_s * np.arange(depth + 1, dtype=np.int64)
-
-
 def calendar(instants: Ints, interval_s: int, depth: int, zone: ZoneInfo) -> Ints:
-    """Bounds of windows that are fixed in a zone.
-
-    Args:
-        instants: epoch s, ascending.
-        interval_s: advance of the local clock from window to window, s, ≥ 1.
-        depth: number of windows, ≥ 1.
-    """
+    """Return the bounds of windows that are fixed in a zone, for ascending instants."""
     began: dict[int, int] = {}
 
     def begin(number: int) -> int:
@@ -326,7 +306,7 @@ def calendar(instants: Ints, interval_s: int, depth: int, zone: ZoneInfo) -> Int
 
 
 def first_reading(wall: datetime, zone: ZoneInfo) -> int:
-    """The first instant, epoch s, at which a clock in ``zone`` shows ``wall`` or later."""
+    """Return the first instant, epoch s, at which a clock in ``zone`` shows ``wall`` or later."""
     instant = int(wall.replace(tzinfo=zone).timestamp())
     if _shown(instant, zone) == wall:
         return instant
@@ -341,7 +321,7 @@ def first_reading(wall: datetime, zone: ZoneInfo) -> int:
 
 
 def _window_of(instant: int, interval_s: int, zone: ZoneInfo, begin: Callable[[int], int]) -> int:
-    """The number of the last window that has begun by ``instant``."""
+    """Return the number of the last window that has begun by ``instant``."""
     number = (_shown(instant, zone) - ORIGIN) // timedelta(seconds=interval_s)
     while begin(number + 1) <= instant:  # the clock was set back behind a bound
         number += 1

@@ -12,9 +12,8 @@
     qos        priority of its QOS / the greatest of any QOS
     tres       Σ over resources of PriorityWeightTRES · amount / amount of the partition
 
-Factors are 0 to 1; slurmctld computes them at its ticks (``usage``), so an age is that of
-the last tick. A job that is held has priority 0, one whose priority was set keeps that: neither is
-here.
+Factors are 0 to 1. slurmctld computes them at its ticks (``usage``), so an age is that of the last
+tick. Held jobs (priority 0) and jobs whose priority was set are not covered.
 
 Sources: Slurm's documentation "Multifactor Priority Plugin"; observed in 22.05 (docs/sshare.md).
 """
@@ -29,19 +28,18 @@ from typing import Final
 import polars as pl
 
 FACTORS: Final = ("age", "assoc", "fairshare", "jobsize", "partition", "qos")
-"""In the order in which they are added; also the names of weights in slurm.conf."""
+"""In the order in which they are added; also the names of their weights."""
 
 HIGHEST: Final = 2**32 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """What factors are relative to.
+    """The amounts that factors are relative to.
 
     Args:
-        cpus: of the cluster, ≥ 1.
-        nodes: of the cluster, ≥ 1.
-        max_age_s: PriorityMaxAge, > 0; infinite: age counts for nothing.
+        cpus, nodes: of the cluster, ≥ 1.
+        max_age_s: PriorityMaxAge, > 0; infinite: age does not count.
         job_factor: the greatest PriorityJobFactor of any partition.
         qos_priority: the greatest priority of any QOS.
         assoc_priority: the greatest priority of any association.
@@ -67,15 +65,12 @@ class Scale:
 
 
 def factors(jobs: pl.DataFrame, scale: Scale) -> pl.DataFrame:
-    """The factors of each job.
+    """Add ``FACTORS``, float64, 0 to 1, to each job.
 
     Args:
-        jobs: age_s (since it became eligible, s), fairshare (0 to 1), cpus, nodes (asked for),
+        jobs: age_s (since it became eligible), fairshare (0 to 1), cpus, nodes (requested),
             job_factor (of its partition), qos_priority; where they count also assoc_priority and
             walltime_s (null: unlimited).
-
-    Returns:
-        The frame with ``FACTORS``, float64, 0 to 1.
     """
     zero = pl.lit(0.0)
     age = (pl.col("age_s").clip(0) / scale.max_age_s).clip(0.0, 1.0)
@@ -91,11 +86,11 @@ def factors(jobs: pl.DataFrame, scale: Scale) -> pl.DataFrame:
 
 
 def priority(jobs: pl.DataFrame, weights: Mapping[str, float]) -> pl.Series:
-    """The priority of each job, from 1 to ``HIGHEST``.
+    """Return the priority of each job, from 1 to ``HIGHEST``.
 
     Args:
         jobs: ``FACTORS``, nice, and tres (weighted already) where it counts.
-        weights: by factor; what is missing is 0.
+        weights: by factor; missing ones are 0.
 
     Raises:
         ValueError: there is no such factor.
@@ -112,7 +107,7 @@ def priority(jobs: pl.DataFrame, weights: Mapping[str, float]) -> pl.Series:
 
 
 def _size(scale: Scale) -> pl.Expr:
-    """The factor of the size, before it is clipped."""
+    """Return the factor of the size, before it is clipped."""
     nodes, cpus = pl.col("nodes").cast(pl.Float64), pl.col("cpus").cast(pl.Float64)
     if scale.relative_to_time:
         minutes = (pl.col("walltime_s") / 60).fill_null(math.inf).clip(1.0)

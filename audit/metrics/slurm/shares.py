@@ -1,7 +1,6 @@
 """Slurm's Fair Tree and classic fairshare: the columns of ``sshare`` (SPEC §7).
 
-With S the raw shares and U the raw usage (``usage``) of an association, its own and that of
-all below it, and its siblings those that share an account:
+With S the raw shares of an association, and U its raw usage (``usage``) with all below it:
 
     Fair Tree   NormShares   = S / ΣS of the siblings
                 EffectvUsage = U / U of the account; 0 where that is 0
@@ -12,24 +11,22 @@ all below it, and its siblings those that share an account:
                 FairShare    = 2^(−EffectvUsage / NormShares / dampening); 0 where NormShares = 0
     both        NormUsage    = U_A = U / U of root; 0 where that is 0
 
-Ranks go depth first, greatest LevelFS first, users before accounts where it is equal. Users that
+Ranks are depth first, greatest LevelFS first, users before accounts where it is equal. Users that
 tie share the better rank, and a user that ties with an account shares the rank of that account's
-best user. Where accounts tie, Slurm's documentation and SPEC merge their members before descending;
-slurmctld does not: it takes them in the order of ``sshare``, and ranks the next account's best user
-with whoever was ranked last. It is slurmctld that ``sshare`` prints, so that is the default here
-(``merge_tied``).
+best user. Where accounts tie, Slurm's documentation merges their members before descending
+(``merge_tied``). slurmctld, and so ``sshare``, does not: it takes them in the order of ``sshare``,
+and the next account's best user shares the rank of the last user ranked.
 
-What has fairshare=parent (NaN) is measured against the account above, and counts in no ΣS; such a
-user ranks first in its account, and members of such an account compete with its siblings, after
-which they stand.
+An association with fairshare=parent (NaN) is measured against the account above, and counts in no
+ΣS. Such a user ranks first in its account; members of such an account compete with its siblings,
+and come after them.
+
+Between two ticks of slurmctld (``usage``) RawUsage includes ends since the last one; NormUsage,
+EffectvUsage, LevelFS and FairShare do not change. In classic fairshare the figures of accounts are
+from before the last tick booked anything, while those of users are of the instant itself.
 
 Sources: Slurm's documentation "Fair Tree Fairshare Algorithm", "Classic Fairshare Algorithm" and
 "Depth Oblivious Fair-share Factor"; observed in 22.05 (docs/sshare.md).
-
-Between two ticks of slurmctld (``usage``) RawUsage holds what has ended since; NormUsage,
-EffectvUsage, LevelFS and FairShare stand still. In classic fairshare accounts are a tick behind:
-their figures were made before that tick booked anything, while those of users are made when
-somebody asks for them, which is taken to be the instant itself.
 """
 
 from __future__ import annotations
@@ -46,11 +43,11 @@ from audit.metrics.fairshare.usage import Grouped
 from audit.metrics.slurm.usage import SlurmUsage
 
 _UNSET: Final = 4_294_967_294.0
-"""LevelFS of an account with fairshare=parent (Slurm's NO_VAL): it has no members of its own."""
+"""LevelFS of an account with fairshare=parent (Slurm's NO_VAL)."""
 
 
 class Shares(NamedTuple):
-    """What ``sshare`` says, one element per node; NaN where it prints nothing."""
+    """The columns of ``sshare``, one element per node; NaN where it prints nothing."""
 
     norm_shares: Floats
     """0 to 1."""
@@ -65,27 +62,26 @@ class Shares(NamedTuple):
 
 
 class Places(NamedTuple):
-    """To which node each attempt is charged."""
+    """The node to which each attempt is charged; counts are of attempts that started."""
 
     nodes: Ints
-    """−1: to none, since the log does not name its account."""
+    """−1: none, since its account is unknown."""
     strange_users: dict[str, int]
-    """Attempts that started, by account: of users who have no association there (any more). They
-    are charged to the account, as Slurm keeps there what users had used who were removed."""
+    """By account: attempts of users without an association there (any more), charged to it."""
     strange_accounts: dict[str, int]
-    """Attempts that started, by account that has no association (any more): charged to root."""
+    """By account without an association (any more): attempts charged to root."""
     nameless: int
-    """Attempts that started and have no account."""
+    """Attempts without an account."""
 
 
 def tree_of(associations: Iterable[Node]) -> Tree:
-    """Associations as a share tree (``metrics.fairshare.trees``), in the order of ``sshare``.
+    """Return associations as a share tree (``fairshare.trees``), in the order of ``sshare``.
 
     Below each account its users come first, then its accounts, by name; a user's associations for
-    several partitions in the order given.
+    several partitions in the given order.
 
     Args:
-        associations: accounts and users of one cluster, all but root; shares are raw.
+        associations: all but root; shares are raw.
 
     Raises:
         ValueError: as ``trees.build``, but that siblings may all have a share of 0.
@@ -95,7 +91,7 @@ def tree_of(associations: Iterable[Node]) -> Tree:
 
 
 def printed(tree: Tree) -> list[int]:
-    """The nodes in the order of ``sshare``: each followed by all below it."""
+    """Return the nodes in the order of ``sshare``: each followed by all below it."""
     below = _children(tree.parents, range(len(tree.parents)))
     order, waiting = [], [0]
     while waiting:
@@ -106,9 +102,7 @@ def printed(tree: Tree) -> list[int]:
 
 
 def places(tree: Tree, attempts: pl.DataFrame) -> Places:
-    """The association of each attempt, as slurmctld picks it.
-
-    That of its user, account and partition, else of its user and account; else see ``Places``.
+    """Return the association of each attempt, by its user, account and partition.
 
     Args:
         attempts: user, account, partition, start_time.
@@ -133,7 +127,7 @@ def places(tree: Tree, attempts: pl.DataFrame) -> Places:
 
 
 def summed(tree: Tree, own: Floats) -> Floats:
-    """Usage of each node with all below it; own usage and result are ``[…, nodes]``."""
+    """Return the usage of each node with all below it; nodes are the last axis."""
     total = own.copy()
     for node in range(len(tree.parents) - 1, 0, -1):
         total[..., tree.parents[node]] += total[..., node]
@@ -141,7 +135,7 @@ def summed(tree: Tree, own: Floats) -> Floats:
 
 
 def level_shares(tree: Tree) -> Floats:
-    """ΣS of each node's siblings and itself; of root its own."""
+    """Return ΣS of each node's siblings and itself; of root its own."""
     counted = np.nan_to_num(tree.shares, nan=0.0)
     over = groups(tree)
     total = np.zeros(len(counted))
@@ -150,16 +144,15 @@ def level_shares(tree: Tree) -> Floats:
 
 
 def fair_tree(tree: Tree, usage: Floats, *, merge_tied: bool = False) -> Shares:
-    """Fair Tree for one instant.
+    """Return Fair Tree's shares for one instant.
 
     Args:
         usage: of each node with all below it (``summed``), ≥ 0.
-        merge_tied: whether users of accounts that tie are ranked together, as Slurm documents;
-            slurmctld ranks those of one account after those of the other, in the tree's order.
+        merge_tied: whether users of accounts that tie are ranked together, as Slurm documents.
     """
     over, level, is_parent = groups(tree), level_shares(tree), np.isnan(tree.shares)
     norm = _ratio(np.nan_to_num(tree.shares, nan=0.0), level)
-    norm[0] = 0.0  # root competes with nobody
+    norm[0] = 0.0  # root has no siblings
     norm[is_parent] = norm[over[is_parent]]
     effective = _ratio(usage, usage[over])
     effective[0] = 1.0
@@ -187,13 +180,12 @@ def classic(
     depth_oblivious: bool = False,
     accounts: Floats | None = None,
 ) -> Shares:
-    """Classic fairshare (NO_FAIR_TREE) for one instant.
+    """Return the shares of classic fairshare (NO_FAIR_TREE) for one instant.
 
     Args:
         usage: of each node with all below it (``summed``), ≥ 0.
         dampening: FairShareDampeningFactor, > 0.
-        accounts: what figures of accounts are made of instead. slurmctld makes these when a tick
-            begins, and those of users when it is asked for them.
+        accounts: usage for the figures of accounts, if another.
     """
     over, level, is_parent = groups(tree), level_shares(tree), np.isnan(tree.shares)
     part = _ratio(np.nan_to_num(tree.shares, nan=0.0), level)
@@ -223,7 +215,7 @@ def classic(
 def _oblivious(
     over: Ints, is_parent: Bools, norm: Floats, norm_usage: Floats, effective: Floats
 ) -> None:
-    """Effective usage so that R = R_account · r^k, r the usage against shares among siblings.
+    """Write effective usage so that R = R_account · r^k, r the usage per share among siblings.
 
     k = 1, or 1/(1 + (5 ln R_account)²) where r would bring R back towards 1.
     """
@@ -255,7 +247,7 @@ def _ratio(part: Floats, whole: Floats) -> Floats:
 
 
 def _children(above: Ints, order: Iterable[int]) -> list[list[int]]:
-    """The nodes right below each node, in this order."""
+    """Return the nodes right below each node, in this order."""
     below: list[list[int]] = [[] for _ in above]
     parents = above.tolist()
     for node in order:
@@ -264,51 +256,31 @@ def _children(above: Ints, order: Iterable[int]) -> list[list[int]]:
     return below
 
 
-class _Level:
-    """Siblings in the order in which they are ranked, and how far that is done."""
-
-    def __init__(self, nodes: list[int], *, tied: bool) -> None:
-        self.nodes = nodes
-        self.tied = tied  # with the user that was ranked last
-        self.at = 0
-        self.before = math.nan
-
-
 def _ranked(
     children: list[list[int]], level_fs: Floats, is_user: Bools, *, merge_tied: bool
 ) -> Floats:
-    """FairShare of each user: rank / users, depth first; NaN of accounts."""
-
-    def sort(nodes: list[int]) -> list[int]:
-        return sorted(nodes, key=lambda node: (-level_fs[node], not is_user[node]))
-
+    """Return FairShare of each user: rank / users, depth first; NaN of accounts."""
     users = int(is_user.sum())
     factor = np.full(len(children), math.nan)
     rank = untied = users
-    levels = [_Level(sort(children[0]), tied=False)]
-    while levels:
-        level = levels[-1]
-        if level.at == len(level.nodes):
-            levels.pop()
-            continue
-        node = level.nodes[level.at]
-        tied = level.tied if level.at == 0 and level.tied else level.before == level_fs[node]
-        level.at += 1
-        level.before = level_fs[node]
-        if is_user[node]:
-            if not tied:
-                rank = untied
-            factor[node] = rank / users
+    waiting = [([0], False)]  # a node or merged accounts; whether it ties with the last user
+    while waiting:
+        nodes, tied = waiting.pop()
+        if is_user[nodes[0]]:
+            rank = rank if tied else untied
+            factor[nodes[0]] = rank / users
             untied -= 1
             continue
-        members = list(children[node])
-        while merge_tied and level.at < len(level.nodes):
-            other = level.nodes[level.at]
-            if level_fs[other] != level_fs[node]:
-                break
-            members += children[other]
-            level.at += 1
-        levels.append(_Level(sort(members), tied=tied))
+        members = [member for node in nodes for member in children[node]]
+        level: list[tuple[list[int], bool]] = []
+        for node in sorted(members, key=lambda node: (-level_fs[node], not is_user[node])):
+            last = level[-1][0] if level else []
+            ties = level_fs[node] == level_fs[last[-1]] if last else tied
+            if merge_tied and last and ties and not is_user[last[-1]]:
+                last.append(node)
+            else:
+                level.append(([node], bool(ties)))
+        waiting += reversed(level)
     return factor
 
 
@@ -323,12 +295,12 @@ def usage_and_shares(
     depth_oblivious: bool = False,
     just_recalculated: bool = False,
 ) -> tuple[Floats, Shares]:
-    """RawUsage at an instant, and the figures that slurmctld had made of it.
+    """Return RawUsage at an instant, and the figures that slurmctld had computed from it.
 
     Args:
         grouped: attempts by node (``fairshare.usage.by_number``), open ones beyond all instants.
         algorithm: ``"fair_tree"`` or ``"classic"``.
-        just_recalculated: all figures are as of a tick that has booked what it had to.
+        just_recalculated: whether figures of accounts are of the last tick too.
 
     Returns:
         Billing-seconds ≥ 0 by node, with all below it; and the figures by node.
@@ -354,14 +326,12 @@ def run_minutes(
     at: int,
     tick: int,
 ) -> Floats:
-    """TRESRunMins: what running jobs may still use up to their walltime, as of the last tick.
+    """Return TRESRunMins: the use left to jobs running ``at`` by their walltimes, as of ``tick``.
 
     Args:
         nodes: to which each attempt is charged; −1: none.
         charged: start_time, end_time, walltime_s (null counts 0), usage_factor.
-        amounts: of each resource that an attempt was allocated, by Slurm's name.
-        resources: which to look at; what ``amounts`` does not name counts 0.
-        at: the instant at which they run, epoch s.
+        amounts: allocated amount of each resource, by Slurm's name; others count 0.
 
     Returns:
         Whole minutes times amount, a row per resource and a column per node, with all below it.

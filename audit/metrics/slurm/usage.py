@@ -1,27 +1,27 @@
 """Usage as slurmctld computes it: the RawUsage of ``sshare`` (SPEC §7, *Usage*, ``slurm``).
 
 An attempt j is charged b_j · u_j in each second from its start to its end, suspended time included:
-b_j is what its partition bills for what it was allocated (``charge``), u_j the UsageFactor of its
-QOS. slurmctld books that in *ticks*, one every p = PriorityCalcPeriod, at instants τ ≡ φ (mod p):
+b_j is its billing by the weights of its partition (``charge``), u_j the UsageFactor of its QOS.
+slurmctld books that in *ticks*, one every p = PriorityCalcPeriod, at instants τ ≡ φ (mod p):
 
     at each tick τ    usage ← usage · f^p, then for each attempt that runs  + d · f^d · b_j · u_j
     when j ends       usage ← usage + d · f^d · b_j · u_j
 
 with d the seconds since the later of j's start and the last tick, and f = 1 − 0.693/H per second (H
-the half-life; f = 1 where H = 0). An attempt that ends in the second of a tick is booked first. So
-usage stands still between ticks but for ends, and what runs shows up at the next tick: usage at T
-depends on the phase φ. Here each attempt's bookings are summed in closed form.
+the half-life; f = 1 where H = 0). An attempt that ends at the instant of a tick is booked first. So
+usage changes at ticks and ends only, and depends on the phase φ. Here each attempt's bookings are
+summed in closed form.
 
 With a reset period (PriorityUsageResetPeriod), all usage is dropped at the first tick at or after
 each midnight that begins a day, a week (on Sunday), a month, a quarter or a year in the cluster's
 zone; that tick then books what ran since the tick before.
 
-Usage is in billing-seconds, ≥ 0. slurmctld adds in long double what is added in double here:
-figures agree to some 12 digits.
+Usage is in billing-seconds, ≥ 0. slurmctld adds in long double, this module in double: figures
+agree to some 12 digits.
 
-What cannot be known from accounting: usage that an administrator reset, settings, factors and
-weights that were changed (today's are applied to all of the past), ticks that came late, and those
-before slurmctld was last started, which have another phase.
+Accounting does not show usage that an administrator reset, changed settings, factors and weights
+(today's are applied to all of the past), late ticks, and ticks before slurmctld was last started,
+which have another phase.
 
 Sources: Slurm's priority/multifactor plugin, 22.05 (observed, see docs/sshare.md); slurm.conf's
 manual page ("PriorityDecayHalfLife", "PriorityUsageResetPeriod", "TRESBillingWeights").
@@ -44,7 +44,9 @@ from audit.metrics.fairshare.usage import Floats, Grouped, Ints
 from audit.periods import day_of, day_start
 
 RESETS: Final = ("none", "now", "daily", "weekly", "monthly", "quarterly", "yearly")
-"""PriorityUsageResetPeriod. ``now`` is once, at a start of slurmctld that nothing tells: none."""
+"""PriorityUsageResetPeriod. ``now`` is once, at an unknown start of slurmctld: none here."""
+
+LONGEST_RESET_S: Final = 367 * 86_400
 
 COUNTED: Final = {
     "cpu": ("cpus", 1.0),
@@ -52,19 +54,19 @@ COUNTED: Final = {
     "node": ("nodes", 1.0),
     "gres/gpu": ("gpus", 1.0),
 }
-"""Resources that ``model.ATTEMPTS`` has, by Slurm's name: column, and base units in one of it."""
+"""Resources of ``model.ATTEMPTS`` by Slurm's name: column, and base units in one of it."""
 
 _ON_NODE: Final = ("cpu", "mem", "node")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlurmUsage:
-    """Usage as slurmctld books it; a method of ``metrics.fairshare.usage.usage``.
+    """Usage as slurmctld books it, a ``fairshare.usage.Method``.
 
     Args:
         half_life_s: PriorityDecayHalfLife, s; 0: no decay.
         period_s: PriorityCalcPeriod, s, ≥ 1.
-        phase_s: an instant at which a tick happened, or any a whole number of periods away.
+        phase_s: an instant of a tick, or any a whole number of periods away.
         reset: PriorityUsageResetPeriod, one of ``RESETS``.
         zone: the cluster's, in which resets happen.
 
@@ -104,11 +106,11 @@ class SlurmUsage:
         return math.log1p(-0.693 / self.half_life_s) if self.half_life_s else 0.0
 
     def tick(self, instant: int) -> int:
-        """The last tick at or before ``instant``, epoch s."""
+        """Return the last tick at or before ``instant``, epoch s."""
         return instant - (instant - self.phase_s) % self.period_s
 
     def resets(self, begin: int, end: int) -> Ints:
-        """Numbers of the ticks from ``begin`` to ``end`` (epoch s) that drop all usage, ascending.
+        """Return the numbers of ticks from ``begin`` to ``end`` (epoch s) that drop all usage.
 
         The tick of number 0 is at ``phase_s``.
         """
@@ -122,10 +124,7 @@ class SlurmUsage:
         return np.unique(ticks)
 
     def sweep(self, grouped: Grouped, instants: Ints) -> tuple[Floats, Floats]:
-        """Each owner's usage, a row per instant, a column per owner; and that of all.
-
-        Cost: attempts · instants that each spans, in arrays; no loop over attempts.
-        """
+        """Return usage as ``Method.sweep``. Cost: attempts · instants that each spans."""
         owners, height = len(grouped.offsets) - 1, len(instants)
         owner = np.repeat(np.arange(owners), np.diff(grouped.offsets))
         tick = (instants - self.phase_s) // self.period_s  # the last at or before each instant
@@ -146,7 +145,7 @@ class SlurmUsage:
     def _at_ticks(
         self, grouped: Grouped, tick: Ints, dropped: Ints
     ) -> tuple[tuple[Ints, Ints], Floats]:
-        """What ticks book: one piece for each attempt and stretch between two instants."""
+        """Return the bookings of ticks, one for each attempt and span between two instants."""
         first, last = self._ticks(grouped)
         begin = np.searchsorted(tick, first, "left")
         end = np.searchsorted(tick, last, "left") + 1
@@ -178,7 +177,7 @@ class SlurmUsage:
     def _at_ends(
         self, grouped: Grouped, instants: Ints, tick: Ints, dropped: Ints
     ) -> tuple[tuple[Ints, Ints], Floats]:
-        """What is booked when attempts end."""
+        """Return the bookings of ends."""
         _, last = self._ticks(grouped)
         row = np.searchsorted(instants, grouped.end, "left")
         attempt = np.flatnonzero((row < len(instants)) & (grouped.end > grouped.start))
@@ -193,36 +192,29 @@ class SlurmUsage:
         return (row, attempt), amount * grouped.penalty[attempt]
 
     def _ticks(self, grouped: Grouped) -> tuple[Ints, Ints]:
-        """The first tick after each start and the last before each end, by number."""
+        """Return the numbers of the first tick after each start and the last before each end."""
         first = (grouped.start - self.phase_s) // self.period_s + 1
         last = -((self.phase_s - grouped.end) // self.period_s) - 1
         return first, last
 
     def _reset_ticks(self, tick: Ints) -> Ints:
-        """The number of the last tick up to each that dropped all usage."""
-        if self.reset in ("none", "now"):
+        """Return the number of the last tick up to each that dropped all usage."""
+        begin, end = (int(tick[k]) * self.period_s + self.phase_s for k in (0, -1))
+        resets = self.resets(begin - LONGEST_RESET_S, end)
+        if not len(resets):
             return np.full(len(tick), np.iinfo(np.int64).min)
-        assert self.zone is not None  # seen to above
-        starts: dict[date, int] = {}
-        resets = np.empty(len(tick), np.int64)
-        for place, number in enumerate(tick.tolist()):
-            day = _begin(day_of(number * self.period_s + self.phase_s, self.zone), self.reset)
-            if day not in starts:
-                boundary = day_start(day, self.zone)
-                starts[day] = -((self.phase_s - boundary) // self.period_s)
-            resets[place] = starts[day]
-        return resets
+        return resets[np.searchsorted(resets, tick, "right") - 1]
 
 
 class Charged(NamedTuple):
-    """Attempts with what a second of them is charged, and what had to be assumed."""
+    """Attempts with the charge of a second; counts are of attempts that started."""
 
     attempts: pl.DataFrame
     """The given frame with ``billing`` (b_j), ``usage_factor`` (u_j) and ``penalty``, b_j · u_j."""
     unknown_partitions: dict[str, int]
-    """Attempts that started, by partition that is not known: billed their CPUs."""
+    """By unknown partition: billed their CPUs."""
     unknown_qos: dict[str, int]
-    """Attempts that started, by QOS that is not known: factor 1."""
+    """By unknown QOS: factor 1."""
 
 
 def charge(
@@ -232,10 +224,10 @@ def charge(
     factors: Mapping[str, float],
     flags: Collection[str] = (),
 ) -> Charged:
-    """Adds what slurmctld charges a second of each attempt.
+    """Add the charge of slurmctld for a second of each attempt.
 
         billing = Σ over resources x of weight_x · amount_x        of its partition's weights
-                  the CPUs                                         where the partition has none
+                  the CPUs                                         without such weights
 
     With the flag MAX_TRES the greatest term of resources on nodes (cpu, mem, node, gres/…) counts
     instead of their sum; with MAX_TRES_GRES the greatest of cpu, mem and node, and all of gres/….
@@ -243,8 +235,8 @@ def charge(
 
     Args:
         attempts: partition, qos, start_time.
-        amounts: of each resource by Slurm's name, in its base unit; null is 0.
-            Must name ``cpu``; what it does not name counts as 0 (see ``uncounted``).
+        amounts: of each resource by Slurm's name, in its base unit, including ``cpu``; null, and a
+            resource that is missing, is 0 (see ``uncounted``).
         weights: TRESBillingWeights by partition, per base unit.
     """
     named = attempts.with_columns(
@@ -270,14 +262,14 @@ def charge(
 
 
 def stored(attempts: pl.DataFrame) -> dict[str, pl.Series]:
-    """Amounts for ``charge`` from the columns of ``model.ATTEMPTS``: four resources."""
+    """Return the amounts for ``charge`` from the columns of ``model.ATTEMPTS``."""
     return {
         name: attempts[column].cast(pl.Float64) * part for name, (column, part) in COUNTED.items()
     }
 
 
 def uncounted(weights: Mapping[str, Mapping[str, float]], known: Collection[str]) -> list[str]:
-    """Resources that some partition bills and whose amounts are not known."""
+    """Return billed resources with unknown amounts."""
     billed = {name for one in weights.values() for name, weight in one.items() if weight}
     return sorted(billed - {*known})
 
@@ -307,7 +299,7 @@ def _strangers(attempts: pl.DataFrame, column: str, known: Mapping[str, object])
 
 
 def _begin(day: date, reset: str) -> date:
-    """The day that begins the period of ``day``."""
+    """Return the day that begins the reset period of ``day``."""
     if reset == "weekly":
         return day - timedelta(days=(day.weekday() + 1) % 7)
     if reset == "monthly":
@@ -325,19 +317,16 @@ class Fit(NamedTuple):
     phase_s: int
     """The middle one of those that are equally good."""
     agree: int
-    """How many figures have the whole part that was printed."""
+    """Number of figures with the printed whole part."""
     equals: int
-    """How many phases are as good."""
+    """Number of phases that are as good."""
 
 
 def fit_phase(method: SlurmUsage, grouped: Grouped, instant: int, raw_usage: ArrayLike) -> Fit:
-    """The phase under which usage at ``instant`` is nearest to what ``sshare`` printed.
+    """Return the phase whose usage at ``instant`` is nearest to that printed by ``sshare``.
 
-    Every second of one period is tried. A figure agrees where its whole part is the printed one.
-
-    Args:
-        method: its phase is not looked at.
-        raw_usage: what it printed by owner; NaN where it is not known.
+    Every second of one period is tried, whatever the phase of ``method``. ``raw_usage`` is what it
+    printed by owner, or NaN.
     """
     printed = np.asarray(raw_usage, np.float64)
     known = np.isfinite(printed)

@@ -1,33 +1,40 @@
-"""Which months of a cluster are put away, and how they come back: retention.archive_months."""
+"""Archives the months of a cluster, brings them back, and claims the archive folder."""
 
 from __future__ import annotations
 
+import os
+import platform
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import date
+from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from zoneinfo import ZoneInfo
+
+from pydantic import ValidationError
 
 from audit import periods
-from audit.cluster.setting import Setting, Told
-from audit.config import Cluster, Config, places
-from audit.errors import UsageError
-from audit.files import state_folder
-from audit.ingest.quarantine import weigh_dates
-from audit.model import Period
+from audit.config import Cluster
+from audit.config.places import Site
+from audit.config.sections import Section
+from audit.errors import AuditError, UsageError, refusals
+from audit.files import lock, privacy, replace, state_folder
 from audit.nightly.stages import Work, own_state
 from audit.store import archive, database, migrations
 from audit.store.archive import Month
-from audit.store.database import transaction
+from audit.store.database import Connection, transaction
+
+if TYPE_CHECKING:
+    from audit.cluster.setting import Setting, Told
+    from audit.model import Period
 
 
 def check_pools(cluster: Cluster, told: Told) -> None:
-    """Checks that all pools are known without looking at all attempts.
+    """Check that all pools are known without reading all attempts.
 
-    Raises:
-        UsageError: the capacity of one, or where a partition belongs, is not configured.
+    Raises UsageError if the capacity of one, or the pool of a partition, is not configured.
     """
-    named = {part for pool in cluster.pools for part in pool.partitions}
-    rest = [pool for pool in cluster.pools if not pool.partitions]
     where = f"cluster {cluster.name!r}: its old months are archived (retention.archive_months), so"
     for pool in cluster.pools:
         if getattr(pool.capacity, pool.resource.value) is None:
@@ -35,8 +42,9 @@ def check_pools(cluster: Cluster, told: Told) -> None:
                 f"{where} the capacity of pool {pool.name!r} must be configured "
                 f"(clusters.pools.capacity.{pool.resource})"
             )
+    named = {part for pool in cluster.pools for part in pool.partitions}
     strays = sorted({part or "(none)" for part in told.partitions} - named)
-    if strays and not rest:
+    if strays and all(pool.partitions for pool in cluster.pools):
         raise UsageError(
             f"{where} each partition needs a pool (clusters.pools); there is none for: "
             + ", ".join(strays)
@@ -44,105 +52,169 @@ def check_pools(cluster: Cluster, told: Told) -> None:
 
 
 def put_away(work: Work, cluster: Cluster, setting: Setting, done: Sequence[Period]) -> list[Month]:
-    """Archives the months that ended long enough before the log does.
+    """Archive the months that ended long enough before the log does.
 
-    A boundary lies where a period ends. Fair start times that a budget left for a next night stay
-    left: figures of such a month are of a sample.
-
-    Args:
-        work: what a run is told.
-        cluster: whose.
-        setting: its zone, and up to when its log goes.
-        done: the periods whose figures are computed, in order.
+    A boundary lies where a period ends. Fair start times that a budget left for a later night are
+    never computed: figures of such a month rest on a sample. ``done`` has the periods whose figures
+    are computed, in order.
     """
-    con, config = work.con, work.config
-    if not config.retention.archive_months:
+    con, site = work.con, work.site
+    months = site.config.retention.archive_months
+    if not months:
         return []
-    limit = _months_before(setting, min(setting.now, work.now), config.retention.archive_months)
+    zone = setting.zone
+    limit = _month_start(periods.day_of(min(setting.now, work.now), zone), -months, zone)
     ends = [period.to_time for period in done if period.to_time <= limit]
     until = archive.archived_until(con, cluster.name)
     if not ends or (until is not None and ends[-1] <= until):
         return []
     begin = min(period.from_time for period in done) if until is None else until
-    edges = _month_edges(begin, ends[-1], setting)
-    return archive.move(
-        con,
-        cluster.name,
-        edges,
-        places.published_folder(config, work.folder),
-        places.of_archive(config, work.folder, cluster.name),
-        with_group=config.output.shared_with_group,
-    )
+    edges, first = [begin], periods.day_of(begin, zone)
+    for later in count(1):
+        edge = _month_start(first, later, zone)
+        if edge >= ends[-1]:
+            break
+        edges.append(edge)
+    folder, place = site.database.parent, site.cluster_archive(cluster.name)
+    edges.append(ends[-1])
+    return archive.move(con, cluster.name, edges, folder, place, with_group=site.shared)
 
 
-def bring_back(config: Config, folder: Path, cluster: str, since: date) -> list[Month]:
-    """Puts months back into the store, by hand; the next run computes them anew.
+def _month_start(day: date, later: int, zone: ZoneInfo) -> int:
+    """The start of the month that is ``later`` months after that of a day, epoch s."""
+    number = day.year * 12 + day.month - 1 + later
+    return periods.day_start(date(number // 12, number % 12 + 1, 1), zone)
 
-    Args:
-        config: the configuration in force.
-        folder: what its paths are relative to.
-        cluster: whose.
-        since: the first day that is to be there; months come back whole.
+
+def bring_back(site: Site, cluster: str, since: date) -> list[Month]:
+    """Put whole months back into the store, from that of the day ``since`` on.
+
+    The next run computes them anew.
 
     Raises:
         UsageError: there is no such cluster.
         LockedError: a run is at work.
         StoreError: a file is missing.
     """
-    zones = {each.name: periods.zone(each.zone) for each in config.clusters}
+    from audit.ingest.quarantine import weigh_dates
+
+    zones = {each.name: periods.zone(each.zone) for each in site.config.clusters}
     if cluster not in zones:
         raise UsageError(f"--cluster {cluster!r}: config.toml has: {', '.join(zones)}")
-    state = own_state(config, folder)
-    base = places.published_folder(config, folder)
-    with (
-        state_folder.held(state, "fairaudit archive") as store,
-        migrations.migrated(store, config.store.memory_limit, base=base) as con,
-        transaction(con),
-    ):
+    own_state(site)
+    with migrations.of_site(site, "archive") as con, transaction(con):
         back = archive.bring_back(con, cluster, periods.day_start(since, zones[cluster]))
-        weigh_dates(con, cluster, {}, None)  # what came late waits no longer
+        weigh_dates(con, cluster, {}, None)  # late records no longer wait
     return back
 
 
-def listed(config: Config, folder: Path, cluster: str | None) -> list[str]:
-    """What is archived of a cluster, or of all, in lines to be shown; of what was published.
+def listed(site: Site, cluster: str | None) -> list[str]:
+    """The archived months of a cluster (None: of all) by the published database, as lines of text.
 
-    Raises:
-        UsageError: nothing is published yet.
+    Raises UsageError if nothing is published yet.
     """
-    published = folder / config.output.database
+    published = site.database
     if not published.is_file():
         raise UsageError(f"{published}: nothing is published yet; 'fairaudit run' does so")
     with closing(database.open_snapshot(published, tables_only=True)) as con:
         months = archive.months(con, cluster)
-    zones = {one.name: one.zone for one in config.clusters}
+    zones = {one.name: one.zone for one in site.config.clusters}
     lines = []
     for month in months:
-        zone = periods.zone(zones.get(month.cluster, "UTC"))
+        day = periods.day_of(month.to_time, periods.zone(zones.get(month.cluster, "UTC")))
         there = [path for file in month.files if (path := published.parent / file).is_file()]
         size = sum(path.stat().st_size for path in there) / (1 << 20)
-        lines.append(
-            f"{month.cluster}  before {periods.day_of(month.to_time, zone)}  "
-            f"{month.records:>12,} records  {size:>8,.0f} MiB"
-        )
+        counts = f"{month.records:>12,} records  {size:>8,.0f} MiB"
+        lines.append(f"{month.cluster}  before {day}  {counts}")
     return lines
 
 
-def _months_before(setting: Setting, instant: int, months: int) -> int:
-    """When the month began that lies so many before that of an instant, epoch s."""
-    day = periods.day_of(instant, setting.zone)
-    number = day.year * 12 + day.month - 1 - months
-    return periods.day_start(date(number // 12, number % 12 + 1, 1), setting.zone)
+CLAIM: Final = ".fairaudit-store"
+"""The file in an archive's folder that names its store."""
+
+_LARGEST: Final = 10_000  # bytes of CLAIM that are read
 
 
-def _month_edges(begin: int, end: int, setting: Setting) -> list[int]:
-    """The instants from ``begin`` to ``end``, both included, and when a month begins between."""
-    edges, day = [begin], periods.day_of(begin, setting.zone)
-    while True:
-        number = day.year * 12 + day.month
-        day = date(number // 12, number % 12 + 1, 1)
-        edge = periods.day_start(day, setting.zone)
-        if edge >= end:
-            return [*edges, end]
-        if edge > begin:
-            edges.append(edge)
+class Owner(Section):
+    """A store, as CLAIM names it."""
+
+    store: str  # its identity
+    host: str
+    state: str  # its state folder, relative to the archive's, so that both can be moved together
+
+
+def claim(con: Connection, site: Site) -> None:
+    """Record that the archive folder is that of the store ``con``, if the store archives anything.
+
+    Raises:
+        UsageError: it belongs to another store, or cannot be written.
+        LockedError: another process claims it at this moment.
+    """
+    if site.config.retention.archive_months or archive.months(con):
+        note_owner(site, archive.identified(con))
+
+
+def note_owner(site: Site, store: str) -> None:
+    """As ``claim``, for the store with this identity."""
+    root, mine = site.archive, _here(site, store)
+    if _owner(root) == mine:
+        return
+    with refusals(UsageError, root, "cannot be written", "output.archive"):
+        privacy.shared_folder(root, with_group=site.shared)
+        with lock.held(root / CLAIM, "fairaudit", "another store takes this folder"):
+            check_owner(site, store)
+            replace.write(root / CLAIM, mine.model_dump_json().encode(), alone=True)
+
+
+def check_owner(site: Site, store: str | None) -> None:
+    """Check that the archive folder belongs to no other store than that with this identity.
+
+    Raises UsageError if it does; the message names both.
+    """
+    root = site.archive
+    owner = _owner(root)
+    if owner is None:
+        return
+    mine = _here(site, store or "")
+    there = Path(os.path.normpath(root.resolve() / owner.state))
+    if (owner.host, owner.state) == (mine.host, mine.state):
+        return
+    if owner.store == store and not (owner.host == mine.host and state_folder.begun(there)):
+        return  # the store was moved or restored to here
+    raise UsageError(
+        f"{root}: is the archive of the store in {owner.host}:{there}; the store in "
+        f"{site.state.resolve()} needs another folder (output.archive). If the first store is no "
+        f"longer used, remove {CLAIM} from the folder"
+    )
+
+
+def examine_owner(site: Site) -> str:
+    """Check the archive folder without writing anything, and describe it; errors as above."""
+    store = None
+    if site.database.is_file():
+        with closing(database.open_snapshot(site.database, tables_only=True)) as con:
+            store = archive.identity(con)
+    if not site.config.retention.archive_months and store is None:
+        return "nothing is archived (retention.archive_months)"
+    check_owner(site, store)
+    return str(site.archive)
+
+
+def _here(site: Site, store: str) -> Owner:
+    state = os.path.relpath(site.state.resolve(), site.archive.resolve())
+    return Owner(store=store, host=platform.node(), state=state)
+
+
+def _owner(root: Path) -> Owner | None:
+    """The content of CLAIM; None if there is no such file."""
+    path = root / CLAIM
+    try:
+        with refusals(UsageError, path, "cannot be read"), path.open("rb") as file:
+            return Owner.model_validate_json(file.read(_LARGEST))
+    except UsageError as error:
+        if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
+            return None
+        raise
+    except ValidationError as error:
+        remedy = "remove it if only one store archives there"
+        raise AuditError(f"{path}: is damaged; {remedy}") from error

@@ -1,62 +1,58 @@
-"""A copy of all that a site's nights know, in one file, and the way back.
+"""A copy of everything that a site's nights know, in one file, and the way back.
 
-What is saved is the database that readers see, which holds all tables of the store (records,
-figures, what was read, the ledger of mails) as it last published them, and the history of runs.
-Both can be copied while a run writes the store: nothing waits, and no night is lost to a backup.
-Reports are files of their own and are not in it.
+A backup holds the history of runs and the published database, which has all tables of the store
+(records, figures, the list of inputs, the ledger of mails) as last published. Both can be copied
+while a run writes the store, so neither waits for the other. Reports are not in it.
 """
 
 from __future__ import annotations
 
 import shutil
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from audit import __version__
-from audit.config import Config, places
+from audit.config.places import Site
 from audit.errors import AuditError, StoreError, UsageError
-from audit.files import folders, privacy, replace, scratch, state_folder
+from audit.files import folders, privacy, replace, state_folder
 from audit.files.state_folder import HISTORY, STORE
 from audit.nightly import history
-from audit.nightly.keeping import claims, pack
+from audit.nightly.keeping import archiving, pack
 from audit.nightly.keeping.pack import Backup
 from audit.nightly.stages import own_state
 from audit.store import archive, catalogue, database, queries
 
-_CATALOG_S: Final = 60
-"""Longest time to look at the tables of a store that may have been crafted."""
+_CATALOG_S: Final = 60  # maximum time for looking at the tables of a store that may be crafted
 
 
-def save(config: Config, folder: Path, target: Path, now: int) -> tuple[Path, Backup]:
-    """Writes a backup, and reads it again.
+def save(site: Site, target: Path, now: int) -> tuple[Path, Backup]:
+    """Write a backup, and read it again; return its path.
 
-    Args:
-        config: the configuration in force.
-        folder: what its paths are relative to.
-        target: the file, which is replaced in one step; or a folder, where its name says when.
-        now: epoch s.
+    ``target`` is the file, which is replaced in one step, or a folder; the file is then named after
+    the time.
 
     Raises:
-        UsageError: nothing was published yet.
-        StoreError: what is to be copied cannot be read, or not be written as it was read.
+        UsageError: nothing is published yet.
+        StoreError: something cannot be read, or was not written as it was read.
         OSError: the file cannot be written.
     """
     if not target.parent.is_dir():
         raise UsageError(f"{target.parent}: no such folder")
-    published = folder / config.output.database
+    published = site.database
     if not published.is_file():
         raise UsageError(f"{published}: nothing is published yet; 'fairaudit run' does so")
     made = datetime.fromtimestamp(now, UTC)
     if target.is_dir():
         target /= f"fairaudit-{made:%Y%m%dT%H%M%SZ}.tar"
     folders.require(target.parent)
-    with scratch.folder(target.parent) as place:
+    with state_folder.scratch(target.parent) as place:
         store, past = place / STORE, place / HISTORY
-        shutil.copyfile(published, store)  # the open file stays, whoever replaces it meanwhile
-        _copy_history(history.path_in(folder / config.output.state), past)
+        shutil.copyfile(published, store)  # the open file stays, even if it is replaced meanwhile
+        _copy_history(history.path_in(site.state), past)
         migration, rows, failing = _examined(store, checks=True)
         archived = _archived(store)
         of = Backup(
@@ -69,136 +65,112 @@ def save(config: Config, folder: Path, target: Path, now: int) -> tuple[Path, Ba
             sha256={file.name: pack.sha256_of(file) for file in (store, past)},
             archive=archived,
         )
-        files = {file.name: file for file in (store, past)}
+        files = {STORE: store, HISTORY: past}
         files |= {pack.member_of(sha): published.parent / name for name, sha in archived.items()}
-        draft = place / "backup.tar"
+        draft, again = place / "backup.tar", place / "again"
         pack.write(draft, of, files, now)
-        again = place / "again"
         again.mkdir()
         _unpacked(draft, target, again)
         draft.replace(target)
     return target, of
 
 
-def restore(config: Config, folder: Path, file: Path, *, force: bool) -> Backup:
-    """Puts the store and the history of a backup in the place of what is there.
-
-    All of it is examined before anything is replaced.
-
-    Args:
-        config: the configuration in force.
-        folder: what its paths are relative to.
-        file: the backup.
-        force: whether a store that is there may be replaced.
+def restore(site: Site, file: Path, *, force: bool) -> Backup:
+    """Replace the store and the history by those of a backup, all of which is examined first.
 
     Raises:
-        UsageError: there is a store, and ``force`` does not allow to replace it; ``file`` is no
-            backup, or one of a newer fairaudit; the state folder cannot be written to.
+        UsageError: there is a store and no ``force``; ``file`` is no backup, or one of a newer
+            fairaudit; the state folder cannot be written to.
         LockedError: a run is at work.
         StoreError: the backup is damaged.
     """
     if not file.is_file():
         raise UsageError(f"{file}: no such file")
-    state = own_state(config, folder)
+    state = own_state(site)
     with (
         state_folder.held(state, "fairaudit restore") as store,
-        scratch.folder(state) as place,
+        state_folder.scratch(state) as place,
     ):
-        known = [path for path in (store, history.path_in(state)) if path.exists()]
-        if known and not force:
-            raise UsageError(
-                f"{known[0]}: is there already; --force replaces it by what the backup holds"
-            )
+        for known in (store, history.path_in(state)):
+            if known.exists() and not force:
+                remedy = "--force replaces it by what the backup holds"
+                raise UsageError(f"{known}: is there already; {remedy}")
         of = _unpacked(file, file, place)
-        identity = _checked_archive(config, folder, file, of, place)
+        with _naming(file):
+            identity = _checked_archive(site, of, place)
         if of.archive:
-            claims.check(config, folder, identity)
-            _put_back_archive(config, folder, of, place)
+            archiving.check_owner(site, identity)
+            _put_back_archive(site, of, place)
         new = place / "new"
         new.mkdir()
         for name in (STORE, HISTORY):
             (place / name).rename(new / name)
         state_folder.replace(state, new)
         if of.archive and identity is not None:
-            claims.note(config, folder, identity)
+            archiving.note_owner(site, identity)
     return of
 
 
-def _checked_archive(
-    config: Config, folder: Path, named: Path, of: Backup, place: Path
-) -> str | None:
-    """The identity of a store that was unpacked in ``place``; its archive's names are checked.
-
-    Raises:
-        StoreError: the manifest and the store name other files, or none of the archive of
-            config.toml.
-    """
-    root, base = folder / config.output.archive, places.published_folder(config, folder)
+@contextmanager
+def _naming(file: Path) -> Iterator[None]:
+    """Put the name of a file before the message of an error."""
     try:
-        if _archived(place / STORE) != of.archive:
-            raise StoreError("is damaged: its store names other files of the archive")
-        for name in of.archive:
-            catalogue.path_in(root, base, name)
-        with closing(database.open_snapshot(place / STORE, tables_only=True)) as con:
-            return archive.identity(con)
+        yield
     except AuditError as error:
-        raise type(error)(f"{named}: {error}") from error
+        raise type(error)(f"{file}: {error}") from error
 
 
-def _put_back_archive(config: Config, folder: Path, of: Backup, place: Path) -> None:
-    """Puts the files of the archive where the store looks for them.
+def _checked_archive(site: Site, of: Backup, place: Path) -> str | None:
+    """Check the names of an unpacked store's archive; return the store's identity."""
+    if _archived(place / STORE) != of.archive:
+        raise StoreError("is damaged: its store names other files of the archive")
+    for name in of.archive:
+        catalogue.path_in(site.archive, site.database.parent, name)
+    with closing(database.open_snapshot(place / STORE, tables_only=True)) as con:
+        return archive.identity(con)
 
-    A name tells the content, so one that is there with another content is damaged, and replaced.
+
+def _put_back_archive(site: Site, of: Backup, place: Path) -> None:
+    """Put the files of the archive where the store looks for them.
+
+    A name identifies the content, so a file with other content is damaged, and is replaced.
     """
-    shared = config.output.shared_with_group
-    base = places.published_folder(config, folder)
     for name, sha256 in of.archive.items():
-        target = base / name
+        target = site.database.parent / name
         if target.is_file() and pack.sha256_of(target) == sha256:
             continue
-        privacy.shared_folder(target.parent, with_group=shared)
+        privacy.shared_folder(target.parent, with_group=site.shared)
         with replace.drafting(target, alone=True) as draft:
             shutil.copyfile(place / pack.member_of(sha256), draft)
             replace.sync(draft)
-            privacy.seal(draft, with_group=shared)
+            privacy.seal(draft, with_group=site.shared)
         replace.sync(target.parent)
 
 
 def _copy_history(path: Path, to: Path) -> None:
-    """A copy in one piece, also while a run writes it; an empty one where there is none."""
+    """Copy the history in one piece, also during a run; make an empty one if it is missing."""
     try:
-        with closing(sqlite3.connect(to)) as copy:
+        with _naming(path), closing(sqlite3.connect(to)) as copy:
             if path.exists():
                 with closing(sqlite3.connect(path, timeout=10)) as con:
                     con.backup(copy)
             else:
-                copy.execute("VACUUM")  # an empty database, and not an empty file
+                copy.execute("VACUUM")  # makes an empty database, not an empty file
             history.check(copy)
-    except StoreError as error:
-        raise StoreError(f"{path}: {error}") from error
     except sqlite3.Error as error:
-        raise history.failed(path, "the history of runs", error) from error
+        raise history.failed(path, error) from error
 
 
 def _unpacked(file: Path, named: Path, place: Path) -> Backup:
-    """Unpacks a backup into an empty folder, examines it and gives its manifest.
+    """Unpack a backup into an empty folder, examine it and return its manifest.
 
-    Args:
-        file: the backup.
-        named: what it is called in messages.
-        place: where its files go.
-
-    Raises:
-        UsageError, StoreError: as ``restore``.
+    Messages call it ``named``.
     """
-    try:
+    with _naming(named):
         of = pack.unpack(file, place)
-        found = _examined(place / STORE, checks=False)
-        if found[:2] != (of.migration, of.rows):
+        if _examined(place / STORE, checks=False)[:2] != (of.migration, of.rows):
             raise StoreError("is damaged: its tables are not as long as they were")
         history.examine(place / HISTORY)
-    except AuditError as error:
-        raise type(error)(f"{named}: {error}") from error
     return of
 
 
@@ -206,18 +178,13 @@ def _examined(path: Path, *, checks: bool) -> tuple[int, dict[str, int], list[st
     """The newest migration of a store, the rows of each table, and the checks that fail."""
     with closing(database.open_snapshot(path, timeout_s=_CATALOG_S, tables_only=True)) as con:
         newest = catalogue.check_tables(con)
+    tables = "SELECT table_name FROM duckdb_tables() WHERE NOT internal ORDER BY table_name"
     with closing(database.open_snapshot(path, tables_only=True)) as con:
-        tables = database.rows(
-            con, "SELECT table_name FROM duckdb_tables() WHERE NOT internal ORDER BY table_name"
-        )
         rows = {}
-        for (table,) in tables:
-            name = database.quote_name(table)
-            # every column, and so every block, is read
-            ((rows[table], _),) = database.rows(
-                con,
-                f"SELECT count(*), bit_xor(hash(of)) FROM {name} AS of",  # noqa: S608
-            )
+        for (table,) in database.rows(con, tables):
+            # the hash reads every column, and so every block
+            counted = f"SELECT count(*), bit_xor(hash(of)) FROM {database.quote_name(table)} AS of"  # noqa: S608
+            ((rows[table], _),) = database.rows(con, counted)
         failing = []
         if checks and newest == catalogue.newest():
             catalogue.check(con, database.SNAPSHOT, catalogue.archived(con, database.SNAPSHOT))
@@ -228,8 +195,5 @@ def _examined(path: Path, *, checks: bool) -> tuple[int, dict[str, int], list[st
 def _archived(store: Path) -> dict[str, str]:
     """SHA-256 of each file of the archive that a store names."""
     with closing(database.open_snapshot(store, tables_only=True)) as con:
-        return {
-            name: sha256
-            for month in archive.months(con)
-            for name, sha256 in zip(month.files, month.sha256, strict=True)
-        }
+        months = archive.months(con)
+    return {file: sha for of in months for file, sha in zip(of.files, of.sha256, strict=True)}

@@ -1,8 +1,8 @@
 """The file of a backup: a manifest and the files that it names, in a plain tar.
 
-A backup may have been crafted. So headers are read one by one, and only those of regular files that
-fairaudit writes are taken: no links, devices, sparse files or extended headers. What is unpacked is
-as long as the bytes of the backup itself.
+A backup may be crafted. Headers are therefore read one by one, and only those of regular files that
+fairaudit writes are accepted: no links, devices, sparse files or extended headers. Unpacking writes
+no more bytes than the backup has.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from audit.errors import StoreError, UsageError
 from audit.files.state_folder import HISTORY, STORE
 
 FORMAT: Final = 2
-"""1 had no files of the archive."""
+"""Format 1 had no files of the archive."""
 
 _MANIFEST: Final = "manifest.json"
 _LARGEST_MANIFEST: Final = 16 << 20
-_BLOCK: Final = 512
-"""Bytes: of a header, and what contents are padded to."""
+_BLOCK: Final = 512  # bytes of a header, and the unit to which contents are padded
 _PIECE: Final = 1 << 20
+_NAMES: Final = "|".join(
+    [*map(re.escape, (_MANIFEST, STORE, HISTORY)), r"archive-[0-9a-f]{64}\.parquet"]
+)
 
 _Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 _Count = Annotated[int, Field(ge=0)]
@@ -37,21 +39,16 @@ _Version = Annotated[str, StringConstraints(pattern="^[0-9A-Za-z.+-]{1,64}$")]
 
 
 class Backup(Section):
-    """What a backup says of itself."""
+    """The manifest of a backup."""
 
     format: Annotated[int, Field(ge=1)]
-    version: _Version
-    """Of the fairaudit that made it."""
-    made_at: Annotated[str, StringConstraints(pattern="^[0-9T:.+-]{1,40}$")]
-    """ISO 8601, UTC."""
-    migration: _Count
-    """The newest that its store has."""
-    rows: dict[str, _Count]
-    """Of each table of the store."""
+    version: _Version  # of the fairaudit that made it
+    made_at: Annotated[str, StringConstraints(pattern="^[0-9T:.+-]{1,40}$")]  # ISO 8601, UTC
+    migration: _Count  # the newest of its store
+    rows: dict[str, _Count]  # of each table of the store
     failing: list[Annotated[str, StringConstraints(pattern="^[0-9A-Za-z_]{1,100}$")]]
-    """Names of the checks of sql/checks that the store does not pass; it is saved nevertheless."""
-    sha256: dict[str, _Sha256]
-    """Of the store and of the history."""
+    """The checks of sql/checks that the store does not pass; it is saved nevertheless."""
+    sha256: dict[str, _Sha256]  # of the store and of the history
     archive: dict[str, _Sha256] = Field(default_factory=dict)
     """Of each file of the archive, by its name relative to the published database."""
 
@@ -61,7 +58,7 @@ class Backup(Section):
 
 
 class _Head(BaseModel):
-    """What every format of a manifest has."""
+    """The fields of every format of a manifest."""
 
     model_config = ConfigDict(strict=True)
 
@@ -70,13 +67,14 @@ class _Head(BaseModel):
 
 
 class _Member(NamedTuple):
+    """Where the content of a member is, in bytes."""
+
     begin: int
     size: int
-    """Bytes."""
 
 
 def member_of(sha256: str) -> str:
-    """What a file of the archive is called in a backup."""
+    """The name of an archive's file in a backup."""
     return f"archive-{sha256}.parquet"
 
 
@@ -87,14 +85,7 @@ def sha256_of(path: Path) -> str:
 
 
 def write(path: Path, of: Backup, files: Mapping[str, Path], now: int) -> None:
-    """Write a backup to the disk.
-
-    Args:
-        path: the file to write.
-        of: its manifest.
-        files: where each of ``of.members()`` lies.
-        now: epoch s.
-    """
+    """Write a backup to the disk."""
     manifest = of.model_dump_json(indent=2).encode()
     with path.open("wb") as out:
         with tarfile.open(fileobj=out, mode="w", format=tarfile.GNU_FORMAT) as tar:
@@ -115,10 +106,6 @@ def _header(name: str, size: int, now: int) -> tarfile.TarInfo:
 def unpack(file: Path, into: Path) -> Backup:
     """Unpack the files of a backup into a folder, and return its manifest.
 
-    Args:
-        file: the backup.
-        into: an empty folder.
-
     Raises:
         UsageError: a newer fairaudit made it.
         StoreError: it is damaged, or no backup.
@@ -135,7 +122,7 @@ def unpack(file: Path, into: Path) -> Backup:
 
 
 def _members(tar: BinaryIO) -> dict[str, _Member]:
-    """Where the content of each member lies."""
+    """Where the content of each member is."""
     end = tar.seek(0, os.SEEK_END)
     members: dict[str, _Member] = {}
     at = 0
@@ -159,11 +146,6 @@ def _members(tar: BinaryIO) -> dict[str, _Member]:
         at = begin + -(-header.size // _BLOCK) * _BLOCK
 
 
-_NAMES: Final = "|".join(
-    [*map(re.escape, (_MANIFEST, STORE, HISTORY)), r"archive-[0-9a-f]{64}\.parquet"]
-)
-
-
 def _manifest(tar: BinaryIO, member: _Member) -> Backup:
     if not 0 < member.size <= _LARGEST_MANIFEST:
         raise _damaged(f"it has no {_MANIFEST}")
@@ -176,19 +158,16 @@ def _manifest(tar: BinaryIO, member: _Member) -> Backup:
         of = Backup.model_validate_json(text)
     except ValidationError as error:
         place = error.errors(include_input=False)[0]["loc"][:1]
-        known = [str(key) for key in place if key in Backup.model_fields]
-        raise _damaged(
-            f"{_MANIFEST} is not as fairaudit writes it{''.join(f' ({key})' for key in known)}"
-        ) from error
+        known = "".join(f" ({key})" for key in place if key in Backup.model_fields)
+        raise _damaged(f"{_MANIFEST} is not as fairaudit writes it{known}") from error
     if of.sha256.keys() != {STORE, HISTORY}:
         raise _damaged(f"{_MANIFEST} does not name the store and the history")
     return of
 
 
 def _unpacked(tar: BinaryIO, member: _Member, to: Path) -> str:
-    """Writes a file of a backup to the disk; gives its SHA-256."""
-    digest = hashlib.sha256()
-    left = member.size
+    """Write a file of a backup to the disk; return its SHA-256."""
+    digest, left = hashlib.sha256(), member.size
     tar.seek(member.begin)
     with to.open("wb") as out:
         while piece := tar.read(min(_PIECE, left)):

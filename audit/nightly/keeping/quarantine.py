@@ -1,4 +1,4 @@
-"""Refused and doubtful records of a site: taken in after all, by hand; the next run computes."""
+"""Refused and doubtful records of a site, taken in by hand after all; the next run computes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from audit.config import Config, places
-from audit.errors import UsageError, withholding
+from audit.config.places import Site
+from audit.errors import UsageError, refusals, withholding
 from audit.files import state_folder
 from audit.nightly.stages import own_state
 from audit.store import migrations
@@ -21,21 +22,13 @@ if TYPE_CHECKING:
 
 
 def replay(
-    config: Config,
-    folder: Path,
-    cluster: str | None,
-    code: str | None,
-    file: str | None,
-    mended: Path | None,
+    site: Site, cluster: str | None, code: str | None, file: str | None, mended: Path | None
 ) -> Replayed:
-    """Reads refused records again; see ``ingest.replay``.
+    """Read refused records again; see ``ingest.replay``.
 
     Args:
-        config: the configuration in force.
-        folder: what its paths are relative to.
-        cluster: only this one's.
         code, file: only of this kind, or log.
-        mended: a file of JSON that holds the texts to read, as ``refused --format json`` wrote it.
+        mended: a JSON file with the texts to read, in the form of ``refused --format json``.
 
     Raises:
         UsageError: there is no such cluster, or the file cannot be read.
@@ -44,69 +37,47 @@ def replay(
     from audit.ingest import people, replay
     from audit.ingest.replay import Replayed
 
-    chosen = [of for of in config.clusters if cluster in (None, of.name)]
-    filters = {of.name: people.filter_of(of, folder) for of in chosen}
-    with (
-        withholding(when=config.hides(cluster)),
-        _opened(config, folder, "refused --replay") as con,
-    ):
-        texts = None if mended is None else _texts(mended)
-        done = [
-            replay.replay(
-                con,
-                name,
-                int(time.time()),
-                code=code,
-                file=file,
-                mended=texts,
-                people_filter=filters[name],
-            )
-            for name in _named(config, cluster)
-        ]
+    with withholding(when=site.config.hides(cluster)):
+        chosen = [one for one in site.config.clusters if cluster in (None, one.name)]
+        filters = {one.name: people.filter_of(one, site.folder) for one in chosen}
+        with _opened(site, "refused --replay", cluster) as (con, clusters):
+            texts = None if mended is None else _texts(mended)
+            again = partial(replay.replay, con, code=code, file=file, mended=texts)
+            done = [again(name, int(time.time()), people_filter=filters[name]) for name in clusters]
     return Replayed(sum(one.taken for one in done), sum(one.left for one in done))
 
 
-def accept(config: Config, folder: Path, cluster: str | None, file: str | None) -> int:
-    """Takes in doubtful records; arguments and errors as ``replay``; gives their number."""
+def accept(site: Site, cluster: str | None, file: str | None) -> int:
+    """Take in doubtful records and return their number; arguments and errors as of ``replay``."""
     from audit.ingest import replay
 
-    with _opened(config, folder, "refused --accept") as con:
-        return sum(
-            replay.accept(con, name, int(time.time()), file=file)
-            for name in _named(config, cluster)
-        )
+    with _opened(site, "refused --accept", cluster) as (con, clusters):
+        return sum(replay.accept(con, name, int(time.time()), file=file) for name in clusters)
 
 
 @contextmanager
-def _opened(config: Config, folder: Path, what: str) -> Iterator[Connection]:
-    state = own_state(config, folder)
+def _opened(site: Site, what: str, cluster: str | None) -> Iterator[tuple[Connection, list[str]]]:
+    """The store, while the block runs, and the names of the clusters to work on."""
+    state = own_state(site)
     if not state_folder.begun(state):
         raise UsageError(f"{state}: there is no store yet; 'fairaudit run' makes it")
-    base = places.published_folder(config, folder)
-    with (
-        state_folder.held(state, f"fairaudit {what}") as store,
-        migrations.migrated(store, config.store.memory_limit, base=base) as con,
-    ):
-        yield con
-
-
-def _named(config: Config, cluster: str | None) -> list[str]:
-    names = [one.name for one in config.clusters]
-    if cluster is not None and cluster not in names:
-        raise UsageError(f"--cluster {cluster!r}: the configuration has {', '.join(names)}")
-    return names if cluster is None else [cluster]
+    with migrations.of_site(site, what) as con:
+        names = [one.name for one in site.config.clusters]
+        if cluster is not None and cluster not in names:
+            raise UsageError(f"--cluster {cluster!r}: the configuration has {', '.join(names)}")
+        yield con, names if cluster is None else [cluster]
 
 
 def _texts(path: Path) -> dict[Place, str]:
-    """The texts of a file, by the record that each stands for."""
+    """The texts of a file, by the record that each replaces."""
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+        with refusals(UsageError, path, "cannot be read"):
+            rows = json.loads(path.read_text(encoding="utf-8"))
         return {(str(row["input"]), int(row["byte_offset"])): str(row["text"]) for row in rows}
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
+        kind = type(error).__name__
         raise UsageError(
             f"{path}: holds no refused records as 'fairaudit refused --format json' writes them",
-            f" ({type(error).__name__}: {error})",
-            f" ({type(error).__name__})",
+            f" ({kind}: {error})",
+            f" ({kind})",
         ) from error

@@ -59,7 +59,7 @@ def explain(
             inferred(fact)
     else:
         progress("reading", 0, 1)
-        kept = places.archive(chosen, folder, database)
+        kept = places.Site(chosen, folder).archive_of(database)
         log = open_published(database, chosen, request.cluster, subject.job, kept)
     found = _found(log.described, subject)
     pool = next(pool for pool in log.setting.pools if pool.name == found["pool"][0])

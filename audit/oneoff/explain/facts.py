@@ -10,7 +10,7 @@ import polars as pl
 from audit.metrics.attempts import account as accounts
 from audit.metrics.attempts.contention import amounts, capacity_steps
 from audit.metrics.attempts.peers import contested, peer_waits
-from audit.metrics.attempts.queue_sweep import Ints, queued
+from audit.metrics.queue_sweep import Ints, queued
 from audit.model import Pool, Standing
 from audit.oneoff.explain.story import Account, Crossing, Crowd, Passer, Subject, Use
 from audit.oneoff.explain.timeline import timeline

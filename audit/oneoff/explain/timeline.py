@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts.queue_sweep import NEVER, Ints
+from audit.metrics.queue_sweep import NEVER, Ints
 from audit.oneoff.explain.story import Line, Part
 
 LINES: Final = 8

@@ -7,7 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from audit.metrics.draws import Draws
 from audit.model import Pool
+from audit.oneoff.fit_policy import pictures
 from audit.oneoff.fit_policy import wording as words
+from audit.oneoff.fit_policy.pictures import Levels, Line, Part
 from audit.report.charts.marks import bars, lines, scales
 from audit.report.charts.marks.bars import Bar
 from audit.report.charts.marks.frame import Series
@@ -15,10 +17,8 @@ from audit.report.charts.marks.lines import Panel, Target
 from audit.report.charts.style import EARLIER, INK, LATER, Chart
 from audit.report.study.page import Column, Columns, Section, Study, Table, by_pool, table
 from audit.report.text import wording
-from audit.scenario.fit import pictures
 from audit.scenario.fit.judging import Fidelity, Standing
 from audit.scenario.fit.outcome import Kept, Outcome, Remains
-from audit.scenario.fit.pictures import Levels, Line, Part
 from audit.scenario.fit.search import Gain, Tried
 
 ROWS: Final = 25
@@ -31,7 +31,9 @@ class Found(NamedTuple):
     """As it was assumed at first."""
     outcome: Outcome
     seconds: float
-    """What judging might take."""
+    """Budget of the search."""
+    ended: bool
+    """Whether the budget ended the search."""
 
 
 def study(log: str, found: Sequence[Found], draws: Draws) -> Study:
@@ -63,6 +65,8 @@ def _budget(found: Found) -> str:
         days = (found.outcome.parts.behind - of.since) // 86_400
         looked_at = f"the latest {wording.plural(days, 'day')} of the log, which it affords"
     tried = len(found.outcome.tried)
+    if found.ended:
+        looked_at += "; it ended the search before all was tried: raise `--budget`"
     return f"about {found.seconds:g} s of one processor: {looked_at}; {tried} tried"
 
 
@@ -106,22 +110,25 @@ def _sections(found: Found) -> tuple[Section, ...]:
 # --- elements ------------------------------------------------------------------------------------
 
 _FOUND: Final = (
-    "In the order in which they were found; each is judged with those above it. What it explains "
-    "are trials of the earlier part of the log: moments at which a job could have started, but for "
-    "this. What speaks against it are starts that it forbids. Held out means the last 40 % of the "
-    "log, from which nothing was taken."
+    "Elements are listed in the order in which they were found; each is judged with those above it "
+    "in force. Limits and windows are used only if they pass the conditions for rules: jobs that "
+    "could have started, but for the rule, were left waiting, and hardly a start breaks it, while "
+    "neighbouring jobs did start. Withheld counts the occasions on which a rule alone kept a job "
+    "waiting; breaks counts the starts that it forbids. By chance is the share of starts that is "
+    "expected without the rule. Held out means the last 40 % of the log."
 )
 
 
 def _gain(title: str, name: str, gain: str) -> Columns[Any]:
-    def of(row: Any) -> Gain:
-        found: Gain = getattr(row, gain)
-        return found
+    def of(row: Any, field: str) -> float | None:
+        found: Gain | None = getattr(row, gain)
+        value: float | None = None if found is None else getattr(found, field)
+        return value
 
     return (
-        Column(title, name, "number", lambda row: of(row).value),
-        Column("from", f"{name}_lower", "number", lambda row: of(row).lower),
-        Column("to", f"{name}_upper", "number", lambda row: of(row).upper),
+        Column(title, name, "number", lambda row: of(row, "value")),
+        Column("from", f"{name}_lower", "number", lambda row: of(row, "lower")),
+        Column("to", f"{name}_upper", "number", lambda row: of(row, "upper")),
     )
 
 
@@ -129,8 +136,12 @@ def _elements(outcome: Outcome, resource: str) -> Table:
     columns: Columns[Kept] = (
         Column("Element", "says", "text", lambda row: words.says(row.tried.element, resource)),
         Column("Kind", "kind", "text", lambda row: words.kind(row.tried.element.kind)),
-        Column("Explains", "failed", "count", lambda row: row.tried.element.evidence.failed),
-        Column("Against", "served", "count", lambda row: row.tried.element.evidence.served),
+        Column("Withheld", "withheld", "count", lambda row: row.tried.element.evidence.failed),
+        Column("Starts", "starts", "count", lambda row: row.tried.element.evidence.starts),
+        Column("Breaks", "breaks", "count", lambda row: row.tried.element.evidence.served),
+        Column(
+            "By chance", "by_chance", "percent", lambda row: row.tried.element.evidence.by_chance
+        ),
         *_gain("Gain held out, nats", "told", "told"),
         Column("Unexplained then", "unexplained", "percent", lambda row: row.after.unexplained),
     )
@@ -240,29 +251,35 @@ def _limits(outcome: Outcome, resource: str) -> tuple[Chart, ...]:
 # --- all that was tried --------------------------------------------------------------------------
 
 _TRIED: Final = (
-    "By what each gained over the part of the log that chooses, in the stage and round in which it "
-    "was tried. Kept is, in each round, what gains most, if the gain is certain and no more is "
-    "left unexplained."
+    "Rules come first, by the share of all waiting that they would explain; other elements by what "
+    "each gained over the part of the log that chooses. An element that is not kept names the "
+    "condition that it fails."
 )
 
 
 def _all(outcome: Outcome, resource: str) -> Table:
     columns: Columns[Tried] = (
         Column("Element", "says", "text", lambda row: words.says(row.element, resource)),
-        Column("Stage", "stage", "count", lambda row: row.stage + 1),
-        Column("Round", "round", "count", lambda row: row.round + 1),
         *_gain("Gain, nats", "gain", "gain"),
         Column("Explains", "explains", "percent"),
         Column("Kept", "kept", "yes_no"),
+        Column("Fails", "fails", "text"),
     )
-    ranked = sorted(outcome.tried, key=lambda one: -one.gain.value)
+    ranked = sorted(outcome.tried, key=_rank)
     return table("tried", "All that was tried", columns, ranked, shown=ROWS)
 
 
+def _rank(one: Tried) -> tuple[bool, bool, float]:
+    """Kept ones first, then rules, then by what each explains or gains."""
+    worth = one.explains if one.gain is None else one.gain.value
+    return not one.kept, one.gain is not None, -worth
+
+
 _READ: Final = (
-    "The first 40 % of the time propose elements, the next 20 % choose among them, the last 40 % "
-    "are only told of. Two further stages look for younger rules, in the younger halves of the "
-    "choosing part.",
+    "Rules are searched in the whole log, and may hold for some of its days only. Of those that "
+    "pass, the one that explains most waiting time is accepted, and the rest are judged again with "
+    "it in force. For other elements the first 40 % of the time propose, the next 20 % choose, and "
+    "the last 40 % only report.",
     "Each job weighs the same. A gain is a difference of mean log-loss, in nats, with its 95 % "
     "interval by days: how much better it is known when a job starts.",
     "What is found is what the log shows, not what a configuration says: a rule that never stops "

@@ -21,7 +21,7 @@ from audit.oneoff.study import Made, Plan
 from audit.pipeline.opening import Log, pools
 from audit.report.study.cells import Cell, studied
 from audit.scenario.fit import outcome
-from audit.scenario.fit.search import Gain, Tried
+from audit.scenario.fit.search import Gain, Searched, Tried
 from audit.scenario.fit.site import Element
 
 KEY: Final = "fit-policy"
@@ -58,9 +58,9 @@ def plan(
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
             found = []
             for pool, since, frame in zip(chosen, begins, frames, strict=True):
-                tried = from_frame(frame)
+                tried, ended = from_frame(frame)
                 told = outcome.outcome(log.described, pool, now, tried, draws, since)
-                found.append(Found(pool, told, each))
+                found.append(Found(pool, told, each, ended))
             if write is not None:
                 text = writing.config_toml(log.setting.cluster, str(log.setting.zone), found)
                 _put(write, text)
@@ -93,7 +93,7 @@ def _searched(
     described: pl.DataFrame, pool: Pool, now: int, seconds: float, draws: Draws, since: int | None
 ) -> pl.DataFrame:
     found = outcome.find(described, pool, now, seconds, draws, since)
-    return as_frame(found.tried if found is not None else ())
+    return as_frame(None if found is None else found)
 
 
 def _rows(found: Found) -> list[tuple[object, ...]]:
@@ -121,36 +121,44 @@ def _rows(found: Found) -> list[tuple[object, ...]]:
 
 TRIED: Final = pl.Schema(
     {
-        "stage": pl.Int64,
-        "round": pl.Int64,
         "element": pl.String,
         "gain": pl.Float64,
         "lower": pl.Float64,
         "upper": pl.Float64,
         "explains": pl.Float64,
-        "kept": pl.Boolean,
+        "fails": pl.String,
+        "ended": pl.Boolean,
     }
 )
-"""What was tried, in order; see ``search.Tried``."""
+"""What was tried, in order, and whether the budget ended the search; see ``search.Tried``."""
 
 _ELEMENT: Final = TypeAdapter(Element)
+_NO_GAIN: Final = (None, None, None)
 
 
-def as_frame(tried: Sequence[Tried]) -> pl.DataFrame:
-    """What was tried, as rows of ``TRIED``."""
-    rows = [
-        (one.stage, one.round, as_text(one.element), *one.gain, one.explains, one.kept)
+def as_frame(found: Searched | None) -> pl.DataFrame:
+    """What was tried, as rows of ``TRIED``; the last row is of no element."""
+    tried = () if found is None else found.tried
+    rows: list[tuple[object, ...]] = [
+        (as_text(one.element), *(one.gain or _NO_GAIN), one.explains, one.fails, None)
         for one in tried
     ]
+    rows.append((None, *_NO_GAIN, None, None, found is not None and found.ended))
     return pl.DataFrame(rows, TRIED, orient="row")
 
 
-def from_frame(frame: pl.DataFrame) -> list[Tried]:
-    """The same back."""
-    return [
-        Tried(stage, turn, from_text(element), Gain(gain, lower, upper), explains, kept)
-        for stage, turn, element, gain, lower, upper, explains, kept in frame.iter_rows()
+def from_frame(frame: pl.DataFrame) -> tuple[list[Tried], bool]:
+    """The same back: what was tried, and whether the budget ended the search."""
+    tried = [
+        Tried(
+            from_text(element),
+            None if gain is None else Gain(gain, lower, upper),
+            explains,
+            fails,
+        )
+        for element, gain, lower, upper, explains, fails, _ in frame[:-1].iter_rows()
     ]
+    return tried, bool(frame["ended"][-1])
 
 
 def as_text(element: Element) -> str:

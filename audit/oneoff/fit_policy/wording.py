@@ -3,32 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
-from audit.model import Limit, Policy, Scope
+from audit.model import Limit, Policy, Scope, Window
 from audit.policies import SETTINGS
 from audit.report.text import wording
-from audit.rules import DAY, DAYS, KINDS, WEEK, runs
+from audit.rules import DAY, DAYS, KINDS, WEEK, Rule, runs
 from audit.scenario.fit.site import Element, Kind
 
 
 def says(element: Element, resource: str) -> str:
     """What an element says of the site, as a sentence without its stop."""
     if element.window is not None:
-        who = scope(element.window, resource)
         by = f" ({clock(element.zone)})" if element.zone else ""
-        return f"{wording.first_upper(who)} are not started {hours(element.window.hours)}{by}"
+        return f"{window(element.window, resource)}{by}{days(element.window)}"
     if element.limit is not None:
-        return limit(element.limit, resource)
+        return f"{limit(element.limit, resource)}{days(element.limit)}"
     if element.policy is not None:
         return policy(element.policy)
     if element.ceilings:
-        days = sum((one.until - one.since) // 86_400 for one in element.ceilings)
-        return f"Less than the whole pool was in force, on {wording.plural(days, 'day')}"
+        number = sum((one.until - one.since) // 86_400 for one in element.ceilings)
+        return f"Less than the whole pool was in force, on {wording.plural(number, 'day')}"
     if element.users:
         names = ", ".join(wording.name(user) for user in element.users[:5])
         more = f" and {len(element.users) - 5} more" if len(element.users) > 5 else ""
         return f"Jobs of {names}{more} wait for the end of their user's previous one"
     return f"A node is given to one job at a time, of {wording.plural(element.nodes or 0, 'node')}"
+
+
+def window(assumed: Window, resource: str) -> str:
+    """A window as a sentence without its stop."""
+    who = wording.first_upper(scope(assumed, resource))
+    if assumed.overlap:
+        return f"{who} are not started if their walltime reaches into {hours(assumed.hours)}"
+    return f"{who} are not started {hours(assumed.hours)}"
+
+
+def days(rule: Rule) -> str:
+    """The days of a rule, such as `` until 1997-06-04``; the last day is named."""
+    begin = f" from {rule.valid_from}" if rule.valid_from else ""
+    last = rule.valid_to - timedelta(1) if rule.valid_to else None
+    return begin + (f" until {last}" if last else "")
 
 
 def clock(zone: str) -> str:

@@ -1,8 +1,9 @@
-"""Jobs of a cluster as ``fairaudit sshare`` charges them: what sacct printed, or the database."""
+"""The jobs that ``fairaudit sshare`` charges, from the output of sacct or the database."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from audit import config
-from audit.cluster import spans
+from audit.cluster.setting import latest_instant
 from audit.config import places
 from audit.errors import UsageError
 from audit.formats.sacct import text as sacct
@@ -23,8 +24,7 @@ from audit.ingest.naming import called_by
 from audit.ingest.quarantine import EXAMPLES, Counted, check_refused
 from audit.metrics.slurm.shares import Places
 from audit.metrics.slurm.usage import Charged, stored, uncounted
-from audit.oneoff.sshare.request import Request
-from audit.oneoff.sshare.site import Site
+from audit.oneoff.sshare.site import Request, Site
 from audit.progress import printable
 from audit.store import database, queries
 
@@ -36,17 +36,20 @@ class Jobs:
     """Attempts of one cluster."""
 
     attempts: pl.DataFrame
-    """Columns of ``model.ATTEMPTS``, or of records, which have those that matter here."""
+    """Columns of ``model.ATTEMPTS``, or those of records."""
     amounts: Mapping[str, pl.Series]
-    """What each was allocated, by Slurm's name of the resource."""
-    known_to: int
-    """The last instant of which they tell, epoch s."""
+    """Allocated amounts, by Slurm's name of the resource."""
     zone: str
     warnings: tuple[str, ...] = ()
 
     @property
+    def known_to(self) -> int:
+        """The latest time of any attempt, epoch s."""
+        return latest_instant(self.attempts) or 0
+
+    @property
     def run_on(self) -> bool:
-        """Whether any has started and not ended, as far as is known."""
+        """Whether an attempt is still running at ``known_to``."""
         open_ones = pl.col("start_time").is_not_null() & pl.col("end_time").is_null()
         return not self.attempts.filter(open_ones).is_empty()
 
@@ -54,16 +57,10 @@ class Jobs:
 def read_jobs(
     request: Request, chosen: config.Config, folder: Path, site: Site, progress: Progress
 ) -> Jobs:
-    """Jobs of the files of the request, else of the database that the configuration publishes.
-
-    Args:
-        request: the files.
-        folder: what its paths are relative to.
-        site: whose jobs, and which resources matter.
-        progress: told how far reading is.
+    """Return the jobs in the files of the request, else in the published database.
 
     Raises:
-        UsageError: none has started, or nothing says which cluster's are meant.
+        UsageError: no job has started, or the cluster is unknown.
         AuditError: a log or the database cannot be read, see ``audit.errors``.
     """
     jobs = (
@@ -84,15 +81,14 @@ def _from_files(request: Request, chosen: config.Config, site: Site, progress: P
         progress("reading sacct", done, len(logs))
         records, refusals = _with_allocated(log)
         count = len(records) + len(refusals)
-        name, title = log.name, log.dialect.title
-        first = tuple((name, line, reason) for line, reason in refusals[:EXAMPLES])
-        counted = Counted(log.where, title, count, len(refusals), first)
+        first = tuple((log.name, line, reason) for line, reason in refusals[:EXAMPLES])
+        counted = Counted(log.where, log.dialect.title, count, len(refusals), first)
         check_refused(counted, chosen.ingest.refused_limit)
         frames.append(records.with_columns(input_id=pl.lit(log.source.sha256)))
         refused += [f"{log.where}:{line}: {reason}" for line, reason in refusals]
         warnings += [f"{log.where}: {problem}" for problem in log.header.problems]
         if log.header.local_times:
-            warnings.append(f"{log.where}: times are read as UTC; --zone says otherwise")
+            warnings.append(f"{log.where}: times are read as UTC; --zone sets another zone")
     progress("reading sacct", len(logs), len(logs))
     if refused:
         warnings.append(f"{len(refused):,} records were refused, the first: {refused[0]}")
@@ -109,71 +105,52 @@ def _from_files(request: Request, chosen: config.Config, site: Site, progress: P
         )
         amounts = stored(attempts)
     else:
-        amounts = tres_columns(allocated, _wanted(site))
-    known_to = spans.latest_instant(attempts)
-    return Jobs(attempts, amounts, known_to or 0, zone or "UTC", tuple(warnings))
+        common = {"cpu", "mem", "node", "billing", "gres/gpu", *site.conf.tres}
+        needed = common.union(site.everywhere, *site.weights.values())
+        amounts = tres_columns(allocated, sorted(needed))
+    return Jobs(attempts, amounts, zone or "UTC", tuple(warnings))
 
 
 def _with_allocated(log: Opened) -> tuple[pl.DataFrame, list[tuple[int, str]]]:
-    """Records with what each was allocated, as sacct wrote it; line and reason of refused ones."""
+    """Return records with their AllocTRES, and line and reason of the refused ones."""
     reader = replace(log.dialect, parse=partial(sacct.parse, also=(_ALLOCATED,)))
     parts = [part for _, part in parsed_blocks(log._replace(dialect=reader))]
     refusals = [row for part in parts for row in part.refusals.select("line", "reason").rows()]
     return pl.concat(part.records for part in parts), refusals
 
 
-def _wanted(site: Site) -> list[str]:
-    """Resources that something is said of."""
-    wanted = {"cpu", "mem", "node", "billing", "gres/gpu", *site.conf.tres}
-    return sorted(wanted.union(site.everywhere, *site.weights.values()))
-
-
 def _from_database(chosen: config.Config, folder: Path, site: Site) -> Jobs:
-    assert site.cluster is not None  # seen to when the site was read
+    assert site.cluster is not None  # checked in read_site
     path = folder / chosen.output.database
-    con = database.open_snapshot(path, archive=places.archive(chosen, folder, path))
-    try:
+    archive = places.Site(chosen, folder).archive_of(path)
+    with closing(database.open_snapshot(path, archive=archive)) as con:
         attempts = queries.run(con, "attempts", cluster=site.cluster.name, since=None, until=None)
-    finally:
-        con.close()
     if attempts.is_empty():
         raise UsageError(
-            f"{folder / chosen.output.database}: holds no job of cluster {site.cluster.name!r}; "
-            "'fairaudit run' reads its logs"
+            f"{path}: has no job of cluster {site.cluster.name!r}; 'fairaudit run' reads its logs"
         )
-    known_to = spans.latest_instant(attempts)
-    return Jobs(attempts, stored(attempts), known_to or 0, site.cluster.zone)
+    return Jobs(attempts, stored(attempts), site.cluster.zone)
 
 
 def assumed(site: Site, jobs: Jobs, charged: Charged, places: Places) -> list[str]:
-    """What had to be assumed of jobs, in words."""
+    """Return the assumptions about jobs as sentences."""
     lines = []
     if unknown := uncounted(site.weights, jobs.amounts):
-        lines.append(
-            f"not counted, since the database does not know them: {', '.join(unknown)} "
-            "(--sacct reads them)"
-        )
-    if charged.unknown_partitions and site.weights:
-        partitions = _many(charged.unknown_partitions)
-        lines.append(f"billed their CPUs, of unknown partitions: {partitions}")
-    if charged.unknown_qos and site.factors:
-        lines.append(f"usage factor 1, of unknown QOS: {_many(charged.unknown_qos)}")
-    if places.strange_users:
-        lines.append(
-            "charged to the account alone, of users who have no association there: "
-            + _many(places.strange_users)
-        )
-    if places.strange_accounts:
-        accounts = _many(places.strange_accounts)
-        lines.append(f"charged to root alone, of unknown accounts: {accounts}")
+        listed = ", ".join(unknown)
+        lines.append(f"not counted, since the database lacks them: {listed} (--sacct reads them)")
+    for text, counts in (
+        (
+            "billed their CPUs, since the partition is unknown",
+            site.weights and charged.unknown_partitions,
+        ),
+        ("usage factor 1, since the QOS is unknown", site.factors and charged.unknown_qos),
+        ("charged to the account only, since the user has no association", places.strange_users),
+        ("charged to root only, since the account is unknown", places.strange_accounts),
+    ):
+        if counts:
+            shown = [f"{printable(name)} ({n:,})" for name, n in list(counts.items())[:EXAMPLES]]
+            more = f" and {len(counts) - EXAMPLES} more" if len(counts) > EXAMPLES else ""
+            lines.append(f"{text}: {sum(counts.values()):,} jobs, of {', '.join(shown)}{more}")
     if places.nameless:
-        lines.append(f"charged to nobody, since no account is known: {places.nameless:,} jobs")
+        lines.append(f"not charged, since the account is missing: {places.nameless:,} jobs")
     return lines
-
-
-def _many(counts: Mapping[str, int]) -> str:
-    shown: Sequence[str] = [
-        f"{printable(name)} ({count:,})" for name, count in list(counts.items())[:EXAMPLES]
-    ]
-    more = f" and {len(counts) - EXAMPLES} more" if len(counts) > EXAMPLES else ""
-    return f"{sum(counts.values()):,} jobs, of {', '.join(shown)}{more}"

@@ -1,37 +1,49 @@
 """Fairshare as ``sshare -alP`` prints it, for any instant and any settings.
 
-Jobs come from what ``sacct`` printed or from the published database, everything else from what
-Slurm's other programs printed. The figures are those of ``metrics.slurm``.
+Jobs come from the output of sacct or from the published database, everything else from the output
+of Slurm's other programs. ``metrics.slurm`` computes the figures.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from audit import config, periods
 from audit.cluster.fairshare import share_tree
+from audit.errors import UsageError
 from audit.formats.instants import LATEST
+from audit.formats.slurm import slurm_conf
 from audit.ingest.ingest import Progress
 from audit.metrics.fairshare.trees import Floats, Tree
-from audit.metrics.fairshare.usage import by_number
-from audit.metrics.slurm.shares import Places, places, run_minutes, usage_and_shares
-from audit.metrics.slurm.usage import Charged, charge
+from audit.metrics.fairshare.usage import Grouped, by_number
+from audit.metrics.slurm.shares import places, run_minutes, usage_and_shares
+from audit.metrics.slurm.usage import SlurmUsage, charge, fit_phase
 from audit.oneoff.sshare import table
-from audit.oneoff.sshare.jobs import Jobs, assumed, read_jobs
-from audit.oneoff.sshare.request import Request, instant
-from audit.oneoff.sshare.site import Site, read_site
+from audit.oneoff.sshare.jobs import assumed, read_jobs
+from audit.oneoff.sshare.site import Request, Site, instant, read_site, text_of
 from audit.oneoff.sshare.table import Outcome
-from audit.oneoff.sshare.ticks import Ticks, decay, find_ticks
 from audit.words import Algorithm
 
 _OPEN_END: Final = LATEST << 1
-"""When attempts end that have not ended: beyond all instants."""
+"""End of attempts that have not ended: after all instants."""
+
+
+class Ticks(NamedTuple):
+    """How usage decays, and when slurmctld recalculates it."""
+
+    method: SlurmUsage
+    known: bool
+    """Whether the times of recalculation are those of slurmctld."""
+    fact: str | None = None
+    """Their source."""
 
 
 def recompute(
@@ -40,27 +52,22 @@ def recompute(
     folder: Path = Path(),
     progress: Progress = lambda what, done, of: None,
 ) -> Outcome:
-    """The figures at one instant.
-
-    Args:
-        request: which jobs, settings and instant.
-        folder: what its paths are relative to.
-        progress: told how far reading is.
+    """Return the figures at one instant.
 
     Raises:
-        UsageError: a file is missing or wrong, or settings do not go together; all at once.
+        UsageError: a file is missing or wrong, or settings conflict.
         AuditError: a log or the database cannot be read, see ``audit.errors``.
     """
     site = read_site(request, chosen, folder)
     jobs = read_jobs(request, chosen, folder, site, progress)
     site = site.with_partitions(jobs.attempts["partition"].drop_nulls().unique().sort())
-    conf, zone = site.conf, periods.zone(jobs.zone)
-    at = instant(request.as_of, zone, "--as-of") if request.as_of else jobs.known_to
+    conf, zone, known_to = site.conf, periods.zone(jobs.zone), jobs.known_to
+    at = instant(request.as_of, zone, "--as-of") if request.as_of else known_to
     tree = share_tree(site.associations)
     charged = charge(jobs.attempts, jobs.amounts, site.weights, site.factors, conf.flags)
     placed = places(tree, charged.attempts)
     grouped = by_number(placed.nodes, len(tree.names), charged.attempts, _OPEN_END)
-    ticks = find_ticks(request, decay(request, site, zone), grouped, tree, at, zone)
+    ticks = _ticks(request, _decay(request, site, zone), grouped, tree, at, zone)
     algorithm = request.algorithm
     if algorithm is None:
         algorithm = Algorithm.fair_tree if conf.fair_tree else Algorithm.classic
@@ -74,11 +81,15 @@ def recompute(
         depth_oblivious="DEPTH_OBLIVIOUS" in conf.flags,
         just_recalculated=not ticks.known,
     )
-    minutes = _run_minutes(tree, site, jobs, charged, placed, at, ticks)
+    minutes = np.zeros((len(conf.tres), len(tree.names)))
+    if conf.limits_enforced:  # else slurmctld keeps no TRESRunMins
+        billed = {"billing": charged.attempts["billing"].floor()}  # if sacct does not print it
+        amounts, tick = {**billed, **jobs.amounts}, ticks.method.tick(at)
+        minutes = run_minutes(tree, placed.nodes, charged.attempts, amounts, conf.tres, at, tick)
     warnings = [*site.warnings, *jobs.warnings]
-    if at > jobs.known_to and jobs.run_on:
+    if at > known_to and jobs.run_on:
         warnings.append(
-            f"the jobs are known up to {_shown(jobs.known_to, zone)} only: what ran then is taken "
+            f"jobs are known only up to {_shown(known_to, zone)}; those that ran then are assumed "
             "to run on"
         )
     return Outcome(
@@ -89,24 +100,10 @@ def recompute(
     )
 
 
-def _run_minutes(
-    tree: Tree, site: Site, jobs: Jobs, charged: Charged, placed: Places, at: int, ticks: Ticks
-) -> Floats:
-    """TRESRunMins; nothing where slurmctld keeps no account of them."""
-    resources = site.conf.tres
-    if not site.conf.limits_enforced:
-        return np.zeros((len(resources), len(tree.names)))
-    billed = {"billing": charged.attempts["billing"].floor()}  # where sacct does not say it
-    amounts = {**billed, **jobs.amounts}
-    tick = ticks.method.tick(at)
-    return run_minutes(tree, placed.nodes, charged.attempts, amounts, resources, at, tick)
-
-
 def _facts(
     request: Request, ticks: Ticks, algorithm: Algorithm, at: int, zone: ZoneInfo
 ) -> Iterator[str]:
-    """What was used, in words."""
-    yield f"as of {_shown(at, zone)}" + ("" if request.as_of else ", the last that is known")
+    yield f"as of {_shown(at, zone)}" + ("" if request.as_of else ", the last known instant")
     if ticks.fact is not None:
         yield ticks.fact
     method = ticks.method
@@ -120,3 +117,77 @@ def _facts(
 
 def _shown(at: int, zone: ZoneInfo) -> str:
     return f"{datetime.fromtimestamp(at, zone):%Y-%m-%dT%H:%M:%S} ({zone.key})"
+
+
+def _decay(request: Request, site: Site, zone: ZoneInfo) -> SlurmUsage:
+    """Return the decay of the request, else that of slurm.conf."""
+    half_life = site.conf.half_life_s
+    if request.half_life is not None:
+        given = slurm_conf.seconds(request.half_life)
+        if given is None or given == math.inf:
+            raise UsageError(
+                f"--half-life {request.half_life!r}: write it as in slurm.conf: minutes, "
+                "HH:MM:SS, or days-HH:MM:SS, such as 14-0"
+            )
+        half_life = given
+    try:
+        return SlurmUsage(
+            half_life_s=half_life, period_s=site.conf.period_s, reset=site.conf.reset, zone=zone
+        )
+    except ValueError as error:
+        raise UsageError(f"sshare: {error} (--half-life, --slurm-conf)") from error
+
+
+def _ticks(
+    request: Request, method: SlurmUsage, grouped: Grouped, tree: Tree, at: int, zone: ZoneInfo
+) -> Ticks:
+    """Return the recalculations of the request, else one at ``at`` (epoch s)."""
+    if request.sample is not None:
+        when = instant(request.sample_time, zone, "--sample-time") if request.sample_time else at
+        return _fitted(request.sample, when, method, grouped, tree)
+    if request.phase is not None:
+        return Ticks(replace(method, phase_s=instant(request.phase, zone, "--phase")), known=True)
+    fact = "assuming that slurmctld recalculated at this instant (set --phase or --sample)"
+    return Ticks(replace(method, phase_s=at), known=False, fact=fact)
+
+
+def _fitted(sample: Path, when: int, method: SlurmUsage, grouped: Grouped, tree: Tree) -> Ticks:
+    """Return the recalculations that reproduce a sample of ``sshare`` best."""
+    raw_usage = _sampled(sample, tree)
+    users = int(np.isfinite(raw_usage).sum())
+    if not users:
+        raise UsageError(
+            f"{sample}: has no RawUsage of a user in the associations; use the output of 'sshare "
+            "-alP'"
+        )
+    fit = fit_phase(method, grouped, when, raw_usage)
+    fact = f"recalculations fitted to {sample}: {fit.agree} of {users} users agree"
+    if fit.equals > 1:
+        fact += f", as they do under {fit.equals} of {method.period_s} phases"
+    return Ticks(replace(method, phase_s=fit.phase_s), known=True, fact=fact)
+
+
+def _sampled(path: Path, tree: Tree) -> Floats:
+    """Return RawUsage by node from the output of ``sshare``; NaN if unknown."""
+    lines = [line for line in text_of(path).splitlines() if line.strip()]
+    names = [name.strip() for name in lines[0].rstrip("|").split("|")] if lines else []
+    missing = [name for name in ("Account", "User", "RawUsage") if name not in names]
+    if missing:
+        columns = ", ".join(missing)
+        raise UsageError(f"{path}:1: no column {columns}: use the output of 'sshare -alP'")
+    nodes_of: dict[tuple[str, str], list[int]] = {}
+    for node in np.flatnonzero(tree.is_user).tolist():
+        key = tree.names[tree.parents[node]], tree.names[node]
+        nodes_of.setdefault(key, []).append(node)
+    raw_usage = np.full(len(tree.names), math.nan)
+    for number, line in enumerate(lines[1:], 2):
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) < len(names):
+            raise UsageError(f"{path}:{number}: {len(cells)} fields, not {len(names)}")
+        row = dict(zip(names, cells, strict=False))
+        nodes = nodes_of.get((row["Account"], row["User"]), [])
+        if "Partition" in row:
+            nodes = [node for node in nodes if (tree.partitions[node] or "") == row["Partition"]]
+        if len(nodes) == 1 and row["RawUsage"].isdecimal():
+            raw_usage[nodes[0]] = float(row["RawUsage"])
+    return raw_usage

@@ -1,11 +1,11 @@
-"""The lines and columns of ``sshare -alP``, and how they are written."""
+"""The rows and columns of ``sshare -alP``."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -16,15 +16,9 @@ from audit.metrics.slurm.shares import Shares, printed
 from audit.progress import printable
 from audit.words import Algorithm
 
-COLUMNS: Final = (
-    *("Account", "User", "RawShares", "NormShares", "RawUsage", "NormUsage", "EffectvUsage"),
-    *("FairShare", "LevelFS", "GrpTRESMins", "TRESRunMins"),
-)
-"""Those of ``sshare -alP``; classic fairshare has no LevelFS."""
-
 
 class Row(NamedTuple):
-    """One line of ``sshare``."""
+    """One row of ``sshare``."""
 
     depth: int
     account: str
@@ -41,22 +35,47 @@ class Row(NamedTuple):
     tres_run_mins: str
 
 
+def _six(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.6f}"
+
+
+_COLUMNS: Final[dict[str, Callable[[Row], str]]] = {
+    "Account": lambda row: " " * row.depth + row.account,
+    "User": lambda row: row.user,
+    "Partition": lambda row: row.partition,
+    "RawShares": lambda row: row.raw_shares,
+    "NormShares": lambda row: _six(row.norm_shares),
+    "RawUsage": lambda row: str(int(row.raw_usage)),
+    "NormUsage": lambda row: _six(row.norm_usage),
+    "EffectvUsage": lambda row: _six(row.effective_usage),
+    "FairShare": lambda row: _six(row.fairshare),
+    "LevelFS": lambda row: _six(row.level_fs),
+    "GrpTRESMins": lambda row: row.grp_tres_mins,
+    "TRESRunMins": lambda row: row.tres_run_mins,
+}
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """What would have been printed, and what has to be said about it."""
+    """The output of ``sshare``."""
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     facts: tuple[str, ...]
-    """What was used, in words."""
+    """The settings that were used."""
     warnings: tuple[str, ...]
+
+    def cells(self) -> list[list[str]]:
+        """Return the header and the rows as texts."""
+        rows = ([_COLUMNS[name](row) for name in self.columns] for row in self.rows)
+        return [list(self.columns), *rows]
 
 
 def columns(algorithm: Algorithm, *, by_partition: bool = False) -> tuple[str, ...]:
-    """The columns of ``sshare -alP``, or with partitions of ``sshare -alPm``."""
-    fair_tree = algorithm is Algorithm.fair_tree
-    names = tuple(name for name in COLUMNS if fair_tree or name != "LevelFS")
-    return (*names[:2], "Partition", *names[2:]) if by_partition else names
+    """Return the columns of ``sshare -alP``, or with partitions of ``sshare -alPm``."""
+    hidden = set() if algorithm is Algorithm.fair_tree else {"LevelFS"}
+    hidden |= set() if by_partition else {"Partition"}
+    return tuple(name for name in _COLUMNS if name not in hidden)
 
 
 def rows(
@@ -67,15 +86,10 @@ def rows(
     resources: Sequence[str],
     run_minutes: Floats,
 ) -> tuple[Row, ...]:
-    """A line for each node, in the order of ``sshare``.
+    """Return a row for each node, in the order of ``sshare``.
 
-    Args:
-        tree: what ``associations`` are.
-        associations: which say GrpTRESMins.
-        raw_usage: by node.
-        shares: by node.
-        resources: of TRESRunMins.
-        run_minutes: a row per resource, a column per node.
+    ``raw_usage`` and ``shares`` are by node; ``run_minutes`` has a row for each of ``resources``
+    (TRESRunMins) and a column for each node.
     """
     limits = {(row.account, row.user, row.partition): row.grp_tres_mins for row in associations}
     depth = [0] * len(tree.names)
@@ -108,44 +122,17 @@ def rows(
 
 
 def psv(outcome: Outcome) -> str:
-    """As ``sshare -alP`` prints it; what would break a line or a field in a name is escaped."""
-    lines = [outcome.columns, *(_cells(row, outcome.columns) for row in outcome.rows)]
-    return "".join("|".join(map(_one_field, line)) + "\n" for line in lines)
+    """Return the output of ``sshare -alP``; characters that break lines or fields are escaped."""
+
+    def field(text: str) -> str:
+        return printable(text).replace("\n", "\\n").replace("|", "\\x7c")
+
+    return "".join("|".join(map(field, line)) + "\n" for line in outcome.cells())
 
 
 def comma_separated(outcome: Outcome) -> str:
-    """RFC 4180 with LF; its cells are those of ``audit.spreadsheets``."""
+    """Return RFC 4180 with LF, with the cells of ``audit.spreadsheets``."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(outcome.columns)
-    for row in outcome.rows:
-        cells = _cells(row, outcome.columns)
-        writer.writerow(map(spreadsheets.cell, cells))
+    writer.writerows(map(spreadsheets.cell, line) for line in outcome.cells())
     return out.getvalue()
-
-
-def _cells(row: Row, columns: Sequence[str]) -> list[str]:
-    by_name = {
-        "Account": " " * row.depth + row.account,
-        "User": row.user,
-        "Partition": row.partition,
-        "RawShares": row.raw_shares,
-        "NormShares": _six(row.norm_shares),
-        "RawUsage": str(int(row.raw_usage)),
-        "NormUsage": _six(row.norm_usage),
-        "EffectvUsage": _six(row.effective_usage),
-        "FairShare": _six(row.fairshare),
-        "LevelFS": _six(row.level_fs),
-        "GrpTRESMins": row.grp_tres_mins,
-        "TRESRunMins": row.tres_run_mins,
-    }
-    return [by_name[name] for name in columns]
-
-
-def _six(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.6f}"
-
-
-def _one_field(text: str) -> str:
-    escaped = printable(text).replace("\n", "\\n")
-    return escaped.replace("|", "\\x7c")

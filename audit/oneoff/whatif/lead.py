@@ -1,10 +1,11 @@
-"""What the page of ``fairaudit whatif`` says first: no more than its tables do, and who loses.
+"""The lead of the page of ``fairaudit whatif``: sentences about the figures in its tables.
 
-The model's error comes before all else. What the tables call unclear is called so here, too; and
-the width class whose mean wait grows most is named even where that may be chance.
+Attempts that would never start come first, then the error of the replay, then the mean wait, then
+losses before gains. The width class whose mean wait grows most is named even where that is not
+significant.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import polars as pl
@@ -14,18 +15,19 @@ from audit.metrics.verdicts import Outcome
 from audit.report.record.pool import Figure
 from audit.report.text import wording
 from audit.scenario.whatif import comparison
+from audit.scenario.whatif.comparison import NEVER_STARTS, NOT_REPRODUCED
 
 _NAMED: Final = 3
-"""So many width classes of a kind are named; of others their number."""
+"""Largest number of width classes of a kind that are named; of more, the number."""
 _GROWTH: Final = 0.1
-"""From such a growth of its mean wait on, a width class is named though it may be chance."""
 _GROWTH_S: Final = 60
+"""Growth of its mean wait from which a width class is named though it is not significant."""
 
 Row = dict[str, Any]
 
 
 def lead(parts: pl.DataFrame, fidelity: pl.DataFrame) -> str:
-    """A pool today and after a change, in sentences.
+    """Return what becomes of a pool under a change, in sentences.
 
     Args:
         parts: columns of ``comparison.COMPARED``.
@@ -33,48 +35,72 @@ def lead(parts: pl.DataFrame, fidelity: pl.DataFrame) -> str:
     """
     overall = comparison.waits(parts, "all")
     if overall.is_empty():
-        return "No attempt ended in both schedules."
+        return "No job ended in both schedules."
     widths = [
         row
         for row in comparison.waits(parts, "width_class").iter_rows(named=True)
         if row["part"] is not None
     ]
-    said = (
-        _error(dict(fidelity.select("metric", "value").iter_rows())),
-        _whole(overall.row(0, named=True)),
+    row = overall.row(0, named=True)
+    sentences = (
+        _never(row, widths),
+        _error(row, dict(fidelity.select("metric", "value").iter_rows())),
+        _whole(row),
         *_widths(widths),
         _accounts(parts),
     )
-    return " ".join(filter(None, said))
+    return " ".join(filter(None, sentences))
 
 
-def _error(of: dict[str, float | None]) -> str:
-    """How far the replay of today is from the log."""
-    correlation, error = of.get("wait_correlation"), of.get("mean_wait_error")
-    if correlation is None or error is None:
-        return (
-            "How far the replay of today is from the log is not known: take this as a thing to try."
-        )
-    way = "longer" if error > 0 else "less"
-    size = wording.rough_duration(abs(error))
-    told = (
-        f"In the replay of today jobs wait {size} {way} than in the log, in the mean, and the "
-        f"waits rank as the log's by {correlation:.2f} (1: the same jobs wait longest)"
+def _never(row: Row, widths: Sequence[Row]) -> str:
+    """State the number of jobs that would never start, and the width classes without any start."""
+    count = row["never_start"]
+    if not count:
+        return ""
+    of = count + row["attempts"]
+    gone = [wording.width(one["part"]) for one in _of(widths, NEVER_STARTS)]
+    among = f", among them all of width {_listed(gone)}" if gone else ""
+    return (
+        f"{wording.count(count)} of {wording.plural(of, 'job')} would never start under this "
+        f"change{among}. The waits below leave them out."
+    )
+
+
+def _error(row: Row, of: dict[str, float | None]) -> str:
+    """State how far the replay of today is from the log."""
+    correlation, observed = of.get("wait_correlation"), row["observed"]
+    if correlation is None or not observed:
+        return "How far the replay of today is from the log is not known: treat this as a trial."
+    error = row["today"] - observed
+    size = f"{wording.rough_percent(abs(error) / observed)} {'longer' if error > 0 else 'shorter'}"
+    than = f"{size} than observed" if abs(error) >= 0.005 * observed else "as long as observed"
+    doubt = ": treat this as a trial" * (correlation < ENOUGH_CORRELATION)
+    return (
+        f"In a replay of today's rules waits are {than}, on average "
+        f"({_between(row, 'today', ' instead of ', 'observed')}), and rank as the observed ones by "
+        f"{correlation:.2f} (1: the same jobs wait longest){doubt}."
     ).replace("-0.", "−0.")
-    return f"{told}{': take this as a thing to try' * (correlation < ENOUGH_CORRELATION)}."
 
 
 def _whole(row: Row) -> str:
-    """What becomes of the mean wait of all."""
-    match Outcome(row["outcome"]):
-        case Outcome.same:
+    """State what becomes of the mean wait of all jobs."""
+    match row["outcome"]:
+        case comparison.NEVER_STARTS:
+            return "No job would start."
+        case comparison.NOT_REPRODUCED:
+            return (
+                "It misses the observed mean wait by more than a quarter, so no change of the mean "
+                "wait of all jobs is given. Rules that `fairaudit fit-policy --write` finds may "
+                "bring it closer; pass them with --config."
+            )
+        case Outcome.same.value:
             return "The change makes no difference to the mean wait."
-        case Outcome.unclear:
+        case Outcome.unclear.value:
             ends = wording.rough_interval(_figure(row))
             within = f" (95 % interval of the change: {ends})" if ends else ""
             return f"Whether the mean wait changes is unclear: {_from_to(row)}{within}."
         case outcome:
-            less = outcome is Outcome.gains
+            less = outcome == Outcome.gains.value
             change = _figure(row, -1 if less else 1)
             return (
                 f"The mean wait goes from {_from_to(row)}, {wording.rough(change)} "
@@ -82,8 +108,8 @@ def _whole(row: Row) -> str:
             )
 
 
-def _widths(rows: Sequence[Row]) -> list[str]:
-    """Who waits longer, by width, before who waits less."""
+def _widths(rows: Sequence[Row]) -> Iterator[str]:
+    """Name width classes that would wait longer, then those that would wait less."""
     losing = sorted(_of(rows, Outcome.loses), key=_grown, reverse=True)
     unclear = [
         row
@@ -91,26 +117,29 @@ def _widths(rows: Sequence[Row]) -> list[str]:
         if row["difference"] >= max(_GROWTH_S, _GROWTH * row["today"])
     ]
     most = max(unclear, key=_grown, default=None)
-    told = []
+    unknown = [wording.width(row["part"]) for row in _of(rows, NOT_REPRODUCED)]
     if losing:
         named = [f"{wording.width(row['part'])} ({_from_to(row)})" for row in losing]
-        told.append(f"By width, longer would wait {_listed(named)}.")
+        yield f"Jobs of width {_listed(named)} would wait longer."
     if most is not None:
         ends = wording.rough_interval(_figure(most))
-        within = f", 95 % interval of the change {ends}" if ends else ""
-        told.append(
-            f"{'Perhaps also' if losing else 'By width, perhaps'} {wording.width(most['part'])} "
-            f"({_from_to(most)}{within}), which may be chance."
+        within = f"; 95 % interval of the change {ends}" if ends else ""
+        yield (
+            f"Jobs of width {wording.width(most['part'])} might wait longer ({_from_to(most)}"
+            f"{within}), which is not significant."
         )
-    if not losing and most is None:
-        told.append("No width class would wait longer, as far as can be told.")
+    judged = len(rows) - len(unknown) - len(_of(rows, NEVER_STARTS))
+    if not losing and most is None and judged:
+        known = " with a figure" * (judged < len(rows))
+        yield f"No width class{known} would wait significantly longer."
     gaining = [wording.width(row["part"]) for row in _of(rows, Outcome.gains)]
     if gaining:
-        told.append(f"Less would wait {_listed(gaining)}.")
-    return told
+        yield f"Jobs of width {_listed(gaining)} would wait less."
+    if unknown:
+        yield f"Width {_listed(unknown)} get no figure, as the replay misses their observed waits."
 
 
-def _of(rows: Sequence[Row], outcome: Outcome) -> list[Row]:
+def _of(rows: Sequence[Row], outcome: str) -> list[Row]:
     return [row for row in rows if row["outcome"] == outcome]
 
 
@@ -124,15 +153,18 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _from_to(row: Row) -> str:
-    """Both means in one unit: ``20 h to 84 h``."""
-    today, changed = row["today"], row["changed"]
-    unit, size = wording.time_unit(today if today >= _GROWTH_S else changed)
-    before, after = (wording.two_digits(one / size) for one in (today, changed))
-    return f"{before} {unit} to {after} {unit}"
+    return _between(row, "today", " to ", "changed")
+
+
+def _between(row: Row, first: str, word: str, second: str) -> str:
+    """Return two means in one unit: ``20 h to 84 h``."""
+    unit, size = wording.time_unit(row[first] if row[first] >= _GROWTH_S else row[second])
+    one, other = (wording.two_digits(row[name] / size) for name in (first, second))
+    return f"{one} {unit}{word}{other} {unit}"
 
 
 def _figure(row: Row, sign: int = 1) -> Figure:
-    """The change, or how much less it is."""
+    """Return the change, or by how much it is less."""
     lower, upper = (None if row[end] is None else sign * row[end] for end in ("lower", "upper"))
     if sign < 0:
         lower, upper = upper, lower
@@ -144,8 +176,13 @@ def _accounts(parts: pl.DataFrame) -> str:
     if not any(of.values()):
         return ""
     rest = of[Outcome.unclear] + of[Outcome.same]
+    more = [
+        f"{wording.count(of[NOT_REPRODUCED])} get no figure" * bool(of[NOT_REPRODUCED]),
+        f"{wording.count(of[NEVER_STARTS])} would start no job" * bool(of[NEVER_STARTS]),
+    ]
+    others = "".join(f"; {one}" for one in more if one)
     return (
         f"Of {wording.plural(sum(of.values()), 'account')}, {wording.count(of[Outcome.gains])} "
         f"would wait less and {wording.count(of[Outcome.loses])} longer; for {wording.count(rest)} "
-        "it is unclear or the same."
+        f"it is unclear or the same{others}."
     )

@@ -1,4 +1,4 @@
-"""The page of ``fairaudit whatif``: who would win and who would lose."""
+"""The page of ``fairaudit whatif``: gains and losses under a change."""
 
 from __future__ import annotations
 
@@ -27,16 +27,29 @@ from audit.report.study.page import (
 )
 from audit.report.text import wording
 from audit.scenario.whatif import comparison
-from audit.scenario.whatif.comparison import Cut, Whole
+from audit.scenario.whatif.comparison import (
+    COMPARED,
+    NEVER_STARTS,
+    NOT_REPRODUCED,
+    Cut,
+    Whole,
+)
 
 _ROWS: Final = 20
 _DRAWN: Final = 16
+
+_LABELS: Final = {
+    **{one.value: one.value for one in Outcome},
+    NOT_REPRODUCED: "no figure",
+    NEVER_STARTS: "never starts",
+}
+"""Labels of outcomes on the page; files have their keys."""
 
 _MEASURES: Final[Columns[Any]] = (
     Column("Mean wait", "wait_mean", "duration"),
     Column("Mean bounded slowdown", "bounded_slowdown_mean"),
     Column("NUWT (Σ wait / Σ area)", "nuwt"),
-    Column("Overtaken by later arrivals, mean", "overtaken_time_mean", "duration"),
+    Column("Delay by later arrivals, mean", "overtaken_time_mean", "duration"),
     Column("Mean miss, strict FST", "miss_strict_mean", "duration"),
     Column("Mean miss, relaxed FST", "miss_relaxed_mean", "duration"),
     Column("Missed the strict FST", "missed_strict_share", "percent"),
@@ -44,27 +57,19 @@ _MEASURES: Final[Columns[Any]] = (
 )
 _POOL: Final[Columns[Any]] = (
     Column("Replay", "schedule", "text"),
+    Column("Attempts that never start", "never_started", "count"),
+    Column("Attempts that ended", "attempts", "count"),
     Column("Utilization", "utilization", "percent"),
     Column("Loss of capacity", "loss_of_capacity", "percent"),
     Column("First arrival to last end", "span_s", "duration"),
     Column("Mean NUWT of users (UWT)", "uwt"),
     Column("Median", "nuwt_median"),
     Column("Deviation", "nuwt_deviation"),
-    Column("Attempts that ended", "attempts", "count"),
-    Column("That never start", "never_started", "count"),
 )
-_EVERY_MEASURE: Final[Columns[Any]] = (
-    Column("Dimension", "dimension", "text"),
-    Column("Part", "part", "text"),
-    Column("Measure", "measure", "text"),
-    Column("Today", "today"),
-    Column("After", "changed"),
-    Column("Difference", "difference"),
-    Column("From", "lower"),
-    Column("To", "upper"),
-    Column("Unit", "unit", "text"),
-    Column("Attempts", "attempts", "count"),
-    Column("Outcome", "outcome", "text"),
+_KINDS: Final[dict[object, Kind]] = {pl.String: "text", pl.Int64: "count"}
+_EVERY_MEASURE: Final[Columns[Any]] = tuple(
+    Column(name.replace("_", " ").capitalize(), name, _KINDS.get(dtype, "number"))
+    for name, dtype in COMPARED.items()
 )
 _FIDELITY_OF: Final[Columns[Any]] = (
     Column("Policy", "policy", "text"),
@@ -73,6 +78,33 @@ _FIDELITY_OF: Final[Columns[Any]] = (
     Column("90th percentile", "start_error_p90", "duration"),
     Column("Rank correlation of the waits", "wait_correlation"),
     Column("Mean wait, longer by", "mean_wait_error", "duration"),
+)
+
+_WHOLE: Final = (
+    "Both columns are replays of the same arrivals from an empty pool, under today's rules and "
+    "after the change. Neither is the observed log. Less is better in every column of the first "
+    "table, which leaves out attempts that never start under the change."
+)
+_FIDELITY: Final = (
+    "The site's scheduler is not the modelled policy. This is how far the replay of today's rules "
+    "is from what was observed. The effect of the change is the difference of two replays. Where "
+    "the replay of today misses the observed mean wait of a width class or an account by more than "
+    "a quarter, no effect is given for it."
+)
+_ACCOUNTS: Final = (
+    "The days of an account's arrivals are resampled, as it may be a single user. Accounts are "
+    "sorted by the change of the sum of their waits."
+)
+_READ: Final = (
+    "An account or a width class gains if the whole 95 % interval of the difference is on the "
+    "better side, and loses if all of it is on the worse side. Unclear is in between; same is "
+    "without any difference. With many accounts, about one in twenty that neither gains nor loses "
+    "will seem to. Intervals are of resampled users. They do not account for busy weeks that move "
+    "the waits of many users at once, and are too narrow for that reason.",
+    "The delay by later arrivals is an attempt's start less its strict fair start time under the "
+    "policy that made the schedule, < 0 where later arrivals let it start earlier. A miss is the "
+    "same without such gains. Resource equality (RE) needs no policy.",
+    "Walltimes, run times and arrivals are the same in both replays. Users would change theirs.",
 )
 
 
@@ -85,7 +117,7 @@ class Compared(NamedTuple):
     today: Whole
     after: Whole
     parts: pl.DataFrame
-    """Columns of ``whatif.COMPARED``."""
+    """Columns of ``comparison.COMPARED``."""
     fidelity: pl.DataFrame
     """Columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``."""
     cut: Cut = Cut(0, 0.0)
@@ -93,19 +125,29 @@ class Compared(NamedTuple):
     """Where the half-life is changed: how usage decays before that, in words."""
 
 
-def study(log: str, change: str, pools: Sequence[Compared], draws: Draws) -> Study:
-    """The page of a change."""
+def study(log: str, title: str, options: str, pools: Sequence[Compared], draws: Draws) -> Study:
+    """Return the page of a change.
+
+    Args:
+        title: of the change, an imperative.
+        options: those that ask for it.
+    """
+    leads = [
+        f"Pool {wording.name(compared.pool)}: " * (len(pools) > 1)
+        + lead(compared.parts, compared.fidelity)
+        for compared in pools
+    ]
     return Study(
         key="whatif",
-        title=f"What if: {change}",
-        lead=" ".join(_lead(compared, several=len(pools) > 1) for compared in pools),
+        title=f"What if: {title[:1].lower()}{title[1:]}",
+        lead=" ".join(leads),
         sections=(
             *by_pool([(compared.pool, _sections(compared)) for compared in pools]),
             Section("How to read it", _READ),
         ),
         settings=(
             ("Log", wording.name(log)),
-            ("Change", change),
+            ("Options", options),
             *(
                 (
                     f"Policy of pool {wording.name(compared.pool)}",
@@ -124,16 +166,11 @@ def study(log: str, change: str, pools: Sequence[Compared], draws: Draws) -> Stu
     )
 
 
-def _lead(compared: Compared, *, several: bool) -> str:
-    begin = f"Pool {wording.name(compared.pool)}: " if several else ""
-    return begin + lead(compared.parts, compared.fidelity)
-
-
 def _sections(compared: Compared) -> tuple[Section, ...]:
     return (
-        Section("How far the replay is to be believed", (_FIDELITY, _fidelity(compared))),
+        Section("How well the replay fits the log", (_FIDELITY, _fidelity(compared))),
         Section(
-            "The whole",
+            "All jobs",
             (_WHOLE, *_decay(compared), *_cut(compared), _all(compared), _pool(compared)),
         ),
         Section(
@@ -147,9 +184,7 @@ def _sections(compared: Compared) -> tuple[Section, ...]:
             "By account",
             (
                 _ACCOUNTS,
-                *_chart(
-                    compared, "account", "Change of the mean wait, of the accounts it changes most"
-                ),
+                *_chart(compared, "account", "Change of the mean wait, largest sums first"),
                 _counts(compared),
                 _table(compared, "account", "Account"),
                 table(
@@ -164,11 +199,15 @@ def _sections(compared: Compared) -> tuple[Section, ...]:
     )
 
 
-_WHOLE: Final = (
-    "Both columns are replays of the same arrivals from an empty pool: one under today's policy, "
-    "one after the change. Neither is the observed log. Less is better in every column of the "
-    "first table."
-)
+def _fidelity(compared: Compared) -> Table:
+    unknown: dict[str, Cell] = dict.fromkeys(column.name for column in _FIDELITY_OF)
+    values = dict(compared.fidelity.select("metric", "value").iter_rows())
+    return table(
+        "fidelity",
+        "The replay of today's rules against the observed log",
+        _FIDELITY_OF,
+        [unknown | values | {"policy": compared.today_policy}],
+    )
 
 
 def _decay(compared: Compared) -> tuple[str, ...]:
@@ -180,9 +219,9 @@ def _cut(compared: Compared) -> tuple[str, ...]:
         return ()
     return (
         f"The limit ends {wording.plural(compared.cut.attempts, 'attempt')} that ran longer, and "
-        f"with them {wording.percent(compared.cut.share)} of what was consumed is not done after "
-        "the change. Users would have to submit the rest again, which the replay leaves out: read "
-        "what is gained with that in mind. Users' mean NUWT divides by what they still get.",
+        f"with them {wording.percent(compared.cut.share)} of the work is not done after the "
+        "change. Users would have to submit the rest again, which the replay leaves out: part of "
+        "the gain comes from that. The mean NUWT of users divides by what they still receive.",
     )
 
 
@@ -190,7 +229,8 @@ def _all(compared: Compared) -> Table:
     whole = compared.parts.filter(pl.col("dimension") == "all")
     figures = {row["measure"]: row for row in whole.iter_rows(named=True)}
     titles = {
-        "today": "Today",
+        "observed": "Observed",
+        "today": "Replay of today",
         "changed": "After",
         "difference": "Difference",
         "lower": "… from",
@@ -205,7 +245,13 @@ def _all(compared: Compared) -> Table:
             *(measure for measure in _MEASURES if measure.name in figures),
         ),
         (
-            {"figure": title, **{measure: row[key] for measure, row in figures.items()}}
+            {
+                "figure": title,
+                **{
+                    measure: _LABELS[row[key]] if key == "outcome" else row[key]
+                    for measure, row in figures.items()
+                },
+            }
             for key, title in titles.items()
         ),
         note="Difference with its 95 % interval; of shares, in points.",
@@ -226,48 +272,51 @@ def _pool(compared: Compared) -> Table:
     )
 
 
-def _columns(measure: str, title: str, kind: Kind) -> Columns[Any]:
-    return (
-        Column(f"{title}, today", f"{measure}_today", kind),
-        Column("after", f"{measure}_changed", kind),
-        Column("outcome", f"{measure}_outcome", "text"),
-    )
-
-
-_SHOWN: Final = {
-    "wait_mean": _columns("wait_mean", "Wait", "duration"),
-    "overtaken_time_mean": _columns("overtaken_time_mean", "Overtaken", "duration"),
-    "re_unfairness": _columns("re_unfairness", "RE", "number"),
-}
-"""Measures that the page shows of each part, all as means; the file has all measures."""
+_SHOWN: Final[Columns[Any]] = (
+    Column("Wait, observed", "wait_mean_observed", "duration"),
+    Column("replay of today", "wait_mean_today", "duration"),
+    Column("after", "wait_mean_changed", "duration"),
+    Column("outcome", "wait_mean_outcome", "text"),
+    Column("Delay by later arrivals, today", "overtaken_time_mean_today", "duration"),
+    Column("after", "overtaken_time_mean_changed", "duration"),
+    Column("RE, today", "re_unfairness_today"),
+    Column("after", "re_unfairness_changed"),
+)
+"""Figures that the page shows of each part, by measure and column of ``COMPARED``."""
 
 
 def _table(compared: Compared, dimension: str, title: str) -> Table:
-    """The parts, those with the greatest change of all waits first; width classes as they are."""
+    """Return the parts: accounts by the change of their waits, widths from narrow to wide."""
     rows: dict[str | None, dict[str, Cell]] = {
-        part: {dimension: _label(dimension, part), "attempts": attempts}
-        for part, attempts in comparison.waits(compared.parts, dimension)
-        .select("part", "attempts")
+        part: {
+            dimension: _label(dimension, part),
+            "attempts": attempts,
+            "never_start": never,
+            **dict.fromkeys(column.name for column in _SHOWN),
+        }
+        for part, attempts, never in comparison.waits(compared.parts, dimension)
+        .select("part", "attempts", "never_start")
         .iter_rows()
     }
-    cells = [column.name for columns in _SHOWN.values() for column in columns]
-    for row in rows.values():
-        row.update(dict.fromkeys(cells))
     of_dimension = compared.parts.filter(pl.col("dimension") == dimension)
     for figure in of_dimension.iter_rows(named=True):
-        for column in _SHOWN.get(figure["measure"], ()):
-            rows[figure["part"]][column.name] = figure[column.name.rpartition("_")[2]]
+        for column in _SHOWN:
+            measure, _, name = column.name.rpartition("_")
+            if measure == figure["measure"]:
+                cell = figure[name]
+                rows[figure["part"]][column.name] = _LABELS[cell] if name == "outcome" else cell
     return table(
         dimension.replace("_", "-"),
-        f"Who wins and who loses, by {title.lower()}",
+        f"Gains and losses by {title.lower()}",
         (
             Column(title, dimension, "text"),
             Column("Attempts", "attempts", "count"),
-            *(column for columns in _SHOWN.values() for column in columns),
+            Column("never start", "never_start", "count"),
+            *_SHOWN,
         ),
         rows.values(),
-        note="Means by attempt: wait, what later arrivals cost (overtaken), and shortfall in "
-        "resource equality (RE), in resource·s.",
+        note="Means of attempts that start in both replays; RE: shortfall in resource equality, in "
+        "resource·s. No figure: the replay misses the observed wait by more than a quarter.",
         shown=_ROWS,
     )
 
@@ -278,67 +327,19 @@ def _label(dimension: str, part: str | None) -> str:
     return wording.width(part) if dimension == "width_class" else part
 
 
-_ACCOUNTS: Final = (
-    "The days of an account's arrivals are resampled, as it may be a single user. Accounts are "
-    "listed by how much their attempts' waits change in all."
-)
-
-
 def _counts(compared: Compared) -> Table:
     return table(
         "account-outcomes",
-        "How many accounts win and lose",
+        "Number of accounts that gain and lose",
         (
             Column("In", "measure", "text"),
-            *(Column(outcome.value, outcome.value, "count") for outcome in Outcome),
+            *(Column(label, name, "count") for name, label in _LABELS.items()),
         ),
         (
             {"measure": measure.title, **comparison.outcomes(compared.parts, measure.name)}
             for measure in _MEASURES
         ),
     )
-
-
-def _chart(compared: Compared, dimension: str, shows: str) -> tuple[Chart, ...]:
-    """Changes of the mean wait with their intervals; nothing where there is none with one."""
-    parts = comparison.waits(compared.parts, dimension).drop_nulls(["part", "lower"])
-    if dimension == "account":
-        parts = parts.head(_DRAWN)
-    if parts.is_empty():
-        return ()
-    names = (wording.name(_label(dimension, part), 24) for part in parts["part"])
-    labels = pl.Series(wording.told_apart(names))
-    return (changes(dimension, shows, parts.with_columns(of=labels)),)
-
-
-_FIDELITY: Final = (
-    "The site's scheduler is not the modelled policy. This is how far the replay of today's policy "
-    "is from what was observed; what the change does is the difference of two replays, and can be "
-    "no better than they are."
-)
-
-
-def _fidelity(compared: Compared) -> Table:
-    unknown: dict[str, Cell] = dict.fromkeys(column.name for column in _FIDELITY_OF)
-    values = dict(compared.fidelity.select("metric", "value").iter_rows())
-    return table(
-        "fidelity",
-        "The replay of today's policy against the observed log",
-        _FIDELITY_OF,
-        [unknown | values | {"policy": compared.today_policy}],
-    )
-
-
-_READ: Final = (
-    "Who gains has the whole 95 % interval of the difference on the better side, who loses on the "
-    "worse; unclear is in between, the same is without any difference. With many accounts, about "
-    "one in twenty that neither gains nor loses will seem to. Intervals are of resampled users: "
-    "that one busy week moves the waits of many at once is not in them, and makes them too narrow.",
-    "Overtaken time is what those that came later cost an attempt under the policy that made the "
-    "schedule: its start less its strict fair start time, < 0 where they let it start earlier. A "
-    "miss is the same without what was gained. Resource equality knows no policy.",
-    "People would ask for other things under another policy; these do not.",
-)
 
 
 # --- changes of waits with their intervals, as dots ----------------------------------------------
@@ -352,8 +353,20 @@ _MARKS: Final = {
 }
 
 
+def _chart(compared: Compared, dimension: str, shows: str) -> tuple[Chart, ...]:
+    """Return changes of the mean wait with their intervals; nothing where none has one."""
+    parts = comparison.waits(compared.parts, dimension).drop_nulls(["part", "lower"])
+    if dimension == "account":
+        parts = parts.head(_DRAWN)
+    if parts.is_empty():
+        return ()
+    names = (wording.name(_label(dimension, part), 24) for part in parts["part"])
+    labels = pl.Series(wording.told_apart(names))
+    return (changes(dimension, shows, parts.with_columns(of=labels)),)
+
+
 def changes(key: str, shows: str, parts: pl.DataFrame) -> Chart:
-    """Changes of the mean wait, a row for each part.
+    """Return changes of the mean wait, a row for each part.
 
     Args:
         parts: from the top: of (label), difference, lower and upper (s), outcome.
@@ -391,8 +404,8 @@ def changes(key: str, shows: str, parts: pl.DataFrame) -> Chart:
 
 
 def _answer(parts: pl.DataFrame) -> str:
-    """Who gains most, who loses most, and of how many chance leaves it open."""
-    told = []
+    """Name the part that gains most and the one that loses most; count those that are unclear."""
+    answers = []
     for outcome, word, descending in (
         (Outcome.gains, "less", False),
         (Outcome.loses, "more", True),
@@ -400,16 +413,15 @@ def _answer(parts: pl.DataFrame) -> str:
         of = parts.filter(pl.col("outcome") == outcome.value)
         if of.height:
             name, change = of.sort("difference", descending=descending)["of", "difference"].row(0)
-            told.append(
+            answers.append(
                 f"{name} {outcome.value} most: waits {wording.duration(abs(change))} {word}"
             )
     if unclear := parts.filter(pl.col("outcome") == Outcome.unclear.value).height:
-        told.append(f"{wording.count(unclear)} unclear")
-    return "; ".join(told) or "Nothing changes"
+        answers.append(f"{wording.count(unclear)} unclear")
+    return "; ".join(answers) or "Nothing changes"
 
 
 def _change(seconds: float) -> str:
-    """A difference with its sign, in two digits and one unit."""
+    """Return a difference with its sign, in two digits and one unit."""
     unit, size = wording.time_unit(abs(seconds))
-    said = wording.number(seconds / size, 2)
-    return f"{'+' if seconds > 0 else ''}{said} {unit}"
+    return f"{'+' if seconds > 0 else ''}{wording.number(seconds / size, 2)} {unit}"

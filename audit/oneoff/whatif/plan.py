@@ -1,18 +1,18 @@
-"""``fairaudit whatif``: who would win and who would lose under a change."""
+"""``fairaudit whatif``: gains and losses under a change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
 from audit import config
 from audit.cluster import charges, fairshare, ranking
-from audit.cluster.decayed import DAY_S
-from audit.cluster.fairshare import Fairshare
+from audit.cluster.fairshare import DAY_S, Fairshare
+from audit.cluster.setting import Setting
 from audit.errors import UsageError
 from audit.metrics.draws import Draws
 from audit.metrics.fairshare.usage import Windows
@@ -21,13 +21,11 @@ from audit.oneoff.study import Made, Plan
 from audit.oneoff.whatif import page
 from audit.oneoff.whatif.page import Compared
 from audit.pipeline.opening import Log, pools
-from audit.policies import SETTINGS
 from audit.report.study.cells import Cell, studied
 from audit.report.text import wording
 from audit.scenario.ownership import EQUAL_SHARES
-from audit.scenario.scenario import Amount, Bound, Change, Scenario, changed
-from audit.scenario.whatif import comparison
-from audit.scenario.whatif.comparison import Played, played, replay_error
+from audit.scenario.scenario import Change, Scenario, changed
+from audit.scenario.whatif import comparison, options, titles
 
 KEY: Final = "whatif"
 
@@ -42,136 +40,112 @@ class _Pair(NamedTuple):
 def plan(
     change: Change, only: str | None, chosen: config.Config, folder: Path
 ) -> Callable[[Log, Draws], Plan]:
-    """What to do with a log.
+    """Return what to do with a log.
 
     Args:
-        only: the pool that it concerns; None: every one.
+        only: the pool to change; None: every one.
     """
     if change == Change():
         raise UsageError("whatif: say what to change, such as --order sjf or --capacity +10")
 
     def of(log: Log, draws: Draws) -> Plan:
-        configured = _configured(log, folder)
-        pairs = [_pair(log, pool, change, configured) for pool in pools(log, only)]
+        configured = usage(log.cluster, folder)
+        pairs = []
+        for pool in pools(log, only):
+            today = scenario(log.described, log.setting, pool, change, configured)
+            pairs.append(_Pair(today, changed(today, change)))
         cells = [
             Cell(
                 f"{pair.today.pool.name}: {name}",
-                partial(_played, scenario, log.setting.now, chosen.metrics.tau_s),
+                partial(comparison.played, replayed, chosen.metrics.tau_s),
             )
             for pair in pairs
-            for name, scenario in (("today", pair.today), ("after", pair.after))
+            for name, replayed in (("today", pair.today), ("after", pair.after))
         ]
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
             compared = [
-                _compared(pair, frames[2 * at : 2 * at + 2], draws, chosen)
-                for at, pair in enumerate(pairs)
+                _compared(pair, before, then, draws, chosen)
+                for pair, before, then in zip(pairs, frames[::2], frames[1::2], strict=True)
             ]
             if change.half_life_s is not None:
                 compared = [
                     one._replace(decay_today=decay_today(configured, pair.today))
                     for one, pair in zip(compared, pairs, strict=True)
                 ]
-            in_words = describe(change, pairs[0].today.pool)
+            title = titles.title(change, pairs[0].today.pool)
+            asked = options.written(change)
             return Made(
-                page.study(log.setting.cluster, in_words, compared, draws),
-                pl.concat(_rows(one, in_words) for one in compared),
+                page.study(log.setting.cluster, title, asked, compared, draws),
+                studied([row for one in compared for row in _rows(one, title)]),
             )
 
-        asked = change._replace(
-            policy=dict(change.policy),
-            targets=dict(change.targets),
-            weights=dict(change.weights),
-            walltime_limits=dict(change.walltime_limits),
-        )
-        settings = f"{asked} {only} {configured.chosen} {configured.in_force}"
+        settings = f"{options.written(change)} {only} {configured.chosen} {configured.in_force}"
         return Plan(settings, cells, finish)
 
     return of
 
 
-def _configured(log: Log, folder: Path) -> Fairshare:
-    """How usage is charged and compared today; the defaults where nothing is configured."""
-    if log.cluster is None:
+def usage(cluster: config.Cluster | None, folder: Path) -> Fairshare:
+    """Return how usage is charged and compared today; the defaults where nothing is configured."""
+    if cluster is None:
         return Fairshare(config.Usage())
-    return fairshare.read(log.cluster.usage, folder, log.cluster.name)
+    return fairshare.read(cluster.usage, folder, cluster.name)
 
 
-def _pair(log: Log, pool: Pool, change: Change, configured: Fairshare) -> _Pair:
-    """A pool today and after the change."""
-    described = log.described
-    by_usage = {*BY_USAGE} & {
-        pool.policy.order,
-        change.policy.get("order"),
-        pool.fair_order,
-    }
+def scenario(
+    described: pl.DataFrame, setting: Setting, pool: Pool, change: Change, configured: Fairshare
+) -> Scenario:
+    """Return a pool as it is today, with usage where it or the change needs it."""
+    orders = {pool.policy.order, change.policy.get("order"), pool.fair_order}
     ranked = EQUAL_SHARES
-    if by_usage:
-        policies = [pool.policy._replace(order=order) for order in sorted(by_usage)]
+    if by_usage := sorted({*BY_USAGE} & orders):
+        policies = [pool.policy._replace(order=order) for order in by_usage]
         other_decay = change.half_life_s is not None
-        ranked = ranking.of(configured, log.setting, policies, nearest_decay=other_decay)
-        described = charges.charged(described, log.setting, configured)
-    today = Scenario(described.filter(pl.col("pool") == pool.name), pool, ranked)
-    return _Pair(today, changed(today, change))
-
-
-def _played(scenario: Scenario, now: int, tau_s: int) -> pl.DataFrame:
-    """The schedule of a scenario, with whether each attempt was replayed, and its start."""
-    schedule, starts = played(scenario, now, tau_s)
-    return schedule.join(
-        starts.with_columns(_replayed=pl.lit(value=True)),
-        on=starts.columns[:3],
-        how="left",
-        nulls_equal=True,
-        maintain_order="left",
-    )
-
-
-def _unpacked(frame: pl.DataFrame) -> Played:
-    starts = frame.filter(pl.col("_replayed").is_not_null())
-    return Played(
-        frame.drop("_replayed", "replayed_start_time"),
-        starts.select("cluster", "job_id", "attempt", "replayed_start_time"),
-    )
+        ranked = ranking.of(configured, setting, policies, nearest_decay=other_decay)
+        described = charges.charged(described, setting, configured)
+    return Scenario(described.filter(pl.col("pool") == pool.name), pool, setting.now, ranked)
 
 
 def _compared(
-    pair: _Pair, frames: Sequence[pl.DataFrame], draws: Draws, chosen: config.Config
+    pair: _Pair, before: pl.DataFrame, then: pl.DataFrame, draws: Draws, chosen: config.Config
 ) -> Compared:
-    before, then = map(_unpacked, frames)
-    arrivals = pair.today.attempts["arrival_time"].drop_nulls()
-    first, last = arrivals.min(), arrivals.max()
-    span = (first if isinstance(first, int) else 0, last if isinstance(last, int) else 0)
-    pool = pair.today.pool
+    today, after = pair
+    first, last = today.attempts.select(
+        first=pl.col("arrival_time").min().fill_null(0),
+        last=pl.col("arrival_time").max().fill_null(0),
+    ).row(0)
     return Compared(
-        pool.name,
-        pool.policy.name,
-        pair.after.pool.policy.name,
-        comparison.whole(before, pool, span),
-        comparison.whole(then, pair.after.pool, span),
+        today.pool.name,
+        today.pool.policy.name,
+        after.pool.policy.name,
+        comparison.whole(before, today.pool, (first, last)),
+        comparison.whole(then, after.pool, (first, last)),
         comparison.compared(before, then, draws, chosen.metrics.tolerance_s),
-        replay_error(pair.today.attempts, before),
-        comparison.cut(pair.today, pair.after),
+        comparison.replay_error(today.attempts, before),
+        comparison.cut(today, after),
     )
 
 
-def _rows(compared: Compared, change: str) -> pl.DataFrame:
-    """Rows of ``cells.STUDIED``: every figure today, after the change, and their difference."""
-    rows: list[tuple[object, ...]] = []
+def _rows(compared: Compared, change: str) -> Iterator[tuple[object, ...]]:
+    """Yield rows of ``cells.STUDIED``: every figure today, after the change, and the difference."""
+    none = (None, None)
     for row in compared.parts.iter_rows(named=True):
-        where = (row["dimension"], row["part"])
+        of = (row["measure"], row["dimension"], row["part"])
         counted = (row["unit"], row["attempts"])
-        for setting, name in (("today", "today"), (change, "changed")):
-            figure = (row[name], None, None)
-            rows.append((compared.pool, setting, row["measure"], *where, *figure, *counted))
+        yield (compared.pool, "today", *of, row["today"], *none, *counted)
+        yield (compared.pool, change, *of, row["changed"], *none, *counted)
         apart = (row["difference"], row["lower"], row["upper"])
-        rows.append((compared.pool, f"{change} − today", row["measure"], *where, *apart, *counted))
+        yield (compared.pool, f"{change} − today", *of, *apart, *counted)
+        if row["measure"] == "wait_mean":
+            yield (compared.pool, "observed", *of, row["observed"], *none, *counted)
+            never = ("never_start", *of[1:], float(row["never_start"]))
+            yield (compared.pool, change, *never, *none, "attempts", row["never_start"])
     for setting, whole in (("today", compared.today), (change, compared.after)):
         for metric, unit in _WHOLE.items():
             value = getattr(whole, metric)
-            single = (None if value is None else float(value), None, None, unit, whole.attempts)
-            rows.append((compared.pool, setting, metric, "all", None, *single))
-    return studied(rows)
+            single = (None if value is None else float(value), *none, unit, whole.attempts)
+            yield (compared.pool, setting, metric, "all", None, *single)
 
 
 _WHOLE: Final = {
@@ -184,77 +158,19 @@ _WHOLE: Final = {
 }
 
 
-def describe(change: Change, pool: Pool) -> str:
-    """A change in words."""
-    kind = wording.resources(pool.resource.value)
-    targets = [f"{wording.name(name)} {share:g}" for name, share in change.targets.items()]
-    weights = [f"{name} {weight:g}" for name, weight in change.weights.items()]
-    limits = [
-        *((_whom(bound), _most(bound, kind)) for bound in change.limits),
-        *(
-            (wording.name(name), wording.duration(limit))
-            for name, limit in change.walltime_limits.items()
-        ),
-    ]
-    parts = (
-        *(_setting(key, value) for key, value in change.policy.items()),
-        targets and f"targets {', '.join(targets)}",
-        weights and f"weights {', '.join(weights)}",
-        change.half_life_s is not None and f"half-life {wording.duration(change.half_life_s)}",
-        change.walltimes is not None and _walltimes(float(change.walltimes)),
-        change.capacity and _amount(change.capacity, kind),
-        change.nodes and _amount(change.nodes, "nodes"),
-        change.lift and f"without limits: {', '.join(change.lift)}",
-        *(f"{whom} limited to {limit}" for whom, limit in limits),
-        change.without and f"without {', '.join(map(wording.name, change.without))}",
-    )
-    return ", ".join(part for part in parts if part)
-
-
-def _setting(key: str, value: Any) -> str:
-    if key not in SETTINGS:
-        return f"{'backfilling' if key == 'backfill' else key} {value}"
-    setting = SETTINGS[key]
-    shown = wording.duration(value) if setting.unit == "duration" else value
-    return setting.change.format(shown)
-
-
-def _whom(bound: Bound) -> str:
-    if bound.name is None:
-        return f"each {bound.kind}"
-    name = wording.name(bound.name)
-    return name if bound.kind == "partition" else f"{bound.kind} {name}"
-
-
-def _most(bound: Bound, counted: str) -> str:
-    unit = {None: counted, "jobs": "jobs"}.get(bound.unit) or wording.resources(bound.unit or "")
-    return f"{wording.count(bound.most)} {unit}"
-
-
-def _walltimes(factor: float) -> str:
-    return "exact walltimes" if factor == 1 else f"walltimes at most {factor:g} times the run time"
-
-
-def _amount(wanted: Amount, what: str) -> str:
-    size = wording.count(abs(wanted.amount))
-    if not wanted.relative:
-        return f"{size} {what}"
-    return f"{size} {'more' if wanted.amount >= 0 else 'fewer'} {what}"
-
-
 def decay_today(configured: Fairshare, today: Scenario) -> str:
-    """How usage decays before a change of the half-life, in words, and how that is replayed."""
-    usage = configured.chosen
-    if usage.method == "windows":
-        window = wording.duration(usage.interval_days * DAY_S)
-        if usage.depth == 1:
+    """Describe how usage decays before a change of the half-life, and how that is replayed."""
+    chosen = configured.chosen
+    if chosen.method == "windows":
+        window = wording.duration(chosen.interval_days * DAY_S)
+        if chosen.depth == 1:
             return f"usage is that of the last {window}"
         return (
-            f"usage is that of the last {usage.depth} windows of {window}, each weighing "
-            f"{usage.decay:g} times the next younger one"
+            f"usage is that of the last {chosen.depth} windows of {window}, each weighing "
+            f"{chosen.decay:g} times the next younger one"
         )
-    half_life_s = usage.half_life_days * DAY_S
-    if usage.method == "slurm":
+    half_life_s = chosen.half_life_days * DAY_S
+    if chosen.method == "slurm":
         half_life_s = configured.half_life_s
     if half_life_s > 0:
         return f"usage is halved in {wording.duration(half_life_s)}"

@@ -54,7 +54,7 @@ def shortfall(pool: PoolPart) -> Chart | None:
         axis = scales.shares(ends, title=axis_title)
     (most, largest), (least, smallest) = series.extremes(found)
     title = (
-        f"Jobs of {series.jobs(most, pool)} went short of {series.part(value(largest))} "
+        f"Jobs of {series.jobs(most, pool)} have a shortfall of {series.part(value(largest))} "
         "of what they used"
     )
     if most != least:

@@ -5,8 +5,10 @@ from audit.report.record.page import Contents, Who
 from audit.report.record.pool import Entities, Entity, PassedOver, PoolPart
 from audit.report.text import wording
 
+PLACES = ("partition", "qos")
+"""Kinds that sites often give a low priority on purpose."""
 LEAST_TESTED = 5
-"""With fewer entities tested, nobody can tell whether the order was fair."""
+"""With fewer entities tested, the log cannot tell whether the order was fair."""
 
 
 def named(contents: Contents) -> tuple[Who, ...]:
@@ -21,7 +23,9 @@ def named(contents: Contents) -> tuple[Who, ...]:
 
 
 def unfair(pool: PoolPart) -> tuple[PassedOver, ...]:
-    """Return those passed over that used no more than 1.5 times their share."""
+    """Return those passed over that used no more than 1.5 times their share; none of a few."""
+    if sum(pool.tested.values()) < LEAST_TESTED:
+        return ()
     return tuple(one for one in pool.passed if not one.intended)
 
 
@@ -59,7 +63,7 @@ def how_passed(one: PassedOver) -> str:
     return told
 
 
-def subject_of(kind: str, name: str | None) -> str:
-    """Return a user, account, partition or QOS as the beginning of a sentence."""
-    word = "QOS" if kind == "qos" else wording.first_upper(kind)
+def subject_of(kind: str, name: str | None, *, start: bool = True) -> str:
+    """Return a user, account, partition or QOS in words; ``start``: at the start of a sentence."""
+    word = "QOS" if kind == "qos" else wording.first_upper(kind) if start else kind
     return f"{word} {wording.name(name, 30)}"

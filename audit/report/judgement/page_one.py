@@ -132,8 +132,8 @@ def _model(of: PoolPart, assumed: Assumed | None) -> Trust:
     told = []
     if agreement.value is not None:
         told.append(
-            f"starts {wording.rough(agreement)} of the jobs that waited when the site did (80 % are "
-            "needed to judge by it)"
+            f"starts {wording.rough(agreement)} of the jobs that waited when the site did (80 % "
+            "are needed to judge by it)"
         )
     text = "; ".join(filter(None, (text, ", and ".join(told))))
     return Trust(Level.PASS if belief.good_fit(of) else Level.WARN, "Model", text)

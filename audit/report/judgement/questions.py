@@ -72,6 +72,10 @@ def _waited_for(place: Place, assumed: Mapping[str, Assumed]) -> Question:
     )
 
 
+ALONE: Final = 0.95
+"""Part of the waiting under rules from which on the first one stands for all."""
+
+
 def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
     """Return how much waiting the rule with the largest part causes by itself; or nothing."""
     pool = place.pool
@@ -79,19 +83,15 @@ def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
     if not pool.rules or not free.value or free.value < TELLING:
         return ""
     total = sum(rule.free_s for rule in pool.rules)
+    if not total:
+        return ""
     first = pool.rules[0]
     source = "inferred from the log" if pool.name in assumed else "configured"
-    if total and first.free_s / total >= 0.995:
-        share, within, which = wording.rough(free), _within(free), f"the {first.name}"
-    elif total:
-        share = wording.rough_percent(free.value * first.free_s / total)
-        within, which = "", f"the {first.name}"
-    else:
-        return ""
-    text = (
-        f"For {share} of all waiting time{within} the job would have fitted, and only {which} "
-        f"({source}) kept it from starting."
-    )
+    share = f"{wording.rough(free)} of all waiting time{_within(free)}"
+    which, more = f"the {first.name} ({source})", ""
+    if first.free_s / total < ALONE:
+        which, more = "limits or closed hours", f": mostly {which}"
+    text = f"For {share} the job would have fitted, and only {which} kept it from starting{more}."
     busy = pool.figure("utilization")
     if busy.value is not None:
         text += f" The pool was {wording.rough(busy)} busy."
@@ -114,10 +114,13 @@ def _order(place: Place, bounds: Bounds) -> Question:
     unfair, change = owners.unfair(pool), _then(place)
     if unfair:
         text = (
-            f"of {wording.count(tested)} users, accounts, partitions and QOS tested: later jobs that requested at least as much started first more often "
-            f"than expected. Most affected: {unfair[0].kind} {wording.name(unfair[0].name, 24)}."
+            f"of {wording.count(tested)} users, accounts, partitions and QOS tested: later jobs "
+            "that requested at least as much started first more often than expected. Most "
+            f"affected: {owners.subject_of(unfair[0].kind, unfair[0].name, start=False)}."
         )
-        return Question(title, Level.FAIL, wording.count(len(unfair)), text, change)
+        places = all(one.kind in owners.PLACES for one in unfair)
+        stands = Level.WARN if places else Level.FAIL
+        return Question(title, stands, wording.count(len(unfair)), text, change)
     if trusted(pool) and (share := pool.figure(OVERTAKEN)).value is not None:
         text = f"of all waiting time is delay by later arrivals, by the model{_within(share)}."
         stands = level(share, bounds.overtaken)
@@ -224,10 +227,15 @@ def verdict(place: Place, answers: tuple[Question, Question]) -> Verdict:
     first = _first_sentence(waited)
     unfair = owners.unfair(pool)
     if unfair:
-        who = owners.subject_of(unfair[0].kind, unfair[0].name)
+        people = [one for one in unfair if one.kind not in owners.PLACES]
+        first_ = (people or unfair)[0]
+        who = owners.subject_of(first_.kind, first_.name)
         others = f" and {wording.count(len(unfair) - 1)} more" if len(unfair) > 1 else ""
         said = f"{who}{others}: later jobs that requested at least as much often started first."
-        return Verdict(Word.NO, f"{said} {first}".strip(), f"{who} is passed over")
+        if not people:
+            said += " That is fair only where a low priority is meant."
+        word = Word.NO if people else Word.MIXED
+        return Verdict(word, f"{said} {first}".strip(), f"{who} is passed over")
     if order.level in (Level.PASS, Level.WARN, Level.FAIL):
         word = {Level.PASS: Word.YES, Level.WARN: Word.MIXED, Level.FAIL: Word.NO}[order.level]
         said = f"{order.big} of all waiting time is delay by later arrivals, by a model that fits."

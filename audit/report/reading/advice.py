@@ -47,6 +47,12 @@ def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised
         not_tried,
         fit.get("agreement"),
         fits(fit.get("agreement"), fit.get("forward_correlation")),
+        reproduced=not any(of_one["outcome"][0] == "not_reproduced" for of_one in each),
+        never_start=tuple(
+            (of_one["title"][0], of_one["never_start"][0])
+            for of_one in each
+            if of_one["never_start"][0]
+        ),
     )
 
 

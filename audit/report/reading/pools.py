@@ -31,6 +31,7 @@ from audit.report.record.pool import (
     Figure,
     Flood,
     Missed,
+    Outage,
     Overtaken,
     PassedOver,
     Pictured,
@@ -84,6 +85,7 @@ def pools(
         "report_overtaken": {**of_attempts, "counted": list(COUNTED), "most": OVERTAKEN},
         "report_fidelity": of_period,
         "report_rules": of_attempts,
+        "report_outages": of_period,
         "report_stuck": {
             **of_period,
             "from_time": period.from_time,
@@ -130,9 +132,7 @@ def _pool(
     )
     overall = parts.get("all", ())
     judged = [(kind, part) for kind in PASSED_KINDS for part in beside.get(kind, ())]
-    known = Counter(
-        kind for kind, part in judged if part.figure("passed_named").value is not None
-    )
+    known = Counter(kind for kind, part in judged if part.figure("passed_named").value is not None)
     return PoolPart(
         name,
         resource,
@@ -155,6 +155,8 @@ def _pool(
         tested=known,
         untested=len(judged) - sum(known.values()),
         rules=records(BoundRule, rows["report_rules"]),
+        outages=records(Outage, rows["report_outages"]),
+        queues={kind: _queues(parts.get(kind, ())) for kind in ("partition", "qos")},
     )
 
 
@@ -210,9 +212,7 @@ def _by_width(part: Breakdown) -> tuple[int, int]:
     return (0, int(lowest)) if lowest.isdecimal() else (2, 0)
 
 
-def _entities(
-    kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool
-) -> Entities:
+def _entities(kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool) -> Entities:
     spread = next((part for part in parts.get("entity_kind", ()) if part.label == kind), None)
     steps = users.cdf(rows, keep_single) if rows.height else pl.DataFrame()
     return Entities(
@@ -260,6 +260,16 @@ def _statuses(parts: tuple[Breakdown, ...]) -> tuple[StatusCount, ...]:
         if (number := part.figure("fst_attempts").value)
     ]
     return tuple(sorted(counts, key=lambda of: (_STATUSES.get(of.status, len(_STATUSES)), of)))
+
+
+def _queues(parts: tuple[Breakdown, ...]) -> tuple[Breakdown, ...]:
+    """Return partitions or QOS, the one with most waiting time first; none where it is only one."""
+    waited = [(part, part.figure("wait_mean")) for part in parts]
+    known = [
+        (part, (mean.value or 0.0) * (mean.attempts or 0)) for part, mean in waited if mean.value
+    ]
+    ordered = [part for part, _ in sorted(known, key=lambda pair: -pair[1])]
+    return tuple(ordered) if len(parts) > 1 else ()
 
 
 def _partitions(parts: tuple[Breakdown, ...]) -> tuple[Breakdown, ...]:

@@ -11,7 +11,7 @@ from audit.model import Period
 from audit.periods import covering, kind_of, zone
 from audit.registry.measures import unit_of
 from audit.report.record.pool import SMALL_SAMPLE, Change, Figure, Trend, TrendPoint
-from audit.store import courses, queries
+from audit.store import attempts, queries
 from audit.store.database import Connection
 
 POINTS = 24
@@ -53,7 +53,7 @@ def trends(
         resamples: of the bootstrap.
     """
     over = stretches(con, cluster, period, zone_name)
-    sums = courses.sums(con, cluster, schedule, over.points)
+    sums = attempts.course_sums(con, cluster, schedule, over.points)
     halves = _of_halves(con, cluster, schedule, over, sums) if over.halves else sums.clear()
     longer = _passed_before(con, cluster, schedule, over)
     made = {}
@@ -149,7 +149,7 @@ def _of_halves(
 ) -> pl.DataFrame:
     """The sums of ``over.halves``; those of points, where these are the last two."""
     if over.halves != over.points[-2:]:
-        return courses.sums(con, cluster, schedule, over.halves)
+        return attempts.course_sums(con, cluster, schedule, over.halves)
     before = len(over.points) - 2
     return sums.filter(pl.col("stretch") >= before).with_columns(pl.col("stretch") - before)
 

@@ -125,11 +125,13 @@ class PassedOver(Figures):
     def usage(self) -> tuple[float | None, bool]:
         """Its usage as a multiple of its share; whether that is the site's, not an equal one."""
         own = self.figure("usage_multiple").value
-        return (own, True) if own is not None else (self.figure("equal_usage_multiple").value, False)
+        return (
+            (own, True) if own is not None else (self.figure("equal_usage_multiple").value, False)
+        )
 
     @property
     def intended(self) -> bool:
-        """Whether it used so much more than its share that waiting longer is what fairshare does."""
+        """Whether it used so much more than its share that fairshare makes it wait longer."""
         multiple, _ = self.usage
         return multiple is not None and multiple > INTENDED_MULTIPLE
 
@@ -143,6 +145,14 @@ class BoundRule(NamedTuple):
     name: str
     free_s: float  # of their waits, in which they would have fitted
     attempts: int
+
+
+class Outage(NamedTuple):
+    """A stretch in which nothing ran while a job waited that could have run; epoch s."""
+
+    from_time: int
+    to_time: int
+    waited_s: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,13 +288,15 @@ class Loser:
 class Advice:
     """A change with a significant benefit, in replays."""
 
-    change: str  # as JSON
+    change: str  # options of whatif
     title: str  # an imperative without a full stop; it may hold names as the log has them
     resource: str  # what the pool counts
     width: str | None  # the width class whose mean wait it is judged by; None: all attempts
     gain: Figure  # how much less these wait, s, > 0; interval corrected for all that was tried
     losers: tuple[Loser, ...]  # who loses most first
     sql: str  # gives the evidence: what the change does to all, and to each width class
+    today_s: int | None = None  # their mean wait in the replay of today
+    observed_s: int | None = None  # in the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +308,8 @@ class Advised:
     not_tried: tuple[str, ...] = ()  # the titles of what there was no budget for
     agreement: float | None = None  # share of those that waited that the model starts as observed
     believed: bool = False  # whether the model decides and ranks waits as the site did (SPEC §10)
+    reproduced: bool = True  # whether the replay of today has the observed mean wait (SPEC §11)
+    never_start: tuple[tuple[str, int], ...] = ()  # titles of changes, jobs that would never start
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +352,7 @@ class Trend:
     before: str = ""  # what the changes are against, in words
     settings_changed: bool = False  # that was computed under another configuration or policy
     passed_before: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Who was passed over in the period before, by kind; a kind is missing where none was tested."""
+    """Who was passed over in the period before, by kind; kinds without tests are missing."""
 
     def change(self, metric: str) -> Change | None:
         """The change of ``metric``; None where there is nothing to compare with."""
@@ -390,6 +404,9 @@ class PoolPart(Figures):
     tested: Mapping[str, int] = field(default_factory=dict)  # how many of each kind could be named
     untested: int = 0  # how many could not
     rules: tuple[BoundRule, ...] = ()  # that held the most waiting first
+    outages: tuple[Outage, ...] = ()  # the longest first
+    queues: Mapping[str, tuple[Breakdown, ...]] = field(default_factory=dict)
+    """By partition and by qos, the one with most waiting first; empty where there is only one."""
     stuck: Stuck | None = None  # None: nobody is
     advised: Advised = Advised()
     trend: Trend | None = None  # None: nothing ended
@@ -400,6 +417,13 @@ class PoolPart(Figures):
     def attempts(self) -> int:
         """Attempts that ended in the period: what every metric speaks of."""
         return int(self.figure("attempts").value or 0)
+
+    @property
+    def concentration(self) -> float | None:
+        """The part of all waiting time that the five users with most of it account for."""
+        waits = sorted((row.tuwt_s for row in self.users.named), reverse=True)
+        total = sum(row.tuwt_s for row in self.users.rows)
+        return sum(waits[:5]) / total if len(waits) > 5 and total else None
 
     @property
     def has_fair_starts(self) -> bool:

@@ -1,8 +1,4 @@
-"""What a study is computed from: independent parts of work, and the rows that they come to.
-
-A *cell* is one such part: a name and a pure function that gives a frame. Cells of a study can be
-computed in any order, at the same time, and be kept for a later run (``oneoff.study``).
-"""
+"""Independent parts of a study's computation, and the schema of a study's results."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
@@ -12,30 +8,27 @@ import polars as pl
 STUDIED: Final = pl.Schema(
     {
         "pool": pl.String,
-        "setting": pl.String,  # what was tried, such as "load 0.80, fcfs-easy"
+        "setting": pl.String,  # such as "load 0.80, fcfs-easy"
         "metric": pl.String,
         "dimension": pl.String,  # "all", "width_class", "user", …
         "dimension_value": pl.String,
-        "value": pl.Float64,
-        "lower": pl.Float64,
-        "upper": pl.Float64,
+        **dict.fromkeys(("value", "lower", "upper"), pl.Float64),
         "unit": pl.String,
         "attempts": pl.Int64,
     }
 )
-"""Rows of a study's results; with the study's and the log's name, the columns of the view
-``studies``."""
+"""Columns of a study's results. The view ``studies`` adds the names of the study and the log."""
 
 
 class Cell(NamedTuple):
-    """A part of a study's work."""
+    """A part of a study's computation, which may run in any order and be kept for a later run."""
 
     key: str
-    """Its name; unique in the study. Says, with the study's settings, all that it depends on."""
+    """Unique in the study. With the study's settings, it names everything the frame depends on."""
     compute: Callable[[], pl.DataFrame]
-    """Pure: the same frame each time, on any thread."""
+    """Pure and thread-safe."""
 
 
 def studied(rows: Sequence[Sequence[object]]) -> pl.DataFrame:
-    """Rows of ``STUDIED`` as a frame."""
+    """Return rows as a frame with the columns of ``STUDIED``."""
     return pl.DataFrame(rows, schema=STUDIED, orient="row")

@@ -1,23 +1,17 @@
-"""What the charts of studies share: series that differ in colour and dash, and heat maps.
-
-A table of the same study holds every value.
-"""
+"""Chart parts that several studies share: styles of series, extremes in words, heat maps."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from audit.report.charts.marks import cells as heat
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import DASHES, SERIES, SHAPES, Chart
 from audit.report.text import wording
 
-Values: TypeAlias = dict[str, Any]
-"""What is drawn in one place, by name."""
-
 
 def several(names: Sequence[str], kind: str = "line") -> list[Series]:
-    """How series are told apart: colour and dash of lines, colour and shape of ``dot``."""
+    """Return series that differ in colour and dash; with the kind ``dot``, in colour and shape."""
     return [
         Series(
             name,
@@ -30,73 +24,66 @@ def several(names: Sequence[str], kind: str = "line") -> list[Series]:
 
 
 def ends(values: Mapping[str, float], say: Callable[[float], str]) -> str:
-    """Return who has the least and who the most of ``values``, by name; ``say`` words a value."""
+    """Return the smallest and the largest of ``values`` in words, with their names."""
     least, most = (pick(values, key=lambda name: values[name]) for pick in (min, max))
     if values[least] == values[most]:
         return f"all alike, {say(values[most])}"
     return f"{say(values[least])} with {least}, {say(values[most])} with {most}"
 
 
+class Value(NamedTuple):
+    """One cell of a heat map."""
+
+    panel: str
+    row: str
+    x: int
+    value: float | None
+    """None is drawn in grey."""
+    text: str
+    """Shown to readers who point at the cell."""
+
+
 class Layout(NamedTuple):
-    """How a heat map is laid out."""
+    """Layout, legend and colour scale of a heat map."""
 
     panels: Sequence[str]
     rows: Sequence[str]  # of each panel, from the top
     x_title: str
-    columns: int = 2  # panels side by side
-    x_values: Sequence[int] | None = None  # those that are labelled; None: where there is room
-
-
-class Colours(NamedTuple):
-    """What the colours of a heat map say."""
-
     legend: str
-    most: float | None = None  # colours reach no further; None: to the greatest value
-    logarithmic: bool = False  # from 1 on
+    columns: int = 2  # panels side by side
+    x_values: Sequence[int] | None = None  # labelled values; None: all of them
+    most: float | None = None  # value of the strongest colour; None: the greatest value
+    logarithmic: bool = False  # the scale begins at 1
 
 
-def heat_map(
-    key: str, title: str, alt: str, cells: Sequence[Values], layout: Layout, colours: Colours
-) -> Chart:
-    """Values as colours, in panels side by side; grey where there is none.
-
-    Args:
-        key: of the chart.
-        title: of the chart.
-        alt: what it shows, in words.
-        cells: of (panel), x, y (row), value, known (false: there is no value), says (what a reader
-            who points at it is told).
-        layout: panels and rows.
-        colours: scale and legend.
-    """
-    top = colours.most or max((float(cell["value"]) for cell in cells), default=1.0)
-    across = sorted({cell["x"] for cell in cells})
-    panels = {name: number for number, name in enumerate(layout.panels)}
-    rows = {name: number for number, name in enumerate(layout.rows)}
-    columns = {x: number for number, x in enumerate(across)}
+def heat_map(key: str, title: str, alt: str, values: Sequence[Value], layout: Layout) -> Chart:
+    """Return a chart that shows values as colours, in panels side by side."""
+    known = [one.value for one in values if one.value is not None]
+    top = layout.most or max(known, default=1.0)
+    across = sorted({one.x for one in values})
     drawn = [
         heat.Cell(
-            panels[cell["of"]],
-            rows[cell["y"]],
-            columns[cell["x"]],
-            _strength(float(cell["value"]), top, colours.logarithmic) if cell["known"] else None,
-            f"{cell['of']}, {cell['y']}, {layout.x_title} {cell['x']}: {cell['says']}",
+            layout.panels.index(panel),
+            layout.rows.index(row),
+            across.index(x),
+            None if value is None else _strength(value, top, layout.logarithmic),
+            f"{panel}, {row}, {layout.x_title} {x}: {text}",
         )
-        for cell in cells
+        for panel, row, x, value, text in values
     ]
     labelled = across if layout.x_values is None else layout.x_values
     looks = heat.Map(
         tuple(layout.rows),
         tuple(str(x) if x in labelled else "" for x in across),
-        ("1" if colours.logarithmic else "0", wording.number(top)),
-        "" if len(colours.legend) > 40 else colours.legend,
-        "" if all(cell["known"] for cell in cells) else "none",
+        ("1" if layout.logarithmic else "0", wording.number(top)),
+        "" if len(layout.legend) > 40 else layout.legend,
+        "" if len(known) == len(values) else "none",
         layout.x_title,
         tuple(layout.panels),
         min(layout.columns, len(layout.panels)),
     )
     body, height = heat.drawn(drawn, looks)
-    return Chart(key, title, alt, body, height, f"Colours: {wording.first_upper(colours.legend)}.")
+    return Chart(key, title, alt, body, height, f"Colours: {wording.first_upper(layout.legend)}.")
 
 
 def _strength(value: float, top: float, logarithmic: bool) -> float:

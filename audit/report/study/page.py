@@ -1,22 +1,15 @@
-"""The page of a study: a frozen record of all that it says, as HTML, and its tables as CSV.
+"""The page of a study: a frozen record of its content, the HTML page and the CSV files.
 
-A study is sections of parts in reading order: paragraphs, tables and charts. The page is one file
-without any outside reference, under the same security policy as a report; every text in it is
-escaped. Each table is also a CSV file (RFC 4180) with all of its rows, in full precision. The same
-study gives the same bytes.
-
-A table is declared by its columns, each of which says what it shows of a row, and filled by
-``table``. Sections are made as for one pool; ``by_pool`` puts those of several behind each other.
+The page is one file without external references, under the security policy of a report; all text in
+it is escaped. Each table is also a CSV file (RFC 4180) with all rows in full precision.
 """
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from audit import __version__
-from audit.metrics.verdicts import Estimate, Verdict
+from audit.metrics.verdicts import Verdict
 from audit.report.charts.style import Chart
 from audit.report.render import export
 from audit.report.render import page as render
@@ -29,26 +22,26 @@ Cell: TypeAlias = str | bool | int | float | None
 Kind: TypeAlias = Literal["text", "count", "number", "percent", "duration", "yes_no"]
 
 ROWS: Final = 40
-"""A table shows so many rows on the page unless it says otherwise; all are in its file."""
+"""Default limit of a table's rows on the page."""
 
 _TEXT_LIMIT: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[Row]):
-    """A column of a table: its title on the page, its name in the file, how it reads, its cells.
+    """A column of a table.
 
-    ``duration`` is in seconds and ``percent`` a share of 1; the file has both as they are.
+    ``duration`` is in seconds and ``percent`` a share of 1; the CSV file keeps both as they are.
     """
 
-    title: str
-    name: str
+    title: str  # on the page
+    name: str  # in the CSV file
     kind: Kind = "number"
     value: Callable[[Row], Cell] | None = field(default=None, compare=False)
-    """What it shows of a row; None: what the row has under the column's name."""
+    """Returns a row's cell; None takes the row's field or key called ``name``."""
 
     def cell(self, row: Row) -> Cell:
-        """What the column shows of ``row``."""
+        """Return the column's cell of ``row``."""
         if self.value is not None:
             return self.value(row)
         cell: Cell = row[self.name] if isinstance(row, Mapping) else getattr(row, self.name)
@@ -60,14 +53,14 @@ Columns: TypeAlias = tuple[Column[Row], ...]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; the first column names its rows. A cell of None is unknown, or does not apply."""
+    """A table; the first column names its rows. A cell of None is unknown or does not apply."""
 
-    key: str  # name of its file, without the study's and ``.csv``; unique in the study
+    key: str  # unique in the study; part of the CSV file's name
     caption: str
     columns: Columns[Any]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
-    shown: int = ROWS
+    shown: int = ROWS  # number of rows on the page
 
 
 def table(
@@ -78,36 +71,17 @@ def table(
     note: str = "",
     shown: int = ROWS,
 ) -> Table:
-    """A table whose columns say what they show of each of ``rows``."""
+    """Return a table whose columns take their cells from ``rows``."""
     cells = tuple(tuple(column.cell(row) for column in columns) for row in rows)
     return Table(key, caption, columns, cells, note, shown)
 
 
-def interval(estimate: Callable[[Row], Estimate | None], *columns: Column[Row]) -> Columns[Row]:
-    """Return three columns with a row's figure and its interval; empty where there is none.
-
-    ``columns`` name value, lower and upper end; none: by these names.
-    """
-    columns = columns or (Column("Value", "value"), Column("From", "lower"), Column("To", "upper"))
-
-    def cell(row: Row, place: int) -> Cell:
-        figure = estimate(row)
-        value = None if figure is None else figure[place]
-        return None if value is None or math.isnan(value) else value
-
-    return tuple(
-        replace(column, value=partial(cell, place=place)) for place, column in enumerate(columns)
-    )
-
-
 def verdict_table(
-    verdicts: Iterable[tuple[str, Verdict]], told_apart_by: tuple[str, str] | None = None
+    verdicts: Iterable[tuple[str, Verdict]], by: tuple[str, str] | None = None
 ) -> Table:
-    """Return what a log says to a paper's conclusions.
+    """Return the table of a log's verdicts on a paper's conclusions.
 
-    Args:
-        verdicts: each with what distinguishes it from those on the same conclusion.
-        told_apart_by: title and name of the column that shows that; None: there is none.
+    ``by`` is title and name of a column for the text that precedes each verdict; None hides it.
     """
     columns: list[Column[tuple[str, Verdict]]] = [
         Column("Conclusion", "claim", "text", lambda row: row[1].claim),
@@ -115,70 +89,69 @@ def verdict_table(
         Column("Because", "because", "text", lambda row: row[1].because),
         Column("In", "source", "text", lambda row: row[1].source),
     ]
-    if told_apart_by is not None:
-        columns.insert(1, Column(*told_apart_by, "text", lambda row: row[0]))
+    if by is not None:
+        columns.insert(1, Column(*by, "text", lambda row: row[0]))
     return table("verdicts", "Does it hold on this log?", tuple(columns), verdicts)
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands below it: paragraphs (text), tables and charts."""
+    """A heading with paragraphs (text), tables and charts below it."""
 
     title: str
     parts: tuple[str | Table | Chart, ...]
 
 
 def by_pool(pools: Sequence[tuple[str, Sequence[Section]]]) -> tuple[Section, ...]:
-    """Return the sections of all pools, given by name; of a single pool unchanged.
+    """Return the sections of all pools, given by name.
 
-    Of several, a section's title begins with the pool's name, and the keys of its tables and charts
-    with the pool's number.
+    If there are several pools, titles of sections begin with the pool's name, and keys of tables
+    and charts with its number.
     """
     if len(pools) == 1:
         return tuple(pools[0][1])
     return tuple(
         Section(
             f"Pool {wording.name(name)}: {section.title}",
-            tuple(_numbered(part, pool_prefix(number, len(pools))) for part in section.parts),
+            tuple(
+                part if isinstance(part, str) else replace(part, key=f"{number}-{part.key}")
+                for part in section.parts
+            ),
         )
-        for number, (name, sections) in enumerate(pools)
+        for number, (name, sections) in enumerate(pools, start=1)
         for section in sections
     )
 
 
 def pool_prefix(number: int, pools: int) -> str:
-    """What the names of a pool's files begin with; ``number`` from 0 on, of ``pools``."""
+    """Return the prefix of file names of pool ``number`` (from 0) of ``pools``."""
     return f"{number + 1}-" if pools > 1 else ""
-
-
-def _numbered(part: str | Table | Chart, prefix: str) -> str | Table | Chart:
-    return part if isinstance(part, str) else replace(part, key=prefix + part.key)
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """All that the page of a study says."""
+    """The content of a study's page."""
 
     key: str  # name of its files; letters, digits and hyphens
     title: str
-    lead: str  # what the study found, in one or two sentences
+    lead: str  # the result, in one or two sentences
     sections: tuple[Section, ...]
-    settings: tuple[tuple[str, str], ...] = ()  # by name: enough to make it again
+    settings: tuple[tuple[str, str], ...] = ()  # by name: enough to repeat the study
     sources: tuple[str, ...] = ()
 
 
 def files(study: Study) -> tuple[File, ...]:
-    """Each table of a study as a CSV file."""
+    """Return each table of a study as a CSV file."""
     return tuple(
         File(file_name(study, table), table.caption, as_csv(table)) for table in tables(study)
     )
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """All tables of a study, in reading order.
+    """Return the tables of a study in reading order.
 
     Raises:
-        ValueError: two have the same key, or a row has not as many cells as there are columns.
+        ValueError: two have the same key, or a row has a wrong number of cells.
     """
     tables = _parts(study, Table)
     for one in tables:
@@ -189,12 +162,12 @@ def tables(study: Study) -> tuple[Table, ...]:
 
 
 def file_name(study: Study, table: Table) -> str:
-    """The name of a table's file."""
+    """Return the name of a table's CSV file."""
     return f"{study.key}-{table.key}.csv"
 
 
 def as_csv(table: Table) -> str:
-    """A table with all of its rows; no cell of it is run by a spreadsheet."""
+    """Return a table with all of its rows; a spreadsheet executes no cell of it."""
     titles = [cell(column.name) for column in table.columns]
     return export.as_csv([titles, *([_in_file(value) for value in row] for row in table.rows)])
 
@@ -206,7 +179,7 @@ def _in_file(value: Cell) -> str:
 
 
 def render_html(study: Study) -> str:
-    """The study as one self-contained HTML page."""
+    """Return the study as one self-contained HTML page."""
     pictures = render.pictures(_parts(study, Chart))
     values = {
         "study": study,
@@ -225,11 +198,6 @@ Part = TypeVar("Part", Table, Chart)
 
 
 def _parts(study: Study, kind: type[Part]) -> tuple[Part, ...]:
-    """The tables, or the charts, of a study.
-
-    Raises:
-        ValueError: two have the same key.
-    """
     parts = tuple(
         part for section in study.sections for part in section.parts if isinstance(part, kind)
     )
@@ -241,7 +209,7 @@ def _parts(study: Study, kind: type[Part]) -> tuple[Part, ...]:
 
 
 def _part(study: Study, part: str | Table | Chart) -> dict[str, object]:
-    """A part as the template places it."""
+    """Return a part as the template needs it."""
     if isinstance(part, str):
         return {"kind": "paragraph", "text": part}
     if isinstance(part, Chart):
@@ -265,19 +233,20 @@ def _part(study: Study, part: str | Table | Chart) -> dict[str, object]:
     }
 
 
+_SHOWN: Final[Mapping[Kind, Callable[[float], str]]] = {
+    "text": str,
+    "count": wording.count,
+    "number": wording.number,
+    "percent": wording.percent,
+    "duration": wording.duration,
+    "yes_no": lambda value: "yes" if value else "no",
+}
+
+
 def _shown(value: Cell, kind: Kind) -> str:
-    """A cell as a reader sees it; words are left where a number was expected."""
+    """Return a cell as a reader sees it; text stays text in a numeric column."""
     if value is None:
         return wording.UNKNOWN
     if isinstance(value, str):
         return wording.name(value, _TEXT_LIMIT) if value else ""
-    if kind == "yes_no":
-        return "yes" if value else "no"
-    shown: dict[Kind, Callable[[float], str]] = {
-        "text": str,
-        "count": wording.count,
-        "number": wording.number,
-        "percent": wording.percent,
-        "duration": wording.duration,
-    }
-    return shown[kind](value)
+    return _SHOWN[kind](value)

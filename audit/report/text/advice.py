@@ -16,14 +16,26 @@ _NAMED: Final = 2
 
 def doubt(advised: Advised) -> str:
     """What to know before believing any of it; nothing where the model decides as the site did."""
-    if advised.believed or not advised.tried:
+    sentences = [_never(advised)]
+    if advised.tried and not advised.believed:
+        known = "How well the model fits this log is not known"
+        if advised.agreement is not None:
+            agreement = wording.percent(advised.agreement)
+            known = f"Of the jobs that waited, the model started {agreement} when the site did"
+        sentences.append(f"{known}: take these as things to try.")
+    return " ".join(filter(None, sentences))
+
+
+def _never(advised: Advised) -> str:
+    """Which changes were dropped because jobs would never start; nothing where none was."""
+    if not advised.never_start:
         return ""
-    if advised.agreement is None:
-        return "How well the model fits this log is not known: take these as things to try."
-    return (
-        f"Of the jobs that waited, the model started {wording.percent(advised.agreement)} when "
-        "the site did: take these as things to try."
-    )
+    title, count = max(advised.never_start, key=lambda one: one[1])
+    jobs = wording.plural(count, "job")
+    more = len(advised.never_start) - 1
+    others = f", and others under {wording.plural(more, 'other change')}" if more else ""
+    worst = wording.name(f"{title[:1].lower()}{title[1:]}", _TITLE)
+    return f"{jobs} would never start if you {worst}{others}: not advised."
 
 
 def nothing(advised: Advised) -> str:
@@ -35,7 +47,11 @@ def nothing(advised: Advised) -> str:
     if not advised.tried:
         return "No change was tried: too few jobs waited, or no advice was asked for."
     tried = wording.plural(len(advised.tried), "change")
-    return f"No change supported: of {tried} replayed on this log, none helps beyond chance."
+    if not advised.reproduced:
+        missed = "a replay of today's rules misses the observed mean wait by more than a quarter"
+        return f"No change is advised: {missed}."
+    none = f"No change supported: of {tried} replayed on this log, none has a significant benefit."
+    return " ".join(filter(None, (_never(advised), none)))
 
 
 def sentences(advice: Advice, *, believed: bool) -> str:
@@ -53,7 +69,19 @@ def sentences(advice: Advice, *, believed: bool) -> str:
     more = len(advice.losers) - _NAMED
     if more > 0:
         told.append(f"{more} other class{'es' if more > 1 else ''} longer too")
-    return f"{title}. {', '.join(told)}."
+    return f"{title}. {', '.join(told)}.{_error(advice)}"
+
+
+def _error(advice: Advice) -> str:
+    """How far the replay of today is from the observed wait; nothing where that is not known."""
+    if not advice.observed_s or advice.today_s is None:
+        return ""
+    error = advice.today_s / advice.observed_s - 1
+    size = f"{wording.rough_percent(abs(error))} {'longer' if error > 0 else 'shorter'}"
+    if abs(error) < 0.005:
+        size = "equal"
+    observed = wording.rough_duration(advice.observed_s)
+    return f" (Observed: {observed}; a replay of today's rules gives {size} waits.)"
 
 
 def _losing(advice: Advice, loser: Loser) -> str:

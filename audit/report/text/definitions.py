@@ -118,8 +118,8 @@ def _why(attempts: pl.DataFrame) -> Definition:
         "the pool may not have what it requested, or a limit or closed hours may forbid it. If it "
         "does not fit into the free capacity, the second is divided among those who use what it "
         "lacks. If it fits, jobs ahead of it may need that capacity. What is left is unexplained. "
-        "Sums over a pool do not see single nodes or their features, so part of what is unexplained "
-        "may be due to them.",
+        "Sums over a pool do not see single nodes or their features, so part of what is "
+        "unexplained may be due to them.",
         f"{' + '.join(cause.key for cause in CAUSES)} = wait",
         "fairaudit, account of waits",
         _example(
@@ -155,7 +155,8 @@ def _peers() -> Definition:
         "class, that arrived at about the same time: at least 20 of at least 3 users, each user "
         "counting once. The ratio of a user is the wait of its jobs divided by that of similar "
         "jobs. It names nobody: users who work in campaigns have high ratios by themselves.",
-        "ratio = Σ wait / Σ mean wait of similar jobs;  excess = Σ (wait − mean wait of similar jobs)",
+        "ratio = Σ wait / Σ mean wait of similar jobs;  "
+        "excess = Σ (wait − mean wait of similar jobs)",
         "fairaudit",
         _example(
             "Five users with seven equal jobs each",
@@ -202,13 +203,12 @@ def _resource_equality(attempts: pl.DataFrame, metrics: Metrics) -> Definition:
     return Definition(
         "resource-equality",
         "Resource equality",
-        "At every moment, what is in use is shared out in thought among all attempts that are "
+        "At every moment, the capacity in use is divided among all attempts that are "
         f"waiting or running, {'in proportion to their size' if by_size else 'the same to each'}, "
         "and none gets more than its size. "
-        "What an attempt would have collected so, it deserved; what it went short of is "
-        f"positive, what it got beyond that is negative, {cancels}. "
-        "The overall figure is the mean, over all attempts, of what those "
-        f"that went short went short of.{queued}",
+        "An attempt deserved what it would have collected in this way. A shortfall is positive, a "
+        f"surplus negative, {cancels}. "
+        f"The overall figure is the total shortfall divided by the number of attempts.{queued}",
         f"deserved = ∫ from arrival to end of min({part}, size);  "
         "consumed = (end − start) · size;  shortfall = deserved − consumed;  "
         "overall = Σ max(shortfall, 0) / attempts",
@@ -225,10 +225,12 @@ def _resource_equality(attempts: pl.DataFrame, metrics: Metrics) -> Definition:
 
 
 def _fair_start(tau_s: int) -> Definition:
-    from audit.scenario.fair_start import fair_start_times  # compiled code: not before it is due
+    # compiled code: not before it is due
+    from audit.scenario.fair_start import fair_start_times
+    from audit.scenario.scenario import Scenario
 
     described = describe(_log(_DELAYED), [_POOL], tau_s=tau_s)
-    made = fair_start_times(described, _POOL, _END, tau_s=tau_s).sort("job_number")
+    made = fair_start_times(Scenario(described, _POOL, _END), tau_s=tau_s).sort("job_number")
     strict, relaxed = (wording.number(_mean(made, f"miss_{of}_s")) for of in ("strict", "relaxed"))
     return Definition(
         "fair-start",

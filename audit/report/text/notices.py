@@ -4,7 +4,8 @@ Pure functions of :class:`Contents`. The same sentences head the page and are wa
 command line.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,7 +35,7 @@ class Notice:
 def notices(contents: Contents) -> tuple[Notice, ...]:
     """What a reader must know before believing the figures, gravest first."""
     unsorted = [
-        *(Notice(True, wording.name(text, 400)) for text in contents.warnings),
+        *(Notice(True, wording.name(text, 400)) for text in one_of_each(contents.warnings)),
         *_of_missing(contents),
         *_of_reading(contents),
         *_of_coverage(contents.coverage),
@@ -43,6 +44,23 @@ def notices(contents: Contents) -> tuple[Notice, ...]:
         *(Notice(doubt.grave, doubt.text) for doubt in doubts(contents)),
     ]
     return tuple(sorted(unsorted, key=lambda notice: not notice.grave))
+
+
+def one_of_each(texts: Sequence[str]) -> list[str]:
+    """Return one text of each kind, with the number of the others.
+
+    Texts are of one kind where they differ only in names of files, quoted names and numbers.
+    """
+    kinds: dict[str, list[str]] = {}
+    for text in texts:
+        kinds.setdefault(_VARYING.sub("…", text), []).append(text)
+    return [
+        first if not more else f"{first} ({len(more):,} more of this kind)"
+        for first, *more in kinds.values()
+    ]
+
+
+_VARYING: Final = re.compile(r"""'[^']*'|"[^"]*"|\S*[\d/.]\S*""")
 
 
 def _of_missing(contents: Contents) -> Iterator[Notice]:
@@ -187,6 +205,10 @@ _COUNTS: Final = (
     (
         "size_unknown",
         "Size not known, and counted as 0 (in no figure of equal sharing)",
+    ),
+    (
+        "pending_left_out",
+        "Still queued, of unknown size or without a walltime, and so left out of fair start times",
     ),
     ("arrivals_clipped", "Started before the log says they arrived, and counted as arriving then"),
 )

@@ -55,6 +55,11 @@ STATUSES: Final[Mapping[str, tuple[str, str]]] = {
         "beside a preempted attempt",
         "Something that ran when it arrived was preempted later, which the model does not do.",
     ),
+    FstStatus.ASSUMED_ESTIMATE: (
+        "with an assumed end",
+        "A job without a walltime ran when it arrived and has not ended yet: it is assumed to run "
+        "as long as nine in ten similar jobs did at most.",
+    ),
     FstStatus.OVER_CAPACITY: (
         "over capacity",
         "When it arrived, more was in use than the pool has: whatever the model says is doubtful.",
@@ -66,11 +71,6 @@ STATUSES: Final[Mapping[str, tuple[str, str]]] = {
     FstStatus.EXCEEDS_LIMIT: (
         "beyond a limit",
         "By itself it breaks a limit of the pool: in the model it would never start.",
-    ),
-    FstStatus.UNKNOWN_ESTIMATE: (
-        "end not known",
-        "Something without a walltime ran or waited when it arrived and has not ended yet: there "
-        "is no telling when it will.",
     ),
     FstStatus.BLOCKED: (
         "blocked",

@@ -1,14 +1,16 @@
-"""What to change: small changes of a pool, each replayed, and judged against a replay of today.
+"""Advice: small changes of a pool, each replayed, and judged against a replay of today.
 
-A replay of today's policy is what changes are compared with, never the observed schedule: both
-begin with what ran and waited when the period began, and see its arrivals. How far that is from
-what was observed is the model's fidelity (SPEC §5, §10), and stands beside.
+Changes are compared with a replay of today's policy, never with the observed schedule. Both begin
+with what ran and waited when the period began, and have its arrivals. How far the replay of today
+is from what was observed is the model's fidelity (SPEC §5, §10): classes whose observed mean wait
+it misses by more than a quarter get neither advice nor a figure (SPEC §11), and where it misses
+that of all attempts nothing is advised.
 
-What is tried is bounded by a budget of CPU seconds, as estimated beforehand (``scenario.budget``):
-the same log gives the same advice on every machine. What there was no budget for is named.
+The changes tried are bounded by a budget of CPU seconds, as estimated (``scenario.budget``): the
+same log gives the same advice on every machine. Changes beyond the budget are listed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,57 +19,40 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts import peers, population
 from audit.metrics.uncertainty import RESAMPLES
-from audit.model import BY_USAGE, Period, Pool
+from audit.model import BY_USAGE, Period
 from audit.scenario.advice import judging
 from audit.scenario.advice.candidates import Candidate, candidates
 from audit.scenario.advice.judging import Compared, Difference, Judgement, Swayed, Verdict
 from audit.scenario.budget import depths, replay_cost
 from audit.scenario.engine import replayed_starts
-from audit.scenario.ownership import EQUAL_SHARES, Fairshare
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import NEVER, Ints, workload, workload_of_rows
+from audit.scenario.workload import NEVER
 
 Floats = NDArray[np.float64]
 
 MOST: Final = 3
-"""So many changes are advised at most, each of another family."""
+"""Largest number of changes that are advised, each of another family."""
 _DRAW: Final = 2.5e-8
 """CPU seconds for each unit of each resample, the sums of all changes included."""
 
 ADVICE: Final = pl.Schema(
     {
-        "change": pl.String,
-        "title": pl.String,
+        **dict.fromkeys(("change", "title"), pl.String),
         "place": pl.Int64,
-        "outcome": pl.String,
-        "dimension": pl.String,
-        "dimension_value": pl.String,
-        "today_s": pl.Int64,
-        "changed_s": pl.Int64,
-        "gain_s": pl.Int64,
-        "gain_lower_s": pl.Int64,
-        "gain_upper_s": pl.Int64,
-        "saved_s": pl.Int64,
-        "attempts": pl.Int64,
-        "users": pl.Int64,
-        "gaining_users": pl.Int64,
-        "losing_users": pl.Int64,
+        **dict.fromkeys(("outcome", "dimension", "dimension_value"), pl.String),
+        **dict.fromkeys(("observed_s", "today_s", "changed_s"), pl.Int64),
+        **dict.fromkeys(("gain_s", "gain_lower_s", "gain_upper_s", "saved_s"), pl.Int64),
+        **dict.fromkeys(("attempts", "users", "gaining_users", "losing_users"), pl.Int64),
+        "never_start": pl.Int64,
     }
 )
-"""One row for each change, in the order in which they were thought of."""
+"""One row for each change, in the order of ``candidates``."""
 
 PARTS: Final = pl.Schema(
     {
-        "change": pl.String,
-        "dimension": pl.String,
-        "dimension_value": pl.String,
-        "attempts": pl.Int64,
-        "users": pl.Int64,
-        "today_s": pl.Int64,
-        "changed_s": pl.Int64,
-        "difference_s": pl.Int64,
-        "lower_s": pl.Int64,
-        "upper_s": pl.Int64,
+        **dict.fromkeys(("change", "dimension", "dimension_value"), pl.String),
+        **dict.fromkeys(("attempts", "users", "today_s", "changed_s"), pl.Int64),
+        **dict.fromkeys(("difference_s", "lower_s", "upper_s"), pl.Int64),
         "outcome": pl.String,
     }
 )
@@ -75,7 +60,7 @@ PARTS: Final = pl.Schema(
 
 
 class Advice(NamedTuple):
-    """What came of all that was tried."""
+    """The result of all changes tried."""
 
     changes: pl.DataFrame
     """Columns of ``ADVICE``."""
@@ -86,29 +71,40 @@ class Advice(NamedTuple):
 NOTHING: Final = Advice(pl.DataFrame(schema=ADVICE), pl.DataFrame(schema=PARTS))
 
 
+class _Result(NamedTuple):
+    """A change, and what came of it."""
+
+    candidate: Candidate
+    judgement: Judgement
+    verdict: Verdict | None = None
+    """None: not tried, some jobs would never start, or today's replay misses the waits."""
+    place: int | None = None
+    swayed: Swayed | None = None
+    """Of changes that are advised."""
+    never_start: int | None = None
+    """Attempts that today's replay starts and the change never does; None: not tried."""
+
+
 def advise(
-    described: pl.DataFrame,
-    pool: Pool,
+    scenario: Scenario,
     period: Period,
-    now: int,
     budget_s: float,
     seed: int,
-    fairshare: Fairshare = EQUAL_SHARES,
+    shares: Mapping[str, float] | None = None,
 ) -> Advice:
-    """Which small changes of a pool help, by replays of a period.
+    """Return which small changes of a pool help, by replays of a period.
 
     Args:
-        described: all attempts of ``pool``, columns of ``model.DESCRIBED`` (and ``penalty`` where
-            usage is charged by one).
-        pool: as it is, with its policy, limits and windows.
+        scenario: all attempts of the pool as it is.
         period: what is replayed; its attempts are those that ended in it.
         budget_s: CPU seconds, as estimated; 0: nothing is tried.
+        shares: share of all waiting that each rule causes; see ``candidates``.
 
     Returns:
-        No rows where there are too few users or days, where hardly anybody waited, or where the
+        No rows where there are too few users or days, where hardly any job waited, or where the
         budget is too small for a replay of today and one more.
     """
-    subjects = population.ended(population.in_period(described, period))
+    subjects = population.ended(population.in_period(scenario.attempts, period))
     waited = subjects["wait_s"].sum()
     if budget_s <= 0 or waited < judging.WORTH_S * subjects.height or subjects.is_empty():
         return NOTHING
@@ -117,19 +113,20 @@ def advise(
         return NOTHING
     if subjects["user"].n_unique() < judging.LEAST_USERS:
         return NOTHING
-    today = Scenario(_of_interest(described, pool, period), pool, fairshare)
-    tried, left_out = affordable(today, candidates(today), period, now, budget_s)
-    told = _tried(today, tried, period, now, seed) if tried else []
-    told += [_Told(one, Judgement.not_tried) for one in left_out]
+    today = scenario.but(attempts=_of_interest(scenario, period))
+    tried, left_out = affordable(today, candidates(today, shares), period, budget_s)
+    results = _tried(today, tried, period, seed) if tried else []
+    results += [_Result(one, Judgement.not_tried) for one in left_out]
     return Advice(
-        pl.DataFrame([_row(one) for one in told], schema=ADVICE, orient="row"),
-        pl.DataFrame([row for one in told for row in _parts(one)], schema=PARTS, orient="row"),
+        pl.DataFrame([_row(one) for one in results], schema=ADVICE, orient="row"),
+        pl.DataFrame([row for one in results for row in _parts(one)], schema=PARTS, orient="row"),
     )
 
 
-def _of_interest(described: pl.DataFrame, pool: Pool, period: Period) -> pl.DataFrame:
-    """The attempts that a replay of the period is made of; all where usage before it counts."""
-    if period.whole_log or pool.policy.order in BY_USAGE:
+def _of_interest(scenario: Scenario, period: Period) -> pl.DataFrame:
+    """Return the attempts that a replay of the period needs; all where earlier usage counts."""
+    described = scenario.attempts
+    if period.whole_log or scenario.pool.policy.order in BY_USAGE:
         return described
     over = (pl.col("end_time") <= period.from_time).fill_null(value=False)
     later = (pl.col("arrival_time") >= period.to_time).fill_null(value=False)
@@ -137,10 +134,10 @@ def _of_interest(described: pl.DataFrame, pool: Pool, period: Period) -> pl.Data
 
 
 def affordable(
-    today: Scenario, found: Sequence[Candidate], period: Period, now: int, budget_s: float
+    today: Scenario, found: Sequence[Candidate], period: Period, budget_s: float
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """What a budget allows to try, in order, beside a replay of today; and the others."""
-    work, _ = workload(today.attempts, today.pool, now, today.fairshare)
+    """Return what the budget allows to try, beside a replay of today, in order; and the others."""
+    work = today.indexed.work
     inside = work.arrival >= (work.arrival.min(initial=0) if period.whole_log else period.from_time)
     depth = depths(work)[inside]
     units = today.attempts["user"].n_unique() + len(np.unique(work.arrival // judging.DAY_S))
@@ -158,34 +155,24 @@ def affordable(
     return tried, others
 
 
-class _Told(NamedTuple):
-    """A change, and what is said of it."""
-
-    candidate: Candidate
-    judgement: Judgement
-    verdict: Verdict | None = None
-    """None: it was not tried, or some who start today would never."""
-    place: int | None = None
-    swayed: Swayed | None = None
-    """Of what is advised."""
-
-
-def _tried(
-    today: Scenario, tried: Sequence[Candidate], period: Period, now: int, seed: int
-) -> list[_Told]:
-    """Replays what is tried, and judges it."""
-    compared, after = _replayed(today, tried, period, now)
-    if not after or not judging.enough(compared):
-        return [_Told(one, Judgement.unsupported) for one in tried]
-    differences = np.array([wait - compared.wait for wait in after.values()])
-    verdicts = dict(zip(after, judging.judge(compared, differences, seed), strict=True))
-    told = [
-        _Told(one, verdict.judgement, verdict)
-        if (verdict := verdicts.get(one.change))
-        else _Told(one, Judgement.unsupported)
-        for one in tried
-    ]
-    best = _best(told)
+def _tried(today: Scenario, tried: Sequence[Candidate], period: Period, seed: int) -> list[_Result]:
+    """Replay changes, and judge them."""
+    compared, after, never = _replayed(today, tried, period)
+    verdicts: dict[str, Verdict] = {}
+    left = Judgement.unsupported
+    if not judging.believed(compared):
+        left = Judgement.not_reproduced
+    elif after and judging.enough(compared):
+        differences = np.array([wait - compared.wait for wait in after.values()])
+        verdicts = dict(zip(after, judging.judge(compared, differences, seed), strict=True))
+    results = []
+    for one in tried:
+        verdict = verdicts.get(one.change)
+        judgement = verdict.judgement if verdict else left
+        if never[one.change]:
+            judgement = Judgement.never_starts
+        results.append(_Result(one, judgement, verdict, never_start=never[one.change]))
+    best = _best(results)
     return [
         one._replace(
             place=best.index(one.candidate.change) + 1,
@@ -193,15 +180,15 @@ def _tried(
         )
         if one.candidate.change in best
         else one
-        for one in told
+        for one in results
     ]
 
 
-def _best(told: Sequence[_Told]) -> list[str]:
-    """What is advised: of each family what saves most in sum, in that order."""
+def _best(results: Sequence[_Result]) -> list[str]:
+    """Return what is advised: of each family the change that saves most, the most first."""
     supported = [
         (one.verdict.saved, one.candidate)
-        for one in told
+        for one in results
         if one.verdict is not None and one.judgement is Judgement.supported
     ]
     best: dict[str, str] = {}
@@ -211,68 +198,63 @@ def _best(told: Sequence[_Told]) -> list[str]:
 
 
 def _replayed(
-    today: Scenario, tried: Sequence[Candidate], period: Period, now: int
-) -> tuple[Compared, dict[str, Floats]]:
-    """The attempts that today's replay starts, and their waits after each change that does, too."""
+    today: Scenario, tried: Sequence[Candidate], period: Period
+) -> tuple[Compared, dict[str, Floats], dict[str, int]]:
+    """Return the attempts that today's replay starts, and their waits after each change.
 
-    def starts(scenario: Scenario) -> Ints:
-        attempts, pool, fairshare = scenario
-        met = workload_of_rows(attempts, pool, now, fairshare)
-        return replayed_starts(attempts, pool, period, now, met=met)
-
-    begun = starts(today)
+    Changes under which some of them never start have no waits, but the number of these.
+    """
+    begun = replayed_starts(today, period)
     numbered = today.attempts.with_row_index("_row").filter(pl.Series(begun != NEVER))
-    held = population.ended(population.in_period(numbered, period))
-    rows = held["_row"].to_numpy()
-    arrival = held["arrival_time"].to_numpy()
+    subjects = population.ended(population.in_period(numbered, period))
+    rows = subjects["_row"].to_numpy()
+    arrival = subjects["arrival_time"].to_numpy()
     stretch, day = judging.stretches(arrival)
-    classes = pl.DataFrame(
-        {
-            "width_class": population.width_classes(),
-            "_class": range(len(population.width_classes())),
-        }
-    )
+    classes = {name: k for k, name in enumerate(population.width_classes())}
+    width = subjects["width_class"].replace_strict(classes, default=-1, return_dtype=pl.Int64)
     compared = Compared(
-        (held["user"].rank("dense").fill_null(0)).to_numpy().astype(np.int64),
+        (subjects["user"].rank("dense").fill_null(0)).to_numpy().astype(np.int64),
         stretch,
         day,
-        held.join(classes, on="width_class", how="left", maintain_order="left")["_class"]
-        .fill_null(-1)
-        .to_numpy()
-        .astype(np.int64),
-        peers.walltime_class(held["walltime_s"]),
+        width.to_numpy(),
+        peers.walltime_class(subjects["walltime_s"]),
         (begun[rows] - arrival).astype(np.float64),
+        subjects["wait_s"].to_numpy().astype(np.float64),
     )
     after: dict[str, Floats] = {}
+    never: dict[str, int] = {}
     for one in tried:
-        again = starts(one.after)[rows]
-        if (again != NEVER).all():
+        again = replayed_starts(one.after, period)[rows]
+        never[one.change] = int(np.count_nonzero(again == NEVER))
+        if not never[one.change]:
             after[one.change] = (again - arrival).astype(np.float64)
-    return compared, after
+    return compared, after, never
 
 
-def _row(told: _Told) -> tuple[object, ...]:
-    """A row of ``ADVICE``."""
-    known = (told.candidate.change, told.candidate.title, told.place, told.judgement.value)
-    if told.verdict is None:
-        return (*known, *(None,) * (len(ADVICE) - len(known)))
-    by, whole = told.verdict.by, told.verdict.parts[0]
+def _row(of: _Result) -> tuple[object, ...]:
+    """Return a row of ``ADVICE``."""
+    known = (of.candidate.change, of.candidate.title, of.place, of.judgement.value)
+    if of.verdict is None:
+        return (*known, *(None,) * (len(ADVICE) - len(known) - 1), of.never_start)
+    by, whole = of.verdict.by, of.verdict.parts[0]
     return (
         *known,
         *_named(by),
-        *(round(by.today), round(by.today + by.value), -round(by.value)),
+        *(round(one) for one in (by.observed, by.today, by.today + by.value)),
+        -round(by.value),
         *(None if end is None else -round(end) for end in (by.upper, by.lower)),
-        round(told.verdict.saved),
+        round(of.verdict.saved),
         *(whole.attempts, whole.users),
-        *((None, None) if told.swayed is None else told.swayed),
+        *((None, None) if of.swayed is None else of.swayed),
+        of.never_start,
     )
 
 
-def _parts(told: _Told) -> Iterator[tuple[object, ...]]:
-    """Rows of ``PARTS``."""
-    for part in () if told.verdict is None else told.verdict.parts:
+def _parts(of: _Result) -> Iterator[tuple[object, ...]]:
+    """Yield rows of ``PARTS``."""
+    for part in () if of.verdict is None else of.verdict.parts:
         yield (
-            told.candidate.change,
+            of.candidate.change,
             *_named(part),
             *(part.attempts, part.users),
             *(round(part.today), round(part.today + part.value), round(part.value)),
@@ -282,7 +264,7 @@ def _parts(told: _Told) -> Iterator[tuple[object, ...]]:
 
 
 def _named(part: Difference) -> tuple[str, str | None]:
-    """Dimension and value of a part."""
+    """Return dimension and value of a part."""
     if part.number is None:
         return part.dimension, None
     names = population.width_classes() if part.dimension == "width_class" else peers.WALLTIMES

@@ -1,18 +1,17 @@
-"""Whether a change helps beyond chance, and who loses by it.
+"""Significance of the gains and losses under a change.
 
 Compared are two replays of the same attempts. With d the difference of the waits of each (after −
 today), the mean of d over all, and over the width class that waits longest today, has an interval
 by bootstrap, once over users, and once over stretches of time (weeks, or days where there are too
-few), and the wider of the two ends counts. For two schedules drift apart by themselves: what one
-busy week turned out to be moves the waits of many users at once, so that users alone call a change
-of nothing (walltimes a hundredth longer) a difference in one case of six, where it should be one in
-twenty. Intervals are at 1 − 5 %/(2 · number of changes), Bonferroni's correction, and expanded
-where units are few.
+few); the wider of the two ends counts. Two schedules drift apart by themselves: one busy week moves
+the waits of many users at once, so that resampled users alone call a change of nothing (walltimes a
+hundredth longer) significant in one case of six. Intervals are at 1 − 5 %/(2 · number of changes),
+Bonferroni's correction, and expanded where units are few.
 
-*Supported* is a change by which one of the two means is less beyond chance, by at least a minute
-and 5 % of today's; *outweighed*, if so, where all together would wait longer in sum, or those who
-wait longest today would, beyond chance. Width and walltime
-classes gain and lose by plain 95 % intervals.
+A change is *supported* if one of the two means is significantly less, by at least a minute and 5 %
+of today's; *outweighed*, if so, where the sum of all waits would grow, or where those who wait
+longest today would wait significantly longer. Width and walltime classes gain and lose by plain
+95 % intervals.
 
 Sources: SPEC §5, *Uncertainty*; B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap
 (1993), §13.3.
@@ -30,6 +29,7 @@ from numpy.typing import NDArray
 from audit.metrics.quantiles import exact_sum
 from audit.metrics.uncertainty import NONE, Interval, Resamples
 from audit.metrics.verdicts import Outcome, outcome
+from audit.scenario.whatif.comparison import reproduced
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -37,11 +37,11 @@ Bools = NDArray[np.bool_]
 
 LEVEL: Final = 0.05
 CHUNKS: Final = 20
-"""So many times the usual number of resamples is drawn, for ends so far out."""
+"""Multiple of the usual number of resamples, as the ends are far out."""
 LEAST_USERS: Final = 10
 LEAST_STRETCHES: Final = 20
 LEAST_DAYS: Final = 10
-"""Of a user who is counted as gaining or losing (as SPEC §10 has it of peers)."""
+"""Of a user who is counted as gaining or losing (as for peers, SPEC §10)."""
 LEAST_ATTEMPTS: Final = 30
 """Of a width class that may be the one that waits longest."""
 DAY_S: Final = 86_400
@@ -53,33 +53,39 @@ Dimension = Literal["all", "width_class", "walltime_class"]
 
 
 class Judgement(StrEnum):
-    """What is made of a change."""
+    """The verdict on a change."""
 
     supported = "supported"
     unsupported = "unsupported"
     outweighed = "outweighed"
     not_tried = "not_tried"
+    never_starts = "never_starts"
+    """Some attempts that start today never would."""
+    not_reproduced = "not_reproduced"
+    """The replay of today misses the observed mean wait."""
 
 
 class Compared(NamedTuple):
     """Attempts that every replay started."""
 
-    user: Ints  # [n], a number for each user, from 0 on
-    stretch: Ints  # [n], in which stretch of time each arrived, from 0 on
+    user: Ints  # [n], from 0 on
+    stretch: Ints  # [n], stretch of time of the arrival, from 0 on
     day: Ints  # [n]
     width: Ints  # [n], number of the width class; −1: unknown
-    walltime: Ints  # [n], number of the class of what each asks for today
+    walltime: Ints  # [n], number of the class of today's walltime
     wait: Floats  # [n], today, s
+    observed: Floats  # [n], wait in the log, s
 
 
 class Difference(NamedTuple):
-    """A mean after the change less today's, s."""
+    """A mean wait after the change less that in the replay of today, s."""
 
     dimension: Dimension
     number: int | None
     """Of the class; None: all attempts."""
     attempts: int
     users: int
+    observed: float
     today: float
     value: float
     lower: float | None
@@ -87,7 +93,7 @@ class Difference(NamedTuple):
 
     @property
     def outcome(self) -> Outcome:
-        """What it says of the part."""
+        """The effect on the part."""
         return outcome(self.value, self.lower, self.upper)
 
 
@@ -96,80 +102,88 @@ _ALL: Final[_Part] = ("all", None)
 
 
 class Verdict(NamedTuple):
-    """What a change does."""
+    """The effect of a change."""
 
     judgement: Judgement
     by: Difference
-    """The mean it is judged by, with its corrected interval."""
+    """The mean that decides, with its corrected interval."""
     saved: float
-    """How much less all wait in sum, s; < 0: more."""
+    """By how much the sum of all waits is less, s; < 0: more."""
     parts: tuple[Difference, ...]
-    """All attempts, then width classes from narrow to wide, and walltime classes."""
+    """All attempts, then width classes from narrow to wide, and walltime classes; without classes
+    whose observed wait the replay of today misses."""
 
 
 def enough(compared: Compared) -> bool:
-    """Whether there are enough users and stretches of time for intervals to mean anything."""
+    """Return whether there are enough users and stretches of time for intervals."""
     return (
         len(np.unique(compared.user)) >= LEAST_USERS
         and len(np.unique(compared.stretch)) >= LEAST_STRETCHES
     )
 
 
-def stretches(arrival: Ints) -> tuple[Ints, Ints]:
-    """In which stretch and on which day each arrived, [n]: weeks, or days where these are too few.
+def believed(compared: Compared, rows: Bools | slice = slice(None)) -> bool:
+    """Return whether the replay of today reproduces the observed mean wait."""
+    observed, wait = compared.observed[rows], compared.wait[rows]
+    return len(wait) == 0 or reproduced(float(observed.mean()), float(wait.mean()))
 
-    Both count from the first arrival.
-    """
+
+def stretches(arrival: Ints) -> tuple[Ints, Ints]:
+    """Return stretch (weeks, or days if these are too few) and day of each arrival, from 0 on."""
     day: Ints = (arrival - arrival.min()) // DAY_S if len(arrival) else arrival
     week: Ints = day // 7
     return (week if len(np.unique(week)) >= LEAST_STRETCHES else day), day
 
 
 def worst_off(compared: Compared) -> int | None:
-    """The width class that waits longest today, of those with enough attempts and users.
+    """Return the width class that waits longest today, with enough attempts and users.
 
-    None where there is none, or where all attempts are of one class.
+    Classes whose observed wait the replay misses are left out. None without such a class,
+    or where all attempts are of one class.
     """
     classes = [width for width in np.unique(compared.width).tolist() if width >= 0]
     means: dict[int, float] = {}
     for width in classes:
-        held = compared.width == width
-        known = len(np.unique(compared.user[held])) >= LEAST_USERS
-        if known and np.count_nonzero(held) >= LEAST_ATTEMPTS:
-            means[width] = float(compared.wait[held].mean())
+        own = compared.width == width
+        enough_users = len(np.unique(compared.user[own])) >= LEAST_USERS
+        many = enough_users and np.count_nonzero(own) >= LEAST_ATTEMPTS
+        if many and believed(compared, own):
+            means[width] = float(compared.wait[own].mean())
     return max(means, key=lambda width: means[width]) if len(classes) > 1 and means else None
 
 
 def judge(compared: Compared, differences: Floats, seed: int) -> tuple[Verdict, ...]:
-    """What each of k changes does.
+    """Judge each of k changes.
 
     Args:
-        compared: the attempts, ``enough`` of them.
+        compared: the attempts, ``enough`` of them, and ``believed``.
         differences: [k, n], the wait after each change less today's, s.
     """
     worst = worst_off(compared)
-    everybody = np.ones(len(compared.wait), np.bool_)
-    asked: dict[_Part, Bools] = {_ALL: everybody}
+    every = np.ones(len(compared.wait), np.bool_)
+    judged: dict[_Part, Bools] = {_ALL: every}
     if worst is not None:
-        asked["width_class", worst] = compared.width == worst
-    parts_of: dict[_Part, Bools] = {_ALL: everybody}
+        judged["width_class", worst] = compared.width == worst
+    parts_of: dict[_Part, Bools] = {_ALL: every}
     by: dict[Dimension, Ints] = {
         "width_class": compared.width,
         "walltime_class": compared.walltime,
     }
     for dimension, classes in by.items():
         for number in np.unique(classes[classes >= 0]).tolist():
-            parts_of[dimension, number] = classes == number
+            if believed(compared, classes == number):
+                parts_of[dimension, number] = classes == number
     units = (compared.user, compared.stretch)
     far = [
-        _far_ends(unit, list(asked.values()), differences, seed + k) for k, unit in enumerate(units)
+        _far_ends(unit, list(judged.values()), differences, seed + k)
+        for k, unit in enumerate(units)
     ]
     near = [Resamples(int(unit.max()) + 1, seed + k) for k, unit in enumerate(units)]
     verdicts = []
     for change, difference in enumerate(differences):
         means = [
             _difference(compared, part, rows, difference, hull(*(ends[change][k] for ends in far)))
-            for k, (part, rows) in enumerate(asked.items())
+            for k, (part, rows) in enumerate(judged.items())
         ]
         parts = [_plain(compared, part, rows, difference, near) for part, rows in parts_of.items()]
         verdicts.append(_verdict(means, parts, float(-difference.sum())))
@@ -177,7 +191,7 @@ def judge(compared: Compared, differences: Floats, seed: int) -> tuple[Verdict, 
 
 
 def _verdict(means: Sequence[Difference], parts: Sequence[Difference], saved: float) -> Verdict:
-    """Of all, and where there is one of those who wait longest; these decide where both help."""
+    """Judge by the means of all and of the class that waits longest, if any; that goes first."""
     helped = [mean for mean in means if _helps(mean)]
     by = helped[-1] if helped else min(means, key=lambda mean: mean.value / max(mean.today, 1.0))
     judgement = Judgement.supported if helped else Judgement.unsupported
@@ -188,7 +202,7 @@ def _verdict(means: Sequence[Difference], parts: Sequence[Difference], saved: fl
 
 
 def _helps(mean: Difference) -> bool:
-    """Whether it is less beyond chance, and by enough to be worth the trouble."""
+    """Return whether it is significantly less, and by enough to be worth the trouble."""
     return mean.outcome is Outcome.gains and -mean.value >= max(WORTH_S, WORTH * mean.today)
 
 
@@ -199,7 +213,7 @@ def _plain(
     difference: Floats,
     resamples: Sequence[Resamples],
 ) -> Difference:
-    """A part with its plain 95 % interval."""
+    """Return a part with its plain 95 % interval."""
     ends = []
     for unit, drawn in zip((compared.user, compared.stretch), resamples, strict=True):
         present, above, below = _by_unit(unit[rows], difference[rows])
@@ -208,7 +222,7 @@ def _plain(
 
 
 def _by_unit(unit: Ints, values: Floats) -> tuple[Ints, Floats, Floats]:
-    """Each unit that there is, the sum of its values, and their number."""
+    """Return the units present, the sum of the values of each, and their number."""
     count = np.bincount(unit)
     present = np.flatnonzero(count)
     sums = np.bincount(unit, values)
@@ -223,6 +237,7 @@ def _difference(
         *part,
         number,
         len(np.unique(compared.user[rows])),
+        exact_sum(compared.observed[rows]) / number,
         exact_sum(compared.wait[rows]) / number,
         exact_sum(difference[rows]) / number,
         *ends,
@@ -230,22 +245,22 @@ def _difference(
 
 
 def hull(*ends: Interval) -> Interval:
-    """The least and the greatest of several intervals' ends; none where one of them is none."""
+    """Return the smallest interval that holds several; none where one of them is none."""
     lower = [low for low, _ in ends if low is not None]
     upper = [high for _, high in ends if high is not None]
     return NONE if len(lower) < len(ends) else (min(lower), max(upper))
 
 
 def _far_ends(
-    unit: Ints, held: Sequence[Bools], differences: Floats, seed: int
+    unit: Ints, parts: Sequence[Bools], differences: Floats, seed: int
 ) -> list[list[Interval]]:
-    """Corrected intervals of the mean difference of each of k changes over each of m parts."""
+    """Return corrected intervals of the mean difference of each change by part."""
     units = int(unit.max()) + 1
-    counts = [np.bincount(unit[rows], minlength=units) for rows in held]
+    counts = [np.bincount(unit[rows], minlength=units) for rows in parts]
     sums = [
         np.bincount(unit[rows], difference[rows], units)
         for difference in differences
-        for rows in held
+        for rows in parts
     ]
     values = [row.astype(np.float64) for row in (*counts, *sums)]
     drawn = np.concatenate(
@@ -255,13 +270,13 @@ def _far_ends(
         ],
         axis=1,
     )
-    level = LEVEL / (len(differences) * len(held))
+    level = LEVEL / (len(differences) * len(parts))
     found = []
     for change in range(len(differences)):
         of_parts = []
         for part, count in enumerate(counts):
             known = drawn[part] > 0
-            row = drawn[len(held) * (change + 1) + part]
+            row = drawn[len(parts) * (change + 1) + part]
             present = int(np.count_nonzero(count))
             outside = expanded(level, present) if present > 1 else 0.0
             figures = row[known] / drawn[part][known]
@@ -271,13 +286,13 @@ def _far_ends(
 
 
 def expanded(level: float, units: int) -> float:
-    """The share of resamples outside of an interval at 1 − ``level``, as it must be of few units.
+    """Return the share of resamples outside an interval at 1 − ``level``, expanded for few units.
 
         Φ(−√(n/(n − 1)) · t)    t: quantile of Student's t, n − 1 degrees of freedom
 
-    on each side: resamples of n units spread less than a mean of n does, and their tails are those
-    of the normal distribution, of which far ends make much. The quantile of t is by its expansion
-    in 1/(n − 1), good to a hundredth from ten units on.
+    on each side: resamples of n units spread less than a mean of n does, with the tails of the
+    normal distribution. The quantile of t is by its expansion in 1/(n − 1), good to a hundredth
+    from ten units on.
 
     Sources: T. C. Hesterberg, What Teachers Should Know About the Bootstrap, The American
     Statistician 69 (2015), §4.2 (expanded percentile interval); M. Abramowitz, I. A. Stegun,
@@ -297,21 +312,21 @@ def expanded(level: float, units: int) -> float:
 
 
 def _ends(figures: Floats, level: float) -> Interval:
-    """The middle 1 − ``level`` of figures, nearest-rank."""
+    """Return the middle 1 − ``level`` of figures, nearest-rank."""
     ascending = np.sort(figures)
     outside = math.floor(len(ascending) * level / 2)
     return float(ascending[outside]), float(ascending[-1 - outside])
 
 
 class Swayed(NamedTuple):
-    """How many users wait less, and how many longer, beyond chance."""
+    """How many users wait significantly less, and longer."""
 
     gaining: int
     losing: int
 
 
 def swayed(compared: Compared, difference: Floats, seed: int) -> Swayed:
-    """Whose own mean wait changes, by 95 % intervals over days; of those with ``LEAST_DAYS``."""
+    """Count users by their own mean waits, with 95 % intervals over days; see ``LEAST_DAYS``."""
     drawn = Resamples(int(compared.day.max()) + 1, seed)
     order = np.argsort(compared.user, kind="stable")
     edges = np.flatnonzero(np.diff(compared.user[order])) + 1

@@ -6,26 +6,18 @@ attempt. So what is proposed explains what that does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import product
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
-import polars as pl
 
-from audit.model import Backfill, Order, Policy, Scope
+from audit.model import Backfill, Order, Policy
 from audit.policies import takers
-from audit.scenario.fit import chains, days, hours, judging, levels
+from audit.scenario.fit import chains, days
 from audit.scenario.fit.judging import Decided
-from audit.scenario.fit.observed import Floats, Observed, Spans, Trials, trials_of
+from audit.scenario.fit.observed import Floats, Observed, Trials, trials_of
 from audit.scenario.fit.site import Element, Evidence, Kind, Site
-from audit.scenario.fit.splits import best_split
 from audit.scenario.workload import Bools, Ints
 
-BEST: Final = 3
-"""So many windows, and limits, of the greatest gain, and so many that explain most."""
-SCOPES: Final = 40
 INTERVALS: Final = (15, 20, 30, 60, 120, 180, 300, 600, 900, 1800, 3600)
 IN_PHASE: Final = 0.8
 """Of the starts after a wait: so many lie at multiples of an interval, if there is one."""
@@ -47,19 +39,11 @@ def propose(
     """
     looked_at = chosen & observed.judged & ~decided.over_capacity
     trials = trials_of(observed.work, looked_at, decided.ready)
-    left = np.where(looked_at, unexplained, 0.0)
     found = [*_intervals(observed, site, trials), *_depths(observed, site, trials)]
-    if left.sum() > 0:
-        worth = scopes(observed, left, SCOPES)
-        clocks = [site.pool.zone]
-        if not site.pool.windows:
-            clocks = hours.clocks(site.pool.zone, observed.first, observed.last)
-        rules = [one for zone in clocks for one in _windows(trials, worth, zone)]
-        rules += _limits(levels.limits(observed, trials, worth))
-        rules += _chains(observed, site, decided.ready, looked_at)
-        rules += _ceilings(observed, site, decided)
+    if unexplained[looked_at].sum() > 0:
         least = LEAST * observed.wait[looked_at].sum()
-        found += [rule for rule in rules if rule.evidence.explained >= least]
+        held = _chains(observed, site, decided.ready, looked_at)
+        found += [chain for chain in held if chain.evidence.explained >= least]
     return found
 
 
@@ -87,32 +71,6 @@ def whole_nodes(observed: Observed, site: Site) -> list[Element]:
     return [Element(Kind.nodes, nodes=int(had))] if had else []
 
 
-def _windows(trials: Trials, worth: Sequence[tuple[Scope, Bools]], zone: str) -> list[Element]:
-    found = hours.windows(trials, worth, zone)
-    by_gain = sorted(found, key=lambda one: -one.split.gain)
-    return [
-        Element(
-            Kind.window,
-            Evidence(one.explained, one.split.failed, one.split.served),
-            window=one.window,
-            zone=zone,
-        )
-        for one in dict.fromkeys((*by_gain[:BEST], *found[:BEST]))
-    ]
-
-
-def _limits(found: Sequence[levels.Found]) -> list[Element]:
-    by_gain = sorted(found, key=lambda one: -one.split.gain)
-    return [
-        Element(
-            Kind.limit,
-            Evidence(one.explained, one.split.failed, one.split.served),
-            limit=one.limit,
-        )
-        for one in dict.fromkeys((*by_gain[:BEST], *found[:BEST]))
-    ]
-
-
 def _chains(observed: Observed, site: Site, ready: Ints, among: Bools) -> list[Element]:
     found = [one for one in chains.chains(observed, ready, among) if one.user not in site.users]
     if not found:
@@ -124,25 +82,6 @@ def _chains(observed: Observed, site: Site, ready: Ints, among: Bools) -> list[E
     )
     users = (*site.users, *(one.user for one in found))
     return [Element(Kind.chain, evidence, users=users)]
-
-
-def _ceilings(observed: Observed, site: Site, decided: Decided) -> list[Element]:
-    """What was in force over days, of room that is unexplained otherwise."""
-    if site.ceilings:
-        return []
-    found = ceilings_of(observed, site, decided)
-    if not found:
-        return []
-    return [Element(Kind.capacity, Evidence(sum(one.explained for one in found)), ceilings=found)]
-
-
-def ceilings_of(observed: Observed, site: Site, decided: Decided) -> tuple[days.Ceiling, ...]:
-    """The ceilings that the room speaks for which is unexplained otherwise."""
-    left = judging.unexplained(observed, site._replace(ceilings=()), decided)
-    spans = observed.spans
-    late = (decided.ready[spans.job] <= spans.since) & (left[spans.job] > 0)
-    kept = Spans(*(column[late] for column in spans))
-    return tuple(days.ceilings(replace(observed, spans=kept)))
 
 
 def _intervals(observed: Observed, site: Site, trials: Trials) -> list[Element]:
@@ -211,66 +150,73 @@ def _policy(policy: Policy, evidence: Evidence) -> Element:
     return Element(Kind.policy, evidence, policy=policy)
 
 
-# --- which attempts a rule may be about: partitions, sizes, walltimes, and their overlaps --------
+# --- where a bound lies: trials below it are served, those above are not -------------------------
 
 
-WORTH: Final = 0.02
-"""Of all that is unexplained; scopes with less are passed over."""
-BOUNDS: Final = 12
-"""So many of the values most often asked for may be a bound."""
-ROUND_S: Final = tuple(hours * 3_600 for hours in (1, 2, 4, 8, 12, 24, 48, 72, 168))
-"""Bounds of walltimes that sites like to set."""
+LEAST_GAIN: Final = 8.0
+"""Nats; what chance gives among a few thousand candidates is less."""
+SELDOM: Final = 0.25
+"""Of the share served below a bound: above it, less must be."""
 
 
-def scopes(observed: Observed, idle: Floats | Ints, most: int) -> list[tuple[Scope, Bools]]:
-    """The scopes that hold ``WORTH`` of what is unexplained, the wider ones first.
+class Split(NamedTuple):
+    """A bound on something, and what the trials say of it."""
+
+    bound: int
+    """Trials with more are those above."""
+    gain: float
+    served: int
+    """Of those above: what the rule does not allow, and yet happened."""
+    failed: int
+    """Of those above: what it explains."""
+
+
+def likelihood(served: Floats, tried: Floats) -> Floats:
+    """L of each number of trials; 0 where all or none were served."""
+    share = np.divide(served, tried, out=np.zeros_like(served), where=tried > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = served * np.log(share) + (tried - served) * np.log1p(-share)
+    return np.where((served > 0) & (served < tried), terms, 0.0)
+
+
+def gain(served: Floats, tried: Floats, among: tuple[float, float]) -> Floats:
+    """The gain of telling those with ``served`` of ``tried`` from the rest.
 
     Args:
-        idle: what is unexplained of each attempt, ≥ 0.
+        served, tried: of one kind, by candidate.
+        among: served and tried of both kinds.
+    """
+    other_served, other_tried = among[0] - served, among[1] - tried
+    whole = likelihood(np.array([among[0]]), np.array([among[1]]))[0]
+    better: Floats = likelihood(served, tried) + likelihood(other_served, other_tried) - whole
+    return better
+
+
+def best_split(amount: Ints, served: Bools, weight: Ints | None = None) -> Split | None:
+    """The bound on ``amount`` above which trials are served least.
+
+    Args:
+        weight: [m], for how many trials each stands; None: for one.
 
     Returns:
-        Each with its members; no two have the same ones among those with something unexplained.
+        That of the greatest gain, where at least ``LEAST_GAIN`` is gained and the share served
+        above it is less than ``SELDOM`` of that below; else None.
     """
-    total = idle.sum()
-    found: list[tuple[Scope, Bools]] = []
-    seen: set[bytes] = set()
-    for scope in _candidates(observed.frame, idle):
-        held = observed.within(scope)
-        if total <= 0 or idle[held].sum() < WORTH * total:
-            continue
-        mark = np.packbits(held).tobytes()
-        if mark not in seen:
-            seen.add(mark)
-            found.append((scope, held))
-        if len(found) == most:
-            break
-    return found
-
-
-def _candidates(frame: pl.DataFrame, idle: Floats | Ints) -> Iterator[Scope]:
-    """All scopes, from wide to narrow."""
-    classes = [Scope()]
-    for name in ("partition", "qos"):
-        shares = frame.select(name).with_columns(idle=pl.Series(idle.astype(np.float64)))
-        by_name = shares.drop_nulls(name).group_by(name).agg(pl.col("idle").sum()).sort(name)
-        if by_name.height > 1:
-            worth = by_name.filter(pl.col("idle") >= WORTH * float(idle.sum()))
-            classes += [Scope().but(**{name: (value,)}) for value in worth[name]]
-    yield from classes
-    late = frame.filter(pl.Series(idle > 0))
-    sizes, asked = bounds(late["size"]), late["walltime_s"]
-    most = asked.max() or 0
-    walltimes = sorted({*bounds(asked), *(one for one in ROUND_S if one < most)})  # type: ignore[operator]
-    for scope, size in product(classes, sizes):
-        yield scope.but(size_above=size)
-        yield scope.but(size_up_to=size)
-    for scope, walltime in product(classes, walltimes):
-        yield scope.but(walltime_above_s=walltime)
-
-
-def bounds(asked: pl.Series) -> list[int]:
-    """Values that many ask for, ascending, but for the greatest: none asks for more."""
-    counted = asked.drop_nulls().value_counts().sort("count", asked.name, descending=[True, False])
-    values = sorted(counted[asked.name].head(BOUNDS + 1).to_list())
-    most = asked.max()
-    return [value for value in values if value != most]
+    if len(amount) == 0:
+        return None
+    weight = np.ones_like(amount) if weight is None else weight
+    values, place = np.unique(amount, return_inverse=True)
+    tried_at = np.bincount(place, weight).astype(np.float64)
+    served_at = np.bincount(place, weight * served).astype(np.float64)
+    total = float(served_at.sum()), float(tried_at.sum())
+    tried, kept = (total[1] - np.cumsum(tried_at))[:-1], (total[0] - np.cumsum(served_at))[:-1]
+    if len(tried) == 0:
+        return None
+    gains = gain(kept, tried, total)
+    seldom = kept / tried < SELDOM * (total[0] - kept) / (total[1] - tried)
+    gains = np.where(seldom, gains, 0.0)
+    if gains.max() < LEAST_GAIN:
+        return None
+    best = int(gains.argmax())
+    above = int(kept[best])
+    return Split(int(values[best]), float(gains[best]), above, int(tried[best]) - above)

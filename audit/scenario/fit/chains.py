@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from audit.scenario.fit.levels import NO_GROUP, numbered
+from audit.scenario.fit.levels import NO_ENTITY, numbered
 from audit.scenario.fit.observed import Observed
 from audit.scenario.workload import NEVER, Bools, Ints
 
@@ -41,7 +41,7 @@ def previous(observed: Observed) -> Ints:
     user = numbered(observed, "user")
     order = np.argsort(user, kind="stable")
     before = np.full(len(user), -1)
-    same = (user[order[1:]] == user[order[:-1]]) & (user[order[1:]] != NO_GROUP)
+    same = (user[order[1:]] == user[order[:-1]]) & (user[order[1:]] != NO_ENTITY)
     before[order[1:][same]] = order[:-1][same]
     return before
 

@@ -15,6 +15,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from audit.model import Step
+from audit.scenario.fit.evidence import LEAST_USERS
+from audit.scenario.fit.levels import numbered
 from audit.scenario.fit.observed import Observed
 from audit.scenario.workload import Ints
 
@@ -25,18 +27,25 @@ NEAR: Final = 0.03
 """Of the capacity: so near its most a run is full, and so near the capacity it has no ceiling."""
 AT_CEILING: Final = 0.25
 """Of a run's room, in attempts·s: so much must pass while it is full."""
+LEAST_WITHHELD: Final = 20
+"""Attempts that must have been left waiting though they would have fitted into the difference."""
 LEVELS: Final = 64
 """So many levels are tried."""
 
 
 class Ceiling(NamedTuple):
-    """A time in which nobody started with whom more than ``most`` would have been in use."""
+    """A time in which nobody started with whom more than ``most`` would have been in use.
+
+    So all of those that would have fitted into the difference were left waiting (SPEC §11).
+    """
 
     since: int  # epoch s
     until: int
     most: int
     explained: int
     """Seconds of room of those who would not fit under it."""
+    withheld: int = 0
+    """Attempts that would have fitted into the difference, and were left waiting."""
 
 
 def ceilings(observed: Observed) -> list[Ceiling]:
@@ -47,13 +56,15 @@ def ceilings(observed: Observed) -> list[Ceiling]:
     capacity = int(work.capacity[0])
     day = (spans.since - observed.first) // DAY_S
     most = _most_of_days(observed, int(day.max()) + 1)
-    room = _Room(day, used_at(observed, spans.since), work.request[spans.job], spans.seconds)
+    user = numbered(observed, "user")[spans.job]
+    used = used_at(observed, spans.since)
+    room = _Room(spans.job, user, day, used, work.request[spans.job], spans.seconds)
     found = [
-        Ceiling(*_lasting(observed, first, last, top), top, explained)
+        Ceiling(*_lasting(observed, first, last, top), top, explained, withheld)
         for first, last in _runs(most, capacity)
         for top in [int(most[first : last + 1].max())]
-        for explained in [_explained(room, first, last, top, NEAR * capacity)]
-        if explained
+        for explained, withheld in [_explained(room, first, last, top, NEAR * capacity)]
+        if withheld >= LEAST_WITHHELD
     ]
     chosen: list[Ceiling] = []
     for one in sorted(found, key=lambda one: (-one.explained, one.since, one.until)):
@@ -63,8 +74,10 @@ def ceilings(observed: Observed) -> list[Ceiling]:
 
 
 class _Room(NamedTuple):
-    """The spans of room, each with its day, what was in use, what was asked, and its seconds."""
+    """The spans of room: whose, on which day, what was in use and asked, and the seconds."""
 
+    job: Ints
+    user: Ints
     day: Ints
     used: Ints
     asked: Ints
@@ -87,16 +100,19 @@ def _lasting(observed: Observed, first: int, last: int, top: int) -> tuple[int, 
     )
 
 
-def _explained(room: _Room, first: int, last: int, top: int, near: float) -> int:
-    """Seconds of room, from day ``first`` to ``last``, of those who do not fit under ``top``.
+def _explained(room: _Room, first: int, last: int, top: int, near: float) -> tuple[int, int]:
+    """Of those who do not fit under ``top`` from day ``first`` to ``last``: seconds and number.
 
-    0 where what was in use did not stay close to it.
+    0 where what was in use did not stay close to it, or where they are of too few users.
     """
     inside = (room.day >= first) & (room.day <= last)
     full = inside & (room.used >= top - near)
     if room.seconds[full].sum() < AT_CEILING * room.seconds[inside].sum():
-        return 0
-    return int(room.seconds[inside & (room.used + room.asked > top)].sum())
+        return 0, 0
+    above = inside & (room.used + room.asked > top)
+    if len(np.unique(room.user[above])) < LEAST_USERS:
+        return 0, 0
+    return int(room.seconds[above].sum()), len(np.unique(room.job[above]))
 
 
 def steps(found: list[Ceiling], resource: str, capacity: int) -> tuple[Step, ...]:

@@ -16,19 +16,18 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.scenario.fit.observed import Observed
 from audit.scenario.workload import Ints
 
 DAY_S: Final = 86_400
-JUDGED: Final = 85
-ROUNDS: Final = 9
-"""So many sites are judged, in so many rounds, where everything is tried: KTH-SP2 takes 75 in 8,
-the latest parts of LANL-CM5 72 in 7 to 102 in 10."""
+JUDGED: Final = 40
+ROUNDS: Final = 4
+"""Sites that are judged, and rounds, where all elements other than rules are tried."""
+SCREENED: Final = 500
+SWEEPS: Final = 8
+"""Candidates for rules that are judged, and sweeps, where all are tried: KTH-SP2 takes 420 in 6."""
 LEAST_DAYS: Final = 28
-"""What a site does by the hour of the week shows in weeks; shorter logs are not searched."""
-LEAST_WAITED: Final = 20
-"""So many must have waited in the part that proposes: fewer hardly tell a rule from chance."""
+"""A budget affords at least this much of a log: hours of the week show in weeks."""
 
 
 class Cost(NamedTuple):
@@ -37,17 +36,27 @@ class Cost(NamedTuple):
     judging: float
     """A site."""
     proposing: float
-    """Elements, once a round."""
+    """Elements other than rules, once a round."""
+    screening: float
+    """A candidate for a rule."""
+    sweeping: float
+    """All candidates for rules, once a round."""
 
     @property
     def search(self) -> float:
         """Of all that a search may try."""
-        return JUDGED * self.judging + ROUNDS * self.proposing
+        of_rules = SCREENED * self.screening + SWEEPS * self.sweeping
+        return of_rules + JUDGED * self.judging + ROUNDS * self.proposing
 
 
 def cost(attempts: float, looks: float) -> Cost:
     """Of a log of so many attempts, with so many instants in their waits."""
-    return Cost(0.7e-6 * attempts + 55e-9 * looks + 0.005, 4e-6 * attempts + 0.24e-6 * looks + 0.15)
+    return Cost(
+        0.7e-6 * attempts + 55e-9 * looks + 0.005,
+        4e-6 * attempts + 0.24e-6 * looks + 0.15,
+        0.6e-6 * attempts + 10e-9 * looks + 0.005,
+        10e-6 * attempts + 50e-9 * looks + 0.4,
+    )
 
 
 class Budget:
@@ -70,17 +79,22 @@ class Budget:
         """Whether there may be another round; it counts."""
         return self._take(self.each.proposing)
 
+    def screen(self) -> bool:
+        """Whether one more candidate for a rule may be judged; it counts."""
+        return self._take(self.each.screening)
+
+    def sweep(self) -> bool:
+        """Whether there may be another sweep for rules; it counts."""
+        return self._take(self.each.sweeping)
+
     def _take(self, seconds: float) -> bool:
         self.left -= seconds
         self.ended |= self.left < 0
         return not self.ended
 
 
-def latest(described: pl.DataFrame, searched: float, seconds: float) -> int | None:
+def latest(described: pl.DataFrame, seconds: float) -> int | None:
     """From when on the attempts of a log are looked at, so that a budget affords their search.
-
-    Args:
-        searched: the part of the time, the first one, that is searched.
 
     Returns:
         Epoch s, a whole number of days before the last arrival and at least ``LEAST_DAYS``; None:
@@ -98,8 +112,8 @@ def latest(described: pl.DataFrame, searched: float, seconds: float) -> int | No
     first, last = int(arrival[0]), int(arrival[-1])
 
     def affords(since: int) -> bool:
-        low, high = np.searchsorted(arrival, [since, since + searched * (last - since)])
-        return cost(int(high - low), int(looks[high] - looks[low])).search <= seconds
+        low = int(np.searchsorted(arrival, since))
+        return cost(len(arrival) - low, int(looks[-1] - looks[low])).search <= seconds
 
     if affords(first):
         return None
@@ -107,17 +121,6 @@ def latest(described: pl.DataFrame, searched: float, seconds: float) -> int | No
     enough = (number for number in days if affords(last - number * DAY_S))
     least = min(LEAST_DAYS, (last - first) // DAY_S)
     return last - next(enough, least) * DAY_S
-
-
-def too_short(observed: Observed, span: tuple[int, int], behind: int) -> bool:
-    """Whether a log, up to ``behind``, tells too little: see ``LEAST_DAYS`` and ``LEAST_WAITED``.
-
-    ``span``: arrivals in the part that proposes, epoch s.
-    """
-    arrival = observed.work.arrival
-    proposing = (arrival >= span[0]) & (arrival < span[1])
-    waited = int((observed.wait[proposing] > TOLERANCE_S).sum())
-    return behind - span[0] < LEAST_DAYS * DAY_S or waited < LEAST_WAITED
 
 
 def _looks(instants: Ints, arrival: Ints, start: Ints) -> Ints:

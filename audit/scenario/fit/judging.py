@@ -29,9 +29,10 @@ from audit.metrics.quantiles import spearman
 from audit.model import Limit, Policy, Pool
 from audit.scenario.decisions import decisions
 from audit.scenario.fit import chains, days
-from audit.scenario.fit.hours import HOUR_S, hour_of_week
-from audit.scenario.fit.levels import group_of, level
-from audit.scenario.fit.observed import Floats, Observed, Spans, Trials
+from audit.scenario.fit.hours import forbidden_from
+from audit.scenario.fit.levels import kind_of, levels, levels_in
+from audit.scenario.fit.observed import Floats, Observed, Spans
+from audit.scenario.fit.occasions import by_hour, days_of, local
 from audit.scenario.fit.site import Site
 from audit.scenario.forward import forward_starts
 from audit.scenario.workload import (
@@ -190,7 +191,7 @@ def unexplained(observed: Observed, site: Site, decided: Decided) -> Floats:
     if site.pool.windows:
         seconds -= np.where(forbidden, _closed_seconds(observed, site.pool, idle), 0.0)
     for limit in site.pool.limits:
-        seconds[forbidden & _at_limit(observed, limit, idle)] = 0.0
+        seconds[forbidden & _at_limit(observed, site.pool, limit, idle)] = 0.0
     for ceiling in site.ceilings:
         seconds[forbidden & _under_ceiling(observed, ceiling, idle)] = 0.0
     totals: Floats = np.bincount(spans.job, seconds, len(decided.ready)).astype(np.float64)
@@ -198,53 +199,27 @@ def unexplained(observed: Observed, site: Site, decided: Decided) -> Floats:
 
 
 def _closed_seconds(observed: Observed, pool: Pool, spans: Spans) -> Floats:
-    """For how long of each span some window is closed to its attempt."""
-    first = observed.first // HOUR_S
-    hours = np.arange(first, int(observed.spans.until.max(initial=0)) // HOUR_S + 2)
-    of_week = observed.once("hours", pool.zone, lambda: hour_of_week(hours * HOUR_S, pool.zone))
-    inside = [observed.within(window) for window in pool.windows]
-    of_span = _alike(inside)[spans.job]
-    seconds = np.zeros(len(spans.job))
-    for number in range(int(of_span.max(initial=-1)) + 1):
-        which = np.flatnonzero(of_span == number)
-        if len(which) == 0:
-            continue
-        mine = spans.job[which[0]]
-        windows = [window for window, held in zip(pool.windows, inside, strict=True) if held[mine]]
-        shut = np.isin(of_week, [hour for window in windows for hour in window.hours])
-        before = np.concatenate(([0], np.cumsum(shut * HOUR_S)))
-
-        def closed(times: Ints, shut: Bools = shut, before: Ints = before) -> Ints:
-            """Seconds closed from the first hour to each of ``times``."""
-            hour = times // HOUR_S - first
-            until: Ints = before[hour] + shut[hour] * (times % HOUR_S)
-            return until
-
-        seconds[which] = closed(spans.until[which]) - closed(spans.since[which])
+    """For how long of each span a window forbids the start of its attempt."""
+    begin = local(spans.since, pool.zone)
+    place, since, until = by_hour(begin, spans.seconds)
+    job = spans.job[place]
+    closed = until
+    for window in pool.windows:
+        held = observed.within(window)[job] & days_of(window, since)
+        forbidden = forbidden_from(window, since, observed.reach[job])
+        closed = np.where(held, np.minimum(closed, forbidden), closed)
+    seconds: Floats = np.bincount(place, until - closed, len(begin)).astype(np.float64)
     return seconds
 
 
-def _alike(inside: Sequence[Bools]) -> Ints:
-    """A number for each attempt, [n]: those have the same that are in the same of these, [m, n]."""
-    number = np.zeros(len(inside[0]), np.int64)
-    for held in inside:
-        number = 2 * number + held
-        number = (np.cumsum(np.bincount(number) > 0) - 1)[number]
-    return number
-
-
-def _at_limit(observed: Observed, limit: Limit, spans: Spans) -> Bools:
+def _at_limit(observed: Observed, pool: Pool, limit: Limit, spans: Spans) -> Bools:
     """In which spans a start would break a limit."""
-    held = observed.within(limit)
-    group = group_of(observed, limit.per)
-    work = observed.work
-    amount = np.ones_like(observed.size) if limit.resource is None else observed.size
-    concerned = held[spans.job] & (group.of[spans.job] >= 0)
+    kind = kind_of(observed, limit)
+    which = np.flatnonzero(kind.inside[spans.job] & days_of(limit, local(spans.since, pool.zone)))
+    job, since = spans.job[which], spans.since[which]
+    at, _ = levels_in(levels(observed, kind).use, kind, job, since, since + 1)
     broken = np.zeros(len(spans.job), np.bool_)
-    which = np.flatnonzero(concerned)
-    nothing = np.zeros(len(which), np.int64)
-    trials = Trials(spans.job[which], spans.since[which], nothing > 0, nothing)
-    broken[which] = level(work, group, held, amount, trials) > limit.most
+    broken[which] = at > limit.most
     return broken
 
 

@@ -1,179 +1,322 @@
-"""Limits: levels that what an entity holds does not pass, though it has more queued and room.
+"""Limits: levels above which the attempts of an entity do not start, though they would fit.
 
-Of each trial, the *level* is what the entity would hold with the attempt started: what of its own
-runs then, what starts at that instant included, and the attempt. Where trials above a level fail
-and those up to it are served, the level is a limit (SPEC §10, *Limits*).
+The *level* of an attempt is what its entity would have in use with the attempt started, given what
+runs: claims of the same walk do not count, or levels above the true one would pass. Neighbours are
+attempts of the same entities that fit under the limit, while a second one like them would not.
+
+Source: SPEC §11, *Rules that may be used*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from audit.model import Limit, Per, Scope
-from audit.scenario.fit.observed import Observed, Trials
-from audit.scenario.fit.splits import Split, best_split
-from audit.scenario.workload import NEVER, Bools, Ints, Workload
+from audit.scenario.fit.evidence import LEAST, RAW, Booked, Events
+from audit.scenario.fit.observed import Observed
+from audit.scenario.fit.occasions import Seen, Spans, Tried
+from audit.scenario.workload import Bools, Ints
 
-NO_GROUP: Final = -1
-OWNERS: Final[tuple[Per, ...]] = ("user", "account", "qos")
-SERVED_TRIALS: Final = 5_000
-"""Of those that were served, about so many are looked at, each for several alike."""
+if TYPE_CHECKING:
+    from audit.kernels.fitting import Use
+
+NO_ENTITY: Final = -1
 WHOLE: Final = 0.98
 """Of the capacity: a limit of more would be the capacity itself."""
+LEVELS: Final = 512
+"""Levels of a kind of limit that are tried: those at which most attempts started."""
+BLOCKS: Final = 8
+"""Parts of the log in whose runs a limit may hold."""
+SHARE: Final = 0.02
+"""Of all attempts: a partition or QOS with fewer has no limits of its own."""
 
 
-class Found(NamedTuple):
-    """A limit that the trials speak for."""
+class Kind(NamedTuple):
+    """A kind of limit: everything but the level."""
 
     limit: Limit
-    split: Split
-    explained: int
-    """Seconds between those trials above it that failed and the starts."""
+    entity: Ints  # [n], of each attempt; NO_ENTITY: the limit is not about it
+    amount: Ints  # [n], what it counts for, > 0
+
+    @property
+    def inside(self) -> Bools:
+        """Which attempts the limit is about, [n]."""
+        known: Bools = self.entity != NO_ENTITY
+        return known
 
 
-class Group(NamedTuple):
-    """Of whom each may hold so much, and when those of each start and end."""
+class Candidate(NamedTuple):
+    """A limit that passes the sweep."""
 
-    per: Per | None
-    of: Ints  # [n], the number of each attempt's; NO_GROUP: unknown
-    by_start: Ints  # attempts that ran, by group, then by start
-    by_end: Ints  # the same, by end
-    starts: Ints  # the group and the start of each of ``by_start`` as one number, see ``place``
-    ends: Ints
-    first: int  # of all starts and ends
-    last: int
-
-    def place(self, job: Ints, at: Ints) -> Ints:
-        """The groups of attempts, and instants, as one number, so that one search answers all."""
-        since = np.clip(at, self.first - 1, self.last) - self.first
-        places: Ints = self.of[job] * (self.last - self.first + 2) + since
-        return places
-
-
-def limits(
-    observed: Observed, trials: Trials, scopes: Sequence[tuple[Scope, Bools]]
-) -> list[Found]:
-    """A limit of each kind on each scope, where trials speak for one; most explained first.
-
-    Kinds are attempts, or amount of the counted resource, at one time: of the scope as a whole, or
-    of each user, account or qos.
-    """
-    stride = max(int(trials.served.sum()) // SERVED_TRIALS, 1)
-    kept = trials.of(~trials.served | (np.arange(len(trials.job)) % stride == 0))
-    found = [
-        one
-        for group in observed.once("groups", None, lambda: [*_groups(observed)])
-        for concerned in [kept.of(_in_order(group, kept))]
-        for scope, held in scopes
-        if group.per is None or getattr(scope, group.per) is None
-        for one in _of_scope(observed, concerned, stride, scope, held, group)
-    ]
-    return sorted(found, key=lambda one: (-one.explained, repr(one.limit)))
-
-
-def _groups(observed: Observed) -> Iterator[Group]:
-    """The pool as a whole, and each column that names owners, if it tells any apart."""
-    yield group_of(observed, None)
-    seen: list[Ints] = []
-    for name in OWNERS:
-        of = numbered(observed, name)
-        if len(np.unique(of[of != NO_GROUP])) > 1 and not any(np.array_equal(of, a) for a in seen):
-            seen.append(of)
-            yield group_of(observed, name)
-
-
-def group_of(observed: Observed, per: Per | None) -> Group:
-    """The attempts by whom a limit counts for: as a whole, or each user, account, …."""
-    found: Group = observed.once("group", per, lambda: _group(observed, per))
-    return found
-
-
-def _group(observed: Observed, per: Per | None) -> Group:
-    work = observed.work
-    of = np.zeros(len(observed.rows), np.int64) if per is None else numbered(observed, per)
-    ran = np.flatnonzero(work.has_started & (work.end > work.start) & (of != NO_GROUP))
-    by_start = ran[np.lexsort((work.start[ran], of[ran]))]
-    by_end = ran[np.lexsort((work.end[ran], of[ran]))]
-    nothing = np.zeros(0, np.int64)
-    first = int(work.start[ran].min(initial=NEVER)) if len(ran) else 0
-    last = int(work.end[ran].max(initial=0))
-    group = Group(per, of, by_start, by_end, nothing, nothing, first, max(last, first))
-    return group._replace(
-        starts=group.place(by_start, work.start[by_start]),
-        ends=group.place(by_end, work.end[by_end]),
-    )
-
-
-def _in_order(group: Group, trials: Trials) -> Ints:
-    """By group and time those trials that have a group: so searches go through memory in order."""
-    which = np.flatnonzero(group.of[trials.job] != NO_GROUP)
-    return which[np.argsort(group.place(trials.job[which], trials.at[which]), kind="stable")]
+    limit: Limit
+    kind: Kind
+    seconds: float
+    """At most this much waiting would be booked to it."""
 
 
 def numbered(observed: Observed, name: str) -> Ints:
-    """The number of each attempt's user, account, …; NO_GROUP where it is unknown."""
+    """Return the number of each attempt's user, account, …; NO_ENTITY where it is unknown."""
 
     def make() -> Ints:
         codes = observed.frame[name].rank("dense").cast(int) - 1
-        return codes.fill_null(NO_GROUP).to_numpy().astype(np.int64)
+        return codes.fill_null(NO_ENTITY).to_numpy().astype(np.int64)
 
     numbers: Ints = observed.once("number", name, make)
     return numbers
 
 
-def _of_scope(
-    observed: Observed, trials: Trials, stride: int, scope: Scope, held: Bools, group: Group
-) -> Iterator[Found]:
-    """A limit on attempts, and one on the counted resource, where trials speak for them.
+def kind_of(observed: Observed, limit: Limit) -> Kind:
+    """Return the kind of a limit."""
+    amount = np.ones(len(observed.rows), np.int64)
+    if limit.resource is not None:
+        amount = observed.amount(limit.resource)
+    of = np.zeros(len(amount), np.int64) if limit.per is None else numbered(observed, limit.per)
+    inside = observed.within(limit) & (amount > 0)
+    return Kind(limit, np.where(inside, of, NO_ENTITY), amount)
 
-    ``stride``: for how many alike each trial that was served stands.
+
+def kinds(observed: Observed) -> Iterator[Kind]:
+    """Yield the kinds of limits that a site may have.
+
+    Their scopes are the pool, and each of its partitions and QOS; a limit on what all of the pool
+    has in use is its capacity, and no limit.
     """
-    concerned = trials.of(held[trials.job])
-    if concerned.served.all():
+    resources = (None, *observed.resources)
+    found: list[Ints] = []
+    for scope in _scopes(observed):
+        every: tuple[Per | None, ...] = (None, "user", "account")
+        if scope == Scope():
+            every = (None, "user", "account", "partition", "qos")
+        for per in every:
+            for resource in resources:
+                if scope == Scope() and per is None and resource is not None:
+                    continue
+                kind = kind_of(
+                    observed, Limit(most=0, resource=resource, per=per, **scope.conditions)
+                )
+                mark = np.where(kind.inside, kind.amount * (kind.entity + 1), 0)
+                several = per is None or len(np.unique(kind.entity[kind.inside])) > 1
+                if several and not any(np.array_equal(mark, other) for other in found):
+                    found.append(mark)
+                    yield kind
+
+
+def _scopes(observed: Observed) -> Iterator[Scope]:
+    """Yield the pool as a whole, and each partition and QOS that holds some of its attempts."""
+    yield Scope()
+    for name in ("partition", "qos"):
+        counts = observed.frame[name].drop_nulls().value_counts().sort("count", name)
+        for value, count in counts.iter_rows():
+            if SHARE * observed.frame.height <= count < (1 - SHARE) * observed.frame.height:
+                yield Scope().but(**{name: (value,)})
+
+
+class Levels(NamedTuple):
+    """The levels of a kind of limit."""
+
+    use: Use
+    started: Ints
+    """The judged attempts that the limit is about."""
+    at_start: Ints
+    """The level of each as it started."""
+
+
+def levels(observed: Observed, kind: Kind) -> Levels:
+    """Return what the entities had in use, and the levels of starts."""
+    made: Levels = observed.once("levels", repr(kind.limit), lambda: _levels(observed, kind))
+    return made
+
+
+def _levels(observed: Observed, kind: Kind) -> Levels:
+    from audit.kernels.fitting import Use
+
+    work = observed.work
+    ran = np.flatnonzero(kind.inside & work.has_started & (work.end > work.start))
+    entity = np.concatenate((kind.entity[ran], kind.entity[ran]))
+    time = np.concatenate((work.start[ran], work.end[ran]))
+    change = np.concatenate((kind.amount[ran], -kind.amount[ran]))
+    order = np.lexsort((time, entity))
+    entity, time = entity[order], time[order]
+    used = np.cumsum(change[order])  # entities return to 0
+    last = np.flatnonzero(np.append((np.diff(time) != 0) | (np.diff(entity) != 0), True))
+    if len(entity) == 0:
+        last = np.zeros(0, np.int64)
+    count = int(kind.entity.max(initial=NO_ENTITY)) + 1
+    first = np.searchsorted(entity[last], np.arange(count + 1))
+    use = Use(first=first, time=time[last], used=used[last])
+    started = np.flatnonzero(kind.inside & observed.judged)
+    at, _ = levels_in(use, kind, started, work.start[started], work.start[started] + 1)
+    return Levels(use, started, at - _later(observed, kind, started))
+
+
+def _later(observed: Observed, kind: Kind, started: Ints) -> Ints:
+    """Return what is in use, as each attempt starts, of itself and of those behind it.
+
+    Attempts that start at one instant start in their order.
+    """
+    work = observed.work
+    ran = np.flatnonzero(kind.inside & work.has_started)
+    ran = ran[np.lexsort((-ran, work.start[ran], kind.entity[ran]))]
+    sums = np.cumsum(np.where(work.end[ran] > work.start[ran], kind.amount[ran], 0))
+    new = (np.diff(work.start[ran], prepend=-1) != 0) | (np.diff(kind.entity[ran], prepend=-2) != 0)
+    before = np.maximum.accumulate(np.where(new, np.concatenate(([0], sums[:-1])), 0))
+    of = np.zeros(len(work.start), np.int64)
+    of[ran] = sums - before
+    return of[started]
+
+
+def levels_in(use: Use, kind: Kind, job: Ints, since: Ints, until: Ints) -> tuple[Ints, Ints]:
+    """Return the level of attempts at ``since``, and the highest one until ``until``."""
+    from audit.kernels import fitting
+
+    at, highest = np.zeros((2, len(job)), np.int64)
+    fitting.levels_in(use, kind.entity[job], kind.amount[job], since, until, at, highest)
+    return at, highest
+
+
+def candidates(seen: Seen) -> list[Candidate]:
+    """Return the limits whose broken share, over some part of the log, is low enough to judge."""
+    known = seen.observed.once("kinds", None, lambda: [*kinds(seen.observed)])
+    return [one for kind in known for one in _of_kind(seen, kind)]
+
+
+def _of_kind(seen: Seen, kind: Kind) -> Iterator[Candidate]:
+    observed = seen.observed
+    spans = _about(kind, seen.claims)
+    if len(spans.job) < LEAST:
         return
-    weight = np.where(concerned.served, stride, 1)
-    size = observed.size
-    most = WHOLE * int(observed.work.largest[0])
-    amounts = {None: np.ones_like(size), observed.pool.resource.value: size}
-    found = levels_of(observed.work, group, held, tuple(amounts.values()), concerned)
-    for resource, levels in zip(amounts, found, strict=True):
-        split = best_split(levels, concerned.served, weight)
-        if split is None or (resource is not None and split.bound >= most):
-            continue
-        explained = int(concerned.idle[levels > split.bound].sum())
-        yield Found(
-            Limit(most=split.bound, resource=resource, per=group.per, **scope.conditions),
-            split,
-            explained,
-        )
+    of = levels(observed, kind)
+    most = _tried(observed, kind, of)
+    at, highest = levels_in(of.use, kind, spans.job, spans.since, spans.until)
+    free = _about(kind, seen.spans)
+    _, highest_free = levels_in(of.use, kind, free.job, free.since, free.until)
+    seconds = _above(highest_free, most, free.seconds)
+    start = observed.work.start[of.started]
+    amount, started_amount = kind.amount[spans.job], kind.amount[of.started]
+    in_block = [_block(observed, spans.since) == number for number in range(BLOCKS)]
+    start_in = [_block(observed, start) == number for number in range(BLOCKS)]
+    passes = low_in_some_run(
+        np.stack([_above(highest[one], most) for one in in_block]),
+        np.stack([_above(of.at_start[one], most) for one in start_in]),
+        np.stack([_beside(at[one], amount[one], most) for one in in_block]),
+        np.stack([_beside(of.at_start[one], started_amount[one], most) for one in start_in]),
+    )
+    for place in np.flatnonzero(passes):
+        yield Candidate(kind.limit.but(most=int(most[place])), kind, float(seconds[place]))
 
 
-def level(work: Workload, group: Group, held: Bools, amount: Ints, trials: Trials) -> Ints:
-    """As ``levels_of``, of one amount."""
-    return next(levels_of(work, group, held, (amount,), trials))
+def _tried(observed: Observed, kind: Kind, of: Levels) -> Ints:
+    """Return the levels to try, ascending."""
+    values, counts = np.unique(of.at_start, return_counts=True)
+    kept = np.sort(values[np.argsort(-counts, kind="stable")[:LEVELS]])
+    if kind.limit.resource == observed.pool.resource:
+        kept = kept[kept < WHOLE * int(observed.work.largest[0])]
+    return kept
 
 
-def levels_of(
-    work: Workload, group: Group, held: Bools, amounts: Sequence[Ints], trials: Trials
-) -> Iterator[Ints]:
-    """What the group of each trial's attempt would hold with it started, [m], for each amount.
+def _about(kind: Kind, spans: Spans) -> Spans:
+    return spans.of(np.flatnonzero(kind.inside[spans.job]))
+
+
+def _above(level: Ints, tried: Ints, weight: Ints | None = None) -> Ints:
+    """Return how many levels, or of what weight, are above each of those tried."""
+    place = np.searchsorted(tried, level)  # above those before it
+    counts = np.bincount(place, weight, len(tried) + 1)
+    above: Ints = counts[::-1].cumsum()[::-1][1:]
+    return above
+
+
+def _beside(level: Ints, amount: Ints, tried: Ints) -> Ints:
+    """Return how many are allowed at each level, while a second one like them is not."""
+    found: Ints = _above(level + amount, tried) - _above(level, tried)
+    return found
+
+
+def _block(observed: Observed, at: Ints) -> Ints:
+    """Return in which part of the log each instant is."""
+    span = max(observed.last_arrival + 1 - observed.first, 1)
+    return np.clip((at - observed.first) * BLOCKS // span, 0, BLOCKS - 1)
+
+
+def low_in_some_run(withheld: Ints, broken: Ints, idle: Ints, served: Ints) -> Bools:
+    """Return for which columns the broken share is low in some run of blocks.
 
     Args:
-        held: [n], whose amounts count.
-        amounts: [n] each, what each holds.
+        withheld, broken: occasions and starts under the rule, [blocks, columns].
+        idle, served: occasions and starts of neighbours, [blocks, columns].
     """
-    where = group.place(trials.job, trials.at)
-    counted = held[group.by_start], held[group.by_end]
-    orders = group.by_start[counted[0]], group.by_end[counted[1]]
-    # how many have begun, and ended, in all groups before each trial's and in its own up to it
-    begun = np.searchsorted(group.starts[counted[0]], where, side="right")
-    ended = np.searchsorted(group.ends[counted[1]], where, side="right")
-    runs = (work.start[trials.job] <= trials.at) & (work.end[trials.job] > trials.at)
-    for amount in amounts:
-        begin, end = (np.concatenate(([0], np.cumsum(amount[order]))) for order in orders)
-        # what groups before have begun they have ended, so that it cancels
-        level: Ints = begin[begun] - end[ended] + np.where(runs, 0, amount[trials.job])
-        yield level
+    found = np.zeros(withheld.shape[1], np.bool_)
+    sums = [
+        np.concatenate((np.zeros_like(one[:1]), one.cumsum(0)))
+        for one in (withheld, broken, idle, served)
+    ]
+    for begin in range(len(withheld)):
+        for end in range(begin + 1, len(withheld) + 1):
+            w, b, i, s = (one[end] - one[begin] for one in sums)
+            enough = (w + b >= LEAST) & (i + s >= LEAST)
+            found |= enough & (b * (i + s) <= RAW * s * (w + b))
+    return found
+
+
+def tried(one: Candidate) -> Tried:
+    """Return a limit to be judged by a walk."""
+    return Tried(one.kind.entity, one.kind.amount, one.limit.most)
+
+
+class _Times(NamedTuple):
+    """When a limit forbids the attempts of each span."""
+
+    spans: Spans
+    begin: Ints  # s on the clock
+    above: Ints  # s on the clock, when it first does; before ``begin``: never
+    last: Ints  # when it allows the attempt, but not a second one like it
+    seconds: Ints
+
+
+def _times(seen: Seen, one: Candidate) -> _Times:
+    from audit.kernels import fitting
+
+    kind = one.kind
+    which = np.flatnonzero(kind.inside[seen.spans.job])
+    spans, begin = seen.spans.of(which), seen.begin[which]
+    above, last, seconds = np.zeros((3, len(which)), np.int64)
+    entity, amount = kind.entity[spans.job], kind.amount[spans.job]
+    use = levels(seen.observed, kind).use
+    fitting.times_above(
+        use, entity, amount, spans.since, spans.until, one.limit.most, above, last, seconds
+    )
+    shift = begin - spans.since
+    return _Times(spans, begin, above + shift, last + shift, seconds)
+
+
+def booked(seen: Seen, one: Candidate) -> Booked:
+    """Return the waiting time with free capacity that a limit would book."""
+    found = _times(seen, one)
+    return Booked(found.begin, found.seconds)
+
+
+def events(seen: Seen, one: Candidate) -> tuple[Events, Events]:
+    """Return the events of a limit and of its neighbours."""
+    observed, kind = seen.observed, one.kind
+    of, found = levels(observed, kind), _times(seen, one)
+    user = numbered(observed, "user")
+    start = seen.start_local[np.searchsorted(seen.started, of.started)]
+    broken = of.at_start > one.limit.most
+    beside = ~broken & (of.at_start + kind.amount[of.started] > one.limit.most)
+
+    def side(times: Ints, starts: Bools) -> Events:
+        claims = np.flatnonzero(found.spans.claims & (times >= found.begin))
+        _, once = np.unique(found.spans.stretch[claims], return_index=True)
+        claims = claims[once]
+        job = np.concatenate((found.spans.job[claims], of.started[starts]))
+        return Events(
+            user[job],
+            user[job] if kind.limit.per is None else kind.entity[job],
+            np.concatenate((times[claims], start[starts])),
+            np.arange(len(job)) >= len(claims),
+        )
+
+    return side(found.above, broken), side(found.last, beside)

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts.reasons import in_scope
 from audit.model import Pool, Scope, Standing
+from audit.scenario.fit import occasions
+from audit.scenario.limits import UNLIMITED, WEEK_S
 from audit.scenario.workload import NEVER, Bools, Ints, Workload, workload_of_rows
 
 Floats = NDArray[np.float64]
 
 SERVED_S: Final = 900
 """Who starts so soon after it could have was served: schedulers need a moment, s."""
-MOST_SPANS: Final = 20_000_000
-"""Of spans of room; a log that has more is studied up to them."""
 
 
 class Spans(NamedTuple):
@@ -121,6 +121,36 @@ class Observed:
         return first if self.since is None else self.since
 
     @cached_property
+    def last_arrival(self) -> int:
+        """When the last attempt arrived, epoch s."""
+        return int(self.work.arrival.max(initial=self.first))
+
+    @cached_property
+    def resources(self) -> tuple[str, ...]:
+        """The resources that limits may count: those that the pool has, the counted one first."""
+        counted = self.pool.resource.value
+        others = [name for name, _ in self.pool.amounts if name not in (counted, "mem_bytes")]
+        return (counted, *others)
+
+    def amount(self, resource: str) -> Ints:
+        """Return what each attempt has of a resource, 0 where that is unknown, [n]."""
+
+        def make() -> Ints:
+            column = self.described[resource].fill_null(0).to_numpy()
+            amounts: Ints = column.astype(np.int64)[self.rows]
+            return amounts
+
+        amounts: Ints = self.once("amount", resource, make)
+        return amounts
+
+    @cached_property
+    def reach(self) -> Ints:
+        """The walltime of each attempt, else its occupancy, [n]; from 1 s to a week."""
+        asked = self.frame["walltime_s"].fill_null(self.frame["occupancy"]).fill_null(1)
+        reach: Ints = np.clip(asked.to_numpy().astype(np.int64), 1, WEEK_S)
+        return reach
+
+    @cached_property
     def last(self) -> int:
         """The last end of those judged, epoch s."""
         return int(self.work.end[self.judged].max(initial=self.first))
@@ -155,36 +185,16 @@ def observe(described: pl.DataFrame, pool: Pool, now: int, since: int | None = N
     return Observed(described, rows, pool, now, work, frame, judged, spans, since)
 
 
-def spans_of_room(work: Workload, judged: Bools, most: int = MOST_SPANS) -> Spans:
-    """The spans in which those that are ``judged`` had room; at most the first ``most``.
+def spans_of_room(work: Workload, judged: Bools) -> Spans:
+    """Return the spans, between two instants each, in which the ``judged`` fitted beside others.
 
     Others that are queued take theirs before those behind them. Blocked attempts never queue.
     """
-    from audit.kernels import fitting
-
-    count, resources = len(work.arrival), len(work.capacity)
-    started = np.flatnonzero(work.has_started)
-    log = fitting.Log(
-        arrival=work.arrival,
-        start=work.start,
-        end=np.maximum(work.end, work.start),
-        request=np.ascontiguousarray(work.request.reshape(count, resources).T),
-        waits=work.queued & (work.has_started | work.open),
-        by_start=started[np.argsort(work.start[started], kind="stable")],
-        by_end=started[np.argsort(work.end[started], kind="stable")],
-        step_time=work.step_time,
-        step_change=np.ascontiguousarray(work.step_change.reshape(-1, resources).T),
-    )
-
-    def sweep(length: int) -> tuple[int, Spans]:
-        spans = Spans(*np.zeros((3, length), np.int64))
-        return fitting.fitting_spans(log, work.capacity, fitting.Spans(*spans)), spans
-
-    found, spans = sweep(min(4 * count + 1_000, most))
-    if len(spans.job) < found and len(spans.job) < most:
-        found, spans = sweep(min(found, most))
-    kept = np.flatnonzero(judged[spans.job[:found]])
-    return Spans(*(column[kept] for column in spans))
+    nothing = np.zeros((2, 0), np.int64)
+    found = occasions.Walker(work, UNLIMITED, nothing).spans(split=True)
+    kept = np.flatnonzero(found.claims & judged[found.job])
+    kept = kept[np.argsort(found.since[kept], kind="stable")]
+    return Spans(found.job[kept], found.since[kept], found.until[kept])
 
 
 def trials_of(work: Workload, chosen: Bools, ready: Ints) -> Trials:
@@ -205,10 +215,3 @@ def trials_of(work: Workload, chosen: Bools, ready: Ints) -> Trials:
         np.arange(len(failed) + len(started)) >= len(failed),
         np.concatenate((idle[failed], np.zeros(len(started), np.int64))),
     )
-
-
-def first_room(observed: Observed) -> Ints:
-    """When each attempt first had room, [n]; NEVER: it had none while it waited."""
-    first = np.full(len(observed.work.arrival), NEVER)
-    np.minimum.at(first, observed.spans.job, observed.spans.since)
-    return first

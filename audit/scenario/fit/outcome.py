@@ -12,10 +12,11 @@ import numpy as np
 import polars as pl
 
 from audit.metrics.draws import Draws
-from audit.model import Pool
-from audit.scenario.fit import candidates, effort, judging, levels, search
+from audit.model import Limit, Pool
+from audit.scenario.fit import effort, judging, levels, rules, search
+from audit.scenario.fit.effort import Budget
 from audit.scenario.fit.judging import Fidelity, Standing, fidelity
-from audit.scenario.fit.observed import Floats, Observed, Trials, observe
+from audit.scenario.fit.observed import Floats, Observed, observe
 from audit.scenario.fit.search import Gain, Judged, Parts, Searched, Tried
 from audit.scenario.fit.site import RULES, Element, Site, applied
 from audit.scenario.workload import NEVER, Bools
@@ -43,7 +44,7 @@ class Remains(NamedTuple):
 
 
 class Supported(NamedTuple):
-    """A pool with those rules of what was found that the last 40 % support."""
+    """A pool with its rules, and those other elements that the last 40 % support."""
 
     pool: Pool
     elements: tuple[Element, ...]
@@ -82,29 +83,40 @@ def find(
     since: int | None = None,
     progress: Callable[[int], None] = lambda tried: None,
 ) -> Searched | None:
-    """What was tried to find out how a site decides; see ``search.search``.
+    """Return what was tried to find out how a site decides.
 
     Args:
         pool: what is known of it, and the policy that is assumed at first.
         since: from when on attempts are looked at; see ``affordable``.
 
     Returns:
-        None where the log tells too little (``effort.too_short``).
+        None where the log is too short to search, or too few of its jobs waited.
     """
     whole = observe(described, pool, now, since)
-    if not whole.judged.any():
-        return None
     parts = search.parts(whole)
-    if effort.too_short(whole, (parts.first, parts.proposed), parts.behind):
+    if not search.searchable(whole, parts):
         return None
+    budget = Budget(whole, seconds)
+    tried: list[Tried] = []
+
+    def judged(one: rules.Judged) -> None:
+        gain = one.element.evidence.gain or 0.0
+        tried.append(Tried(one.element, None, gain, one.fails))
+        progress(len(tried))
+
+    site = Site(pool)
+    if rules.searchable(whole):
+        site = rules.search(whole, site, budget, judged).site
     early = observe(described.filter(pl.col("arrival_time") < parts.chosen), pool, now, since)
-    return search.search(early, parts, Site(pool), seconds, draws, progress)
+    number = len(tried)
+    rest = search.search(early, parts, site, budget, draws, lambda one: progress(number + one))
+    return Searched(rest.site, (*tried, *rest.tried), budget.ended)
 
 
 def affordable(described: pl.DataFrame, pool: Pool, seconds: float) -> int | None:
     """From when on a budget affords to look at the attempts of a pool; see ``effort.latest``."""
     of_pool = described.filter(pl.col("pool") == pool.name)
-    return effort.latest(of_pool, search.CHOOSES, seconds)
+    return effort.latest(of_pool, seconds)
 
 
 def supported(
@@ -127,7 +139,8 @@ def supported(
     for one in tried:
         if one.kept and one.element.kind in RULES:
             after = search.judge(observed, applied(present.site, one.element))
-            if _fall(observed, parts, present, after, told, draws).sure:
+            # rules have passed conditions of their own (SPEC §11)
+            if one.gain is None or _fall(observed, parts, present, after, told, draws).sure:
                 elements.append(one.element)
                 present = after
     return Supported(
@@ -156,7 +169,7 @@ def outcome(
     kept = []
     for one in tried:
         if one.kept:
-            after = search.judge(observed, _with(observed, present, one.element))
+            after = search.judge(observed, applied(present.site, one.element))
             fall = _fall(observed, parts, present, after, told, draws)
             kept.append(Kept(one, fall, _standing(observed, parts, after, told)))
             present = after
@@ -174,15 +187,6 @@ def outcome(
         _remains(observed, assumed, present, told),
         told,
     )
-
-
-def _with(observed: Observed, present: Judged, element: Element) -> Site:
-    """The site with an element; what was in force is read off the whole log."""
-    site = applied(present.site, element)
-    if not element.ceilings:
-        return site
-    whole = candidates.ceilings_of(observed, present.site, present.decided)
-    return site._replace(ceilings=whole or element.ceilings)
 
 
 def _counted(observed: Observed, parts: Parts, *judged: Judged) -> tuple[Bools, Floats]:
@@ -235,12 +239,11 @@ def _remains(
 def _owner_is_busy(observed: Observed) -> Bools:
     """Whether each attempt's owner had something running just before its start."""
     work = observed.work
-    group = levels.group_of(observed, "user")
-    whose = np.flatnonzero((group.of != levels.NO_GROUP) & work.has_started)
-    nothing = np.zeros(len(whose), np.int64)
-    before = Trials(whose, work.start[whose] - 1, nothing > 0, nothing)
-    everybody = np.ones(len(group.of), np.bool_)
-    level = levels.level(work, group, everybody, np.ones_like(group.of), before)
-    busy = np.zeros(len(group.of), np.bool_)
+    kind = levels.kind_of(observed, Limit(most=0, per="user"))
+    whose = np.flatnonzero(kind.inside & work.has_started)
+    start = work.start[whose]
+    use = levels.levels(observed, kind).use
+    level, _ = levels.levels_in(use, kind, whose, start - 1, start)
+    busy = np.zeros(len(work.start), np.bool_)
     busy[whose] = level > 1
     return busy

@@ -6,7 +6,7 @@ Elements are what can be found out about a site. Each changes one thing.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from audit.model import Limit, Policy, Pool, Window
 from audit.scenario.fit.days import Ceiling
@@ -33,14 +33,24 @@ RULES: Final = (Kind.policy, Kind.interval, Kind.window, Kind.limit)
 
 
 class Evidence(NamedTuple):
-    """What the trials say of an element, before anything is simulated."""
+    """What the log says of an element, before anything is simulated."""
 
     explained: int = 0
     """Seconds in which attempts waited that it forbids to start, and could have otherwise."""
     failed: int = 0
-    """Trials that it forbids, and that failed."""
+    """Occasions to start that it withheld."""
     served: int = 0
     """Starts that it forbids, and that were observed."""
+    starts: int = 0
+    """All starts of the attempts that it is about."""
+    units: int = 0
+    """Users and days with such occasions or starts."""
+    bound: float | None = None
+    """Upper bound of the share of forbidden starts, over units; None: it is no rule."""
+    by_chance: float | None = None
+    """The share of such starts that is expected without the rule: that of its neighbours."""
+    gain: float | None = None
+    """What it explains, as a share of all waiting."""
 
 
 class Element(NamedTuple):
@@ -79,29 +89,10 @@ def applied(site: Site, element: Element) -> Site:
     if element.zone is not None:
         pool = pool._replace(zone=element.zone)
     if element.window is not None:
-        pool = pool._replace(windows=_with(pool.windows, element.window))
+        pool = pool._replace(windows=(*pool.windows, element.window))
     if element.limit is not None:
         pool = pool._replace(limits=(*pool.limits, element.limit))
     if element.nodes is not None:
         amounts = tuple((name, amount) for name, amount in pool.amounts if name != "nodes")
         pool = pool._replace(exclusive_nodes=True, amounts=(*amounts, ("nodes", element.nodes)))
     return Site(pool, element.ceilings or site.ceilings, element.users or site.users)
-
-
-def _with(windows: tuple[Window, ...], added: Window) -> tuple[Window, ...]:
-    """The windows with one more; hours of the same scope stand in one."""
-    same = [one for one in windows if one.conditions == added.conditions]
-    hours = sorted({*added.hours, *(hour for one in same for hour in one.hours)})
-    return (*(one for one in windows if one not in same), added.but(hours=tuple(hours)))
-
-
-def widened(element: Element) -> list[Element]:
-    """The same rule on wider scopes, the widest first."""
-    kind = "limit" if element.window is None else "window"
-    rule: Any = getattr(element, kind)
-    if rule is None:
-        return []
-    given = [name for name, value in rule.conditions.items() if value is not None]
-    dropped = [given] if len(given) > 1 else []
-    dropped += [[name] for name in given]
-    return [element._replace(**{kind: rule.but(**dict.fromkeys(names))}) for names in dropped]

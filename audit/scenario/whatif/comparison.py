@@ -1,21 +1,24 @@
-"""Who would win and who would lose under a change (``fairaudit whatif``).
+"""Gains and losses of users under a change (``fairaudit whatif``).
 
-A *scenario* is a pool, its attempts, its policy and how owners are ranked. The scenario of today is
-replayed, and so is the changed one; both begin with an empty pool and see the same arrivals. They
-are compared with each other, never with the observed log: how far the replay of today is from that
-is the model's fidelity, and stands beside.
+Both the scenario of today and the changed one are replayed, with the same arrivals, walltimes and
+run times, from an empty pool. They are compared with each other, never with the observed log. The
+error of the replay of today is shown too; where it misses the observed mean wait of a
+part by more than ``MISSED``, no figure of the change is given for that part.
 
 Compared are the attempts that ended in both schedules, part by part. With b the figure today and c
 the figure after the change, c − b is given with its 95 % interval, a paired percentile bootstrap
 whose unit is the user; of an account, which may be a single user, the day of the arrival. Less is
-better in every measure here: who *gains* has the whole interval below 0, who *loses* all of it
-above, else it is *unclear*; where nothing differs, it is the *same*.
+better in every measure here: a part *gains* if the whole interval is below 0, *loses* if all of it
+is above, else it is *unclear*; where nothing differs, it is the *same*. Attempts that start today
+and never after the change are in neither figure. They are counted; a part without
+others is a row with the outcome *never_starts*.
 
-Sources: SPEC §4 to §6; DESIGN, ``fairaudit whatif``.
+Sources: SPEC §4 to §6 and §11; DESIGN, ``fairaudit whatif``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -35,11 +38,16 @@ from audit.scenario.check import check_replay, require_sound
 from audit.scenario.engine import Replay, as_schedule, replay
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import KEYS, NEVER, Ints, Workload, workload
+from audit.scenario.workload import KEYS, NEVER, Workload, instants
 
 Floats = NDArray[np.float64]
 
 DAY_S: Final = 86_400
+MISSED: Final = 0.25
+"""Share of the observed mean wait by which the replay of today may miss it."""
+NOT_REPRODUCED: Final = "not_reproduced"
+NEVER_STARTS: Final = "never_starts"
+"""Outcomes of parts without a figure of the change."""
 
 
 class Measure(NamedTuple):
@@ -61,135 +69,145 @@ MEASURES: Final = (
     Measure("missed_strict_share", "missed", "judged_strict", "1"),
     Measure("re_unfairness", "unfair", "sized", "resource·s/attempt"),
 )
-"""Of a part with several users, ``nuwt`` is the pooled ratio Σ TUWT / Σ TUSA. What an attempt was
-overtaken is start − strict FST: in a schedule that the policy made, nothing else comes between
-(SPEC §10; under ``conservative`` what its snapshots plan afresh does)."""
+"""Of a part with several users, ``nuwt`` is the pooled ratio Σ TUWT / Σ TUSA. The delay by later
+arrivals (``overtaken``) is start − strict FST: in a schedule that the policy made, nothing else
+comes between (SPEC §10; under ``conservative`` what its snapshots plan afresh does)."""
 
 COMPARED: Final = pl.Schema(
     {
         "dimension": pl.String,  # all, account, width_class
         "part": pl.String,
         "measure": pl.String,
+        "observed": pl.Float64,  # of wait_mean alone
         "today": pl.Float64,
         "changed": pl.Float64,
         "difference": pl.Float64,
         "lower": pl.Float64,
         "upper": pl.Float64,
         "unit": pl.String,
-        "attempts": pl.Int64,
-        "outcome": pl.String,
+        "attempts": pl.Int64,  # that ended in both schedules
+        "never_start": pl.Int64,  # that ended today and never start after the change
+        "outcome": pl.String,  # Outcome, NOT_REPRODUCED, NEVER_STARTS
     }
 )
 """One row for each measure of each part."""
 
 
 def compared(
-    today: Played,
-    after: Played,
-    draws: Draws,
-    tolerance_s: int = TOLERANCE_S,
+    today: pl.DataFrame, after: pl.DataFrame, draws: Draws, tolerance_s: int = TOLERANCE_S
 ) -> pl.DataFrame:
-    """Who wins and who loses, over the attempts that ended in both schedules.
+    """Compare two replays, part by part.
 
     Args:
+        today, after: see ``played``.
         draws: the resamples, of users, and of days for accounts.
-        tolerance_s: what a start may differ from its FST before it counts as missed, s.
+        tolerance_s: how late a start may be before it counts as missed, s.
 
     Returns:
         Columns of ``COMPARED``: all, then width classes from narrow to wide, then accounts by name.
     """
     user = pl.col("user").rank("dense").fill_null(0).cast(pl.Int64)
     day = (pl.col("arrival_time") - pl.col("arrival_time").min()) // DAY_S
-    both = _paired(today, after, tolerance_s).with_columns(_user=user, _day=day)
+    every = _paired(today, after, tolerance_s).with_columns(_user=user, _day=day)
     drawn = {
-        unit: draws.of(_most(both[unit]) + 1, number)
+        unit: draws.of(_largest(every[unit]) + 1, number)
         for number, unit in enumerate(("_user", "_day"))
     }
-    rows = _rows("all", None, both, "_user", drawn["_user"])
+    rows = [*_rows("all", None, every, "_user", drawn["_user"])]
     for dimension, unit, order in (
         ("width_class", "_user", "size"),
         ("account", "_day", "account"),
     ):
-        ordered = both.sort(order, nulls_last=True, maintain_order=True)
+        ordered = every.sort(order, nulls_last=True, maintain_order=True)
         for (part, *_), attempts in ordered.group_by(dimension, maintain_order=True):
             rows += _rows(dimension, part, attempts, unit, drawn[unit])
     return pl.DataFrame(rows, schema=COMPARED, orient="row")
-
-
-def _paired(today: Played, after: Played, tolerance_s: int) -> pl.DataFrame:
-    """What the measures sum, of each attempt that ended in both schedules."""
-    left = _terms(today, "", tolerance_s)
-    right = _terms(after, "_after", tolerance_s)
-    both = left.join(
-        right.select(*KEYS, *(f"{name}_after" for name in _TERMS)),
-        on=KEYS,
-        how="inner",
-        nulls_equal=True,
-        maintain_order="left",
-    )
-    judged = {fst: pl.col(f"judged_{fst}") & pl.col(f"judged_{fst}_after") for fst in FSTS}
-    of_fst: dict[str, Fst] = {
-        "overtaken": "strict",
-        "strict": "strict",
-        "relaxed": "relaxed",
-        "missed": "strict",
-    }
-    return both.with_columns(
-        one=pl.lit(1.0),
-        sized=pl.col("size").is_not_null().cast(pl.Float64),
-        area=(pl.col("runtime_s") * pl.col("size").fill_null(0)).cast(pl.Float64),
-        **{f"judged_{fst}": judged[fst].cast(pl.Float64) for fst in FSTS},
-        **{
-            name: pl.when(judged[fst]).then(pl.col(name).cast(pl.Float64)).otherwise(0.0)
-            for term, fst in of_fst.items()
-            for name in (term, f"{term}_after")
-        },
-    )
-
-
-def _terms(played: Played, suffix: str, tolerance_s: int) -> pl.DataFrame:
-    """What the measures sum, of each attempt that ended in one schedule."""
-    judged = {fst: in_totals(fst) for fst in FSTS}
-    return (
-        ended(played.schedule)
-        .select(
-            *KEYS,
-            *("user", "account", "width_class", "size", "arrival_time", "runtime_s"),
-            wait="wait_s",
-            slowdown="bounded_slowdown",
-            unfair=pl.col("re_unfairness").clip(0).fill_null(0.0),
-            judged_strict=judged["strict"],
-            judged_relaxed=judged["relaxed"],
-            overtaken=pl.col("start_time") - pl.col("fst_strict"),
-            strict="miss_strict_s",
-            relaxed="miss_relaxed_s",
-            missed=pl.col("miss_strict_s") > tolerance_s,
-        )
-        .rename({name: f"{name}{suffix}" for name in _TERMS})
-    )
 
 
 _TERMS: Final = (
     *("wait", "slowdown", "unfair", "judged_strict", "judged_relaxed"),
     *("overtaken", "strict", "relaxed", "missed"),
 )
+_OF_FST: Final[dict[str, Fst]] = {
+    "overtaken": "strict",
+    "strict": "strict",
+    "relaxed": "relaxed",
+    "missed": "strict",
+}
 
 
-def _most(numbers: pl.Series) -> int:
-    most = numbers.max()
-    return most if isinstance(most, int) else 0
+def _paired(today: pl.DataFrame, after: pl.DataFrame, tolerance_s: int) -> pl.DataFrame:
+    """Return what the measures sum, of each attempt that ended today and arrives after the change.
+
+    ``_both``: it also ended after the change; else it never starts there.
+    """
+    left = _terms(today, tolerance_s)
+    right = _terms(after, tolerance_s).select(*KEYS, pl.col(_TERMS).name.suffix("_after"))
+    arrives = after.select(*KEYS, _starts=pl.col("start_time").is_not_null())
+    pairs = left.join(arrives, on=KEYS, how="inner", nulls_equal=True, maintain_order="left")
+    pairs = pairs.join(right, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+    both = pl.col("wait_after").is_not_null()
+    judged = {
+        fst: (pl.col(f"judged_{fst}") & pl.col(f"judged_{fst}_after")).fill_null(False)
+        for fst in FSTS
+    }
+    return pairs.filter(both | ~pl.col("_starts")).with_columns(
+        _both=both,
+        one=pl.lit(1.0),
+        sized=pl.col("size").is_not_null().cast(pl.Float64),
+        area=(pl.col("runtime_s") * pl.col("size").fill_null(0)).cast(pl.Float64),
+        **{f"judged_{fst}": judged[fst].cast(pl.Float64) for fst in FSTS},
+        **{
+            name: pl.when(judged[fst]).then(pl.col(name).cast(pl.Float64)).otherwise(0.0)
+            for term, fst in _OF_FST.items()
+            for name in (term, f"{term}_after")
+        },
+    )
+
+
+def _terms(played: pl.DataFrame, tolerance_s: int) -> pl.DataFrame:
+    """Return what the measures sum, of each attempt that ended in one schedule."""
+    return ended(played).select(
+        *KEYS,
+        *("user", "account", "width_class", "size", "arrival_time", "runtime_s"),
+        "observed_wait_s",
+        wait="wait_s",
+        slowdown="bounded_slowdown",
+        unfair=pl.col("re_unfairness").clip(0).fill_null(0.0),
+        **{f"judged_{fst}": in_totals(fst) for fst in FSTS},
+        overtaken=pl.col("start_time") - pl.col("fst_strict"),
+        strict="miss_strict_s",
+        relaxed="miss_relaxed_s",
+        missed=pl.col("miss_strict_s") > tolerance_s,
+    )
+
+
+def _largest(numbers: pl.Series) -> int:
+    largest = numbers.max()
+    return largest if isinstance(largest, int) else 0
 
 
 def _rows(
     dimension: str, part: object, attempts: pl.DataFrame, unit: str, resamples: Resamples
-) -> list[tuple[object, ...]]:
-    """Rows of ``COMPARED`` of one part; ``unit`` is the column of what is resampled."""
+) -> Iterator[tuple[object, ...]]:
+    """Yield rows of ``COMPARED`` of one part; ``unit`` is the column of what is resampled."""
+    both = attempts.filter("_both")
+    if both.is_empty():
+        if attempts.height:
+            observed, today = attempts["observed_wait_s"].mean(), attempts["wait"].mean()
+            figures = (observed, today, None, None, None, None, "s", 0)
+            yield (dimension, part, "wait_mean", *figures, attempts.height, NEVER_STARTS)
+        return
+    counted = (both.height, attempts.height - both.height)
+    known = both.drop_nulls("observed_wait_s")
+    observed = known["observed_wait_s"].mean()
+    believed = reproduced(observed, known["wait"].mean())
+    units = both[unit].to_numpy()
 
     def by_unit(term: str) -> Floats:
-        values = attempts[term].cast(pl.Float64).to_numpy()
-        return np.bincount(attempts[unit].to_numpy(), values, resamples.units).astype(np.float64)
+        values = both[term].cast(pl.Float64).to_numpy()
+        return np.bincount(units, values, resamples.units).astype(np.float64)
 
-    rows: list[tuple[object, ...]] = []
     for measure in MEASURES:
         below = by_unit(measure.below)
         if below.sum() <= 0:
@@ -197,35 +215,43 @@ def _rows(
         before = ratio(resamples, by_unit(measure.above), below)
         then = ratio(resamples, by_unit(f"{measure.above}_after"), below)
         apart = difference(then, before).estimate()
-        rows.append(
-            (
-                *(dimension, part, measure.name, before.value, then.value, *apart),
-                *(measure.unit, attempts.height, outcome(*apart).value),
-            )
+        seen = observed if measure.name == "wait_mean" else None
+        change = (then.value, *apart) if believed else (None,) * 4
+        verdict = outcome(*apart).value if believed else NOT_REPRODUCED
+        yield (
+            *(dimension, part, measure.name, seen, before.value, *change),
+            *(measure.unit, *counted, verdict),
         )
-    return rows
+
+
+def reproduced(observed: object, replayed: object) -> bool:
+    """Return whether the mean wait of a replay is within ``MISSED`` of the observed one."""
+    if not isinstance(observed, float) or not isinstance(replayed, float):
+        return True  # no wait of the part was observed
+    return abs(replayed - observed) <= MISSED * observed
 
 
 def waits(compared: pl.DataFrame, dimension: str) -> pl.DataFrame:
-    """Rows of ``compared`` on the mean wait of each part of a dimension.
+    """Return rows of ``compared`` on the mean wait of each part of a dimension.
 
-    Accounts are by how much their attempts' waits change in all, the most first.
+    Accounts are sorted by the change of the sum of their waits, the greatest first.
     """
     rows = compared.filter(pl.col("dimension") == dimension, pl.col("measure") == "wait_mean")
     if dimension != "account":
         return rows
     change = (pl.col("difference") * pl.col("attempts")).abs()
-    return rows.sort(change, descending=True, maintain_order=True)
+    return rows.sort(change, descending=True, nulls_last=True, maintain_order=True)
 
 
-def outcomes(compared: pl.DataFrame, measure: str) -> dict[Outcome, int]:
-    """How many accounts each outcome befalls in a measure."""
+def outcomes(compared: pl.DataFrame, measure: str) -> dict[str, int]:
+    """Return the number of accounts of each outcome in a measure."""
     rows = compared.filter(pl.col("dimension") == "account", pl.col("measure") == measure)
-    return {one: rows.filter(pl.col("outcome") == one.value).height for one in Outcome}
+    every = (*(one.value for one in Outcome), NOT_REPRODUCED, NEVER_STARTS)
+    return {one: rows.filter(pl.col("outcome") == one).height for one in every}
 
 
 class Cut(NamedTuple):
-    """What a change takes away from attempts that it leaves in."""
+    """Work that a change takes away from attempts that still arrive."""
 
     attempts: int
     share: float
@@ -233,7 +259,7 @@ class Cut(NamedTuple):
 
 
 def cut(today: Scenario, after: Scenario) -> Cut:
-    """What walltime limits take away from attempts that would have run longer."""
+    """Return what walltime limits take away from attempts that would have run longer."""
     right = after.attempts.select(*KEYS, _after="occupancy_s")
     both = today.attempts.join(right, on=KEYS, how="left", nulls_equal=True)
     lost = (pl.col("occupancy_s") - pl.col("_after")).fill_null(0)
@@ -247,7 +273,7 @@ def cut(today: Scenario, after: Scenario) -> Cut:
 
 
 class Whole(NamedTuple):
-    """What a pool did, and how its users fared; None where there is nothing to measure."""
+    """Figures of a schedule that have no parts; None where there is nothing to measure."""
 
     attempts: int
     """That ended."""
@@ -264,24 +290,23 @@ class Whole(NamedTuple):
     nuwt_deviation: float | None
 
 
-def whole(played: Played, pool: Pool, span: tuple[int, int]) -> Whole:
-    """The figures of one schedule that have no parts.
+def whole(played: pl.DataFrame, pool: Pool, span: tuple[int, int]) -> Whole:
+    """Return the figures of one schedule that have no parts.
 
     Args:
         span: first and last arrival, epoch s.
     """
-    schedule = played.schedule
     first, last = span
     edges = sorted({first, last, *(s.since for s in pool.steps if first < s.since < last)})
-    end = schedule.select(pl.max_horizontal("end_time", "start_time").max()).item()
+    end = played.select(pl.max_horizontal("end_time", "start_time").max()).item()
     activity = None
     if len(edges) > 1:
-        had = [max(pool.capacity_at(edge), 1) for edge in edges[:-1]]
-        activity = performance.activity(schedule, had, edges, max(int(end or last), last))
-    spread = users.dispersion(users.by_entity(schedule, "user"))
+        capacities = [max(pool.capacity_at(edge), 1) for edge in edges[:-1]]
+        activity = performance.activity(played, capacities, edges, max(int(end or last), last))
+    spread = users.dispersion(users.by_entity(played, "user"))
     return Whole(
-        attempts=ended(schedule).height,
-        never_started=played.starts["replayed_start_time"].null_count(),
+        attempts=ended(played).height,
+        never_started=played.filter("replayed")["replayed_start_time"].null_count(),
         utilization=None if activity is None else performance.utilization(activity),
         loss_of_capacity=None if activity is None else performance.loss_of_capacity(activity),
         span_s=max(int(end or first) - first, 0),
@@ -291,47 +316,40 @@ def whole(played: Played, pool: Pool, span: tuple[int, int]) -> Whole:
     )
 
 
-# --- what becomes of a scenario ------------------------------------------------------------------
+# --- replays of a scenario -----------------------------------------------------------------------
 
 
-class Played(NamedTuple):
-    """What became of a scenario."""
+def played(scenario: Scenario, tau_s: int = TAU_S) -> pl.DataFrame:
+    """Replay a scenario, and measure what came of it.
 
-    schedule: pl.DataFrame
-    """Columns of ``model.DESCRIBED``, with those of resource equality and misses."""
-    starts: pl.DataFrame
-    """cluster, job_id, attempt, replayed_start_time of those that were replayed."""
-
-
-def played(scenario: Scenario, now: int, tau_s: int = TAU_S) -> Played:
-    """Replays a scenario, and measures what came of it.
+    Returns:
+        Columns of ``model.DESCRIBED``, of resource equality and of misses; observed_wait_s, s;
+        replayed (whether the replay had it), replayed_start_time, epoch s.
 
     Raises:
         SimulationError: the schedule is impossible.
     """
-    pool = scenario.pool
-    work, keys = workload(scenario.attempts, pool, now, scenario.fairshare)
-    replayed = replay(work, pool.policy)
-    require_sound(check_replay(work, *replayed), f"schedule {pool.policy.name!r}")
-    schedule = as_schedule(scenario.attempts, pool, work, keys, replayed, pool.policy.name, tau_s)
+    pool, attempts, now = scenario.pool, scenario.attempts, scenario.now
+    name, work = pool.policy.name, scenario.indexed.work
+    keys = attempts.select(KEYS)[scenario.indexed.rows]
+    made = replay(work, pool.policy)
+    require_sound(check_replay(work, *made), f"schedule {name!r}")
+    schedule = as_schedule(attempts, pool, work, keys, made, name, tau_s)
     last = schedule.select(pl.max_horizontal("end_time", "start_time").max()).item()
     measured = resource_equality(schedule, max(now, int(last or now)))
-    starts = keys.with_columns(
-        replayed_start_time=_instants(np.where(work.queued, replayed.start, NEVER))
+    own = _fair_times(work, keys, made, pool).with_columns(
+        replayed=pl.lit(value=True),
+        replayed_start_time=instants(np.where(work.queued, made.start, NEVER)),
     )
-    return Played(_judged(measured, work, keys, replayed, pool, tau_s), starts)
+    observed = attempts.select(*KEYS, observed_wait_s="wait_s")
+    both = measured.join(observed, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+    both = both.join(own, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+    return misses(both, tau_s).with_columns(pl.col("replayed").fill_null(value=False))
 
 
-def _judged(
-    schedule: pl.DataFrame,
-    work: Workload,
-    keys: pl.DataFrame,
-    replayed: Replay,
-    pool: Pool,
-    tau_s: int,
-) -> pl.DataFrame:
-    """The schedule with its misses: each attempt's fair start times within it."""
-    start = replayed.start
+def _fair_times(work: Workload, keys: pl.DataFrame, made: Replay, pool: Pool) -> pl.DataFrame:
+    """Return each attempt's fair start times within a replayed schedule."""
+    start = made.start
     end = np.where(start == NEVER, NEVER, start + work.occupancy)
     gone = (start == NEVER) & ~work.open
     as_observed = work._replace(start=start, end=end, open=work.open & ~gone)
@@ -342,24 +360,19 @@ def _judged(
     status[~work.fitting] = FstStatus.EXCEEDS_CAPACITY.value
     status[fair.over_capacity & ~none] = FstStatus.OVER_CAPACITY.value
     status[work.blocked] = FstStatus.BLOCKED.value
-    fair_times = keys.with_columns(
-        fst_strict=_instants(fair.strict),
-        fst_relaxed=_instants(fair.relaxed),
+    return keys.with_columns(
+        fst_strict=instants(fair.strict),
+        fst_relaxed=instants(fair.relaxed),
         fst_status=pl.Series(status, dtype=pl.String),
     )
-    judged = schedule.join(fair_times, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
-    return misses(judged, tau_s)
 
 
-def _instants(times: Ints) -> pl.Series:
-    return pl.Series(times).replace(NEVER, None)
-
-
-def replay_error(observed: pl.DataFrame, today: Played) -> pl.DataFrame:
-    """How far the replay of today's policy is from what was observed.
+def replay_error(observed: pl.DataFrame, today: pl.DataFrame) -> pl.DataFrame:
+    """Return how far the replay of today is from the log.
 
     Args:
         observed: columns of ``model.DESCRIBED``, of the pool, as the log has them.
+        today: see ``played``.
 
     Returns:
         Rows of ``metrics.attempts.fidelity.FIDELITY_SCHEMA`` that are about starts and waits.
@@ -368,5 +381,5 @@ def replay_error(observed: pl.DataFrame, today: Played) -> pl.DataFrame:
         *(pl.lit(None, pl.Int64).alias(f"miss_{fst}_s") for fst in FSTS),
         fst_status=pl.lit(None, pl.String),
     )
-    errors = fidelity(unjudged, today.starts)
-    return errors.filter(~pl.col("metric").str.starts_with("miss_"))
+    starts = today.filter("replayed").select(*KEYS, "replayed_start_time")
+    return fidelity(unjudged, starts).filter(~pl.col("metric").str.starts_with("miss_"))

@@ -1,9 +1,9 @@
-"""What [S] concludes of its grid, decided on another log: seven claims, each by stated comparisons.
+"""[S]'s conclusions from its grid, decided on another log: seven claims, by stated comparisons.
 
 Two groups of combinations are compared by the mean unfairness of the same attempts under each,
-averaged over the group (``verdicts``). Comparisons over all loads together decide, and each metric
-that a claim names must agree; the same comparisons at single loads are shown beside them, and
-decide nothing. *Near* is a ratio within ``NEAR``, the limits that are usual for equivalence.
+averaged over the group (``verdicts``). Comparisons over all loads together decide, and every metric
+that a claim names must agree. The same comparisons at single loads are shown but decide nothing.
+*Near* is a ratio within ``NEAR``, the usual limits of equivalence.
 
 Source: SPEC §8; [S] §§5, 7, and §4 for what it simulates.
 """
@@ -21,6 +21,7 @@ from audit.model import Backfill, Order
 from audit.registry.measures import ONE
 from audit.studies.grid.compute import (
     BACKFILLS,
+    MEASURES,
     ORDERS,
     RAQFM,
     RE,
@@ -28,7 +29,6 @@ from audit.studies.grid.compute import (
     RESERVING,
     STRICT,
     UNFAIRNESS,
-    UNITS,
     Correlation,
     Grid,
     Point,
@@ -39,11 +39,11 @@ Floats = NDArray[np.float64]
 
 NEAR: Final = (0.8, 1.25)
 WIDE: Final = 0.25
-"""An attempt is wide where it asks for more than this share of the pool."""
+"""An attempt is wide if it asks for more than this share of the pool."""
 ALIKE: Final = 0.7
 """Rank correlations above it are high; the least in [S] Table 2 is 0.74."""
 EXPLAINED: Final = 0.5
-"""Unfairness comes from estimates where less than this share of it is left with exact ones."""
+"""Unfairness comes from estimates if exact ones leave less than this share of it."""
 
 ALL_LOADS: Final = "all"
 DECIDING: Final = (STRICT, RELAXED, RE)
@@ -51,34 +51,29 @@ DECIDING: Final = (STRICT, RELAXED, RE)
 FSTS: Final = (STRICT, RELAXED)
 LOG_RATIO: Final = "|ln ratio|"
 
-TITLES: Final[Mapping[str, str]] = {
-    STRICT: "strict FST",
-    RELAXED: "relaxed FST",
-    RE: "resource equality",
-    RAQFM: "RAQFM",
-}
+
+def title(metric: str) -> str:
+    """Return what readers call a metric of a comparison."""
+    return MEASURES[metric].title if metric in MEASURES else metric
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison(verdicts.Comparison):
-    """What was compared for a claim, by one metric, at one load or all."""
+    """A comparison for a claim, by one metric, at one load or all (``ALL_LOADS``)."""
 
-    claim: int
     metric: str
     load: str
-    """``ALL_LOADS``, or one."""
     unit: str
 
     def __str__(self) -> str:
         """Such as ``strict FST, no_guarantee − easy: 120 [80, 160] s (> 0)``."""
         unit = "" if self.unit == ONE else f" {self.unit}"
         figure = "nothing to compare" if self.estimate is None else f"{self.estimate}{unit}"
-        by = TITLES.get(self.metric, self.metric)
-        return f"{by}, {self.what}: {figure} ({self.asked.text})"
+        return f"{title(self.metric)}, {self.what}: {figure} ({self.asked.text})"
 
 
 class Decided(NamedTuple):
-    """A claim, what the log says to it, and all that was question."""
+    """A claim, the verdict on it, and all its comparisons."""
 
     number: int
     verdict: Verdict
@@ -89,14 +84,8 @@ class Decided(NamedTuple):
 
 
 Figure: TypeAlias = Callable[[Grid, Floats, Floats], Estimate | None]
-"""Of the unfairness of the same attempts under two groups of points, as ``_unfair`` gives it."""
-
-
-def _unfair(grid: Grid, metric: str, points: Sequence[Point]) -> Floats:
-    """Each attempt's mean over some points; by ``LOG_RATIO`` [2, attempts], as ``FSTS``."""
-    if metric == LOG_RATIO:
-        return np.stack([grid.mean_of(fst, points) for fst in FSTS])
-    return grid.mean_of(metric, points)
+"""Compares the unfairness of the same attempts under two groups: [attempts]; by ``LOG_RATIO``
+[2, attempts], as ``FSTS``."""
 
 
 def _difference(grid: Grid, one: Floats, other: Floats) -> Estimate:
@@ -153,13 +142,10 @@ def _wide(grid: Grid) -> NDArray[np.bool_]:
 
 
 def _over(above: Floats, below: Floats) -> Floats:
-    """above / below; NaN where the latter is 0."""
+    """Return above / below; NaN where the latter is 0."""
     ratios = np.full(above.shape, np.nan)
     np.divide(above, below, out=ratios, where=below > 0)
     return ratios
-
-
-_WITHOUT_UNIT: Final = (_ratio, _clearer)
 
 
 # --- the claims ----------------------------------------------------------------------------------
@@ -172,15 +158,18 @@ class Group(NamedTuple):
     backfills: Sequence[Backfill] = BACKFILLS
     exact: bool = False
 
-    def points(self, grid: Grid, load: str) -> list[Point]:
-        """Those at one load, or at all."""
-        return [
+    def unfairness(self, grid: Grid, metric: str, load: str) -> Floats:
+        """Return each attempt's mean over the group's points at one load, or at all."""
+        points = [
             Point(at, order, fill, self.exact)
             for at in grid.loads
             if load in (ALL_LOADS, load_name(at))
             for order in self.orders
             for fill in self.backfills
         ]
+        if metric == LOG_RATIO:
+            return np.stack([grid.mean_of(fst, points) for fst in FSTS])
+        return grid.mean_of(metric, points)
 
 
 class Question(NamedTuple):
@@ -195,23 +184,19 @@ class Question(NamedTuple):
 
 
 class Conclusion(NamedTuple):
-    """What [S] concludes, and what is compared to decide it."""
+    """A conclusion of [S], and the comparisons that decide it."""
 
     number: int
     sentence: str
     source: str
-    questions: Sequence[Question]
+    questions: Sequence[Question] = ()
     besides: Callable[[Grid], str] | None = None
-    """What else is worth knowing of the log."""
+    """Adds a remark on the log."""
 
 
-_FCFS, _SJF, _LXF = (Group(orders=[order]) for order in (Order.fcfs, Order.sjf, Order.lxf))
-_NO_GUARANTEE, _EASY, _CONSERVATIVE = (
-    Group(backfills=[fill])
-    for fill in (Backfill.no_guarantee, Backfill.easy, Backfill.conservative)
-)
-_FCFS_NO_GUARANTEE = Group([Order.fcfs], [Backfill.no_guarantee])
-_FCFS_EASY = Group([Order.fcfs], [Backfill.easy])
+_FCFS, _SJF, _LXF = (Group(orders=[order]) for order in ORDERS)
+_NO_GUARANTEE, _EASY, _CONSERVATIVE = (Group(backfills=[fill]) for fill in BACKFILLS)
+_FCFS_NO_GUARANTEE, _FCFS_EASY = (Group([Order.fcfs], [fill]) for fill in BACKFILLS[:2])
 _NO_MORE: Final = within(0.0, NEAR[1])
 _NEARLY: Final = within(*NEAR)
 
@@ -248,10 +233,12 @@ SHORTEST_FIRST: Final = Conclusion(
     "SJF is more unfair than FCFS and LXF by fair start times, but not by resource equality",
     "[S §5]",
     [
-        Question("sjf − fcfs", _SJF, _FCFS, metrics=FSTS),
-        Question("sjf / fcfs", _SJF, _FCFS, _ratio, _NO_MORE, (RE, RAQFM)),
-        Question("sjf − lxf", _SJF, _LXF, metrics=FSTS),
-        Question("sjf / lxf", _SJF, _LXF, _ratio, _NO_MORE, (RE, RAQFM)),
+        question
+        for name, other in (("fcfs", _FCFS), ("lxf", _LXF))
+        for question in (
+            Question(f"sjf − {name}", _SJF, other, metrics=FSTS),
+            Question(f"sjf / {name}", _SJF, other, _ratio, _NO_MORE, (RE, RAQFM)),
+        )
     ],
 )
 EXPANSION_NEAR_ARRIVAL: Final = Conclusion(
@@ -277,10 +264,7 @@ RELAXED_CLEARER: Final = Conclusion(
     ],
 )
 SUBSETS_ALIKE: Final = Conclusion(
-    6,
-    "Subsets of the attempts rank the combinations as all of them do",
-    "[S §5.1, Table 2]",
-    [],  # it compares no groups: see ``subsets_alike``
+    6, "Subsets of the attempts rank the combinations as all of them do", "[S §5.1, Table 2]"
 )
 INEXACT_ESTIMATES: Final = Conclusion(
     7,
@@ -304,78 +288,63 @@ INEXACT_ESTIMATES: Final = Conclusion(
 )
 
 
-CONCLUSIONS: Final = (
-    NO_GUARANTEE,
-    SHORTEST_FIRST,
-    EXPANSION_NEAR_ARRIVAL,
-    CONSERVATIVE_NEAR_EASY,
-    RELAXED_CLEARER,
-    SUBSETS_ALIKE,
-    INEXACT_ESTIMATES,
-)
-
-
 def decide(grid: Grid, ranked: Sequence[Correlation]) -> tuple[Decided, ...]:
     """Decide all seven claims; ``ranked`` are the grid's ``compute.correlations``."""
-    return tuple(
-        subsets_alike(ranked) if conclusion is SUBSETS_ALIKE else decided(conclusion, grid)
-        for conclusion in CONCLUSIONS
+    before = (NO_GUARANTEE, SHORTEST_FIRST, EXPANSION_NEAR_ARRIVAL, CONSERVATIVE_NEAR_EASY)
+    return (
+        *(decided(conclusion, grid) for conclusion in (*before, RELAXED_CLEARER)),
+        subsets_alike(ranked),
+        decided(INEXACT_ESTIMATES, grid),
     )
 
 
 def decided(conclusion: Conclusion, grid: Grid) -> Decided:
-    """What a grid says to a conclusion that compares groups of its points."""
+    """Decide a conclusion that compares groups of points."""
     loads = [ALL_LOADS, *(map(load_name, grid.loads) if len(grid.loads) > 1 else ())]
     comparisons = [
-        _comparison(conclusion.number, question, grid, metric, load)
+        Comparison(
+            question.what,
+            question.figure(
+                grid,
+                question.one.unfairness(grid, metric, load),
+                question.other.unfairness(grid, metric, load),
+            ),
+            question.asked,
+            metric != RAQFM and load == ALL_LOADS,
+            metric=metric,
+            load=load,
+            unit=ONE if question.figure in (_ratio, _clearer) else MEASURES[metric].unit,
+        )
         for question in conclusion.questions
         for metric in question.metrics
         for load in loads
     ]
-    besides = "" if conclusion.besides is None else conclusion.besides(grid)
+    besides = [] if conclusion.besides is None else [conclusion.besides(grid)]
     return _verdict(conclusion, comparisons, besides)
 
 
 def subsets_alike(ranked: Iterable[Correlation]) -> Decided:
-    """Claim 6: the median of the subsets' correlations is above ``ALIKE``, by each metric."""
+    """Decide claim 6: by each metric, the subsets' median correlation is above ``ALIKE``."""
     asked = Asked(f"at least {ALIKE:g}", lambda figure: between(figure, ALIKE, 1.0))
     comparisons = [
         Comparison(
-            "median correlation of the subsets" if one.subset is None else f"subset {one.subset}",
-            one.estimate,
+            "median correlation of the subsets" if subset is None else f"subset {subset}",
+            estimate,
             asked,
-            one.subset is None and one.metric in DECIDING,
-            claim=SUBSETS_ALIKE.number,
-            metric=one.metric,
+            subset is None and metric in DECIDING,
+            metric=metric,
             load=ALL_LOADS,
             unit=ONE,
         )
-        for one in ranked
+        for metric, subset, estimate in ranked
     ]
     return _verdict(SUBSETS_ALIKE, comparisons)
 
 
-def _comparison(number: int, question: Question, grid: Grid, metric: str, load: str) -> Comparison:
-    one, other = (
-        _unfair(grid, metric, group.points(grid, load)) for group in (question.one, question.other)
-    )
-    return Comparison(
-        question.what,
-        question.figure(grid, one, other),
-        question.asked,
-        metric != RAQFM and load == ALL_LOADS,
-        claim=number,
-        metric=metric,
-        load=load,
-        unit=ONE if question.figure in _WITHOUT_UNIT else UNITS[metric],
-    )
-
-
 def _verdict(
-    conclusion: Conclusion, comparisons: Sequence[Comparison], besides: str = ""
+    conclusion: Conclusion, comparisons: Sequence[Comparison], besides: Sequence[str] = ()
 ) -> Decided:
-    """The verdict that the deciding comparisons come to."""
     claim = Claim(conclusion.sentence, conclusion.source, comparisons)
     because = [str(one) for one in comparisons if one.decides]
-    verdict = claim.verdict("; ".join([*because, besides] if besides else because))
+    verdict = claim.verdict("; ".join([*because, *besides]))
     return Decided(conclusion.number, verdict, tuple(comparisons))

@@ -1,8 +1,7 @@
-"""``fairaudit experiment grid``: which log, which part, and what is made of it."""
+"""``fairaudit experiment grid``: the part of a log, its cells and its page."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
@@ -16,17 +15,17 @@ from audit.pipeline.opening import Log, largest_pool
 from audit.report.study.cells import studied
 from audit.studies import parts
 from audit.studies.grid import claims, compute, page
-from audit.studies.grid.compute import LOADS, Correlation
-from audit.studies.parts import ATTEMPTS, Part
+from audit.studies.grid.compute import LOADS
+from audit.studies.parts import ATTEMPTS
 
 KEY = "grid"
 
 
 def loads(text: str) -> tuple[Fraction, ...]:
-    """Loads as a user writes them: ``0.7,0.95``, ascending.
+    """Return loads such as ``0.7,0.95``, ascending.
 
     Raises:
-        UsageError: one of them is no number above 0 and up to 10.
+        UsageError: one of them is not a number above 0 and up to 10.
     """
     shares = set()
     for word in text.split(","):
@@ -48,7 +47,7 @@ def plan(
     loads: tuple[Fraction, ...] = LOADS,
     top_width: int = TOP_WIDTH,
 ) -> Callable[[Log, Draws], Plan]:
-    """Return what to do with a part of the pool ``only``, or of that in which most started."""
+    """Return the plan for the pool ``only``, or for the pool in which most attempts started."""
 
     def of(log: Log, draws: Draws) -> Plan:
         pool = largest_pool(log, only)
@@ -64,20 +63,17 @@ def plan(
             results = page.Results(
                 log.setting.cluster, grid, figures, ranked, decided, draws.seed, top_width
             )
-            return Made(page.study(results), pl.concat([figures, _ranked(part, ranked)]))
+            rows = [
+                (
+                    *(pool.name, "all", f"spearman_{metric}", "subset"),
+                    "median" if subset is None else str(subset),
+                    *(*estimate, "1", None),
+                )
+                for metric, subset, estimate in ranked
+                if estimate is not None
+            ]
+            return Made(page.study(results), pl.concat([figures, studied(rows)]))
 
-        settings = json.dumps([pool.name, attempts, [str(load) for load in loads]])
-        return Plan(settings, cells, finish)
+        return Plan(f"{pool.name} {attempts} {' '.join(map(str, loads))}", cells, finish)
 
     return of
-
-
-def _ranked(part: Part, ranked: Sequence[Correlation]) -> pl.DataFrame:
-    """The correlations as rows of the database."""
-    rows = []
-    for one in ranked:
-        if one.estimate is not None:
-            subset = "median" if one.subset is None else str(one.subset)
-            metric = f"spearman_{one.metric}"
-            rows.append((part.pool.name, "all", metric, "subset", subset, *one.estimate, "1", None))
-    return studied(rows)

@@ -1,25 +1,22 @@
 """The page of the study of priority operators (``compute``)."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from itertools import product
+from typing import Any, Final
 
 import polars as pl
 
 from audit.metrics.fairshare import operators
-from audit.metrics.fairshare.operator_rules import RULES, Sample, Witness
 from audit.metrics.fairshare.operators import OPERATORS
-from audit.report.study.page import Column, Columns, Section, Study, Table, table
+from audit.report.study import layout
+from audit.report.study.page import Study
 from audit.report.text import wording
-from audit.studies.operators import resolution_page
-from audit.studies.operators.compute import job_size, rules
+from audit.studies.operators import charts
+from audit.studies.operators.charts import AREA_NAMES, BITS, COLOURED_HOURS, VERSIONS
+from audit.studies.operators.compute import job_size, resolution, rules
 from audit.studies.operators.compute.job_size import Progress
-from audit.studies.operators.compute.resolution import Setting
-from audit.studies.operators.compute.rules import Judged
-from audit.studies.operators.resolution_page import AREA_NAMES
-
-SOURCE: Final = (
-    "[R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fairshare Scheduling."
-)
+from audit.studies.operators.compute.resolution import AREAS, Setting
+from audit.studies.operators.compute.rules import RULES, Judged, Sample, Witness
 
 _FORMULAS: Final[Mapping[str, tuple[str, str]]] = {
     "absolute": ("5", "t − s"),
@@ -33,129 +30,123 @@ _FORMULAS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def study(setting: Setting, on_progress: Progress = lambda what, done, of: None) -> Study:
-    """The study of all operators; it needs no log. ``setting`` is that of the job sizes."""
+    """Return the study of all operators; it needs no log. ``setting`` is that of the job sizes."""
     judged = rules.conformance()
-    alike = rules.equivalence()
     sizes = job_size.job_sizes(setting, on_progress)
     needed = job_size.bits_needed(sizes, setting.job_hours)
     beside = job_size.beside_printed(needed)
-    return Study(
-        key="operators",
-        title="Priority operators",
-        lead=_lead(judged, beside, setting),
-        sections=(
-            Section("The operators", (_OPERATORS, _formulas())),
-            Section(
-                "What an operator must keep",
-                (_RULES, _conformance(judged), _broken(judged), _boundaries()),
-            ),
-            Section("Who comes first", (_ORDER, _equivalence(alike), _unlike(alike))),
-            *resolution_page.sections(setting, sizes, beside, needed),
-            Section("Errata", _ERRATA),
-        ),
-        settings=(
-            ("Bits", f"{min(setting.bits)} to {max(setting.bits)}"),
-            ("Targets", ", ".join(f"{target:g}" for target in setting.targets)),
-            *(
-                (f"Priorities {AREA_NAMES[area]}", f"{_signed(low)} to {_signed(high)}")
-                for area, (low, high) in setting.areas.items()
-            ),
-            ("Used in the window", f"{wording.count(setting.used_hours)} resource-hours"),
-            ("Job", f"{wording.count(setting.job_hours)} resource-hours"),
-            ("n of the exponential operators", "2"),
-            ("k of combined", "0.5"),
-        ),
-        sources=(SOURCE,),
-    )
+    areas = [
+        (f"Priorities {AREA_NAMES[area]}", f"{_signed(low)} to {_signed(high)}")
+        for area, (low, high) in setting.areas.items()
+    ]
+    parts = {
+        "areas": areas,
+        **_rule_parts(judged),
+        **_density_parts(setting),
+        **_job_parts(sizes, beside, needed, setting),
+    }
+    values = {
+        **_lead(judged),
+        **_numbers(setting),
+        **_differences(beside, setting),
+        "operators": " | ".join(f"{name} <yes_no>" for name in OPERATORS),
+        "digits": " | ".join(f"{k} <number_{k} number>" for k in range(1 << BITS)),
+        "target_columns": " | ".join(f"{of:g} <target_{of:g}>" for of in setting.targets),
+    }
+    return layout.study("operators", parts, values)
 
 
-def _lead(judged: Iterable[Judged], beside: pl.DataFrame, setting: Setting) -> str:
-    # (13) is broken by every operator that keeps (4): it is no fault of theirs.
+def _lead(judged: Iterable[Judged]) -> dict[str, object]:
+    # Every operator that keeps (4) breaks (13), so (13) does not count.
     keeping = [
         name
         for name, verdicts in judged
         if all(verdict.kept for verdict in verdicts if verdict.rule != "edges")
     ]
-    others = [name for name in OPERATORS if name not in keeping]
-    same = beside.filter(pl.col("area") != "overall")
-    equal = same.filter(pl.col("difference") == 0).height
-    verb = "agrees" if equal == 1 else "agree"
-    return (
-        f"Of {len(OPERATORS)} operators, {', '.join(keeping)} keep all that [R] asks for, and put "
-        f"users in the same order; {' and '.join(others)} do neither. How many bits a job of "
-        f"{wording.count(setting.job_hours)} hours needs to change a priority does not follow from "
-        f"the paper's formulas as printed: {equal} of {same.height} figures {verb}."
+    return {
+        "number": len(OPERATORS),
+        "keeping": ", ".join(keeping),
+        "others": " and ".join(name for name in OPERATORS if name not in keeping),
+    }
+
+
+def _numbers(setting: Setting) -> dict[str, object]:
+    k = setting.job_hours / setting.used_hours
+    at_1, at_0 = (wording.count(digits) for digits in job_size.digits_of_absolute(setting))
+    return {
+        "bits": BITS,
+        "least_bits": min(setting.bits),
+        "most_bits": max(setting.bits),
+        "targets": ", ".join(f"{target:g}" for target in setting.targets),
+        "used_hours": wording.count(setting.used_hours),
+        "job_hours": wording.count(setting.job_hours),
+        "coloured_hours": wording.count(COLOURED_HOURS),
+        "k": wording.number(k),
+        "absolute_at_1": at_1,
+        "absolute_at_0": at_0,
+    }
+
+
+def _differences(beside: pl.DataFrame, setting: Setting) -> dict[str, object]:
+    """Return how the figures printed in [R] differ from those by its own formulas."""
+    areas = beside.filter(pl.col("area") != "overall")
+    equal = areas.filter(difference=0)
+    more = areas.filter((pl.col("difference") > 0) | pl.col("as_published").is_null())
+    named = ", ".join(
+        f"{name} {AREA_NAMES[area]}" for name, area in equal.select("operator", "area").iter_rows()
     )
+    absolute = sorted(set(areas.filter(operator="absolute")["as_published"].drop_nulls()))
+    return {
+        "equal": equal.height,
+        "figures": areas.height,
+        "agree": "agrees" if equal.height == 1 else "agree",
+        "are": "is" if equal.height == 1 else "are",
+        "equal_named": f" ({named})" if named else "",
+        "more": more.height,
+        "absolute_bits": " or ".join(map(str, absolute)),
+    }
 
 
-# --- the operators -------------------------------------------------------------------------------
-
-_OPERATORS: Final = (
-    "An operator F(t, s) says how far the state s of an account or user is from its target t; both "
-    "are parts of what its siblings share, from 0 to 1. It is 0 at balance, and greater for who "
-    "used less. In the formulas d is the relative distance: (t − s)/t below the target, "
-    "−(s − t)/s above it."
-)
+# --- rules ---------------------------------------------------------------------------------------
 
 
-def _formulas() -> Table:
-    columns: Columns[str] = (
-        Column("Operator", "operator", "text", lambda name: name),
-        Column("In [R]", "number", "text", lambda name: f"({_FORMULAS[name][0]})"),
-        Column("Formula", "formula", "text", lambda name: _FORMULAS[name][1]),
-        _at("below_target", 0.5, 0.25),
-        _at("above_target", 0.25, 0.5),
-    )
-    return table("formulas", "The operators", columns, _FORMULAS)
-
-
-def _at(name: str, target: float, state: float) -> Column[str]:
-    """The priority that an operator gives a state."""
-    return Column(
-        f"F({target:g}, {state:g})",
-        name,
-        value=lambda operator: float(operators.priority(operator, target, state)),
-    )
-
-
-# --- conformance ---------------------------------------------------------------------------------
-
-_RULES: Final = (
-    "Each rule is decided by a checker that looks for points that break it; numbers are those of "
-    "[R]'s equations. A rule is kept where none is found. Subgroup isolation needs no check: "
-    "targets and states are parts of what siblings share, and an operator knows nothing else."
-)
-
-
-def _conformance(judged: Iterable[Judged]) -> Table:
-    kept = {(name, one.rule): one.kept for name, verdicts in judged for one in verdicts}
-    return Table(
-        "conformance",
-        "Which rules each operator keeps",
-        (Column("Rule", "rule", "text"), *(Column(name, name, "yes_no") for name in OPERATORS)),
-        tuple((text, *(kept[name, rule] for name in OPERATORS)) for rule, text in RULES.items()),
-        note="Nothing can keep (4) and (13) both: at state 0 (4) asks for 1, whatever the target.",
-    )
-
-
-def _broken(judged: Iterable[Judged]) -> Table:
-    return Table(
-        "witnesses",
-        "What breaks each rule",
-        (
-            Column("Operator", "operator", "text"),
-            Column("Rule", "rule", "text"),
-            Column("It is", "says", "text"),
-            Column("Target, state → priority", "where", "text"),
-        ),
-        tuple(
-            (name, RULES[verdict.rule], verdict.witness.says, _where(verdict.witness))
-            for name, verdicts in judged
-            for verdict in verdicts
-            if verdict.witness is not None
-        ),
-        note="Of (15): both siblings with their virtual targets, then with their own.",
-    )
+def _rule_parts(judged: Iterable[Judged]) -> dict[str, Any]:
+    verdicts = {(name, one.rule): one.witness for name, found in judged for one in found}
+    alike = rules.equivalence()
+    alike = {**alike, **{(other, one): witness for (one, other), witness in alike.items()}}
+    return {
+        "formulas": [
+            (
+                *(name, f"({number})", formula),
+                *(float(operators.priority(name, *at)) for at in ((0.5, 0.25), (0.25, 0.5))),
+            )
+            for name, (number, formula) in _FORMULAS.items()
+        ],
+        "conformance": [
+            (text, *(verdicts[name, rule] is None for name in OPERATORS))
+            for rule, text in RULES.items()
+        ],
+        "witnesses": [
+            (name, RULES[rule], witness.says, _where(witness))
+            for (name, rule), witness in verdicts.items()
+            if witness is not None
+        ],
+        "boundaries": rules.boundaries().rows(),
+        "equivalence": [
+            (one, *(None if one == other else alike[one, other] is None for other in OPERATORS))
+            for one in OPERATORS
+        ],
+        "unlike": [
+            (
+                *pair,
+                " and ".join(f"{one.target:.4g}, {one.state:.4g}" for one in witness.samples[:2]),
+                _ordered(*witness.samples[:2]),
+                _ordered(*witness.samples[2:4]),
+            )
+            for pair, witness in alike.items()
+            if witness is not None and OPERATORS.index(pair[0]) < OPERATORS.index(pair[1])
+        ],
+    }
 
 
 def _where(witness: Witness) -> str:
@@ -168,92 +159,77 @@ def _signed(value: float) -> str:
     return f"{value:.4g}".replace("-", "−")
 
 
-def _boundaries() -> Table:
-    return table(
-        "boundaries",
-        "At target 0, and at state 0 ([R] Table 1)",
-        (
-            Column("Operator", "operator", "text"),
-            Column("x", "at"),
-            Column("F(0, x)", "at_target_0"),
-            Column("F(x, 0)", "at_state_0"),
-            Column("Printed, t = 0", "printed_target_0", "text"),
-            Column("Printed, s = 0", "printed_state_0", "text"),
-            Column("Agrees", "agrees", "yes_no"),
-        ),
-        rules.boundaries().iter_rows(named=True),
-    )
-
-
-# --- order ---------------------------------------------------------------------------------------
-
-_ORDER: Final = (
-    "What counts in a queue is the order of users, not their priorities. Operators are equivalent "
-    "when they put siblings in the same order whatever their targets and states; those that depend "
-    "on the ratio of state and target alone are (16). These also divide the share of users who use "
-    "nothing among their siblings in proportion (15); the others favour some."
-)
-
-
-def _equivalence(alike: Mapping[tuple[str, str], Witness | None]) -> Table:
-    def same(one: str, other: str) -> bool | None:
-        if one == other:
-            return None
-        return alike[(one, other) if (one, other) in alike else (other, one)] is None
-
-    return Table(
-        "equivalence",
-        "Which operators always order siblings alike",
-        (Column("Operator", "operator", "text"), *(Column(n, n, "yes_no") for n in OPERATORS)),
-        tuple((one, *(same(one, other) for other in OPERATORS)) for one in OPERATORS),
-    )
-
-
-def _unlike(alike: Mapping[tuple[str, str], Witness | None]) -> Table:
-    return Table(
-        "unlike",
-        "Siblings whom two operators order differently",
-        (
-            Column("One", "one", "text"),
-            Column("Other", "other", "text"),
-            Column("Targets and states", "siblings", "text"),
-            Column("Priorities by one", "by_one", "text"),
-            Column("By the other", "by_other", "text"),
-        ),
-        tuple(
-            (
-                *pair,
-                " and ".join(f"{one.target:.4g}, {one.state:.4g}" for one in witness.samples[:2]),
-                _ordered(*witness.samples[:2]),
-                _ordered(*witness.samples[2:4]),
-            )
-            for pair, witness in alike.items()
-            if witness is not None
-        ),
-    )
-
-
 def _ordered(one: Sample, other: Sample) -> str:
-    """The priorities of two siblings, with the sign between them."""
-    sign = {1: ">", 0: "=", -1: "<"}[_compare(one.priority, other.priority)]
+    """Return the priorities of two siblings, with the sign between them."""
+    gap = one.priority - other.priority
+    sign = "=" if abs(gap) < 1e-9 else ">" if gap > 0 else "<"
     return f"{_signed(one.priority)} {sign} {_signed(other.priority)}"
 
 
-def _compare(one: float, other: float) -> int:
-    return 0 if abs(one - other) < 1e-9 else (1 if one > other else -1)
+# --- stored priorities ---------------------------------------------------------------------------
 
 
-# --- errata ------------------------------------------------------------------------------------
+def _density_parts(setting: Setting) -> dict[str, Any]:
+    densities = resolution.input_densities(BITS).rows_by_key(
+        ["operator", "as_published"], include_key=False, named=True
+    )
+    corrected, as_published = (
+        resolution.edges(BITS, as_published=published)[:-1].tolist() for published in (False, True)
+    )
+    cases = ((target, version) for version in VERSIONS for target in setting.targets)
+    areas = charts.versioned(resolution.greatest_input_density(setting))
+    return {
+        "effective": list(zip(range(1 << BITS), corrected, as_published, strict=True)),
+        "serialised": rules.fallen_together(),
+        "input_chart": charts.input_density(),
+        "input-density": [
+            (name, version, *(row["density"] for row in densities[name, published]))
+            for name, (published, version) in product(OPERATORS, VERSIONS.items())
+        ],
+        "input-density-areas": areas.iter_rows(named=True),
+        "local_charts": charts.local_densities(),
+        "local-density": charts.versioned(resolution.local_densities(BITS, cases))
+        .select(
+            *("version", "target", "operator", "digit", "priority"),
+            *("lowest_state", "highest_state", "density"),
+        )
+        .rows(),
+    }
 
-_ERRATA: Final = (
-    "(13) fails at s = 0 and t = 0: where (4) holds, all targets above 0 have priority 1 at state "
-    "0. Strictness is asked for t and s above 0, as (3) says.",
-    "(15) fails for every operator at t = 0: F(0, 0) = 0 puts who may use nothing, and does not, "
-    "before all who are above their target, and virtual targets move these. It is asked of targets "
-    "above 0.",
-    "(19) has the wrong sign: states fall as priorities grow. In (23) the new state is "
-    "(s + k)/(1 + k), not (1 + k)(s + k). A greater k is a larger job, not a smaller one.",
-    "[R §5.2] calls the input density of combined lopsided. By its formula it is not: "
-    "F(s, t) = −F(t, s), so that areas above and below balance are the same. Only slurm's is.",
-    "(17) and (20) divide by r what fig. 4 maps to 0 … r − 1.",
-)
+
+def _job_parts(
+    sizes: pl.DataFrame, beside: pl.DataFrame, needed: pl.DataFrame, setting: Setting
+) -> dict[str, Any]:
+    def bits(number: int | None) -> str:
+        return f">\u00a0{max(setting.bits)}" if number is None else str(number)
+
+    by_target = {
+        (name, area, target): bits(number) if attained else None
+        for name, area, target, number, attained in job_size.bits_by_target(
+            needed, sizes
+        ).iter_rows()
+    }
+    return {
+        "job_charts": charts.job_sizes(sizes),
+        "job-size": charts.versioned(sizes).rename({"digits": "numbers"}).iter_rows(named=True),
+        "bits": [
+            (name, AREA_NAMES[area], *map(bits, numbers), _difference(difference))
+            for name, area, *numbers, difference in beside.iter_rows()
+        ],
+        "bits-by-target": [
+            (name, AREA_NAMES[area], *(by_target[name, area, of] for of in setting.targets))
+            for name, area in product(OPERATORS, AREAS)
+        ],
+        "orders": [
+            (AREA_NAMES[area], version, ", ".join(names))
+            for (area, version), names in job_size.orders(sizes).items()
+        ],
+    }
+
+
+def _difference(difference: int | None) -> str:
+    if difference is None:
+        return "more than were studied"
+    if difference == 0:
+        return "equal"
+    return f"{wording.plural(abs(difference), 'bit')} {'more' if difference > 0 else 'fewer'}"

@@ -1,8 +1,6 @@
-"""The study of penalties after [M]: what each rule is broken by, and what the choice changes.
+"""The study of penalties after [M]: its Table 1, figures 1 and 3 to 6, and examples.
 
-Everything here is computed from the formulas of ``fairshare.penalty``, with [M]'s numbers as input:
-its Table 1, the surfaces of its figures 3 to 6, its examples, and its figure 1 made small. Frames
-out; no log is needed.
+Everything is computed from the formulas of ``metrics.fairshare.penalty``; no log is needed.
 
 Source: [M] D. Klusáček, H. Rudová, M. Jaroš, Multi Resource Fairness: Problems and Challenges.
 """
@@ -22,7 +20,8 @@ from audit.metrics.fairshare.penalty import (
     of_fractions,
     relative_penalty,
 )
-from audit.metrics.fairshare.penalty_rules import (
+from audit.metrics.fairshare.usage import Windows
+from audit.studies.penalties.rules import (
     Floats,
     SymmetricLine,
     Verdict,
@@ -31,27 +30,22 @@ from audit.metrics.fairshare.penalty_rules import (
     rules,
     symmetric_line,
 )
-from audit.metrics.fairshare.usage import Windows
 
+EVEN: Final = (1.0, 1.0)
 WEIGHTS: Final = (2.0, 1.0)
 """Of processors and memory, as in [M] fig. 5."""
-
 STEPS: Final = 16
-"""A surface has so many steps from 0 to 1."""
+"""Steps of a surface from 0 to 1."""
 
 
 class Row(NamedTuple):
     """A penalty of the table of rules."""
 
     label: str
-    penalty: str
-    """Of ``penalty.RELATIVE``: what it is judged as."""
-    formula: int | None
-    """Its number in [M]."""
+    penalty: str  # of ``penalty.RELATIVE``
+    formula: int | None  # its number in [M]
     in_table_1: bool = False
-    """Whether [M] Table 1 has it."""
-    weights: tuple[float, ...] = (1.0, 1.0)
-    """What rules 1 to 4 are judged with."""
+    weights: tuple[float, ...] = EVEN  # for rules 1 to 4
     exempt: tuple[str, ...] = ()
 
 
@@ -68,7 +62,7 @@ ROWS: Final = (
     Row("root_weighted", "root_weighted", 12, True, WEIGHTS),
     Row("root, GPUs exempt", "root", None, weights=(1.0, 1.0, 1.0), exempt=("gpus",)),
     Row("pe", "pe", None),
-    # Divided by what the whole pool is billed, with weights times amounts as weights.
+    # Divided by the bill of the whole pool, with weights times amounts as weights.
     Row("billing", "sum_weighted", None, weights=WEIGHTS),
     Row("billing, MAX_TRES", "max_scaled", None, weights=WEIGHTS),
 )
@@ -76,7 +70,7 @@ ROWS: Final = (
 
 
 class Judged(NamedTuple):
-    """What the checker found of a row."""
+    """The checker's verdicts on a row."""
 
     row: Row
     verdicts: tuple[Verdict, ...]
@@ -84,25 +78,21 @@ class Judged(NamedTuple):
 
 
 def judged() -> tuple[Judged, ...]:
-    """The five rules, and the symmetric line, of each of ``ROWS``.
-
-    Rules 1 to 4 under the row's weights; rule 5 under all that it is tried with.
-    """
-    return tuple(_judged(row) for row in ROWS)
-
-
-def _judged(row: Row) -> Judged:
-    resources = len(row.weights)
-    form, weights = named(row.penalty, resources, row.exempt), np.array(row.weights)
-    fifth = rules(row.penalty, resources, row.exempt)[4]
-    return Judged(row, (*check_at(form, weights), fifth), symmetric_line(form, weights))
+    """Return the verdicts on each of ``ROWS``: rules 1 to 4 under the row's weights, and rule 5."""
+    found = []
+    for row in ROWS:
+        resources = len(row.weights)
+        form, weights = named(row.penalty, resources, row.exempt), np.array(row.weights)
+        fifth = rules(row.penalty, resources, row.exempt)[4]
+        line = symmetric_line(form, weights)
+        found.append(Judged(row, (*check_at(form, weights), fifth), line))
+    return tuple(found)
 
 
-def surface(penalty: str, weights: tuple[float, float] = (1.0, 1.0)) -> pl.DataFrame:
-    """A penalty over processors and memory, as [M] draws it.
+def surface(penalty: str, weights: tuple[float, float] = EVEN) -> pl.DataFrame:
+    """Return a penalty over processors and memory, with ``STEPS`` steps from 0 to 1.
 
-    Returns:
-        cpus and mem_bytes, fractions from 0 to 1 in ``STEPS`` steps, the latter quicker; penalty.
+    Columns are cpus and mem_bytes (fractions; the latter varies faster) and penalty.
     """
     part = np.arange(STEPS + 1) / STEPS
     cpus, memory = (axis.ravel() for axis in np.meshgrid(part, part, indexing="ij"))
@@ -114,67 +104,63 @@ class Figure(NamedTuple):
     """A figure of [M]: two surfaces side by side."""
 
     number: int
-    panels: tuple[tuple[str, tuple[float, float]], ...]
-    """Penalty and weights of each."""
-    marked: bool = False
-    """Whether the point and the lines that rule 3 demands are drawn, and the symmetric line."""
+    panels: tuple[tuple[str, tuple[float, float]], ...]  # penalty and weights of each
+    marked: bool = False  # with the lines that rule 3 demands, and the symmetric line
 
 
 FIGURES: Final = (
-    Figure(3, (("cpu", (1.0, 1.0)), ("max", (1.0, 1.0)))),
-    Figure(4, (("product", (1.0, 1.0)), ("sum", (1.0, 1.0)))),
-    Figure(5, (("root", (1.0, 1.0)), ("root_weighted", WEIGHTS))),
-    Figure(6, (("max", (1.0, 1.0)), ("root", (1.0, 1.0))), marked=True),
+    Figure(3, (("cpu", EVEN), ("max", EVEN))),
+    Figure(4, (("product", EVEN), ("sum", EVEN))),
+    Figure(5, (("root", EVEN), ("root_weighted", WEIGHTS))),
+    Figure(6, (("max", EVEN), ("root", EVEN)), marked=True),
 )
 
 
 class Problem(NamedTuple):
-    """A weighted maximum that does not do what it should; [M] §3.1."""
+    """A request that a weighted maximum does not charge as rule 3 asks; [M] §3.1."""
 
-    name: str
+    problem: str
     penalty: str
-    weights: tuple[float, float]
-    dear: float
-    """Fraction of the dearer resource."""
+    weight_dear: float
+    weight_cheap: float
+    dear: float  # fraction of the dearer resource
     cheap: float
-    asked: str
-    """What rule 3 asks for instead."""
+    asked: str  # by rule 3
 
     @property
     def charged(self) -> float:
-        """The penalty there."""
-        return float(_of(self.penalty, self.dear, self.cheap, self.weights))
+        """The penalty of the request."""
+        weights = (self.weight_dear, self.weight_cheap)
+        return float(_of(self.penalty, self.dear, self.cheap, weights))
 
 
 _BELOW, _ONE = "below 1: half is left", "1: nothing of the cheap one is left"
 PROBLEMS: Final = (
-    Problem("A", "max_capped", (2.0, 1.0), 0.5, 0.0, _BELOW),
-    Problem("A", "max_scaled", (2.0, 1.0), 0.5, 0.0, _BELOW),
-    Problem("B", "max_capped", (1.0, 0.1), 0.5, 1.0, _ONE),
-    Problem("B", "max_scaled", (2.0, 1.0), 0.1, 1.0, _ONE),
+    Problem("A", "max_capped", 2.0, 1.0, 0.5, 0.0, _BELOW),
+    Problem("A", "max_scaled", 2.0, 1.0, 0.5, 0.0, _BELOW),
+    Problem("B", "max_capped", 1.0, 0.1, 0.5, 1.0, _ONE),
+    Problem("B", "max_scaled", 2.0, 1.0, 0.1, 1.0, _ONE),
 )
 """Problems A and B of formulas (4) and (5), with [M]'s numbers."""
 
+COMPARED: Final = ("cpu", "max", "product", "product_weighted", "sum", "root")
+
 
 def splitting() -> pl.DataFrame:
-    """One job or nine of a ninth each, under each penalty with weights 1. [M] §3.2
+    """Return the cost of one job, and of nine jobs with a ninth each, under weights of 1. [M] §3.2
 
-    The jobs hold 9 of 10 processors and 9 of 10 GB, or 1.8 of 10 GB, in all.
-
-    Returns:
-        penalty; symmetric_one and symmetric_nine, asymmetric_one and asymmetric_nine: the penalty
-        of the one job, and of the nine in sum.
+    The jobs hold 9 of 10 processors and 9 of 10 GB (symmetric) or 1.8 of 10 GB (asymmetric) in all.
     """
-    rows = []
-    for name in ("cpu", "max", "product", "product_weighted", "sum", "root"):
-        costs: dict[str, str | float] = {"penalty": name}
-        for case, memory in (("symmetric", 0.9), ("asymmetric", 0.18)):
-            whole, ninth = ((part * 0.9, part * memory) for part in (1.0, 1 / 9))
-            for jobs, (cpus, mem) in ((1, whole), (9, ninth)):
-                cost = jobs * float(_of(name, cpus, mem))
-                costs[f"{case}_{'one' if jobs == 1 else 'nine'}"] = cost
-        rows.append(costs)
-    return pl.DataFrame(rows)
+    cases = {"symmetric": 0.9, "asymmetric": 0.18}
+    return pl.DataFrame(
+        {"penalty": name}
+        | {
+            f"{case}_{word}": jobs * float(_of(name, 1 / jobs * 0.9, 1 / jobs * memory))
+            for case, memory in cases.items()
+            for word, jobs in (("one", 1), ("nine", 9))
+        }
+        for name in COMPARED
+    )
 
 
 NODES: Final = 2
@@ -184,13 +170,10 @@ FORTNIGHT_S: Final = 14 * 86_400
 
 
 def fortnight() -> pl.DataFrame:
-    """Who is charged for which part of two nodes, after [M] fig. 1.
+    """Return the usage of two users of two nodes under each penalty (``penalty.compare``).
 
-    For a fortnight one user holds all the memory and a tenth of the processors of a node; another
-    all the processors and an eighth of the memory of the other node.
-
-    Returns:
-        What ``penalty.compare`` gives, by user, under each penalty with weights 1.
+    After [M] fig. 1: for a fortnight, one holds all memory and a tenth of the processors of a node,
+    the other all processors and an eighth of the memory of the other node.
     """
     attempts = pl.DataFrame(
         {
@@ -204,9 +187,8 @@ def fortnight() -> pl.DataFrame:
         }
     )
     node = Hardware(available=NODE, basis="node", pool_nodes=NODES)
-    names = ("cpu", "max", "product", "product_weighted", "sum", "root")
     return compare(
-        {name: relative_penalty(attempts, name, node).charged for name in names},
+        {name: relative_penalty(attempts, name, node).charged for name in COMPARED},
         "user",
         Windows(interval_s=FORTNIGHT_S, depth=1, decay=1.0),
         FORTNIGHT_S,
@@ -215,11 +197,10 @@ def fortnight() -> pl.DataFrame:
 
 
 def charged(compared: pl.DataFrame) -> pl.DataFrame:
-    """Whose usage ``fortnight`` says it is.
+    """Return both users' fractions of all usage in ``fortnight``.
 
-    Returns:
-        penalty; memory and processors, the users' parts of all usage; moved: the part of all usage
-        that is charged to others than by the first penalty. All 0 to 1.
+    Columns are penalty, memory, processors, and moved: the fraction of all usage that is charged to
+    another user than by the first penalty.
     """
     parts = compared.pivot("entity", index="penalty", values="usage_fraction")
     apart = pl.col("penalty").replace_strict(moved(compared), return_dtype=pl.Float64)
@@ -227,32 +208,21 @@ def charged(compared: pl.DataFrame) -> pl.DataFrame:
 
 
 def exempting() -> pl.DataFrame:
-    """What ``root`` charges for GPUs alone, with and without exempting them.
+    """Return the penalty ``root`` of GPUs alone, with (exempt) and without (root) exempting them.
 
-    Returns:
-        gpus, the fraction held, nothing else being used of processors and memory; root, exempt.
+    ``gpus`` is the fraction held; no processors and memory are used.
     """
     gpus = np.array([0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0])
     held = dict.fromkeys(RESOURCES[:2], np.zeros_like(gpus)) | {"gpus": gpus}
-    return pl.DataFrame(
-        {
-            "gpus": gpus,
-            "root": of_fractions("root", held),
-            "exempt": of_fractions("root", held, exempt=("gpus",)),
-        }
-    )
+    root, exempt = (of_fractions("root", held, exempt=names) for names in ((), ("gpus",)))
+    return pl.DataFrame({"gpus": gpus, "root": root, "exempt": exempt})
 
 
 def _of(
-    penalty: str,
-    cpus: ArrayLike,
-    memory: ArrayLike,
-    weights: tuple[float, float] = (1.0, 1.0),
+    penalty: str, cpus: ArrayLike, memory: ArrayLike, weights: tuple[float, float] = EVEN
 ) -> Floats:
-    """A penalty at parts of processors and memory."""
+    """Return a penalty at fractions of processors and memory."""
     names = RESOURCES[:2]
-    return of_fractions(
-        penalty,
-        dict(zip(names, (cpus, memory), strict=True)),
-        weights=dict(zip(names, weights, strict=True)) if penalty in WEIGHTED else None,
-    )
+    held = dict(zip(names, (cpus, memory), strict=True))
+    by_name = dict(zip(names, weights, strict=True)) if penalty in WEIGHTED else None
+    return of_fractions(penalty, held, weights=by_name)

@@ -1,18 +1,16 @@
-"""What all settings came to, and what [B] concludes of fairshare's settings, decided on a log.
+"""The results of all settings, and [B]'s conclusions on fairshare's settings, decided on a log.
 
-With R_g(x) the mean response time of group g where the setting that is varied has the value x, the
-*change* that it makes is the rise of the least-squares line over all its values, from the first to
-the last:
+With R_g(x) the mean response time of group g at the value x of the varied setting, the *change* is
+the rise of the least-squares line over all values, from the first to the last:
 
     change_g = (x_last − x_first) · Σ (x − x̄) R_g(x) / Σ (x − x̄)²        in s
 
-It is a figure of all runs, not of two of them, and has a sign. The group of the largest area is the
-dominant one; the others are taken together. What moves more has the larger |change| of the dominant
-group.
+It is a figure of all runs and has a sign. The group of the largest area is the dominant one; the
+others are taken together. The setting with the larger |change| of the dominant group moves more.
 
 Intervals are percentile bootstrap (``metrics.uncertainty``); a resample draws the same users for
-all settings. Figures of the whole pool, such as utilization, are drawn by day: that on which an
-attempt arrived, or something was used.
+all settings. Figures of the whole pool, such as utilization, are drawn by day: that of an attempt's
+arrival, or of the usage.
 
 Source: [B] H. Bui et al., Fairshare Scheduling – A Case Study, §5 and §6.
 """
@@ -29,7 +27,7 @@ from audit.metrics.quantiles import spearman
 from audit.metrics.uncertainty import Resamples
 from audit.metrics.verdicts import BELOW_0, Claim, Comparison, Holds, Verdict, greater
 from audit.report.study.cells import studied
-from audit.studies.sensitivity.compute import Base, Point, Sweep, planes, sweeps
+from audit.studies.sensitivity.compute import POOL_KINDS, Base, Point, Sweep, planes, sweeps
 
 Floats = NDArray[np.float64]
 
@@ -39,11 +37,11 @@ MOVES_MORE: Final = (
     ("decay moves more than interval and depth", "decay", ("interval", "depth"), "[B §5.2.1, §6]"),
     ("targets move most", "targets", SETTINGS, "[B §5.3, §6]"),
 )
-"""Which setting moves the dominant group more than which others."""
+"""Settings that move the dominant group more than others."""
 
 
 class Sums(NamedTuple):
-    """What one setting came to."""
+    """The results of one setting."""
 
     attempts: Floats  # [groups, users]
     response: Floats  # [groups, users], Σ response, s
@@ -64,7 +62,7 @@ class Sums(NamedTuple):
         return _ratio(self.lost, self.capacity)
 
     def mean_response(self, *groups: int) -> float | None:
-        """Of the attempts of some groups taken together, s."""
+        """Return the mean response of the attempts of some groups together, s."""
         return _ratio(self.response[list(groups)], self.attempts[list(groups)])
 
 
@@ -74,10 +72,9 @@ def _ratio(above: Floats, below: Floats) -> float | None:
 
 
 class Answers(NamedTuple):
-    """What all settings came to."""
+    """The results of all settings."""
 
-    labels: tuple[str, ...]
-    """Of the groups, the dominant one first."""
+    labels: tuple[str, ...]  # of the groups, the dominant one first
     sums: Mapping[Point, Sums]
     users: Resamples
     days: Resamples
@@ -88,7 +85,7 @@ class Answers(NamedTuple):
         return range(1, len(self.labels))
 
     def beside(self, point: Point, fixed: Point, *groups: int) -> float | None:
-        """The mean response of some groups, as a multiple of that at ``fixed``."""
+        """Return the mean response of some groups, as a multiple of that at ``fixed``."""
         mean, at_fixed = (self.sums[one].mean_response(*groups) for one in (point, fixed))
         return mean / at_fixed if at_fixed and mean is not None else None
 
@@ -96,69 +93,59 @@ class Answers(NamedTuple):
 def answers(
     labels: Sequence[str], points: Sequence[Point], frames: Sequence[pl.DataFrame], draws: Draws
 ) -> Answers:
-    """Puts the sums of all settings together; ``frames`` have the columns ``compute.SUMS``."""
-    groups = len(labels)
-    known = [frame.filter(pl.col("group") < groups) for frame in frames]
-    users = 1 + max((_last(frame, ("user",)) for frame in known), default=-1)
+    """Return the results of the settings' frames, which have the columns ``compute.SUMS``."""
+    known = [frame.filter(pl.col("group") < len(labels)) for frame in frames]
     # compressed arrivals take fewer days
-    kinds = ("day", "used", "lost", "capacity")
-    days = 1 + max((_last(frame, kinds) for frame in known), default=-1)
-    sums = (_sums(frame, groups, users, days) for frame in known)
-    return Answers(
-        tuple(labels),
-        dict(zip(points, sums, strict=True)),
-        draws.of(users),
-        draws.of(days, 1),
+    units = pl.concat([frame.select("kind", "unit") for frame in known])
+    users, days = (
+        units.filter(of)["unit"].to_numpy().max(initial=-1) + 1
+        for of in (pl.col("kind") == "user", pl.col("kind") != "user")
     )
-
-
-def _last(frame: pl.DataFrame, kinds: Sequence[str]) -> int:
-    last = frame.filter(pl.col("kind").is_in(kinds))["unit"].max()
-    return last if isinstance(last, int) else -1
+    sums = (_sums(frame, len(labels), int(users), int(days)) for frame in known)
+    by_point = dict(zip(points, sums, strict=True))
+    return Answers(tuple(labels), by_point, draws.of(int(users)), draws.of(int(days), 1))
 
 
 def _sums(frame: pl.DataFrame, groups: int, users: int, days: int) -> Sums:
     def placed(kind: str, column: str, group: int, length: int) -> Floats:
-        of_group = frame.filter(pl.col("kind") == kind, pl.col("group") == group)
+        of_group = frame.filter(kind=kind, group=group)
         values = np.zeros(length)
         values[of_group["unit"].to_numpy()] = of_group[column].to_numpy()
         return values
 
+    columns = ("attempts", "amount")
     return Sums(
-        np.stack([placed("user", "attempts", group, users) for group in range(groups)]),
-        np.stack([placed("user", "amount", group, users) for group in range(groups)]),
-        placed("day", "attempts", 0, days),
-        placed("day", "amount", 0, days),
-        *(placed(kind, "amount", -1, days) for kind in ("used", "lost", "capacity")),
+        *(np.stack([placed("user", of, k, users) for k in range(groups)]) for of in columns),
+        *(placed("day", of, 0, days) for of in columns),
+        *(placed(kind, "amount", -1, days) for kind in POOL_KINDS),
     )
 
 
 def response(answers: Answers, point: Point, groups: Sequence[int]) -> Drawn:
-    """The mean response of some groups taken together under a setting, s; resampled by user."""
+    """Return the mean response of some groups together under a setting, s; resampled by user."""
     sums, chosen = answers.sums[point], list(groups)
     return ratio(answers.users, sums.response[chosen].sum(0), sums.attempts[chosen].sum(0))
 
 
 def change(values: Sequence[float], figures: Sequence[Drawn]) -> Drawn:
-    """The rise of the least-squares line over ``values``, from the first to the last."""
+    """Return the rise of the least-squares line over ``values``, from the first to the last."""
     x = np.array(values, np.float64) - np.mean(values)
     weights = (values[-1] - values[0]) * x / np.sum(x**2)
-    # from the first: where nothing differs, nothing changes, not even by rounding
+    # relative to the first: equal figures change by exactly 0, without rounding
     return combined(figures, lambda drawn: np.tensordot(weights, drawn - drawn[0], 1))
 
 
 class Change(NamedTuple):
-    """What varying a setting does to the groups."""
+    """The changes of the groups' mean responses by varying a setting."""
 
     sweep: Sweep
     dominant: Drawn
     others: Drawn
-    each: tuple[Drawn, ...]
-    """Of every group."""
+    each: tuple[Drawn, ...]  # of every group
 
 
 def changes(answers: Answers, sweep: Sweep) -> Change:
-    """What the settings of ``sweep`` do to each group's mean response."""
+    """Return the changes of each group's mean response over ``sweep``."""
 
     def of(groups: Sequence[int]) -> Drawn:
         return change(sweep.values, [response(answers, point, groups) for point in sweep.points])
@@ -168,7 +155,7 @@ def changes(answers: Answers, sweep: Sweep) -> Change:
 
 
 def rows(pool: str, answers: Answers) -> pl.DataFrame:
-    """Rows of ``cells.STUDIED``: each setting's mean response by group, and what the pool did."""
+    """Return each setting's mean response by group, and the pool's figures, as ``STUDIED``."""
     rows: list[tuple[object, ...]] = []
     for point, sums in answers.sums.items():
         for group, label in enumerate(answers.labels):
@@ -185,9 +172,9 @@ def rows(pool: str, answers: Answers) -> pl.DataFrame:
 
 
 def decide(base: Base, answers: Answers, *, two_at_once: bool) -> list[Verdict]:
-    """All of [B]'s conclusions around one set of fixed values.
+    """Decide all of [B]'s conclusions around one set of fixed values.
 
-    ``answers`` are those of ``sweeps(base)`` at least, and of ``planes(base)`` if ``two_at_once``.
+    ``answers`` includes ``sweeps(base)``, and ``planes(base)`` if ``two_at_once``.
     """
     by_key = {sweep.key: changes(answers, sweep) for sweep in sweeps(base)}
     verdicts = [slower_and_faster(base, answers.labels, by_key[key]) for key in SETTINGS]
@@ -204,7 +191,7 @@ def decide(base: Base, answers: Answers, *, two_at_once: bool) -> list[Verdict]:
 
 
 def slower_and_faster(base: Base, labels: Sequence[str], change: Change) -> Verdict:
-    """Does raising a setting make the dominant group slower, and the others faster? [B §6]"""
+    """Decide whether raising a setting slows the dominant group and speeds up the others. [B §6]"""
     sweep = change.sweep
     dominant = Comparison("dominant", change.dominant.estimate())
     others = Comparison("others", change.others.estimate(), BELOW_0)
@@ -221,14 +208,15 @@ def slower_and_faster(base: Base, labels: Sequence[str], change: Change) -> Verd
 def moves_more(
     base: Base, sentence: str, one: Change, others: Sequence[Change], source: str
 ) -> Verdict:
-    """Does a setting move the dominant group's response more than each of the others?"""
-
-    def apart(other: Change) -> Drawn:
-        pair = [one.dominant, other.dominant]
-        return combined(pair, lambda both: np.abs(both[0]) - np.abs(both[1]))
-
+    """Decide whether a setting moves the dominant group's response more than each other one."""
     compared = [
-        Comparison(f"more than {other.sweep.key}", apart(other).estimate()) for other in others
+        Comparison(
+            f"more than {other.sweep.key}",
+            combined(
+                [one.dominant, other.dominant], lambda both: np.abs(both[0]) - np.abs(both[1])
+            ).estimate(),
+        )
+        for other in others
     ]
     by = "; ".join(f"{comparison.what} by {comparison.estimate} s" for comparison in compared)
     return Claim(f"{base.name}: {sentence}", source, compared).verdict(
@@ -238,11 +226,11 @@ def moves_more(
 
 
 def utilization_follows(base: Base, answers: Answers, points: Sequence[Point]) -> list[Verdict]:
-    """Is utilization higher where the dominant group's response is longer? [B §5.3]
+    """Decide whether utilization is higher where the dominant group's response is longer. [B §5.3]
 
-    Spearman's rank correlation over ``points`` (average ranks), resampled by day. Where all that
-    arrives is run soon after, utilization is the offered load whatever the order; what then tells
-    how well the pool was filled is the loss of capacity, which is decided too.
+    By Spearman's rank correlation over ``points`` (average ranks), resampled by day. If all jobs
+    run soon after their arrival, utilization is the offered load whatever the order, and loss of
+    capacity shows how well the pool was filled; so both are decided.
     """
     days, sums = answers.days, [answers.sums[point] for point in dict.fromkeys(points)]
     response = [ratio(days, one.day_response, one.day_attempts) for one in sums]
@@ -262,30 +250,23 @@ def utilization_follows(base: Base, answers: Answers, points: Sequence[Point]) -
 
 
 def _follows(response: Sequence[Drawn], figure: Sequence[Drawn]) -> tuple[Holds, str]:
-    """Whether a figure of the pool rises with a response, and why."""
-    low, high = _span(figure)
-    shortest, longest = _span(response)
+    """Return whether a figure of the pool rises with a response, and why."""
+    (low, high), (shortest, longest) = (
+        (min(values), max(values))
+        for values in ([one.value for one in of] for of in (figure, response))
+    )
     if not shortest < longest:
         return Holds.undecided, "the dominant group's mean response is the same in all settings"
     varied = f"{shortest:,.0f} to {longest:,.0f} s"
     if not low < high:
-        return (
-            Holds.no,
-            f"it is {low:.4f} in all {len(figure)} settings, while the response is {varied}",
-        )
-    correlation = combined([*response, *figure], _correlation_of_halves).estimate()
-    return (
-        greater(correlation),
-        f"rank correlation over {len(figure)} settings: {correlation}; it is {low:.4f} to "
-        f"{high:.4f}, the response {varied}",
+        settings = f"{len(figure)} settings"
+        return Holds.no, f"it is {low:.4f} in all {settings}, while the response is {varied}"
+    half = len(response)
+    correlation = combined(
+        [*response, *figure], lambda both: spearman(both[:half], both[half:])
+    ).estimate()
+    because = (
+        f"rank correlation over {half} settings: {correlation}; it is {low:.4f} to {high:.4f}, "
+        f"the response {varied}"
     )
-
-
-def _span(figures: Sequence[Drawn]) -> tuple[float, float]:
-    values = [figure.value for figure in figures]
-    return min(values), max(values)
-
-
-def _correlation_of_halves(figures: Floats) -> Floats:
-    half = len(figures) // 2
-    return spearman(figures[:half], figures[half:])
+    return greater(correlation), because

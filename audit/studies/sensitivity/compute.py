@@ -1,21 +1,21 @@
-"""How far fairshare's settings matter: [B §5] on one's own log (SPEC §8, *Sensitivity*).
+"""How much fairshare's settings matter: [B §5] on one's own log (SPEC §8, *Sensitivity*).
 
-Attempts are put into groups, each group has a target, and the log is replayed under the order
-``fairshare`` with usage in windows ([B] eq. 1) and priority target − usage. One setting is varied
-at a time around the paper's fixed values, then two at once; and arrivals are compressed. Measured
-is what [B] measures: the mean response time of each group,
+Attempts are grouped, each group has a target, and the log is replayed under the order ``fairshare``
+with usage in windows ([B] eq. 1) and priority target − usage. One setting at a time is varied
+around the paper's fixed values, then two at once; and arrivals are compressed. As in [B], the
+figures are the mean response time of each group,
 
     response_j = start_j + occupancy_j − arrival_j, in s
 
-and the utilization of the pool, here between the first and the last arrival: behind the last one,
-what is left of the queue is worked off whatever the order. Loss of capacity is of the same time.
+and the pool's utilization and loss of capacity, here between the first and the last arrival:
+afterwards the rest of the queue is worked off, whatever the order.
 
-Targets are shares of the total occupancy-area Σ occupancy · size, as in [B §4] (whose "runtime" it
-is here: wide jobs count for what they hold). Runs 1 and 2 give the group of the largest area 20 and
-10 points more, at the others' expense in equal parts, as [B] Tables 8 and 9; run 3 is the shares.
+Targets are shares of the total occupancy-area Σ occupancy · size, as in [B §4] (which calls it
+runtime). Runs 1 and 2 give the group of the largest area 20 and 10 points more, at the others'
+expense in equal parts, as [B] Tables 8 and 9; run 3 is the shares.
 
-A setting's figures are kept as sums by user and by day, so that intervals of any comparison of
-settings can be drawn from them (``sensitivity.claims``).
+The results of a setting are sums by user and by day, from which ``sensitivity.claims`` draws
+intervals of any comparison of settings.
 
 Source: [B] H. Bui et al., Fairshare Scheduling – A Case Study, §4 and §5, Tables 4 to 10.
 """
@@ -45,15 +45,15 @@ By = Literal["account", "user", "width_class"]
 
 DAY_S: Final = 86_400
 OTHERS: Final = "(others)"
-"""The group of all that are not among the largest, or that the log does not name."""
+"""The group of all attempts outside the largest groups, or without a name in the log."""
 GROUPS: Final = 6
-"""So many groups, as in [B]'s Acxiom workload; the smallest are put together."""
+"""Greatest number of groups, as in [B]'s Acxiom workload; the smallest are merged."""
 FEW: Final = 10
 """With more accounts than this, groups are width classes: [B §3.2.1] finds 30 too many."""
 RUNS: Final = (1, 2, 3)
 """Runs of targets; the last is the shares themselves."""
 STEP: Final = 0.10
-"""By how much a run's target of the largest group is above that of the next run."""
+"""Difference of the largest group's targets between two runs."""
 
 
 class Base(NamedTuple):
@@ -66,7 +66,7 @@ class Base(NamedTuple):
 
     @property
     def point(self) -> Point:
-        """The setting with these values, and all else as it is."""
+        """The setting with these values."""
         return Point(self.interval_days, self.depth, self.decay)
 
 
@@ -80,14 +80,12 @@ class Point(NamedTuple):
     interval_days: int
     depth: int
     decay: float
-    run: int = RUNS[-1]
-    """Of the targets."""
-    intensity: int = 100
-    """Arrivals come so many per cent as fast as they did."""
+    run: int = RUNS[-1]  # of the targets
+    intensity: int = 100  # rate of arrivals, per cent of the log's
 
     @property
     def label(self) -> str:
-        """Names the setting."""
+        """Name of the setting."""
         return (
             f"interval {self.interval_days} d, depth {self.depth}, decay {self.decay:g}, "
             f"targets of run {self.run}, arrivals at {self.intensity} %"
@@ -99,8 +97,7 @@ class Sweep(NamedTuple):
 
     key: str
     title: str
-    values: tuple[float, ...]
-    """What is varied, ascending."""
+    values: tuple[float, ...]  # of the varied setting, ascending
     points: tuple[Point, ...]
 
 
@@ -112,31 +109,31 @@ INTENSITIES: Final = (100, 110, 120, 130, 140, 150)
 
 
 def sweeps(base: Base) -> tuple[Sweep, ...]:
-    """Interval, depth, decay, targets and arrivals, each varied alone."""
-
-    def varied(key: str, title: str, field: str, values: tuple[float, ...]) -> Sweep:
-        changed: list[dict[str, Any]] = [{field: value} for value in values]
-        return Sweep(key, title, values, tuple(base.point._replace(**one) for one in changed))
-
-    return (
-        varied("interval", "Interval, days", "interval_days", NINE),
-        varied("depth", "Depth", "depth", NINE),
-        varied("decay", "Decay", "decay", TENTHS),
-        varied("targets", "Run", "run", RUNS),
-        varied("arrivals", "Arrivals, %", "intensity", INTENSITIES),
+    """Return the sweeps of interval, depth, decay, targets and arrivals, each varied alone."""
+    varied: tuple[tuple[str, str, str, tuple[float, ...]], ...] = (
+        ("interval", "Interval, days", "interval_days", NINE),
+        ("depth", "Depth", "depth", NINE),
+        ("decay", "Decay", "decay", TENTHS),
+        ("targets", "Run", "run", RUNS),
+        ("arrivals", "Arrivals, %", "intensity", INTENSITIES),
     )
+    return tuple(
+        Sweep(key, title, values, tuple(_changed(base, {field: value}) for value in values))
+        for key, title, field, values in varied
+    )
+
+
+def _changed(base: Base, values: dict[str, Any]) -> Point:
+    return base.point._replace(**values)
 
 
 class Plane(NamedTuple):
     """Two settings varied at once."""
 
     key: str
-    one: str
-    """Name of the sweep along the columns."""
-    other: str
-    """Name of the sweep along the rows."""
-    points: tuple[tuple[Point, ...], ...]
-    """Rows of columns."""
+    one: str  # key of the sweep along the columns
+    other: str  # key of the sweep along the rows
+    points: tuple[tuple[Point, ...], ...]  # rows of columns
 
     @property
     def diagonal(self) -> Sweep:
@@ -146,13 +143,12 @@ class Plane(NamedTuple):
 
 
 def planes(base: Base) -> tuple[Plane, ...]:
-    """Interval and depth, and interval and decay: [B §5, §5.4]."""
+    """Return the planes of interval and depth, and of interval and decay: [B §5, §5.4]."""
 
     def varied(other: str, values: tuple[float, ...]) -> Plane:
-        changed: list[dict[str, Any]] = [{other: value} for value in values]
         points = tuple(
-            tuple(base.point._replace(interval_days=days, **one) for days in NINE)
-            for one in changed
+            tuple(_changed(base, {"interval_days": days, other: value}) for days in NINE)
+            for value in values
         )
         return Plane(f"interval-{other}", "interval", other, points)
 
@@ -160,31 +156,27 @@ def planes(base: Base) -> tuple[Plane, ...]:
 
 
 def points() -> tuple[Point, ...]:
-    """All settings that are tried, each once."""
+    """Return all settings that are tried, each once."""
     tried = [point for base in BASES for sweep in sweeps(base) for point in sweep.points]
     tried += [point for plane in planes(BASES[0]) for row in plane.points for point in row]
     return tuple(dict.fromkeys(tried))
 
 
 class Groups(NamedTuple):
-    """Attempts, put into groups."""
+    """Attempts in groups."""
 
     by: By
-    labels: tuple[str, ...]
-    """The group of the largest area first, which [B] calls dominant; ``OTHERS`` last."""
-    areas: tuple[int, ...]
-    """Σ occupancy · size of each, resource·s."""
-    attempts: pl.DataFrame
-    """Columns of ``model.DESCRIBED``, the account being the group."""
-    users: Ints
-    """The user of each row, numbered by first appearance; nameless ones are one."""
+    labels: tuple[str, ...]  # largest area first, which [B] calls dominant; ``OTHERS`` last
+    areas: tuple[int, ...]  # Σ occupancy · size of each, resource·s
+    attempts: pl.DataFrame  # columns of ``model.DESCRIBED``, the account being the group
+    users: Ints  # of each row, numbered by first appearance; nameless ones are one
 
 
 def grouped(described: pl.DataFrame, by: By | None = None, most: int = GROUPS) -> Groups:
-    """Put the attempts of one pool into at most ``most`` groups; the smallest by area become one.
+    """Return the attempts of one pool in at most ``most`` groups; the smallest are merged.
 
-    Without ``by``, groups are accounts, or width classes where there is but one account or more
-    than ``FEW``.
+    Without ``by``, groups are accounts, or width classes if there is only one account or more than
+    ``FEW``.
 
     Raises:
         UsageError: there are not two groups.
@@ -221,11 +213,11 @@ def grouped(described: pl.DataFrame, by: By | None = None, most: int = GROUPS) -
 
 
 def targets(areas: Sequence[int], run: int) -> list[float]:
-    """What part of everything each group should get, in sum 1.
+    """Return the target of each group; they sum to 1.
 
-    The first group gets (3 − run) · step more than its share of the area, step being 10 points, or
-    a third of what the others have where that is less. Each other group gives an equal part of it,
-    but none more than it has: what it cannot give, the rest do.
+    The first group gets (3 − run) · step more than its share of the area; step is 10 points, or a
+    third of the others' share if that is less. The others give equal parts, but none more than it
+    has; the rest make up for that.
 
     Source: [B] §4 and Tables 8 and 9.
     """
@@ -251,9 +243,10 @@ SUMS: Final = pl.Schema(
         "amount": pl.Int64,
     }
 )
-"""What a setting came to. ``user``: the response times of a group's user, s; ``day``: those of a
-group's attempts that arrived on a day, counted from the first arrival, s; ``used``, ``lost`` and
-``capacity`` of the pool on a day, resource·s (group −1)."""
+"""Results of a setting. ``user``: the response times of a group's user, s; ``day``: those of a
+group's attempts that arrived on a day, counted from the first arrival, s; ``POOL_KINDS``: of the
+pool on a day, resource·s (group −1)."""
+POOL_KINDS: Final = ("used", "lost", "capacity")
 
 
 def cells(
@@ -261,7 +254,7 @@ def cells(
 ) -> list[Cell]:
     """Return one cell for each different setting; its frame has the columns ``SUMS``.
 
-    The groups are of the attempts of ``pool``, whose own policy does not matter.
+    The groups are of the attempts of ``pool``, whose own policy is ignored.
     """
     shares = targets(groups.areas, RUNS[-1])
     work, keys = workload(groups.attempts, pool, now, _fairshare(groups, BASES[0], shares))
@@ -276,11 +269,11 @@ def cells(
 
 
 def compressed(work: Workload, intensity: int) -> Workload:
-    """The attempts as they arrive ``intensity`` per cent as fast, ≥ 1.
+    """Return the attempts with arrivals at ``intensity`` ≥ 1 per cent of their rate.
 
-    An instant t becomes first + (t − first) · 100 / intensity, rounded half up, first being the
-    first arrival; capacity steps, and starts that are taken from the log, move alike. Occupancies
-    and walltimes stay.
+    An instant t becomes first + (t − first) · 100 / intensity, rounded half up, where first is the
+    first arrival. Capacity steps, and starts taken from the log, move too; occupancies and
+    walltimes stay.
     """
     first = int(work.arrival.min(initial=NEVER))
 
@@ -319,28 +312,28 @@ def _sums(
     counted = started & loaded.queued & ~loaded.open
     response = start[counted] + loaded.occupancy[counted] - loaded.arrival[counted]
     first = int(loaded.arrival.min(initial=NEVER))
-    day = (loaded.arrival[counted] - first) // DAY_S
     responses = pl.DataFrame(
         {
             "group": loaded.owners.leaf[counted] - 1,
             "user": users[counted],
-            "day": day,
+            "day": (loaded.arrival[counted] - first) // DAY_S,
             "amount": response,
         },
         schema_overrides={"group": pl.Int64, "user": pl.Int64, "day": pl.Int64},
     )
     parts = [
         responses.group_by("group", unit=unit)
-        .agg(attempts=pl.len().cast(pl.Int64), amount=pl.col("amount").sum())
+        .agg(attempts=pl.len(), amount=pl.col("amount").sum())
         .sort("group", "unit")
-        .select(pl.lit(unit).alias("kind"), "group", "unit", "attempts", "amount")
+        .select(pl.lit(unit).alias("kind"), pl.all())
+        .cast(SUMS)
         for unit in ("user", "day")
     ]
-    return pl.concat([*parts, _activity(loaded, start, started)]).cast(SUMS)
+    return pl.concat([*parts, _activity(loaded, start, started)])
 
 
 def _activity(loaded: Workload, start: Ints, started: NDArray[np.bool_]) -> pl.DataFrame:
-    """What was used, lost and there on each day between the first and the last arrival."""
+    """Return ``POOL_KINDS`` on each day between the first and the last arrival."""
     first, last = (int(edge) for edge in (loaded.arrival.min(), loaded.arrival.max()))
     request = loaded.request.reshape(len(loaded.arrival), len(loaded.capacity))[:, 0]
     steps = loaded.step_time[(loaded.step_time > first) & (loaded.step_time < last)].tolist()
@@ -362,18 +355,11 @@ def _activity(loaded: Workload, start: Ints, started: NDArray[np.bool_]) -> pl.D
     )
     did = performance.activity(lives, np.maximum(had, 1).tolist(), edges, last)
     day = (np.array(edges[:-1]) - first) // DAY_S
-    amounts = {"used": did.used, "lost": did.lost, "capacity": did.capacity * did.seconds}
+    amounts = zip(POOL_KINDS, (did.used, did.lost, did.capacity * did.seconds), strict=True)
     return pl.concat(
         pl.DataFrame({"unit": day, "amount": amount})
-        .group_by("unit")
+        .group_by("unit", maintain_order=True)
         .agg(pl.col("amount").sum())
-        .sort("unit")
-        .select(
-            pl.lit(kind).alias("kind"),
-            pl.lit(-1, pl.Int64).alias("group"),
-            "unit",
-            pl.lit(0, pl.Int64).alias("attempts"),
-            "amount",
-        )
-        for kind, amount in amounts.items()
-    )
+        .select(kind=pl.lit(kind), group=-1, unit="unit", attempts=0, amount="amount")
+        for kind, amount in amounts
+    ).cast(SUMS)

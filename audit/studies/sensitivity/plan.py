@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 import polars as pl
 
 from audit.metrics.draws import Draws
-from audit.model import Backfill, Pool
+from audit.model import Backfill
 from audit.oneoff.study import Made, Plan
 from audit.pipeline import opening
 from audit.pipeline.opening import Log
 from audit.studies.sensitivity import claims, compute, page
-from audit.studies.sensitivity.compute import BASES, By, Groups
+from audit.studies.sensitivity.compute import BASES, By
 
 KEY = "sensitivity"
 
@@ -20,15 +20,18 @@ KEY = "sensitivity"
 def plan(
     only: str | None, by: By | None, most: int, backfill: Backfill | None
 ) -> Callable[[Log, Draws], Plan]:
-    """Return what to do with a log.
+    """Return the plan for the pool ``only``, or for all pools.
 
-    ``only`` names the pool that it concerns; None: every one. For ``by`` and ``most`` see
-    ``compute.grouped``. Without ``backfill``, that of the pool's configuration.
+    For ``by`` and ``most`` see ``compute.grouped``. Without ``backfill``, that of the pool's
+    configuration applies.
     """
 
     def of(log: Log, draws: Draws) -> Plan:
-        points = compute.points()
-        pools = [(pool, _groups(log, pool, by, most)) for pool in opening.pools(log, only)]
+        points, described = compute.points(), log.described
+        pools = [
+            (pool, compute.grouped(described.filter(pl.col("pool") == pool.name), by, most))
+            for pool in opening.pools(log, only)
+        ]
         backfills = [backfill or pool.policy.backfill for pool, _ in pools]
         cells = [
             cell
@@ -37,10 +40,16 @@ def plan(
         ]
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
-            results = [
-                _results(pool, groups, frames[at * len(points) : (at + 1) * len(points)], draws)
-                for at, (pool, groups) in enumerate(pools)
-            ]
+            results = []
+            for at, (pool, groups) in enumerate(pools):
+                own = frames[at * len(points) : (at + 1) * len(points)]
+                answers = claims.answers(groups.labels, points, own, draws)
+                verdicts = [
+                    verdict
+                    for base in BASES
+                    for verdict in claims.decide(base, answers, two_at_once=base is BASES[0])
+                ]
+                results.append(page.Results(pool, groups, answers, verdicts))
             return Made(
                 page.study(log.setting.cluster, results, backfills, draws),
                 pl.concat(claims.rows(one.pool.name, one.answers) for one in results),
@@ -49,20 +58,3 @@ def plan(
         return Plan(f"{only} {by} {most} {backfills}", cells, finish)
 
     return of
-
-
-def _groups(log: Log, pool: Pool, by: By | None, most: int) -> Groups:
-    return compute.grouped(log.described.filter(pl.col("pool") == pool.name), by, most)
-
-
-def _results(
-    pool: Pool, groups: Groups, frames: Sequence[pl.DataFrame], draws: Draws
-) -> page.Results:
-    """Puts together what the cells of one pool came to, and decides [B]'s conclusions."""
-    came_to = claims.answers(groups.labels, compute.points(), frames, draws)
-    verdicts = [
-        verdict
-        for base in BASES
-        for verdict in claims.decide(base, came_to, two_at_once=base is BASES[0])
-    ]
-    return page.Results(pool, groups, came_to, verdicts)

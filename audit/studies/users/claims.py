@@ -1,4 +1,4 @@
-"""What [K §5.2] concludes of six policies, decided on one's own log.
+"""[K §5.2]'s conclusions on six policies, decided on one's own log.
 
 Two policies are compared by the difference of a figure over the same attempts, or users:
 
@@ -6,10 +6,10 @@ Two policies are compared by the difference of a figure over the same attempts, 
     UWT                        mean of NUWT over users
     deviation                  population standard deviation of NUWT over users
 
-with a paired bootstrap whose unit is the user (``verdicts``). [K] speaks of six logs together
-("in most cases", "often"); here each claim is decided on this one. "At least as fair" holds where
-the interval of the difference has nothing above 0, and does not where it has nothing else. TS
-depends on chance: what is said of it holds, or does not, where it is so with each of its seeds.
+with a paired bootstrap whose unit is the user (``verdicts``). [K] draws on six logs together ("in
+most cases", "often"); here one log decides each claim. "At least as fair" holds if nothing in the
+interval of the difference is above 0, and does not hold if everything is. A claim on TS holds, or
+does not, only if each seed gives that verdict.
 
 Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Parallel Job Scheduling,
 §5.2.
@@ -46,12 +46,10 @@ SOURCE: Final = "[K §5.2]"
 
 
 class Relation(NamedTuple):
-    """How a policy's figure is said to be beside that of each of its rivals."""
+    """A relation between a policy's figure and that of each rival."""
 
-    sentence: str
-    """Of policy, measure and rivals."""
-    difference: str
-    """Of policy and rival, as it is written; the first is what the second is taken from."""
+    sentence: str  # of policy, measure and rivals
+    difference: str  # of policy and rival
     asked: Asked = ABOVE_0
 
 
@@ -65,29 +63,25 @@ NO_HIGHER: Final = Relation(
 
 
 class Measure(NamedTuple):
-    """What policies are compared by; less is better."""
+    """A figure of policies; less is better."""
 
     title: str
-    values: Callable[[Outcome], Ints | Floats]
-    """One of each attempt, or of each user."""
+    values: Callable[[Outcome], Ints | Floats]  # of each attempt, or of each user
     unit: str = ""
     of_users: bool = False
-    deviation: bool = False
-    """The deviation of the values, instead of their mean."""
+    deviation: bool = False  # of the values, instead of their mean
 
 
 WAIT: Final = Measure("wait", lambda outcome: outcome.wait, "s")
 RESPONSE: Final = Measure("response time", lambda outcome: outcome.response, "s")
 SLOWDOWN: Final = Measure("bounded slowdown", lambda outcome: outcome.slowdown)
 UWT: Final = Measure("UWT", lambda outcome: outcome.nuwt, of_users=True)
-DEVIATION: Final = Measure(
-    "deviation of NUWT", lambda outcome: outcome.nuwt, of_users=True, deviation=True
-)
+DEVIATION: Final = UWT._replace(title="deviation of NUWT", deviation=True)
 MEASURES: Final = (WAIT, RESPONSE, SLOWDOWN, UWT, DEVIATION)
 
 
 class Conclusion(NamedTuple):
-    """That a policy's figure is above or below those of its rivals."""
+    """The claim that a policy's figure is above or below those of its rivals."""
 
     policy: str
     relation: Relation
@@ -110,20 +104,15 @@ def _others(policy: str) -> tuple[str, ...]:
 
 
 BACKFILLING: Final = ("BF", "BF-EASY", "BF-CONS")
-"""Those without any thought for users."""
+"""Policies that ignore users."""
 
 CONCLUSIONS: Final = (
-    Conclusion(TS, LOWER, WAIT, _others(TS)),
-    Conclusion(TS, LOWER, RESPONSE, _others(TS)),
-    Conclusion(TS, LOWER, SLOWDOWN, _others(TS)),
+    *(Conclusion(TS, LOWER, measure, _others(TS)) for measure in (WAIT, RESPONSE, SLOWDOWN)),
     Conclusion("BF-CONS", HIGHER, WAIT, ("BF", "BF-EASY")),
-    Conclusion("BF-CONS", LOWER, SLOWDOWN, ("BF",)),
-    Conclusion("BF-CONS", LOWER, SLOWDOWN, ("BF-EASY",)),
-    Conclusion("BF-FAIR", LOWER, UWT, BACKFILLING),
-    Conclusion("BF-FAIR", LOWER, DEVIATION, BACKFILLING),
+    *(Conclusion("BF-CONS", LOWER, SLOWDOWN, (rival,)) for rival in ("BF", "BF-EASY")),
+    *(Conclusion("BF-FAIR", LOWER, measure, BACKFILLING) for measure in (UWT, DEVIATION)),
     *(Conclusion("FCFS", HIGHER, measure, _others("FCFS")) for measure in MEASURES),
-    Conclusion(TS, NO_HIGHER, UWT, ("BF-FAIR",)),
-    Conclusion(TS, NO_HIGHER, DEVIATION, ("BF-FAIR",)),
+    *(Conclusion(TS, NO_HIGHER, measure, ("BF-FAIR",)) for measure in (UWT, DEVIATION)),
 )
 
 
@@ -131,7 +120,7 @@ CONCLUSIONS: Final = (
 
 
 def decide(compared: Compared) -> list[Verdict]:
-    """All conclusions of [K §5.2]."""
+    """Decide all conclusions of [K §5.2]."""
     return [
         _with_each_seed(compared, conclusion)
         if TS in (conclusion.policy, *conclusion.rivals)
@@ -141,7 +130,7 @@ def decide(compared: Compared) -> list[Verdict]:
 
 
 def _with_each_seed(compared: Compared, conclusion: Conclusion) -> Verdict:
-    """A verdict on TS: what it is with its typical seed, unless another seed says otherwise."""
+    """Return the verdict with TS's typical seed, undecided if another seed differs."""
     verdict = _verdict(compared, conclusion)
     by_seed = [
         _verdict(compared._replace(outcomes={**compared.outcomes, TS: outcome}), conclusion).holds
@@ -158,49 +147,51 @@ def _with_each_seed(compared: Compared, conclusion: Conclusion) -> Verdict:
 
 def _verdict(compared: Compared, conclusion: Conclusion) -> Verdict:
     policy, relation, measure, rivals = conclusion
-    comparisons = []
-    for rival in rivals:
-        pair = (rival, policy) if relation is LOWER else (policy, rival)
-        what = relation.difference.format(policy=policy, rival=rival)
-        estimate = difference(compared, *pair, measure)
-        comparisons.append(Comparison(what, estimate, relation.asked))
+    comparisons = [
+        Comparison(
+            relation.difference.format(policy=policy, rival=rival),
+            difference(
+                compared, *((rival, policy) if relation is LOWER else (policy, rival)), measure
+            ),
+            relation.asked,
+        )
+        for rival in rivals
+    ]
     claim = Claim(conclusion.sentence, SOURCE, comparisons)
     return claim.verdict(_because(value(compared, policy, measure), conclusion, comparisons))
 
 
-def _because(own_share: float, conclusion: Conclusion, comparisons: Sequence[Comparison]) -> str:
-    """The figure, and by how much it differs from its rivals'; of many, from the nearest."""
-    if math.isnan(own_share):
+def _because(figure: float, conclusion: Conclusion, comparisons: Sequence[Comparison]) -> str:
+    """Return the figure and its differences from the rivals'; of many, the least sure."""
+    if math.isnan(figure):
         return "no user has two jobs and usage"
-    figure = f"{own_share:,.0f}" if own_share >= 1_000 else f"{own_share:.4g}"
-    unit = conclusion.measure.unit
-    has = f"{conclusion.policy} has {figure}{' ' * bool(unit)}{unit}; "
+    shown = f"{figure:,.0f}" if figure >= 1_000 else f"{figure:.4g}"
+    has = f"{conclusion.policy} has {f'{shown} {conclusion.measure.unit}'.rstrip()}; "
     if len(comparisons) <= len(BACKFILLING):
         return has + "; ".join(f"{one.what} = {one.estimate}" for one in comparisons)
-    nearest = min(comparisons, key=_lower)
+
+    def lower(comparison: Comparison) -> float:
+        estimate = comparison.estimate
+        return math.inf if estimate is None or estimate.lower is None else estimate.lower
+
+    nearest = min(comparisons, key=lower)
     return f"{has}least sure: {nearest.what} = {nearest.estimate}"
-
-
-def _lower(comparison: Comparison) -> float:
-    figure = comparison.estimate
-    return math.inf if figure is None or figure.lower is None else figure.lower
 
 
 # --- figures that are compared -------------------------------------------------------------------
 
 
 def value(compared: Compared, policy: str, measure: Measure) -> float:
-    """A policy's figure; NaN where it has none."""
+    """Return a policy's figure; NaN if there is none."""
     outcome = compared.outcomes[policy]
     if not measure.of_users:
         return mean_of(measure.values(outcome))
-    spread = outcome.dispersion
-    known = spread.deviation if measure.deviation else spread.uwt
+    known = outcome.dispersion.deviation if measure.deviation else outcome.dispersion.uwt
     return float("nan") if known is None else known
 
 
 def difference(compared: Compared, one: str, other: str, measure: Measure) -> Estimate:
-    """By how much a policy's figure is above another's, with its interval."""
+    """Return a policy's figure − another's, with its interval."""
     first, second = (measure.values(compared.outcomes[policy]) for policy in (one, other))
     if not measure.of_users:
         return mean_difference(compared.units, first, second, compared.resamples)
@@ -213,13 +204,13 @@ def difference(compared: Compared, one: str, other: str, measure: Measure) -> Es
 def deviation_difference(
     units: Ints, one: Floats | Ints, other: Floats | Ints, resamples: Resamples
 ) -> Estimate:
-    """Population deviation of ``one`` − that of ``other``, over the same u ≥ 1 distinct units."""
+    """Return population deviation of ``one`` − that of ``other``, over u ≥ 1 distinct units."""
     apart = float(np.std(one) - np.std(other))
     if len(units) < 2:
         return Estimate(apart, None, None)
     terms: list[Floats] = [np.ones(len(units))]
     for values in (one, other):
-        centred = values - values.mean()  # variance from sums of squares loses less about 0
+        centred = values - values.mean()  # keeps precision in sums of squares
         terms += [centred, centred**2]
     number, *sums = resamples.sums(units, *terms)
     drawn = number > 0

@@ -1,19 +1,18 @@
 """How six policies treat users: [K §5] on one's own log (SPEC §8, *[K] comparison*).
 
-The whole log is replayed, beginning with an empty pool, under
+The whole log is replayed from an empty pool under
 
     FCFS fcfs + none · BF fcfs + no_guarantee · BF-EASY fcfs + easy · BF-CONS fcfs + conservative ·
     BF-FAIR nuwt + no_guarantee · TS, see ``scenario.tabu``
 
-once with exact estimates, as in [K §5.2], and once with the log's own. Measured are the mean wait,
-response and bounded slowdown (τ = 1 s) over attempts, and NUWT over users: its distribution, mean
-UWT, population deviation and F. TS depends on chance, so it is run with
-several seeds; its figures are those of the seed with the median UWT.
+with exact estimates, as in [K §5.2], and with the log's own. Figures are the mean wait, response
+and bounded slowdown (τ = 1 s) over attempts, and NUWT over users: distribution, mean (UWT),
+population deviation and F. TS depends on chance: it is run with several seeds, and its figures are
+those of the seed with the median UWT.
 
-Conventions: figures are of attempts that have ended in the log, or of which only the start is
-unknown, and that every policy starts; the same attempts under all policies. What was blocked, or
-reserved, is as it was under every policy. Users with fewer than two such jobs have no part in
-figures of NUWT, as [K §5.1] has it.
+Figures are of attempts that have ended in the log, or whose start alone is unknown, and that every
+policy starts. Blocked and reserved attempts stay as in the log under every policy. Users with fewer
+than two such jobs have no NUWT, as in [K §5.1].
 
 Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Parallel Job Scheduling,
 §5.
@@ -48,7 +47,7 @@ Floats = NDArray[np.float64]
 Estimates = Literal["exact", "own"]
 
 TAU_S: Final = 1
-"""Of the bounded slowdown, s [K §2.2]."""
+"""Threshold of the bounded slowdown, s [K §2.2]."""
 
 TS: Final = "TS"
 POLICIES: Final[Mapping[str, Policy | None]] = {
@@ -65,14 +64,12 @@ ESTIMATES: Final[Mapping[Estimates, str]] = {
     "exact": "exact estimates",
     "own": "the log's estimates",
 }
-
 SEEDS: Final = 5
-"""TS is run with so many; the others do not depend on chance."""
-
+"""Number of runs of TS."""
 RUNS: Final = tuple(
     (name, number) for name in POLICIES for number in range(SEEDS if name == TS else 1)
 )
-"""Policy, and number of the seed; the schedules of one pool with one kind of estimates."""
+"""Policy and number of the seed of each schedule of a pool with one kind of estimates."""
 
 _COLUMNS: Final = (
     *KEYS,
@@ -82,40 +79,40 @@ _COLUMNS: Final = (
 
 
 def exact(described: pl.DataFrame) -> pl.DataFrame:
-    """The attempts as if everybody had known how long they would run; open ones keep theirs."""
+    """Return the attempts with their run times as estimates; open ones keep theirs."""
     known = pl.col("standing").is_in([Standing.ENDED.value, Standing.START_UNKNOWN.value])
     walltime = pl.when(known).then("occupancy_s").otherwise("walltime_s")
     return described.with_columns(walltime_s=walltime)
 
 
 def cells(described: pl.DataFrame, pool: Pool, now: int, search: Search) -> list[Cell]:
-    """The cells of one pool: ``RUNS`` with exact estimates, then with the log's own.
+    """Return the cells of one pool: ``RUNS`` with exact estimates, then with the log's own.
 
-    ``described`` is all attempts of ``pool``, whose own policy does not matter. The seed of
-    ``search`` is that of TS's first run; each further run has the next.
+    ``described`` is all attempts of ``pool``, whose own policy is ignored. The seed of ``search``
+    is that of TS's first run; each further run has the next.
     """
-    searches = [search._replace(seed=search.seed + number) for number in range(SEEDS)]
+    attempts = {"exact": exact(described), "own": described}
     return [
         Cell(
-            f"{pool.name}: {name}, {ESTIMATES[estimates]}" + f", seed {number + 1}" * (number > 0),
-            partial(_schedule, described, pool, now, estimates, name, searches[number]),
+            f"{pool.name}: {name}, {title}" + f", seed {number + 1}" * (number > 0),
+            partial(
+                _schedule,
+                attempts[estimates],
+                pool,
+                now,
+                POLICIES[name],
+                search._replace(seed=search.seed + number),
+            ),
         )
-        for estimates in ESTIMATES
+        for estimates, title in ESTIMATES.items()
         for name, number in RUNS
     ]
 
 
 def _schedule(
-    described: pl.DataFrame,
-    pool: Pool,
-    now: int,
-    estimates: Estimates,
-    name: str,
-    search: Search,
+    attempts: pl.DataFrame, pool: Pool, now: int, policy: Policy | None, search: Search
 ) -> pl.DataFrame:
-    """What a policy makes of a pool's attempts; those that end."""
-    attempts = exact(described) if estimates == "exact" else described
-    policy = POLICIES[name]
+    """Return the attempts that end under a policy; None is TS."""
     if policy is None:
         schedule = tabu.simulate(attempts, pool, now, search, TAU_S)
     else:
@@ -124,7 +121,7 @@ def _schedule(
 
 
 class Means(NamedTuple):
-    """Over the attempts of a schedule; NaN of none."""
+    """Means over the attempts of a schedule; NaN without attempts."""
 
     wait_mean: float  # s
     response_mean: float  # s
@@ -132,15 +129,14 @@ class Means(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How a policy treats n attempts and u users; in the same order for each policy."""
+    """The figures of n attempts and u users under a policy; in the same order for each policy."""
 
     wait: Ints  # [n], s
     response: Ints  # [n], s
     slowdown: Floats  # [n] ≥ 1, bounded by τ = 1 s
     nuwt: Floats  # [u], s per resource·s
     dispersion: Dispersion
-    cdf: pl.DataFrame
-    """As ``metrics.attempts.users.cdf`` gives it."""
+    cdf: pl.DataFrame  # ``metrics.attempts.users.cdf``
 
     @property
     def means(self) -> Means:
@@ -153,24 +149,19 @@ class Compared(NamedTuple):
 
     pool: Pool
     estimates: Estimates
-    outcomes: Mapping[str, Outcome]
-    """By policy; TS with the seed that ``typical`` takes."""
-    seeds: tuple[Outcome, ...]
-    """TS with each of its seeds."""
-    left_out: int
-    """Attempts that some policy never starts."""
+    outcomes: Mapping[str, Outcome]  # by policy; TS with the seed of ``typical``
+    seeds: tuple[Outcome, ...]  # TS with each of its seeds
+    left_out: int  # number of attempts that some policy never starts
     units: Ints  # [n], each attempt's user
-    users: tuple[str, ...]
-    """Those with at least two jobs, and usage."""
+    users: tuple[str, ...]  # [u], those with at least two jobs, and usage
     user_units: Ints  # [u]
-    resamples: Resamples
-    """Of the users."""
+    resamples: Resamples  # of the users
 
 
 def compared(
     pool: Pool, estimates: Estimates, frames: Sequence[pl.DataFrame], draws: Draws
 ) -> Compared:
-    """Puts the schedules of all policies, of the cells in the order of ``RUNS``, side by side.
+    """Compare the schedules of all policies, the frames of the cells in the order of ``RUNS``.
 
     Raises:
         UsageError: no attempt is in all of them.
@@ -180,13 +171,15 @@ def compared(
         common = common.join(frame, on=KEYS, how="semi", nulls_equal=True, maintain_order="left")
     if common.is_empty():
         raise UsageError(f"pool {pool.name!r}: no attempt in these logs can be replayed")
-    numbered = parts.number_users(_of(frames[0], common))
+    schedules = [
+        common.join(frame, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+        for frame in frames
+    ]
+    numbered = parts.number_users(schedules[0])
     units = np.ascontiguousarray(numbered["unit"].to_numpy(), np.int64)
-    first = counted(by_entity(numbered, "user"))
     number = dict(numbered.select("user", "unit").unique().iter_rows())
-    users = tuple(first["entity"].to_list())
-    outcomes = [_outcome(_of(frame, common)) for frame in frames]
-    named = [(name, outcome) for (name, _), outcome in zip(RUNS, outcomes, strict=True)]
+    users = tuple(counted(by_entity(numbered, "user"))["entity"].to_list())
+    named = [(name, _outcome(of)) for (name, _), of in zip(RUNS, schedules, strict=True)]
     seeds = tuple(outcome for name, outcome in named if name == TS)
     return Compared(
         pool,
@@ -199,10 +192,6 @@ def compared(
         np.array([number[user] for user in users], np.int64),
         draws.of(int(units.max()) + 1),
     )
-
-
-def _of(frame: pl.DataFrame, common: pl.DataFrame) -> pl.DataFrame:
-    return common.join(frame, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
 
 
 def _outcome(schedule: pl.DataFrame) -> Outcome:
@@ -219,13 +208,13 @@ def _outcome(schedule: pl.DataFrame) -> Outcome:
 
 
 def typical(seeds: Sequence[Outcome]) -> Outcome:
-    """The one with the median UWT; ties, and where no user counts: with the median wait."""
+    """Return the outcome with the median UWT; among ties, with the median wait."""
     ordered = sorted(seeds, key=lambda one: (one.dispersion.uwt or 0.0, int(one.wait.sum())))
     return ordered[(len(ordered) - 1) // 2]
 
 
 def mean_of(values: Ints | Floats) -> float:
-    """The mean, whatever the order; NaN of none."""
+    """Return the mean, which does not depend on the order; NaN without values."""
     return exact_sum(values.astype(np.float64)) / len(values) if len(values) else float("nan")
 
 
@@ -238,8 +227,8 @@ class Figure(NamedTuple):
 
 
 def figures(compared: Compared, policy: str) -> list[Figure]:
-    """The figures of one policy; those of NUWT are left out where no user counts."""
-    outcome, resamples = compared.outcomes[policy], compared.resamples
+    """Return the figures of one policy; without those of NUWT if no user counts."""
+    outcome, resamples, users = compared.outcomes[policy], compared.resamples, compared.user_units
     over_attempts = [
         Figure(metric, verdicts.mean(compared.units, values, resamples), unit)
         for metric, values, unit in (
@@ -248,17 +237,14 @@ def figures(compared: Compared, policy: str) -> list[Figure]:
             ("bounded_slowdown_mean", outcome.slowdown, "1"),
         )
     ]
-    spread = outcome.dispersion
+    spread, nuwt = outcome.dispersion, outcome.nuwt
     if spread.uwt is None or spread.deviation is None or spread.f is None:
         return over_attempts
-    order = np.argsort(outcome.nuwt, kind="stable")
-    mean = resamples.ratio(compared.user_units, outcome.nuwt, np.ones(len(compared.users)))
-    quartiles = resamples.quantiles(
-        compared.user_units[order], outcome.nuwt[order], [250, 500, 750]
-    )
-    f, deviation = resamples.spread(compared.user_units, outcome.nuwt)
+    order = np.argsort(nuwt, kind="stable")
+    quartiles = resamples.quantiles(users[order], nuwt[order], [250, 500, 750])
+    f, deviation = resamples.spread(users, nuwt)
     over_users = (
-        ("uwt", spread.uwt, mean),
+        ("uwt", spread.uwt, resamples.ratio(users, nuwt, np.ones(len(users)))),
         ("nuwt_q1", spread.lower_quartile, quartiles[0]),
         ("nuwt_median", spread.median, quartiles[1]),
         ("nuwt_q3", spread.upper_quartile, quartiles[2]),
@@ -279,18 +265,18 @@ def _nuwt_unit(compared: Compared) -> str:
 
 
 def rows(compared: Compared) -> pl.DataFrame:
-    """All figures, and each counted user's NUWT.
+    """Return all figures, and each counted user's NUWT, with the columns of ``cells.STUDIED``.
 
-    Returns:
-        Columns of ``cells.STUDIED``; ``attempts`` of figures of NUWT is the number of users.
+    ``attempts`` of figures of NUWT is the number of users.
     """
     rows: list[tuple[object, ...]] = []
-    pool, unit = compared.pool.name, _nuwt_unit(compared)
     for policy, outcome in compared.outcomes.items():
-        setting = f"{policy}, {ESTIMATES[compared.estimates]}"
-        for metric, estimate, its_unit in figures(compared, policy):
+        key = (compared.pool.name, f"{policy}, {ESTIMATES[compared.estimates]}")
+        for metric, estimate, unit in figures(compared, policy):
             number = len(compared.users if "uwt" in metric else compared.units)
-            rows.append((pool, setting, metric, "all", None, *estimate, its_unit, number))
-        for user, nuwt in zip(compared.users, outcome.nuwt.tolist(), strict=True):
-            rows.append((pool, setting, "nuwt", "user", user, nuwt, None, None, unit, None))
+            rows.append((*key, metric, "all", None, *estimate, unit, number))
+        rows += [
+            (*key, "nuwt", "user", user, nuwt, None, None, _nuwt_unit(compared), None)
+            for user, nuwt in zip(compared.users, outcome.nuwt.tolist(), strict=True)
+        ]
     return studied(rows)

@@ -16,7 +16,6 @@ from audit.errors import UsageError
 from audit.metrics.draws import Draws
 from audit.oneoff.study import Made, Plan
 from audit.pipeline.opening import Log, pools
-from audit.report.study.cells import Cell
 from audit.scenario.tabu import Search
 from audit.studies.users import compute, page
 from audit.studies.users.compute import ESTIMATES, RUNS
@@ -25,20 +24,22 @@ KEY = "users"
 
 
 def plan(only: str | None = None, search_s: float | None = None) -> Callable[[Log, Draws], Plan]:
-    """Return what to do with a log.
+    """Return the plan for the pool ``only``, or for all pools.
 
-    ``only`` names the pool that it concerns; None: every one. ``search_s`` bounds the wall-clock
-    time of each tabu search, s.
+    ``search_s`` bounds the wall-clock time of each tabu search, s.
     """
     bound = None if search_s is None else Stopwatch(search_s)
 
     def of(log: Log, draws: Draws) -> Plan:
         search = Search(seed=draws.seed, bound=bound)
         chosen = pools(log, only)
-        cells = list[Cell]()
-        for pool in chosen:
-            of_pool = log.described.filter(pl.col("pool") == pool.name)
-            cells += compute.cells(of_pool, pool, log.setting.now, search)
+        cells = [
+            cell
+            for pool in chosen
+            for cell in compute.cells(
+                log.described.filter(pl.col("pool") == pool.name), pool, log.setting.now, search
+            )
+        ]
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
             waiting = iter(frames)
@@ -57,10 +58,10 @@ def plan(only: str | None = None, search_s: float | None = None) -> Callable[[Lo
 
 @dataclass(frozen=True)
 class Stopwatch:
-    """Sets a flag so many seconds after it was started last, for searches, which have no clock.
+    """Sets a flag some seconds after its last start, for searches, which cannot read the clock.
 
     Raises:
-        UsageError: ``seconds`` is below 0, or no number.
+        UsageError: ``seconds`` is below 0, or not a number.
     """
 
     seconds: float
@@ -74,10 +75,11 @@ class Stopwatch:
 
     @contextmanager
     def __call__(self, flag: NDArray[np.int64]) -> Iterator[Callable[[], None]]:
-        """Watch while the block runs; it is given what starts the watch and resets the flag.
+        """Watch while the block runs; yield the function that starts the watch.
 
-        The first element of ``flag`` becomes 1 when the time is over. One thread looks at the clock
-        ten times in as many seconds; one for each start would take longer than a search.
+        Starting resets the first element of ``flag``, which becomes 1 when the time is over. One
+        thread looks at the clock ten times in that time; a thread for each start would take longer
+        than a search.
         """
         until, lock, ended = float("inf"), Lock(), Event()
 
@@ -85,7 +87,7 @@ class Stopwatch:
             nonlocal until
             with lock:
                 until = time.monotonic() + self.seconds
-                flag[0] = self.seconds == 0  # nothing is left to chance
+                flag[0] = self.seconds == 0  # independent of the thread's timing
 
         def watch() -> None:
             while not ended.wait(min(max(self.seconds / 10, 0.001), 1.0)):

@@ -1,7 +1,4 @@
-"""Charts of a workload model: attempts by class, gaps between arrivals, and the week.
-
-A table of the same study holds every value.
-"""
+"""Charts of a workload model: attempts by class, gaps between arrivals, and the week."""
 
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -15,7 +12,7 @@ from audit.report.charts.marks import bars, lines, scales
 from audit.report.charts.marks.bars import Bar
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.marks.lines import Line, Panel, Target
-from audit.report.charts.style import EARLIER, INK, LATER, OWN, SHARED, Chart
+from audit.report.charts.style import CLAIMED, EARLIER, INK, LATER, OWN, Chart
 from audit.report.text import wording
 from audit.studies.workload.compute import synthetic
 from audit.studies.workload.compute.likeness import (
@@ -25,14 +22,14 @@ from audit.studies.workload.compute.likeness import (
     summaries,
     weekly,
 )
-from audit.studies.workload.compute.model import Model, place
+from audit.studies.workload.compute.model import Class, Model, place
 from audit.studies.workload.compute.weekly_clock import PARTS
 
 NOUNS: Final = {"size": "size", "group": "group", "clusters": "cluster"}
 _PARTS: Final = {
     "peak": Series("peak hours", LATER, "block"),
     "off_peak": Series("off-peak", EARLIER, "block"),
-    "weekend": Series("weekend", SHARED, "block"),
+    "weekend": Series("weekend", CLAIMED, "block"),
 }
 _CURVES: Final = {
     "log": (INK, ""),
@@ -40,13 +37,13 @@ _CURVES: Final = {
     "exponential": (LATER, "2 2"),
 }
 _LENGTHS: Final = ((1.0, "1 s"), (60.0, "1 min"), (3_600.0, "1 h"), (86_400.0, "1 d"))
-_DAYS: Final = (*("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),)
+_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _DRAWN: Final = 6
-"""The number of classes whose gaps are drawn."""
+"""Number of classes whose gaps are drawn."""
 
 
 def labels_of(model: Model) -> dict[str, str]:
-    """What the page calls each class, in order."""
+    """Return the name of each class on the page, in order."""
     labels = list(dict.fromkeys(one.label for one in model.classes))
     shown = (wording.width(label) if model.by == "size" else label for label in labels)
     names = wording.told_apart(wording.name(one, 24) for one in shown)
@@ -54,8 +51,8 @@ def labels_of(model: Model) -> dict[str, str]:
 
 
 def by_class(model: Model) -> Chart:
-    """Attempts of each class as a bar, divided by part of the week ([B] figs. 4 and 5)."""
-    labels = labels_of(model)
+    """Return attempts of each class as a bar, divided by part of the week ([B] figs. 4 and 5)."""
+    labels, classes = labels_of(model), summaries(model)
     places = {label: number for number, label in enumerate(labels)}
     drawn = [
         Bar(
@@ -65,17 +62,12 @@ def by_class(model: Model) -> Chart:
             float(one.attempts),
             tip=f"{labels[one.label]}, {_PARTS[one.part].name}: {one.attempts:,} attempts",
         )
-        for one in sorted(model.classes, key=lambda one: (places[one.label], PARTS.index(one.part)))
+        for one in model.classes
     ]
-    classes = summaries(model)
     most = max(classes, key=lambda summary: summary.attempts)
     peak = sum(one.attempts for one in model.classes if one.part == "peak") / model.attempts
-    looks = bars.Columns(
-        tuple(labels.values()),
-        tuple(_PARTS.values()),
-        scales.linear([float(one.attempts) for one in classes], scales.plain, title="Attempts"),
-        upon=True,
-    )
+    y = scales.linear([float(one.attempts) for one in classes], scales.plain, title="Attempts")
+    looks = bars.Columns(tuple(labels.values()), tuple(_PARTS.values()), y, upon=True)
     body, height = bars.columns(drawn, looks)
     number = f"{wording.count(len(labels))} class{'es' * (len(labels) != 1)}"
     return Chart(
@@ -90,44 +82,40 @@ def by_class(model: Model) -> Chart:
 
 
 def gaps(described: pl.DataFrame, pool: Pool, model: Model) -> Chart:
-    """Distributions of gaps between arrivals, a panel for each of the largest classes."""
+    """Return distributions of gaps between arrivals, a panel for each of the largest classes."""
     labels = labels_of(model)
+
+    def name(one: Class, between: str) -> str:
+        return f"{labels[one.label]}{between}{_PARTS[one.part].name}"
+
     chosen = sorted(fitted(model), key=lambda one: -one.attempts)[:_DRAWN]
     placed = place(described, pool, ZoneInfo(model.zone), model.by, 0)
-    curves = {
-        f"{labels[one.label]}, {_PARTS[one.part].name}": gap_distributions(placed, one)
-        for one in chosen
-    }
+    curves = {name(one, ", "): gap_distributions(placed, one) for one in chosen}
     most = max((float(of.seconds[-1]) for of in curves.values()), default=10.0)
     ticks = tuple(tick for tick in _LENGTHS if tick[0] <= most)
     x = scales.Axis(1.0, max(most, 2.0), ticks, logarithmic=True)
     y = scales.Axis(0.0, 1.0, ((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %")))
-    panels = [Panel(x, y, _curves(of), name) for name, of in curves.items()]
+    panels = [Panel(x, y, _curves(of), title) for title, of in curves.items()]
     body, height = lines.drawn(panels, height=110, abreast=2)
     worst = max(chosen, key=lambda one: one.gaps.distance, default=None)
     furthest = title = "No class has enough arrivals"
     if worst is not None:
-        title = f"No drawn class is further than {worst.gaps.distance:.2f} from its fit"
-        furthest = (
-            f"The greatest distance from the fit is {worst.gaps.distance:.2f}, of "
-            f"{labels[worst.label]} in {_PARTS[worst.part].name}"
-        )
+        distance = f"{worst.gaps.distance:.2f}"
+        title = f"No drawn class is further than {distance} from its fit"
+        furthest = f"The greatest distance from the fit is {distance}, of {name(worst, ' in ')}"
     alt = (
         f"Line charts, one for each of the {len(chosen)} classes by size with most arrivals: the "
         f"share of gaps up to a length, of the log and of two fitted distributions. {furthest}."
     )
-    note = "Gaps between arrivals: share that is at most so long."
-    return Chart("gaps", title, alt, body, height, note)
+    return Chart("gaps", title, alt, body, height, "Share of gaps between arrivals up to a length.")
 
 
 def _curves(of: Distributions) -> list[Line]:
+    lengths = of.seconds.tolist()
     return [
         Line(
             name,
-            [
-                (float(length), round(float(share), 4))
-                for length, share in zip(of.seconds, of.shares[name], strict=True)
-            ],
+            [(x, round(y, 4)) for x, y in zip(lengths, of.shares[name].tolist(), strict=True)],
             *looks,
         )
         for name, looks in _CURVES.items()
@@ -135,12 +123,12 @@ def _curves(of: Distributions) -> list[Line]:
 
 
 def week(attempts: pl.DataFrame, model: Model, seed: int) -> Chart:
-    """Arrivals in each hour of the week, of the log's ``attempts`` and of a log that was drawn."""
+    """Return arrivals in each hour of the week, of the log's ``attempts`` and of a drawn log."""
     arrivals = {
         "log": weekly(attempts["arrival_time"], model),
         "drawn": weekly(synthetic.draw(model, seed)["arrival_time"], model),
     }
-    shown = {name: [round(float(value), 4) for value in of] for name, of in arrivals.items()}
+    shown = {name: [round(value, 4) for value in of.tolist()] for name, of in arrivals.items()}
     looks = {"log": (INK, ""), "drawn": (OWN, "5 2")}
     drawn = [
         Line(
@@ -152,10 +140,6 @@ def week(attempts: pl.DataFrame, model: Model, seed: int) -> Chart:
         )
         for name, of in shown.items()
     ]
-    days = tuple((24.0 * number + 12, day) for number, day in enumerate(series.WEEKDAYS))
-    y = scales.linear(
-        [value for of in shown.values() for value in of], scales.plain, title="Arrivals per hour"
-    )
     targets = [
         Target(
             float(hour),
@@ -165,6 +149,9 @@ def week(attempts: pl.DataFrame, model: Model, seed: int) -> Chart:
         )
         for hour in range(168)
     ]
+    days = tuple((24.0 * number + 12, day) for number, day in enumerate(series.WEEKDAYS))
+    values = [value for of in shown.values() for value in of]
+    y = scales.linear(values, scales.plain, title="Arrivals per hour")
     panel = Panel(scales.Axis(0, 168, days), y, drawn, targets=targets)
     body, height = lines.drawn([panel], height=160)
     top = int(np.argmax(arrivals["log"]))

@@ -1,13 +1,13 @@
-"""Whether [B]'s conclusion about arrivals holds on a log.
+"""[B]'s conclusion about arrivals, decided on a log.
 
 Of [B] §3.3, "the hyper-exponential distribution is a good match to the measured arrival rate
 distribution", two parts are decided, over the classes with enough arrivals to be fitted:
 
-    better   by the likelihood ratio of the two fits, 2 · gain: the exponential distribution is
-             refused in a class where it is above 9.21 (χ² of two parameters, 1 %; the true bound
-             is smaller, as one of them is at the edge of its range). Yes: in classes with 95 % of
-             the arrivals; no: in classes with at most 5 %
-    match    the mean distance of the classes, weighted by arrivals, lies below ``MARGIN``, by its
+    better   by the likelihood ratio of the two fits, 2 · gain: a class refuses the exponential
+             distribution above 9.21 (χ² of two parameters, 1 %; the true bound is smaller, as one
+             parameter is at the edge of its range). Yes: classes with 95 % of the arrivals refuse
+             it; no: classes with at most 5 % do
+    match    the mean distance of the classes, weighted by arrivals, is below ``MARGIN``, by its
              interval over resampled days
 """
 
@@ -19,7 +19,7 @@ from audit.studies.workload.compute.likeness import fitted
 from audit.studies.workload.compute.model import Model
 
 MARGIN: Final = 0.1
-"""Distributions that are nowhere further apart than this match."""
+"""Greatest distance of matching distributions."""
 SOURCE: Final = "[B] §3.3"
 
 _REFUSED: Final = 9.21
@@ -35,7 +35,7 @@ NEARLY_ALL: Final = Asked("95 % at least", _nearly_all)
 
 
 def decide(model: Model, apart: Estimate | None) -> tuple[Verdict, ...]:
-    """Whether [B]'s conclusion about arrivals holds; ``apart`` is ``compute.likeness.distance``."""
+    """Decide [B]'s conclusion about arrivals; ``apart`` is ``compute.likeness.distance``."""
     classes = fitted(model)
     arrivals = sum(one.attempts for one in classes)
     refusing = [one for one in classes if 2 * one.gaps.gain > _REFUSED]

@@ -29,17 +29,14 @@ from audit.studies.workload.page import Modelled, Studied
 
 KEY: Final = "workload"
 SUFFIXES: Final = (".swf", ".psv", ".txt")
-"""Of synthetic logs: SWF, and sacct's text."""
+"""Suffixes of synthetic logs: SWF, and sacct's text."""
 
+_HEAD: Final = ("model", "distance", "lower", "upper")
 _FRAME: Final = pl.Schema(
-    {
-        "model": pl.String,
-        **dict.fromkeys(("distance", "lower", "upper"), pl.Float64),
-        **dict.fromkeys(Traits._fields, pl.Float64),
-    }
+    {"model": pl.String, **dict.fromkeys((*_HEAD[1:], *Traits._fields), pl.Float64)}
 )
-"""What a cell gives: the model, the distance of its fits and the log's traits; then the traits of
-what was drawn."""
+"""The frame of a cell: the model, the distance of its fits and the log's traits; then rows with the
+traits of the drawn logs."""
 
 
 def make_log(
@@ -51,7 +48,7 @@ def make_log(
     intensity: float = 1.0,
     machine: float = 1.0,
 ) -> str:
-    """Write a synthetic log (``synthetic.log``), whole or not at all; return what was made.
+    """Write a synthetic log (``synthetic.log``), whole or not at all; return a summary.
 
     Raises:
         UsageError: the model cannot be read, the log not written, or an argument is out of range.
@@ -73,10 +70,8 @@ def make_log(
     log = synthetic.log(model, seed, jobs, intensity, machine)
     if log.is_empty():
         raise UsageError(f"{model_file.name}: nothing arrives in so short a time; ask for --jobs")
-    if suffix == ".swf":
-        content = synthetic.to_swf(log, model, seed, machine)
-    else:
-        content = synthetic.to_sacct(log)
+    swf = suffix == ".swf"
+    content = synthetic.to_swf(log, model, seed, machine) if swf else synthetic.to_sacct(log)
     try:
         replace.write(out, content)
     except OSError as error:
@@ -86,10 +81,9 @@ def make_log(
 
 
 def plan(only: str | None = None, clusters: int | None = None) -> Callable[[Log, Draws], Plan]:
-    """Return what to do with a log; the models are files of their own.
+    """Return the plan for the pool ``only``, or for all pools; the models are further files.
 
-    ``only`` names the pool that it concerns; None: every one. ``clusters`` is how many k-means
-    makes, ≥ 1; None chooses.
+    ``clusters`` is the number of clusters by k-means, ≥ 1; None chooses.
     """
 
     def of(log: Log, draws: Draws) -> Plan:
@@ -105,26 +99,18 @@ def plan(only: str | None = None, clusters: int | None = None) -> Callable[[Log,
         ]
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
-            each = iter(frames)
+            each = map(_modelled, frames)
             studied = [
-                Studied(pool, log.described, tuple(_modelled(next(each)) for _ in TECHNIQUES))
+                Studied(pool, log.described, tuple(next(each) for _ in TECHNIQUES))
                 for pool in pools
             ]
-            files = {
-                page.file_name(one.model, pool_prefix(number, len(pools))): one.model
-                for number, of in enumerate(studied)
-                for one in of.models
-            }
-            rows = [
-                likeness.rows(of.pool.name, one.model, one.likeness)
-                for of in studied
-                for one in of.models
-            ]
-            return Made(
-                page.study(log.setting.cluster, studied, draws),
-                pl.concat(rows),
-                {name: model_files.to_toml(model) for name, model in files.items()},
-            )
+            files, rows = {}, []
+            for number, (pool, _, models) in enumerate(studied):
+                prefix = pool_prefix(number, len(pools))
+                for model, like, _ in models:
+                    files[page.file_name(model, prefix)] = model_files.to_toml(model)
+                    rows.append(likeness.rows(pool.name, model, like))
+            return Made(page.study(log.setting.cluster, studied, draws), pl.concat(rows), files)
 
         return Plan(f"{only} clusters {clusters} {draws.number}", cells, finish)
 
@@ -132,26 +118,20 @@ def plan(only: str | None = None, clusters: int | None = None) -> Callable[[Log,
 
 
 def _computed(log: Log, pool: Pool, by: str, draws: Draws, clusters: int | None) -> pl.DataFrame:
-    """A model, as columns of ``_FRAME``."""
+    """Return a model as columns of ``_FRAME``."""
     placed = place(log.described, pool, log.setting.zone, by, draws.seed, clusters)
     model = model_of(placed, pool, log.setting.cluster, draws.seed)
     apart = likeness.distance(placed, model, draws) or (None, None, None)
-    traits = [
-        likeness.traits(population(log.described, pool), model),
-        *likeness.drawn(model, draws.seed),
-    ]
-    head = (model_files.to_toml(model), *apart)
-    return pl.DataFrame(
-        [((None,) * len(head) if number else head) + of for number, of in enumerate(traits)],
-        schema=_FRAME,
-        orient="row",
-    )
+    of_log = likeness.traits(population(log.described, pool), model)
+    rows: list[tuple[object, ...]] = [(model_files.to_toml(model), *apart, *of_log)]
+    rows += [((None,) * len(_HEAD)) + of for of in likeness.drawn(model, draws.seed)]
+    return pl.DataFrame(rows, schema=_FRAME, orient="row")
 
 
 def _modelled(frame: pl.DataFrame) -> Modelled:
-    """A model and its likeness, of what its cell gave."""
+    """Return a model and its likeness from its cell's frame."""
     of_log, *drawn = (Traits(*row) for row in frame.select(Traits._fields).iter_rows())
-    model = model_files.from_toml(frame["model"][0], "the model")
-    value, lower, upper = frame.select("distance", "lower", "upper").row(0)
-    apart = None if value is None else Estimate(value, lower, upper)
+    text, *distance = frame.select(_HEAD).row(0)
+    model = model_files.from_toml(text, "the model")
+    apart = None if distance[0] is None else Estimate(*distance)
     return Modelled(model, Likeness(of_log, tuple(drawn)), decide(model, apart))

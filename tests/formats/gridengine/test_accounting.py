@@ -180,18 +180,6 @@ def test_half_of_the_lines_must_look_like_jobs() -> None:
     assert not accounting.recognises(good + 2 * other)
 
 
-def test_by_hand() -> None:
-    job = {**PLAIN_JOB, "job_id": "7.3", "nodes": 1, "cpus": 2, "mem_bytes": 2_048, "gpus": 1}
-    text = write(case_frame(CASE, [job])).decode().splitlines()[-1]
-    columns = text.split(":")
-    assert columns[:4] == ["batch", "node1", "staff", "ana"]
-    assert columns[5] == "7"
-    assert columns[8:14] == [str(EPOCH), str(EPOCH + 60), str(EPOCH + 3_660), "0", "0", "3600"]
-    assert columns[31:37] == ["phys", "defaultdepartment", "NONE", "2", "3", "0.000000"]
-    assert columns[39] == "-l h_rt=7200,gpu=1,h_vmem=1024"
-    assert len(columns) == 45
-
-
 def test_milliseconds_are_read_as_seconds() -> None:
     never = {"start_time": None, "end_time": EPOCH, "state": "FAILED", "cpus": 1, "nodes": 1}
     frame = case_frame(CASE, [dict(PLAIN_JOB), {**PLAIN_JOB, **never}])

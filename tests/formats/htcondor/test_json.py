@@ -6,11 +6,8 @@ import pytest
 
 from audit.formats import dialects
 from audit.formats.htcondor import json as module
-from bench.logs.writers.htcondor import write
 from tests.formats import contract
-from tests.formats.contract import PLAIN_JOB, case_frame
-from tests.formats.htcondor.histories import AD, Remembered, case, in_blocks, parse
-from tests.places import DATA
+from tests.formats.htcondor.histories import AD, Remembered, case, parse
 
 NAME = "htcondor-json"
 
@@ -32,13 +29,6 @@ def test_contract(
     check(form)
 
 
-def test_a_capture_tells_of_the_same_jobs() -> None:
-    found = parse((DATA / "htcondor" / "history.json").read_bytes(), dialect=NAME)
-    assert found.refusals.is_empty()
-    expected = parse((DATA / "htcondor" / "history_long.txt").read_bytes())
-    assert contract.rows(found) == contract.rows(expected)
-
-
 @pytest.mark.parametrize("indent", [None, 0, 2])
 def test_what_another_program_wrote_anew(indent: int | None) -> None:
     found = [{**AD, "ProcId": n, "Args": "}, {", "Env": '{"a": 1}, {"b": 2}'} for n in range(5)]
@@ -53,16 +43,6 @@ def test_several_arrays_in_one_log() -> None:
     parsed = parse(ARRAY.sample + b"[\n]\n" + ARRAY.sample, dialect=NAME)
     assert parsed.refusals.is_empty()
     assert contract.rows(parsed) == contract.rows(ARRAY.whole) * 2
-
-
-@pytest.mark.parametrize("form", ["json", "jsonl"])
-@pytest.mark.parametrize("block_bytes", [100, 1_000])
-def test_blocks_of_any_length_tell_the_same(form: str, block_bytes: int) -> None:
-    rows = [{**PLAIN_JOB, "job_id": f"{k}.0", "cpus": k + 1} for k in range(9)]
-    data = write(case_frame(ARRAY, rows), form)  # type: ignore[arg-type]
-    found, expected = in_blocks(data, NAME, block_bytes), parse(data, dialect=NAME)
-    assert found.records.equals(expected.records)
-    assert found.refusals.is_empty()
 
 
 def test_ads_within_an_ad_are_no_jobs() -> None:

@@ -12,6 +12,8 @@ from tests.formats.contract import EPOCH, PLAIN_JOB, case_frame
 from tests.formats.htcondor.histories import Remembered, case, in_blocks, long, parse
 from tests.places import DATA
 
+DIALECTS = {"json": "htcondor-json", "jsonl": "htcondor-json", "xml": "htcondor-xml"}
+
 
 def returned(name: str) -> str:
     return name.replace("\n", "\\n").replace("\r", "\\r").replace("\0", "\\x00")
@@ -48,13 +50,26 @@ def test_a_capture_in_both_forms() -> None:
 
 
 @pytest.mark.parametrize("block_bytes", [100, 1_000])
-def test_blocks_of_any_length_tell_the_same(block_bytes: int) -> None:
+@pytest.mark.parametrize("form", get_args(Form))
+def test_blocks_of_any_length_tell_the_same(form: Form, block_bytes: int) -> None:
     rows = [{**PLAIN_JOB, "job_id": f"{k}.0", "cpus": k + 1} for k in range(9)]
-    data = write(case_frame(LONG, rows), "long") + write(case_frame(LONG, rows), "raw")
-    found, expected = in_blocks(data, "htcondor", block_bytes), parse(data)
+    data = write(case_frame(LONG, rows), form)
+    if form in {"long", "raw"}:
+        data += write(case_frame(LONG, rows), "raw")
+    dialect = DIALECTS.get(form, "htcondor")
+    found, expected = in_blocks(data, dialect, block_bytes), parse(data, dialect=dialect)
     assert found.records.equals(expected.records)
     assert found.refusals.is_empty()
-    assert expected.records.height == 18
+    assert expected.records.height == data.count(b"QDate")
+
+
+@pytest.mark.parametrize("name", ["history.json", "history.xml"])
+def test_captures_in_other_forms_tell_of_the_same_jobs(name: str) -> None:
+    dialect = DIALECTS[name.split(".")[1]]
+    found = parse((DATA / "htcondor" / name).read_bytes(), dialect=dialect)
+    assert found.refusals.is_empty()
+    expected = parse((DATA / "htcondor" / "history_long.txt").read_bytes())
+    assert contract.rows(found) == contract.rows(expected)
 
 
 def test_the_last_of_equal_attributes_holds_and_case_means_nothing() -> None:
@@ -134,7 +149,6 @@ def test_nothing_but_empty_lines() -> None:
         assert contract.accounted(parsed) == 0
 
 
-DIALECTS = {"json": "htcondor-json", "jsonl": "htcondor-json", "xml": "htcondor-xml"}
 ROWS = [
     PLAIN_JOB,
     {**PLAIN_JOB, "state": "FAILED"},

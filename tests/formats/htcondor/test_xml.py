@@ -4,11 +4,8 @@ import pytest
 
 from audit.formats.htcondor import xml as module
 from audit.model import RefusalCode
-from bench.logs.writers.htcondor import write
 from tests.formats import contract
-from tests.formats.contract import PLAIN_JOB, case_frame
-from tests.formats.htcondor.histories import Remembered, case, in_blocks, parse
-from tests.places import DATA
+from tests.formats.htcondor.histories import Remembered, case, parse
 
 NAME = "htcondor-xml"
 
@@ -26,22 +23,6 @@ XML = case(NAME, "xml", rb"</c>\n", returned)
 def test_contract(check: contract.Check, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "typed", Remembered())
     check(XML)
-
-
-def test_a_capture_tells_of_the_same_jobs() -> None:
-    found = parse((DATA / "htcondor" / "history.xml").read_bytes(), dialect=NAME)
-    assert found.refusals.is_empty()
-    expected = parse((DATA / "htcondor" / "history_long.txt").read_bytes())
-    assert contract.rows(found) == contract.rows(expected)
-
-
-@pytest.mark.parametrize("block_bytes", [100, 1_000])
-def test_blocks_of_any_length_tell_the_same(block_bytes: int) -> None:
-    rows = [{**PLAIN_JOB, "job_id": f"{k}.0", "cpus": k + 1} for k in range(9)]
-    data = write(case_frame(XML, rows), "xml")
-    found, expected = in_blocks(data, NAME, block_bytes), parse(data, dialect=NAME)
-    assert found.records.equals(expected.records)
-    assert found.refusals.is_empty()
 
 
 def test_entities_are_not_expanded() -> None:

@@ -157,14 +157,8 @@ def test_the_header_says_the_version() -> None:
         ('"JOB_NEW" "10.1" 1643910000 1\n', ["field 1 (event): 'JOB_NEW' is none of lsb.acct"]),
         (finish().replace('"ana"', '"ana', 1), ["a quote of it is not closed"]),
         (finish().replace('"ana"', "ana", 1), ["field 12 (userName): 'ana' is no text in quotes"]),
-        (
-            finish(times=(T + 60, T, 0, -5)),
-            ["field 11 (startTime): '-5' is no whole number"],
-        ),
-        (
-            finish(status=1),
-            ["jStatus: 1 is neither EXIT (32) nor DONE (64)"],
-        ),
+        (finish(times=(T + 60, T, 0, -5)), ["field 11 (startTime): '-5' is no whole number"]),
+        (finish(status=1), ["jStatus: 1 is neither EXIT (32) nor DONE (64)"]),
         (
             finish(times=(T + 5, T, 0, T + 10)),
             ["ends 5 s before it starts (startTime, event time)"],
@@ -173,18 +167,12 @@ def test_the_header_says_the_version() -> None:
             finish(times=(T - 5, T, 0, 0)),
             ["left the queue 5 s before it was submitted (submitTime, event time)"],
         ),
-        (
-            finish(times=(99_999_999_999, T, 0, 0)),
-            ["eventTime: 99999999999 lies beyond 2242"],
-        ),
+        (finish(times=(99_999_999_999, T, 0, 0)), ["eventTime: 99999999999 lies beyond 2242"]),
         (
             finish(tail=LATE.replace(" 2 1058", " 3 1058")),
             ["131 fields: those behind submitExt are not where they should be"],
         ),
-        (
-            finish(hosts='0 2 "h1"'),
-            ["field 27 (jStatus): '60.0' is no whole number"],
-        ),
+        (finish(hosts='0 2 "h1"'), ["field 27 (jStatus): '60.0' is no whole number"]),
         ('"JOB_FINISH" "10.1" 1643910000 7\n', ["4 fields: numProcessors is missing"]),
     ],
 )

@@ -15,7 +15,6 @@ from audit.formats.lines import Block
 from audit.formats.sacct import json as sacct_json
 from audit.formats.sacct.json import COLUMNS, columns_of
 from audit.formats.sacct.records import typed
-from audit.model import RECORDS
 from bench.logs.writers.sacct_json import write
 from tests.formats import contract
 from tests.formats.contract import PLAIN_JOB, Case, case_frame
@@ -423,55 +422,3 @@ def test_memory_that_was_asked_for() -> None:
     assert column("ReqMem", required=per_cpu) == "500Mc"
     assert column("ReqMem", required={"memory_per_node": number(4096)}) == "4096Mn"
     assert column("ReqMem", required={"memory": 4096}) is None
-
-
-ROW = {
-    "job_id": "3_4",
-    "cluster": "lab",
-    "user": "ana",
-    "state": "COMPLETED",
-    "submit_time": 100,
-    "start_time": 200,
-    "end_time": 300,
-    "suspended_s": 10,
-    "walltime_s": 120,
-    "cpus": 4,
-    "nodes": 1,
-    "mem_bytes": 3 << 20,
-}
-NEVER = {"job_id": "5", "state": "CANCELLED", "submit_time": 100, "end_time": 300, "nodes": 1}
-
-
-def frame(*rows: dict[str, object]) -> pl.DataFrame:
-    return pl.DataFrame([{name: row.get(name) for name in RECORDS} for row in rows], schema=RECORDS)
-
-
-def test_numbers_are_objects_or_plain() -> None:
-    new, old = (
-        json.loads(write(frame(ROW), objects=objects))["jobs"][0] for objects in (True, False)
-    )
-    assert new["array"]["task_id"] == {"set": True, "infinite": False, "number": 4}
-    assert old["array"]["task_id"] == 4
-    assert (new["state"]["current"], old["state"]["current"]) == (["COMPLETED"], "COMPLETED")
-    assert (new["time"]["limit"]["number"], old["time"]["limit"]) == (2, 2)
-    assert new["time"]["elapsed"] == 90
-    assert {item["type"]: item["count"] for item in new["tres"]["allocated"]} == {
-        "cpu": 4,
-        "mem": 3,
-        "node": 1,
-    }
-
-
-def test_who_never_started_was_allocated_nothing() -> None:
-    job = json.loads(write(frame(NEVER)))["jobs"][0]
-    assert (job["nodes"], job["allocation_nodes"], job["tres"]["allocated"]) == (
-        "None assigned",
-        0,
-        [],
-    )
-    assert job["time"]["start"] == 0
-
-
-def test_what_it_says_of_itself_stands_where_it_is_wanted() -> None:
-    assert list(json.loads(write(frame(), before=True))) == ["meta", "jobs", "errors", "warnings"]
-    assert list(json.loads(write(frame())))[:2] == ["jobs", "meta"]

@@ -1,4 +1,4 @@
-"""Long queues: what passes leave out by blocks of places, where most queues of tests are short."""
+"""Long queues: passes skip blocks of places, which the short queues of other tests do not have."""
 
 from functools import partial
 
@@ -39,7 +39,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     st.sampled_from([Backfill.no_guarantee, Backfill.easy, Backfill.easy]),
     st.sampled_from([None, None, 3, 8]),
 )
-def test_blocks_are_left_out_where_nothing_can_start(
+def test_blocks_are_skipped_where_nothing_can_start(
     log: Log, order: Order, backfill: Backfill, window: int | None
 ) -> None:
     policy = Policy(order, backfill, None, window if backfill is Backfill.easy else None)
@@ -60,7 +60,7 @@ def test_blocks_are_left_out_where_nothing_can_start(
 
 
 def long_log(count: int, limited: bool) -> Log:
-    """So many that come within a minute, for hours of a small pool."""
+    """Return a log of attempts that arrive within a minute, for hours of a small pool."""
     random = np.random.Generator(np.random.PCG64(3))
     jobs = []
     for arrival in np.sort(random.integers(0, 60, count)).tolist():
@@ -81,7 +81,7 @@ def test_a_long_queue_as_defined(limited: bool) -> None:
     assert replay(arrays(log), Policy()).start.tolist() == [want[k] for k in range(len(log.jobs))]
 
 
-def test_whom_a_limit_held_at_the_front_hides_nobody_behind_it() -> None:
+def test_an_attempt_held_by_a_limit_hides_none_behind_it() -> None:
     # 2   x x A A     Ann's second (A, all of the pool) is held until a ends, at 5. Until then b is
     # 1   a b A A     the head; behind A, it starts as it ends before A can begin.
     held = (("ann", 1, True),)
@@ -96,7 +96,7 @@ def test_whom_a_limit_held_at_the_front_hides_nobody_behind_it() -> None:
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("others", [4, 5])
-def test_whoever_came_last_is_looked_at_when_room_comes(others: int) -> None:
+def test_the_latest_arrival_is_examined_when_space_is_freed(others: int) -> None:
     # 2   x x x     All others take the whole pool, and wait for x. The last (b), alone in its block
     # 1   a b       or not, came when nothing was free, and starts when a ends: it spares them.
     x = Job(0, 100, 100, (1,))

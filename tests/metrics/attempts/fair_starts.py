@@ -16,7 +16,7 @@ from tests.strategies import NOW, frame, workloads
 
 POOL = Pool("main", Resource.cpus, 4)
 Starts = Sequence[int | None]
-WITHOUT = ("exceeds_capacity", "unknown_estimate", "blocked", "reserved", "not_sampled")
+WITHOUT = ("exceeds_capacity", "blocked", "reserved", "not_sampled")
 
 _beside = st.sampled_from([-90, -61, -60, -7, -1, 0, 0, 1, 12, 60, 61, 300])  # of the start
 _weights = st.sampled_from([None, 1, 1, 1, 2, 5])

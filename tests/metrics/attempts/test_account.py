@@ -21,7 +21,7 @@ from tests.strategies import EPOCH, NOW, POOLS, Rows, ended, frame, rows, sample
 
 POOL = Pool("main", Resource.cpus, 4)
 EDGE = 770
-"""Times are moved by this, so that an hour begins amid them: Sunday, 9 September 2001, 02:00 UTC."""
+"""Times are moved by this, so that an hour begins among them: Sunday 2001-09-09, 02:00 UTC."""
 CLOSED = 6 * 24 + 2
 
 
@@ -150,9 +150,7 @@ _WINDOWS = [
     (Window(hours=(CLOSED,)), naive.Window(lambda _: True, _closed)),
     (
         Window(hours=(CLOSED,), walltime_above_s=5),
-        naive.Window(
-            lambda one: (one["walltime_s"] or naive.occupancy(one)) > 5, _closed
-        ),
+        naive.Window(lambda one: (one["walltime_s"] or naive.occupancy(one)) > 5, _closed),
     ),
     (
         Window(hours=(CLOSED,), user=("ann",), overlap=True),
@@ -181,9 +179,7 @@ def test_as_defined(rule: int, data: st.DataObject) -> None:
     described = describe(moved, [pool])
     holds, known = _drawn_holds(data, described)
     cycle, outage = data.draw(sampled([0, 2])), data.draw(sampled([4, 600]))
-    got = account(
-        described, pool, NOW + EDGE, cycle_s=cycle, holds=holds, outage_s=outage
-    ).attempts
+    got = account(described, pool, NOW + EDGE, cycle_s=cycle, holds=holds, outage_s=outage).attempts
     want = naive.account(
         moved.with_columns(size=pool.resource.value).to_dicts(),
         *slow_pool(pool),
@@ -270,9 +266,7 @@ def _drawn_holds(
 
 
 @given(rows() | crowds() | _arrays(), st.sampled_from(POOLS), st.randoms(use_true_random=False))
-def test_rows_and_names_change_nothing(
-    records: Rows, pool: Pool, random: st.DataObject
-) -> None:
+def test_rows_and_names_change_nothing(records: Rows, pool: Pool, random: st.DataObject) -> None:
     described = describe(frame(records), [pool])
     before = account(described, pool, NOW, cycle_s=1).attempts.sort("line")
     order = list(range(described.height))

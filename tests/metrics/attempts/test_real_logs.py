@@ -11,11 +11,14 @@ from audit.formats import swf
 from audit.formats.lines import Block
 from audit.ingest.attempts import resolve
 from audit.metrics.attempts import performance, users
+from audit.metrics.attempts.account import OUTAGE_S, RULE_FREE, account
 from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import conservation, overall, resource_equality
+from audit.metrics.queue_sweep import Known, book, in_force, queued
 from audit.model import ATTEMPTS, Pool, Resource
-from audit.registry.causes import COLUMNS
+from audit.registry.causes import COLUMNS, PART_COLUMNS
+from audit.rules import Window
 from tests.naive import attempts as naive
 
 LOGS = {
@@ -33,6 +36,34 @@ PARTS = {
     "UniLu-Gaia-2014-1": (0.762641, 0.234915, 0.001488, 0.000665, 0.000290),
 }
 """By an independent sweep (SPEC §10); of KTH-SP2 over those whose size the log tells."""
+
+KTH = "KTH-SP2-1996-2.1-cln"
+WINDOWS = tuple(
+    Window.model_validate({"hours": hours, "walltime_above_s": above})
+    for above, hours in (
+        (4 * 3_600, ["Mon-Fri 04-17"]),
+        (3 * 3_600, ["Mon-Fri 14-17"]),
+        (52_800, ["Mon-Thu", "Fri 00-17", "Sun 18-24"]),
+    )
+)
+ACCOUNTS = {
+    # shares of all waiting: unavailable, rule with free capacity, rule without, own queue, own
+    # running, claimed, earlier, later, cycle + unexplained
+    (KTH, ()): (0.029603, 0, 0, 0.037769, 0.025707, 0.270049, 0.312620, 0.129293, 0.194958),
+    (KTH, WINDOWS): (
+        *(0.027298, 0.262432, 0.101033, 0.030368, 0.018491, 0.111335, 0.268257, 0.079839),
+        0.100947,
+    ),
+    ("LANL-CM5-1994-4.1-cln", ()): (
+        *(0.053843, 0, 0, 0.014462, 0.031809, 0.077322, 0.181650, 0.292903),
+        0.348012,
+    ),
+    ("UniLu-Gaia-2014-1", ()): (
+        *(0.003935, 0, 0, 0.216489, 0.001488, 0.018427, 0.000665, 0.000290),
+        0.758705,
+    ),
+}
+"""By an independent sweep (SPEC §11)."""
 
 
 @cache
@@ -92,12 +123,48 @@ def test_anatomy(real_logs: Path, name: str) -> None:
         pl.col("standing") == "ended", pl.col("size").is_not_null()
     )
     waited = got["wait_s"].to_numpy().sum()
-    parts = [got[column].to_numpy().sum() for column in COLUMNS]
+    parts = [got[column].to_numpy().sum() for column in PART_COLUMNS]
     assert sum(parts) == pytest.approx(waited, rel=1e-12)
     shares = [round(part / waited, 6) for part in parts]
     assert shares == [*PARTS[name], 0]
+    rest = got.select(pl.sum_horizontal(PART_COLUMNS) - pl.col("wait_s")).to_series().to_numpy()
+    assert abs(rest).max() < 1e-6
+
+
+@pytest.mark.parametrize(("name", "windows"), ACCOUNTS)
+def test_account(real_logs: Path, name: str, windows: tuple[Window, ...]) -> None:
+    attempts, pool = described(real_logs, name)
+    pool = pool._replace(windows=windows, zone="Etc/GMT-1")
+    now = int(attempts["end_time"].drop_nulls().to_numpy().max())
+    made = account(attempts, pool, now, cycle_s=60).attempts
+    ended = (pl.col("standing") == "ended") & pl.col("size").is_not_null()
+    got = made.filter(ended)
     rest = got.select(pl.sum_horizontal(COLUMNS) - pl.col("wait_s")).to_series().to_numpy()
     assert abs(rest).max() < 1e-6
+    waited = got["wait_s"].to_numpy().sum()
+    seconds = {name: got[name].to_numpy().sum() for name in (*COLUMNS, RULE_FREE)}
+    seconds["own_running"] = own_running(attempts, pool, now)
+    shares = (
+        seconds["cause_unavailable_s"],
+        seconds[RULE_FREE],
+        seconds["cause_rule_s"] - seconds[RULE_FREE],
+        seconds["cause_own_s"] - seconds["own_running"],
+        seconds["own_running"],
+        seconds["cause_claimed_s"],
+        seconds["cause_earlier_s"],
+        seconds["cause_later_s"],
+        seconds["cause_cycle_s"] + seconds["cause_unexplained_s"],
+    )
+    assert tuple(round(share / waited, 6) for share in shares) == ACCOUNTS[name, windows]
+
+
+def own_running(attempts: pl.DataFrame, pool: Pool, now: int) -> float:
+    """Waiting of those that ended behind what jobs of the same user used, s."""
+    queue = queued(attempts.with_row_index("row"), now, pl.col("size") > 0)
+    rules = in_force(queue, pool.limits, pool.windows, pool.zone)
+    booked, _ = book(queue, pool, rules, Known(cycle_s=60), outage_s=OUTAGE_S)
+    ended = (queue.rows["standing"] == "ended").to_numpy()
+    return float(booked.of("own_running")[ended].sum())
 
 
 def test_a_week_of_kth_sp2_as_defined(real_logs: Path) -> None:

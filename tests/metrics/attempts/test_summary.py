@@ -69,6 +69,11 @@ def test_figures_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
     assert got["arrivals_clipped"] == sum(one.clipped for one in population)
     assert got["size_unknown"] == sum(one.size is None for one in population)
     assert got["exceeds_capacity"] == sum((one.size or 0) > 4 for one in population)
+    left_out = sum(
+        one.standing == "pending" and (one.size is None or walltime is None)
+        for one, walltime in zip(population, attempts["walltime_s"], strict=True)
+    )
+    assert got.get("pending_left_out", 0) == left_out
     assert naive.close(got["utilization"], naive.utilization(lives, 4, EPOCH, NOW))
     undated = any(one.standing == "arrival_unknown" for one in population)
     if undated and all(one.arrival is None for one in population if one.start is not None):

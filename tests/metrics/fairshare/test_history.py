@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.fairshare.history import HISTORY_SCHEMA, day_ends, history
+from audit.metrics.fairshare.history import HISTORY_SCHEMA, day_ends, history_parts
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.metrics.fairshare.usage import HalfLife, Windows
 from audit.model import Period
-from tests.metrics.fairshare.test_usage import DAY, instants, kinds, methods, owned, uses
+from tests.metrics.fairshare.test_usage import DAY, instants, kinds, owned, uses
 from tests.naive import attempts as naive
 from tests.naive import trees as naive_trees
 from tests.strategies import NOW, charged
@@ -20,6 +20,10 @@ LAST_TEN = Windows(interval_s=10, depth=1, decay=1.0)
 targets = st.dictionaries(
     st.sampled_from(["ann", "bob", "zoe", "physics"]), st.sampled_from([0.0, 0.25, 0.5])
 )
+
+
+def history(*args: Any, **options: Any) -> pl.DataFrame:
+    return pl.concat(history_parts(*args, **options))
 
 
 def ranks(rows: pl.DataFrame) -> dict[str | None, Any]:
@@ -92,21 +96,6 @@ def in_order(rows: list[dict[str, Any]], *, by_target: bool) -> bool:
         if row["rank"] != before + 1:
             return False
     return True
-
-
-@given(charged(), kinds, methods, instants, targets)
-def test_the_future_changes_nothing(
-    rows: pl.DataFrame, kind: Any, method: Any, at: list[int], shares: Any
-) -> None:
-    whole = history(rows, kind, method, at, NOW, targets=shares)
-    for t in at:
-        known = rows.filter(pl.col("start_time") < t)
-        alone = history(known, kind, method, [t], NOW, targets=shares)
-        was = whole.filter(as_of=t)
-        floats = ("usage", "usage_fraction", "usage_of_all")
-        assert alone.drop(*floats, "rank", "priority").equals(was.drop(*floats, "rank", "priority"))
-        for name in floats:
-            assert alone[name].to_list() == pytest.approx(was[name].to_list(), rel=1e-12, abs=0)
 
 
 def test_without_targets_by_hand() -> None:

@@ -1,4 +1,3 @@
-import itertools
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -23,7 +22,7 @@ from audit.metrics.fairshare.penalty import (
     of_fractions,
     relative_penalty,
 )
-from audit.metrics.fairshare.usage import HalfLife, Kind, Windows
+from audit.metrics.fairshare.usage import Kind, Windows
 from tests.naive import attempts as naive
 from tests.naive import penalties
 from tests.strategies import CHARGED, EPOCH, NOW, charged
@@ -243,69 +242,6 @@ def test_problems_a_and_b_of_weighted_maxima() -> None:
     assert of("max_scaled", 0.1, 1.0, (2.0, 1.0)) == 0.5
 
 
-@given(vectors, available, st.randoms(use_true_random=False))
-def test_order_changes_nothing(
-    rows: list[dict[str, Any]], amount: dict[str, int], chance: Any
-) -> None:
-    """Neither that of attempts nor that of resources."""
-    amount["cpus"] = 64
-    mixed = list(range(len(rows)))
-    chance.shuffle(mixed)
-    names = list(amount)
-    chance.shuffle(names)
-    for name in RELATIVE:
-        one = relative_penalty(
-            pl.DataFrame(rows, schema=REQUESTS), name, Hardware(available=amount)
-        )
-        other = relative_penalty(
-            pl.DataFrame([rows[i] for i in mixed], schema=REQUESTS),
-            name,
-            Hardware(available={x: amount[x] for x in names}),
-        )
-        expected = [one.charged["penalty"][i] for i in mixed]
-        assert other.charged["penalty"].to_list() == pytest.approx(expected, rel=1e-13)
-        assert other.clipped == one.clipped
-        assert other.unknown == one.unknown
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=4), st.sampled_from([0.25, 1.0, 3.0]))
-def test_equal_weights_are_no_weights(held: list[float], weight: float) -> None:
-    fractions = dict(zip(RESOURCES, held, strict=False))
-    weights = dict.fromkeys(fractions, weight)
-
-    def of(name: str) -> float:
-        given_weights = weights if name in WEIGHTED else None
-        return float(of_fractions(name, fractions, weights=given_weights))
-
-    assert of("max_scaled") == pytest.approx(of("max"), rel=1e-14)
-    assert of("sum_weighted") == pytest.approx(of("sum"), rel=1e-13)
-    assert of("root_weighted") == pytest.approx(of("root"), rel=1e-13)
-    # (8) is the r-th root of (7); a product is below the geometric mean, that below the arithmetic.
-    assert of("product_weighted") ** len(held) == pytest.approx(of("product"), abs=1e-14)
-    ordered = ["product", "product_weighted", "sum", "root"]
-    for low, high in itertools.pairwise(map(of, ordered)):
-        assert low <= high + 1e-14
-
-
-@given(vectors, available, st.booleans(), st.data())
-def test_billing_is_a_weighted_sum_or_maximum(
-    rows: list[dict[str, Any]], amount: dict[str, int], max_tres: bool, data: st.DataObject
-) -> None:
-    """Divided by what the whole pool is billed; so the rules of those hold for it."""
-    price = {x: data.draw(st.sampled_from([0.25, 1.0, 7.0])) for x in amount}
-    frame = pl.DataFrame(
-        [{**row, **{x: min(row[x] or 0, amount[x]) for x in amount}} for row in rows],
-        schema=REQUESTS,
-    )
-    billed = billing_penalty(frame, Billing(weights=price, max_tres=max_tres))
-    worth = {x: price[x] * amount[x] for x in amount}
-    name = "max_scaled" if max_tres else "sum_weighted"
-    relative = relative_penalty(frame, name, Hardware(available=amount), weights=worth)
-    whole = max(worth.values()) if max_tres else sum(worth.values())
-    expected = [whole * part for part in relative.charged["penalty"].to_list()]
-    assert billed.charged["penalty"].to_list() == pytest.approx(expected, rel=1e-13)
-
-
 def test_what_never_started_is_not_counted() -> None:
     rows = pl.DataFrame([{"start_time": None, "cpus": 99}, {"cpus": None}], schema=REQUESTS)
     got = relative_penalty(rows, "cpu", Hardware(available={"cpus": 8}))
@@ -431,18 +367,6 @@ def test_memory_for_a_fortnight_by_hand() -> None:
         ("processors", "max"),
     ]
     assert movers(got)["shift"].to_list() == pytest.approx([9 / 22, -9 / 22])
-
-
-def test_units_and_decay_change_no_part() -> None:
-    """Ten times the price is the same part; so is any half-life, where all used at one time."""
-    rows = pl.DataFrame(
-        [("ann", None, 0, 10, 0.1), ("bob", None, 0, 10, 0.3)], schema=CHARGED, orient="row"
-    )
-    dearer = rows.with_columns(pl.col("penalty") * 10)
-    for method in (HalfLife(half_life_s=3.0), Windows(interval_s=4, depth=3, decay=0.5)):
-        got = compare({"one": rows, "ten": dearer}, "user", method, 12, 12)
-        assert got["usage_fraction"].to_list() == pytest.approx([0.25, 0.75] * 2)
-        assert movers(got).filter(pl.col("shift").abs() > 1e-15).is_empty()
 
 
 def test_nothing_to_compare() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.metrics.fairshare import trees
@@ -12,11 +12,10 @@ from audit.metrics.fairshare.history import HISTORY_SCHEMA
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.metrics.fairshare.tree_history import tree_history
 from audit.metrics.fairshare.trees import NO_SHARE, Node, Tree
-from audit.metrics.fairshare.usage import Method, Windows, usage
+from audit.metrics.fairshare.usage import Windows
 from audit.metrics.slurm.usage import SlurmUsage
-from tests.examples import examples
 from tests.metrics.fairshare.test_history import LAST_TEN
-from tests.metrics.fairshare.test_usage import instants, methods
+from tests.metrics.fairshare.test_usage import instants
 from tests.naive import attempts as naive
 from tests.naive import fairshare
 from tests.strategies import NOW, charged, sampled
@@ -202,41 +201,6 @@ def test_who_has_no_share_of_its_own_shows_that_of_its_account() -> None:
         assert seen["bob"] == (0.75, None, None, None)
         assert seen["dot"] == (1.0, None, None, None)
         assert {level_fs for *_, level_fs in seen.values()} == {None}
-
-
-@settings(max_examples=examples(25))
-@given(charged(), forests(), methods, instants)
-def test_a_tree_s_usage_is_all_there_is(
-    rows: pl.DataFrame, nodes: list[Node], method: Method, at: list[int]
-) -> None:
-    rows = rows.with_columns(partition=pl.lit("batch"))
-    got = tree_history(rows, trees.build(nodes, all_zero=True), method, at, NOW)
-    everything = usage(rows, "user", method, at, NOW).total
-    for t, total in zip(at, everything, strict=True):
-        # At the top stand accounts of the tree, and those that it does not have.
-        top = got.filter(as_of=t, entity_kind="account").filter(pl.col("parent").is_null())
-        assert top["usage"].sum() == pytest.approx(total, rel=1e-9, abs=1e-9)
-        if total > 1e-200:
-            assert top["usage_of_all"].sum() == pytest.approx(1.0)
-
-
-@settings(max_examples=examples(20))
-@given(charged(), forests(), methods, instants)
-def test_the_future_changes_nothing_in_trees(
-    rows: pl.DataFrame, nodes: list[Node], method: Any, at: list[int]
-) -> None:
-    rows = rows.with_columns(partition=pl.lit("batch"))
-    tree = trees.build(nodes, all_zero=True)
-    whole = tree_history(rows, tree, method, at, NOW)
-    key = ("entity_kind", "parent", "entity", "partition", "share", "share_of_all")
-    for t in at:
-        known = rows.filter(pl.col("start_time") < t)
-        alone = tree_history(known, tree, method, [t], NOW).sort(*key)
-        was = whole.filter(as_of=t).sort(*key)
-        assert alone.select(*key).equals(was.select(*key))
-        for name in ("usage", "usage_fraction", "usage_of_all"):
-            for one, other in zip(alone[name], was[name], strict=True):
-                assert fairshare.near(one, other)
 
 
 def test_what_is_open_is_booked_by_slurm_s_ticks_alone() -> None:

@@ -289,43 +289,6 @@ def test_a_history_is_what_its_definition_says(of: Grown, operator: str) -> None
             assert seen.ranks[1, some].tolist() == wanted_ranks
 
 
-@given(grown(), st.sampled_from(OPERATORS), st.randoms())
-def test_the_order_in_which_nodes_are_given_changes_nothing(
-    of: Grown, operator: str, random: object
-) -> None:
-    tree, places = planted(of)
-    seen = history(tree, usage_of(of, tree, places)[np.newaxis], operator)
-    order = list(range(len(of.nodes)))
-    random.shuffle(order)  # type: ignore[attr-defined]
-    other = Grown(tuple(of.nodes[k] for k in order), tuple(of.own[k] for k in order))
-    moved, new_places = planted(other)
-    again = history(moved, usage_of(other, moved, new_places)[np.newaxis], operator)
-    assert [seen.ranks[0, places[k]] for k in order] == again.ranks[0, new_places].tolist()
-
-
-@given(grown(), st.sampled_from(OPERATORS))
-def test_what_others_use_does_not_reach_into_an_account(of: Grown, operator: str) -> None:
-    """Subgroup isolation ([R] §3.2): siblings' priorities follow from their own usage alone."""
-    tree, places = planted(of)
-    own = usage_of(of, tree, places)
-    above = trees.groups(tree)
-    for account in set(above[1:].tolist()) - {0}:
-        inside = [k for k in range(len(own)) if k and _is_below(tree, k, account)]
-        other = own + 3.0
-        other[inside] = own[inside]
-        before, after = (
-            history(tree, used[np.newaxis], operator).priorities[0] for used in (own, other)
-        )
-        members = above == account
-        np.testing.assert_array_equal(before[members], after[members])
-
-
-def _is_below(tree: Tree, node: int, account: int) -> bool:
-    while node > 0 and node != account:
-        node = int(tree.parents[node])
-    return node == account
-
-
 def test_wide_accounts_rank_as_narrow_ones_do() -> None:
     """More siblings than are sorted by moving them, with ties among them and across accounts."""
     rng = np.random.default_rng(5)

@@ -187,22 +187,6 @@ def test_half_life_by_hand() -> None:
     assert table(used)["cem"] == [0, 0, 0]
 
 
-def test_decay_of_nothing_and_more_than_all() -> None:
-    # One second of use in each of three windows: decay 0 sees the latest, 2 the oldest most.
-    rows = uses(("ann", 0, 30, 0.1))
-    for decay, weight in [(0.0, 1), (1.0, 3), (2.0, 1 + 2 + 4)]:
-        used = usage(rows, "user", Windows(interval_s=10, depth=3, decay=decay), [30], 30)
-        assert used.usage[0, 0] == pytest.approx(weight, rel=1e-14)
-
-
-def test_no_use_is_none_even_after_uneven_penalties() -> None:
-    # 0.1 + 0.2 − 0.1 − 0.2 is not 0 in floating point; a rate that nobody holds is.
-    rows = uses(("ann", 0, 50, 0.1), ("ann", 5, 45, 0.2), ("ann", 12, 38, 0.7))
-    at = list(range(10, 200, 10))
-    used = usage(rows, "user", Windows(interval_s=10, depth=1, decay=1.0), at, 50)
-    assert used.usage[:, 0].tolist()[5:] == [0.0] * (len(at) - 5)
-
-
 def test_calendar_windows_begin_where_the_clock_says() -> None:
     def day(year: int, month: int, number: int) -> int:
         return day_start(date(year, month, number), BERLIN)
@@ -259,54 +243,6 @@ def test_rows_and_names_change_no_bit(
     renamed = usage(rows.with_columns(pl.col("user").replace(new)), "user", method, at, NOW)
     assert table(renamed) == {new.get(o or "", o): of for o, of in table(before).items()}
     assert renamed.total.tolist() == before.total.tolist()
-
-
-@given(charged(), methods, instants, st.integers(-(10**9), 10**9))
-def test_time_has_no_origin(rows: pl.DataFrame, method: Method, at: list[int], shift: int) -> None:
-    later = rows.with_columns(pl.col("start_time", "end_time") + shift)
-    moved = usage(later, "user", method, [t + shift for t in at], NOW + shift)
-    assert table(moved) == table(usage(rows, "user", method, at, NOW))
-
-
-@given(charged(), instants, st.integers(1, 20), st.integers(1, 4), st.integers(-9, 9))
-def test_calendar_windows_may_be_shifted_by_whole_ones(
-    rows: pl.DataFrame, at: list[int], interval: int, depth: int, by: int
-) -> None:
-    method = Windows(
-        interval_s=interval, depth=depth, decay=0.7, alignment="calendar", zone=ZoneInfo("UTC")
-    )
-    shift = by * interval
-    later = rows.with_columns(pl.col("start_time", "end_time") + shift)
-    moved = usage(later, "user", method, [t + shift for t in at], NOW + shift)
-    assert table(moved) == table(usage(rows, "user", method, at, NOW))
-
-
-@given(charged(), methods, instants, st.integers(0, 60))
-def test_an_attempt_may_be_cut_in_two(
-    rows: pl.DataFrame, method: Method, at: list[int], cut: int
-) -> None:
-    instant = EPOCH + cut
-    whole = rows.filter(pl.col("start_time").is_not_null()).with_columns(
-        pl.col("end_time").fill_null(NOW)
-    )
-    first = whole.with_columns(pl.col("end_time").clip(None, instant))
-    second = whole.with_columns(pl.col("start_time").clip(instant))
-    halves = pl.concat([first, second]).filter(pl.col("start_time") <= pl.col("end_time"))
-    cut_up = usage(halves, "user", method, at, NOW)
-    entire = usage(whole, "user", method, at, NOW)
-    assert cut_up.entities.equals(entire.entities)
-    np.testing.assert_allclose(cut_up.usage, entire.usage, rtol=1e-12, atol=0)
-    np.testing.assert_allclose(cut_up.total, entire.total, rtol=1e-12, atol=0)
-
-
-@given(charged(), methods, instants)
-def test_one_instant_alone_gives_the_same(
-    rows: pl.DataFrame, method: Method, at: list[int]
-) -> None:
-    series = usage(rows, "user", method, at, NOW)
-    for k, instant in enumerate(at):
-        alone = usage(rows, "user", method, [instant], NOW)
-        np.testing.assert_allclose(alone.usage[0], series.usage[k], rtol=1e-13, atol=0)
 
 
 def test_five_years_lose_nothing() -> None:

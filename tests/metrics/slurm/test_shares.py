@@ -113,13 +113,6 @@ def test_the_order_of_associations_does_not_matter(root: Node, seed: int) -> Non
     assert repr(tree_of(rows)) == repr(tree_of(shuffled))
 
 
-@given(root=roots(), factor=st.sampled_from([0.5, 3.0]))
-def test_usage_in_other_units_gives_the_same_ranks(root: Node, factor: float) -> None:
-    tree, used = with_usage(root)
-    once, again = fair_tree(tree, used), fair_tree(tree, used * factor)
-    assert once.fairshare.tolist() == pytest.approx(again.fairshare.tolist(), nan_ok=True)
-
-
 @given(root=roots())
 def test_what_is_used_below_adds_up(root: Node) -> None:
     tree, used = with_usage(root)
@@ -173,24 +166,6 @@ def test_members_of_an_account_with_parent_compete_with_its_siblings() -> None:
     assert found.fairshare.tolist() == pytest.approx(
         [math.nan, 1.0, math.nan, math.nan, 0.5], nan_ok=True
     )
-
-
-def test_a_user_that_ties_with_an_account_shares_the_rank_of_its_best_user() -> None:
-    tree = tree_of(
-        [
-            account("a"),
-            user("a", "low", 1.0),
-            user("a", "high", 3.0),
-            user("root", "alone"),
-        ]
-    )
-    by_name = dict(zip(tree.names, range(5), strict=False))
-    used = np.zeros(5)
-    used[[by_name["a"], by_name["low"], by_name["high"], by_name["alone"]]] = [4.0, 2.0, 2.0, 4.0]
-    used[0] = 8.0
-    ranks = fair_tree(tree, used).fairshare
-    assert ranks[by_name["alone"]] == ranks[by_name["high"]] == 1.0
-    assert ranks[by_name["low"]] == pytest.approx(1 / 3)
 
 
 def test_accounts_that_tie() -> None:

@@ -119,24 +119,6 @@ def test_an_end_in_the_second_of_a_tick_is_booked_before_it() -> None:
     assert used[0, 0] == pytest.approx(50 * 0.999**50 * 0.999**60)
 
 
-@given(own=jobs, at=instants, shift=st.integers(-10_000, 10_000))
-def test_shifting_time_and_ticks_changes_nothing(own: list[Job], at: list[int], shift: int) -> None:
-    still = SlurmUsage(half_life_s=60.0, period_s=30)
-    moved = SlurmUsage(half_life_s=60.0, period_s=30, phase_s=shift)
-    later = [Job(j.start + shift, None if j.end is None else j.end + shift, j.charge) for j in own]
-    before, _ = still.sweep(grouped(own), np.array(at))
-    after, _ = moved.sweep(grouped(later), np.array(at) + shift)
-    assert after.ravel().tolist() == pytest.approx(before.ravel().tolist(), rel=1e-12)
-
-
-@given(own=jobs, at=instants)
-def test_instants_between_change_nothing(own: list[Job], at: list[int]) -> None:
-    method = SlurmUsage(half_life_s=60.0, period_s=30)
-    together, _ = method.sweep(grouped(own), np.array(at))
-    alone = [method.sweep(grouped(own), np.array([instant]))[0][0, 0] for instant in at]
-    assert together[:, 0].tolist() == pytest.approx(alone, rel=1e-9, abs=1e-9)
-
-
 def test_it_is_a_method_of_usage() -> None:
     frame = pl.DataFrame(
         {"user": ["b", "a", "b"], "start_time": [0, 0, None], "end_time": [60, 30, None],

@@ -1,4 +1,4 @@
-"""What was saved comes back whole, also while a run is at work; what is damaged is refused."""
+"""A backup restores everything, also if a run was at work; a damaged one is refused."""
 
 import io
 import json
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from audit.config.places import Site
 from audit.errors import LockedError, StoreError, UsageError
 from audit.files import lock
 from audit.nightly import history
@@ -30,8 +31,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def make(folder: Path) -> None:
         settings = site(folder)
         write(folder / "logs" / "1.swf", month(0) + "no record\n")
-        run(settings, folder, NOW)
-        backup.save(settings, folder, folder / "b.tar", NOW)
+        run(Site(settings, folder), NOW)
+        backup.save(Site(settings, folder), folder / "b.tar", NOW)
 
     return once(tmp_path_factory, "backup", make)
 
@@ -47,14 +48,14 @@ def test_it_all_comes_back_and_nothing_is_left_to_do(place: Path) -> None:
     entries = history.read(place / STATE)
     shutil.rmtree(place / STATE)
     (place / "fairaudit.duckdb").unlink()
-    of = backup.restore(settings, place, place / "b.tar", force=False)
+    of = backup.restore(Site(settings, place), place / "b.tar", force=False)
     assert of.rows["records"] == 40
     assert of.rows["refused"] == 1
     assert of.failing == []
     assert of.made_at == "2033-05-18T03:33:20+00:00"
     assert history.read(place / STATE) == entries
     assert {path.name for path in (place / STATE).iterdir()} == {"store.duckdb", "history.sqlite"}
-    assert run(settings, place, NOW) == Night(published=True)
+    assert run(Site(settings, place), NOW) == Night(published=True)
     assert content(place) == before
 
 
@@ -64,12 +65,12 @@ def test_it_is_made_while_a_run_is_at_work(place: Path) -> None:
     with lock.held(store, "fairaudit run"), migrations.migrated(store):
         past = history.History(place / STATE, lambda: NOW)
         past.begin(history.WHOLE)
-        file, of = backup.save(site(place), place, place, NOW)
+        file, of = backup.save(Site(site(place), place), place, NOW)
         past.close()
         assert file.name == "fairaudit-20330518T033320Z.tar"
         assert of.rows["records"] == 40
         with pytest.raises(LockedError):
-            backup.restore(site(place), place, file, force=True)
+            backup.restore(Site(site(place), place), file, force=True)
     assert not list(place.glob(".fairaudit*"))
 
 
@@ -77,14 +78,14 @@ def test_it_is_made_while_a_run_is_at_work(place: Path) -> None:
 def test_a_store_is_replaced_only_by_force(place: Path) -> None:
     settings = site(place)
     write(place / "logs" / "2.swf", month(1, jobs=9))
-    run(settings, place, NOW, stages=FIGURES)
+    run(Site(settings, place), NOW, stages=FIGURES)
     later = (place / STATE / "store.duckdb").read_bytes()
     with pytest.raises(UsageError, match="is there already; --force"):
-        backup.restore(settings, place, place / "b.tar", force=False)
+        backup.restore(Site(settings, place), place / "b.tar", force=False)
     assert (place / STATE / "store.duckdb").read_bytes() == later
     (place / STATE / "store.duckdb.wal").write_bytes(b"of the old one")
-    backup.restore(settings, place, place / "b.tar", force=True)
-    again = run(settings, place, NOW, stages=FIGURES)
+    backup.restore(Site(settings, place), place / "b.tar", force=True)
+    again = run(Site(settings, place), NOW, stages=FIGURES)
     assert again.read == ["2.swf: 9 records, 0 refused"]
     assert again.failures == []
 
@@ -153,7 +154,7 @@ def test_what_is_damaged_or_newer_changes_nothing(
     before = {path: path.read_bytes() for path in (place / STATE).iterdir()}
     file = rewritten(place / "b.tar", change)
     with pytest.raises(kind, match=said):
-        backup.restore(site(place), place, file, force=True)
+        backup.restore(Site(site(place), place), file, force=True)
     assert {path: path.read_bytes() for path in (place / STATE).iterdir()} == before
 
 
@@ -162,7 +163,7 @@ def test_a_file_that_was_cut_off_is_refused(place: Path, part: float) -> None:
     whole = (place / "b.tar").read_bytes()
     (place / "b.tar").write_bytes(whole[: int(len(whole) * part)])
     with pytest.raises(StoreError, match="is damaged"):
-        backup.restore(site(place), place, place / "b.tar", force=True)
+        backup.restore(Site(site(place), place), place / "b.tar", force=True)
 
 
 def test_a_store_of_a_newer_fairaudit_is_refused_and_an_older_one_migrated(place: Path) -> None:
@@ -172,5 +173,5 @@ def test_a_store_of_a_newer_fairaudit_is_refused_and_an_older_one_migrated(place
     database.execute(con, "INSERT INTO migrations VALUES (999, 'of_tomorrow.sql')")
     con.close()
     with pytest.raises(UsageError, match=r"migration 999, .* upgrade fairaudit"):
-        backup.save(site(place), place, place / "new.tar", NOW)
+        backup.save(Site(site(place), place), place / "new.tar", NOW)
     assert not (place / "new.tar").exists()

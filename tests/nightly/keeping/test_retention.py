@@ -1,4 +1,4 @@
-"""What is kept and what goes; a reader's database stays as it is."""
+"""Old data is removed, the rest is kept; a reader's database does not change."""
 
 import subprocess
 import sys
@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from audit import config
+from audit.config.places import Site
 from audit.nightly.run import run
 from audit.nightly.stages import Night
-from audit.store import compaction, database, migrations
+from audit.store import database, migrations, publish
 from tests.logs import write
-from tests.nightly.test_run import DAY, FIGURES, NOW, month, site
+from tests.nightly.test_run import DAY, FIGURES, NOW, month, published, site
 
 
 def keeping(folder: Path, **keep: object) -> config.Config:
@@ -27,33 +28,28 @@ def test_old_reports_go_and_are_not_made_again(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     for number in range(3):
         write(tmp_path / "logs" / f"{number}.swf", month(number, jobs=9))
-    run(site(tmp_path), tmp_path, NOW)
+    run(Site(site(tmp_path), tmp_path), NOW)
     (tmp_path / "fairaudit-reports" / "c" / "2026-01" / "notes.txt").write_text("mine")
     assert reports(tmp_path) == ["2026-01", "2026-02", "2026-03"]
     for _ in range(2):
-        done = run(keeping(tmp_path, reports=1), tmp_path, NOW)
+        done = run(Site(keeping(tmp_path, reports=1), tmp_path), NOW)
         assert done.reports == []
         assert reports(tmp_path) == ["2026-01", "2026-03"]
         left = (tmp_path / "fairaudit-reports" / "c" / "2026-01").iterdir()
         assert [path.name for path in left] == ["notes.txt"]
-    run(keeping(tmp_path, reports_days=1), tmp_path, NOW)
+    run(Site(keeping(tmp_path, reports_days=1), tmp_path), NOW)
     assert reports(tmp_path) == ["2026-01"]
-    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
-    periods = database.fetch(con, "SELECT DISTINCT period FROM summary ORDER BY period")
-    con.close()
-    assert periods["period"].to_list() == ["2026-01", "2026-02", "2026-03"]  # figures stay
+    periods = published(tmp_path, "SELECT DISTINCT period FROM summary ORDER BY period")
+    assert periods == [("2026-01",), ("2026-02",), ("2026-03",)]  # figures stay
 
 
 def test_the_text_of_refused_lines_goes_their_number_stays(tmp_path: Path) -> None:
     settings = keeping(tmp_path, refused_days=30)
     write(tmp_path / "logs" / "1.swf", month(0) + "secret\n")
-    run(settings, tmp_path, NOW, stages=FIGURES)
+    run(Site(settings, tmp_path), NOW, stages=FIGURES)
     for later, text in ((29, "secret"), (31, "")):
-        run(settings, tmp_path, NOW + later * DAY, stages=FIGURES)
-        con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
-        found = database.fetch(con, "SELECT text FROM refused_records")["text"].to_list()
-        con.close()
-        assert found == [text]
+        run(Site(settings, tmp_path), NOW + later * DAY, stages=FIGURES)
+        assert published(tmp_path, "SELECT text FROM refused_records") == [(text,)]
 
 
 def test_drafts_of_publishers_that_were_killed_go(tmp_path: Path) -> None:
@@ -61,7 +57,7 @@ def test_drafts_of_publishers_that_were_killed_go(tmp_path: Path) -> None:
     other = write(tmp_path / ".fairaudit.duckdb.old", "x")
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
-    run(settings, tmp_path, NOW, stages=FIGURES)
+    run(Site(settings, tmp_path), NOW, stages=FIGURES)
     assert not dead.exists()
     assert other.exists()
 
@@ -74,13 +70,13 @@ def test_a_store_that_is_mostly_free_is_written_anew(tmp_path: Path) -> None:
     database.execute(con, "CREATE TABLE small AS SELECT 7 AS x")
     database.execute(con, "CHECKPOINT")
     database.execute(con, "DROP TABLE big")
-    size = compaction.free(con)
+    size = publish.free(con)
     con.close()
     assert size.free > size.whole // 2
     assert not size.worth_it  # 16 MB: not worth a copy
     before = path.stat().st_size
     write(tmp_path / ".store.duckdb.draft", "of one that was killed")
-    compaction.compact(path)
+    publish.compact(path)
     assert path.stat().st_size < before // 2
     assert [left.name for left in tmp_path.iterdir()] == ["store.duckdb"]
     con = database.open_store(path)
@@ -106,7 +102,7 @@ def test_a_run_compacts_and_readers_keep_what_they_opened(
 ) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
-    run(settings, tmp_path, NOW, stages=FIGURES)
+    run(Site(settings, tmp_path), NOW, stages=FIGURES)
     store = tmp_path / "fairaudit-state" / "store.duckdb"
     inode = store.stat().st_ino
     with subprocess.Popen(
@@ -119,12 +115,10 @@ def test_a_run_compacts_and_readers_keep_what_they_opened(
         assert reader.stdout is not None
         assert reader.stdout.readline() == "1\n"
         with monkeypatch.context() as eager:
-            eager.setattr(compaction.Size, "worth_it", property(lambda _: True))
-            assert run(settings, tmp_path, NOW, stages=FIGURES) == Night()
+            eager.setattr(publish.Size, "worth_it", property(lambda _: True))
+            assert run(Site(settings, tmp_path), NOW, stages=FIGURES) == Night()
         assert store.stat().st_ino != inode
         write(tmp_path / "logs" / "2.swf", month(1, jobs=9))
-        assert run(settings, tmp_path, NOW, stages=FIGURES).published
+        assert run(Site(settings, tmp_path), NOW, stages=FIGURES).published
         assert reader.communicate("\n\n", timeout=60)[0] == "1\n"
-    fresh = database.open_snapshot(tmp_path / "fairaudit.duckdb")
-    assert database.fetch(fresh, "SELECT count(DISTINCT period) FROM summary").item() == 2
-    fresh.close()
+    assert published(tmp_path, "SELECT count(DISTINCT period) FROM summary") == [(2,)]

@@ -4,6 +4,7 @@ from functools import partial
 
 from audit.model import Limit, Step
 from audit.oneoff.fit_policy.assumed import assumed
+from audit.periods import day_of, zone
 from audit.policies import Backfill, Order
 from tests.oneoff.fit_policy import made
 from tests.oneoff.fit_policy.made import CAPACITY, DAY, EPOCH, NOW, pool
@@ -51,3 +52,7 @@ def test_a_small_budget_looks_at_the_latest_days() -> None:
     got = found(log, pool(), seconds=1.0)
     assert 28 <= got.told["days"] < 70
     assert "the latest" in got.facts[0].source
+    (limit,) = got.pool.limits
+    assert limit.valid_from is not None  # nothing is known of the days before
+    assert day_of(NOW - got.told["days"] * DAY, zone("UTC")) <= limit.valid_from
+    assert got.told["evidence"][0]["valid_from"] == str(limit.valid_from)

@@ -1,5 +1,6 @@
 """``fairaudit fit-policy``, from a log to its page, its tables and a config.toml."""
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from audit.oneoff.fit_policy import plan as kept
 from audit.pipeline.opening import Request, open_log
 from audit.policies import Backfill, Order
 from audit.scenario.fit.days import Ceiling
-from audit.scenario.fit.search import Gain, Tried
-from audit.scenario.fit.site import Element, Evidence, Kind
+from audit.scenario.fit.search import Gain, Searched, Tried
+from audit.scenario.fit.site import Element, Evidence, Kind, Site
 from tests.logs import line, log, write
 from tests.oneoff.fit_policy.made import CAPACITY, DAY, EPOCH, pool, swf
 
@@ -143,7 +144,13 @@ ELEMENTS = (
     Element(
         Kind.window,
         Evidence(7, 2, 1),
-        window=Window(hours=(1, 2), partition=('a "b"',), size_up_to=4),
+        window=Window(
+            hours=(1, 2),
+            partition=('a "b"',),
+            size_up_to=4,
+            overlap=True,
+            valid_from=date(2024, 2, 1),
+        ),
         zone="UTC",
     ),
     Element(
@@ -158,8 +165,10 @@ ELEMENTS = (
 
 def test_what_was_tried_comes_back() -> None:
     tried = [
-        Tried(number, 1, element, Gain(0.1, None, 0.2), 0.3, kept=number % 2 == 0)
+        Tried(element, Gain(0.1, None, 0.2) if number % 2 else None, 0.3, "bound" * (number % 3))
         for number, element in enumerate(ELEMENTS)
     ]
-    assert kept.from_frame(kept.as_frame(tried)) == tried
-    assert kept.from_frame(kept.as_frame([])) == []
+    for ended in (False, True):
+        found = Searched(Site(pool()), tuple(tried), ended)
+        assert kept.from_frame(kept.as_frame(found)) == (tried, ended)
+    assert kept.from_frame(kept.as_frame(None)) == ([], False)

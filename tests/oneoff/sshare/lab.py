@@ -1,4 +1,4 @@
-"""Requests over what the Slurm lab printed, and what ``sshare`` said there."""
+"""Requests for the files of the Slurm lab, and the output of ``sshare`` there."""
 
 import re
 from dataclasses import replace
@@ -6,13 +6,13 @@ from typing import Any
 
 from audit import config
 from audit.oneoff.sshare.recompute import recompute as recompute_with
-from audit.oneoff.sshare.request import Request
+from audit.oneoff.sshare.site import Request
 from audit.oneoff.sshare.table import Outcome
 from tests.places import SLURM
 
 TAKEN = "2026-11-21T04:06:43"
 TICK = "1795234198"
-"""When slurmctld of the lab with decay recalculated once."""
+"""Time of one recalculation in the lab with decay."""
 
 
 def request(lab: str = "plain", **changes: Any) -> Request:
@@ -28,8 +28,8 @@ def request(lab: str = "plain", **changes: Any) -> Request:
     return replace(whole, **changes)
 
 
-def recompute(asked: Request) -> Outcome:
-    return recompute_with(asked, config.Config())
+def recompute(request: Request) -> Outcome:
+    return recompute_with(request, config.Config())
 
 
 def samples(lab: str = "decay") -> list[tuple[str, str]]:

@@ -8,24 +8,31 @@ import pytest
 from audit.metrics.attempts.fidelity import FIDELITY_SCHEMA
 from audit.metrics.verdicts import outcome
 from audit.oneoff.whatif.lead import lead
-from audit.scenario.whatif.comparison import COMPARED
+from audit.scenario.whatif.comparison import COMPARED, NEVER_STARTS, NOT_REPRODUCED
 
 HOUR = 3_600.0
 
 
-def part(dimension: str, name: str | None, *hours: float | None) -> dict[str, Any]:
+def part(
+    dimension: str, name: str | None, *hours: float | None, observed: float = 3, never: int = 0
+) -> dict[str, Any]:
     """The mean wait of a part: today, after, and the ends of the change's interval."""
     today, changed, lower, upper = (None if one is None else HOUR * one for one in hours)
     assert today is not None
     assert changed is not None
-    said = outcome(changed - today, lower, upper)
-    figures = (today, changed, changed - today, lower, upper, "s", 99, said.value)
-    return dict(zip(COMPARED, (dimension, name, "wait_mean", *figures), strict=True))
+    seen = outcome(changed - today, lower, upper)
+    figures = (HOUR * observed, today, changed, changed - today, lower, upper, "s", 99, never)
+    return dict(zip(COMPARED, (dimension, name, "wait_mean", *figures, seen.value), strict=True))
 
 
-def said(*parts: dict[str, Any], correlation: float | None = 0.8, error: float = HOUR) -> str:
-    values = {"wait_correlation": correlation, "mean_wait_error": error}
-    rows = [(metric, value, "") for metric, value in values.items()]
+def without(row: dict[str, Any], outcome: str, **more: Any) -> dict[str, Any]:
+    """The same part without a figure of the change."""
+    none = dict.fromkeys(("changed", "difference", "lower", "upper"))
+    return {**row, **none, "outcome": outcome, **more}
+
+
+def said(*parts: dict[str, Any], correlation: float | None = 0.8) -> str:
+    rows = [("wait_correlation", correlation, "")]
     fidelity = pl.DataFrame(rows, schema=FIDELITY_SCHEMA, orient="row")
     return lead(pl.DataFrame(parts, schema=COMPARED), fidelity)
 
@@ -33,17 +40,50 @@ def said(*parts: dict[str, Any], correlation: float | None = 0.8, error: float =
 CLEAR = part("all", None, 4, 2, -3, -1)
 
 
-def test_the_models_error_comes_first() -> None:
+def test_the_error_of_the_replay_comes_first() -> None:
     assert said(CLEAR).startswith(
-        "In the replay of today jobs wait 60 min longer than in the log, in the mean, and the "
-        "waits rank as the log's by 0.80 (1: the same jobs wait longest). "
+        "In a replay of today's rules waits are 33 % longer than observed, on average (4 h instead "
+        "of 3 h), and rank as the observed ones by 0.80 (1: the same jobs wait longest). "
     )
-    poor = said(CLEAR, correlation=0.64, error=-2 * HOUR)
-    assert poor.startswith("In the replay of today jobs wait 2 h less than in the log")
-    assert "by 0.64 (1: the same jobs wait longest): take this as a thing to try." in poor
-    assert said(CLEAR, correlation=None).startswith(
-        "How far the replay of today is from the log is"
+    poor = said({**CLEAR, "observed": 5 * HOUR}, correlation=-0.64)
+    assert poor.startswith("In a replay of today's rules waits are 20 % shorter than observed")
+    assert "by −0.64 (1: the same jobs wait longest): treat this as a trial." in poor
+    assert "rules waits are as long as observed, on average (4 h instead of 4 h)" in said(
+        {**CLEAR, "observed": 4.01 * HOUR}
     )
+    for unknown in (said(CLEAR, correlation=None), said({**CLEAR, "observed": None})):
+        assert unknown.startswith("How far the replay of today is from the log is not known")
+
+
+def test_jobs_that_never_start_come_before_all_else() -> None:
+    never = without(
+        part("width_class", "65-128", 9, 9, None, None), NEVER_STARTS, attempts=0, never_start=12
+    )
+    text = said({**CLEAR, "never_start": 493, "attempts": 28_000}, never)
+    assert text.startswith(
+        "493 of 28,493 jobs would never start under this change, among them all of width 65–128. "
+        "The waits below leave them out. In a replay"
+    )
+    assert "would wait significantly longer" not in text
+    some = said(
+        {**CLEAR, "never_start": 1, "attempts": 1}, part("width_class", "1", 4, 2, -3, -1, never=1)
+    )
+    assert some.startswith("1 of 2 jobs would never start under this change. The waits")
+    none = without(CLEAR, NEVER_STARTS, attempts=0, never_start=3)
+    assert "No job would start." in said(none)
+
+
+def test_parts_that_the_replay_misses_get_no_figure() -> None:
+    missed = without(part("all", None, 4, 2, -3, -1, observed=10), NOT_REPRODUCED)
+    one = part("width_class", "1", 4, 2, -3, -1)
+    other = without(part("width_class", "2", 4, 2, -3, -1, observed=10), NOT_REPRODUCED)
+    account = without(part("account", "a", 4, 2, -3, -1, observed=10), NOT_REPRODUCED)
+    text = said(missed, one, other, account)
+    assert "60 % shorter than observed" in text
+    assert "by more than a quarter, so no change of the mean wait of all jobs is given." in text
+    assert "with a figure would wait significantly longer. Jobs of width 1 would wait less." in text
+    assert "Width 2 get no figure, as the replay misses their observed waits." in text
+    assert text.endswith("it is unclear or the same; 1 get no figure.")
 
 
 def test_what_is_clear_is_stated_with_its_interval() -> None:
@@ -59,13 +99,13 @@ def test_what_the_table_calls_unclear_is_not_stated() -> None:
         "Whether the mean wait changes is unclear: 4 h to 2 h (95 % interval of the change: −5 to "
         "1 h)."
     ) in text
-    assert "Less would wait" not in text
-    assert "No width class would wait longer, as far as can be told." in text
+    assert "would wait less" not in text
+    assert "No width class would wait significantly longer." in text
 
 
 def test_nothing_is_made_of_no_difference() -> None:
     assert "no difference to the mean wait." in said(part("all", None, 4, 4, 0, 0))
-    assert said() == "No attempt ended in both schedules."
+    assert said() == "No job ended in both schedules."
 
 
 def test_who_loses_is_named_before_who_gains() -> None:
@@ -76,8 +116,8 @@ def test_who_loses_is_named_before_who_gains() -> None:
         part("width_class", "65-128", 20, 84, 30, 90),
     )
     assert (
-        "By width, longer would wait 65–128 (20 h to 84 h), 33–64 (10 h to 13 h). Less would wait "
-        "1."
+        "Jobs of width 65–128 (20 h to 84 h), 33–64 (10 h to 13 h) would wait longer. Jobs of "
+        "width 1 would wait less."
     ) in text
 
 
@@ -89,8 +129,8 @@ def test_the_class_that_may_lose_most_is_named_as_such() -> None:
         part("width_class", "65-128", 20, 84, -2, 110),
     )
     assert (
-        "By width, perhaps 65–128 (20 h to 84 h, 95 % interval of the change −0.1 to 4.6 d), "
-        "which may be chance."
+        "Jobs of width 65–128 might wait longer (20 h to 84 h; 95 % interval of the change −0.1 to "
+        "4.6 d), which is not significant."
     ) in text
     assert "9–16" not in text
     assert "No width class" not in text
@@ -100,7 +140,7 @@ def test_the_class_that_may_lose_most_is_named_as_such() -> None:
 def test_small_growth_that_may_be_chance_is_left_to_the_table(
     hours: tuple[float, ...], named: bool
 ) -> None:
-    assert ("perhaps 2 (" in said(CLEAR, part("width_class", "2", *hours))) is named
+    assert ("width 2 might wait longer" in said(CLEAR, part("width_class", "2", *hours))) is named
 
 
 def test_accounts_are_counted_as_the_table_does() -> None:

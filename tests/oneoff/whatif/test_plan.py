@@ -1,15 +1,10 @@
 """``fairaudit whatif``, from the command line on."""
 
-from fractions import Fraction
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from audit.model import Backfill, Order, Pool, Resource
-from audit.oneoff.whatif import plan as whatif
-from audit.scenario.scenario import Amount, Change
-from audit.scenario.whatif import options
 from tests.logs import busy, line, write
 from tests.logs import log as text
 from tests.studies.commands import run, table
@@ -36,48 +31,40 @@ def log(tmp_path: Path) -> Path:
     return write(tmp_path / "busy.swf", busy(60))
 
 
-def test_a_change_in_words() -> None:
-    pool = Pool("p", Resource.cpus, 4)
-    everything = Change(
-        policy={"order": Order.sjf, "backfill": Backfill.easy, "interval_s": 60},
-        targets={"a": 2.0},
-        weights={"fairshare": 20000.0, "age": 0.0},
-        half_life_s=86400.0,
-        walltimes=Fraction(3, 2),
-        capacity=Amount(-2, True),
-        nodes=Amount(5, False),
-        lift=("1", "windows"),
-        limits=options.limits(["long=8", "user:*=4jobs"]),
-        walltime_limits={"long": 36000},
-        without=("u",),
-    )
-    assert whatif.describe(everything, pool) == (
-        "order sjf, backfilling easy, passes every 1 min, targets a 2, weights fairshare 20000, "
-        "age 0, half-life 24 h, walltimes at most 1.5 times the run time, 2 fewer CPUs, 5 nodes, "
-        "without limits: 1, windows, long limited to 8 CPUs, each user limited to 4 jobs, long "
-        "limited to 10 h, without u"
-    )
-    assert whatif.describe(Change(walltimes=Fraction(1)), pool) == "exact walltimes"
-
-
-# --- the commands --------------------------------------------------------------------------------
+@pytest.fixture
+def full(tmp_path: Path) -> Path:
+    """Attempts that each take the whole pool, so that a replay gives the observed waits."""
+    lines = [
+        line(
+            job,
+            submit=50 * job,
+            wait=10 * (job - 1),
+            run=60,
+            allocated=4,
+            walltime=60,
+            user=1 + job % 3,
+            group=1 + job % 2,
+        )
+        for job in range(1, 61)
+    ]
+    return write(tmp_path / "full.swf", text(lines, MaxProcs=4))
 
 
 def test_whatif_writes_a_page_tables_and_a_database(
-    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    full: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    assert run("whatif", log, "--capacity", "+4", "--out", out) == 0
+    assert run("whatif", full, "--capacity", "+4", "--out", out) == 0
     said = capsys.readouterr().out
     assert said.splitlines()[0] == str(out / "whatif.html")
     page = (out / "whatif.html").read_text(encoding="utf-8")
-    assert "What if: 4 more CPUs" in page
+    assert "What if: add 4 CPUs" in page
     assert "fcfs-easy" in page
     everybody = table(out / "whatif-measures.csv")
     wait = next(
         row for row in everybody if (row["dimension"], row["measure"]) == ("all", "wait_mean")
     )
-    assert float(wait["changed"]) < float(wait["today"])
+    assert float(wait["changed"]) < float(wait["today"]) == float(wait["observed"])
     assert wait["outcome"] == "gains"
     rows = table(out / "whatif-account.csv")
     assert {row["account"] for row in rows} == {"1", "2"}
@@ -89,11 +76,43 @@ def test_whatif_writes_a_page_tables_and_a_database(
             "SELECT setting, value, attempts FROM studies WHERE study = 'whatif' "
             "AND metric = 'wait_mean' AND dimension = 'all' ORDER BY value"
         ).fetchall()
-    assert [row[0] for row in found] == ["4 more CPUs − today", "4 more CPUs", "today"]
-    assert found[2][1] == pytest.approx(float(wait["today"]))
+    settings = dict(row[:2] for row in found)
+    assert [row[0] for row in found][:2] == ["Add 4 CPUs − today", "Add 4 CPUs"]
+    assert settings["today"] == settings["observed"] == pytest.approx(float(wait["today"]))
     first = (out / "whatif.html").read_bytes()
-    assert run("whatif", log, "--capacity", "+4", "--out", tmp_path / "again", "--threads", 1) == 0
+    again = ("--capacity", "+4", "--out", tmp_path / "again", "--threads", 1)
+    assert run("whatif", full, *again) == 0
     assert (tmp_path / "again" / "whatif.html").read_bytes() == first
+
+
+def test_a_limit_under_which_wide_jobs_never_start(tmp_path: Path) -> None:
+    lines = [
+        line(
+            job,
+            submit=600 * job,
+            wait=0,
+            run=500,
+            allocated=(1, 64, 96, 128)[job % 4],
+            walltime=500,
+            user=1 + job % 5,
+        )
+        for job in range(1, 81)
+    ]
+    log = write(tmp_path / "wide.swf", text(lines, MaxProcs=128))
+    out = tmp_path / "out"
+    assert run("whatif", log, "--limit", "user:*=64", "--out", out) == 0
+    page = (out / "whatif.html").read_text(encoding="utf-8")
+    first = "40 of 80 jobs would never start under this change, among them all of width 65–128."
+    assert "What if: let no user have more than 64 CPUs at a time" in page
+    lead = page.index(first)
+    assert lead < page.index("no difference to the mean wait")
+    rows = {row["width_class"]: row for row in table(out / "whatif-width-class.csv")}
+    wide = rows["65–128"]
+    assert (wide["attempts"], wide["never_start"]) == ("0", "40")
+    assert wide["wait_mean_outcome"] == "never starts"
+    assert {rows[width]["never_start"] for width in ("1", "33–64")} == {"0"}
+    today, after = table(out / "whatif-pool.csv")
+    assert (today["never_started"], after["never_started"]) == ("0", "40")
 
 
 def test_whatif_starts_from_the_configured_targets(tmp_path: Path) -> None:

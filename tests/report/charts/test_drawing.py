@@ -43,7 +43,7 @@ def test_a_hostile_text_is_text_in_either(name: str) -> None:
 
     canvas = Canvas()
     canvas.text((0, 10), name)
-    canvas.rect(0, 0, 9, 9, style.ROOM, tip=name)
+    canvas.rect(0, 0, 9, 9, style.CLAIMED, tip=name)
     canvas.area_to_point_at(0, 0, 9, 9, name)
     chart = Chart("k", "T", name, canvas.body, 20)
     for drawn in (drawing.inline(chart), drawing.still(chart)):

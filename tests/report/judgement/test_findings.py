@@ -17,7 +17,7 @@ from tests.report.sample import contents, figure, pool
 ONE = Finding(
     about="pool",
     name=None,
-    topic=Topic.NOT_COMPETITION,
+    topic=Topic.UNEXPLAINED,
     effect=0.4,
     sure=0.2,
     part=1.0,
@@ -60,7 +60,7 @@ def test_phrases_and_actions_of_all_kinds_can_be_filled_in() -> None:
         assert kind.measure in SUMMARY or not kind.measure
         for phrase in (kind.phrase, kind.action):
             named = {name for _, name, _, _ in Formatter().parse(phrase) if name}
-            words = {"subject", "kind", "others", "mean", "share"}
+            words = {"subject", "kind", "mean", "share", "sentence", "rule"}
             assert named <= words | SUMMARY.keys(), phrase
 
 

@@ -1,5 +1,7 @@
 """Advice as a report reads and words it."""
 
+from dataclasses import replace
+
 import pytest
 
 from audit.model import Period
@@ -31,6 +33,7 @@ def _tried(con: Connection, change: str = RESERVE, place: int | None = 1, **othe
         "outcome": "supported" if place else "unsupported",
         "dimension": "width_class",
         "dimension_value": "65-128",
+        "observed_s": None,
         "today_s": 72_000,
         "changed_s": 39_600,
         "gain_s": 32_400,
@@ -118,6 +121,12 @@ def test_what_helps_is_told_with_who_loses(con: Connection) -> None:
         "Reserve for the first four in the queue instead of one. 65–128-CPU jobs wait 9 h less "
         "(6–12 h), 1-CPU jobs 4 min more, 2-CPU jobs 60 min more."
     )
+    same = advice.sentences(replace(one, observed_s=72_010), believed=True)
+    assert same.endswith("(Observed: 20 h; a replay of today's rules gives equal waits.)")
+    known = advice.sentences(replace(one, observed_s=80_000), believed=True)
+    assert known.endswith(
+        " 60 min more. (Observed: 22 h; a replay of today's rules gives 10 % shorter waits.)"
+    )
 
 
 def test_a_model_that_does_not_fit_makes_it_a_thing_to_try(con: Connection) -> None:
@@ -191,3 +200,27 @@ def test_the_evidence_is_a_query_and_names_cannot_break_out_of_it(con: Connectio
 )
 def test_lengths_have_two_digits_and_one_unit(change: Figure, shown: tuple[str, str]) -> None:
     assert advice.rounded(change) == shown
+
+
+def test_changes_under_which_jobs_never_start_are_named_first(con: Connection) -> None:
+    limit = "Let no user have more than 64 CPUs at a time"
+    _tried(con, "a", None, title=limit, outcome="never_starts", never_start=320)
+    _tried(con, "b", None, title="Lift all limits", outcome="never_starts", never_start=1)
+    found = _read(con)
+    never = (
+        "320 jobs would never start if you let no user have more than 64 CPUs at a time, and "
+        "others under 1 other change: not advised. "
+    )
+    assert advice.nothing(found) == (
+        f"{never}No change supported: of 2 changes replayed on this log, none helps beyond chance."
+    )
+    _tried(con)
+    assert advice.doubt(_read(con)).startswith(never)
+
+
+def test_nothing_is_advised_where_the_replay_misses_the_observed_wait(con: Connection) -> None:
+    _tried(con, place=None, outcome="not_reproduced", never_start=0)
+    assert advice.nothing(_read(con)) == (
+        "No change is advised: a replay of today's rules misses the observed mean wait by more "
+        "than a quarter."
+    )

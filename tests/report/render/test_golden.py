@@ -23,8 +23,8 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def contents() -> Contents:
-    """A month in which wide jobs were overtaken and anna waited longer than others."""
-    part = sample.waiting(measured(0.15, 0.3, "anna"))
+    """A month in which wide jobs were overtaken and anna was passed over."""
+    part = sample.waiting(measured(0.15, "anna"))
     wide, narrow = width("65-128", 0.36), width("1", 0.1)
     loss = Figure("wait_change", 240.0, 60.0, 600.0, "s")
     advice = Advice(
@@ -37,7 +37,7 @@ def contents() -> Contents:
         sql="SELECT 1",
     )
     change = Change("overtaken_time_mean", 900.0, Figure("", -600.0, -900.0, -300.0))
-    trend = Trend("month", (), (change,), "2026-09", longer_before={"user": frozenset({"anna"})})
+    trend = Trend("month", (), (change,), "2026-09", passed_before={"user": frozenset({"anna"})})
     part = replace(
         part,
         widths=(narrow, wide),

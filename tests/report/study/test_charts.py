@@ -1,11 +1,12 @@
 """What the charts of studies share."""
 
 import re
+from typing import Any
 
 import pytest
 
 from audit.report.charts.style import DASHES, SERIES
-from audit.report.study.charts import Colours, Layout, Values, ends, heat_map, several
+from audit.report.study.charts import Layout, Value, ends, heat_map, several
 
 
 def test_series_differ_in_colour_and_in_dash_or_shape() -> None:
@@ -15,21 +16,20 @@ def test_series_differ_in_colour_and_in_dash_or_shape() -> None:
     assert (lines[1].colour, lines[1].dash, lines[1].shape) == (SERIES[1], DASHES[1], "line")
 
 
-def cell(x: int, value: float, known: bool = True) -> Values:
-    return {"of": "p", "x": x, "y": "r", "value": value, "known": known, "says": f"{value:g}"}
-
-
 @pytest.mark.parametrize(
-    ("colours", "strengths"),
+    ("scale", "strengths"),
     [
-        (Colours("L"), [0.53, 1.0, 0.06]),
-        (Colours("L", most=5.0), [0.81, 1.0, 0.06]),
-        (Colours("L", logarithmic=True), [0.69, 1.0, 0.06]),
+        ({}, [0.53, 1.0, 0.06]),
+        ({"most": 5.0}, [0.81, 1.0, 0.06]),
+        ({"logarithmic": True}, [0.69, 1.0, 0.06]),
     ],
 )
-def test_the_greatest_value_has_the_full_colour(colours: Colours, strengths: list[float]) -> None:
-    cells = [cell(1, 4.0), cell(2, 8.0), cell(3, 0.0), cell(4, 0.0, known=False)]
-    chart = heat_map("k", "T", "Alt.", cells, Layout(["p"], ["r"], "X", x_values=[1, 2]), colours)
+def test_the_greatest_value_has_the_full_colour(
+    scale: dict[str, Any], strengths: list[float]
+) -> None:
+    values = [Value("p", "r", x + 1, value, f"{value}") for x, value in enumerate((4, 8, 0, None))]
+    layout = Layout(["p"], ["r"], "X", "L", x_values=[1, 2])._replace(**scale)
+    chart = heat_map("k", "T", "Alt.", values, layout)
     told = re.findall(
         r'fill="var\(--(\w+)\)" fill-opacity="([^"]*)" data-tip="([^"]*)"', chart.body
     )

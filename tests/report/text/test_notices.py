@@ -5,7 +5,7 @@ import pytest
 from audit.report.record.page import Coverage
 from audit.report.record.pool import PoolPart
 from audit.report.render import page as render
-from audit.report.text.notices import notices
+from audit.report.text.notices import notices, one_of_each
 from tests.report.sample import (
     contents,
     entities,
@@ -96,3 +96,14 @@ def test_a_log_without_any_walltime_is_noticed() -> None:
     assert any(notice.text.startswith(told) for notice in notices(all_unknown))
     for known in (pool(), _with(pool(), ("walltime_unknown", 999.0))):
         assert not any("walltime" in notice.text for notice in notices(contents(known)))
+
+
+def test_equal_cautions_are_one_with_a_count() -> None:
+    days = [f"log-{day:02}.txt: times have no zone; UTC is assumed." for day in range(1, 93)]
+    other = "Pool 'batch': 3 jobs requested more than it has."
+    assert one_of_each([*days, other]) == [f"{days[0]} (91 more of this kind)", other]
+
+
+def test_cautions_that_differ_in_words_stay_apart() -> None:
+    texts = ["a.log: cut at the end.", "b.log: times have no zone.", "c.log: cut at the end."]
+    assert one_of_each(texts) == ["a.log: cut at the end. (1 more of this kind)", texts[1]]

@@ -7,6 +7,7 @@ import polars as pl
 from audit.metrics.attempts.population import describe
 from audit.model import Limit, Order, Period, Policy, Pool, Resource
 from audit.policies import Backfill
+from audit.scenario.engine import PLANNED, simulate
 from audit.scenario.scenario import Scenario
 from tests.strategies import ended, frame
 
@@ -30,7 +31,7 @@ class Job(NamedTuple):
 
 
 def log(jobs: list[Job], pool: Pool, days: int = DAYS, users: int = USERS) -> pl.DataFrame:
-    """Attempts that all started when they arrived, which no replay looks at."""
+    """Attempts that all started two minutes after their arrival."""
     records = [
         ended(
             arrival := EPOCH + day * DAY + job.arrival,
@@ -45,6 +46,13 @@ def log(jobs: list[Job], pool: Pool, days: int = DAYS, users: int = USERS) -> pl
         for job in jobs
     ]
     return describe(frame(records), [pool])
+
+
+def scenario(jobs: list[Job], pool: Pool, days: int = DAYS, users: int = USERS) -> Scenario:
+    """A pool with such a log, as its policy makes it, taken when its last attempt ended."""
+    arrived = log(jobs, pool, days, users)
+    attempts = simulate(arrived, pool, now(arrived), pool.policy).drop(PLANNED)
+    return Scenario(attempts, pool, now(attempts))
 
 
 def whole(described: pl.DataFrame) -> Period:
@@ -71,13 +79,13 @@ def starved() -> Scenario:
     """
     greedy = pool(4, Policy(Order.fcfs, Backfill.no_guarantee))
     narrow = [Job(k * 20 * MINUTE, HOUR, 1, k) for k in range(66)]
-    return Scenario(log([*narrow, Job(30 * MINUTE, 10 * MINUTE, 4, 5)], greedy), greedy)
+    return scenario([*narrow, Job(30 * MINUTE, 10 * MINUTE, 4, 5)], greedy)
 
 
 def limited() -> Scenario:
     """A limit of one job per user idles half of 24 CPUs; each of twelve users has six jobs."""
     tight = pool(24, Policy(), Limit(most=1, per="user"))
-    return Scenario(log([Job(k, HOUR, 1, k) for k in range(72)], tight), tight)
+    return scenario([Job(k, HOUR, 1, k) for k in range(72)], tight)
 
 
 def indifferent(seed: int) -> Scenario:
@@ -90,4 +98,4 @@ def indifferent(seed: int) -> Scenario:
         for at in np.sort(random.integers(0, 8 * HOUR, 20))
     ]
     own = pool(4, Policy())
-    return Scenario(log(jobs, own), own)
+    return scenario(jobs, own)

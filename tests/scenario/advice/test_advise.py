@@ -23,17 +23,19 @@ from tests.scenario.advice.days import (
     log,
     now,
     pool,
+    scenario,
     starved,
     whole,
 )
 
 BUDGET_S = 10.0
+RESERVE = "--backfill easy"
 
 
 def advised(today: Scenario, budget_s: float = BUDGET_S, seed: int = 7, **more: Any) -> Advice:
-    attempts = today.attempts
-    period = more.pop("period", whole(attempts))
-    return advise(attempts, today.pool, period, now(attempts), budget_s, seed, today.fairshare)
+    today = today.but(now=now(today.attempts))
+    period = more.pop("period", whole(today.attempts))
+    return advise(today, period, budget_s, seed, more.pop("shares", None))
 
 
 def one(of: Advice, change: str) -> dict[str, Any]:
@@ -55,7 +57,7 @@ def test_a_reservation_for_a_wide_job_that_starves() -> None:
     # and 1:20 start at 1:30, 2:00 and 2:20 at 2:30, 3:20 at 3:30: 50 + 30 + 10 + 30 + 10 + 10
     # minutes for 66 jobs.
     found = advised(starved())
-    reserve = one(found, '{"reservations": 1}')
+    reserve = one(found, RESERVE)
     assert reserve["place"] == 1
     assert reserve["outcome"] == "supported"
     assert reserve["title"] == "Reserve for the first in the queue instead of none"
@@ -77,7 +79,7 @@ def test_a_reservation_for_a_wide_job_that_starves() -> None:
 def test_of_a_family_one_is_advised() -> None:
     # Reservations for the first, and for the first four: only one waits at a time, so both are one.
     found = advised(starved())
-    both = found.changes.filter(pl.col("change").str.contains("reservations"))
+    both = found.changes.filter(pl.col("title").str.contains("Reserve"))
     assert both["outcome"].to_list() == ["supported", "supported"]
     assert both["gain_s"].n_unique() == 1
     assert found.changes["place"].drop_nulls().to_list() == [1]
@@ -87,7 +89,7 @@ def test_a_limit_that_idles_the_machine_is_lifted() -> None:
     # Twelve run at a time and the last of a user's six waits five hours: 2.5 h in the mean. Without
     # the limit 24 run at a time, and the last start after two hours: an hour in the mean.
     found = advised(limited())
-    lift = one(found, '{"lift_limit": 1}')
+    lift = one(found, "--lift 1")
     assert (lift["place"], lift["dimension"], lift["dimension_value"]) == (1, "all", None)
     assert lift["title"] == "Lift the limit of 1 job per user"
     assert lift["gain_s"] == pytest.approx(1.5 * HOUR, abs=60)
@@ -101,7 +103,7 @@ def test_nothing_is_advised_where_no_change_helps(seed: int) -> None:
     found = advised(indifferent(seed), seed=seed)
     assert found.changes.height >= 5
     assert found.changes["place"].null_count() == found.changes.height
-    reserve = found.parts.filter(pl.col("change").str.contains("reservations"))
+    reserve = found.parts.filter(pl.col("change").str.contains("--reservations"))
     assert set(reserve["outcome"]) == {"same"}
 
 
@@ -110,8 +112,8 @@ def test_what_costs_others_more_in_sum_is_outweighed() -> None:
     greedy = pool(4, Policy(Order.fcfs, Backfill.no_guarantee))
     narrow = [Job(k * 5 * MINUTE, 15 * MINUTE, 1, k) for k in range(60)]
     wide = Job(22 * MINUTE, 2 * HOUR, 4, 5)
-    found = advised(Scenario(log([*narrow, wide], greedy), greedy))
-    reserve = one(found, '{"reservations": 1}')
+    found = advised(scenario([*narrow, wide], greedy))
+    reserve = one(found, RESERVE)
     assert reserve["gain_s"] > HOUR
     assert reserve["saved_s"] < 0
     assert (reserve["outcome"], reserve["place"]) == ("outweighed", None)
@@ -120,11 +122,11 @@ def test_what_costs_others_more_in_sum_is_outweighed() -> None:
 def test_the_same_log_gives_the_same_advice_whatever_its_order() -> None:
     today = starved()
     first = advised(today)
-    shuffled = today._replace(attempts=today.attempts.sample(fraction=1.0, shuffle=True, seed=3))
+    shuffled = today.but(attempts=today.attempts.sample(fraction=1.0, shuffle=True, seed=3))
     later = today.attempts.with_columns(
         pl.col("submit_time", "start_time", "end_time", "arrival_time") + 5 * DAY
     )
-    moved = advised(today._replace(attempts=later), period=Period("all", EPOCH, now(later)))
+    moved = advised(today.but(attempts=later), period=Period("all", EPOCH, now(later)))
     for other in (advised(today), advised(shuffled), moved):
         assert other.changes.equals(first.changes)
         assert other.parts.equals(first.parts)
@@ -134,9 +136,9 @@ def test_a_period_is_replayed_by_its_own_attempts() -> None:
     today = starved()
     half = Period("2000-01", EPOCH, EPOCH + DAYS // 2 * DAY)
     found = advised(today, period=half)
-    assert one(found, '{"reservations": 1}')["attempts"] == 67 * DAYS // 2
+    assert one(found, RESERVE)["attempts"] == 67 * DAYS // 2
     inside = today.attempts.filter(pl.col("arrival_time") < half.to_time)
-    assert advised(today._replace(attempts=inside), period=half).changes.equals(found.changes)
+    assert advised(today.but(attempts=inside), period=half).changes.equals(found.changes)
 
 
 def test_who_is_too_few_is_never_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,20 +146,19 @@ def test_who_is_too_few_is_never_replayed(monkeypatch: pytest.MonkeyPatch) -> No
         raise AssertionError
 
     monkeypatch.setattr(module, "replayed_starts", fail)
-    monkeypatch.setattr(module, "workload", fail)
     own = pool(1, Policy())
     hour = [Job(k * MINUTE, HOUR, 1, k) for k in range(6)]
     for few in (log(hour, own, days=19), log(hour, own, users=9)):
-        assert advised(Scenario(few, own)) == NOTHING
+        assert advised(Scenario(few, own, now(few))) == NOTHING
     idle = log([Job(0, HOUR, 1, k) for k in range(6)], own).with_columns(wait_s=59)
-    assert advised(Scenario(idle, own)) == NOTHING
+    assert advised(Scenario(idle, own, now(idle))) == NOTHING
     assert advised(starved(), budget_s=0) == NOTHING
 
 
 def test_a_budget_leaves_out_what_it_cannot_pay_and_names_it() -> None:
     today = starved()
     found = candidates(today)
-    asked = (today, found, whole(today.attempts), now(today.attempts))
+    asked = (today, found, whole(today.attempts))
     counts = []
     for budget_s in (1e-6, 0.03, 0.04, 0.05, 0.06, 10.0):
         tried, others = affordable(*asked, budget_s)
@@ -178,8 +179,28 @@ def test_a_change_under_which_somebody_never_starts_is_not_supported(
 ) -> None:
     today = starved()
     (first, *_) = candidates(today)
-    small = first.after._replace(pool=first.after.pool._replace(capacity=3, amounts=(("cpus", 3),)))
-    monkeypatch.setattr(module, "candidates", lambda _: (first._replace(after=small),))
+    small = first.after.but(pool=first.after.pool._replace(capacity=3, amounts=(("cpus", 3),)))
+    monkeypatch.setattr(module, "candidates", lambda *_: (first._replace(after=small),))
     found = advised(today)
-    assert found.changes["outcome"].to_list() == ["unsupported"]
+    assert found.changes["outcome"].to_list() == ["never_starts"]
+    assert found.changes["never_start"].to_list() == [DAYS]  # the wide job of each day
     assert found.parts.is_empty()
+
+
+def test_nothing_is_advised_where_the_replay_misses_the_observed_wait() -> None:
+    today = starved()
+    twice = today.attempts.with_columns(
+        pl.col("wait_s") * 2, start_time=pl.col("start_time") + pl.col("wait_s")
+    )
+    found = advised(today.but(attempts=twice))
+    assert set(found.changes["outcome"]) == {"not_reproduced"}
+    assert set(found.changes["never_start"]) == {0}
+    assert found.changes["place"].null_count() == found.changes.height
+    assert found.parts.is_empty()
+
+
+def test_rules_that_cause_no_waiting_are_not_tried() -> None:
+    today = limited()
+    every = advised(today, shares={"1": 0.6}).changes["change"].to_list()
+    assert {"--lift 1", "--relax 1=2"} < {*every}
+    assert not {"--lift 1", "--relax 1=2"} & {*advised(today, shares={}).changes["change"]}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from audit.metrics.uncertainty import NONE
 from audit.metrics.verdicts import Outcome
 from audit.scenario.advice import judging
-from audit.scenario.advice.judging import Compared, Judgement, hull, judge
+from audit.scenario.advice.judging import Compared, Judgement, believed, hull, judge
 
 WEEK_S = 7 * 86_400
 
@@ -20,16 +20,20 @@ def compared(users: int = 20, weeks: int = 40, widths: int = 1, wait: float = 3_
     user = np.tile(np.arange(users), weeks)
     stretch = np.repeat(np.arange(weeks), users)
     walltime = np.zeros(len(user), np.int64)
-    return Compared(
-        user, stretch, 7 * stretch, stretch % widths, walltime, np.full(len(user), wait)
-    )
+    waits = np.full(len(user), wait)
+    return Compared(user, stretch, 7 * stretch, stretch % widths, walltime, waits, waits)
+
+
+def waiting(of: Compared, wait: np.ndarray) -> Compared:
+    """The same attempts with other waits, observed and replayed."""
+    return of._replace(wait=wait, observed=wait)
 
 
 def test_what_helps_everybody_is_supported() -> None:
     held = compared()
     (verdict,) = judge(held, np.full((1, 800), -600.0), seed=1)
     assert verdict.judgement is Judgement.supported
-    assert verdict.by[2:] == (800, 20, 3_600.0, -600.0, -600.0, -600.0)
+    assert verdict.by[2:] == (800, 20, 3_600.0, 3_600.0, -600.0, -600.0, -600.0)
     assert verdict.saved == 800 * 600
 
 
@@ -90,7 +94,7 @@ def test_the_more_is_tried_the_more_is_asked_of_each() -> None:
 
 def test_those_who_wait_longest_are_judged_apart() -> None:
     held = compared(widths=2)
-    held = held._replace(wait=np.where(held.width == 1, 36_000.0, 60.0))
+    held = waiting(held, np.where(held.width == 1, 36_000.0, 60.0))
     assert judging.worst_off(held) == 1
     helped = np.where(held.width == 1, -7_200.0, 30.0)
     (verdict,) = judge(held, helped[None], seed=1)
@@ -106,7 +110,7 @@ def test_those_who_wait_longest_are_judged_apart() -> None:
 
 def test_what_costs_more_than_it_saves_is_outweighed() -> None:
     held = compared(widths=4)
-    held = held._replace(wait=np.where(held.width == 1, 36_000.0, 60.0))
+    held = waiting(held, np.where(held.width == 1, 36_000.0, 60.0))
     helped = np.where(held.width == 1, -7_200.0, 2_500.0)
     (verdict,) = judge(held, helped[None], seed=1)
     assert (verdict.by.dimension, verdict.by.number) == ("width_class", 1)
@@ -116,7 +120,7 @@ def test_what_costs_more_than_it_saves_is_outweighed() -> None:
 
 def test_what_helps_all_but_those_who_wait_longest_is_outweighed() -> None:
     held = compared(widths=4)
-    held = held._replace(wait=np.where(held.width == 1, 36_000.0, 7_200.0))
+    held = waiting(held, np.where(held.width == 1, 36_000.0, 7_200.0))
     (verdict,) = judge(held, np.where(held.width == 1, 7_200.0, -7_200.0)[None], seed=1)
     assert verdict.saved > 0
     assert verdict.judgement is Judgement.outweighed
@@ -124,7 +128,7 @@ def test_what_helps_all_but_those_who_wait_longest_is_outweighed() -> None:
 
 def test_a_class_of_few_users_or_attempts_is_not_the_worst_off() -> None:
     held = compared(widths=2)
-    held = held._replace(wait=np.where(held.width == 1, 36_000.0, 60.0))
+    held = waiting(held, np.where(held.width == 1, 36_000.0, 60.0))
     few = held.width == 0
     assert judging.worst_off(held._replace(width=np.where(few & (held.user > 8), -1, 0))) is None
     of_nine = held._replace(width=np.where((held.width == 1) & (held.user < 9), 2, 0))
@@ -182,3 +186,24 @@ def test_users_are_counted_by_their_days() -> None:
     difference = np.select([less, more, some, short], [-60.0, 60.0, 9_000.0, 60.0], 0.0)
     kept = Compared(*(column[rows] for column in held))
     assert judging.swayed(kept, difference[rows], seed=1) == (1, 1)
+
+
+@pytest.mark.parametrize(("missed", "expected"), [(0.25, True), (0.26, False), (-0.26, False)])
+def test_a_replay_may_miss_the_observed_mean_by_a_quarter(missed: float, expected: bool) -> None:
+    held = compared(wait=3_600.0 * (1 + missed))
+    assert believed(held._replace(observed=np.full(800, 3_600.0))) is expected
+    assert believed(compared(wait=0.0))
+
+
+def test_classes_that_the_replay_misses_are_neither_judged_nor_shown() -> None:
+    held = compared(widths=2)
+    # class 1 waits longest, but was observed to wait half as long; all together are 9 % off
+    wait = np.where(held.width == 1, 4_000.0, 3_600.0)
+    held = held._replace(wait=wait, observed=np.where(held.width == 1, 2_000.0, 4_900.0))
+    assert believed(held)
+    assert judging.worst_off(held) is None
+    (verdict,) = judge(held, np.where(held.width == 1, -3_000.0, 2_999.0)[None], seed=1)
+    assert verdict.judgement is Judgement.unsupported
+    assert {(part.dimension, part.number) for part in verdict.parts} == {("all", None)} | {
+        ("walltime_class", 0)
+    }

@@ -5,13 +5,21 @@ from typing import Any
 import numpy as np
 
 from audit.scenario.fit import chains
-from audit.scenario.fit.observed import Observed, first_room, observe
+from audit.scenario.fit.observed import Observed, observe
+from audit.scenario.workload import NEVER
 from tests.oneoff.fit_policy.made import DAY, EPOCH, NOW, assumed, described
 
 
 def record(submit: int, start: int, end: int, user: str) -> dict[str, Any]:
     times = {"submit_time": EPOCH + submit, "start_time": EPOCH + start, "end_time": EPOCH + end}
     return times | {"cpus": 1, "user": user}
+
+
+def first_room(observed: Observed) -> Any:
+    """When each attempt first would have fitted, [n]; NEVER: it did not while it waited."""
+    first = np.full(len(observed.work.arrival), NEVER)
+    np.minimum.at(first, observed.spans.job, observed.spans.since)
+    return first
 
 
 def log(beside: bool) -> Observed:

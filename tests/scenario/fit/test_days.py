@@ -15,13 +15,14 @@ def attempt(submit: int, start: int, end: int, cpus: int, user: str) -> dict[str
 
 
 def log(drained: range, length: int = 20) -> list[dict[str, Any]]:
-    """Every day ann takes all there is, and bob, who comes then, waits for her."""
+    """Every day ann takes all there is, and four others, who come then, wait for her."""
     records = []
     for day in range(length):
         most = 40 if day in drained else CAPACITY
         since = day * DAY
         records.append(attempt(since, since, since + 43_200, most, "ann"))
-        records.append(attempt(since + 3_600, since + 43_200, since + 50_000, 16, "bob"))
+        for user in ("bob", "ben", "bea", "bix"):
+            records.append(attempt(since + 3_600, since + 43_200, since + 50_000, 6, user))
     return records
 
 
@@ -31,7 +32,8 @@ def test_days_on_which_less_was_in_force_are_found() -> None:
     # from the last start before these days with which more was in use to the first after them
     assert (found.since, found.until) == (EPOCH + 5 * DAY + 1, EPOCH + 12 * DAY)
     assert found.most == 40
-    assert found.explained == 6 * (43_200 - 3_600)
+    assert found.explained == 4 * 6 * (43_200 - 3_600)
+    assert found.withheld == 4 * 6
 
 
 def test_days_at_the_ends_of_a_log_are_all_that_is_known() -> None:
@@ -44,9 +46,9 @@ def test_days_at_the_ends_of_a_log_are_all_that_is_known() -> None:
 def test_use_that_lasts_from_before_is_no_start() -> None:
     """A job that began while all was in force goes on for a day under the ceiling."""
     records = log(range(6, 12))
-    records[2 * 5] |= {"end_time": EPOCH + 6 * DAY + 40_000}
-    records[2 * 6] |= {"start_time": EPOCH + 6 * DAY + 40_000}
-    del records[2 * 5 + 1]  # bob, whom it leaves no room
+    records[5 * 5] |= {"end_time": EPOCH + 6 * DAY + 40_000}
+    records[5 * 6] |= {"start_time": EPOCH + 6 * DAY + 40_000}
+    del records[5 * 5 + 1 : 5 * 6]  # those whom it leaves no room
     [found] = days.ceilings(observe(described(records), assumed(), NOW))
     assert (found.since, found.until) == (EPOCH + 5 * DAY + 1, EPOCH + 12 * DAY)
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.metrics.draws import Draws
-from audit.scenario.fit import effort, outcome, search
+from audit.model import Limit
+from audit.scenario.fit import effort, outcome, rules, search
 from audit.scenario.fit.effort import Budget
 from audit.scenario.fit.observed import observe
 from audit.scenario.fit.site import Site
@@ -40,8 +41,7 @@ def test_the_latest_part_is_the_longest_that_the_budget_affords(
     instants = {EPOCH + at for a, w, r in lives for at in (a, a + w, a + w + r)}
 
     def estimate(since: int) -> float:
-        until = since + 0.6 * (arrivals[-1] - since)
-        early = [one for one in lives if since <= EPOCH + one[0] < until]
+        early = [one for one in lives if since <= EPOCH + one[0]]
         looks = sum(
             1 + sum(EPOCH + a <= at < EPOCH + a + w for at in instants) for a, w, _ in early
         )
@@ -53,7 +53,7 @@ def test_the_latest_part_is_the_longest_that_the_budget_affords(
         days = range(whole, effort.LEAST_DAYS, -1)
         chosen = [d for d in days if estimate(arrivals[-1] - d * DAY) <= seconds]
         expected = arrivals[-1] - (chosen[0] if chosen else min(effort.LEAST_DAYS, whole)) * DAY
-    assert effort.latest(log(lives), 0.6, seconds) == expected
+    assert effort.latest(log(lives), seconds) == expected
 
 
 def test_a_part_has_those_who_are_there_but_does_not_judge_them() -> None:
@@ -85,15 +85,26 @@ def test_a_budget_ends_a_search_and_is_kept_to() -> None:
     assert not budget.propose()
     least = budget.each.proposing + 3.5 * budget.each.judging
     parts = search.parts(observed)
-    found = search.search(observed, parts, Site(pool()), least, Draws(1, 50))
+    found = search.search(observed, parts, Site(pool()), Budget(observed, least), Draws(1, 50))
     assert found.ended
     assert len(found.tried) == 3
 
 
-@pytest.mark.parametrize(
-    ("days", "a_day", "tells"), [(20, 90, False), (60, 45, True), (60, 9, False)]
-)
-def test_what_tells_too_little_is_not_searched(days: int, a_day: int, tells: bool) -> None:
+def test_a_budget_ends_a_search_for_rules() -> None:
+    limited = pool(limits=(Limit(most=3, per="user"),))
+    observed = observe(made.made_by(limited, made.requests(0)), pool(), NOW)
+    whole = Budget(observed, 100.0)
+    assert rules.search(observed, Site(pool()), whole).site.pool.limits == limited.limits
+    assert not whole.ended
+    few = Budget(observed, whole.each.sweeping + whole.each.screening / 2)
+    assert rules.search(observed, Site(pool()), few).site.pool.limits == ()
+    assert few.ended
+
+
+@pytest.mark.parametrize(("days", "a_day", "tells"), [(2, 90, False), (6, 300, True)])
+def test_short_logs_are_searched_unless_too_little_waits(
+    days: int, a_day: int, tells: bool
+) -> None:
     described = made.made_by(pool(), made.requests(0, days, a_day))
     found = outcome.find(described, pool(), NOW, 5, Draws(1, 50))
     assert (found is not None) == tells

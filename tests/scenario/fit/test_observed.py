@@ -26,12 +26,11 @@ def test_room_is_that_of_the_definition(log: Log) -> None:
     assert (np.diff(spans.since) >= 0).all()
 
 
-def test_only_so_many_spans_are_kept_and_only_of_those_asked_for() -> None:
+def test_spans_are_of_those_asked_for() -> None:
     jobs = [Job(arrival=k, occupancy=1, estimate=1, request=(1,), start=9, end=10) for k in (0, 3)]
     work = strategies.arrays(Log(tuple(jobs), (2,)))
     everybody = np.array([True, True])
     assert observed.spans_of_room(work, everybody).job.tolist() == [0, 0, 1]
-    assert observed.spans_of_room(work, everybody, most=2).job.tolist() == [0, 0]
     assert observed.spans_of_room(work, ~everybody).job.tolist() == []
     assert observed.spans_of_room(work, np.array([False, True])).since.tolist() == [3]
 

@@ -45,8 +45,6 @@ SITES = {
     "depth": pool(Policy(depth=3)),
     "interval": pool(Policy(interval_s=600)),
     "jobs of a user": pool(limits=(Limit(most=3, per="user"),)),
-    "cpus of a user": pool(limits=(Limit(most=24, resource="cpus", per="user"),)),
-    "cpus of a partition": pool(limits=(Limit(most=10, resource="cpus", partition=("long",)),)),
     "window": pool(windows=(Window(hours=OFFICE, walltime_above_s=LONG),)),
     "drained": pool(steps=DRAINED),
 }

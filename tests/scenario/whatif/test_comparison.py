@@ -14,12 +14,12 @@ from audit.metrics.verdicts import Outcome, outcome
 from audit.model import Backfill, Order, Policy
 from audit.scenario import engine, fair_start
 from audit.scenario.scenario import Amount, Change, Scenario, changed
-from audit.scenario.whatif.comparison import Cut, Played, compared, cut, played, replay_error, whole
+from audit.scenario.whatif.comparison import Cut, compared, cut, played, replay_error, whole
 from audit.scenario.whatif.options import limits
 from tests.examples import examples
 from tests.naive import whatif as naive
 from tests.scenario.whatif.scenarios import POOL, scenario, starts
-from tests.strategies import EPOCH, NOW, workloads
+from tests.strategies import NOW, workloads
 
 
 def figure(rows: pl.DataFrame, measure: str, dimension: str = "all") -> dict[str, Any]:
@@ -28,14 +28,72 @@ def figure(rows: pl.DataFrame, measure: str, dimension: str = "all") -> dict[str
 
 
 @settings(max_examples=examples(12), deadline=None)
+@given(workloads(most=10), st.sampled_from([Order.sjf, Order.lxf]), st.integers(1, 4))
+def test_what_never_starts_and_what_was_observed(
+    attempts: pl.DataFrame, order: Order, most: int
+) -> None:
+    described = describe(attempts, [POOL])
+    today = Scenario(described, POOL, NOW)
+    change = Change(policy={"order": order}, limits=limits([f"user:*={most}"]))
+    before, after = played(today), played(changed(today, change))
+    rows = compared(before, after, Draws(5))
+    log, one, two = described.to_dicts(), before.to_dicts(), after.to_dicts()
+    waits = rows.filter(pl.col("measure") == "wait_mean")
+    whole = waits.filter(pl.col("dimension") == "all")
+    never = naive.never_starting(one, two)
+    assert whole["never_start"].sum() == never
+    for dimension in ("width_class", "account"):
+        part = waits.filter(pl.col("dimension") == dimension)
+        assert part["never_start"].sum() == never
+        assert part["attempts"].sum() == whole["attempts"].sum()
+    if whole["attempts"].sum():
+        seen = naive.observed(log, one, two)
+        assert whole["observed"].to_list() == [None if seen is None else pytest.approx(seen)]
+    without = rows.filter(pl.col("outcome").is_in(["never_starts", "not_reproduced"]))
+    assert without["changed"].null_count() == without["difference"].null_count() == without.height
+    assert (rows.filter(pl.col("outcome") == "never_starts")["never_start"] > 0).all()
+
+
+def test_a_class_without_starts_is_a_row() -> None:
+    today = scenario((0, 0, 9, 1, "ann"), (0, 0, 9, 3, "bob"), (0, 9, 18, 3, "cem"))
+    after = changed(today, Change(limits=limits(["user:*=2"])))
+    rows = compared(played(today), played(after), Draws(1))
+    wide = rows.filter(pl.col("part") == "3-4")
+    assert wide.select("measure", "observed", "today", "attempts", "never_start").rows() == [
+        ("wait_mean", 4.5, 4.5, 0, 2)
+    ]
+    assert wide["outcome"].to_list() == ["never_starts"]
+    assert wide.select("changed", "difference", "lower", "upper").row(0) == (None,) * 4
+    assert figure(rows, "wait_mean")["never_start"] == 2
+
+
+def test_a_part_that_the_replay_misses_has_no_figure() -> None:
+    # bob's attempt waited for 100 s that no policy explains; ann's for what a replay finds
+    today = scenario((0, 0, 50, 4, "ann"), (0, 50, 90, 4, "ann"), (200, 300, 350, 1, "bob"))
+    after = changed(today, Change(capacity=Amount(8, False)))
+    rows = compared(played(today), played(after), Draws(1))
+    waits = rows.filter(pl.col("measure") == "wait_mean").select(
+        "part", "observed", "today", "changed", "outcome"
+    )
+    assert waits.filter(pl.col("part").is_in(["of ann", "of bob"])).rows() == [
+        ("of ann", 25.0, 25.0, 0.0, "unclear"),
+        ("of bob", 100.0, 0.0, None, "not_reproduced"),
+    ]
+    missed = rows.filter(pl.col("part") == "of bob")
+    assert set(missed["outcome"]) == {"not_reproduced"}
+    assert missed["changed"].null_count() == missed.height > 1
+    assert figure(rows, "wait_mean")["outcome"] == "not_reproduced"
+
+
+@settings(max_examples=examples(12), deadline=None)
 @given(workloads(most=10), st.sampled_from([Order.sjf, Order.lxf]), st.integers(0, 5))
 def test_figures(attempts: pl.DataFrame, order: Order, tolerance_s: int) -> None:
     described = describe(attempts, [POOL])
-    today = Scenario(described, POOL)
-    before = played(today, NOW)
-    after = played(changed(today, Change(policy={"order": order})), NOW)
+    today = Scenario(described, POOL, NOW)
+    before = played(today).with_columns(observed_wait_s="wait_s")  # as if reproduced
+    after = played(changed(today, Change(policy={"order": order})))
     rows = compared(before, after, Draws(5), tolerance_s)
-    expected = naive.figures(before.schedule.to_dicts(), after.schedule.to_dicts(), tolerance_s)
+    expected = naive.figures(before.to_dicts(), after.to_dicts(), tolerance_s)
     found = {
         row["measure"]: (row["today"], row["changed"])
         for row in rows.filter(pl.col("dimension") == "all").iter_rows(named=True)
@@ -67,7 +125,7 @@ def crowd(users: int = 6) -> Scenario:
 
 
 def test_the_same_is_the_same() -> None:
-    today = played(crowd(), EPOCH)
+    today = played(crowd())
     rows = compared(today, today, Draws(1))
     assert set(rows["outcome"]) == {"same"}
     assert figure(rows, "wait_mean")["today"] == 1_800
@@ -76,13 +134,14 @@ def test_the_same_is_the_same() -> None:
 def test_a_pool_of_twice_the_size_makes_everybody_gain() -> None:
     today = crowd()
     after = changed(today, Change(capacity=Amount(8, False)))
-    before, then = played(today, EPOCH), played(after, EPOCH)
+    before, then = played(today), played(after)
     rows = compared(before, then, Draws(1))
     waits = rows.filter(pl.col("measure") == "wait_mean")
     assert set(waits["outcome"]) == {"gains"}
     assert set(waits["dimension"]) == {"all", "width_class", "account"}
     assert figure(rows, "wait_mean")["difference"] == -1_800
-    back = compared(then, before, Draws(1)).filter(pl.col("measure") == "wait_mean")
+    as_now = then.with_columns(observed_wait_s="wait_s")
+    back = compared(as_now, before, Draws(1)).filter(pl.col("measure") == "wait_mean")
     assert set(back["outcome"]) == {"loses"}
     span = (0, 17 * 86_400)
     one = whole(before, today.pool, span)
@@ -100,7 +159,7 @@ def test_one_user_s_flood_left_out() -> None:
     others = [(60, hour * (3 + k), hour * (4 + k), 4, f"u{k}") for k in range(3)]
     today = scenario(*flood, *others)
     after = changed(today, Change(without=("flood",)))
-    rows = compared(played(today, EPOCH), played(after, EPOCH), Draws(2))
+    rows = compared(played(today), played(after), Draws(2))
     wait = figure(rows, "wait_mean")
     assert (wait["attempts"], wait["outcome"]) == (3, "gains")
     # each of the three is three hours earlier, but for the minute of its arrival
@@ -122,9 +181,9 @@ def test_other_targets_make_whom_they_favour_gain() -> None:
             (t + 60, t + hour, t + 2 * hour, 4, "ann"),
             (t + 120, t + 2 * hour, t + 3 * hour, 4, "bob"),
         ]
-    today = scenario(*lives)._replace(pool=POOL._replace(policy=Policy(Order.fairshare)))
+    today = scenario(*lives).but(pool=POOL._replace(policy=Policy(Order.fairshare)))
     after = changed(today, Change(targets={"bob": 50.0}))
-    rows = compared(played(today, EPOCH), played(after, EPOCH), Draws(1))
+    rows = compared(played(today), played(after), Draws(1))
     waits = rows.filter(pl.col("dimension") == "account", pl.col("measure") == "wait_mean")
     found = dict(waits.select("part", "outcome").iter_rows())
     assert found == {"of ann": "loses", "of bob": "gains", "of cem": "same"}
@@ -152,7 +211,7 @@ def test_outcomes(
 def test_fidelity_is_that_of_today_s_replay() -> None:
     # the log let the second wait for 100 s that no policy would
     today = scenario((0, 0, 50, 1, "ann"), (0, 100, 150, 1, "bob"))
-    made = played(today, EPOCH)
+    made = played(today)
     found = dict(replay_error(today.attempts, made).select("metric", "value").iter_rows())
     assert found["replayed"] == 2
     assert found["start_error_median"] == 0
@@ -177,27 +236,27 @@ def test_played_is_the_simulated_schedule_with_its_own_fair_starts(
 ) -> None:
     pool = POOL._replace(policy=Policy(Order.fcfs, backfill))
     described = describe(attempts, [pool])
-    found = played(Scenario(described, pool), NOW).schedule
+    found = played(Scenario(described, pool, NOW))
     made = engine.simulate(described, pool, NOW, pool.policy)
     assert found.select(made.columns).equals(made)
     closed = made.filter(pl.col("standing").is_in(["running", "pending"])).is_empty()
     if closed:  # an open attempt has no end in the schedule, and one is assumed in the replay
-        judged = fair_start.fair_start_times(made, pool, NOW)
+        judged = fair_start.fair_start_times(Scenario(made, pool, NOW))
         columns = ["job_id", "attempt", "fst_strict", "fst_relaxed", "miss_strict_s"]
         both = judged.filter(pl.col("fst_strict").is_not_null()).select(columns)
         assert found.filter(pl.col("fst_strict").is_not_null()).select(columns).equals(both)
 
 
-def limited(most: int) -> tuple[Played, Played]:
+def limited(most: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Three of one partition and one of another, all of 1 CPU, at once; a later one of another."""
     rows = [(0, 0, 10, 1, "ann"), (0, 0, 10, 1, "ann"), (0, 0, 10, 1, "ann"), (1, 1, 6, 1, "bob")]
     today = scenario(*rows)
     attempts = today.attempts.with_columns(
         partition=pl.when(pl.col("user") == "ann").then(pl.lit("long")).otherwise(pl.lit("short"))
     )
-    today = today._replace(attempts=attempts)
+    today = today.but(attempts=attempts)
     after = changed(today, Change(limits=limits([f"long={most}"])))
-    return played(today, EPOCH), played(after, EPOCH)
+    return played(today), played(after)
 
 
 def test_a_partition_s_limit_by_hand() -> None:
@@ -224,9 +283,9 @@ def test_a_partition_s_limit_is_never_exceeded(
     named = attempts.with_columns(
         partition=pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit("a")).otherwise(pl.lit("b"))
     )
-    today = Scenario(describe(named, [pool]), pool)
+    today = Scenario(describe(named, [pool]), pool, NOW)
     today = changed(today, Change(limits=limits([f"a={most}"])))
-    rows = played(today, NOW).schedule.to_dicts()
+    rows = played(today).to_dicts()
     own = [row for row in rows if row["partition"] == "a"]
     for row in own:
         if row["start_time"] is not None and row["end_time"] > row["start_time"]:
@@ -239,11 +298,11 @@ def test_a_walltime_limit_by_hand() -> None:
     # ann's first is cut from 10 to 4, so who waits for all 4 starts 6 earlier; she asks for 4
     today = scenario((0, 0, 10, 2, "ann"), (1, 10, 12, 4, "bob"), (2, 2, 5, 1, "cid"))
     long = pl.when(pl.col("user") == "ann").then(pl.lit("long")).otherwise(pl.lit("short"))
-    today = today._replace(attempts=today.attempts.with_columns(partition=long))
+    today = today.but(attempts=today.attempts.with_columns(partition=long))
     after = changed(today, Change(walltime_limits={"long": 4}))
     assert after.attempts["walltime_s"].to_list() == [4, 2, 3]
-    assert starts(played(today, EPOCH)) == [0, 10, 2]
-    assert starts(played(after, EPOCH)) == [0, 4, 6]  # 2 to 5 would delay bob
+    assert starts(played(today)) == [0, 10, 2]
+    assert starts(played(after)) == [0, 4, 6]  # 2 to 5 would delay bob
     lost = cut(today, after)
     assert lost.attempts == 1
     assert lost.share == pytest.approx(12 / 31)

@@ -87,7 +87,7 @@ def test_figures_are_means_of_all_and_of_each_width() -> None:
         own = found.filter(setting=point.name)
         assert own["dimension_value"].unique().to_list().count(None) == 1
         for row in own.rows(named=True):
-            [metric] = [name for name, called in grid.METRICS.items() if called == row["metric"]]
+            [metric] = [name for name, one in grid.MEASURES.items() if one.mean == row["metric"]]
             label = row["dimension_value"]
             held = values[metric] if label is None else values[metric][widths == label]
             assert row["value"] == pytest.approx(held.mean())

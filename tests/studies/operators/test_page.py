@@ -10,8 +10,8 @@ from audit.metrics.fairshare.operators import OPERATORS
 from audit.report.charts.style import Chart
 from audit.report.study import page as study
 from audit.report.study.page import Study, Table
+from audit.studies.operators import charts as operator_charts
 from audit.studies.operators import page as operator_study
-from audit.studies.operators import resolution_page
 from audit.studies.operators.compute import job_size, resolution
 from audit.studies.operators.compute.resolution import Setting
 from tests.report import chromium
@@ -82,7 +82,7 @@ def test_each_figure_of_the_paper_has_its_chart() -> None:
 def test_bars_of_a_profile_lie_beside_the_states_that_they_are_of() -> None:
     [profile] = [chart for chart in charts() if chart.key == "profile_5"]
     told = re.findall('data-tip="([^"]*)"', profile.body)
-    shown = resolution.profile(resolution_page.BITS, 0.5)
+    shown = resolution.profile(operator_charts.BITS, 0.5)
     for name in OPERATORS:
         curve = {s: p for of, s, p in shown.curves.iter_rows() if of == name}
         assert curve[0.5] == 0

@@ -7,8 +7,8 @@ import pytest
 
 from audit.metrics.fairshare.penalty import RELATIVE, movers
 from audit.studies.penalties import compute as penalties
-from tests.metrics.fairshare.test_penalty_rules import TABLE_1
 from tests.naive.penalties import penalty as exact
+from tests.studies.penalties.test_rules import TABLE_1
 
 
 def test_every_penalty_is_judged_and_table_1_is_the_papers() -> None:
@@ -46,7 +46,7 @@ def test_surfaces_rise_away_from_the_eye() -> None:
 
 
 def test_problems_a_and_b() -> None:
-    assert [(of.name, of.penalty, of.charged) for of in penalties.PROBLEMS] == [
+    assert [(of.problem, of.penalty, of.charged) for of in penalties.PROBLEMS] == [
         ("A", "max_capped", 1.0),
         ("A", "max_scaled", 0.5),
         ("B", "max_capped", 0.5),

@@ -3,18 +3,36 @@
 import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from audit.report.study import page as study
 from audit.report.study.page import Table
 from audit.studies.penalties import compute as penalties
 from audit.studies.penalties import page as penalty_study
-from tests.metrics.fairshare.test_penalty_rules import TABLE_1
 from tests.places import ROOT
 from tests.report import chromium
 from tests.studies import commands
+from tests.studies.penalties.test_rules import TABLE_1
 
 PAGE = penalty_study.study()
+
+
+def test_a_surface_says_its_corners() -> None:
+    square = {"cpus": [0.0, 0.0, 1.0, 1.0], "mem_bytes": [0.0, 1.0, 0.0, 1.0]}
+    flat = pl.DataFrame(square | {"penalty": [0.0, 0.25, 1, 1]})
+    chart = penalty_study.surfaces("s", "S", {"one": flat}, marked=True)
+    assert "one: 1.00 for all processors and no memory, 0.25 for no processors" in chart.alt
+    shapes = re.findall(r'<polygon points="([^"]*)" fill="var\(--earlier\)"', chart.body)
+    assert [len(shape.split()) for shape in shapes] == [4]
+
+
+def test_squares_cover_a_surface_from_its_far_corner() -> None:
+    first, *_, last = made = list(penalty_study.squares(penalties.surface("sum")))
+    assert len(made) == penalties.STEPS**2
+    assert first[2] == (1.0, 1.0, 1.0)
+    step = 1 / penalties.STEPS
+    assert {corner[:2] for corner in last} == {(0, 0), (0, step), (step, step), (step, 0)}
 
 
 def table(key: str) -> Table:

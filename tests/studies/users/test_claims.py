@@ -33,17 +33,63 @@ CONS_SLOWDOWN = [
 FAIR = [
     f"BF-FAIR has a lower {what} than BF, BF-EASY, BF-CONS" for what in ("UWT", "deviation of NUWT")
 ]
-WORST = "FCFS has a higher {} than all others"
+WORST = [f"FCFS has a higher {one.title} than all others" for one in claims.MEASURES]
 AS_FAIR = [
     f"TS is at least as fair as BF-FAIR: no higher {what}" for what in ("UWT", "deviation of NUWT")
 ]
 
 
-def test_ts_is_fastest_where_a_short_one_waits_behind_a_long_one() -> None:
-    # One processor: all but TS serve b (10,000 s) before c (100 s).
-    episode = [("a", 0, 1_000, 1), ("b", 10, 10_000, 1), ("c", 20, 100, 1)]
-    found = verdicts(episode, 1)
-    assert {found[claim] for claim in (*FASTEST, LEAST_SLOWDOWN)} == {Holds.yes}
+Episode = Sequence[Attempt]
+
+BACKFILLED: Episode = [("a", 0, 1_000, 1), ("h", 10, 100, 2), ("s", 20, 50, 1)]
+QUEUED: Episode = [("a", 0, 1_000, 1), ("b", 10, 100, 1), ("c", 20, 100_000, 1)]
+
+
+def twice(episode: Episode, apart: int) -> Episode:
+    again = [(user, apart + arrival, run, size) for user, arrival, run, size in episode]
+    return [*episode, *again]
+
+
+@pytest.mark.parametrize(
+    ("episode", "capacity", "sentences", "holds"),
+    [
+        # One processor: all but TS serve b (10,000 s) before c (100 s).
+        (
+            [("a", 0, 1_000, 1), ("b", 10, 10_000, 1), ("c", 20, 100, 1)],
+            1,
+            [*FASTEST, LEAST_SLOWDOWN],
+            Holds.yes,
+        ),
+        # h needs both processors; s fits beside a, and only FCFS lets it wait for h.
+        (twice(BACKFILLED, 100_000), 2, WORST, Holds.yes),
+        (twice(QUEUED, 200_000), 1, WORST, Holds.no),
+        # a (10 s) waited behind b. Later both wait again: BF serves b (1000 s) first, BF-FAIR a.
+        (
+            [
+                *(("b", 0, 1_000, 1), ("a", 0, 10, 1), ("b", 100_000, 1_000, 1)),
+                *(("b", 100_010, 1_000, 1), ("a", 100_020, 10, 1)),
+            ],
+            1,
+            [*FAIR, *AS_FAIR],  # TS serves a first, too
+            Holds.yes,
+        ),
+        # As above, but all is over within one interval of 300 s, so that TS keeps the first plan.
+        (
+            [
+                *(("b", 0, 200, 1), ("a", 0, 1, 1), ("b", 90_001, 200, 1)),
+                *(("b", 90_011, 20, 1), ("a", 90_021, 1, 1)),
+            ],
+            1,
+            AS_FAIR,
+            Holds.no,
+        ),
+    ],
+)
+def test_claims_hold_or_fail_where_they_must(
+    episode: Episode, capacity: int, sentences: Sequence[str], holds: Holds
+) -> None:
+    found = verdicts(episode, capacity)
+    assert {found[sentence] for sentence in sentences} == {holds}
 
 
 def test_ts_is_not_fastest_where_the_short_one_was_thought_long() -> None:
@@ -75,37 +121,6 @@ def test_conservative_backfilling_promises_and_so_fills_less(
     assert {found[claim] for claim in CONS_SLOWDOWN} == {slowdown}
 
 
-def test_fcfs_is_worst_where_something_could_be_backfilled() -> None:
-    # h needs both processors; s fits beside a, and only FCFS lets it wait for h.
-    one = [("a", 0, 1_000, 1), ("h", 10, 100, 2), ("s", 20, 50, 1)]
-    episode = [*one, *[(user, 100_000 + arrival, *more) for user, arrival, *more in one]]
-    found = verdicts(episode, 2)  # type: ignore[arg-type]
-    assert {found[WORST.format(one.title)] for one in claims.MEASURES} == {Holds.yes}
-
-
-def test_fcfs_is_not_worst_where_nothing_can_be_backfilled() -> None:
-    one = [("a", 0, 1_000, 1), ("b", 10, 100, 1), ("c", 20, 100_000, 1)]
-    episode = [*one, *[(user, 200_000 + arrival, *more) for user, arrival, *more in one]]
-    found = verdicts(episode, 1)  # type: ignore[arg-type]
-    assert {found[WORST.format(one.title)] for one in claims.MEASURES} == {Holds.no}
-
-
-def test_bf_fair_is_fairer_where_who_waited_longest_is_served_first() -> None:
-    # a (10 s) waited behind b. Later both wait again: BF serves b (1000 s) first, BF-FAIR a.
-    found = verdicts(
-        [
-            ("b", 0, 1_000, 1),
-            ("a", 0, 10, 1),
-            ("b", 100_000, 1_000, 1),
-            ("b", 100_010, 1_000, 1),
-            ("a", 100_020, 10, 1),
-        ],
-        1,
-    )
-    assert {found[claim] for claim in FAIR} == {Holds.yes}
-    assert {found[claim] for claim in AS_FAIR} == {Holds.yes}  # TS serves a first, too
-
-
 def test_bf_fair_is_not_fairer_where_who_waited_longest_now_asks_for_long() -> None:
     # a (10 s) waited behind c; b (10 s) did not. Later a wants 10,000 s, and b 10 s again.
     found = verdicts(
@@ -121,21 +136,6 @@ def test_bf_fair_is_not_fairer_where_who_waited_longest_now_asks_for_long() -> N
     )
     assert {found[claim] for claim in FAIR} == {Holds.no}
     assert {found[claim] for claim in AS_FAIR} == {Holds.yes}  # TS serves b first
-
-
-def test_ts_is_less_fair_than_bf_fair_where_no_search_comes_in_time() -> None:
-    # As above, but all is over within one interval of 300 s, so that TS keeps the first plan.
-    found = verdicts(
-        [
-            ("b", 0, 200, 1),
-            ("a", 0, 1, 1),
-            ("b", 90_001, 200, 1),
-            ("b", 90_011, 20, 1),
-            ("a", 90_021, 1, 1),
-        ],
-        1,
-    )
-    assert {found[claim] for claim in AS_FAIR} == {Holds.no}
 
 
 def test_what_depends_on_the_seed_is_undecided() -> None:

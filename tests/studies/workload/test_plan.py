@@ -178,20 +178,9 @@ def test_the_command(
 
     monkeypatch.setattr(workload, "plan", plan)
     monkeypatch.setattr(studies, "conduct", conduct)
-    flags = [
-        "--out",
-        "there",
-        "--clusters",
-        "2",
-        "--pool-size",
-        "9",
-        "--zone",
-        "UTC",
-        "--threads",
-        "3",
-    ]
+    flags = [*("--out", "there", "--clusters", "2", "--pool-size", "9"), *("--zone", "UTC")]
     monkeypatch.chdir(tmp_path)
-    assert run("experiment", "workload", "my.swf", *flags) == 0
+    assert run("experiment", "workload", "my.swf", *flags, "--threads", 3) == 0
     assert asked == [None, 2, "workload", "the plan", [Path("my.swf")], 9, "UTC", 3]
     assert capsys.readouterr().out == "there/workload.html\n"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from audit.report.charts.marks import frame
 from audit.report.charts.marks.svg import Canvas, shortened, width_of
-from audit.report.charts.style import MAIN, MUTED, LINE, SIZE
+from audit.report.charts.style import LINE, MAIN, MUTED, SIZE
 
 _HEIGHT = 19.0
 _MISSING = 0.55

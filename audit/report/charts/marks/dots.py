@@ -7,7 +7,7 @@ from audit.report.charts.marks import frame
 from audit.report.charts.marks.frame import Box, Series
 from audit.report.charts.marks.scales import Axis
 from audit.report.charts.marks.svg import Canvas, shortened, width_of
-from audit.report.charts.style import MUTED, LINE, SIZE, WIDTH
+from audit.report.charts.style import LINE, MUTED, SIZE, WIDTH
 
 STEP = 24
 _MOST_LABEL = 195

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from audit.report.charts.marks.scales import Axis
 from audit.report.charts.marks.svg import Canvas, shortened, width_of
-from audit.report.charts.style import INK, MAIN, MUTED, LINE, SIZE, WIDTH
+from audit.report.charts.style import INK, LINE, MAIN, MUTED, SIZE, WIDTH
 
 LINE_HEIGHT = 18.0
 _GAP = 16.0

@@ -1,13 +1,13 @@
-"""How finely stored priorities tell users apart ([R] §5).
+"""How finely stored priorities distinguish users ([R] §5).
 
-Where priorities are stored as one of r numbers, all pairs of target and state that share a number
-cannot be told apart:
+If priorities are stored as one of r numbers (digits), pairs of target and state with the same digit
+cannot be distinguished:
 
-    input density  the part of all pairs (t, s) that share a digit
+    input density  the fraction of all pairs (t, s) that share a digit
     local density  D: the length of the states that share a digit, for one target (18–21)
 
-``as_published``: digits by (17) and (20); D only where (21) gives a state for both of its ends.
-Corrected (SPEC §9): digits of fig. 4; D wherever a state has that digit.
+``as_published``: digits by (17) and (20); D only where (21) gives a state for both ends. Corrected
+(SPEC §9): digits of fig. 4; D wherever a state has that digit.
 
 Source: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fairshare Scheduling.
 """
@@ -33,15 +33,15 @@ AREAS: Final[Mapping[str, tuple[float, float]]] = {
     "over": (-0.9, -0.6),
     "under": (0.6, 0.9),
 }
-"""Effective priorities of the digits that are looked at: around balance, over and under target."""
+"""Effective priorities of the digits studied: around balance, over and under target."""
 USED_HOURS: Final = 5_256_000
-"""U: what 600 nodes give in a year, node-hours."""
+"""U: node-hours of 600 nodes in a year."""
 JOB_HOURS: Final = 2_000
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What the study of job sizes is made with; [R]'s own by default."""
+    """Settings of the study of job sizes; [R]'s own by default."""
 
     bits: Sequence[int] = BITS
     targets: Sequence[float] = TARGETS
@@ -50,41 +50,36 @@ class Setting:
     job_hours: float = JOB_HOURS
 
 
-NEARLY_1: Final = 1e-12
-"""A state this near to 1 is 1 but for rounding."""
-
-
 def edges(bits: int, *, as_published: bool) -> Floats:
-    """The effective priorities of all digits, ascending, and the bound above the last one.
+    """Return the effective priorities of all digits, ascending, and the bound above the last.
 
     A digit has the priorities from its own up to, not including, the next. Corrected, the last
-    digit is that of 1 alone, and the bound above it is beyond 1.
+    digit is that of priority 1 alone, and the bound above it is beyond 1.
     """
     resolution = 1 << bits
     return operators.effective(np.arange(resolution + 1), resolution, as_published=as_published)
 
 
 def input_densities(bits: int) -> pl.DataFrame:
-    """The part of all pairs of target and state that share each digit, by its area in the square.
+    """Return the input density of each digit.
 
-    Returns:
-        operator, digit, priority (effective), density (0 to 1; 1 in all for each operator),
-        as_published.
+    Columns: operator, digit, priority (effective), density (sums to 1 for each operator),
+    as_published.
     """
     parts = []
     for as_published, name in itertools.product((True, False), OPERATORS):
         bounds = edges(bits, as_published=as_published)
         areas = operators.area(name, bounds)
         areas[-1] = 0.0
-        density = pl.Series(areas[:-1] - areas[1:])
-        parts.append(_of_digits(name, bounds, density=density, as_published=as_published))
+        density = {"density": areas[:-1] - areas[1:], "as_published": as_published}
+        parts.append(_of_digits(name, bounds, density))
     return pl.concat(parts)
 
 
 def greatest_input_density(setting: Setting) -> pl.DataFrame:
-    """Return the greatest input density among the digits of each area of priorities, at all bits.
+    """Return the greatest input density among the digits of each area, for all numbers of bits.
 
-    Columns are as_published, operator, area, bits and density.
+    Columns: as_published, operator, area, bits, density.
     """
     rows = [
         (as_published, name, area, bits, float(-np.diff(operators.area(name, bounds)).min()))
@@ -98,7 +93,7 @@ def greatest_input_density(setting: Setting) -> pl.DataFrame:
 
 
 def areas(setting: Setting, bits: int, *, as_published: bool) -> Iterator[tuple[str, Floats]]:
-    """The bounds of the digits whose effective priorities are in each area."""
+    """Yield the bounds of the digits whose effective priorities are in each area."""
     bounds = edges(bits, as_published=as_published)
     for area, (least, most) in setting.areas.items():
         first, last = np.searchsorted(bounds[:-1], (least - 1e-12, most + 1e-12))
@@ -106,38 +101,31 @@ def areas(setting: Setting, bits: int, *, as_published: bool) -> Iterator[tuple[
 
 
 def local_densities(bits: int, cases: Iterable[tuple[float, bool]]) -> pl.DataFrame:
-    """The states that share each digit, for targets that are looked at as published or corrected.
+    """Return the local density of each digit, for pairs of target and ``as_published``.
 
-    Returns:
-        operator, digit, priority (effective), lowest_state and highest_state (null where no state
-        has that digit), density: the difference, 0 to 1, target, as_published.
+    Columns: operator, digit, priority (effective), lowest_state, highest_state (null where no state
+        has that digit), density (their difference, 0 to 1), target, as_published.
     """
     parts = []
     for (target, as_published), name in itertools.product(cases, OPERATORS):
         bounds = edges(bits, as_published=as_published)
         states = operators.reach(name, bounds, target)
         states[-1] = 0.0
-        density = states[:-1] - states[1:]
-        lowest, highest = (
-            pl.Series(np.where(density <= 0, np.nan, ends), nan_to_null=True)
-            for ends in (states[1:], states[:-1])
-        )
-        parts.append(
-            _of_digits(
-                name,
-                bounds,
-                lowest_state=lowest,
-                highest_state=highest,
-                density=pl.Series(density),
-                target=target,
-                as_published=as_published,
-            )
-        )
+        low, high = states[1:], states[:-1]
+        none = high <= low
+        columns = {
+            "lowest_state": np.where(none, np.nan, low),
+            "highest_state": np.where(none, np.nan, high),
+            "density": high - low,
+            "target": target,
+            "as_published": as_published,
+        }
+        parts.append(_of_digits(name, bounds, columns))
     return pl.concat(parts)
 
 
 def extremes(densities: pl.DataFrame) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The rows with the greatest and with the least density above 0."""
+    """Return the rows with the greatest and with the least density above 0."""
     known = densities.filter(pl.col("density") > 0)
     most, least = (
         known.sort("density", descending=down).row(0, named=True) for down in (True, False)
@@ -146,41 +134,35 @@ def extremes(densities: pl.DataFrame) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 class Profile(NamedTuple):
-    """What operators make of states at one target."""
+    """Priorities over the state at one target."""
 
     curves: pl.DataFrame
     """operator, state (in hundredths from 0 to 1), priority."""
     bars: pl.DataFrame
-    """operator, density, priority and next: of each digit that a state has, its local density, its
-    priority and that of the next."""
+    """operator, density, priority and next (digit's priority), of each digit that a state has."""
     at_balance: pl.DataFrame
     """operator, density: of the digit that holds priority 0."""
 
 
 def profile(bits: int, target: float) -> Profile:
-    """Priorities over the state, with the local densities of their digits, corrected."""
+    """Return priorities over the state, with the local densities of their digits, corrected."""
     states = np.arange(101) / 100
     step = 2 / ((1 << bits) - 1)
     densities = local_densities(bits, [(target, False)])
+    curves = (
+        {"operator": name, "state": states, "priority": operators.priority(name, target, states)}
+        for name in OPERATORS
+    )
+    bar = ("operator", "density", "priority")
     return Profile(
-        pl.concat(
-            pl.DataFrame(
-                {"state": states, "priority": operators.priority(name, target, states)}
-            ).select(pl.lit(name).alias("operator"), pl.all())
-            for name in OPERATORS
-        ),
+        pl.concat(map(pl.DataFrame, curves)),
         densities.filter(pl.col("density") > 0).select(
-            "operator", "density", "priority", next=(pl.col("priority") + step).clip(None, 1.0)
+            *bar, next=(pl.col("priority") + step).clip(None, 1.0)
         ),
-        densities.filter(pl.col("priority") <= 0, pl.col("priority") > -step).select(
-            "operator", "density"
-        ),
+        densities.filter(pl.col("priority") <= 0, pl.col("priority") > -step).select(bar[:2]),
     )
 
 
-def _of_digits(name: str, bounds: Floats, **columns: pl.Series | float | bool) -> pl.DataFrame:
-    digits = {"digit": pl.Series(np.arange(len(bounds) - 1)), "priority": pl.Series(bounds[:-1])}
-    frame = pl.DataFrame({"operator": pl.repeat(name, len(bounds) - 1, eager=True), **digits})
-    return frame.with_columns(
-        **{key: of if isinstance(of, pl.Series) else pl.lit(of) for key, of in columns.items()}
-    )
+def _of_digits(name: str, bounds: Floats, columns: Mapping[str, object]) -> pl.DataFrame:
+    digits = {"operator": name, "digit": np.arange(len(bounds) - 1), "priority": bounds[:-1]}
+    return pl.DataFrame({**digits, **columns}, nan_to_null=True)

@@ -1,13 +1,13 @@
-"""Classes of attempts, of which each is modelled by itself: by size, by group, by k-means.
+"""Classes of attempts, each modelled by itself: by size, by group, by k-means.
 
     size      width classes: 1, 2, 3-4, 5-8, … in powers of two, as far as the log goes
-    group     who submitted: by the Unix group where the log tells several apart, else the account,
-              else the user; those with less than a twentieth of both attempts and use are
-              ``others``, and so are all beyond the ninth
+    group     by Unix group if the log has several, else by account, else by user; groups with less
+              than a twentieth of both attempts and use are ``others``, and so are all beyond the
+              ninth
     clusters  k-means over log2 size and log10 (1 + occupancy), each divided by its standard
               deviation; ``c1`` has used most
 
-[B] clusters by size alone; that repeats the classes by size where sizes are few. The number of
+[B] clusters by size alone, which repeats the classes by size if there are few sizes. The number of
 clusters, 2 to 9, is that of the greatest mean silhouette of a sample of 2,000.
 
 Sources: SPEC §8; [B] §3.2; P. Rousseeuw, Silhouettes (1987).
@@ -26,23 +26,22 @@ from audit.metrics.attempts import population
 TECHNIQUES: Final = ("size", "group", "clusters")
 OTHERS: Final = "others"
 NOTABLE: Final = 0.05
-"""A group with this share of attempts or of use has a class of its own."""
+"""Least share of attempts or of use of a group with its own class."""
 MOST_GROUPS: Final = 9
 CLUSTERS: Final = range(2, 10)
 """Numbers of clusters that are tried."""
 SAMPLE: Final = 2_000
-"""Of attempts, by which numbers of clusters are compared."""
+"""Number of attempts by which numbers of clusters are compared."""
 
 
 def labels(attempts: pl.DataFrame, by: str, seed: int, clusters: int | None = None) -> pl.Series:
-    """The class of each attempt, by one of ``TECHNIQUES``.
+    """Return the class of each attempt.
 
     Args:
-        attempts: ``size``, ``occupancy_s``, ``group``, ``account`` and ``user``; ended ones of a
-            known size.
-        by: technique.
+        attempts: ``size``, ``occupancy_s``, ``group``, ``account`` and ``user`` of ended attempts.
+        by: one of ``TECHNIQUES``.
         seed: of k-means.
-        clusters: how many, ≥ 1; None chooses.
+        clusters: number of clusters, ≥ 1; None chooses.
 
     Raises:
         ValueError: there is no such technique.
@@ -58,22 +57,21 @@ def labels(attempts: pl.DataFrame, by: str, seed: int, clusters: int | None = No
 
 
 def by_size(attempts: pl.DataFrame) -> pl.Series:
-    """The width class of each attempt."""
-    greatest = attempts["size"].max()
-    top = 1 << (int(greatest) - 1).bit_length() if isinstance(greatest, int) else 1
+    """Return the width class of each attempt."""
+    top = 1 << (int(attempts["size"].to_numpy().max(initial=1)) - 1).bit_length()
     return attempts.select(population.width_class(pl.col("size"), top)).to_series().alias("class")
 
 
 def by_group(attempts: pl.DataFrame) -> pl.Series:
-    """The group of each attempt; see the module's docstring."""
+    """Return the group of each attempt."""
     column = grouping(attempts)
     use = pl.col("occupancy_s") * pl.col("size")
+    used = pl.col("used") / max(attempts.select(use.sum()).item(), 1)
     groups = (
         attempts.filter(pl.col(column).is_not_null())
         .group_by(column)
         .agg(jobs=pl.len() / attempts.height, used=use.sum())
-        .with_columns(used=pl.col("used") / max(attempts.select(use.sum()).item(), 1))
-        .with_columns(notable=pl.max_horizontal("jobs", "used"))
+        .with_columns(notable=pl.max_horizontal("jobs", used))
         .sort("notable", column, descending=[True, False])
         .filter(pl.col("notable") >= NOTABLE)
         .head(MOST_GROUPS)
@@ -84,7 +82,7 @@ def by_group(attempts: pl.DataFrame) -> pl.Series:
 
 
 def grouping(attempts: pl.DataFrame) -> str:
-    """The column that tells groups apart: ``group``, ``account`` or ``user``."""
+    """Return the column of the groups: ``group``, ``account`` or ``user``."""
     for column in ("group", "account"):
         if attempts[column].drop_nulls().n_unique() > 1:
             return column
@@ -92,7 +90,7 @@ def grouping(attempts: pl.DataFrame) -> str:
 
 
 def by_clusters(attempts: pl.DataFrame, seed: int, clusters: int | None = None) -> pl.Series:
-    """The cluster of each attempt; see the module's docstring."""
+    """Return the cluster of each attempt."""
     threadpool_limits = _scikit_learn("threadpoolctl").threadpool_limits
     points = features(attempts)
     different = len(np.unique(points, axis=0))
@@ -101,20 +99,14 @@ def by_clusters(attempts: pl.DataFrame, seed: int, clusters: int | None = None) 
             clusters = _best_number(points, different, seed)
         cluster = _k_means(points, min(clusters, different), seed)
     use = (attempts["occupancy_s"] * attempts["size"]).to_numpy().astype(np.float64)
-    used = np.bincount(cluster, use)
-    place = np.empty(len(used), np.int64)
-    place[np.argsort(-used, kind="stable")] = np.arange(1, len(used) + 1)
-    return pl.Series("class", [f"c{number}" for number in place[cluster]])
+    place = np.argsort(np.argsort(-np.bincount(cluster, use), kind="stable"))
+    return pl.Series("class", [f"c{number + 1}" for number in place[cluster]])
 
 
 def features(attempts: pl.DataFrame) -> NDArray[np.float64]:
-    """Where k-means places attempts, (attempts, 2); a feature that is the same for all is 0."""
-    raw = np.column_stack(
-        (
-            np.log2(attempts["size"].to_numpy().astype(np.float64)),
-            np.log10(1.0 + attempts["occupancy_s"].to_numpy()),
-        )
-    )
+    """Return the points for k-means, (attempts, 2); a feature without variation is 0."""
+    size, occupancy = (attempts[name].to_numpy() for name in ("size", "occupancy_s"))
+    raw = np.column_stack((np.log2(size.astype(np.float64)), np.log10(1.0 + occupancy)))
     spread = raw.std(axis=0)
     points: NDArray[np.float64] = (raw - raw.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     return points
@@ -135,13 +127,13 @@ def _best_number(points: NDArray[np.float64], different: int, seed: int) -> int:
 
 
 def _k_means(points: NDArray[np.float64], clusters: int, seed: int) -> NDArray[np.int64]:
-    state = seed % (1 << 32)  # all that scikit-learn takes
+    state = seed % (1 << 32)  # scikit-learn takes no greater seeds
     model = _scikit_learn("sklearn.cluster").KMeans(clusters, n_init=5, random_state=state)
     return np.asarray(model.fit_predict(points), np.int64)
 
 
 def _scikit_learn(module: str) -> Any:
-    """Return a module of scikit-learn, or of what comes with it.
+    """Return a module of scikit-learn, or of its dependencies.
 
     Raises:
         UsageError: scikit-learn is not installed.

@@ -1,20 +1,20 @@
-"""The two-phase hyper-exponential distribution: fitted to whole seconds, and how well it fits.
+"""The two-phase hyper-exponential distribution: fits to whole seconds, and their goodness.
 
 With probability p a value is drawn from an exponential distribution of mean a, else from one of
 mean b ≥ a:
 
     F(x) = 1 − p·e^(−x/a) − (1−p)·e^(−x/b)        mean = p·a + (1−p)·b
 
-Logs write whole seconds, and many gaps between arrivals are 0: as exact values these would make the
-likelihood endless. So x s stands for [x − ½, x + ½) s (0 s: [0, ½)), and the likelihood is that of
-intervals; from 20 s on these are grouped, by steps of a twentieth. It is maximised by expectation
-and maximisation, from two starts: balanced means (p·a = (1−p)·b) with the sample's mean and
-variation, and the means of the sample's lower and upper half.
+Logs have whole seconds, and many gaps between arrivals are 0; as exact values these would make the
+likelihood infinite. So x s means [x − ½, x + ½) s (0 s: [0, ½)), and the likelihood is that of
+intervals; from 20 s on these are grouped, by steps of a twentieth. Expectation and maximisation
+maximise it from two starts: balanced means (p·a = (1−p)·b) with the sample's mean and variation,
+and the means of the sample's lower and upper half.
 
 **Goodness of fit** is the greatest distance of the sample's F from the fitted one (Kolmogorov and
 Smirnov), at the ends of these intervals. Its p-value is that of a parametric bootstrap: samples of
-the fitted distribution, each fitted anew. The tables of that test do not hold where the parameters
-come from the sample itself.
+the fitted distribution, each with its own fit, because the tables of that test do not hold for
+parameters from the sample itself.
 
 Sources: A. P. Dempster, N. M. Laird, D. B. Rubin, Maximum Likelihood from Incomplete Data via the
 EM Algorithm (1977); W. Whitt, Approximating a Point Process by a Renewal Process (1982), for
@@ -32,29 +32,26 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 LEAST_S: Final = 0.1
-"""No phase has a smaller mean, s: whole seconds do not tell it from that."""
+"""Least mean of a phase, s: whole seconds do not resolve smaller ones."""
 FEW: Final = 20
-"""Fewer values are not fitted: they get the exponential distribution of their mean."""
+"""Fewer values get the exponential distribution of their mean instead of a fit."""
 NO_GAIN: Final = 0.1
-"""A fit whose log-likelihood gains less than this is the exponential distribution."""
+"""A fit with a smaller gain of log-likelihood is replaced by the exponential distribution."""
 RESAMPLES: Final = 99
-"""Of the bootstrap: its smallest p-value is one in a hundred."""
+"""Resamples of the bootstrap: its smallest p-value is one in a hundred."""
 
-_SETTLED: Final = 1e-7  # relative change of the parameters below which a fit has come to rest
+_SETTLED: Final = 1e-7  # relative change of the parameters below which a fit has converged
 _ROUNDS: Final = 1_000
-_ROUNDS_AGAIN: Final = 200  # from the fit on, which is near
+_ROUNDS_AGAIN: Final = 200  # from the fit on, which is close
 _TINY: Final = 1e-300
 
 
 class HyperExponential(NamedTuple):
-    """A distribution of durations; exponential where both means are the same."""
+    """A distribution of durations; exponential if both means are equal."""
 
-    share: float
-    """p: of the values that are of the phase with the smaller mean, 0 to 1."""
-    short_s: float
-    """a: the smaller mean, s, > 0."""
-    long_s: float
-    """b: the greater mean, s, ≥ a."""
+    share: float  # p: of the values from the phase with the smaller mean
+    short_s: float  # a: the smaller mean, s, > 0
+    long_s: float  # b: the greater mean, s, ≥ a
 
     @property
     def mean_s(self) -> float:
@@ -63,23 +60,23 @@ class HyperExponential(NamedTuple):
 
     @property
     def variation(self) -> float:
-        """Coefficient of variation: standard deviation by mean, ≥ 1; 1 where exponential."""
+        """Coefficient of variation: standard deviation by mean, ≥ 1; 1 if exponential."""
         square = 2 * (self.share * self.short_s**2 + (1 - self.share) * self.long_s**2)
         return float(np.sqrt(max(square / self.mean_s**2 - 1, 0.0)))
 
     def cdf(self, seconds: Floats) -> Floats:
-        """F at each of ``seconds`` ≥ 0."""
+        """Return F at each of ``seconds`` ≥ 0."""
         stays = self.share * np.exp(-seconds / self.short_s)
         return 1 - stays - (1 - self.share) * np.exp(-seconds / self.long_s)
 
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
-        """``count`` independent values, s."""
+        """Return ``count`` independent values, s."""
         short = rng.random(count) < self.share
         values: Floats = rng.exponential(1.0, count) * np.where(short, self.short_s, self.long_s)
         return values
 
     def residual(self) -> "HyperExponential":
-        """What is left of a value at an instant that falls on it: longer ones are met more often.
+        """Return the distribution of the rest of a gap at a random instant.
 
         P(phase) is in proportion to its share of the time, p·a and (1−p)·b.
         """
@@ -87,17 +84,13 @@ class HyperExponential(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """A distribution fitted to a sample, and how well it fits."""
+    """A distribution fitted to a sample, and the goodness of the fit."""
 
     distribution: HyperExponential
-    distance: float
-    """Kolmogorov–Smirnov distance, 0 to 1."""
-    p_value: float | None
-    """Chance of a greater distance if the sample were of this distribution; None: not fitted."""
-    exponential_distance: float
-    """The same distance from the exponential distribution of the same mean."""
-    gain: float
-    """By how much the log-likelihood of the fit is above that of the exponential one, ≥ 0."""
+    distance: float  # Kolmogorov–Smirnov, 0 to 1
+    p_value: float | None  # chance of a greater distance under the fit; None: not fitted
+    exponential_distance: float  # from the exponential distribution of the same mean
+    gain: float  # log-likelihood of the fit − that of the exponential distribution, ≥ 0
 
 
 def fit(seconds: Ints, seed: int, resamples: int = RESAMPLES) -> Fit:
@@ -132,9 +125,9 @@ def fit(seconds: Ints, seed: int, resamples: int = RESAMPLES) -> Fit:
 
 
 def grid(greatest: int) -> Floats:
-    """Ends of the intervals that values are grouped in: 0, ½, 1½, …, then by a twentieth; last ∞.
+    """Return the ends of the intervals of values: 0, ½, 1½, …, then by a twentieth; last ∞.
 
-    ``greatest``, whole seconds ≥ 0, is not in the last interval.
+    ``greatest``, whole seconds ≥ 0, is below the last interval.
     """
     edges = [0.0, 0.5]
     while edges[-1] <= greatest:
@@ -153,7 +146,7 @@ def _distance(fitted: HyperExponential, counts: Floats, edges: Floats) -> float:
 
 
 def _starts(seconds: Ints, mean: float) -> Floats:
-    """Where to climb from: rows of p, a, b."""
+    """Return the starts of the maximisation: rows of p, a, b."""
     values = np.sort(seconds).astype(np.float64)
     square = max(float(np.var(values)) / mean**2, 1.2)  # of the coefficient of variation
     share = (1 + np.sqrt((square - 1) / (square + 1))) / 2
@@ -170,12 +163,9 @@ def _starts(seconds: Ints, mean: float) -> Floats:
 def _climb(
     counts: Floats, edges: Floats, starts: Floats, rounds: int = _ROUNDS
 ) -> tuple[Floats, Floats]:
-    """The parameters of the greatest likelihood of each row of counts, and that likelihood.
+    """Return p, a, b with a ≤ b of greatest likelihood, (rows, 3), and log-likelihoods, (rows,).
 
-    Counts are (rows, intervals), ``starts`` (rows, 3): p, a, b to begin with.
-
-    Returns:
-        p, a, b with a ≤ b, (rows, 3); log-likelihoods, (rows,).
+    Counts are (rows, intervals), ``starts`` (rows, 3).
     """
     reached = starts.copy()
     moving = np.arange(len(reached))
@@ -194,7 +184,7 @@ def _climb(
 
 
 def _round(counts: Floats, edges: Floats, at: Floats) -> Floats:
-    """One expectation and maximisation."""
+    """Return the parameters after one expectation and maximisation."""
     total = counts.sum(axis=1)
     masses = [_mass(edges, at[:, phase]) for phase in (1, 2)]
     short = at[:, :1] * masses[0]
@@ -214,13 +204,13 @@ def _round(counts: Floats, edges: Floats, at: Floats) -> Floats:
 
 
 def _mass(edges: Floats, mean: Floats) -> Floats:
-    """P of each interval under exponential distributions, (rows, intervals)."""
+    """Return P of each interval under exponential distributions, (rows, intervals)."""
     left = np.exp(-edges[None, :] / mean[:, None])
     return left[:, :-1] - left[:, 1:]
 
 
 def _expected(edges: Floats, mean: Floats) -> Floats:
-    """E of a value that lies in each interval: a + m − w/(e^(w/m) − 1), w its width."""
+    """Return E of a value in each interval from a of width w: a + m − w/(e^(w/m) − 1)."""
     width = np.diff(edges)[:-1]
     with np.errstate(over="ignore"):
         less = width / np.expm1(width / mean[:, None])

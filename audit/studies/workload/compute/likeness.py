@@ -1,8 +1,7 @@
-"""What a workload looks like, and how like its log a model of it is.
+"""The traits of a workload, and how similar a model of it is.
 
-Logs are drawn from the model, for as long as its own, and compared with it: what arrives, how
-unevenly, and how long it would wait. Waits are those of ``fcfs`` with EASY backfilling for the
-log's attempts and for the drawn ones alike, so that both are of the same scheduler.
+Logs are drawn from the model, as long as its own log, and compared with it: arrivals, their
+variation, and waits under ``fcfs`` with EASY backfilling for both.
 
     variation of gaps   standard deviation by mean of all gaps between arrivals; Poisson: 1
     dispersion of days  variance by mean of the number of arrivals of a day; Poisson: 1
@@ -32,32 +31,28 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 DRAWN_LOGS: Final = 5
-"""So many logs are drawn for the comparison."""
+"""Number of logs drawn for the comparison."""
 POINTS: Final = 80
-"""Of a drawn distribution, at the most."""
+"""Greatest number of points of a drawn distribution."""
 
 
 class Traits(NamedTuple):
-    """What a workload looks like; None where there is nothing to measure."""
+    """The traits of a workload; None if there is nothing to measure."""
 
     attempts: float
     mean_size: float
     mean_occupancy_s: float
-    mean_walltime_s: float | None
-    """Of those that have one."""
-    load: float
-    """Offered load by the capacity."""
-    peak: float
-    """Share of the arrivals in peak hours, 0 to 1."""
+    mean_walltime_s: float | None  # of attempts with a walltime
+    load: float  # offered load by the capacity
+    peak: float  # share of the arrivals in peak hours
     gap_variation: float | None
     day_dispersion: float
-    wait_mean_s: float | None
-    """Under ``fcfs`` and EASY, like the next."""
+    wait_mean_s: float | None  # under ``fcfs`` and EASY, like the next
     wait_median_s: float | None
 
 
 class Span(NamedTuple):
-    """A trait over several drawn logs; None where none of them has it."""
+    """A trait over several drawn logs; None if none of them has it."""
 
     mean: float | None
     least: float | None
@@ -65,29 +60,28 @@ class Span(NamedTuple):
 
 
 class Likeness(NamedTuple):
-    """A log beside those drawn from a model of it."""
+    """A log, and the logs drawn from a model of it."""
 
     of_log: Traits
     drawn: tuple[Traits, ...]
 
     def span(self, trait: str) -> Span:
-        """A trait over what was drawn."""
+        """Return a trait over the drawn logs."""
         values = [value for one in self.drawn if (value := getattr(one, trait)) is not None]
         if not values:
             return Span(None, None, None)
-        mean = exact_sum(np.array(values, np.float64)) / len(values)
-        return Span(mean, min(values), max(values))
+        return Span(_mean(np.array(values, np.float64)), min(values), max(values))
 
 
 def drawn(model: Model, seed: int) -> tuple[Traits, ...]:
-    """What ``DRAWN_LOGS`` logs drawn from a model look like; each has the next seed."""
+    """Return the traits of ``DRAWN_LOGS`` logs drawn from a model, with consecutive seeds."""
     return tuple(
         traits(synthetic.draw(model, seed + number), model) for number in range(DRAWN_LOGS)
     )
 
 
 def traits(attempts: pl.DataFrame, model: Model) -> Traits:
-    """What a workload looks like. Attempts larger than the model's capacity have no wait.
+    """Return the traits of a workload. Attempts larger than the model's capacity have no wait.
 
     ``attempts`` have ``arrival_time``, ascending, in the days of the model, ``size``,
     ``occupancy_s`` and ``walltime_s``.
@@ -96,30 +90,37 @@ def traits(attempts: pl.DataFrame, model: Model) -> Traits:
     arrival, size, occupancy = (
         attempts[name].to_numpy() for name in ("arrival_time", "size", "occupancy_s")
     )
-    count = len(arrival)
-    lasted = float(clock.edges[-1] - clock.edges[0])
-    gap = np.diff(arrival).astype(np.float64)
-    waits = np.sort(_waits(attempts, model.capacity))
+    fits = attempts.filter(pl.col("size") <= model.capacity)
+    waits = np.sort(starts(fits, model.capacity) - fits["arrival_time"].to_numpy())
     peak = clock.part_of(arrival) == PARTS.index("peak")
-    walltime = attempts["walltime_s"].drop_nulls().to_numpy().astype(np.float64)
+    by_day = np.bincount(clock.day_of(arrival), minlength=model.days).astype(np.float64)
+    gap, days = np.diff(arrival).astype(np.float64), _mean(by_day)
+    mean_gap = _mean(gap)
+    lasted = float(clock.edges[-1] - clock.edges[0])
     return Traits(
-        attempts=float(count),
-        mean_size=_mean(size.astype(np.float64)) or 0.0,
-        mean_occupancy_s=_mean(occupancy.astype(np.float64)) or 0.0,
-        mean_walltime_s=_mean(walltime),
+        attempts=float(len(arrival)),
+        mean_size=_mean(size) or 0.0,
+        mean_occupancy_s=_mean(occupancy) or 0.0,
+        mean_walltime_s=_mean(attempts["walltime_s"].drop_nulls().to_numpy()),
         load=int((size * occupancy).sum()) / (model.capacity * lasted),
-        peak=int(peak.sum()) / count if count else 0.0,
-        gap_variation=_variation(gap),
-        day_dispersion=_dispersion(
-            np.bincount(clock.day_of(arrival), minlength=model.days).astype(np.float64)
-        ),
+        peak=_mean(peak) or 0.0,
+        gap_variation=math.sqrt(_variance(gap, mean_gap)) / mean_gap if mean_gap else None,
+        day_dispersion=_variance(by_day, days) / days if days else 0.0,
         wait_mean_s=_mean(waits),
-        wait_median_s=nearest_rank(waits, MEDIAN),
+        wait_median_s=nearest_rank(waits.astype(np.float64), MEDIAN),
     )
 
 
+def _mean(values: NDArray[np.generic]) -> float | None:
+    return exact_sum(values.astype(np.float64)) / len(values) if len(values) else None
+
+
+def _variance(values: Floats, mean: float) -> float:
+    return exact_sum((values - mean) ** 2) / len(values)
+
+
 def weekly(arrivals: pl.Series, model: Model) -> Floats:
-    """Arrivals (epoch s, in the days of the model) per hour in each hour of the week, (168,).
+    """Return arrivals (epoch s, in the days of the model) per hour of the week, (168,).
 
     The first hour begins on Monday at 0:00 on the clock of the model's zone.
     """
@@ -132,15 +133,15 @@ def weekly(arrivals: pl.Series, model: Model) -> Floats:
 
 
 def fitted(model: Model) -> tuple[Class, ...]:
-    """The classes with enough arrivals to be fitted."""
+    """Return the classes with enough arrivals to be fitted."""
     return tuple(one for one in model.classes if one.attempts >= FEW)
 
 
 def distance(placed: Placed, model: Model, draws: Draws) -> Estimate | None:
-    """How far gaps between arrivals are from what was fitted to them, on the whole.
+    """Return the mean distance of the gaps between arrivals from their fits.
 
     The mean of the classes' Kolmogorov–Smirnov distances, weighted by arrivals, 0 to 1. Resamples
-    are of days, as arrivals of a day depend on each other; the fits stay. None where no class has
+    are of days, because arrivals of a day depend on each other; the fits stay. None if no class has
     enough arrivals to be fitted.
     """
     classes = fitted(model)
@@ -152,11 +153,9 @@ def distance(placed: Placed, model: Model, draws: Draws) -> Estimate | None:
         attempts = of_class(placed, one.label, one.part)
         gap = attempts["gap_s"].to_numpy()
         edges = hyper_exponential.grid(int(gap.max()))
-        place = np.searchsorted(edges, gap, side="right") - 1
         width = len(edges) - 1
-        cells = np.bincount(
-            attempts["day"].to_numpy() * width + place, minlength=placed.days * width
-        )
+        place = attempts["day"].to_numpy() * width + np.searchsorted(edges, gap, side="right") - 1
+        cells = np.bincount(place, minlength=placed.days * width)
         counts = weights @ cells.reshape(placed.days, width).astype(np.float64)
         number = counts.sum(axis=1)
         shares = np.cumsum(counts[:, :-1], axis=1) / np.maximum(number, 1.0)[:, None]
@@ -171,31 +170,27 @@ def distance(placed: Placed, model: Model, draws: Draws) -> Estimate | None:
 
 
 class Summary(NamedTuple):
-    """All attempts of a label, whatever part of the week they arrived in."""
+    """All attempts of a label, in all parts of the week."""
 
     label: str
     attempts: int
-    share: float
-    """Of all attempts, 0 to 1."""
+    share: float  # of all attempts
     mean_size: float
     mean_occupancy_s: float
-    used: float
-    """Of all size-seconds of the workload, 0 to 1."""
+    used: float  # share of all size-seconds of the workload
 
 
 def summaries(model: Model) -> tuple[Summary, ...]:
-    """The labels of a model, in its order; [B] tables 2 and 3."""
-    by_label: dict[str, list[Class]] = {}
-    for one in model.classes:
-        by_label.setdefault(one.label, []).append(one)
-    return tuple(_summary(label, of, model.attempts) for label, of in by_label.items())
-
-
-def _summary(label: str, of: list[Class], attempts: int) -> Summary:
-    many = sum(one.attempts for one in of)
-    size = sum(one.attempts * one.mean_size for one in of) / many
-    occupancy = sum(one.attempts * one.mean_occupancy_s for one in of) / many
-    return Summary(label, many, many / attempts, size, occupancy, sum(one.used for one in of))
+    """Return the labels of a model, in its order; [B] tables 2 and 3."""
+    found = []
+    for label in dict.fromkeys(one.label for one in model.classes):
+        of = [one for one in model.classes if one.label == label]
+        many = sum(one.attempts for one in of)
+        size = sum(one.attempts * one.mean_size for one in of) / many
+        occupancy = sum(one.attempts * one.mean_occupancy_s for one in of) / many
+        used = sum(one.used for one in of)
+        found.append(Summary(label, many, many / model.attempts, size, occupancy, used))
+    return tuple(found)
 
 
 class Distributions(NamedTuple):
@@ -203,13 +198,13 @@ class Distributions(NamedTuple):
 
     seconds: Floats
     shares: Mapping[str, Floats]
-    """Share of the gaps that are at most so long: of the log, and of two fitted distributions."""
+    """Share of the gaps up to each length: of the log, and of two fitted distributions."""
 
 
 def gap_distributions(placed: Placed, of: Class) -> Distributions:
-    """How long the gaps between the arrivals of a class are, and what was fitted to them.
+    """Return the distributions of the gaps of a class, of the log and as fitted.
 
-    A whole number of seconds in the log stands for half a second more and less.
+    A whole number of seconds in the log covers half a second on both sides.
     """
     gaps = np.sort(of_class(placed, of.label, of.part)["gap_s"].to_numpy())
     at = np.unique(np.round(np.geomspace(1, max(float(gaps[-1]), 2.0), POINTS)))
@@ -225,53 +220,30 @@ def gap_distributions(placed: Placed, of: Class) -> Distributions:
 
 
 def rows(pool: str, model: Model, likeness: Likeness) -> pl.DataFrame:
-    """Rows of ``cells.STUDIED``: what each class is, and what was drawn beside the log."""
+    """Return the traits and the classes with the columns of ``cells.STUDIED``."""
     rows: list[tuple[object, ...]] = []
-    setting = f"classes by {model.by}"
+    key = (pool, f"classes by {model.by}")
     units = {"attempts": "attempts", "mean_size": model.resource}
     for trait in Traits._fields:
         unit = units.get(trait, "s" if trait.endswith("_s") else "1")
         whole = (getattr(likeness.of_log, trait), None, None)
         for where, figures in (("log", whole), ("drawn from the model", likeness.span(trait))):
-            rows.append((pool, setting, trait, "workload", where, *figures, unit, model.attempts))
+            rows.append((*key, trait, "workload", where, *figures, unit, model.attempts))
     for one in model.classes:
-        law = one.gaps.distribution
-        figures_of = {
-            "rate": (one.rate, "attempts/h"),
-            "mean_size": (one.mean_size, model.resource),
-            "mean_occupancy_s": (one.mean_occupancy_s, "s"),
-            "gap_short": (law.short_s, "s"),
-            "gap_long": (law.long_s, "s"),
-            "gap_share_short": (law.share, "1"),
-            "gap_distance": (one.gaps.distance, "1"),
-            "gap_distance_exponential": (one.gaps.exponential_distance, "1"),
-            "gap_p_value": (one.gaps.p_value, "1"),
-        }
-        for metric, (value, unit) in figures_of.items():
-            key = ("class", f"{one.label}, {one.part}")
-            rows.append((pool, setting, metric, *key, value, None, None, unit, one.attempts))
+        law, fit = one.gaps.distribution, one.gaps
+        label = ("class", f"{one.label}, {one.part}")
+        rows += [
+            (*key, metric, *label, value, None, None, unit, one.attempts)
+            for metric, value, unit in (
+                ("rate", one.rate, "attempts/h"),
+                ("mean_size", one.mean_size, model.resource),
+                ("mean_occupancy_s", one.mean_occupancy_s, "s"),
+                ("gap_short", law.short_s, "s"),
+                ("gap_long", law.long_s, "s"),
+                ("gap_share_short", law.share, "1"),
+                ("gap_distance", fit.distance, "1"),
+                ("gap_distance_exponential", fit.exponential_distance, "1"),
+                ("gap_p_value", fit.p_value, "1"),
+            )
+        ]
     return studied(rows)
-
-
-def _waits(attempts: pl.DataFrame, capacity: int) -> Floats:
-    fits = attempts.filter(pl.col("size") <= capacity)
-    waits: Floats = (starts(fits, capacity) - fits["arrival_time"].to_numpy()).astype(np.float64)
-    return waits
-
-
-def _variation(values: Floats) -> float | None:
-    mean = _mean(values)
-    return math.sqrt(_variance(values, mean)) / mean if mean else None
-
-
-def _dispersion(counts: Floats) -> float:
-    mean = _mean(counts)
-    return _variance(counts, mean) / mean if mean else 0.0
-
-
-def _variance(values: Floats, mean: float) -> float:
-    return exact_sum((values - mean) ** 2) / len(values)
-
-
-def _mean(values: Floats) -> float | None:
-    return exact_sum(values) / len(values) if len(values) else None

@@ -1,17 +1,17 @@
-"""A workload as a few numbers: what each class of attempts asks for, and when it arrives ([B] §3).
+"""A workload as a few numbers: requests and arrivals of each class of attempts ([B] §3).
 
-A class is a label (``classes``) in one part of the week (``weekly_clock``). Its arrivals
-are a renewal process on the clock of that part: independent gaps of a two-phase hyper-exponential
+A class is a label (``classes``) in one part of the week (``weekly_clock``). Its arrivals are a
+renewal process on the clock of that part: independent gaps of a two-phase hyper-exponential
 distribution. The log is read as a circle: one gap leads from its last arrival to its first, so the
-mean gap is the length of the part by the number of arrivals. Occupancies are of such a distribution
-as well; [B] calls them runtimes. Sizes, walltimes and users are short tables.
+mean gap is the length of the part by the number of arrivals. Occupancies (runtimes in [B]) are of
+such a distribution as well. Sizes, walltimes and users are short tables.
 
-What the model does not know: that arrivals of a session follow each other, that classes swell and
-fade together, that users come and go. ``synthetic`` makes logs of it, and the study of workloads
-shows what that costs.
+The model ignores that arrivals of a session follow each other, that classes grow and shrink
+together, and that users come and go. The study of workloads measures the consequences with logs
+drawn by ``synthetic``.
 
-Who never started, is open, or has no size is left out, and counted. Users are told apart by rank,
-never by name; a class by group bears its group's name.
+Attempts that never started, are open, or have no size are left out and counted. Users are known by
+rank, not by name; a class by group has its group's name.
 """
 
 from dataclasses import dataclass
@@ -38,12 +38,12 @@ Floats = NDArray[np.float64]
 Shares = tuple[tuple[int, float], ...]
 
 LISTED: Final = 12
-"""So many users of a class are told apart."""
+"""Greatest number of users of a class that are listed."""
 SIZES: Final = 16
-"""At most so many sizes stand for all of a class."""
+"""Greatest number of sizes of a class."""
 _PARTS: Final = 3
 QUANTILES: Final = 20
-"""So many walltimes of a class stand for all."""
+"""Number of walltimes that represent those of a class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +51,19 @@ class Class:
     """Attempts of one label in one part of the week."""
 
     label: str
-    part: str
-    """One of ``weekly_clock.PARTS``."""
+    part: str  # one of ``weekly_clock.PARTS``
     attempts: int
-    hours: float
-    """How long the part lasted in all."""
+    hours: float  # length of the part in all
     mean_size: float
     mean_occupancy_s: float
-    used: float
-    """Of all size-seconds of the workload, 0 to 1."""
-    gaps: Fit
-    """Between arrivals, on the clock of the part."""
+    used: float  # share of all size-seconds of the workload
+    gaps: Fit  # between arrivals, on the clock of the part
     occupancies: Fit
-    sizes: Shares
-    """Ascending sizes and their shares, which add up to 1 and have the mean of all."""
-    walltimes: Shares
-    """Ascending walltimes in s, and their shares of those that have one: in twentieths."""
-    with_walltime: float
-    """Share of the attempts that have one, 0 to 1."""
-    foresight: float
-    """Spearman correlation of walltimes and occupancies, −1 to 1; 0 where there is none."""
-    users: Shares
-    """Ranks of users and their shares; 0 stands for all other users."""
+    sizes: Shares  # ascending; the shares add up to 1, and the mean is that of all sizes
+    walltimes: Shares  # ascending, s; shares of those that have one, in twentieths
+    with_walltime: float  # share of the attempts
+    foresight: float  # Spearman correlation of walltimes and occupancies; 0 if there is none
+    users: Shares  # ranks; 0 is all other users
 
     @property
     def rate(self) -> float:
@@ -85,18 +76,14 @@ class Model:
     """The workload of a pool."""
 
     cluster: str
-    by: str
-    """One of ``classes.TECHNIQUES``."""
-    resource: str
-    """What sizes count."""
+    by: str  # one of ``classes.TECHNIQUES``
+    resource: str  # the unit of sizes
     capacity: int
     zone: str
     first_day: date
-    days: int
-    """Whole days, from the first arrival's to the last one's."""
+    days: int  # whole days, from the first arrival's to the last one's
     users: int
-    left_out: int
-    """Attempts of the log that are none of the model's."""
+    left_out: int  # number of attempts of the log that are not in the model
     classes: tuple[Class, ...]
 
     @property
@@ -105,17 +92,15 @@ class Model:
         return sum(one.attempts for one in self.classes)
 
     def clock(self) -> WeeklyClock:
-        """The clock of the days that it was made of."""
+        """Return the clock of the model's days."""
         return weekly_clock(self.first_day, self.days, ZoneInfo(self.zone))
 
 
 def population(described: pl.DataFrame, pool: Pool) -> pl.DataFrame:
-    """The attempts of a pool that a model is made of, by arrival."""
-    return described.filter(
-        pl.col("pool") == pool.name,
-        pl.col("standing") == Standing.ENDED,
-        pl.col("size") > 0,
-    ).sort("arrival_time", maintain_order=True)
+    """Return the attempts of a pool that a model describes, by arrival."""
+    return described.filter(pl.col("size") > 0, pool=pool.name, standing=Standing.ENDED.value).sort(
+        "arrival_time", maintain_order=True
+    )
 
 
 @dataclass(frozen=True)
@@ -143,10 +128,10 @@ def place(
     seed: int,
     clusters: int | None = None,
 ) -> Placed:
-    """Put each attempt of a pool into its class.
+    """Return the attempts of a pool, each in its class.
 
-    Peak hours are those of the clock of ``zone``. ``by`` is one of ``classes.TECHNIQUES``; ``seed``
-    and ``clusters`` are those of k-means (None chooses how many).
+    Peak hours are by the clock of ``zone``. ``by`` is one of ``classes.TECHNIQUES``; ``seed`` and
+    ``clusters`` (None chooses the number) are those of k-means.
 
     Raises:
         LogError: no attempt has ended.
@@ -182,7 +167,7 @@ def place(
 
 
 def model_of(placed: Placed, pool: Pool, cluster: str, seed: int) -> Model:
-    """The model of a pool's attempts; ``seed`` is that of the bootstraps (PCG64)."""
+    """Return the model of a pool's attempts; ``seed`` is that of the bootstraps (PCG64)."""
     attempts = placed.attempts
     work = float((attempts["size"] * attempts["occupancy_s"]).sum())
     classes = []
@@ -207,15 +192,15 @@ def model_of(placed: Placed, pool: Pool, cluster: str, seed: int) -> Model:
 
 
 def of_class(placed: Placed, label: str, part: str) -> pl.DataFrame:
-    """The attempts of one class, by arrival; ``part`` is one of ``PARTS``."""
-    return placed.attempts.filter(pl.col("label") == label, pl.col("part") == PARTS.index(part))
+    """Return the attempts of one class, by arrival; ``part`` is one of ``PARTS``."""
+    return placed.attempts.filter(label=label, part=PARTS.index(part))
 
 
 def gaps(clock: WeeklyClock) -> pl.Expr:
-    """Gaps to the next arrival of the class on the clock of its part, s.
+    """Return the gap to the next arrival of the class on the clock of its part, s.
 
-    The last one leads round to the first, so those of a class add up to the length of its part. Of
-    label, part and reading, by arrival.
+    The last gap leads to the first arrival, so the gaps of a class add up to the length of its
+    part. Needs label, part and reading, by arrival.
     """
     lasted = {number: clock.seconds(part) for number, part in enumerate(PARTS)}
     reading, key = pl.col("reading"), ["label", "part"]
@@ -226,11 +211,11 @@ def gaps(clock: WeeklyClock) -> pl.Expr:
 
 
 def shares_of(sizes: Ints) -> Shares:
-    """Sizes and their shares: the most frequent ones, the widest, and what the others come to.
+    """Return sizes and their shares: the most frequent, the widest, and a summary of the others.
 
-    The others are cut, from narrow to wide, into thirds, each of which stands as the two whole
-    numbers around its mean, in the shares that keep it. So the mean of the table is that of the
-    sizes, and its widest is theirs: few wide attempts make most of what is unfair.
+    The others are cut, from narrow to wide, into thirds; the two whole numbers around its mean
+    represent each third, in the shares that keep the mean. So the table keeps the mean and the
+    widest size, because few wide attempts cause most of the unfairness.
     """
     values, counts = np.unique(sizes, return_counts=True)
     by_count = np.argsort(-counts, kind="stable")
@@ -275,7 +260,7 @@ def _class(
 
 
 def _walltimes(walltime: Ints) -> Shares:
-    """Values at the middles of ``QUANTILES`` equal parts of the walltimes, equal ones as one."""
+    """Return the values at the middles of ``QUANTILES`` equal parts of the walltimes."""
     ordered = np.sort(walltime)
     if not len(ordered):
         return ()
@@ -287,13 +272,12 @@ def _walltimes(walltime: Ints) -> Shares:
 
 
 def _foresight(asking: pl.DataFrame) -> float:
-    """Spearman correlation of walltimes and occupancies, with average ranks."""
     walltime, occupancy = (asking[name].to_numpy() for name in ("walltime_s", "occupancy_s"))
     return min(max(rank_correlation(walltime, occupancy) or 0.0, -1.0), 1.0)
 
 
 def _users(ranks: Ints) -> Shares:
-    """The most active users, and all others as rank 0."""
+    """Return the most active users, and all others as rank 0."""
     users, counts = np.unique(ranks, return_counts=True)
     kept = np.argsort(-counts, kind="stable")[: LISTED - 1]
     shares = {int(users[k]): int(counts[k]) / len(ranks) for k in kept}
@@ -304,9 +288,9 @@ def _users(ranks: Ints) -> Shares:
 
 
 def _ranks(attempts: pl.DataFrame) -> tuple[pl.Series, int]:
-    """The rank of each attempt's user by number of attempts, from 1, and how many users there are.
+    """Return the rank, from 1, of each attempt's user by number of attempts, and the user count.
 
-    Who is not known by name is one user.
+    Attempts without a user's name have one user.
     """
     ranked = attempts.group_by("user").agg(jobs=pl.len(), first=pl.col("arrival_time").min())
     ranked = ranked.sort("jobs", "first", "user", descending=[True, False, False], nulls_last=True)
@@ -318,7 +302,7 @@ def _ranks(attempts: pl.DataFrame) -> tuple[pl.Series, int]:
 
 
 def _order(label: pl.Series, by: str) -> list[str]:
-    """All labels: sizes from narrow to wide, groups and clusters by name, ``others`` last."""
+    """Return all labels: sizes from narrow to wide, groups and clusters by name, others last."""
     names = label.unique().to_list()
     if by == "size":
         return sorted(names, key=lambda name: int(name.split("-")[0]))

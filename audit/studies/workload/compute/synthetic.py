@@ -1,13 +1,13 @@
-"""Logs drawn from a workload model, longer or for a larger machine than the one it was made from.
+"""Logs drawn from a workload model, of any length and for a machine of any size.
 
-Each class arrives by itself, from the residual of a gap on, so that its rate is that of the model
-from the first second. Occupancies are whole seconds. Walltimes have the class's distribution and
-rank correlation with the occupancies (a Gaussian copula); one that would be shorter than its
-occupancy is the occupancy instead, rounded up to a minute.
-One PCG64 generator for each class, spawned from the seed: a class is the same whatever the others.
+Classes arrive independently, each from the residual of a gap on, so that its rate is that of the
+model from the first second. Occupancies are whole seconds. Walltimes have the class's distribution
+and rank correlation with the occupancies (a Gaussian copula); one below its occupancy becomes the
+occupancy, rounded up to a minute. Each class has a PCG64 generator spawned from the seed, so it
+does not depend on the other classes.
 
-The log is what ``fcfs`` with EASY backfilling makes of it, in a pool of the model's capacity that
-is empty at first.
+The log is the schedule of ``fcfs`` with EASY backfilling in a pool of the model's capacity that is
+empty at first.
 
 Sources: SPEC §8; [B] §3.3.
 """
@@ -38,7 +38,7 @@ DRAWN: Final = pl.Schema(
         "arrival_time": pl.Int64,  # epoch s
         "size": pl.Int64,
         "occupancy_s": pl.Int64,
-        "walltime_s": pl.Int64,  # null: none was asked for
+        "walltime_s": pl.Int64,  # null: none
         "user": pl.Int64,  # rank, from 1
         "label": pl.String,
         "part": pl.String,
@@ -51,16 +51,12 @@ _DAY: Final = 86_400
 
 
 def draw(model: Model, seed: int, days: int | None = None, intensity: float = 1.0) -> pl.DataFrame:
-    """A workload drawn from a model.
+    """Return a workload drawn from a model, with the columns of ``DRAWN``.
 
     Args:
-        model: of what.
         seed: of PCG64, ≥ 0; the same arguments give the same frame.
-        days: how many, from the model's first one on, ≥ 1; None: as many as it was made of.
-        intensity: how many times as frequent arrivals are, > 0.
-
-    Returns:
-        Columns of ``DRAWN``.
+        days: number of days from the model's first one, ≥ 1; None: as many as the model's.
+        intensity: factor of the rate of arrivals, > 0.
 
     Raises:
         UsageError: an argument is out of range.
@@ -94,18 +90,17 @@ def log(
     intensity: float = 1.0,
     machine: float = 1.0,
 ) -> pl.DataFrame:
-    """An accounting log drawn from a model.
+    """Return an accounting log drawn from a model.
 
     Args:
-        model: of what.
         seed: of PCG64, ≥ 0; the same arguments give the same log.
-        jobs: the log goes on until there are so many, ≥ 1; None: for as long as the model's.
-        intensity: how many times as frequent arrivals are, > 0.
-        machine: how many times as large the pool is, > 0, and as frequent arrivals are besides.
+        jobs: number of jobs, ≥ 1; None: the log is as long as the model's.
+        intensity: factor of the rate of arrivals, > 0.
+        machine: factor of the pool's size, and of the rate of arrivals, > 0.
 
     Returns:
-        Columns of ``model.ATTEMPTS``, all ended, by arrival. Users are called by their rank; the
-        account is the class where classes are groups.
+        Columns of ``model.ATTEMPTS``, all ended, by arrival. Users are named by their rank; with
+        classes by group, the account is the class.
 
     Raises:
         UsageError: an argument is out of range, or the pool is smaller than an attempt.
@@ -125,7 +120,7 @@ def log(
 
 
 def first(model: Model, seed: int, jobs: int, intensity: float = 1.0) -> pl.DataFrame:
-    """The first ``jobs`` ≥ 1 of a workload that goes on for ever; else as ``draw``."""
+    """Return the first ``jobs`` ≥ 1 of an endless workload; otherwise as ``draw``."""
     whole = model.clock()
     lasted = float(whole.edges[-1] - whole.edges[0]) / _DAY
     days = int(jobs * lasted / (model.attempts * intensity) * 1.02) + 8
@@ -135,12 +130,12 @@ def first(model: Model, seed: int, jobs: int, intensity: float = 1.0) -> pl.Data
 
 
 def capacity(model: Model, machine: float = 1.0) -> int:
-    """Amount of the counted resource of a pool ``machine`` times as large, rounded down; ≥ 1."""
+    """Return the capacity of a pool ``machine`` times as large, rounded down; ≥ 1."""
     return max(1, int(model.capacity * machine))
 
 
 def to_swf(log: pl.DataFrame, model: Model, seed: int, machine: float = 1.0) -> bytes:
-    """A synthetic log as SWF: what ``log`` gave for these arguments."""
+    """Return a synthetic log, made by ``log`` with these arguments, as SWF."""
     origin = log["submit_time"].min()
     frame, comments = swf.numbered(log)
     notes = [*comments, "Note: users are ranks by number of jobs"]
@@ -160,11 +155,7 @@ def to_swf(log: pl.DataFrame, model: Model, seed: int, machine: float = 1.0) -> 
 
 
 def to_sacct(log: pl.DataFrame) -> bytes:
-    """A synthetic log as `sacct -P` prints it; times in epoch seconds.
-
-    Args:
-        log: what ``log`` gave.
-    """
+    """Return a synthetic log, made by ``log``, as `sacct -P` prints it; times in epoch seconds."""
     walltime = pl.col("walltime_s")
     days = pl.when(walltime >= _DAY).then(pl.format("{}-", walltime // _DAY)).otherwise(pl.lit(""))
     clock = pl.from_epoch(walltime % _DAY).dt.strftime("%H:%M:%S")
@@ -196,7 +187,7 @@ def to_sacct(log: pl.DataFrame) -> bytes:
 def _arrivals(
     rng: np.random.Generator, gaps: HyperExponential, lasted: int, intensity: float
 ) -> Floats:
-    """Readings of a clock at which attempts arrive, s, ascending, in [0, ``lasted``)."""
+    """Return the clock readings of arrivals, s, ascending, in [0, ``lasted``)."""
     faster = gaps._replace(short_s=gaps.short_s / intensity, long_s=gaps.long_s / intensity)
     parts = [faster.residual().draw(rng, 1)]
     reached = float(parts[0][0])
@@ -210,16 +201,15 @@ def _arrivals(
 
 
 def _ask(rng: np.random.Generator, attempt_class: Class, count: int, users: int) -> pl.DataFrame:
-    """What ``count`` attempts of a class ask for, and how long they last."""
-    occupancy = np.floor(attempt_class.occupancies.distribution.draw(rng, count) + 0.5).astype(
-        np.int64
-    )
+    """Return the requests and occupancies of ``count`` attempts of a class."""
+    lasts = attempt_class.occupancies.distribution.draw(rng, count)
+    occupancy = np.floor(lasts + 0.5).astype(np.int64)
     size = _pick(attempt_class.sizes, rng.random(count))
     user = _pick(attempt_class.users, rng.random(count))
-    listed = [rank for rank, _ in attempt_class.users if rank]
-    others = np.setdiff1d(np.arange(1, users + 1), listed)
+    everybody = np.arange(1, users + 1)
+    others = np.setdiff1d(everybody, [rank for rank, _ in attempt_class.users])
     if len(others) == 0:
-        others = np.arange(1, users + 1)
+        others = everybody
     user = np.where(user > 0, user, others[rng.integers(0, len(others), count)])
     asks = rng.random(count) < attempt_class.with_walltime
     walltime = _walltimes(rng, attempt_class, occupancy)
@@ -229,7 +219,7 @@ def _ask(rng: np.random.Generator, attempt_class: Class, count: int, users: int)
 
 
 def _pick(table: Shares, chance: Floats) -> Ints:
-    """The value that each chance in [0, 1) falls on."""
+    """Return the value of the table at each chance in [0, 1)."""
     values = np.array([value for value, _ in table], np.int64)
     upper = np.cumsum([share for _, share in table])
     place = np.searchsorted(upper, chance * upper[-1], side="right")
@@ -238,7 +228,7 @@ def _pick(table: Shares, chance: Floats) -> Ints:
 
 
 def _walltimes(rng: np.random.Generator, attempt_class: Class, occupancy: Ints) -> Ints:
-    """Walltimes no shorter than the occupancies; correlated with them as the model says."""
+    """Return walltimes not below the occupancies, with the class's correlation."""
     count = len(occupancy)
     needed = np.maximum(-(-occupancy // _MINUTE), 1) * _MINUTE
     if not attempt_class.walltimes:
@@ -253,14 +243,14 @@ def _walltimes(rng: np.random.Generator, attempt_class: Class, occupancy: Ints) 
 
 
 def _places(values: Floats) -> Ints:
-    """The place of each value in ascending order, from 0."""
+    """Return the place of each value in ascending order, from 0."""
     places = np.empty(len(values), np.int64)
     places[np.argsort(values, kind="stable")] = np.arange(len(values))
     return places
 
 
 def _scheduled(drawn: pl.DataFrame, model: Model, pool: int) -> pl.DataFrame:
-    """A drawn workload as the log of a pool."""
+    """Return a drawn workload as the log of a pool."""
     start = starts(drawn, pool)
     empty = pl.DataFrame(schema=ATTEMPTS).clear(drawn.height)
     number = pl.int_range(1, pl.len() + 1)
@@ -284,7 +274,7 @@ def _scheduled(drawn: pl.DataFrame, model: Model, pool: int) -> pl.DataFrame:
 
 
 def starts(attempts: pl.DataFrame, capacity: int) -> Ints:
-    """Return what ``easy`` makes of attempts; those without a walltime ask for their occupancy."""
+    """Return the starts by ``easy``; attempts without a walltime ask for their occupancy."""
     arrival, size, occupancy = (
         attempts[name].to_numpy() for name in ("arrival_time", "size", "occupancy_s")
     )
@@ -293,12 +283,10 @@ def starts(attempts: pl.DataFrame, capacity: int) -> Ints:
 
 
 def easy(arrival: Ints, size: Ints, occupancy: Ints, walltime: Ints, capacity: int) -> Ints:
-    """When attempts start in an empty pool, first come first served with EASY backfilling.
+    """Return starts in an empty pool, first come first served with EASY backfilling (SPEC §4).
 
-    Arrivals are epoch seconds, ascending; those that arrive together are served in this order.
-    Sizes are in [0, ``capacity``]; occupancies are actual seconds ≥ 0, walltimes those requested.
-
-    Source: SPEC §4.
+    Arrivals are epoch seconds, ascending; simultaneous ones are served in this order. Sizes are in
+    [0, ``capacity``]; occupancies are actual seconds ≥ 0, walltimes those requested.
     """
     count, none = len(arrival), np.zeros(0, np.int64)
     unknown, no = np.full(count, NEVER), np.zeros(count, np.bool_)
@@ -312,8 +300,9 @@ def easy(arrival: Ints, size: Ints, occupancy: Ints, walltime: Ints, capacity: i
         priority=np.full(count, np.nan),
         blocked=no,
         open=no,
-        no_estimate=no,
+        assumed=no,
         preempted=no,
+        sized=~no,
         capacity=np.array([capacity]),
         step_time=none,
         step_change=none,

@@ -1,0 +1,232 @@
+# The state of a simulated pool: what is free, which attempts run, which wait.
+#
+# The arrays of a ``Pool`` are allocated once and used for many simulations. Running attempts are in
+# ``run_…``, by expected end. Queued attempts are in ``queue_…`` between ``state.head`` and
+# ``state.tail``, in the order in which they are served. A started attempt leaves a gap, which fits
+# nowhere, until most of the queue is gaps.
+
+
+cdef extern from *:
+    const int64_t HUGE "(INT64_C(1) << 62)"  # what a gap requests
+    const int64_t OUT_OF_ORDER "(-(INT64_C(1) << 62))"
+
+
+cdef enum:
+    GAP = -1  # in queue_job
+    UNKNOWN = -1  # State.shadow
+    UNPLANNED = -1  # Pool.plan: not yet planned,
+    LOST = -2  # or planned, but a limit forbade the start
+
+
+cdef enum Charging:
+    """What the ledger records when an attempt starts."""
+    NOTHING_CHARGED
+    CHARGED
+    BOOKED
+
+
+cdef enum Bounds:
+    """What is known of a block of places."""
+    STALE  # nothing
+    LOOSE  # bounds, some of which are too low because their attempt has left
+    TIGHT
+
+
+cdef struct State:
+    int64_t now
+    int64_t step  # number of steps taken
+    int64_t arriving  # index of the next attempt to arrive
+    int64_t until  # index behind the last one that does
+    # Running attempts:
+    int64_t running  # their number
+    int64_t next_end  # when the first of them ends, or NEVER
+    # Queued attempts:
+    int64_t head  # the first place that is not a gap, if any attempt is queued
+    int64_t tail  # the place behind the last one
+    int64_t waiting  # their number, without gaps
+    int64_t sorted_for  # the instant (or tick) for which the queue is in order, or OUT_OF_ORDER
+    int64_t freed  # CONSERVATIVE: what was freed since the last compression is free until then
+    # The purpose of the simulation:
+    int64_t target  # stop when this attempt has started, or NOBODY
+    int64_t ghost  # this attempt leaves the queue at its start and occupies nothing, or NOBODY
+    int64_t pause  # stop before the first instant from then on; NEVER: do not
+    Charging charging
+    # Passes and windows:
+    int64_t due  # when the next pass is, if anything has happened since the last one, or NEVER
+    bint news  # whether anything ended early, or capacity stepped, since the last pass
+    int64_t edge  # index of the next edge of a window,
+    int64_t delay  # and its shift
+    int64_t quiet  # wait for edges until then if nothing else is to come; NEVER: something is
+    int64_t soonest  # CONSERVATIVE: the first planned start, or NEVER
+    # Passes by rank skip attempts that the last pass could not start:
+    int64_t fresh  # the first place that may have changed since; 0: more may be free
+    int64_t shadow  # EASY: of the head, if ``spare`` holds too; NEVER: none; or UNKNOWN
+
+
+cdef class Pool:
+    """A simulated pool, with space for the attempts that are in it at one time."""
+    cdef State state
+    cdef int64_t[::1] free  # [resources], now; may be negative
+    cdef int64_t[::1] spare  # EASY: what the head leaves at the shadow; else working space
+    cdef int64_t[::1] used  # [counters] of limits
+    cdef int64_t[::1] run_expected  # expected end
+    cdef int64_t[::1] run_end  # actual end
+    cdef int64_t[::1] run_job
+    cdef int64_t[:, ::1] run_request
+    cdef int64_t[::1] queue_job  # or GAP
+    cdef int64_t[::1] queue_estimate
+    cdef int64_t[::1] queue_width
+    cdef int64_t[:, ::1] queue_request
+    cdef int64_t[::1] plan  # CONSERVATIVE: planned start, NEVER, UNPLANNED or LOST; gap: NEVER
+    cdef int64_t[::1] freed  # as ``state.freed``, by what those behind this place gave up
+    # Bounds of each block of 2^block_bits places: passes skip blocks where nothing can start.
+    # Where an attempt has left, they may be lower than necessary.
+    cdef uint8_t[::1] bounds  # [blocks], whether the next two hold
+    cdef int64_t[:, ::1] shortest  # WIDTHS × blocks, the least estimate up to each width
+    cdef int64_t[::1] least  # [blocks], the least request of the first resource
+    cdef int64_t block_bits
+    cdef int64_t long_queue  # places that take longer to examine than to bound
+    cdef int64_t few_gaps  # gaps that take longer to close than to examine
+    cdef int64_t[::1] order  # [places], working space
+    cdef int64_t[::1] scratch  # [places], working space
+    cdef Profile profile
+    cdef Ledger ledger
+    cdef int64_t[::1] begun  # [attempts], gets the start of each attempt that starts
+    cdef int64_t[::1] promised  # [attempts] or none, gets the first plan of each attempt
+
+    def __init__(
+        self, *, int64_t resources, int64_t attempts, int64_t steps, int64_t counters,
+        Ledger ledger not None, begun, promised, int64_t block_bits=6, int64_t long_queue=192,
+        int64_t few_gaps=8
+    ):
+        cdef int64_t places = attempts + 2, blocks = (places >> block_bits) + 2
+        self.free, self.spare = np.zeros((2, resources), np.int64)
+        self.used = np.zeros(counters, np.int64)
+        self.run_expected, self.run_end, self.run_job = np.zeros((3, places), np.int64)
+        self.queue_job, self.queue_estimate, self.queue_width = np.zeros((3, places), np.int64)
+        self.run_request, self.queue_request = np.zeros((2, resources, places), np.int64)
+        self.plan, self.freed, self.order, self.scratch = np.zeros((4, places), np.int64)
+        self.bounds = np.zeros(blocks, np.uint8)
+        self.shortest = np.zeros((WIDTHS, blocks), np.int64)
+        self.least = np.zeros(blocks, np.int64)
+        self.block_bits, self.long_queue, self.few_gaps = block_bits, long_queue, few_gaps
+        self.profile = Profile(resources, 4 * places + 2 * steps + 8)
+        self.ledger, self.begun, self.promised = ledger, begun, promised
+
+
+cdef inline bint fits_free(Pool pool, int64_t i) noexcept nogil:
+    """Return whether the attempt queued at place ``i`` fits in what is free now."""
+    return fits(pool.queue_request, i, pool.free)
+
+
+cdef inline bint may_start(Pool pool, int64_t i, Jobs jobs) noexcept nogil:
+    """Return whether limits and windows allow the attempt at place ``i``, no gap, to start now."""
+    cdef int64_t k, job = pool.queue_job[i]
+    if pool.used.shape[0] > 0:
+        for k in range(jobs.limits.first[job], jobs.limits.first[job + 1]):
+            if exceeds(jobs.limits, k, pool.used):
+                return False
+    return True
+
+
+cdef inline void count(Pool pool, int64_t job, int64_t sign, Limits limits) noexcept nogil:
+    """Add ``sign`` times an attempt's amounts to its counters."""
+    cdef int64_t k
+    if pool.used.shape[0] > 0:
+        for k in range(limits.first[job], limits.first[job + 1]):
+            pool.used[limits.counter[k]] += sign * limits.amount[k]
+
+
+cdef inline int64_t add_steps(
+    Steps steps, int64_t step, int64_t instant, int64_t[::1] free
+) noexcept nogil:
+    """Add the steps from index ``step`` to an instant to ``free``; return the index behind them."""
+    while step < steps.number and steps.time[step] <= instant:
+        add(free, steps.change, step, 1)
+        step += 1
+    return step
+
+
+cdef inline void take_steps(Pool pool, Model model) noexcept nogil:
+    """Take the steps up to now, and count the blocked attempts that begin or end with them."""
+    cdef State *state = &pool.state
+    cdef int64_t first = state.step, sign, step
+    state.step = add_steps(model.steps, first, state.now, pool.free)
+    if state.step > first:
+        state.fresh = 0
+    for step in range(first, state.step):
+        if model.steps.job[step] != NOBODY:
+            sign = -1 if model.steps.ends[step] else 1
+            count(pool, model.steps.job[step], sign, model.jobs.limits)
+
+
+cdef inline void let_edges_pass(Pool pool, Limits limits) noexcept nogil:
+    """Open and close windows up to now."""
+    cdef State *state = &pool.state
+    while edge_at(limits.edges, state.edge, state.delay) <= state.now:
+        pool.used[limits.edges.counter[state.edge]] += limits.edges.change[state.edge]
+        state.edge += 1
+        if state.edge == limits.edges.time.shape[0] and limits.edges.cycle > 0:
+            state.edge -= limits.edges.cycle
+            state.delay += limits.edges.period
+
+
+cdef void reset(Pool pool, const int64_t[::1] capacity) noexcept nogil:
+    """Make a pool empty."""
+    cdef State *state = &pool.state
+    memset(state, 0, sizeof(State))
+    state.next_end = state.due = state.quiet = state.soonest = state.pause = NEVER
+    state.target = state.ghost = NOBODY
+    pool.used[:] = 0
+    move(pool.free, 0, capacity, 0, capacity.shape[0])
+
+
+cdef void move_running(
+    Pool target, int64_t to, Pool source, int64_t first, int64_t number
+) noexcept nogil:
+    """Copy ``number`` running attempts from place ``first`` on; the ranges may overlap."""
+    move(target.run_expected, to, source.run_expected, first, number)
+    move(target.run_end, to, source.run_end, first, number)
+    move(target.run_job, to, source.run_job, first, number)
+    move_rows(target.run_request, to, source.run_request, first, number)
+
+
+cdef void hold(Pool pool, int64_t job, int64_t expected, int64_t end, Jobs jobs) noexcept nogil:
+    """Enter a running attempt, and take its request from what is free."""
+    cdef State *state = &pool.state
+    cdef int64_t i = state.running
+    add(pool.free, jobs.request, job, -1)
+    while i > 0 and pool.run_expected[i - 1] > expected:
+        i -= 1
+    move_running(pool, i + 1, pool, i, state.running - i)
+    pool.run_expected[i], pool.run_end[i], pool.run_job[i] = expected, end, job
+    copy_column(pool.run_request, i, jobs.request, job)
+    state.running += 1
+    state.next_end = min(state.next_end, end)
+    count(pool, job, 1, jobs.limits)
+
+
+cdef void release(Pool pool, Jobs jobs) noexcept nogil:
+    """Free what has ended by now."""
+    cdef State *state = &pool.state
+    cdef int64_t running = state.running, kept = running, first, i
+    for i in range(running):
+        if pool.run_end[i] <= state.now:
+            kept = i
+            break
+    first = kept  # of those that may stay, and are not in their place
+    for i in range(kept, running):
+        if pool.run_end[i] <= state.now:
+            add(pool.free, pool.run_request, i, 1)
+            count(pool, pool.run_job[i], -1, jobs.limits)
+            if first > kept:
+                move_running(pool, kept, pool, first, i - first)
+            kept += i - first
+            first = i + 1
+    if first > kept:
+        move_running(pool, kept, pool, first, running - first)
+    state.running = kept + running - first
+    state.next_end = NEVER
+    for i in range(state.running):
+        state.next_end = min(state.next_end, pool.run_end[i])
+    state.fresh = 0

@@ -1,0 +1,222 @@
+"""The attempts of a pool that wait and run, at an instant of a sweep through its log.
+
+Attempts are numbered in the order (arrival, submit, sequence); times are in s. The queue holds
+*blocks*: equal attempts of one user that follow each other in the order.
+"""
+
+from libc.stdint cimport int64_t
+
+
+cdef enum:
+    UNKNOWN = 0  # number of an unknown user, to whom no attempt is known to belong
+    NOBODY = -1
+    FITS = -1  # instead of the short resource
+    EXCEEDS = -2
+
+
+# The order of ``audit.metrics.queue_sweep.BOOKED``.
+cdef enum:
+    HELD, UNAVAILABLE, RULE, RULE_FREE, OWN_QUEUED, OWN_RUNNING
+    CLAIMED, EARLIER, LATER, CYCLE, UNEXPLAINED, KEPT
+    CAUSES  # their number
+
+
+cdef class Log:
+    """The attempts of a pool: queued over [arrival, leave), running over [start, end).
+
+    The orders leave out attempts without such a span, and spans of length 0.
+    """
+
+    cdef const int64_t[::1] arrival
+    cdef const int64_t[::1] leave
+    cdef const int64_t[::1] start
+    cdef const int64_t[::1] end
+    cdef const int64_t[::1] user  # from 1 on, or 0: unknown
+    cdef const int64_t[:, ::1] request  # resources × attempts, ≥ 0
+    cdef const int64_t[::1] block  # equal numbers of neighbours in by_arrival: one block
+    cdef const int64_t[::1] ready  # when a policy would have started it; NEVER: not
+    cdef const int64_t[::1] cycle  # from then on it may wait for the next pass; NEVER: not
+    cdef const int64_t[::1] flags  # sums of RECORDED and TRACED
+    cdef const int64_t[::1] first_hold  # its holds are [first_hold, last_hold) of Holds
+    cdef const int64_t[::1] last_hold
+    cdef const int64_t[::1] by_arrival  # of those that wait: ascending
+    cdef const int64_t[::1] by_leave  # of the same
+    cdef const int64_t[::1] by_start
+    cdef const int64_t[::1] by_end
+
+
+cdef class Times:
+    """What happens to the pool itself."""
+
+    cdef const int64_t[::1] step  # when the capacity changes, ascending
+    cdef const int64_t[:, ::1] change  # steps × resources
+    cdef const int64_t[::1] cut  # further instants at which something changes, ascending
+    cdef const int64_t[::1] hold_from  # holds of single attempts
+    cdef const int64_t[::1] hold_to
+    cdef const int64_t[::1] outage_from  # ascending
+    cdef const int64_t[::1] outage_to
+
+
+cdef class Rules:
+    """Limits, then windows; L and W may be 0."""
+
+    cdef const int64_t[:, ::1] counter  # L × attempts: what counts it, or −1: not in the scope
+    cdef const int64_t[:, ::1] amount  # L × attempts: what it adds while it runs
+    cdef const int64_t[:, ::1] binding  # L × attempts: 0: it counts, but the limit does not hold it
+    cdef const int64_t[::1] most  # L
+    cdef const int64_t[::1] valid_from  # L
+    cdef const int64_t[::1] valid_to  # L
+    cdef const int64_t[:, ::1] reach  # W × attempts: how far it must end before a closing; 0: none
+    cdef const int64_t[::1] first_span  # W + 1: the closed spans of each window
+    cdef const int64_t[::1] span_from
+    cdef const int64_t[::1] span_to
+    cdef Py_ssize_t counters
+
+
+cdef class State:
+    """The pool at an instant, and working space for one walk through its queue."""
+
+    cdef int64_t[::1] capacity  # [resources]
+    cdef int64_t[::1] free  # capacity − use; may be negative
+    cdef int64_t[::1] used
+    cdef int64_t[:, ::1] by_user  # resources × users: use by each
+    cdef int64_t[::1] counted  # [counters]: what runs
+    cdef int64_t[::1] span  # [W]: the closed span at or after the instant
+    cdef Py_ssize_t running  # attempts
+    cdef Py_ssize_t outage
+    cdef bint out  # whether the instant lies in an outage
+    # Of the walk: ``left`` is what earlier claims leave of ``free``. Claims of users and counters
+    # are valid where their stamp is that of the walk.
+    cdef int64_t[::1] left
+    cdef int64_t[::1] ahead  # use by attempts before in the order
+    cdef int64_t[:, ::1] claimed  # resources × users
+    cdef int64_t[::1] claimed_stamp
+    cdef int64_t[::1] counting  # [counters]
+    cdef int64_t[::1] counting_stamp
+    cdef int64_t walk
+
+
+cdef class Queue:
+    """The waiting blocks, in their order, at the places ``head``, …, ``tail`` − 1.
+
+    It has more than twice as many places as are ever taken, so it is seldom moved to its beginning.
+    """
+
+    cdef Py_ssize_t head
+    cdef Py_ssize_t tail
+    cdef int64_t[::1] attempt  # the first member that ever was in it
+    cdef int64_t[::1] user
+    cdef int64_t[::1] slot
+    cdef int64_t[:, ::1] request  # resources × places
+    # resources × places: use by attempts that arrived before this one, but not before the place
+    # before.
+    cdef int64_t[:, ::1] ahead
+    cdef int64_t[::1] total  # [resources], the sum of these
+    # resources × attempts: use by attempts of the same user that arrived before.
+    cdef int64_t[:, ::1] own_ahead
+    # Links between the waiting blocks of a user, by their first members; NOBODY: none.
+    cdef int64_t[::1] last  # of each user
+    cdef int64_t[::1] before
+    cdef int64_t[::1] after
+    # Of the members of a block: the first, by slot; links between those that wait.
+    cdef int64_t[::1] front
+    cdef int64_t[::1] previous
+    cdef int64_t[::1] following
+    cdef int64_t[::1] spare  # free slots
+    cdef Py_ssize_t spares
+    # By slot: what all members of the block have waited for so far.
+    cdef double[:, ::1] booked
+    cdef int64_t[:, ::1] forbidden
+    cdef int64_t[::1] span  # its last stretch; NOBODY: none
+
+
+cdef Py_ssize_t join(
+    Log log, State state, Queue queue, Py_ssize_t coming, int64_t before
+) noexcept nogil
+cdef void close_gap(Log log, Queue queue, Py_ssize_t place) noexcept nogil
+cdef Py_ssize_t place_of(Queue queue, int64_t i) noexcept nogil
+cdef void occupy(
+    Log log, Rules rules, State state, Queue queue, int64_t i, int64_t sign
+) noexcept nogil
+cdef void turn(Times times, Rules rules, State state, int64_t now) noexcept nogil
+
+
+cdef inline bint is_held(Log log, Times times, int64_t i, int64_t at) noexcept nogil:
+    """Return whether a known hold of attempt ``i`` lasts at an instant."""
+    cdef Py_ssize_t hold
+    for hold in range(log.first_hold[i], log.last_hold[i]):
+        if times.hold_from[hold] <= at < times.hold_to[hold]:
+            return True
+    return False
+
+
+cdef inline bint is_forbidden(Rules rules, State state, int64_t i, int64_t at) noexcept nogil:
+    """Return whether a rule forbids attempt ``i``, given what runs and what has claimed."""
+    cdef Py_ssize_t rule
+    for rule in range(rules.most.shape[0]):
+        if exceeds(rules, state, rule, i, at):
+            return True
+    for rule in range(state.span.shape[0]):
+        if is_closed(rules, state, rule, i, at):
+            return True
+    return False
+
+
+cdef inline bint exceeds(
+    Rules rules, State state, Py_ssize_t rule, int64_t i, int64_t at
+) noexcept nogil:
+    """Return whether a limit forbids attempt ``i``."""
+    cdef int64_t counter = rules.counter[rule, i], amount
+    if counter < 0 or not rules.binding[rule, i]:
+        return False
+    if not rules.valid_from[rule] <= at < rules.valid_to[rule]:
+        return False
+    amount = state.counted[counter] + rules.amount[rule, i]
+    if state.counting_stamp[counter] == state.walk:
+        amount += state.counting[counter]
+    return amount > rules.most[rule]
+
+
+cdef inline bint is_closed(
+    Rules rules, State state, Py_ssize_t window, int64_t i, int64_t at
+) noexcept nogil:
+    """Return whether attempt ``i`` may not start now because of a window."""
+    cdef int64_t reach = rules.reach[window, i], span = state.span[window]
+    if reach == 0 or span == rules.first_span[window + 1]:
+        return False
+    return rules.span_from[span] < at + reach
+
+
+cdef inline bint fits_left(
+    Queue queue, Py_ssize_t place, State state, int64_t user
+) noexcept nogil:
+    """Return whether a block's request fits in what is left, and in the claims of ``user``."""
+    cdef int64_t left
+    cdef Py_ssize_t x
+    for x in range(state.left.shape[0]):
+        left = state.left[x]
+        if user > UNKNOWN and state.claimed_stamp[user] == state.walk:
+            left += state.claimed[x, user]
+        if queue.request[x, place] > left and queue.request[x, place] > 0:
+            return False
+    return True
+
+
+cdef inline Py_ssize_t short_of(Queue queue, Py_ssize_t place, State state) noexcept nogil:
+    """Return the first resource that lacks most of its capacity; FITS; or EXCEEDS.
+
+    A request that exceeds a capacity does so even where that resource is not the short one.
+    """
+    cdef Py_ssize_t short = FITS, x
+    cdef int64_t request
+    cdef double most = 0.0, lack
+    for x in range(state.free.shape[0]):
+        request = queue.request[x, place]
+        if request > state.free[x] and request > 0:
+            if request > state.capacity[x]:
+                return EXCEEDS
+            lack = <double> (request - state.free[x]) / state.capacity[x]
+            if lack > most:
+                most = lack
+                short = x
+    return short

@@ -1,0 +1,72 @@
+"""When windows are closed: hours of the week on a clock, as spans of time.
+
+By the zone's calendar, with its summer time; each span is half-open, in epoch s.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.rules import WEEK
+
+Ints = NDArray[np.int64]
+HOUR_S: Final = 3_600
+DAY_S: Final = 86_400
+EPOCH_HOUR: Final = 72
+"""Hour of the week at which the epoch began: Thursday at 00:00."""
+
+
+Offset = tuple[int, int, int]
+"""Begin and end of a time in which a clock is not changed, and how far it is ahead of UTC, s."""
+
+
+def closed_spans(
+    hours: Collection[int], zone: ZoneInfo, since: int, until: int
+) -> tuple[Ints, Ints]:
+    """Return when these hours of the week begin and end between two instants, epoch s, ascending.
+
+    Neighbouring hours are one span. Spans are cut at ``since`` and ``until``.
+    """
+    return spans_of_hours(hours, [*offsets(zone, since, until)])
+
+
+def spans_of_hours(hours: Collection[int], on: Sequence[Offset]) -> tuple[Ints, Ints]:
+    """Return the same on a clock with these offsets, which follow each other."""
+    closed = np.isin(np.arange(WEEK), list(hours))
+    times, states = [], []
+    for begin, end, offset in on:
+        local = np.arange((begin + offset) // HOUR_S + 1, -(-(end + offset) // HOUR_S))
+        at = np.concatenate(([begin], local * HOUR_S - offset))
+        times.append(at)
+        states.append(closed[((at + offset) // HOUR_S + EPOCH_HOUR) % WEEK])
+    time, state = np.concatenate(times).astype(np.int64), np.concatenate(states)
+    before = np.concatenate(([False], state[:-1]))
+    begins, ends = time[state & ~before], time[~state & before]
+    return begins, np.concatenate((ends, [on[-1][1]]))[: len(begins)].astype(np.int64)
+
+
+def offsets(zone: ZoneInfo, since: int, until: int) -> Iterator[Offset]:
+    """Yield the offsets of a zone's clock between two instants, epoch s."""
+    ahead = _ahead(zone, since)
+    begin = low = since
+    while low < until:
+        high = min(low + DAY_S, until)
+        if _ahead(zone, high) != ahead:
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if _ahead(zone, middle) == ahead else (low, middle)
+            yield begin, high, ahead
+            begin, ahead = high, _ahead(zone, high)
+        low = high
+    if begin < until or begin == since:
+        yield begin, until, ahead
+
+
+def _ahead(zone: ZoneInfo, instant: int) -> int:
+    """Return how far a clock is ahead of UTC, s."""
+    shift = datetime.fromtimestamp(instant, tz=zone).utcoffset()
+    return int(shift.total_seconds()) if shift else 0

@@ -1,0 +1,317 @@
+"""What a site's waiting attempts show under the rules in force: when they could have started.
+
+Source: SPEC §11, *Procedure at t*, steps 0 to 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from audit.metrics.closed_hours import EPOCH_HOUR, HOUR_S
+from audit.model import Limit, Window
+from audit.rules import WEEK
+from audit.scenario.limits import NO_EDGES, Limits
+from audit.scenario.workload import Bools, Ints, Workload
+
+if TYPE_CHECKING:
+    from audit.scenario.fit.observed import Observed
+
+OUTAGE_S: Final = 600
+DAY_S: Final = 86_400
+EPOCH: Final = date(1970, 1, 1)
+MOST_SPANS: Final = 20_000_000
+"""Spans that are kept of a log: about 1 GB."""
+
+
+class Spans(NamedTuple):
+    """Times in which the request of a waiting attempt was free and no rule forbade its start."""
+
+    job: Ints
+    since: Ints  # epoch s
+    until: Ints
+    stretch: Ints  # number of the time without a gap in which the request was free
+    claims: Bools  # whether it also fitted beside the claims of the attempts before it
+
+    def of(self, chosen: Bools | Ints) -> Spans:
+        """The chosen spans."""
+        return Spans(
+            self.job[chosen],
+            self.since[chosen],
+            self.until[chosen],
+            self.stretch[chosen],
+            self.claims[chosen],
+        )
+
+    @property
+    def seconds(self) -> Ints:
+        """How long each lasts, > 0."""
+        lasts: Ints = self.until - self.since
+        return lasts
+
+
+class Parts(NamedTuple):
+    """Spans cut at the hours of a clock, and behind them all starts; one element each."""
+
+    job: Ints
+    begin: Ints  # s on the clock
+    seconds: Ints  # > 0; of starts 0
+    stretch: Ints  # of the span; of starts −1
+    claims: Bools  # of the span; of starts False
+    broken: Bools  # whether it is a start
+
+    @property
+    def hour(self) -> Ints:
+        """The hour of the week in which each lies, 0 begins on Monday at 00:00."""
+        return hour_of_week(self.begin)
+
+    def of(self, chosen: Bools | Ints) -> Parts:
+        """The chosen parts."""
+        return Parts(
+            self.job[chosen],
+            self.begin[chosen],
+            self.seconds[chosen],
+            self.stretch[chosen],
+            self.claims[chosen],
+            self.broken[chosen],
+        )
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is seen of a site."""
+
+    observed: Observed
+    spans: Spans
+    """Of judged attempts, by (job, since)."""
+    zone: str
+    """The clock of hours, days and windows."""
+    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False)
+
+    def once(self, which: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what ``make`` gives, made once of each ``which``."""
+        if which not in self._made:
+            self._made[which] = make()
+        return self._made[which]
+
+    @cached_property
+    def claims(self) -> Spans:
+        """The spans in which attempts claim."""
+        return self.spans.of(self.spans.claims)
+
+    @cached_property
+    def begin(self) -> Ints:
+        """When the spans begin, s on the clock."""
+        return local(self.spans.since, self.zone)
+
+    @cached_property
+    def claims_begin(self) -> Ints:
+        """When the claims begin, s on the clock."""
+        return self.begin[self.spans.claims]
+
+    @cached_property
+    def started(self) -> Ints:
+        """The judged attempts."""
+        return np.flatnonzero(self.observed.judged)
+
+    @cached_property
+    def start_local(self) -> Ints:
+        """When they started, s on the clock."""
+        return local(self.observed.work.start[self.started], self.zone)
+
+    @cached_property
+    def days(self) -> float:
+        """Length of the log."""
+        observed = self.observed
+        return float(observed.last_arrival - observed.first) / 86_400
+
+    @cached_property
+    def parts(self) -> Parts:
+        """All spans by hour, and all starts."""
+        spans, begin = self.spans, self.begin
+        place, since, until = by_hour(begin, spans.seconds)
+        nothing = np.zeros(len(self.started), np.int64)
+        return Parts(
+            np.concatenate((spans.job[place], self.started)),
+            np.concatenate((since, self.start_local)),
+            np.concatenate((until - since, nothing)),
+            np.concatenate((spans.stretch[place], nothing - 1)),
+            np.concatenate((spans.claims[place], nothing > 0)),
+            np.concatenate((np.zeros(len(place), np.bool_), nothing == 0)),
+        )
+
+
+class Tried(NamedTuple):
+    """A rule to be judged; see ``fitting.Trial``."""
+
+    entity: Ints  # [n], −1: it is not about the attempt
+    amount: Ints  # [n]; of a window 0
+    most: int = 0
+    reach: Ints | None = None  # [n], of a window
+    closes: Ints = np.zeros(0, np.int64)  # epoch s
+    opens: Ints = np.zeros(0, np.int64)
+
+
+class Walker:
+    """A workload whose queue is walked again and again."""
+
+    def __init__(self, work: Workload, limits: Limits, outage: Ints) -> None:
+        """Never-started attempts do not wait; ``outage``: since and until, [2, m]."""
+        from audit.kernels import fitting
+
+        count, resources = len(work.arrival), len(work.capacity)
+        started = np.flatnonzero(work.has_started)
+        self.capacity = work.capacity
+        self.count = count
+        self.log = fitting.Log(
+            arrival=work.arrival,
+            start=work.start,
+            end=np.maximum(work.end, work.start),
+            request=np.ascontiguousarray(work.request.reshape(count, resources).T),
+            waits=work.queued & (work.has_started | work.open),
+            by_start=started[np.argsort(work.start[started], kind="stable")],
+            by_end=started[np.argsort(work.end[started], kind="stable")],
+            step_time=work.step_time,
+            step_change=np.ascontiguousarray(work.step_change.reshape(-1, resources).T),
+        )
+        edges = limits.edges if limits.some else NO_EDGES
+        self.rules = fitting.Rules(
+            first=limits.first if limits.some else np.zeros(count + 1, np.int64),
+            counter=limits.counter,
+            amount=limits.amount,
+            binding=limits.binding,
+            most=limits.most,
+            edge_time=edges.time,
+            edge_counter=edges.counter,
+            edge_change=edges.change,
+            outage=outage,
+        )
+
+    def spans(self, tried: Tried | None = None, *, split: bool = False) -> Spans:
+        """Return the spans of attempts; those that the rule ``tried`` forbids claim nothing.
+
+        Args:
+            tried: of the attempts of the workload.
+            split: whether spans end at each instant; see ``fitting_spans``.
+        """
+        from audit.kernels import fitting
+
+        nobody = np.full(self.count, -1)
+        tried = Tried(nobody, nobody) if tried is None else tried
+        trial = fitting.Trial(
+            entity=tried.entity,
+            amount=tried.amount,
+            reach=nobody if tried.reach is None else tried.reach,
+            closes=tried.closes,
+            opens=tried.opens,
+            entities=int(tried.entity.max(initial=-1)) + 1,
+            most=tried.most,
+        )
+
+        def sweep(length: int) -> tuple[int, Spans]:
+            job, since, until, stretch = np.zeros((4, length), np.int64)
+            spans = Spans(job, since, until, stretch, np.zeros(length, np.bool_))
+            out = fitting.Spans(*spans)
+            found = fitting.fitting_spans(self.log, self.rules, trial, self.capacity, split, out)
+            return found, spans
+
+        found, spans = sweep(min(4 * self.count + 1_000, MOST_SPANS))
+        if len(spans.job) < found and len(spans.job) < MOST_SPANS:
+            found, spans = sweep(min(found, MOST_SPANS))
+        return spans.of(np.arange(min(found, len(spans.job))))
+
+
+def seen(observed: Observed, walker: Walker, zone: str, tried: Tried | None = None) -> Seen:
+    """Return what is seen of a site.
+
+    Args:
+        walker: of the site as it is assumed, with the rules in force, of the same attempts.
+        zone: the clock of days and hours.
+        tried: a rule to be judged: attempts that it forbids claim nothing.
+    """
+    spans = walker.spans(tried)
+    which = np.flatnonzero(observed.judged[spans.job])
+    order = which[np.lexsort((spans.since[which], spans.job[which]))]
+    return Seen(observed, spans.of(order), zone)
+
+
+def outages(work: Workload) -> Ints:
+    """Return when nothing ran for at least ``OUTAGE_S`` while a job waited that long, [2, m]."""
+    ran = work.has_started & (work.end > work.start)
+    times, running = _counted(work.start[ran], work.end[ran])
+    waits = work.queued & work.has_started & (work.start > work.arrival)
+    waiting_times, waiting = _counted(work.arrival[waits], work.start[waits])
+    idle = np.flatnonzero(running[:-1] == 0) if len(times) else np.zeros(0, np.int64)
+    since, until = times[idle], times[idle + 1]
+    passed = np.concatenate(([0], np.cumsum(np.diff(waiting_times) * (waiting[:-1] > 0))))
+
+    def waited(at: Ints) -> Ints:
+        seconds: Ints = np.interp(at, waiting_times, passed).astype(np.int64)
+        return seconds
+
+    if len(waiting_times) == 0:
+        return np.zeros((2, 0), np.int64)
+    kept = (until - since >= OUTAGE_S) & (waited(until) - waited(since) >= OUTAGE_S)
+    return np.ascontiguousarray(np.stack((since[kept], until[kept])))
+
+
+def _counted(begin: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """Return the instants at which a number changes, and the number from then on."""
+    times = np.unique(np.concatenate((begin, end)))
+    change = np.zeros(len(times), np.int64)
+    np.add.at(change, np.searchsorted(times, begin), 1)
+    np.add.at(change, np.searchsorted(times, end), -1)
+    return times, np.cumsum(change)
+
+
+def local(times: Ints, zone: str) -> Ints:
+    """Return instants as seconds since 1970-01-01 00:00 on the clock of a zone."""
+    at = pl.from_epoch(pl.Series("at", times, pl.Int64)).dt.replace_time_zone("UTC")
+    clock = at.dt.convert_time_zone(zone).dt.replace_time_zone(None)
+    seconds: Ints = clock.dt.epoch("s").to_numpy()
+    return seconds
+
+
+def hour_of_week(begin: Ints) -> Ints:
+    """Return the hour of the week of instants, s on a clock; 0 begins on Monday at 00:00."""
+    hours: Ints = (begin // HOUR_S + EPOCH_HOUR) % WEEK
+    return hours
+
+
+def by_hour(begin: Ints, seconds: Ints) -> tuple[Ints, Ints, Ints]:
+    """Cut times at the hours of a clock.
+
+    Args:
+        begin: s on the clock.
+        seconds: how long each lasts.
+
+    Returns:
+        Of each part: which it is of, and when it begins and ends.
+    """
+    end = begin + seconds
+    hours = np.maximum((end - 1) // HOUR_S - begin // HOUR_S + 1, 0)
+    place = np.repeat(np.arange(len(begin)), hours)
+    number = np.arange(len(place)) - np.repeat(np.cumsum(hours) - hours, hours)
+    hour = (begin // HOUR_S)[place] + number
+    return (
+        place,
+        np.maximum(begin[place], hour * HOUR_S),
+        np.minimum(end[place], (hour + 1) * HOUR_S),
+    )
+
+
+def days_of(rule: Limit | Window, at: Ints) -> Bools:
+    """Return whether a rule is in force on the day of each instant, s on the pool's clock."""
+    day = at // DAY_S
+    inside = np.ones(len(day), np.bool_)
+    if rule.valid_from is not None:
+        inside &= day >= (rule.valid_from - EPOCH).days
+    if rule.valid_to is not None:
+        inside &= day < (rule.valid_to - EPOCH).days
+    return inside

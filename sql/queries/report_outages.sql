@@ -1,0 +1,6 @@
+-- The outages of a period, the longest first.
+-- parameters: cluster VARCHAR, period VARCHAR
+SELECT pool, from_time, to_time, waited_s
+FROM outage_result
+WHERE cluster = $cluster AND period = $period
+ORDER BY pool, to_time - from_time DESC, from_time

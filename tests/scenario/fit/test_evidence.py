@@ -1,0 +1,116 @@
+"""Broken shares, their bound and the days of a rule, against their definitions."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.scenario.fit import evidence
+from audit.scenario.fit.evidence import DAY_S, Events
+from tests.naive import rules as naive
+
+EVENTS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 40 * DAY_S), st.booleans()), min_size=1, max_size=60
+)
+
+
+def events(found: list[tuple[int, int, bool]]) -> Events:
+    user, at, broken = (np.array(column) for column in zip(*found, strict=True))
+    return Events(user, user, at, broken.astype(bool))
+
+
+@given(EVENTS, st.sampled_from([DAY_S, evidence.SHORT_UNIT_S]))
+def test_shares_are_those_of_each_user_and_day(
+    found: list[tuple[int, int, bool]], lasts: int
+) -> None:
+    got = evidence.units(events(found), lasts)
+    expected = naive.units(found, lasts)
+    assert list(zip(got.at.tolist(), got.user.tolist(), strict=True)) == sorted(expected)
+    for at, user, share in zip(got.at.tolist(), got.user.tolist(), got.share, strict=True):
+        assert share == pytest.approx(expected[at, user])
+    assert got.mean == pytest.approx(sum(expected.values()) / len(expected))
+
+
+@given(st.integers(1, 60), st.floats(0, 1))
+def test_the_bound_is_that_of_the_definition(trials: int, part: float) -> None:
+    breaks = part * trials
+    found = evidence.upper_bound(breaks, trials)
+    assert found == pytest.approx(naive.upper_bound(breaks, trials), abs=1e-3)
+    assert breaks / trials <= found <= 1
+
+
+def test_bounds_by_hand() -> None:
+    assert evidence.upper_bound(0, 20) == pytest.approx(1 - 0.05 ** (1 / 20))
+    assert evidence.upper_bound(3, 100) == pytest.approx(0.0757108, abs=1e-6)  # R: binom.test
+    assert evidence.upper_bound(5, 5) == 1
+
+
+@given(EVENTS, st.floats(0.01, 0.5))
+def test_the_stretch_of_days_is_the_best_of_all(
+    found: list[tuple[int, int, bool]], most: float
+) -> None:
+    begin, end = evidence._stretch(events(found), most)
+    days = range(41)
+
+    def worth(first: int, behind: int) -> float:
+        inside = [broken for _, at, broken in found if first <= at // DAY_S < behind]
+        return most * len(inside) - sum(inside)
+
+    best = max(worth(first, last + 1) for first in days for last in days if last >= first)
+    if best > 0:
+        assert worth(begin, end) == pytest.approx(best)
+
+
+def kept(days: range, users: int = 4, each: int = 3) -> list[tuple[int, int, bool]]:
+    return [
+        (user, day * DAY_S + 3_600 * k, False)
+        for day in days
+        for user in range(users)
+        for k in range(each)
+    ]
+
+
+def broken(days: range, users: int = 4) -> list[tuple[int, int, bool]]:
+    return [(user, day * DAY_S + 50_000, True) for day in days for user in range(users)]
+
+
+def test_a_rule_that_is_kept() -> None:
+    found = evidence.judge(events(kept(range(30))), events(broken(range(30))), DAY_S)
+    assert (found.fails, found.days) == ("", None)
+    assert (found.breaks, found.withheld, found.units) == (0, 360, 120)
+    assert found.by_chance == 1
+    assert found.bound == pytest.approx(1 - 0.05 ** (1 / 120))
+
+
+def test_a_rule_of_half_of_the_time_is_found_with_its_days() -> None:
+    rule = [*kept(range(20)), *broken(range(20, 40))]
+    found = evidence.judge(events(rule), events(broken(range(40))), DAY_S)
+    assert (found.fails, found.days) == ("", (0, 20))
+    assert (found.breaks, found.withheld) == (0, 240)
+
+
+@pytest.mark.parametrize(
+    ("rule", "neighbours", "fails"),
+    [
+        (kept(range(30), users=2), broken(range(30)), "users of occasions"),
+        (kept(range(4), each=9), broken(range(30)), "days of occasions"),
+        (kept(range(1), each=4), broken(range(30)), "occasions"),
+        (kept(range(30)), broken(range(4)), "neighbours"),
+        (kept(range(30)), broken(range(30), users=2), "users of neighbours"),
+        (kept(range(6), each=1), broken(range(30)), "bound"),
+        # 1 of 5 neighbours started: a tenth of that is not shown by 120 units
+        (kept(range(30)), [*kept(range(30), each=4), *broken(range(30))], "bound"),
+    ],
+)
+def test_what_is_not_enough(
+    rule: list[tuple[int, int, bool]], neighbours: list[tuple[int, int, bool]], fails: str
+) -> None:
+    assert evidence.judge(events(rule), events(neighbours), DAY_S).fails.startswith(fails)
+
+
+def test_one_entity_that_breaks_it_as_a_habit() -> None:
+    rule = kept(range(100), users=9) + [(9, day * DAY_S, day % 10 < 6) for day in range(100)]
+    neighbours = events(broken(range(100)))
+    assert evidence.judge(events(rule), neighbours, DAY_S).fails == "one entity"
+    rule = kept(range(100), users=9) + [(9, day * DAY_S, day % 10 < 4) for day in range(100)]
+    assert evidence.judge(events(rule), neighbours, DAY_S).fails == ""
