@@ -103,6 +103,8 @@ TESTED_IN: Final = {
     "nightly/reports": "nightly/test_run",
     "oneoff/explain/shown": "oneoff/explain/test_explain",
     "pipeline/computing": "oneoff/test_audit",
+    "metrics/closed_hours": "scenario/test_limits",
+    "rule_text": "metrics/attempts/test_account",
     "report/index": "nightly/test_index",
     "report/judgement/owners": "report/judgement/test_page_one",
     "report/charts/series": "report/charts/test_waiting",

@@ -9,7 +9,6 @@ import pytest
 
 from audit.errors import StoreError
 from audit.metrics.attempts import fidelity, passed_over
-from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.parts import row
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
@@ -25,6 +24,7 @@ from audit.report.text import tables
 from audit.store import catalogue, database, migrations, publish
 from audit.store.database import Connection, execute, rows
 from bench.pages import metrics_page
+from tests.metrics.attempts.booked import booked
 from tests.metrics.attempts.fair_starts import with_starts
 from tests.strategies import ended, frame
 
@@ -55,7 +55,7 @@ def complete(pool: Pool) -> pl.DataFrame:
 
 
 def judged(pool: Pool) -> pl.DataFrame:
-    described = anatomy(complete(pool), pool, DAY_S).with_columns(
+    described = booked(complete(pool), pool, DAY_S).with_columns(
         *(pl.lit(1.0).alias(name) for name in ("peer_wait_s", "peer_contested_s", *CONTESTED))
     )
     arrivals = described["arrival_time"].to_list()

@@ -21,7 +21,6 @@ unknown size have no account. A recorded reason that names a hold is evidence of
 which it was written: the last stretch of the wait, if the attempt could have claimed then.
 """
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -115,20 +114,17 @@ def account(
         cause.column: sum((booked.of(key) for key in cause.booked), np.zeros(len(at)))
         for cause in CAUSES
     }
-    named: list[Limit | Window] = [*pool.limits, *pool.windows]
-    names = [rule_text(rule, pool.resource) for rule in named]
     made = pl.DataFrame(
         {
             **columns,
             RULE_FREE: booked.of("rule_free"),
-            "rule": _longest(booked, names),
+            "rule": _longest(booked, pool),
             "held_by": _longest_hold(placed, len(at)).fill_null(kinds),
         }
     ).with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
     made = made.select(pl.when(waits).then(pl.all()).name.keep())
     made = queue.rows.select("row").hstack(made)
     added = rows.select("row").join(made, on="row", how="left")
-    places = queue.rows.select("row", place=pl.int_range(pl.len()))
     return Account(
         described.hstack(added.drop("row")),
         pl.DataFrame(
@@ -138,18 +134,28 @@ def account(
                 "waited_s": outages[2],
             }
         ),
-        booked.stretches.join(places, on="place", maintain_order="left")
-        .join(described.select(*KEY).with_row_index("row"), on="row", maintain_order="left")
-        .select(*KEY, "begin", "end"),
+        _barred(booked.stretches, queue, described),
     )
 
 
-def _longest(booked: Booked, names: Sequence[str]) -> pl.Series:
+def _barred(stretches: pl.DataFrame, queue: Queued, described: pl.DataFrame) -> pl.DataFrame:
+    """Return stretches by job and attempt instead of place in the queue."""
+    places = queue.rows.select("row", place=pl.int_range(pl.len()))
+    return (
+        stretches.join(places, on="place", maintain_order="left")
+        .join(described.select(*KEY).with_row_index("row"), on="row", maintain_order="left")
+        .select(*KEY, "begin", "end")
+    )
+
+
+def _longest(booked: Booked, pool: Pool) -> pl.Series:
     """Return the name of the rule that forbids each attempt longest; null: none does."""
+    rules: list[Limit | Window] = [*pool.limits, *pool.windows]
+    names = [rule_text(rule, pool.resource) for rule in rules]
     if not names:
         return pl.repeat(None, booked.seconds.shape[1], dtype=pl.String, eager=True)
     which = pl.Series(booked.forbidden.argmax(axis=0))
-    name = which.replace_strict(list(range(len(names))), list(names), return_dtype=pl.String)
+    name = which.replace_strict(list(range(len(names))), names, return_dtype=pl.String)
     return name.set(pl.Series(booked.forbidden.max(axis=0) == 0), None)
 
 

@@ -18,7 +18,7 @@ from audit.metrics.attempts.resource_equality import conservation, overall, reso
 from audit.metrics.queue_sweep import Known, book, in_force, queued
 from audit.model import ATTEMPTS, Pool, Resource
 from audit.registry.causes import COLUMNS, PART_COLUMNS
-from audit.rules import Window
+from audit.rules import Window, hours_of_week
 from tests.naive import attempts as naive
 
 LOGS = {
