@@ -94,7 +94,6 @@ def account(
     """
     rows = described.select(_READ).with_row_index("row")
     queue = queued(rows, now, pl.col("size") > 0)
-    at = queue.rows["row"].to_numpy()
     kinds = hold_kind(queue.rows)
     rules = in_force(queue, pool.limits, pool.windows, pool.zone)
     placed = _placed(holds, queue)
@@ -109,20 +108,9 @@ def account(
         ),
         outage_s=outage_s,
     )
-    waits = queue.rows["waits"]
-    columns = {
-        cause.column: sum((booked.of(key) for key in cause.booked), np.zeros(len(at)))
-        for cause in CAUSES
-    }
-    made = pl.DataFrame(
-        {
-            **columns,
-            RULE_FREE: booked.of("rule_free"),
-            "rule": _longest(booked, pool),
-            "held_by": _longest_hold(placed, len(at)).fill_null(kinds),
-        }
-    ).with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
-    made = made.select(pl.when(waits).then(pl.all()).name.keep())
+    made = _made(booked, pool, placed, kinds).select(
+        pl.when(queue.rows["waits"]).then(pl.all()).name.keep()
+    )
     made = queue.rows.select("row").hstack(made)
     added = rows.select("row").join(made, on="row", how="left")
     return Account(
@@ -136,6 +124,23 @@ def account(
         ),
         _barred(booked.stretches, queue, described),
     )
+
+
+def _made(booked: Booked, pool: Pool, holds: pl.DataFrame, kinds: pl.Series) -> pl.DataFrame:
+    """Return the columns of the account of what was booked."""
+    count = booked.seconds.shape[1]
+    columns = {
+        cause.column: sum((booked.of(key) for key in cause.booked), np.zeros(count))
+        for cause in CAUSES
+    }
+    return pl.DataFrame(
+        {
+            **columns,
+            RULE_FREE: booked.of("rule_free"),
+            "rule": _longest(booked, pool),
+            "held_by": _longest_hold(holds, count).fill_null(kinds),
+        }
+    ).with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
 
 
 def _barred(stretches: pl.DataFrame, queue: Queued, described: pl.DataFrame) -> pl.DataFrame:

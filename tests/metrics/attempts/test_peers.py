@@ -15,7 +15,7 @@ from audit.metrics.attempts.population import describe
 from audit.model import Limit, Period, Pool, Resource, Step
 from audit.registry.causes import CONTESTED
 from tests.examples import examples
-from tests.metrics.attempts.booked import booked
+from tests.metrics.attempts.booked import booked as with_account
 from tests.naive import peers as naive
 from tests.naive.attempts import close, nearest_rank
 from tests.strategies import Rows, ended, frame, sampled
@@ -28,7 +28,7 @@ ALL = [Period("all", 0, 400 * DAY)]
 
 def measured(records: list[dict[str, Any]], periods: list[Period] = ALL) -> pl.DataFrame:
     described = describe(frame(records), [POOL])
-    return peer_waits(booked(described, POOL, 400 * DAY), periods).sort("line")
+    return peer_waits(with_account(described, POOL, 400 * DAY), periods).sort("line")
 
 
 def waits(records: list[dict[str, Any]], periods: list[Period] = ALL) -> list[float | None]:
@@ -164,7 +164,7 @@ def test_as_defined(records: Rows, periods: list[Period]) -> None:
 @given(logs, st.randoms(use_true_random=False))
 @settings(max_examples=examples(20))
 def test_rows_and_names_and_the_epoch_change_nothing(records: Rows, random: st.DataObject) -> None:
-    parts = booked(describe(frame(records), [POOL]), POOL, 400 * DAY)
+    parts = with_account(describe(frame(records), [POOL]), POOL, 400 * DAY)
     before = peer_waits(parts, ALL).sort("line")
     order = list(range(parts.height))
     random.shuffle(order)  # type: ignore[attr-defined]
@@ -209,7 +209,7 @@ def found(
     *records: Record, pool: Pool = ROOMY, periods: list[Period] = ALL, tolerance_s: int = 60
 ) -> pl.DataFrame:
     described = describe(frame([*records]), [pool])
-    parts = booked(described, pool, NOW)
+    parts = with_account(described, pool, NOW)
     got = stuck(parts, pool, NOW, periods, tolerance_s)
     assert got.schema == STUCK_SCHEMA
     return got
@@ -303,7 +303,7 @@ def test_who_is_stuck_is_as_defined(records: Rows, late: int) -> None:
     records = [*records, *(pending(submit_time=k * HOUR, partition="short") for k in range(late))]
     described = describe(frame(records), [ROOMY])
     now = 40 * DAY
-    got = stuck(booked(described, ROOMY, now), ROOMY, now, ALL, 60)
+    got = stuck(with_account(described, ROOMY, now), ROOMY, now, ALL, 60)
     held = [
         {**row, "arrival": row["arrival_time"], "wait": row["wait_s"], "end": row["end_time"]}
         for row in described.to_dicts()
@@ -329,7 +329,7 @@ def test_nobody_is_stuck_where_nothing_is() -> None:
 
 def booked(records: Rows, waits_: list[tuple[float, float]]) -> pl.DataFrame:
     """Attempts of which so much was claimed by others, and so much passed under a rule."""
-    parts = booked(describe(frame(records), [POOL]), POOL, 400 * DAY).sort("line")
+    parts = with_account(describe(frame(records), [POOL]), POOL, 400 * DAY).sort("line")
     claimed, ruled = zip(*waits_, strict=True)
     return parts.with_columns(
         pl.lit(0.0).alias(name) for name in (*CONTESTED, "cause_held_s")
@@ -358,6 +358,6 @@ def test_who_was_under_a_rule_for_more_than_half_of_its_wait_is_no_peer() -> Non
 def test_the_same_rules_apply_to_peers() -> None:
     rules = [Limit(most=1, user=("u3",)), Limit(most=9)]
     records = [MINE, *crowd(users=4)]
-    parts = booked(describe(frame(records), [POOL]), POOL, 400 * DAY)
+    parts = with_account(describe(frame(records), [POOL]), POOL, 400 * DAY)
     assert peer_waits(parts, ALL)["peer_wait_s"][0] == 90.0
     assert peer_waits(parts, ALL, rules)["peer_wait_s"][0] == 60.0

@@ -17,8 +17,8 @@ def _of(one: Overtaken, told: Fidelity | None = None) -> str:
 def test_a_wait_in_a_sentence() -> None:
     assert _of(ONE) == (
         "Job 17 of user anna (4 CPUs) waited 2 h, and for 75.0 % of that jobs of others that had "
-        "arrived later used what it lacked. Under the modelled policy, later arrivals cost it 1 h; it "
-        "waited 10 min more than the model explains."
+        "arrived later used what it lacked. Under the modelled policy, later arrivals cost it 1 h; "
+        "it waited 10 min more than the model explains."
     )
     assert "(20 min of that its own user's)" in _of(replace(ONE, own_s=1_200))
     assert _of(replace(ONE, unmodelled_s=0)).endswith("cost it 1 h; nothing stays unexplained.")
