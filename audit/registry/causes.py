@@ -124,7 +124,7 @@ CAUSES: Final = (
         legend="next scheduling pass",
         clause="it would have fitted, and the next scheduling pass was due",
         meanwhile="until the next scheduling pass",
-        colour=("#b8a3dc", "#6b5796"),
+        colour=("#9c82cc", "#7b68a2"),
     ),
     Cause(
         key="unexplained",

@@ -10,7 +10,6 @@ import pytest
 
 from audit.errors import StoreError
 from audit.metrics.attempts import fidelity, passed_over
-from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.parts import row
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
@@ -26,6 +25,7 @@ from audit.report.text import tables
 from audit.store import catalogue, database, migrations, publish
 from audit.store.database import Connection, execute, rows
 from bench.pages import metrics_page
+from tests.metrics.attempts.booked import booked
 from tests.metrics.attempts.fair_starts import with_starts
 from tests.strategies import ended, frame
 
@@ -58,7 +58,7 @@ def complete(pool: Pool, *more: dict[str, Any]) -> pl.DataFrame:
 
 def judged(pool: Pool) -> pl.DataFrame:
     pending = {"submit_time": 0, "state": "PENDING"}
-    described = anatomy(complete(pool, pending), pool, DAY_S).with_columns(
+    described = booked(complete(pool, pending), pool, DAY_S).with_columns(
         *(pl.lit(1.0).alias(name) for name in ("peer_wait_s", "peer_contested_s", *CONTESTED))
     )
     arrivals = described["arrival_time"].to_list()

@@ -119,15 +119,14 @@ def account(
     """
     rows = described.select(_READ).with_row_index("row")
     queue = queued(rows, now, pl.col("size") > 0)
-    at = queue.rows["row"].to_numpy()
     kinds = hold_kind(queue.rows)
-    rules = in_force(queue, pool.limits, pool.windows, pool.zone)
     placed = _placed(holds, queue)
-    place = None if traced is None else next(iter(np.flatnonzero(at == traced).tolist()), None)
+    at = np.flatnonzero(queue.rows["row"].to_numpy() == (-1 if traced is None else traced))
+    place = int(at[0]) if len(at) else None
     booked, outages = book(
         queue,
         pool,
-        rules,
+        in_force(queue, pool.limits, pool.windows, pool.zone),
         Known(
             holds=Holds(*(placed[name].to_numpy() for name in Holds._fields)),
             noted=kinds.is_not_null().to_numpy(),
@@ -136,25 +135,12 @@ def account(
         ),
         outage_s=outage_s,
     )
-    waits = queue.rows["waits"]
-    columns = {
-        cause.column: sum((booked.of(key) for key in cause.booked), np.zeros(len(at)))
-        for cause in CAUSES
-    }
-    named: list[Limit | Window] = [*pool.limits, *pool.windows]
-    names = [rule_text(rule, pool.resource) for rule in named]
-    made = pl.DataFrame(
-        {
-            **columns,
-            RULE_FREE: booked.of("rule_free"),
-            "rule": _longest(booked, names),
-            "held_by": _longest_hold(placed, len(at)).fill_null(kinds),
-        }
-    ).with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
-    made = made.select(pl.when(waits).then(pl.all()).name.keep())
+    names = _names(pool)
+    made = _made(booked, names, placed, kinds).select(
+        pl.when(queue.rows["waits"]).then(pl.all()).name.keep()
+    )
     made = queue.rows.select("row").hstack(made)
     added = rows.select("row").join(made, on="row", how="left")
-    places = queue.rows.select("row", place=pl.int_range(pl.len()))
     return Account(
         described.hstack(added.drop("row")),
         pl.DataFrame(
@@ -164,12 +150,15 @@ def account(
                 "waited_s": outages[2],
             }
         ),
-        booked.stretches.filter(pl.col("cause").is_in(_BARRED) | (pl.col("cause") >= len(BOOKED)))
-        .join(places, on="place", maintain_order="left")
-        .join(described.select(*KEY).with_row_index("row"), on="row", maintain_order="left")
-        .select(*KEY, "begin", "end"),
+        _barred(booked.stretches, queue, described),
         _traced(booked, place, names, placed, kinds, outages),
     )
+
+
+def _names(pool: Pool) -> list[str]:
+    """Return the names of a pool's limits, then windows."""
+    rules: list[Limit | Window] = [*pool.limits, *pool.windows]
+    return [rule_text(rule, pool.resource) for rule in rules]
 
 
 def _traced(
@@ -200,12 +189,42 @@ def _traced(
     return pl.DataFrame(rows, schema, orient="row")
 
 
+def _made(
+    booked: Booked, names: Sequence[str], holds: pl.DataFrame, kinds: pl.Series
+) -> pl.DataFrame:
+    """Return the columns of the account of what was booked."""
+    count = booked.seconds.shape[1]
+    columns = {
+        cause.column: sum((booked.of(key) for key in cause.booked), np.zeros(count))
+        for cause in CAUSES
+    }
+    return pl.DataFrame(
+        {
+            **columns,
+            RULE_FREE: booked.of("rule_free"),
+            "rule": _longest(booked, names),
+            "held_by": _longest_hold(holds, count).fill_null(kinds),
+        }
+    ).with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
+
+
+def _barred(stretches: pl.DataFrame, queue: Queued, described: pl.DataFrame) -> pl.DataFrame:
+    """Return stretches by job and attempt instead of place in the queue."""
+    places = queue.rows.select("row", place=pl.int_range(pl.len()))
+    held = stretches.filter(pl.col("cause").is_in(_BARRED) | (pl.col("cause") >= len(BOOKED)))
+    return (
+        held.join(places, on="place", maintain_order="left")
+        .join(described.select(*KEY).with_row_index("row"), on="row", maintain_order="left")
+        .select(*KEY, "begin", "end")
+    )
+
+
 def _longest(booked: Booked, names: Sequence[str]) -> pl.Series:
     """Return the name of the rule that forbids each attempt longest; null: none does."""
     if not names:
         return pl.repeat(None, booked.seconds.shape[1], dtype=pl.String, eager=True)
     which = pl.Series(booked.forbidden.argmax(axis=0))
-    name = which.replace_strict(list(range(len(names))), list(names), return_dtype=pl.String)
+    name = which.replace_strict(list(range(len(names))), names, return_dtype=pl.String)
     return name.set(pl.Series(booked.forbidden.max(axis=0) == 0), None)
 
 

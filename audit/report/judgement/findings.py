@@ -217,10 +217,9 @@ def passed_over(contents: Contents, place: Place, measure: str) -> Iterator[Subj
 
 def rules(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
     """The limits and windows that alone kept jobs waiting."""
-    text = rule_sentence(place, contents.settings.assumed)
-    if text:
+    if rule_sentence(place, contents.settings.assumed):
         figure = place.pool.figure(measure)
-        words = {"sentence": text, "rule": place.pool.rules[0].name}
+        words = {"rule": place.pool.rules[0].name}
         effect, sure = figure.value or 0.0, figure.lower or figure.value or 0.0
         yield Subject("pool", None, words, place.pool.figure, effect, sure, 1.0)
 
@@ -288,7 +287,8 @@ KINDS: tuple[Kind, ...] = (
         "cause_rule_free_share",
         Topic.RULES,
         "why",
-        "{sentence}",
+        "For {cause_rule_free_share} of all waiting time the job would have fitted, and only "
+        "limits or closed hours kept it from starting.",
         "Decide whether this rule is meant to hold jobs back while capacity is free: {rule}.",
         TELLING,
     ),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.population import describe
 from audit.model import Decision, Limit, Pool, Resource, Step
-from audit.registry.causes import CAUSES, COLUMNS
+from audit.registry.causes import PART_COLUMNS, PARTS
 from tests.naive import anatomy as naive
 from tests.naive.attempts import close
 from tests.scenario.test_engine import slow_pool
@@ -22,7 +22,7 @@ POOL = Pool("main", Resource.cpus, 4)
 def parts(*records: dict[str, Any], pool: Pool = POOL, now: int = 100) -> list[list[Any]]:
     """Of each record, in their order: room, shared, own, earlier, later, down."""
     got = anatomy(describe(frame(list(records)), [pool]), pool, now).sort("line")
-    return [list(row) for row in got.select(COLUMNS).rows()]
+    return [list(row) for row in got.select(PART_COLUMNS).rows()]
 
 
 def as_defined(records: Rows, pool: Pool) -> None:
@@ -31,10 +31,10 @@ def as_defined(records: Rows, pool: Pool) -> None:
     want = naive.anatomy(frame(records).to_dicts(), *slow_pool(pool), NOW)
     for row in got.to_dicts():
         exact = want.get((row["job_id"], row["attempt"]))
-        for cause in CAUSES:
-            assert close(row[cause.column], None if exact is None else exact[cause.key])
+        for part in PARTS:
+            assert close(row[part.column], None if exact is None else exact[part.key])
         if exact is not None and row["wait_s"] is not None:
-            assert close(sum(row[name] for name in COLUMNS), row["wait_s"])
+            assert close(sum(row[name] for name in PART_COLUMNS), row["wait_s"])
 
 
 @st.composite
@@ -77,7 +77,7 @@ def test_room_before_and_after_a_decision(records: Rows, pool: Pool, data: st.Da
         idle_because=pl.lit("unexplained"),
     )
     got = anatomy(decided, pool, NOW)
-    assert got.select(COLUMNS).equals(anatomy(described, pool, NOW).select(COLUMNS))
+    assert got.select(PART_COLUMNS).equals(anatomy(described, pool, NOW).select(PART_COLUMNS))
     ready = {
         (row["job_id"], row["attempt"]): row["ready_time"]
         for row in decided.to_dicts()
@@ -250,11 +250,11 @@ def test_rows_and_names_and_the_epoch_change_nothing(
     renamed = pl.col("user").replace({"ann": "zoe", "bob": "abe"})
     later = describe(frame(records).with_columns(pl.col("^.*_time$") + 1_000, renamed), [pool])
     moved = anatomy(later, pool._replace(steps=steps), NOW + 1_000).sort("line")
-    assert moved.select(COLUMNS).equals(before.select(COLUMNS))
+    assert moved.select(PART_COLUMNS).equals(before.select(PART_COLUMNS))
 
 
 def test_none_at_all() -> None:
-    assert anatomy(describe(frame([]), [POOL]), POOL, EPOCH).columns[-6:] == list(COLUMNS)
+    assert anatomy(describe(frame([]), [POOL]), POOL, EPOCH).columns[-6:] == list(PART_COLUMNS)
 
 
 @pytest.mark.parametrize("pool", POOLS)

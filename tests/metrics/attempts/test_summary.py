@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.metrics.attempts import passed_over
-from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import around, describe, in_period
 from audit.metrics.attempts.resource_equality import overall, resource_equality
@@ -23,6 +22,7 @@ from audit.metrics.attempts.summary import (
 from audit.metrics.attempts.users import by_entity
 from audit.model import Period, Pool, Resource
 from tests.examples import examples
+from tests.metrics.attempts.booked import booked
 from tests.naive import attempts as naive
 from tests.naive.anatomy import NAMES as PARTS
 from tests.naive.anatomy import anatomy as slow_anatomy
@@ -38,7 +38,7 @@ def summary(
     attempts: pl.DataFrame, period: Period | None = None, now: int = NOW, seed: int = 1
 ) -> pl.DataFrame:
     described = describe(attempts, [POOL])
-    complete = anatomy(overtakes(resource_equality(described, now)), POOL, now)
+    complete = booked(overtakes(resource_equality(described, now)), POOL, now)
     whole = Period("all", EPOCH, now)
     return summarise(complete, POOL, period or whole, now, BERLIN, seed, QUICK)
 
@@ -211,7 +211,7 @@ def test_a_period_needs_no_attempts_but_those_around_it(
     # where no arrival is known nobody can say what waited, which is not a matter of the period
     known = attempts.filter(pl.coalesce("submit_time", "eligible_time").is_not_null())
     described = overtakes(resource_equality(describe(known, [POOL]), NOW))
-    whole = anatomy(described, POOL, NOW).with_columns(peer_wait_s=pl.col("wait_s") / 2 + 1)
+    whole = booked(described, POOL, NOW).with_columns(peer_wait_s=pl.col("wait_s") / 2 + 1)
     period = Period("part", EPOCH + begin, EPOCH + begin + length)
     held = around(whole, period)
     found = Known(

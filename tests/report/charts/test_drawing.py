@@ -82,9 +82,9 @@ ELEMENTS = {"svg", "g", "rect", "line", "polyline", "polygon", "circle", "text"}
 def test_every_chart_is_drawn_and_described_and_says_what_it_answers() -> None:
     made = charts_of(waiting(pool()))
     assert {key: chart.title for key, chart in made.items()} == {
-        "why": "40 % of all waiting passed with room; for over 128 CPUs, 50 % behind later "
-        "arrivals",
-        "peers": "User anna waits 3.1 times as long as others with jobs alike",
+        "why": "40 % of all waiting time passed while the job would have fitted, and nothing in "
+        "the log explains why it waited",
+        "passed": "Later jobs that requested at least as much often started first",
         "waits": "Jobs of 1 CPU wait 10 min in the mean",
         "week": "Who arrives on Sun 23–24 h waits longest: 2.8 h in the mean",
         "miss": "Jobs of 3–4 CPUs started latest, 45 min after their fair start times",
@@ -106,7 +106,7 @@ def test_every_chart_is_drawn_and_described_and_says_what_it_answers() -> None:
 def test_nothing_is_drawn_of_nothing() -> None:
     nobody = Entities("user", (), (), ())
     part = without_fair_starts(waiting(pool()))
-    part = replace(part, hours=(), days=(), users=nobody, accounts=nobody, widths=())
+    part = replace(part, hours=(), days=(), users=nobody, accounts=nobody, widths=(), passed=())
     assert charts_of(replace(part, pictured=Pictured())) == {}
 
 

@@ -4,7 +4,7 @@ from audit.report.record.pool import Fidelity, Overtaken, PoolPart
 from audit.report.text.overtaken import most_overtaken
 from tests.report.sample import HOSTILE, fair_starts, fidelity, pool
 
-ONE = Overtaken("17", 1, "anna", 4, 7_200, (0, 0, 0.0, 1_800.0, 5_400.0, 0), 3_600, 0, 600)
+ONE = Overtaken("17", 1, "anna", 4, 7_200, (0, 0, 0, 0, 0, 1_800.0, 5_400.0, 0, 0), 3_600, 0, 600)
 
 
 def _of(one: Overtaken, told: Fidelity | None = None) -> str:
@@ -16,9 +16,9 @@ def _of(one: Overtaken, told: Fidelity | None = None) -> str:
 
 def test_a_wait_in_a_sentence() -> None:
     assert _of(ONE) == (
-        "Job 17 of user anna (4 CPUs) waited 2 h, and for 75.0 % of that what it lacked was in use "
-        "by others that came after it. Under the modelled policy, later arrivals cost it 1 h; it "
-        "waited 10 min more than the model explains."
+        "Job 17 of user anna (4 CPUs) waited 2 h, and for 75.0 % of that jobs of others that had "
+        "arrived later used what it lacked. Under the modelled policy, later arrivals cost it 1 h; "
+        "it waited 10 min more than the model explains."
     )
     assert "(20 min of that its own user's)" in _of(replace(ONE, own_s=1_200))
     assert _of(replace(ONE, unmodelled_s=0)).endswith("cost it 1 h; nothing stays unexplained.")
@@ -31,7 +31,7 @@ def test_nobody_is_named_by_a_model_that_fits_poorly() -> None:
 
 
 def test_what_is_not_known_is_left_out() -> None:
-    said = _of(replace(ONE, size=None, user=None, parts=(None,) * 6, own_s=None))
+    said = _of(replace(ONE, size=None, user=None, parts=(None,) * 9, own_s=None))
     assert said.startswith("Job 17 waited 2 h. Under the modelled policy")
 
 

@@ -1,0 +1,11 @@
+"""Attempts with the account and the parts of their waits, for tests of what rests on both."""
+
+import polars as pl
+
+from audit.metrics.attempts.account import account
+from audit.metrics.attempts.anatomy import anatomy
+from audit.model import Pool
+
+
+def booked(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
+    return account(anatomy(described, pool, now), pool, now, cycle_s=60).attempts
