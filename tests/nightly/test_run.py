@@ -77,8 +77,9 @@ def content(folder: Path) -> dict[str, object]:
     """
     found: dict[str, object] = {}
     with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
-        for view in (*VIEWS, "runs WHERE config_hash IS NOT NULL"):
-            found[view] = database.fetch(con, f"FROM {view}").sort(pl.all()).rows()
+        for view in (*VIEWS, "runs"):
+            made = "WHERE config_hash IS NOT NULL" if view == "runs" else ""
+            found[view] = database.fetch(con, f"FROM {view} {made}").sort(pl.all()).rows()
     for page in sorted((folder / "fairaudit-reports").rglob("*")):
         if page.is_file():
             found[str(page.relative_to(folder))] = page.read_bytes()
