@@ -83,8 +83,8 @@ Between the last two sizes, the time per job grows with this power of the size:
 
 {exponents(figures)}
 
-Under `conservative`, each job that ends early can move many plans, so long queues are expensive.
-`easy` skips blocks of the queue in which no job can start.
+Under `conservative`, each job that ends early can move many plans, which makes long queues
+expensive. `easy` skips blocks of the queue in which no job can start.
 """
     page = DOCS / "scale.md"
     _, title, rest = page.read_text(encoding="utf-8").partition("\n## Deep queues")
