@@ -71,7 +71,8 @@ def main() -> None:
 
 CPU time of both fair start times of a job, in microseconds ({machine()}), measured by
 `python -m bench.scale.growth`. The logs have a load of {LOAD:g} on {CAPACITY:,} processors, and
-walltimes of 1 to 10 times the runtime. In queues, the figure is the mean over jobs at all positions.
+walltimes of 1 to 10 times the runtime. In queues, the figure is the mean over jobs at all
+positions.
 
 | size of | backfilling | jobs | µs per job |
 |---|---|---:|---:|
@@ -104,7 +105,7 @@ def drawn(figures: pl.DataFrame) -> tuple[str, int]:
         made.append(lines.Line(f"{of}, {policy}", points, colour, dash, dotted=True))
     x, y = (
         scales.by_factors(figures[name].to_list(), scales.plain, title=title, steps=(1,))
-        for name, title in (("size", "number"), ("microseconds", "µs per job"))
+        for name, title in (("size", "jobs"), ("microseconds", "µs per job"))
     )
     return lines.drawn([lines.Panel(x, y, made)], height=260)
 
