@@ -106,7 +106,7 @@ def test_commands_and_options_in_the_documents_exist() -> None:
             known = {option for one in command.params for option in one.opts} | {"--help"}
             options = {word for word in rest if re.fullmatch(r"--[a-z-]+", word)}
             assert options <= known, f"{page.name}: {line}"
-    assert {"audit", "run", "grid", "whatif"} <= seen
+    assert {"audit", "run", "whatif"} <= seen
 
 
 def test_keys_in_the_documents_exist() -> None:
