@@ -79,6 +79,47 @@ def test_links_lead_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def pages() -> list[Path]:
+    return [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]
+
+
+def code(page: Path) -> list[str]:
+    """The lines of code blocks, and the code in sentences, of a page."""
+    text = page.read_text(encoding="utf-8")
+    return [*re.findall(r"^ {4,}(.*)$", text, re.M), *re.findall(r"`([^`\n]+)`", text)]
+
+
+def test_commands_and_options_in_the_documents_exist() -> None:
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    seen = set()
+    for page in pages():
+        for line in code(page):
+            if not (call := re.match(r"(?:\.venv/bin/)?fairaudit ([a-z][^#|;&]*)", line)):
+                continue
+            name, *rest = call[1].split()
+            command = group.get_command(Context(group), name)
+            if isinstance(command, TyperGroup) and rest and rest[0].islower():
+                command = command.get_command(Context(command), name := rest[0])
+            assert command, f"{page.name}: {line}"
+            seen.add(name)
+            known = {option for one in command.params for option in one.opts} | {"--help"}
+            options = {word for word in rest if re.fullmatch(r"--[a-z-]+", word)}
+            assert options <= known, f"{page.name}: {line}"
+    assert {"audit", "run", "whatif"} <= seen
+
+
+def test_keys_in_the_documents_exist() -> None:
+    config = document("config.toml")
+    tables = set(re.findall(r"^\[+([a-z.]+)\]", config, re.M))
+    keys = set(re.findall(r"^#? ?(\w+) = ", config, re.M))
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        for table, key in re.findall(r"`([a-z.]+)\.(?!html|pdf)(\w+)`", text):
+            if table in tables and not list((ROOT / "audit" / table).glob(f"{key}.py")):
+                assert key in keys, f"{page.name}: {table}.{key}"
+
+
 def test_every_figure_of_a_summary_is_documented(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,19 +42,19 @@ def rows() -> pl.DataFrame:
         spent(scheduled(steady(100), policy), policy, None)  # loads the kernels
         for size in sizes:
             each = spent(scheduled(steady(size), policy), policy, None) / size
-            made.append(("attempts in the log", policy.backfill.value, size, each * 1e6))
+            made.append(("log", policy.backfill.value, size, each * 1e6))
             print(made[-1], flush=True)
     for policy, sizes in QUEUES.items():
         for size in sizes:
             places = np.linspace(0, size - 1, min(ASKED, size)).astype(np.int64)
             each = spent(scheduled(waiting(size), EASY), policy, places) / len(places)
-            made.append(("attempts in the queue", policy.backfill.value, size, each * 1e6))
+            made.append(("queue", policy.backfill.value, size, each * 1e6))
             print(made[-1], flush=True)
     return pl.DataFrame(made, schema=["of", "policy", "size", "microseconds"], orient="row")
 
 
 def exponents(figures: pl.DataFrame) -> str:
-    """With which power of the number the cost grew in the last step of each line."""
+    """Return, for each line, the power with which the cost grew between the last two sizes."""
     said = []
     for (of, policy), line in figures.group_by("of", "policy", maintain_order=True):
         power = exponent(line.select("size", "microseconds").tail(2).rows())
@@ -69,23 +69,23 @@ def main() -> None:
     )
     text = f"""# How it scales
 
-Both fair start times of one attempt, in microseconds of CPU ({machine()}); made
-by `python -m bench.scale.growth`. Logs at a load of {LOAD:g} on {CAPACITY:,} processors, walltimes
-1 to 10 times the run time; in queues, attempts of every place are asked for, and the cost is their
-mean.
+CPU time of both fair start times of a job, in microseconds ({machine()}), measured by
+`python -m bench.scale.growth`. The logs have a load of {LOAD:g} on {CAPACITY:,} processors, and
+walltimes of 1 to 10 times the runtime. In queues, the figure is the mean over jobs at all
+positions.
 
-| over | backfilling | number | µs for each attempt |
+| size of | backfilling | jobs | µs per job |
 |---|---|---:|---:|
 {table}
 
-![The same on logarithmic scales](scale.svg)
+![CPU time per job, on logarithmic scales](scale.svg)
 
-In the last step of each line the cost of an attempt grew with this power of the number:
+Between the last two sizes, the time per job grows with this power of the size:
 
 {exponents(figures)}
 
-Under `conservative` each job that ends early lets many plans move, so long queues are dear; `easy`
-passes over blocks of the queue in which nothing can start.
+Under `conservative`, each job that ends early can move many plans, which makes long queues
+expensive. `easy` skips blocks of the queue in which no job can start.
 """
     page = DOCS / "scale.md"
     _, title, rest = page.read_text(encoding="utf-8").partition("\n## Deep queues")
@@ -100,12 +100,12 @@ def drawn(figures: pl.DataFrame) -> tuple[str, int]:
     of_policy = dict(zip(JOBS, SERIES, strict=False))
     for (of, policy), line in figures.group_by("of", "policy", maintain_order=True):
         colour = next(shade for one, shade in of_policy.items() if one.backfill.value == policy)
-        dash = "" if of == "attempts in the log" else "6 3"
+        dash = "" if of == "log" else "6 3"
         points = [(float(x), y) for x, y in line.select("size", "microseconds").iter_rows()]
         made.append(lines.Line(f"{of}, {policy}", points, colour, dash, dotted=True))
     x, y = (
         scales.by_factors(figures[name].to_list(), scales.plain, title=title, steps=(1,))
-        for name, title in (("size", "number"), ("microseconds", "µs for each attempt"))
+        for name, title in (("size", "jobs"), ("microseconds", "µs per job"))
     )
     return lines.drawn([lines.Panel(x, y, made)], height=260)
 

@@ -150,11 +150,11 @@ def main() -> int:
     print(table(made))
     if not arguments.attempts:
         _write(
-            f"{TITLE}\n\nKTH-SP2 repeated end to end, audited without PDF: user CPU of all "
-            f"threads, in seconds, by stage ({machine()}); made by "
+            f"{TITLE}\n\nKTH-SP2 repeated end to end and audited without PDF: user CPU of all "
+            f"threads, in seconds, by stage ({machine()}), measured by "
             f"`make bench-large`.\n\n{table(made)}\n\nGoals: 1 M attempts in "
             f"≤ {GOALS['cpu_s']:.0f} CPU s and ≤ {GOALS['peak_mib']:,.0f} MiB, and no stage that "
-            f"grows with more than the power {GOALS['exponent']}."
+            f"grows with a power above {GOALS['exponent']}."
         )
     wrong = missed(made)
     print("\n".join(f"MISSED: {line}" for line in wrong) or "all goals hold")
