@@ -3,7 +3,7 @@
 An answer is a figure, what it means, where it stands, and what changed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -13,7 +13,7 @@ from audit.report.judgement import owners
 from audit.report.judgement.levels import Level, level
 from audit.report.judgement.place import OVERTAKEN, UNEXPLAINED, Place
 from audit.report.record.page import Assumed, Bounds
-from audit.report.record.pool import SMALL_SAMPLE, Figure, PoolPart, Trend
+from audit.report.record.pool import SMALL_SAMPLE, Figure, PassedOver, PoolPart, Trend
 from audit.report.text import belief, wording
 
 
@@ -112,6 +112,13 @@ def _order(place: Place, bounds: Bounds) -> Question:
     title, pool = "Was the order fair?", place.pool
     tested = sum(pool.tested.values())
     unfair, change = owners.unfair(pool), _then(place)
+    if trusted(pool) and (share := pool.figure(OVERTAKEN)).value is not None:
+        text = f"of all waiting time is delay by later arrivals, by the model{_within(share)}."
+        stands = level(share, bounds.overtaken)
+        if unfair:
+            text += f" {_passed_over(unfair)}"
+            stands = Level.WARN if stands is Level.PASS else stands
+        return Question(title, stands, wording.rough(share), text, change)
     if unfair:
         text = (
             f"of {wording.count(tested)} users, accounts, partitions and QOS tested: later jobs "
@@ -121,10 +128,6 @@ def _order(place: Place, bounds: Bounds) -> Question:
         places = all(one.kind in owners.PLACES for one in unfair)
         stands = Level.WARN if places else Level.FAIL
         return Question(title, stands, wording.count(len(unfair)), text, change)
-    if trusted(pool) and (share := pool.figure(OVERTAKEN)).value is not None:
-        text = f"of all waiting time is delay by later arrivals, by the model{_within(share)}."
-        stands = level(share, bounds.overtaken)
-        return Question(title, stands, wording.rough(share), text, change)
     if tested < owners.LEAST_TESTED:
         text = (
             f"Only {wording.count(tested)} of the users, accounts, partitions and QOS had enough "
@@ -143,6 +146,16 @@ def _order(place: Place, bounds: Bounds) -> Question:
     if pool.untested:
         text += f" {wording.count(pool.untested)} others had too few jobs to be tested."
     return Question(title, Level.NOTE, "none", text, change)
+
+
+def _passed_over(unfair: Sequence[PassedOver]) -> str:
+    """Return who is passed over, in a sentence or two; people before partitions and QOS."""
+    people = [one for one in unfair if one.kind not in owners.PLACES]
+    first = (people or list(unfair))[0]
+    who = owners.subject_of(first.kind, first.name)
+    others = f" and {wording.count(len(unfair) - 1)} more" if len(unfair) > 1 else ""
+    said = f"{who}{others}: later jobs that requested at least as much often started first."
+    return said if people else f"{said} That is fair only where a low priority is meant."
 
 
 def _intended(pool: PoolPart) -> str:
@@ -226,14 +239,10 @@ def verdict(place: Place, answers: tuple[Question, Question]) -> Verdict:
     waited, order = answers
     first = _first_sentence(waited)
     unfair = owners.unfair(pool)
-    if unfair:
-        people = [one for one in unfair if one.kind not in owners.PLACES]
-        first_ = (people or unfair)[0]
-        who = owners.subject_of(first_.kind, first_.name)
-        others = f" and {wording.count(len(unfair) - 1)} more" if len(unfair) > 1 else ""
-        said = f"{who}{others}: later jobs that requested at least as much often started first."
-        if not people:
-            said += " That is fair only where a low priority is meant."
+    if unfair and not trusted(pool):
+        people = any(one.kind not in owners.PLACES for one in unfair)
+        said = _passed_over(unfair)
+        who = said.partition(":")[0]
         word = Word.NO if people else Word.MIXED
         return Verdict(word, f"{said} {first}".strip(), f"{who} is passed over")
     if order.level in (Level.PASS, Level.WARN, Level.FAIL):
