@@ -18,39 +18,10 @@ import numpy as np
 
 from audit.kernels.sweeps cimport time_at
 from audit.kernels.waiting cimport (
-    CAUSES,
-    CLAIMED,
-    CYCLE,
-    EARLIER,
-    EXCEEDS,
-    FITS,
-    HELD,
-    KEPT,
-    LATER,
-    NOBODY,
-    OWN_QUEUED,
-    OWN_RUNNING,
-    RULE,
-    RULE_FREE,
-    UNAVAILABLE,
-    UNEXPLAINED,
-    UNKNOWN,
-    Log,
-    Queue,
-    Rules,
-    State,
-    Times,
-    close_gap,
-    exceeds,
-    fits_left,
-    is_closed,
-    is_forbidden,
-    is_held,
-    join,
-    occupy,
-    place_of,
-    short_of,
-    turn,
+    CAUSES, CLAIMED, CYCLE, EARLIER, EXCEEDS, FITS, HELD, KEPT, LATER, NOBODY, OWN_QUEUED,
+    OWN_RUNNING, RULE, RULE_FREE, UNAVAILABLE, UNEXPLAINED, UNKNOWN, Log, Queue, Rules, State,
+    Times, close_gap, exceeds, fits_left, forbids, is_closed, is_forbidden, is_held, join,
+    occupy, place_of, short_of, turn,
 )
 
 
@@ -502,16 +473,6 @@ cdef void _note(
     spans.count += 1
 
 
-cdef inline bint _forbids(
-    Rules rules, State state, Py_ssize_t rule, int64_t i, int64_t at
-) noexcept nogil:
-    """Return whether a rule forbids attempt ``i``."""
-    cdef Py_ssize_t limits = rules.most.shape[0]
-    if rule < limits:
-        return exceeds(rules, state, rule, i, at)
-    return is_closed(rules, state, rule - limits, i, at)
-
-
 cdef Py_ssize_t _named_rule(
     Rules rules, State state, Queue queue, Spans spans, int64_t slot, int64_t i, int64_t at
 ) noexcept nogil:
@@ -520,9 +481,9 @@ cdef Py_ssize_t _named_rule(
     cdef Py_ssize_t rule
     if last != NOBODY:
         rule = spans.held[last * SPAN + 1] - CAUSES
-        if rule >= 0 and _forbids(rules, state, rule, i, at):
+        if rule >= 0 and forbids(rules, state, rule, i, at):
             return rule
     for rule in range(rules.most.shape[0] + state.span.shape[0]):
-        if _forbids(rules, state, rule, i, at):
+        if forbids(rules, state, rule, i, at):
             return rule
     return NOBODY

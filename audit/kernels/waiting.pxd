@@ -153,13 +153,20 @@ cdef inline bint is_held(Log log, Times times, int64_t i, int64_t at) noexcept n
 cdef inline bint is_forbidden(Rules rules, State state, int64_t i, int64_t at) noexcept nogil:
     """Return whether a rule forbids attempt ``i``, given what runs and what has claimed."""
     cdef Py_ssize_t rule
-    for rule in range(rules.most.shape[0]):
-        if exceeds(rules, state, rule, i, at):
-            return True
-    for rule in range(state.span.shape[0]):
-        if is_closed(rules, state, rule, i, at):
+    for rule in range(rules.most.shape[0] + state.span.shape[0]):
+        if forbids(rules, state, rule, i, at):
             return True
     return False
+
+
+cdef inline bint forbids(
+    Rules rules, State state, Py_ssize_t rule, int64_t i, int64_t at
+) noexcept nogil:
+    """Return whether a rule (limits, then windows) forbids attempt ``i``."""
+    cdef Py_ssize_t limits = rules.most.shape[0]
+    if rule < limits:
+        return exceeds(rules, state, rule, i, at)
+    return is_closed(rules, state, rule - limits, i, at)
 
 
 cdef inline bint exceeds(

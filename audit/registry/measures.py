@@ -1,10 +1,8 @@
 """The registry of measures: what each figure is called, its unit, how it is shown, what it means.
 
-Who computes a figure names it by its key; its unit comes from here. So do the rows and the wording
-of a report's tables, docs/metrics.md and the comments of the columns that analysts see. A figure
-without an entry is refused where the summary is made (``unit_of``).
-
-Amounts are of the pool's counted resource ("resource": cpus, nodes or gpus), times in s.
+Units, rows and wording of the report's tables, docs/metrics.md and column comments come from these
+entries; a figure without one is refused (``unit_of``). Amounts are of the pool's counted resource
+("resource": cpus, nodes or gpus), times in s.
 """
 
 from collections.abc import Mapping
@@ -471,40 +469,25 @@ _FIDELITY: Final = (
     Measure("waited_forward_correlation", "… of those that waited", ONE, NUMBER, (),
             "the same of those that waited longer than `metrics.tolerance_s`", when=_FORWARD),
 )
+
+SUMMARY: Final[Mapping[str, Measure]] = {measure.key: measure for measure in (
+    *_POPULATION, *_WAITS, *_ANATOMY, *_PEERS, *_PASSED, *_EQUALITY, *_MACHINE, *_FAIR_STARTS,
+    *_OWNERS,
+)}
+"""Every measure of the view ``summary`` by key, in the order in which they are listed."""
 # fmt: on
 
-SUMMARY: Final[Mapping[str, Measure]] = {
-    measure.key: measure
-    for measure in (
-        *_POPULATION,
-        *_WAITS,
-        *_ANATOMY,
-        *_PEERS,
-        *_PASSED,
-        *_EQUALITY,
-        *_MACHINE,
-        *_FAIR_STARTS,
-        *_OWNERS,
-    )
-}
-"""Every measure of the view ``summary`` by key, in the order in which they are listed."""
-
 FIDELITY: Final[Mapping[str, Measure]] = {measure.key: measure for measure in _FIDELITY}
-"""Every measure of the view ``fidelity`` by key. Where its share is small, most of the unfairness
-lies within the model's own error."""
+"""Every measure of the view ``fidelity`` by key."""
 
 
 def find(key: str) -> Measure | None:
-    """The measure of this key; None where there is none."""
+    """Return the measure of this key."""
     return SUMMARY.get(key) or FIDELITY.get(key)
 
 
 def unit_of(key: str, dimension_value: str | None = None) -> str:
-    """The unit of a figure of the summary, or of fidelity.
-
-    Args:
-        key: of the measure.
-        dimension_value: what it is of; ``user`` or ``account`` where it counts these.
+    """Return the unit of a figure; of one that counts users or accounts, ``dimension_value``.
 
     Raises:
         KeyError: the registry has no such measure.

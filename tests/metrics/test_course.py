@@ -30,8 +30,8 @@ def tables(draw: st.DrawFn) -> list[dict[str, Any]]:
                     "first_arrival": 1_000 * stretch + draw(st.integers(0, 999)),
                     "attempts": len(waits),
                     "wait_s": sum(waits),
-                    "apart_s": sum(waits[:apart]),
-                    "wait_room_s": sum(waits[:apart]) // 2,
+                    "booked_s": sum(waits[:apart]),
+                    "unexplained_s": sum(waits[:apart]) // 2,
                     "judged": judged,
                     "overtaken_s": draw(st.integers(-500, 500)) if judged else 0,
                 }
@@ -52,7 +52,7 @@ def numbered(rows: list[dict[str, Any]]) -> list[str | None]:
         totals = {name: sum(row[name] for row in mine) for name in [*added, "judged"]}
         keys[user] = (
             min(row["first_arrival"] for row in mine),
-            *(totals[n] for n in ("attempts", "wait_s", "apart_s", "wait_room_s", "judged")),
+            *(totals[n] for n in ("attempts", "wait_s", "booked_s", "unexplained_s", "judged")),
             totals["overtaken_s"],
             (user is not None, user or ""),
         )

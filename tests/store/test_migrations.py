@@ -13,32 +13,31 @@ from audit.store.database import Connection, execute, fetch
 
 KINDS = ("user", "account")
 EACH = """jobs attempts never_started gave_up_wait_s tuwt_s tusa nuwt miss_strict_s miss_relaxed_s
-    missed_strict missed_relaxed re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s
-    wait_own_s wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s overtaken_s
-    unmodelled_s run_id"""
+    missed_strict missed_relaxed re_unfairness_positive re_unfairness_net cause_held_s
+    cause_unavailable_s cause_rule_s cause_own_s cause_claimed_s cause_earlier_s
+    cause_later_s cause_cycle_s cause_unexplained_s wait_room_s wait_shared_s wait_own_s
+    wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s contested_ratio
+    contested_excess_s passed_share passed_expected passed_s overtaken_s unmodelled_s run_id"""
 VIEWS = {
     "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
-        reason priority reservation size cpus nodes gpus mem_bytes submit_time arrival_time
-        start_time end_time wait_s wait_room_s wait_shared_s wait_own_s wait_earlier_s wait_later_s
-        wait_down_s peer_wait_s peer_contested_s ready_time decision kept_s idle_s idle_because
-        start_modelled
-        overtaken_s overtaken_own_s unmodelled_s occupancy_s runtime_s walltime_s
-        bounded_slowdown fair_slowdown width_class overtaken_by overtook re_deserved re_consumed
-        re_unfairness fst_strict
-        fst_relaxed fst_status fst_weight miss_strict_s miss_relaxed_s run_id""",
+        reason
+        priority reservation size cpus nodes gpus mem_bytes submit_time arrival_time start_time
+        end_time wait_s cause_held_s cause_unavailable_s cause_rule_s cause_own_s
+        cause_claimed_s cause_earlier_s cause_later_s cause_cycle_s cause_unexplained_s
+        cause_rule_free_s rule held_by wait_room_s wait_shared_s wait_own_s wait_earlier_s
+        wait_later_s wait_down_s peer_wait_s peer_contested_s ready_time decision kept_s idle_s
+        idle_because start_modelled overtaken_s overtaken_own_s unmodelled_s occupancy_s
+        runtime_s walltime_s bounded_slowdown fair_slowdown width_class overtaken_by overtook
+        re_deserved re_consumed re_unfairness fst_strict fst_relaxed fst_status fst_weight
+        miss_strict_s miss_relaxed_s run_id""",
+    "rules": """cluster pool period rule kind source valid_from valid_to starts breaks
+        breaks_by_chance gain run_id""",
+    "outages": "cluster pool period from_time to_time waited_s run_id",
     "stuck": """cluster pool job_id attempt user account partition qos size walltime_s state reason
         arrival_time left_time waited_s peer_p95_s peers unexplained_share cause
         rule held_by run_id""",
-    "user_fairness": """cluster pool schedule period user jobs attempts never_started gave_up_wait_s
-        tuwt_s tusa nuwt miss_strict_s miss_relaxed_s missed_strict missed_relaxed
-        re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s wait_own_s
-        wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s contested_ratio
-        contested_excess_s passed_share passed_expected passed_s overtaken_s unmodelled_s run_id""",
-    "account_fairness": """cluster pool schedule period account jobs attempts never_started
-        gave_up_wait_s tuwt_s tusa nuwt miss_strict_s miss_relaxed_s missed_strict missed_relaxed
-        re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s wait_own_s
-        wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s contested_ratio
-        contested_excess_s passed_share passed_expected passed_s overtaken_s unmodelled_s run_id""",
+    "user_fairness": f"cluster pool schedule period user {EACH}",
+    "account_fairness": f"cluster pool schedule period account {EACH}",
     "fairshare_history": """cluster as_of method entity_kind entity parent share usage
         usage_fraction priority rank run_id partition share_of_all usage_of_all level_fs""",
     "penalty_usage": """cluster period penalty configured entity_kind entity usage usage_fraction
@@ -107,7 +106,8 @@ def test_times_are_instants_and_durations_whole_seconds(store: Connection) -> No
         if name.endswith(("_time", "_at")) or name in INSTANTS:
             assert kind == "TIMESTAMP WITH TIME ZONE", name
         if name.endswith("_s"):
-            assert kind == ("DOUBLE" if name in DIVIDED else "BIGINT"), name
+            divided = name in DIVIDED or name.startswith("cause_")
+            assert kind == ("DOUBLE" if divided else "BIGINT"), name
 
 
 def test_migrating_again_changes_nothing_but_a_newer_store_is_refused(store: Connection) -> None:

@@ -136,20 +136,12 @@ def account(
         outage_s=outage_s,
     )
     names = _names(pool)
-    made = _made(booked, names, placed, kinds).select(
-        pl.when(queue.rows["waits"]).then(pl.all()).name.keep()
-    )
-    made = queue.rows.select("row").hstack(made)
+    made = queue.rows.select("row").hstack(_made(booked, names, placed, kinds, queue))
     added = rows.select("row").join(made, on="row", how="left")
+    spans = (outages[0], np.minimum(outages[1], now), outages[2])
     return Account(
         described.hstack(added.drop("row")),
-        pl.DataFrame(
-            {
-                "from_time": outages[0],
-                "to_time": np.minimum(outages[1], now),
-                "waited_s": outages[2],
-            }
-        ),
+        pl.DataFrame(dict(zip(("from_time", "to_time", "waited_s"), spans, strict=True))),
         _barred(booked.stretches, queue, described),
         _traced(booked, place, names, placed, kinds, outages),
     )
@@ -190,7 +182,7 @@ def _traced(
 
 
 def _made(
-    booked: Booked, names: Sequence[str], holds: pl.DataFrame, kinds: pl.Series
+    booked: Booked, names: Sequence[str], holds: pl.DataFrame, kinds: pl.Series, queue: Queued
 ) -> pl.DataFrame:
     """Return the columns of the account of what was booked."""
     count = booked.seconds.shape[1]
@@ -198,7 +190,7 @@ def _made(
         cause.column: sum((booked.of(key) for key in cause.booked), np.zeros(count))
         for cause in CAUSES
     }
-    return pl.DataFrame(
+    made = pl.DataFrame(
         {
             **columns,
             RULE_FREE: booked.of("rule_free"),
@@ -206,6 +198,7 @@ def _made(
             "held_by": _longest_hold(holds, count).fill_null(kinds),
         }
     ).with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
+    return made.select(pl.when(queue.rows["waits"]).then(pl.all()).name.keep())
 
 
 def _barred(stretches: pl.DataFrame, queue: Queued, described: pl.DataFrame) -> pl.DataFrame:

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import polars as pl
+
 from audit.model import Limit, Step
 from audit.oneoff.fit_policy.assumed import assumed
 from audit.periods import day_of, zone
@@ -54,5 +56,6 @@ def test_a_small_budget_looks_at_the_latest_days() -> None:
     assert "the latest" in got.facts[0].source
     (limit,) = got.pool.limits
     assert limit.valid_from is not None  # nothing is known of the days before
-    assert day_of(NOW - got.told["days"] * DAY, zone("UTC")) <= limit.valid_from
+    end = log.select(pl.col("end_time").max()).item()
+    assert day_of(end - (got.told["days"] + 1) * DAY, zone("UTC")) <= limit.valid_from
     assert got.told["evidence"][0]["valid_from"] == str(limit.valid_from)
