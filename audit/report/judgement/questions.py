@@ -150,12 +150,22 @@ def _order(place: Place, bounds: Bounds) -> Question:
 
 def _passed_over(unfair: Sequence[PassedOver]) -> str:
     """Return who is passed over, in a sentence or two; people before partitions and QOS."""
-    people = [one for one in unfair if one.kind not in owners.PLACES]
-    first = (people or list(unfair))[0]
-    who = owners.subject_of(first.kind, first.name)
+    said = f"{_who(unfair)}: later jobs that requested at least as much often started first."
+    if any(one.kind not in owners.PLACES for one in unfair):
+        return said
+    return f"{said} That is fair only where a low priority is meant."
+
+
+def _who(unfair: Sequence[PassedOver], *, start: bool = True) -> str:
+    """Return the first of those passed over (people before partitions), and how many more."""
+    first = min(unfair, key=lambda one: one.kind in owners.PLACES)
     others = f" and {wording.count(len(unfair) - 1)} more" if len(unfair) > 1 else ""
-    said = f"{who}{others}: later jobs that requested at least as much often started first."
-    return said if people else f"{said} That is fair only where a low priority is meant."
+    return f"{owners.subject_of(first.kind, first.name, start=start)}{others}"
+
+
+def _is_passed_over(unfair: Sequence[PassedOver], *, start: bool = True) -> str:
+    """Return who is passed over, for a subject line."""
+    return f"{_who(unfair, start=start)} {'are' if len(unfair) > 1 else 'is'} passed over"
 
 
 def _intended(pool: PoolPart) -> str:
@@ -241,14 +251,17 @@ def verdict(place: Place, answers: tuple[Question, Question]) -> Verdict:
     unfair = owners.unfair(pool)
     if unfair and not trusted(pool):
         people = any(one.kind not in owners.PLACES for one in unfair)
-        said = _passed_over(unfair)
-        who = said.partition(":")[0]
         word = Word.NO if people else Word.MIXED
-        return Verdict(word, f"{said} {first}".strip(), f"{who} is passed over")
+        said = f"{_passed_over(unfair)} {first}".strip()
+        return Verdict(word, said, _is_passed_over(unfair))
     if order.level in (Level.PASS, Level.WARN, Level.FAIL):
         word = {Level.PASS: Word.YES, Level.WARN: Word.MIXED, Level.FAIL: Word.NO}[order.level]
-        said = f"{order.big} of all waiting time is delay by later arrivals, by a model that fits."
-        return Verdict(word, f"{first} {wording.first_upper(said)}".strip(), said.rstrip("."))
+        share = f"{order.big} of all waiting time is delay by later arrivals"
+        said = f"{wording.first_upper(share)}, by a model that fits."
+        if not unfair:
+            return Verdict(word, f"{first} {said}".strip(), f"{share}, by a model that fits")
+        short = f"{share}; {_is_passed_over(unfair, start=False)}"
+        return Verdict(word, f"{first} {said} {_passed_over(unfair)}".strip(), short)
     if order.level is Level.NOTE:
         said = "No user, account, partition or QOS tested was significantly passed over."
         return Verdict(Word.NO_SIGN, f"{first} {said}".strip(), "nobody is passed over")

@@ -4,7 +4,6 @@ The examples are computed when the report is made, by the code that computed its
 cannot drift away from it. All look at the same four attempts in a pool of four CPUs.
 """
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
@@ -20,10 +19,12 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import overall, resource_equality
 from audit.metrics.fairshare.penalty import Hardware, of_fractions, relative_penalty
 from audit.metrics.fairshare.usage import Windows, usage
-from audit.model import ATTEMPTS, Period, Pool, RecordKind, Resource
+from audit.metrics.pairs import paired
+from audit.model import Period, Pool, Resource
 from audit.registry.causes import CAUSES
 from audit.report.record.page import Definition, Example
 from audit.report.text import wording
+from audit.report.text.worked import example_of, log
 
 _DEFAULT: Final = Metrics()
 _POOL: Final = Pool("example", Resource.cpus, 4)
@@ -43,6 +44,13 @@ _DELAYED: Final = (
     (3, "anna", 1, 20, 20, 150),
     (4, "ben", 1, 30, 250, 300),
 )
+# Ben's job waits while anna's, which requests as much and arrives later, starts first.
+_PASSED: Final = (
+    (1, "ben", 2, 0, 900, 1_000),
+    (2, "anna", 2, 100, 300, 400),
+    (3, "cleo", 4, 200, 1_000, 1_100),
+    (4, "dora", 1, 250, 350, 400),
+)
 
 
 @cache
@@ -57,6 +65,7 @@ def definitions(metrics: Metrics = _DEFAULT) -> tuple[Definition, ...]:
         _wait(attempts),
         _bounded_slowdown(attempts, metrics.tau_s),
         _why(attempts),
+        _passed(),
         _peers(),
         _overtaking(attempts),
         _resource_equality(attempts, metrics),
@@ -80,7 +89,7 @@ def _wait(attempts: pl.DataFrame) -> Definition:
         "the period in which it ended.",
         "wait = start − arrival",
         "fairaudit",
-        _example(
+        example_of(
             "Four attempts in a pool of 4 CPUs",
             attempts,
             ("job_id", "user", "size", "arrival_time", "start_time", "end_time", "wait_s"),
@@ -98,7 +107,7 @@ def _bounded_slowdown(attempts: pl.DataFrame, tau_s: int) -> Definition:
         f"than {tau_s} s count as {tau_s} s, so that trifles do not rule the mean.",
         f"max(1, (end − arrival) / max(runtime, {tau_s} s))",
         "Klusáček and Rudová 2012, §2",
-        _example(
+        example_of(
             "Bounded slowdown of the four attempts",
             attempts,
             ("job_id", "arrival_time", "end_time", "runtime_s", "bounded_slowdown"),
@@ -122,12 +131,53 @@ def _why(attempts: pl.DataFrame) -> Definition:
         "unexplained may be due to them.",
         f"{' + '.join(cause.key for cause in CAUSES)} = wait",
         "fairaudit, account of waits",
-        _example(
+        example_of(
             "The waits of the four jobs",
             booked,
             ("job_id", "size", "wait_s", *(cause.column for cause in causes)),
             ("Job", "CPUs", "Wait (s)", *(f"{cause.heading} (s)" for cause in causes)),
             "",
+        ),
+    )
+
+
+def _passed() -> Definition:
+    end = max(row[-1] for row in _PASSED)
+    described = describe(log(_PASSED), [_POOL])
+    compared = paired(described, _POOL, Period("all", 0, end + 1))["user"]
+    numbered = described.with_columns(row=pl.int_range(pl.len()))
+    shown = numbered.join(compared, on="row", how="left").sort("job_number")
+    shown = shown.with_columns(pl.col("pairs", "lost", "passed_s").fill_null(0))
+    return Definition(
+        "passed",
+        "Passed over",
+        "A job makes a pair with each later job of another user in the same partition and QOS "
+        "that arrives while it waits and requests at least as much of everything. It loses the "
+        "pair if the later job starts more than 60 s earlier; its passed time runs from the first "
+        "such start to its own. There is no pair while a hold, a limit or closed hours keep the "
+        "job from starting. All pairs between two bursts of jobs together count as one. The "
+        "expected share is what all others lost in similar pairs. Users, accounts, partitions and "
+        "QOS are passed over if their share of lost pairs is significantly greater, the lower "
+        "bound of the difference is at least 0.10, and their passed time is at least 0.5 % of all "
+        "waiting or one day per job. Partitions and QOS are compared with all others. No model is "
+        "used.",
+        "share = Σ lost / Σ pairs;  expected = Σ pairs · rate of all others / Σ pairs",
+        "fairaudit",
+        example_of(
+            "Later jobs that requested at least as much",
+            shown,
+            (
+                "job_id",
+                "user",
+                "size",
+                "arrival_time",
+                "start_time",
+                "pairs",
+                "lost",
+                "passed_s",
+            ),
+            ("Job", "User", "CPUs", "Arrival", "Start", "Pairs", "Lost", "Passed time (s)"),
+            "Job 1 makes no pair with job 4, which requests less.",
         ),
     )
 
@@ -140,7 +190,7 @@ def _peers() -> Definition:
         for number, (user, wait) in enumerate(waits.items())
         for job in range(1, 8)
     ]
-    described = describe(_log(tuple(rows)), [_POOL._replace(capacity=100)])
+    described = describe(log(tuple(rows)), [_POOL._replace(capacity=100)])
     pool = _POOL._replace(capacity=100)
     end = max(row[-1] for row in rows)
     beside = peer_waits(account(described, pool, end, cycle_s=60).attempts, [Period("all", 0, end)])
@@ -158,7 +208,7 @@ def _peers() -> Definition:
         "ratio = Σ wait / Σ mean wait of similar jobs;  "
         "excess = Σ (wait − mean wait of similar jobs)",
         "fairaudit",
-        _example(
+        example_of(
             "Five users with seven equal jobs each",
             shown,
             ("user", "attempts", "wait_s", "peer_wait_s", "ratio"),
@@ -176,7 +226,7 @@ def _overtaking(attempts: pl.DataFrame) -> Definition:
         "always a disadvantage: a narrow attempt may use what a wide one could not.",
         "",
         "Sabin and Sadayappan, §2",
-        _example(
+        example_of(
             "Who overtook whom",
             attempts,
             ("job_id", "arrival_time", "start_time", "overtaken_by", "overtook"),
@@ -213,7 +263,7 @@ def _resource_equality(attempts: pl.DataFrame, metrics: Metrics) -> Definition:
         "consumed = (end − start) · size;  shortfall = deserved − consumed;  "
         "overall = Σ max(shortfall, 0) / attempts",
         f"Sabin and Sadayappan, {'§3.2' if by_size else '§2 (RAQFM) and §3.2'}",
-        _example(
+        example_of(
             "What each deserved and got, in CPU-seconds",
             attempts,
             ("job_id", "size", "re_deserved", "re_consumed", "re_unfairness"),
@@ -229,7 +279,7 @@ def _fair_start(tau_s: int) -> Definition:
     from audit.scenario.fair_start import fair_start_times
     from audit.scenario.scenario import Scenario
 
-    described = describe(_log(_DELAYED), [_POOL], tau_s=tau_s)
+    described = describe(log(_DELAYED), [_POOL], tau_s=tau_s)
     made = fair_start_times(Scenario(described, _POOL, _END), tau_s=tau_s).sort("job_number")
     strict, relaxed = (wording.number(_mean(made, f"miss_{of}_s")) for of in ("strict", "relaxed"))
     return Definition(
@@ -254,7 +304,7 @@ def _fair_start(tau_s: int) -> Definition:
         "overall unfairness = Σ miss / attempts with an FST;  "
         f"fair slowdown = max(1, (FST + occupancy − arrival) / max(runtime, {tau_s} s))",
         "Sabin and Sadayappan, §3.1; fair slowdown: Klusáček and Rudová 2012, §2.3",
-        _example(
+        example_of(
             "Four attempts in a pool of 4 CPUs, by first come, first served with EASY backfilling",
             made,
             (
@@ -297,7 +347,7 @@ def _nuwt(attempts: pl.DataFrame, keep_single: bool) -> Definition:
         "usage can rule the mean, so median, quartiles and the pooled ratio stand beside it.",
         "NUWT = Σ wait / Σ (runtime · size);  UWT = mean of NUWT;  F = Σ (UWT − NUWT)²",
         "Klusáček and Rudová 2012, §2.3, §4.1, §5.1",
-        _example(
+        example_of(
             "NUWT of the two users",
             entities,
             ("entity", "jobs", "tuwt_s", "tusa", "nuwt"),
@@ -414,52 +464,8 @@ def _decayed(attempts: pl.DataFrame) -> Definition:
 
 
 def _attempts(metrics: Metrics) -> pl.DataFrame:
-    described = performance.overtakes(describe(_log(_JOBS), [_POOL], tau_s=metrics.tau_s))
+    described = performance.overtakes(describe(log(_JOBS), [_POOL], tau_s=metrics.tau_s))
     return resource_equality(described, _END, metrics.resource_equality_weights).sort("job_number")
-
-
-def _log(rows: Sequence[tuple[int, str, int, int, int, int]]) -> pl.DataFrame:
-    jobs = pl.DataFrame(
-        {
-            "cluster": "example",
-            "kind": RecordKind.JOB.value,
-            "state": "COMPLETED",
-            "attempt": 1,
-            "line": [job for job, *_ in rows],
-            "job_id": [str(job) for job, *_ in rows],
-            "job_number": [job for job, *_ in rows],
-            "user": [user for _, user, *_ in rows],
-            "cpus": [row[2] for row in rows],
-            "submit_time": [row[3] for row in rows],
-            "start_time": [row[4] for row in rows],
-            "end_time": [row[5] for row in rows],
-        }
-    )
-    missing = [name for name in ATTEMPTS if name not in jobs.columns]
-    return jobs.with_columns(**dict.fromkeys(missing)).select(
-        pl.col(name).cast(dtype) for name, dtype in ATTEMPTS.items()
-    )
-
-
-def _example(
-    caption: str,
-    frame: pl.DataFrame,
-    columns: Sequence[str],
-    titles: tuple[str, ...],
-    result: str,
-) -> Example:
-    return Example(
-        caption,
-        titles,
-        tuple(tuple(_cell(value) for value in row) for row in frame.select(columns).iter_rows()),
-        result,
-    )
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, int):
-        return wording.count(value)
-    return wording.number(value) if isinstance(value, float) else str(value)
 
 
 def _mean(frame: pl.DataFrame, column: str) -> float:

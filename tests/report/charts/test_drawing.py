@@ -88,7 +88,7 @@ def test_every_chart_is_drawn_and_described_and_says_what_it_answers() -> None:
         "waits": "Jobs of 1 CPU wait 10 min in the mean",
         "week": "Who arrives on Sun 23–24 h waits longest: 2.8 h in the mean",
         "miss": "Jobs of 3–4 CPUs started latest, 45 min after their fair start times",
-        "shortfall": "Jobs of 1 CPU went short of 25 % of what they used",
+        "shortfall": "Jobs of 1 CPU have a shortfall of 25 % of what they used",
         "lorenz": "A tenth of the users used 33 % of all and did 17 % of the waiting",
         "machine": "The pool was 70 % busy; at most 31 h of work waited, on 31 Oct 2026",
         "walltime": "Half of the attempts used 15 % of their walltime or less",

@@ -82,7 +82,9 @@ def one(part: PoolPart) -> PageOne:
         (measured(), Word.YES),
         (measured(0.15), Word.MIXED),
         (measured(0.4), Word.NO),
-        (measured(0.02, "anna"), Word.NO),
+        (measured(0.02, "anna"), Word.MIXED),
+        (measured(0.4, "anna"), Word.NO),
+        (measured(0.02, "anna", good=False), Word.NO),
         (measured(0.4, good=False), Word.NO_SIGN),
         (measured(0.4, good=False, tested=4), Word.CANNOT_TELL),
         (measured(0.02, "anna", good=False, tested=4), Word.CANNOT_TELL),
@@ -149,13 +151,47 @@ def test_heavy_use_is_no_accusation() -> None:
 
 
 def test_the_verdict_says_what_jobs_waited_for_and_who_is_passed_over() -> None:
-    said = one(measured(0.15, "anna", "ben")).verdict
+    said = one(measured(0.15, "anna", "ben", good=False)).verdict
     assert said.sentence == (
         "User anna and 1 more: later jobs that requested at least as much often started first. "
         "60 % of all waiting time passed behind running jobs of others that had arrived earlier "
         "(59–61 %)."
     )
-    assert said.short == "User anna is passed over"
+    assert said.short == "User anna and 1 more are passed over"
+    assert one(measured(0.15, "anna", good=False)).verdict.short == "User anna is passed over"
+
+
+def test_a_trusted_model_answers_before_who_is_passed_over() -> None:
+    alone = one(measured(0.15)).verdict
+    assert alone.sentence == (
+        "60 % of all waiting time passed behind running jobs of others that had arrived earlier "
+        "(59–61 %). 15 % of all waiting time is delay by later arrivals, by a model that fits."
+    )
+    assert alone.short == (
+        "15 % of all waiting time is delay by later arrivals, by a model that fits"
+    )
+    with_anna = one(measured(0.15, "anna")).verdict
+    assert with_anna.sentence == (
+        f"{alone.sentence} User anna: later jobs that requested at least as much often started "
+        "first."
+    )
+    assert with_anna.short == (
+        "15 % of all waiting time is delay by later arrivals; user anna is passed over"
+    )
+
+
+def test_partitions_alone_make_no_verdict_of_unfairness() -> None:
+    short = replace(measured(0.02, good=False), passed=(passed("short", kind="partition"),))
+    said = one(short).verdict
+    assert said.word is Word.MIXED
+    assert said.sentence.startswith(
+        "Partition short: later jobs that requested at least as much often started first. That is "
+        "fair only where a low priority is meant."
+    )
+    assert one(short).questions[1].level is Level.WARN
+    both = replace(short, passed=(*short.passed, passed("anna")))
+    assert one(both).verdict.word is Word.NO
+    assert one(both).verdict.short == "User anna and 1 more are passed over"
 
 
 def test_a_few_attempts_give_no_verdict() -> None:
@@ -193,7 +229,13 @@ def test_a_figure_comes_in_two_digits_with_its_interval() -> None:
     assert "(29–31 %)" in waited.text
     assert (order.big, order.level) == ("15 %", Level.WARN)
     assert "delay by later arrivals, by the model (14–16 %)" in order.text
-    _, order = one(measured(0.15, "anna")).questions
+    for overtaken, level in ((0.02, Level.WARN), (0.15, Level.WARN), (0.4, Level.FAIL)):
+        _, order = one(measured(overtaken, "anna")).questions
+        assert (order.big, order.level) == (f"{100 * overtaken:.2g} %", level)
+        assert order.text.endswith(
+            " User anna: later jobs that requested at least as much often started first."
+        )
+    _, order = one(measured(0.15, "anna", good=False)).questions
     assert (order.big, order.level) == ("1", Level.FAIL)
     assert order.text.startswith("of 40 users, accounts, partitions and QOS tested: later jobs")
     assert order.text.endswith("Most affected: user anna.")

@@ -168,7 +168,7 @@ def test_where_nothing_helps_it_says_of_how_many(con: Connection) -> None:
     assert found.changes == ()
     assert found.not_tried == ("Deeper",)
     assert advice.nothing(found) == (
-        "No change supported: of 2 changes replayed on this log, none helps beyond chance."
+        "No change supported: of 2 changes replayed on this log, none has a significant benefit."
     )
     assert advice.doubt(found).startswith("How well the model fits this log is not known")
 
@@ -212,7 +212,8 @@ def test_changes_under_which_jobs_never_start_are_named_first(con: Connection) -
         "others under 1 other change: not advised. "
     )
     assert advice.nothing(found) == (
-        f"{never}No change supported: of 2 changes replayed on this log, none helps beyond chance."
+        f"{never}No change supported: of 2 changes replayed on this log, none has a significant "
+        "benefit."
     )
     _tried(con)
     assert advice.doubt(_read(con)).startswith(never)

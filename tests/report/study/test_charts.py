@@ -35,7 +35,7 @@ def test_the_greatest_value_has_the_full_colour(
     )
     assert [float(opacity) for fill, opacity, _ in told[:3]] == strengths
     assert told[0][2] == "p, r, X 1: 4"
-    assert [fill for fill, _, _ in told] == ["earlier"] * 3 + ["rule"]
+    assert [fill for fill, _, _ in told] == ["earlier"] * 3 + ["line"]
     assert ">1<" in chart.body
     assert ">3<" not in chart.body
 

@@ -24,6 +24,18 @@ def test_the_worked_example_is_that_of_the_definition() -> None:
     assert "Overall: 50 s per attempt strict, 12.5 s relaxed." in example.result
 
 
+def test_the_worked_example_of_passed_over_is_that_of_its_pairs() -> None:
+    """Job 2 starts 600 s before job 1; job 3 starts after both, and job 4 requests less."""
+    example = next(of.example for of in definitions() if of.key == "passed")
+    assert example is not None
+    assert [row[-3:] for row in example.rows] == [
+        ("2", "1", "600"),
+        ("1", "0", "0"),
+        ("0", "0", "0"),
+        ("0", "0", "0"),
+    ]
+
+
 def test_the_worked_example_is_that_of_the_equation() -> None:
     example = next(of.example for of in definitions() if of.term == "Decayed usage")
     assert example is not None

@@ -97,10 +97,10 @@ def test_bars_of_a_profile_lie_beside_the_states_that_they_are_of() -> None:
 def test_cells_without_a_value_are_known_to_be_none() -> None:
     [density] = [chart for chart in charts() if chart.key == "local_density"]
     cells = re.findall(r'fill="var\(--(\w+)\)"[^>]* data-tip="([^"]*)"', density.body)
-    assert {fill for fill, _ in cells} == {"earlier", "rule"}
-    assert all(tip.endswith(": none") == (fill == "rule") for fill, tip in cells)
+    assert {fill for fill, _ in cells} == {"earlier", "line"}
+    assert all(tip.endswith(": none") == (fill == "line") for fill, tip in cells)
     last = [fill for fill, tip in cells if "corrected" in tip and "−1 to 1) 7:" in tip]
-    assert set(last) == {"rule"}
+    assert set(last) == {"line"}
 
 
 def test_the_lead_names_who_keeps_what() -> None:

@@ -31,12 +31,12 @@ def test_marks_are_written_in_order_and_what_one_points_at_above_them() -> None:
     canvas.area_to_point_at(0, 0, 5, 5, "here")
     canvas.rect(1, 2, 3, 4, "var(--own)", tip="so < so")
     canvas.rect(1, 2, 0, 4, "var(--own)")
-    canvas.line((0, 0), (9, 0.5), "var(--rule)")
+    canvas.line((0, 0), (9, 0.5), "var(--line)")
     canvas.dot((3, 3), "square", "var(--later)")
     canvas.text((1, 2), "a & b", anchor="end")
     assert canvas.body == (
         '<rect x="1" y="2" width="3" height="4" fill="var(--own)" data-tip="so &lt; so"/>'
-        '<line x1="0" y1="0" x2="9" y2="0.5" stroke="var(--rule)" stroke-width="1"/>'
+        '<line x1="0" y1="0" x2="9" y2="0.5" stroke="var(--line)" stroke-width="1"/>'
         '<polygon points="-1.5,-1.5 7.5,-1.5 7.5,7.5 -1.5,7.5" fill="var(--later)" '
         'stroke="var(--paper)" stroke-width="1"/>'
         '<text x="1" y="2" fill="var(--ink)" text-anchor="end">a &amp; b</text>'
