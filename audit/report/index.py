@@ -113,7 +113,7 @@ def render_index(
             if where := href(cluster, period):
                 lines.append(Line(main, where))
         if lines:
-            drawn = trend(trends.get(cluster))
+            drawn = trend(trends.get(cluster), modelled=False)
             picture = page.picture(drawn) if drawn else None
             parts.append(Part(cluster, lines, picture, pages(lines[0].answer)))
     return page.html("report/index.html", {"parts": parts}, ["point.js"])

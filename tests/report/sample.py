@@ -210,7 +210,7 @@ def pool(name: str = "batch", users: tuple[str | None, ...] = ("anna", "ben", No
         capacity=128,
         figures=(
             figure("attempts", 1_000.0, unit="attempts"),
-            figure("users", 2.0, unit="users"),
+            figure("users", 20.0, unit="users"),
             figure("never_started", 3.0, unit="attempts"),
             figure("gave_up_wait_s", 1_800.0, unit="s"),
             figure("wait_mean", 600.0, 300.0, 1_200.0, "s"),

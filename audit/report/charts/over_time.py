@@ -122,8 +122,8 @@ def _user(flood: Flood) -> str:
 _UNITS: Final = {"s": "Seconds", "min": "Minutes", "h": "Hours", "d": "Days"}
 
 
-def trend(of: Trend | None) -> Chart | None:
-    """Mean wait of each stretch of time with its interval, and how much of it was overtaken."""
+def trend(of: Trend | None, *, modelled: bool) -> Chart | None:
+    """Draw the mean wait by stretch of time; if ``modelled``, also delay by later arrivals."""
     known = [
         (place, point)
         for place, point in enumerate(of.points if of else ())
@@ -135,7 +135,7 @@ def trend(of: Trend | None) -> Chart | None:
     overtaken = [
         (place, point.overtaken_time_mean)
         for place, point in known
-        if point.overtaken_time_mean.value is not None
+        if modelled and point.overtaken_time_mean.value is not None
     ]
     highest = max(
         figure.upper if figure.upper is not None else value(figure)
@@ -144,11 +144,11 @@ def trend(of: Trend | None) -> Chart | None:
     unit, size = wording.time_unit(highest)
     drawn = [_line("mean wait", waits, size, EARLIER)]
     if overtaken:
-        drawn.append(_line("of it overtaken", overtaken, size, LATER, "6 3"))
+        drawn.append(_line("modelled delay", overtaken, size, LATER, "6 3"))
     ticks = tuple((float(k), _label(of.unit, point)) for k, point in enumerate(of.points))
     x = scales.Axis(-0.3, len(of.points) - 0.7, ticks)
     y = scales.linear([highest / size], scales.plain)
-    targets = [Target(k - 0.5, k + 0.5, _point_tip(point)) for k, point in known]
+    targets = [Target(k - 0.5, k + 0.5, _point_tip(point, modelled)) for k, point in known]
     ends = (
         f"{series.brief(value(point.wait_mean))} in {_when(point)}"
         for _, point in (known[0], known[-1])
@@ -190,11 +190,11 @@ def _when(point: TrendPoint) -> str:
     return f"{scales.MONTHS[int(rest) - 1]} {year}" if is_month else point.label
 
 
-def _point_tip(point: TrendPoint) -> str:
-    wait, overtaken = point.wait_mean, point.overtaken_time_mean
+def _point_tip(point: TrendPoint, modelled: bool) -> str:
+    wait, delay = point.wait_mean, point.overtaken_time_mean
     tip = f"{point.label}: mean wait {wording.duration(wait.value)}{series.within(wait)}"
-    if overtaken.value is not None:
-        tip += f", of it overtaken {wording.duration(overtaken.value)}{series.within(overtaken)}"
+    if modelled and delay.value is not None:
+        tip += f", modelled delay {wording.duration(delay.value)}{series.within(delay)}"
     return f"{tip}; {wording.plural(point.attempts, 'attempt')}"
 
 

@@ -4,7 +4,7 @@ An answer is a figure, what it means, where it stands, and what changed.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -60,16 +60,19 @@ def _waited_for(place: Place, assumed: Mapping[str, Assumed]) -> Question:
     rule = rule_sentence(place, assumed)
     if cause.key == "rule" and rule:
         free = pool.figure("cause_rule_free_share")
-        change = changed(pool.trend, UNEXPLAINED, "share")
-        return Question(title, Level.NOTE, wording.rough(free), rule, change)
-    text = f"of all waiting time passed {cause.meanwhile}{_within(share)}."
+        return Question(title, Level.NOTE, wording.rough(free), rule, _unexplained(pool))
+    text = f"of all waiting time passed {cause.meanwhile}{_within(share, pool)}."
     if rule:
         text += f" {rule}"
     elif cause.key != "unexplained" and (rest := pool.figure(UNEXPLAINED)).value:
-        text += f" {wording.first_upper(wording.rough(rest))} is unexplained{_within(rest)}."
-    return Question(
-        title, Level.NOTE, wording.rough(share), text, changed(pool.trend, UNEXPLAINED, "share")
-    )
+        text += f" {wording.first_upper(wording.rough(rest))} is unexplained{_within(rest, pool)}."
+    return Question(title, Level.NOTE, wording.rough(share), text, _unexplained(pool))
+
+
+def _unexplained(pool: PoolPart) -> Difference | None:
+    """Return how the unexplained share changed."""
+    change = changed(pool.trend, UNEXPLAINED, "share")
+    return None if change is None else replace(change, text=f"unexplained share: {change.text}")
 
 
 ALONE: Final = 0.95
@@ -87,7 +90,7 @@ def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
         return ""
     first = pool.rules[0]
     source = "inferred from the log" if pool.name in assumed else "configured"
-    share = f"{wording.rough(free)} of all waiting time{_within(free)}"
+    share = f"{wording.rough(free)} of all waiting time{_within(free, pool)}"
     which, more = f"the {first.name} ({source})", ""
     if first.free_s / total < ALONE:
         which, more = "limits or closed hours", f": mostly {which}"
@@ -113,7 +116,9 @@ def _order(place: Place, bounds: Bounds) -> Question:
     tested = sum(pool.tested.values())
     unfair, change = owners.unfair(pool), _then(place)
     if trusted(pool) and (share := pool.figure(OVERTAKEN)).value is not None:
-        text = f"of all waiting time is delay by later arrivals, by the model{_within(share)}."
+        text = (
+            f"of all waiting time is delay by later arrivals, by the model{_within(share, pool)}."
+        )
         stands = level(share, bounds.overtaken)
         if unfair:
             text += f" {_passed_over(unfair)}"
@@ -213,8 +218,15 @@ def changed(trend: Trend | None, metric: str, kind: str) -> Difference | None:
     return Difference(f"{amount} {words} than in {trend.before} (significant)", value < 0)
 
 
-def _within(figure: Figure) -> str:
+LEAST_USERS: Final = 8
+"""With fewer users, a share has no interval."""
+
+
+def _within(figure: Figure, pool: PoolPart) -> str:
     said = wording.rough_interval(figure)
+    users = pool.figure("users").value
+    if users is not None and users < LEAST_USERS:
+        return ""
     return f" ({said})" if said else ""
 
 

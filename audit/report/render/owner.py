@@ -54,7 +54,7 @@ def _part(of: OwnerPart, contents: OwnerContents) -> dict[str, object]:
         "verdict": text.verdict(of, who),
         "answers": text.answers(of),
         "notes": text.notes(of),
-        "charts": page.pictures([owner_why(of, who.name), trend(of.trend)]),
+        "charts": page.pictures([owner_why(of, who.name), trend(of.trend, modelled=False)]),
         "waits": [(part, part.cause.meanwhile) for part in of.parts if part.share],
         "used": text.used(of),
         "ways": [text.way(way, of) for way in of.ways],

@@ -72,7 +72,7 @@ def charts_of(pool: PoolPart) -> dict[str, Chart]:
     """Return the charts of one pool by key, without those that have nothing to draw."""
     made = (
         waiting.why(pool),
-        over_time.trend(pool.trend),
+        over_time.trend(pool.trend, modelled=belief.good_fit(pool)),
         waiting.passed(pool),
         waiting.waits(pool),
         waiting.week(pool),

@@ -74,31 +74,31 @@ MONTHS = Trend("month", tuple(point(f"1996-{10 + k}", 3.0 + k, 600.0) for k in r
 
 
 def test_the_first_and_the_last_are_compared() -> None:
-    made = trend(MONTHS)
+    made = trend(MONTHS, modelled=True)
     assert made is not None
     assert made.title == "Mean wait: 3 h in Oct 1996, 5 h in Dec 1996"
     tips = re.findall('data-tip="([^"]*)"', made.body)
     assert tips[0] == (
-        "1996-10: mean wait 3 h (95 % interval 2.50 to 3.50 h), of it overtaken 10 min; 99 attempts"
+        "1996-10: mean wait 3 h (95 % interval 2.50 to 3.50 h), modelled delay 10 min; 99 attempts"
     )
     assert re.findall(">(Oct|Nov|Dec)<", made.body) == ["Oct", "Nov", "Dec"]
-    assert ">of it overtaken<" in made.body
+    assert ">modelled delay<" in made.body
     assert made.body.count("<polygon") == 1  # one band
 
 
 def test_a_gap_stays_a_gap_and_one_point_is_no_trend() -> None:
     first, _, last = MONTHS.points
-    made = trend(replace(MONTHS, points=(first, point("1996-11", None), last)))
+    made = trend(replace(MONTHS, points=(first, point("1996-11", None), last)), modelled=True)
     assert made is not None
     assert len(re.findall("data-tip", made.body)) == 2
     assert ">Nov<" in made.body
-    assert trend(replace(MONTHS, points=(first,))) is None
-    assert trend(None) is None
+    assert trend(replace(MONTHS, points=(first,)), modelled=True) is None
+    assert trend(None, modelled=True) is None
 
 
 def test_what_is_not_known_is_not_drawn() -> None:
     points = tuple(point(f"2026-W4{k}", 1.0) for k in range(3))
-    made = trend(Trend("week", points))
+    made = trend(Trend("week", points), modelled=True)
     assert made is not None
     assert "overtaken" not in made.body
     assert re.findall(">(W4.)<", made.body) == ["W40", "W41", "W42"]

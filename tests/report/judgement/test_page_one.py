@@ -249,10 +249,13 @@ def test_a_change_is_told_from_noise() -> None:
         assert difference is not None
         return difference.text, difference.better
 
-    assert said(-0.2, -0.1) == ("15 points less than in 2026-09 (significant)", True)
-    assert said(-0.2, 0.1) == ("no significant change against 2026-09", None)
+    assert said(-0.2, -0.1) == (
+        "unexplained share: 15 points less than in 2026-09 (significant)",
+        True,
+    )
+    assert said(-0.2, 0.1) == ("unexplained share: no significant change against 2026-09", None)
     assert said(-0.2, -0.1, changed=True) == (
-        "15 points less than in 2026-09, under other settings",
+        "unexplained share: 15 points less than in 2026-09, under other settings",
         None,
     )
 
@@ -363,3 +366,13 @@ def test_hostile_names_stay_inside_their_quotes() -> None:
             outside = found.sql.replace("''", "")
             assert outside.count("'") % 2 == 0
             assert "\n" not in found.text
+
+
+def test_shares_of_few_users_have_no_interval() -> None:
+    few = tuple(
+        Figure("users", 5.0, unit="users") if figure.metric == "users" else figure
+        for figure in measured().figures
+    )
+    text = one(replace(measured(), figures=few)).questions[0].text
+    assert "%)" in one(measured()).questions[0].text
+    assert "%)" not in text
