@@ -121,7 +121,9 @@ def test_a_page_of_other_attempts_than_are_known_now_is_not_called_edited(place:
     assert "c 2026-01" not in run(Site(settings, place), NOW).computed
     verdict = verify(page, None, settings, place)
     assert not verdict.same
-    assert "it was made from other attempts or published weeks than the database has" in verdict.text
+    assert (
+        "it was made from other attempts or published weeks than the database has" in verdict.text
+    )
 
 
 @pytest.mark.thorough

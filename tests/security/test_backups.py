@@ -414,6 +414,7 @@ KILLING: Final = """
 import os, shutil, signal, sys
 from pathlib import Path
 from audit.nightly.keeping import backup
+from audit.config.places import Site
 from tests.security.test_backups import NOW, SETTINGS, found
 
 CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.chmod", "shutil.copyfile"}

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -362,7 +363,7 @@ def test_a_single_audit_leaves_such_a_database_alone(nights: Path, logs: list[Pa
         Request(logs=[logs[0]]),
         audit.Options(out=nights / "out", database=published, pdf=False),
     )
-    with pytest.raises(UsageError, match="a part of it lies in an archive"):
+    with pytest.raises(UsageError, match="has months in the archive"):
         audit.audit(*request, site(nights))
     assert published.read_bytes() == before
 
@@ -400,6 +401,8 @@ def test_of_an_archived_cluster_the_attempts_around_a_job_explain_it(
         assert part["arrival_time"].max() < end + AFTER_S
         told = _explained(nights, site(nights), job)
         whole = _explained(all_hot, site(all_hot, 0), job)
+        # whether a model fits is judged by the attempts that were read: those around the job
+        told, whole = (replace(one, model=None, unmodelled="") for one in (told, whole))
         assert told == whole
     early = open_published(published, site(nights), job=jobs[0][0]).described
     assert early.height < open_published(published, site(nights)).described.height
