@@ -325,7 +325,8 @@ def test_an_audit_advises_within_a_budget(run: Run, tmp_path: Path) -> None:
     assert others
     assert all(other.startswith(",") for other in others)
     assert "not_tried" not in str(others)
-    losing = "SELECT dimension_value FROM advice_parts WHERE outcome = 'loses' AND change = '--backfill easy'"
+    parts = "SELECT dimension_value FROM advice_parts WHERE change = '--backfill easy'"
+    losing = f"{parts} AND outcome = 'loses'"
     assert run("sql", losing, "--format", "csv").stdout == "dimension_value\n1\n"
     run(*asked, "--no-advice")
     assert run(*query).stdout == "place,outcome,change\n"
