@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import polars as pl
 
+from audit.metrics.attempts.account import rule_names
 from audit.model import Limit, Period, Pool, Window
-from audit.rule_text import rule_text
 
 RULES: Final = pl.Schema(
     {
@@ -33,8 +33,7 @@ def rules_of(pool: Pool, evidence: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     inferred = {row["rule"]: row for row in evidence}
     rows = []
     in_order: list[Limit | Window] = [*pool.limits, *pool.windows]
-    for rule in in_order:
-        name = rule_text(rule, pool.resource)
+    for name, rule in zip(rule_names(pool), in_order, strict=True):
         of = inferred.get(name, {})
         rows.append(
             {
@@ -76,9 +75,9 @@ def shares(jobs: pl.DataFrame, pool: Pool) -> dict[str, float]:
         .agg(pl.col("cause_rule_free_s").sum())
         .iter_rows()
     )
-    numbered: dict[str, Limit | Window] = {str(k): one for k, one in enumerate(pool.limits, 1)}
-    numbered |= {f"window{k}": one for k, one in enumerate(pool.windows, 1)}
+    numbers = [str(k) for k in range(1, len(pool.limits) + 1)]
+    numbers += [f"window{k}" for k in range(1, len(pool.windows) + 1)]
     return {
-        number: by_name.get(rule_text(rule, pool.resource), 0.0) / waited if waited else 0.0
-        for number, rule in numbered.items()
+        number: by_name.get(name, 0.0) / waited if waited else 0.0
+        for number, name in zip(numbers, rule_names(pool), strict=True)
     }

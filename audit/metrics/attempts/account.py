@@ -135,7 +135,7 @@ def account(
         ),
         outage_s=outage_s,
     )
-    names = _names(pool)
+    names = rule_names(pool)
     made = queue.rows.select("row").hstack(_made(booked, names, placed, kinds, queue))
     added = rows.select("row").join(made, on="row", how="left")
     spans = (outages[0], np.minimum(outages[1], now), outages[2])
@@ -147,8 +147,8 @@ def account(
     )
 
 
-def _names(pool: Pool) -> list[str]:
-    """Return the names of a pool's limits, then windows."""
+def rule_names(pool: Pool) -> list[str]:
+    """Return the names of a pool's limits, then windows, as in the column ``rule``."""
     rules: list[Limit | Window] = [*pool.limits, *pool.windows]
     return [rule_text(rule, pool.resource) for rule in rules]
 
