@@ -19,6 +19,7 @@ from audit.metrics import uncertainty
 from audit.metrics.attempts import figures, passed_over, performance, users
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.parts import Row, coded, number_users, row
+from audit.metrics.attempts.peers import of_peers
 from audit.metrics.attempts.performance import Activity
 from audit.metrics.attempts.population import (
     ended,
@@ -29,7 +30,6 @@ from audit.metrics.attempts.population import (
     unplannable,
 )
 from audit.metrics.attempts.resource_equality import conservation
-from audit.metrics.excess import of_peers
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
     MEDIAN,
