@@ -261,7 +261,7 @@ def evaluated(coded: pl.DataFrame, terms: Mapping[str, pl.Expr], whose: pl.Expr)
 
 
 def cut(evaluated: Evaluated, dimension: str) -> Iterator[Part]:
-    """Yield the parts along one of ``DIMENSIONS``, null first; ``all`` is one part, even if empty."""
+    """Yield the parts along one of ``DIMENSIONS``, null first; ``all`` is a single part."""
     if dimension == "all":
         nowhere = np.zeros(len(evaluated.units), np.int64)
         yield Part(dimension, None, Cells(evaluated, nowhere, 1), 0)

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.metrics.fairshare import trees
-from audit.metrics.fairshare.history import HISTORY_SCHEMA
+from audit.metrics.fairshare.history import HISTORY_SCHEMA, tree_history
 from audit.metrics.fairshare.operators import OPERATORS
-from audit.metrics.fairshare.tree_history import tree_history
 from audit.metrics.fairshare.trees import NO_SHARE, Node, Tree
 from audit.metrics.fairshare.usage import Windows
 from audit.metrics.slurm.usage import SlurmUsage
