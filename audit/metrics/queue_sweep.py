@@ -30,7 +30,7 @@ from audit.model import SEQUENCE, Pool, Standing
 from audit.rules import Limit, Window
 
 if TYPE_CHECKING:
-    from audit.kernels.waiting import Log
+    from audit.kernels.account import Log
 
 Ints = NDArray[np.int64]
 
@@ -224,7 +224,7 @@ def book(
         The bookings; and the outages, [3, k]: begin, end, s in which a job waited that fits.
     """
     from audit.kernels import account as kernels
-    from audit.kernels.waiting import Rules, Times
+    from audit.kernels.account import Rules, Times
 
     blocks = _blocks(queue, pool, rules, known)
     log, cuts = _log(queue, pool, known, blocks), _cuts(rules, known.holds, queue, blocks.place)
@@ -316,7 +316,7 @@ def _blocks(queue: Queued, pool: Pool, rules: InForce, known: Known) -> _Blocks:
 
 def _log(queue: Queued, pool: Pool, known: Known, blocks: _Blocks) -> Log:
     """Return the log as the kernel takes it."""
-    from audit.kernels.waiting import Log
+    from audit.kernels.account import Log
 
     held, n = queue.rows, queue.rows.height
     leave = queue.column("leave")

@@ -36,7 +36,7 @@ class Resamples:
 
     def __init__(self, units: int, seed: int, resamples: int = RESAMPLES) -> None:
         """Draw ``units`` units with replacement, ``resamples`` times, by PCG64 of ``seed`` ≥ 0."""
-        from audit.kernels import resampling
+        from audit.kernels import sums
 
         self.units = units
         # Counts are Poisson with mean 1 or less: none exceeds 255.
@@ -46,7 +46,7 @@ class Resamples:
         while done < of_all:
             words = random.random_raw(min((of_all - done + 1) // 2, _AT_ONCE))
             bits = words.astype("<u8", copy=False).view("<u4").astype(np.uint32, copy=False)
-            done = resampling.count_draws(bits, done, self.by_unit)
+            done = sums.count_draws(bits, done, self.by_unit)
 
     @cached_property
     def weights(self) -> IntTable:
@@ -58,10 +58,10 @@ class Resamples:
 
         Values belong to the distinct ``units``.
         """
-        from audit.kernels import resampling
+        from audit.kernels import sums
 
         out = np.empty((len(values), self.by_unit.shape[1]))
-        resampling.weighted_sums(self.by_unit, units, np.array(values, np.float64), out)
+        sums.weighted_sums(self.by_unit, units, np.array(values, np.float64), out)
         return out
 
     def ratio(self, units: Ints, above: Floats, below: Floats) -> Interval:
@@ -91,7 +91,7 @@ class Resamples:
         self, units: Ints, ascending: Floats, thousandths: Sequence[int]
     ) -> list[Interval]:
         """Return intervals of nearest-rank quantiles of ``ascending`` values, each of a unit."""
-        from audit.kernels import resampling
+        from audit.kernels import sums
 
         if len(np.unique(units)) < 2:
             return [NONE for _ in thousandths]
@@ -102,7 +102,7 @@ class Resamples:
         out = np.empty((len(self.weights), len(thousandths)))
         values = np.ascontiguousarray(ascending, np.float64)
         wanted = np.asarray(thousandths, np.int64)
-        resampling.weighted_quantiles(
+        sums.weighted_quantiles(
             self.weights, blocks.astype(np.int64), length, units, values, wanted, out
         )
         drawn = out[~np.isnan(out[:, 0])]

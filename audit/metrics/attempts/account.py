@@ -132,8 +132,6 @@ def account(
         The columns of ``CAUSES`` and ``RULE_FREE`` in s, ≥ 0, float64; null where the arrival, the
         size or the end of the wait is unknown, and for attempts in reservations. ``rule`` is the
         rule that forbids the attempt longest, ``held_by`` the hold that lasts longest.
-
-    Source: SPEC §11.
     """
     rows = described.select(_READ).with_row_index("row")
     queue = queued(rows, now, pl.col("size") > 0)
@@ -153,7 +151,7 @@ def account(
         ),
         outage_s=outage_s,
     )
-    names = rule_names(pool)
+    names, spans = rule_names(pool), (outages[0], np.minimum(outages[1], now), outages[2])
     made = pl.DataFrame(
         {
             **_seconds(booked, CAUSES),
@@ -162,7 +160,6 @@ def account(
             "held_by": _longest_hold(placed, queue.rows.height).fill_null(kinds),
         }
     ).with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
-    spans = (outages[0], np.minimum(outages[1], now), outages[2])
     return Account(
         _with(described, queue, made),
         pl.DataFrame(dict(zip(("from_time", "to_time", "waited_s"), spans, strict=True))),

@@ -34,9 +34,8 @@ def describe(
     - size: amount of the pool's counted resource; null where the log does not report it
 
     Args:
-        attempts: columns of ``model.ATTEMPTS``, of one schedule.
+        attempts: columns of ``model.ATTEMPTS``, of the schedule of that name.
         partition_pool: the pool of each partition; optional with a single pool.
-        schedule: name of the schedule.
         tau_s: τ, s, ≥ 1.
 
     Returns:
