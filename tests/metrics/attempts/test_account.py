@@ -33,7 +33,7 @@ def booked(*records: dict[str, Any], pool: Pool = POOL, now: int = 100, **more: 
 
 
 def parts(made: Account) -> list[dict[str, float]]:
-    """What each attempt waited for, by key of the cause."""
+    """Return the seconds of each attempt's wait by cause."""
     rows = made.attempts.select(COLUMNS).rows()
     keys = [cause.key for cause in CAUSES]
     return [{k: v for k, v in zip(keys, row, strict=True) if v} for row in rows]

@@ -110,7 +110,7 @@ def test_each_part_by_hand() -> None:
 
 
 def test_down_and_steps_by_hand() -> None:
-    # 4 until 5, 1 until 9, then 4. J (2) waits 2-12; nobody runs but B (3) from 9 to 11.
+    # 4 until 5, 1 until 9, then 4. J (2) waits 2-12; only B runs (3) from 9 to 11.
     pool = POOL._replace(steps=(Step(5, (("cpus", 1),)), Step(9, (("cpus", 4),))))
     got = parts(ended(2, 12, 13, 2, "ann"), ended(9, 9, 11, 3, "bob"), pool=pool)
     assert got[0] == [4, 0, 0, 0, 2, 4]
@@ -150,7 +150,7 @@ def test_of_two_that_lack_as_much_the_counted_one_is_short_then_the_first_named(
 
 
 def test_who_comes_after_the_last_in_the_queue_has_left() -> None:
-    # Bob's runs on 3 of 4 from 0 to 10. Cem's (4) comes at 1 and is cancelled at 3, when nobody
+    # Bob's runs on 3 of 4 from 0 to 10. Cem's (4) comes at 1 and is cancelled at 3, when none
     # waits behind it; Ann's (2) comes at 4, after bob's all the same.
     gone = {"submit_time": 1, "end_time": 3, "cpus": 4, "state": "CANCELLED", "user": "cem"}
     got = parts(ended(0, 0, 10, 3, "bob"), gone, ended(4, 10, 12, 2, "ann"))

@@ -209,7 +209,7 @@ def test_a_period_has_its_own_subjects_and_everyones_context() -> None:
 def test_a_period_needs_no_attempts_but_those_around_it(
     attempts: pl.DataFrame, begin: int, length: int
 ) -> None:
-    # where no arrival is known nobody can say what waited, which is not a matter of the period
+    # the queue is unknown if no arrival is known, whatever the period
     known = attempts.filter(pl.coalesce("submit_time", "eligible_time").is_not_null())
     described = overtakes(resource_equality(describe(known, [POOL]), NOW))
     whole = booked(described, POOL, NOW).with_columns(peer_wait_s=pl.col("wait_s") / 2 + 1)

@@ -145,7 +145,7 @@ def test_by_hand() -> None:
     # ann: waits 10 + 0 s; uses 10·2 + 5·4 = 40: NUWT 10/40 = 0.25.
     # bob: waits 5 + 25 s; uses 10·1 + 30·1 = 40: NUWT 30/40 = 0.75.
     # UWT = 0.5; F = 0.25² + 0.25² = 0.125; deviation = √(0.125/2) = 0.25; pooled 40/80 = 0.5.
-    # cem has one job, dot used nothing, and somebody without a name is no user.
+    # cem has one job, dot used nothing, and a user without a name does not count.
     attempts = frame(
         [
             ended(0, 10, 20, 2, "ann"),
