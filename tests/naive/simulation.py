@@ -559,7 +559,7 @@ class Pool:
         return t
 
     def allowed(self, k: int) -> bool:
-        """Return whether k breaks no limit by starting now, and no window that applies is closed."""
+        """Return whether k may start now: it breaks no limit, and no window forbids it."""
         job, most = self.log.jobs[k], dict(self.log.most)
         if any(self.log.windows[w].closed(self.t) for w in job.windows):
             return False
