@@ -1,4 +1,4 @@
-"""What an attacker sends as SQL, and what an analyst does.
+"""SQL of attackers and of analysts.
 
 ``{db}``, ``{folder}`` and ``{kept}`` become the published database, its folder, and a file of its
 archive.
@@ -303,7 +303,7 @@ READING: Final = (
     "PIVOT (FROM read_text('/etc/passwd')) ON filename USING count(*)",
     "FROM (PIVOT job_fairness ON job_id USING count(*))",
 )
-"""Statements that would tell of other files, or of where this machine keeps things."""
+"""Statements that would reveal other files, or paths of this machine."""
 
 BOMBS: Final = (
     "SELECT repeat('x', 1000000000000)",
@@ -402,4 +402,4 @@ LEGITIMATE: Final = (
     "SELECT current_date = today(), now() IS NOT NULL, random() < 1, typeof(1), version() <> ''",
     "SELECT 'it''s', E'\\n', $$dollar$$, 'ü', '\u202e' AS \"odd \"\"name\"\"\";",
 )
-"""What an analyst asks, which must work, and give what DuckDB gives."""
+"""Statements of analysts, which must work and return the same as in DuckDB."""
