@@ -209,12 +209,12 @@ def test_no_difference_of_figures_is_of_one_to_four_users(
 
     Differences between pages of an account and of its members are left out: its head sees both.
     """
-    whole, own = sets_of_jobs(nights)
-    assert len(whole) == 9  # three blocks, two classes in two of them, all of two and of three
+    common, own = sets_of_jobs(nights)
+    assert len(common) == 9  # three blocks, two classes in two of them, all of two and of three
     nested = 0
     for one, other in [
-        *combinations(whole, 2),
-        *((one, other) for one in whole for other in own),
+        *combinations(common, 2),
+        *((one, other) for one in common for other in own),
     ]:
         for within, around in ((one, other), (other, one)):
             if within < around:
@@ -227,21 +227,21 @@ def test_no_difference_of_figures_is_of_one_to_four_users(
 def sets_of_jobs(nights: list[Night]) -> tuple[set[frozenset[Job]], set[frozenset[Job]]]:
     """Return the sets of jobs behind figures over all users, and behind exact own figures."""
     known: list[Job] = []
-    whole, own, before = set(), set(), set[Key]()
+    common, own, before = set(), set(), set[Key]()
     whole: frozenset[Job] = frozenset()
     for (_, jobs), night in zip(NIGHTS, nights, strict=True):
         known += jobs
         for begin, end, width, *_ in published(night).keys() - before:
             held = frozenset(job for job in known if begin <= FIRST + job.end < end)
             label = {"1": 1, "5-8": 8, None: None}[width]
-            whole.add(frozenset(job for job in held if label in (None, job.size)))
+            common.add(frozenset(job for job in held if label in (None, job.size)))
             whole |= held
             for who in OWNERS:
                 of = frozenset(job for job in held if who.name in (job.user, USERS[job.user]))
                 own |= {of, frozenset(job for job in of if job.size == label)} - {frozenset()}
-        whole.add(whole)
+        common.add(whole)
         before = {*published(night)}
-    return whole, own
+    return common, own
 
 
 def test_all_pages_of_a_night_have_the_same_figures_over_all_users(nights: list[Night]) -> None:
