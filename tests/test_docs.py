@@ -13,7 +13,7 @@ from typer.main import get_command
 from audit import errors
 from audit.cli.app import INTERRUPTED, app, main
 from audit.store import database
-from audit.studies.operators.compute import rules
+from audit.studies.operators import rules
 from tests.logs import busy, write
 from tests.places import ROOT
 from tests.store.test_migrations import VIEWS

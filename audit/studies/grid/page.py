@@ -164,7 +164,7 @@ def _verdict_rows(decided: Sequence[Decided]) -> dict[str, Any]:
 
     compared = [
         (
-            *(str(number), one.what, claims.title(one.metric), one.holds.value),
+            *(str(number), one.what, one.title, one.holds.value),
             *(one.estimate or (None, None, None)),
             *(one.asked.text, one.unit.removesuffix("/attempt"), one.load, one.decides),
         )

@@ -1,7 +1,4 @@
-"""Workload models as TOML files, to be read and changed by hand.
-
-A file gives the same synthetic logs as its model: numbers are not rounded.
-"""
+"""Workload models as TOML files, to be read and changed by hand; numbers are not rounded."""
 
 import json
 import tomllib
@@ -11,10 +8,9 @@ from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from audit.errors import UsageError
-from audit.studies.workload.compute.classes import TECHNIQUES
+from audit.studies.workload.compute.classes import PARTS, TECHNIQUES
 from audit.studies.workload.compute.hyper_exponential import LEAST_S, Fit, HyperExponential
 from audit.studies.workload.compute.model import Class, Model
-from audit.studies.workload.compute.weekly_clock import PARTS
 from audit.words import Resource
 
 VERSION: Final = 1
@@ -70,8 +66,6 @@ def from_toml(text: str, where: str) -> Model:
 
 
 class _Kind(NamedTuple):
-    """The values that a key may have."""
-
     needed: str
     fits: Callable[[Any], bool]
     make: Callable[[Any], Any]

@@ -19,9 +19,9 @@ from audit.formats.sacct import text as sacct
 from audit.scenario.check import check_schedule
 from audit.studies.workload.compute import model as model_module
 from audit.studies.workload.compute import model_files, synthetic
+from audit.studies.workload.compute.classes import weekly_clock
 from audit.studies.workload.compute.hyper_exponential import Fit, HyperExponential
 from audit.studies.workload.compute.model import SIZES, Class, Model, model_of, of_class, place
-from audit.studies.workload.compute.weekly_clock import weekly_clock
 from tests.examples import examples
 from tests.naive import workload as naive
 from tests.studies.workload.attempts import POOL, ZONE, at, described

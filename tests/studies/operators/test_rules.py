@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from audit.metrics.fairshare import operators
 from audit.metrics.fairshare.operators import OPERATORS
-from audit.studies.operators.compute import rules
-from audit.studies.operators.compute.rules import (
+from audit.studies.operators import rules
+from audit.studies.operators.rules import (
     RULES,
     Floats,
     Operator,
