@@ -18,9 +18,10 @@ from audit.cli.options import (
     configuration,
     grouped,
     published,
+    say,
+    show,
     site,
 )
-from audit.cli.output import say, show
 from audit.errors import UsageError
 from audit.words import Format
 

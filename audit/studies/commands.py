@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from audit.cli.options import DEFAULT_OUT, Out, grouped
-from audit.cli.output import at_work, say, show
-from audit.cli.studies import OfStudy, prepare
+from audit.cli.oneoff import OfStudy, prepare
+from audit.cli.options import DEFAULT_OUT, Out, at_work, grouped, say, show
 from audit.policies import Backfill
 
 if TYPE_CHECKING:

@@ -50,9 +50,9 @@ NIGHT: Mapping[str, str] = {
     "audit.nightly.due.compute": "what is due",
     "audit.nightly.due.read_attempts": "attempts from the store",
     "audit.nightly.keeping.archiving.put_away": "archiving",
-    "audit.nightly.reports.report": "making the page",
+    "audit.nightly.due.report": "making the page",
     "audit.nightly.run._publish": "publishing",
-    "audit.nightly.run._compact": "compacting",
+    "audit.store.publish.compact": "compacting",
 }
 """The same of a night."""
 
