@@ -363,9 +363,7 @@ def _limited(draw: st.DrawFn, log: Log) -> Log:
         windows = [k for k in range(len(shut)) if draw(st.booleans())]
         jobs.append(job._replace(counts=tuple(counts), windows=tuple(windows)))
     return log._replace(
-        jobs=tuple(jobs),
-        most=most,
-        windows=tuple(Window(each, 1, period, EPOCH) for each in shut),
+        jobs=tuple(jobs), most=most, windows=tuple(Window(each, 1, period, EPOCH) for each in shut)
     )
 
 

@@ -21,12 +21,7 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
     """What a command prints that must succeed, in an environment that names no checkout."""
     clean = {"HOME": str(cwd), "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
     done = subprocess.run(
-        command,
-        cwd=cwd,
-        env={**clean, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
+        command, cwd=cwd, env={**clean, **environment}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout

@@ -165,8 +165,7 @@ def allowed(address: str, domains: tuple[str, ...]) -> str:
 
 Name = Annotated[str, Field(min_length=1)]
 Domain = Annotated[
-    str,
-    checked(lambda text: re.fullmatch(_DOMAIN, text), "must be a domain, such as example.org"),
+    str, checked(lambda text: re.fullmatch(_DOMAIN, text), "must be a domain, such as example.org")
 ]
 Host = Annotated[
     str,

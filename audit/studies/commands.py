@@ -98,15 +98,13 @@ def users(
 def sensitivity(
     *,
     group_by: Annotated[
-        GroupBy | None,
-        typer.Option(help="Groups of attempts; default: account or width class."),
+        GroupBy | None, typer.Option(help="Groups of attempts; default: account or width class.")
     ] = None,
     groups: Annotated[
         int, typer.Option(min=2, max=6, help="Number of groups; the smallest are merged.")
     ] = 6,
     backfill: Annotated[
-        Backfill | None,
-        typer.Option(help="Backfilling; default: easy, or as configured."),
+        Backfill | None, typer.Option(help="Backfilling; default: easy, or as configured.")
     ] = None,
     given: OfStudy,
 ) -> None:

@@ -117,11 +117,7 @@ def as_schedule(log: pl.DataFrame) -> pl.DataFrame:
 
 
 def _leave(
-    rng: np.random.Generator,
-    drawn: Jobs,
-    candidate: NDArray[np.bool_],
-    start: Ints,
-    capacity: int,
+    rng: np.random.Generator, drawn: Jobs, candidate: NDArray[np.bool_], start: Ints, capacity: int
 ) -> Ints:
     """When each candidate gives up without having had any effect; −1 where it cannot.
 

@@ -195,12 +195,7 @@ def nights(arguments: argparse.Namespace, folder: Path) -> Iterator[dict[str, An
             "archive_mib": sum(file.stat().st_size for file in folder.glob("fairaudit-archive/*/*"))
             >> 20,
         }
-        yield {
-            "month": part.stop,
-            "attempts": attempts,
-            **sizes,
-            **told,
-        }
+        yield {"month": part.stop, "attempts": attempts, **sizes, **told}
 
 
 def _drawn(clusters: Sequence[Cluster], months: range) -> tuple[dict[str, bytes], int]:

@@ -70,12 +70,7 @@ TRACES = (
     Trace(f"KTH-SP2, load 0.85, first {PART:,}", KTH, 100, "0.82", PART, rounds=1),
     Trace("LANL-CM5", LANL, 1024, policies=("easy",)),
     Trace(
-        f"LANL-CM5, first {PART:,}",
-        LANL,
-        1024,
-        first=PART,
-        policies=("conservative",),
-        rounds=1,
+        f"LANL-CM5, first {PART:,}", LANL, 1024, first=PART, policies=("conservative",), rounds=1
     ),
 )
 SAID = {"easy": "EASY", "conservative": "CONS"}

@@ -213,9 +213,7 @@ NO_GUARANTEE: Final = Conclusion(
         Question("no_guarantee − conservative", _NO_GUARANTEE, _CONSERVATIVE),
         # of width under FCFS, as [S] shows it
         Question(
-            "fcfs-no_guarantee, wide − other attempts",
-            _FCFS_NO_GUARANTEE,
-            figure=_wide_less_others,
+            "fcfs-no_guarantee, wide − other attempts", _FCFS_NO_GUARANTEE, figure=_wide_less_others
         ),
         Question(
             "wide attempts, fcfs-no_guarantee − fcfs-easy", _FCFS_NO_GUARANTEE, _FCFS_EASY, _of_wide

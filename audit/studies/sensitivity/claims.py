@@ -241,10 +241,7 @@ def utilization_follows(base: Base, answers: Answers, points: Sequence[Point]) -
             *_follows(response, of_pool),
             "[B §5.1.1, §5.3]",
         )
-        for figure, of_pool in (
-            ("utilization", used),
-            ("what is not lost of the capacity", kept),
-        )
+        for figure, of_pool in (("utilization", used), ("what is not lost of the capacity", kept))
     ]
 
 

@@ -35,10 +35,7 @@ def answered(response: Response, used: Callable[[Point], int] = lambda point: 50
     points = [
         point
         for base in BASES
-        for sweep in (
-            *sweeps(base),
-            *(plane.diagonal for plane in planes(base)),
-        )
+        for sweep in (*sweeps(base), *(plane.diagonal for plane in planes(base)))
         for point in sweep.points
     ]
     units = np.linspace(0.9, 1.1, 10)

@@ -83,11 +83,7 @@ def draw(model: Model, seed: int, days: int | None = None, intensity: float = 1.
 
 
 def log(
-    model: Model,
-    seed: int,
-    jobs: int | None = None,
-    intensity: float = 1.0,
-    machine: float = 1.0,
+    model: Model, seed: int, jobs: int | None = None, intensity: float = 1.0, machine: float = 1.0
 ) -> pl.DataFrame:
     """Return an accounting log drawn from a model.
 
