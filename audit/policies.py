@@ -118,7 +118,7 @@ class BackfillTraits:
 
 
 class Backfill(StrEnum):
-    """Who may start before those ahead in the queue (SPEC §4, *Backfilling*)."""
+    """How attempts may start before others ahead in the queue (SPEC §4, *Backfilling*)."""
 
     _value_: str
     traits: BackfillTraits

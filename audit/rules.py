@@ -19,7 +19,7 @@ WEEK: Final = 168
 
 Kind = Literal["user", "account", "qos", "partition"]
 KINDS: Final[tuple[Kind, ...]] = ("user", "account", "qos", "partition")
-"""Columns by whose names a scope may select attempts."""
+"""Columns that a scope may select attempts by."""
 Per = Literal["user", "account", "qos", "partition", "job"]
 
 _HOURS: Final = re.compile(r"(\w{3})(?:-(\w{3}))?(?: (\d\d?)-(\d\d?))?", re.ASCII)
@@ -139,7 +139,7 @@ class Rule(Scope):
 
 
 class Limit(Rule):
-    """What may run at one time (SPEC §10, *Limits*)."""
+    """A limit on the attempts that run at one time (SPEC §10, *Limits*)."""
 
     most: int = Field(ge=0)
     resource: _Amount | None = None

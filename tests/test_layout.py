@@ -1,4 +1,4 @@
-"""The house itself: how large its folders, files and functions are, and that tests mirror them."""
+"""Limits on the size of folders, files and functions; tests mirror modules."""
 
 import ast
 import functools
@@ -31,7 +31,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/nightly/test_fortnight.py": "many nights in a row",
     "tests/nightly/keeping/test_retention.py": "the part of archiving that removes",
     "tests/nightly/keeping/test_claims.py": "which store an archive belongs to, in several folders",
-    "tests/report/render/test_accessible.py": "the page as everybody can read it",
+    "tests/report/render/test_accessible.py": "the accessibility of the page",
     "tests/report/render/test_golden.py": "pieces of what readers get, as they were last looked at",
     "tests/report/render/test_in_chromium.py": "the page as a browser shows it",
     "tests/security/test_configured_texts.py": "one site, at every page, mail and command",
@@ -101,7 +101,7 @@ TESTED_IN: Final = {
 """Modules of ``audit/`` without a test of their own, and the test in ``tests/`` that uses them."""
 
 IMPORTED_BY_NAME: Final = {
-    "audit.analyst.confined": "a process of its own, which audit.analyst.reader starts",
+    "audit.analyst.confined": "a separate process, which audit.analyst.reader starts",
     "audit.studies.commands": "by its entry point",
 }
 """Modules that nothing in the package imports, and what they are for; dialects are besides."""

@@ -1,8 +1,8 @@
 """When runs are due, and a scheduler that begins them. The only home of APScheduler.
 
 APScheduler's jobs are described by text alone (a function's path, a cluster's name) and are made
-anew from the configuration at each start. Of what an older version stored, only the time at which
-each cluster's run was due next is read.
+anew from the configuration at each start. Older versions leave nothing that is read but the time at
+which each cluster's run was due.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the comparison knows of names: renames, what is left out, which text is prose, sort keys."""
+"""Names for the comparison: renames, columns left out, columns of prose, sort keys."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""CPU of each stage of an audit or a night, told apart inside the process that does them."""
+"""CPU of each stage of an audit or a night, measured within its process."""
 
 import resource
 from collections.abc import Callable, Generator, Iterator, Mapping

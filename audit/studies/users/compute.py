@@ -9,9 +9,9 @@ with exact estimates, as in [K §5.2], and with the log's own. Figures are the m
 and bounded slowdown (τ = 1 s) over attempts, and the mean (UWT), population deviation and F of
 users' NUWT. TS is run with several seeds; its figures are those of the seed with the median UWT.
 
-Figures are of attempts that have ended in the log, or whose start alone is unknown, and that every
-policy starts. Blocked and reserved attempts stay as in the log. Users with fewer than two such jobs
-have no NUWT, as in [K §5.1].
+Figures cover the attempts that every policy starts and that have ended in the log, or lack only a
+start. Blocked and reserved attempts stay as in the log. Users with fewer than two such jobs have no
+NUWT, as in [K §5.1].
 
 [K §5.2]'s conclusions compare two policies by the difference of a figure over the same attempts, or
 users, with a paired bootstrap whose unit is the user (``metrics.verdicts``). [K] draws on six logs
@@ -437,7 +437,7 @@ def _because(figure: float, conclusion: Conclusion, comparisons: Sequence[Compar
 
 
 def value(compared: Compared, policy: str, measure: Measure) -> float:
-    """Return a policy's figure; NaN if there is none."""
+    """Return a policy's figure, or NaN."""
     outcome = compared.outcomes[policy]
     if not measure.of_users:
         return mean_of(measure.values(outcome))
@@ -465,7 +465,7 @@ def deviation_difference(
         return Estimate(apart, None, None)
     terms: list[Floats] = [np.ones(len(units))]
     for values in (one, other):
-        centred = values - values.mean()  # keeps precision in sums of squares
+        centred = values - values.mean()  # for the precision of the sums of squares
         terms += [centred, centred**2]
     number, *sums = resamples.sums(units, *terms)
     drawn = number > 0

@@ -62,7 +62,7 @@ def test_bits_stand_beside_the_printed_ones_with_their_difference() -> None:
 
 def test_a_dash_by_target_says_that_no_state_is_there() -> None:
     rows = {(row[0], row[1]): row[2:] for row in table("bits-by-target").rows}
-    # F(t, 0) = t: below 0.6 the operator absolute gives nobody as much as "under target".
+    # F(t, 0) = t: below 0.6 the operator absolute has no priority "under target".
     assert [cell is None for cell in rows["absolute", "under target"]] == [True] * 7 + [False] * 3
     # s < 1 and t = 0: it is −s.
     assert rows["absolute", "over target"][0] == ">\u00a06"

@@ -16,7 +16,7 @@ clusters, 2 to 9, is that of the greatest mean silhouette of a sample of 2,000.
 
 Each part of the week has a clock that stands still outside it: on that of ``peak``, 8:00 of a
 Monday immediately follows 17:00 of the Friday before. So gaps between arrivals have one rate, and a
-rate is arrivals by hours of its own part alone.
+rate is arrivals by hours of one part alone.
 
 Sources: SPEC §8; [B] §3.2; P. Rousseeuw, Silhouettes (1987).
 """
@@ -64,7 +64,7 @@ class WeeklyClock:
         return np.take(self.day, self._piece(instants))
 
     def reading(self, instants: Ints) -> Ints:
-        """Return the reading of its own part's clock at each instant, s since the first day."""
+        """Return the reading at each instant of the clock of its part, s since the first day."""
         piece = self._piece(instants)
         return np.take(self._before() - self.edges[:-1], piece) + instants
 
@@ -80,7 +80,7 @@ class WeeklyClock:
         return np.searchsorted(self.edges, instants, side="right") - 1
 
     def _before(self) -> Ints:
-        """Return the reading of its own part's clock at the beginning of each piece, s."""
+        """Return the reading at the beginning of each piece of the clock of its part, s."""
         lasts = np.diff(self.edges)
         before = np.zeros(len(lasts), np.int64)
         for part in range(len(PARTS)):
@@ -215,7 +215,7 @@ def _k_means(points: NDArray[np.float64], clusters: int, seed: int) -> NDArray[n
 
 
 def _scikit_learn(module: str) -> Any:
-    """Return a module of scikit-learn, or of its dependencies; a UsageError if there is none."""
+    """Return a module of scikit-learn or of its dependencies; raise UsageError if it is missing."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -60,7 +60,7 @@ class Class:
     sizes: Shares  # ascending; the shares add up to 1, and the mean is that of all sizes
     walltimes: Shares  # ascending, s; shares of those that have one, in twentieths
     with_walltime: float  # share of the attempts
-    foresight: float  # Spearman correlation of walltimes and occupancies; 0 if there is none
+    foresight: float  # Spearman correlation of walltimes and occupancies; 0 if undefined
     users: Shares  # ranks; 0 is all other users
 
     @property

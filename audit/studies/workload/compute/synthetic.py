@@ -94,7 +94,7 @@ def log(
         machine: factor of the pool's size, and of the rate of arrivals, > 0.
 
     Returns:
-        Columns of ``model.ATTEMPTS``, all ended, by arrival. Users are named by their rank; with
+        Columns of ``model.ATTEMPTS``, all ended, by arrival. Users have their rank as name; with
         classes by group, the account is the class.
 
     Raises:

@@ -48,7 +48,7 @@ def test_sizes_go_as_far_as_the_log() -> None:
 
 
 def test_groups_with_a_twentieth_of_attempts_or_use_have_a_class() -> None:
-    # 96 attempts by "many", 4 by four others, of whom one uses most.
+    # 96 attempts by "many", 4 by four others; one of these uses most.
     group = ["many"] * 96 + ["wide", "a", "b", "c"]
     found = by_group(attempts([1] * 96 + [32, 1, 1, 1], group=group))
     assert found.to_list() == ["many"] * 96 + ["wide"] + [OTHERS] * 3

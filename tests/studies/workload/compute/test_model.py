@@ -1,4 +1,4 @@
-"""What a workload model holds of a log, its file, and the logs that are drawn from it."""
+"""Workload models, their files, and the logs that are drawn from them."""
 
 import dataclasses
 import re
