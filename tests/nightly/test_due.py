@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pytest
 
 from audit.config.places import Site
-from audit.nightly.reports import PAGE
+from audit.nightly.due import PAGE
 from audit.nightly.run import run
 from tests.logs import write
 from tests.nightly.test_run import NOW, month, published, site

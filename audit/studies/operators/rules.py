@@ -15,15 +15,14 @@ For an operator F(t, s) of a target and a state, each from 0 to 1 ([R] §3, §4)
     ratio           (16)  F(t_i, s · t_i/t) = F(t, s): the same fraction of the target ties
 
 Two operators are *equivalent* if they order siblings alike, whatever their targets and states.
-Subgroup isolation needs no check: F depends on t and s only, which are normalised among siblings
-(``metrics.fairshare.trees``).
+Siblings are pairs with t_i + t_j ≤ 1 and s_i + s_j ≤ 1. Subgroup isolation needs no check: t and s
+are normalised among siblings (``metrics.fairshare.trees``).
 
 A rule is *broken* if points are found that break it; the witness can be recomputed. Otherwise it is
 *kept*, which is evidence, not proof. The checker looks at all targets and states of 0, 0.05, … 1
-and, for range and sign, at 1,000 evenly spread points. Priorities within 1e-9 count as equal.
-Siblings are pairs with t_i + t_j ≤ 1 and s_i + s_j ≤ 1. Rule (15) leaves out targets of 0, where no
-operator keeps it: F(0, 0) = 0 orders a user without any share before all who are above their
-target, and virtual targets move these.
+and, for range and sign, at 1,000 evenly spread points. Priorities within 1e-9 count as equal. Rule
+(15) leaves out targets of 0, where no operator keeps it: F(0, 0) = 0 orders a user without any
+share before all who are above their target, and virtual targets move these.
 
 Source: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fairshare Scheduling.
 """

@@ -1,9 +1,10 @@
-"""`fairaudit experiment workload` and `synthetic`, from log to page and from model to log."""
+"""Studies from the command line on: workload, synthetic logs, sensitivity."""
 
 import re
 from functools import cache
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -14,12 +15,12 @@ from audit.oneoff import study as studies
 from audit.pipeline import opening
 from audit.report.study import page as study
 from audit.store import database
+from audit.studies import plans
 from audit.studies.workload import page as workload_study
-from audit.studies.workload import plan as workload
 from audit.studies.workload.compute import model_files
-from tests.logs import line, log, write
+from tests.logs import busy, line, log, write
 from tests.report import chromium
-from tests.studies.commands import run
+from tests.studies.commands import run, table
 
 TECHNIQUES = ("size", "group", "clusters")
 
@@ -46,7 +47,7 @@ def text(seed: int = 1) -> str:
 def made(folder: Path, **options: object) -> tuple[Path, ...]:
     source = write(folder / "my.swf", text())
     request = (opening.Request(logs=[source]), studies.Target(out=folder / "out", **options))  # type: ignore[arg-type]
-    return studies.conduct(workload.KEY, *request, Config(), workload.plan())
+    return studies.conduct("workload", *request, Config(), plans.workload())
 
 
 @pytest.fixture(scope="module")
@@ -65,16 +66,14 @@ def test_the_page_its_tables_the_database_and_the_models(files: tuple[Path, ...]
         model = model_files.from_toml(file.read_text(), file.name)
         assert (model.by, model.attempts, model.capacity) == (by, 300, 64)
         assert (model.first_day.isoformat(), model.zone) == ("2026-03-02", "Europe/Berlin")
+        assert workload_study.file_name(model) == file.name
+        assert workload_study.file_name(model, "2-") == f"workload-2-{by}.toml"
     groups = pl.read_csv(files[0].with_name("workload-group.csv"))
     assert groups["attempts"].to_list() == [240, 60]
     assert groups["mean_size"].to_list() == [1, 16]
     assert groups["mean_occupancy_s"].to_list() == [600, 9600]
     sizes = pl.read_csv(files[0].with_name("workload-size.csv"))
     assert sizes["class"].to_list() == ["1", "9–16"]
-
-
-@pytest.mark.thorough
-def test_the_rows_are_in_the_view(files: tuple[Path, ...]) -> None:
     con = database.open_snapshot(files[-1])
     found = database.fetch(
         con,
@@ -112,14 +111,7 @@ def test_no_ended_attempt_is_no_workload(tmp_path: Path) -> None:
     source = write(tmp_path / "my.swf", log([line(1, run=-1, status=5)], MaxProcs=4))
     request = (opening.Request(logs=[source]), studies.Target(out=tmp_path / "out"))
     with pytest.raises(UsageError, match="no attempt of the log has ended"):
-        studies.conduct(workload.KEY, *request, Config(), workload.plan())
-
-
-@pytest.mark.thorough
-def test_pools_have_sections_and_models_of_their_own(files: tuple[Path, ...]) -> None:
-    model = model_files.from_toml(files[-4].read_text(), "m")
-    assert workload_study.file_name(model) == "workload-size.toml"
-    assert workload_study.file_name(model, "2-") == "workload-2-size.toml"
+        studies.conduct("workload", *request, Config(), plans.workload())
 
 
 @pytest.mark.thorough
@@ -131,7 +123,7 @@ def test_a_synthetic_log_is_read_as_any_other(
     drawn = ("--jobs", 200, "--machine", 2, "--seed", 3)
     assert run("experiment", "synthetic", files[-3], out, *drawn) == 0
     first = out.read_bytes()
-    workload.make_log(files[-3], out, seed=3, jobs=200, machine=2.0)
+    plans.make_log(files[-3], out, seed=3, jobs=200, machine=2.0)
     assert out.read_bytes() == first
     read = opening.open_log(opening.Request(logs=[out], zone="Europe/Berlin"), Config()).described
     assert read.height == 200
@@ -146,7 +138,7 @@ def test_what_cannot_be_written_or_read_is_said(files: tuple[Path, ...], tmp_pat
 
     def refused(said: str, source: Path, out: Path) -> None:
         with pytest.raises(UsageError, match=said):
-            workload.make_log(source, out)
+            plans.make_log(source, out)
 
     refused("ends in .swf", model, tmp_path / "made.csv")
     refused("a folder that exists", model, tmp_path / "none" / "made.swf")
@@ -176,7 +168,7 @@ def test_the_command(
         asked.extend([key, plan, request.logs, request.pool_size, request.zone, target.threads])
         return [target.out / "workload.html"]
 
-    monkeypatch.setattr(workload, "plan", plan)
+    monkeypatch.setattr(plans, "workload", plan)
     monkeypatch.setattr(studies, "conduct", conduct)
     flags = [*("--out", "there", "--clusters", "2", "--pool-size", "9"), *("--zone", "UTC")]
     monkeypatch.chdir(tmp_path)
@@ -198,7 +190,7 @@ def test_a_real_log(real_logs: Path, tmp_path: Path) -> None:
     source = real_logs / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz"
     out = tmp_path / "out"
     request = (opening.Request(logs=[source]), studies.Target(out=out))
-    studies.conduct(workload.KEY, *request, Config(), workload.plan(clusters=4))
+    studies.conduct("workload", *request, Config(), plans.workload(clusters=4))
     likeness = pl.read_csv(out / "workload-likeness.csv")
     traits = {row["trait"]: row for row in likeness.iter_rows(named=True)}
     assert traits["Attempts"]["log"] == 28_475
@@ -209,3 +201,30 @@ def test_a_real_log(real_logs: Path, tmp_path: Path) -> None:
     better = verdicts.filter(pl.col("claim").str.contains("rather than exponential"))
     assert better["holds"].to_list() == ["yes"] * 3
     assert study.ROWS == 40
+
+
+@pytest.mark.thorough
+def test_sensitivity_writes_a_page_tables_and_a_database(tmp_path: Path) -> None:
+    source, out = write(tmp_path / "busy.swf", busy(60)), tmp_path / "out"
+    assert run("experiment", "sensitivity", source, "--out", out) == 0
+    page = (out / "sensitivity.html").read_text(encoding="utf-8")
+    assert "How far fairshare&#39;s settings matter" in page
+    verdicts = table(out / "sensitivity-verdicts.csv")
+    assert len(verdicts) == 16
+    assert {row["holds"] for row in verdicts} <= {"yes", "no", "undecided"}
+    groups = table(out / "sensitivity-groups.csv")
+    assert sum(float(row["area_share"]) for row in groups) == pytest.approx(1)
+    for run_ in (1, 2, 3):
+        assert sum(float(row[f"target_run_{run_}"]) for row in groups) == pytest.approx(1)
+    assert len(table(out / "sensitivity-two-at-once.csv")) == 162
+    with duckdb.connect(str(out / "sensitivity.duckdb"), read_only=True) as con:
+        (settings,) = con.execute(
+            "SELECT count(DISTINCT setting) FROM studies WHERE study = 'sensitivity'"
+        ).fetchone() or (0,)
+    assert settings == 175
+
+
+def test_sensitivity_needs_two_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    alone = write(tmp_path / "one.swf", busy(1))
+    assert run("experiment", "sensitivity", alone, "--out", tmp_path / "out") == 2
+    assert "there are not two groups" in capsys.readouterr().err

@@ -8,16 +8,8 @@ from hypothesis import strategies as st
 
 from audit.metrics.fairshare import operators
 from audit.metrics.fairshare.operators import OPERATORS
-from audit.studies.operators.compute import rules
-from audit.studies.operators.compute.rules import (
-    RULES,
-    Floats,
-    Operator,
-    Witness,
-    check,
-    equivalent,
-    named,
-)
+from audit.studies.operators import rules
+from audit.studies.operators.rules import RULES, Floats, Operator, Witness, check, equivalent, named
 
 OF_RATIO = {"relative", "relative_n", "sigmoid", "sigmoid_n", "slurm"}
 
