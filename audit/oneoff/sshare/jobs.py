@@ -18,9 +18,8 @@ from audit.errors import UsageError
 from audit.formats.sacct import text as sacct
 from audit.formats.slurm.fields import tres_columns
 from audit.ingest.attempts import attempts_of
-from audit.ingest.ingest import Progress
+from audit.ingest.ingest import Progress, called_by
 from audit.ingest.logs import Opened, open_logs, parsed_blocks
-from audit.ingest.naming import called_by
 from audit.ingest.quarantine import EXAMPLES, Counted, check_refused
 from audit.metrics.slurm.shares import Places
 from audit.metrics.slurm.usage import Charged, stored, uncounted

@@ -1,16 +1,19 @@
 """LSF's lsb.acct, as several versions wrote it, and damaged."""
 
+import csv
+import io
 import re
 from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.formats import lsf
 from audit.formats.dialects import PLAIN, Parsed, Reading
 from audit.formats.lines import Block
-from audit.formats.lsf import acct
-from audit.formats.lsf.acct import DIALECT, allocation, group_of, requested
+from audit.formats.lsf import DIALECT, allocation, group_of, requested
 from audit.model import RefusalCode
 from bench.logs.writers.lsf import quoted, write
 from tests.formats import contract
@@ -85,7 +88,7 @@ def test_contract(check: contract.Check) -> None:
 
 def parse(*lines: str) -> Parsed:
     data = "".join(lines).encode()
-    return acct.parse(Block(data, 0, 1), acct.header(data, PLAIN))
+    return lsf.parse(Block(data, 0, 1), lsf.header(data, PLAIN))
 
 
 def only(text: str) -> dict[str, object]:
@@ -145,8 +148,8 @@ def test_the_sample_by_hand() -> None:
 
 
 def test_the_header_says_the_version() -> None:
-    assert acct.header(RECORDS[0].encode(), PLAIN).entries == {"version": "10.108"}
-    assert acct.header(b"", Reading(zone="Asia/Tokyo")).zone == "Asia/Tokyo"
+    assert lsf.header(RECORDS[0].encode(), PLAIN).entries == {"version": "10.108"}
+    assert lsf.header(b"", Reading(zone="Asia/Tokyo")).zone == "Asia/Tokyo"
 
 
 @pytest.mark.parametrize(
@@ -204,12 +207,12 @@ def test_a_text_cannot_forge_a_record() -> None:
 
 def test_a_block_ends_before_the_last_record() -> None:
     first, second = finish(1).encode(), finish(2, command="a\nb").encode()
-    header = acct.header(first, PLAIN)
-    assert acct.whole(first + second, header) == len(first)
-    assert acct.whole(first + second[:9], header) == len(first)
-    assert acct.whole(first, header) == 0
-    assert acct.whole(b"", header) == 0
-    assert acct.whole(b"x\n" * (1 << 18) + b"yy", header) == 1 << 19
+    header = lsf.header(first, PLAIN)
+    assert lsf.whole(first + second, header) == len(first)
+    assert lsf.whole(first + second[:9], header) == len(first)
+    assert lsf.whole(first, header) == 0
+    assert lsf.whole(b"", header) == 0
+    assert lsf.whole(b"x\n" * (1 << 18) + b"yy", header) == 1 << 19
 
 
 def test_rows_in_any_order_say_the_same() -> None:
@@ -223,7 +226,7 @@ def test_rows_in_any_order_say_the_same() -> None:
 
 def test_real_records_agree_with_what_bacct_said_of_them(real_logs: Path) -> None:
     data = (real_logs / "lsf" / "aws-lsb.acct.16").read_bytes()
-    parsed = acct.parse(Block(data, 0, 1), acct.header(data, PLAIN))
+    parsed = lsf.parse(Block(data, 0, 1), lsf.header(data, PLAIN))
     assert (parsed.records.height, parsed.refusals.height, parsed.steps) == (82, 0, 0)
     text = (real_logs / "lsf" / "aws-bacct-accounting.lsb").read_text(encoding="utf-8")
     said = {}
@@ -253,7 +256,7 @@ def test_real_records_agree_with_what_bacct_said_of_them(real_logs: Path) -> Non
 )
 def test_real_records_of_nine(real_logs: Path, name: str, cpus: int) -> None:
     data = (real_logs / "lsf" / name).read_bytes()
-    parsed = acct.parse(Block(data, 0, 1), acct.header(data, PLAIN))
+    parsed = lsf.parse(Block(data, 0, 1), lsf.header(data, PLAIN))
     assert parsed.refusals.is_empty()
     row = parsed.records.row(0, named=True)
     assert (row["cpus"], row["nodes"], row["walltime_s"]) == (cpus, 8, 12 * 3_600)
@@ -332,15 +335,15 @@ def test_what_never_started_has_the_size_that_was_asked_for() -> None:
 @pytest.mark.parametrize(
     ("hosts", "expected"),
     [
-        (b"", (0, 0)),
-        (b'"h1"', (1, 1)),
-        (b'"2*h1" "h1" "h2@far"', (4, 2)),
-        (b'"x*y"', (1, 1)),
-        (b'"99999999999*h"', (1, 1)),
-        (b'"999999999*h"', (1 << 28, 1)),
+        ("", (0, 0)),
+        ('"h1"', (1, 1)),
+        ('"2*h1" "h1" "h2@far"', (4, 2)),
+        ('"x*y"', (1, 1)),
+        ('"99999999999*h"', (1, 1)),
+        ('"999999999*h"', (1 << 28, 1)),
     ],
 )
-def test_allocations(hosts: bytes, expected: tuple[int, int]) -> None:
+def test_allocations(hosts: str, expected: tuple[int, int]) -> None:
     assert allocation(hosts) == expected
 
 
@@ -411,3 +414,105 @@ def test_ids_of_others_are_told_by_their_numbers() -> None:
 def test_quotes_are_doubled() -> None:
     assert quoted('a"b') == '"a""b"'
     assert quoted(None) == '""'
+
+
+@pytest.mark.parametrize(
+    ("tail", "walltime", "nodes", "eligible"),
+    [
+        (None, None, 1, False),
+        ("", None, 1, False),
+        (" 0", None, 1, False),
+        (' 1 7 "x"', None, 1, False),
+        (' 1 7 "x" 0', None, 1, False),
+        (NINE, 43_200, 1, False),
+        (NINE.replace('0 1 "k" "v"', "0 0"), 43_200, 1, False),
+        (NINE.replace(' 1 "k" "v"', " 0"), 43_200, 1, False),
+        (LATE, 3_600, 2, True),
+        (LATE.replace(' 2 "2*h1" "h2" 4', " 0 4"), 3_600, 1, True),
+        (LATE.replace('"/home" 0 "" 0.0', '"/home" 1 "17" 2 "" 0.0'), 3_600, 2, True),
+        (LATE.replace(" 4 0 0 0 0 1", " 4 2 1 9 1 11 12 1 0 0 0 1"), 3_600, 2, True),
+    ],
+)
+def test_what_stands_behind_lists_is_found(
+    tail: str | None, walltime: int | None, nodes: int, *, eligible: bool
+) -> None:
+    found = only(finish(tail=tail))
+    assert found["walltime_s"] == walltime
+    assert found["nodes"] == nodes
+    assert (found["eligible_time"] is not None) == eligible
+
+
+def test_when_it_was_requeued_stands_behind_ranges() -> None:
+    tail = LATE.replace(" 4 0 0 0 0 1", " 0 1 1 9 1 1643910007 0 0 1")
+    assert only(finish(tail=tail))["eligible_time"] == 1_643_910_007
+
+
+@pytest.mark.parametrize(
+    ("hosts", "cpus", "nodes"),
+    [
+        ('0 1 "h1"', 1, 1),
+        ('0 3 "h1" "h1" "h2"', 3, 2),
+        ('2 "a" "b" 2 "16*h1" "h2"', 17, 2),
+        ("0 0", 1, None),
+        ('2 "a" "b"', 2, 2),  # without the number of execution hosts
+    ],
+)
+def test_hosts(hosts: str, cpus: int, nodes: int | None) -> None:
+    found = only(finish(hosts=hosts, tail=None))
+    assert (found["cpus"], found["nodes"], found["state"]) == (cpus, nodes, "COMPLETED")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        finish(hosts="999999999999999999 0"),
+        finish(hosts="-3 0"),
+        finish(hosts="0 -1"),
+        finish(tail=" 999999999999999999"),
+        finish(tail=" -1"),
+        finish(tail=" 0 999999999999999999 1 2 3"),
+        finish(tail=" 0 1 h1 130 0 12 6 -4 43200 0"),
+        finish(tail=LATE.replace('"" 0.0', '999999999999999999 "" 0.0')).replace('"" 0.0', "x"),
+    ],
+)
+def test_lengths_that_cannot_be_lose_the_record_alone(text: str) -> None:
+    parsed = parse(text, finish(2))
+    assert parsed.records["job_id"].to_list()[-1] == "2"
+    assert parsed.records.height + parsed.refusals.height == 2
+
+
+_texts = st.text(st.sampled_from('ab" \n,'), max_size=6)
+_records = st.lists(st.lists(_texts, max_size=5), max_size=5)
+
+
+def written(record: list[str]) -> str:
+    return " ".join(['"JOB"', *map(quoted, record)]) + "\n"
+
+
+@given(_records)
+def test_records_are_cut_as_csv_would_be(records: list[list[str]]) -> None:
+    texts = [written(record) for record in records]
+    raw = "".join(texts).encode()
+    found, strays = lsf.cut_records(raw)
+    fields, closed = lsf.split(raw, found)
+    assert len(strays.starts) == 0
+    assert closed.all()
+    expected = list(csv.reader(io.StringIO(raw.decode(), newline=""), delimiter=" "))
+    assert [["JOB", *record] for record in records] == expected
+    assert fields.to_list() == [[quoted(text) for text in record] for record in expected]
+    last = len(texts[-1].encode()) if texts else len(raw) + 1
+    assert lsf.last_record(raw) == len(raw) - last
+
+
+def test_a_quote_that_is_not_closed_harms_no_other_record() -> None:
+    good, bad = '"JOB" "a b" 7\n', '"JOB" "a b 7\n'
+    raw = (good + bad + good + bad + bad + "stray line\n" + good).encode()
+    fields, closed = lsf.split(raw, lsf.cut_records(raw)[0])
+    assert closed.tolist() == [True, False, True, False, False, True]
+    assert fields.filter(closed).to_list() == [['"JOB"', '"a b"', "7"]] * 3
+
+
+def test_no_record_at_all() -> None:
+    assert lsf.last_record(b'x\ny "A"\n"') == -1
+    found, strays = lsf.cut_records(b"")
+    assert len(found.starts) == len(strays.starts) == 0
