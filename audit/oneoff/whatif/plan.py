@@ -25,7 +25,7 @@ from audit.report.study.cells import Cell, studied
 from audit.report.text import wording
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.scenario import Change, Scenario, changed
-from audit.scenario.whatif import comparison, options, titles
+from audit.scenario.whatif import comparison, options
 
 KEY: Final = "whatif"
 
@@ -73,7 +73,7 @@ def plan(
                     one._replace(decay_today=decay_today(configured, pair.today))
                     for one, pair in zip(compared, pairs, strict=True)
                 ]
-            title = titles.title(change, pairs[0].today.pool)
+            title = options.title(change, pairs[0].today.pool)
             asked = options.written(change)
             return Made(
                 page.study(log.setting.cluster, title, asked, compared, draws),
