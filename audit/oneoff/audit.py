@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -88,7 +88,7 @@ class _Audit:
     """The computation, and the settings that its figures depend on."""
 
     task: Task
-    in_force: dict[str, Any]
+    in_force: Mapping[str, Any]
     period: Period
     silent: Sequence[Pool]
     """Pools whose policy neither the options nor the configuration set."""
@@ -132,15 +132,8 @@ def audit(
             taken = take_in(con, logs, site, config, progress)
             cluster = taken.cluster.value
             missing = (*unread, *taken.kept_out)
-            plan = _planned(taken, request, options, config, site.configured, folder)
+            plan = _planned(taken, missing, request, options, config, site.configured, folder)
             del taken  # its attempts are as large as the log
-            listed = sorted(
-                [log.name, log.reason]
-                for log in missing
-                if not isinstance(log.error, EmptyLogError)
-            )
-            if listed:  # the report names them
-                plan.in_force["missing"] = listed
             plan = _fitted(con, plan, config, fit, progress)
             of = (cluster, _compute(con, plan, config, inferred, progress), work)
             del plan
@@ -179,6 +172,7 @@ def _compute(
 
 def _planned(
     taken: TakenIn,
+    missing: Sequence[Unread],
     request: Request,
     options: Options,
     config: Config,
@@ -216,6 +210,9 @@ def _planned(
     else:
         in_force["cluster"] = site.model_dump(mode="json", exclude={"sources"})
         in_force |= {"files": shares.in_force, "assumed": fitted.in_force(stated)}
+    listed = [[log.name, log.reason] for log in missing if not isinstance(log.error, EmptyLogError)]
+    if listed:  # the report names them
+        in_force["missing"] = sorted(listed)
     silent = [] if options.policy is not None else fitted.silent(setting, site)
     pages = bool(options.owners) or config.report.owner_pages == "named"
     task = Task(taken.attempts, setting, shares, [], pages=pages)
