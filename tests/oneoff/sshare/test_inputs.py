@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from audit.errors import UsageError
-from audit.oneoff.sshare.site import instant, text_of
+from audit.oneoff.sshare.inputs import instant, text_of
 from tests.oneoff.sshare.lab import raw, recompute, request
 
 

@@ -3,14 +3,14 @@
 import re
 from dataclasses import replace
 
-from audit.oneoff.explain import picture
+from audit.oneoff.explain import shown
 from tests.oneoff.explain.scenes import story
 
 
 def test_a_column_shows_what_was_in_use() -> None:
     made = story("4")
-    drawn = picture.lines(made)
-    bars = [line[11:] for line in drawn[: picture.ROWS]]
+    drawn = shown.picture(made)
+    bars = [line[11:] for line in drawn[: shown.ROWS]]
     # 160 s in 60 columns: 40 s full of earlier ones; then half of later ones; at last 3 of 4
     assert {bar[0] for bar in bars} == {"#"}
     assert [bar[20] for bar in bars] == ["+"] * 4 + ["#"] * 4
@@ -21,7 +21,7 @@ def test_a_column_shows_what_was_in_use() -> None:
 
 def test_the_chart_s_areas_are_the_use() -> None:
     made = story("4")
-    chart = picture.chart(made)
+    chart = shown.chart(made)
     assert chart is not None
     told = re.findall('data-tip="([^"]*)"', chart.body)
     assert told[0] == "from 2001-09-09 01:47: 4 by others that arrived earlier of 4"
@@ -32,6 +32,6 @@ def test_the_chart_s_areas_are_the_use() -> None:
 
 def test_who_did_not_wait_has_no_picture() -> None:
     made = story("1")
-    assert picture.lines(made) == []
-    assert picture.chart(made) is None
-    assert picture.chart(replace(made, uses=())) is None
+    assert shown.picture(made) == []
+    assert shown.chart(made) is None
+    assert shown.chart(replace(made, uses=())) is None
