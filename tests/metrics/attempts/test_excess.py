@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.kernels import peers as kernels
+from audit.metrics.attempts.peers import of_peers
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.users import by_entity
-from audit.metrics.excess import of_peers
 from audit.model import Period, Pool, Resource
 from audit.registry.causes import CONTESTED
 from tests.naive import peers as naive
@@ -164,8 +164,8 @@ def _equal(held: pl.DataFrame) -> pl.DataFrame:
 
 def test_without_peers_there_are_no_rows() -> None:
     held = compared(days("ann", [5], 2), [None, None])
-    assert of_peers(held, ALL, UTC, 1, 20) == []
-    assert of_peers(held.drop("peer_wait_s"), ALL, UTC, 1, 20) == []
+    assert [*of_peers(held, ALL, UTC, 1, 20)] == []
+    assert [*of_peers(held.drop("peer_wait_s"), ALL, UTC, 1, 20)] == []
 
 
 @pytest.mark.parametrize("peers", [None, 5.0])
