@@ -85,7 +85,6 @@ TESTED_IN: Final = {
     "report/index": "nightly/test_due",
     "metrics/closed_hours": "scenario/test_limits",
     "rule_text": "metrics/attempts/test_account",
-    "report/judgement/owners": "report/judgement/test_page_one",
     "report/charts/series": "report/charts/test_waiting",
     "report/render/identity": "oneoff/test_verify",
     "store/streams": "store/test_database",

@@ -1,14 +1,14 @@
-"""Advice as a report reads and words it."""
+"""Advice, read from a store and in words."""
 
 from dataclasses import replace
 
 import pytest
 
 from audit.model import Period
-from audit.report.reading.advice import advices
+from audit.report.reading.pools import advices
 from audit.report.record.pool import Advised, Figure
 from audit.report.render.page import _environment
-from audit.report.text import advice
+from audit.report.text import advice, wording
 from audit.store import database
 from audit.store.database import Connection
 from tests.report.rows import add
@@ -93,7 +93,9 @@ def test_nothing_tried_is_said_so(con: Connection) -> None:
 
 def test_what_no_budget_allowed_is_said_so(con: Connection) -> None:
     _tried(con, place=None, outcome="not_tried")
-    assert advice.nothing(_read(con)) == "No change was tried: the budget allows none of 1."
+    assert (
+        advice.nothing(_read(con)) == "No change was tried: the budget was too small for 1 change."
+    )
 
 
 def test_names_are_text_on_the_page(con: Connection) -> None:
@@ -122,10 +124,10 @@ def test_what_helps_is_told_with_who_loses(con: Connection) -> None:
         "(6–12 h), 1-CPU jobs 4 min more, 2-CPU jobs 60 min more."
     )
     same = advice.sentences(replace(one, observed_s=72_010), believed=True)
-    assert same.endswith("(Observed: 20 h; a replay of today's rules gives equal waits.)")
+    assert same.endswith("(Observed mean wait: 20 h; in a replay of today's rules: the same.)")
     known = advice.sentences(replace(one, observed_s=80_000), believed=True)
     assert known.endswith(
-        " 60 min more. (Observed: 22 h; a replay of today's rules gives 10 % shorter waits.)"
+        " 60 min more. (Observed mean wait: 22 h; in a replay of today's rules: 10 % shorter.)"
     )
 
 
@@ -135,8 +137,8 @@ def test_a_model_that_does_not_fit_makes_it_a_thing_to_try(con: Connection) -> N
     found = _read(con)
     assert not found.believed
     assert advice.doubt(found) == (
-        "Of the jobs that waited, the model started 36.0 % when the site did: take these as things "
-        "to try."
+        "In the model, 36.0 % of the jobs that waited start when the site started them: treat "
+        "these changes as experiments."
     )
     assert advice.sentences(found.changes[0], believed=False) == (
         "Try this: reserve for the first four in the queue instead of one. In replays, jobs wait "
@@ -152,12 +154,12 @@ def test_classes_of_walltimes_lose_too_and_what_may_be_chance_is_said_to(con: Co
     _part(con, "all", 900, 3_600, "loses", "all")
     told = advice.sentences(_read(con).changes[0], believed=True)
     assert told.endswith(
-        "(6–12 h), jobs that ask for up to 1 h wait 4 min more, perhaps 2-CPU jobs 60 min more."
+        "(6–12 h), jobs that request up to 1 h wait 4 min more, perhaps 2-CPU jobs 60 min more."
     )
     _part(con, ">24h", 900, 60, "loses", "walltime_class")
     _part(con, "4-12h", 900, 60, "loses", "walltime_class")
     told = advice.sentences(_read(con).changes[0], believed=True)
-    assert told.endswith("jobs that ask for 4–12 h wait 1 min more, 2 other classes longer too.")
+    assert told.endswith("jobs that request 4–12 h wait 1 min more, 2 other classes also longer.")
 
 
 def test_where_nothing_helps_it_says_of_how_many(con: Connection) -> None:
@@ -168,7 +170,7 @@ def test_where_nothing_helps_it_says_of_how_many(con: Connection) -> None:
     assert found.changes == ()
     assert found.not_tried == ("Deeper",)
     assert advice.nothing(found) == (
-        "No change supported: of 2 changes replayed on this log, none has a significant benefit."
+        "No change is advised: replays of 2 changes on this log show no significant benefit."
     )
     assert advice.doubt(found).startswith("How well the model fits this log is not known")
 
@@ -199,7 +201,7 @@ def test_the_evidence_is_a_query_and_names_cannot_break_out_of_it(con: Connectio
     ],
 )
 def test_lengths_have_two_digits_and_one_unit(change: Figure, shown: tuple[str, str]) -> None:
-    assert advice.rounded(change) == shown
+    assert (wording.rough(change), wording.rough_interval(change)) == shown
 
 
 def test_changes_under_which_jobs_never_start_are_named_first(con: Connection) -> None:
@@ -208,11 +210,11 @@ def test_changes_under_which_jobs_never_start_are_named_first(con: Connection) -
     _tried(con, "b", None, title="Lift all limits", outcome="never_starts", never_start=1)
     found = _read(con)
     never = (
-        "320 jobs would never start if you let no user have more than 64 CPUs at a time, and "
-        "others under 1 other change: not advised. "
+        "320 jobs would never start if you let no user have more than 64 CPUs at a time, and 1 "
+        "other change would also leave such jobs: not advised. "
     )
     assert advice.nothing(found) == (
-        f"{never}No change supported: of 2 changes replayed on this log, none has a significant "
+        f"{never}No change is advised: replays of 2 changes on this log show no significant "
         "benefit."
     )
     _tried(con)

@@ -8,8 +8,7 @@ import pytest
 
 from audit.metrics.disclosure import BLOCKS
 from audit.model import Period
-from audit.report.owner.attempts import Scene
-from audit.report.owner.ways import _step, sign_test, ways
+from audit.report.owner.attempts import Scene, _step, sign_test, ways
 from audit.report.record.owner import Way
 from audit.report.record.page import Who
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from audit.report.judgement.levels import Level, corrected, level
-from audit.report.record.page import Bound
+from audit.report.judgement.place import corrected, level
+from audit.report.record.page import Bound, Level
 from tests.report.sample import figure
 
 BOUND = Bound(0.1, 0.25)
