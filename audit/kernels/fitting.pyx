@@ -256,16 +256,16 @@ cdef void _queue_claims(
     cdef int64_t job
     cdef int64_t closing = NEVER  # how long until a window of the trial closes; ≤ 0: it is closed
     cdef State state
-    cdef Py_ssize_t k, x
+    cdef bint fits
+    cdef Py_ssize_t k
     if coming.window < trial.opens.shape[0]:
         closing = trial.closes[coming.window] - now
     walk.left[:] = walk.free
     for k in range(walk.waiting):
         job = walk.queue[k]
         state = OUT
-        if not _fits(log.request, job, walk.free):
-            walk.stretch[job] = 0
-        else:
+        fits = _fits(log.request, job, walk.free)
+        if fits:
             if walk.stretch[job] == 0:
                 walk.stretches += 1
                 walk.stretch[job] = walk.stretches
@@ -276,7 +276,9 @@ cdef void _queue_claims(
                     if not _withheld(trial, walk, job, closing):
                         _claim(log, rules, walk, job)
         _change(walk, job, state, now, out)
-        if walk.split:
+        if not fits:
+            walk.stretch[job] = 0  # not before: its last span tells its stretch
+        elif walk.split:
             _change(walk, job, OUT, until, out)
     if walk.claimed.shape[0] > 0:
         walk.claimed[:] = 0
