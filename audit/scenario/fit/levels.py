@@ -185,7 +185,7 @@ def candidates(seen: Seen) -> list[Candidate]:
 
 def _of_kind(seen: Seen, kind: Kind) -> Iterator[Candidate]:
     observed = seen.observed
-    spans = _about(kind, seen.claims)
+    spans = _about(kind, seen.spans.of(seen.spans.claims))
     if len(spans.job) < LEAST:
         return
     of = levels(observed, kind)

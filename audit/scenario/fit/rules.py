@@ -146,28 +146,38 @@ class _Round:
         Returns:
             It; and windows that differ by an hour, to be judged in its place.
         """
-        lasts = evidence.unit_s(seen.days)
-        if not evidence.plausible(*_events(seen, one), lasts):
+        seconds, found = self._evidence(seen, seen, one)
+        if found.fails == RAW_SHARE:
             return Judged(self._element(seen, one, Found(RAW_SHARE), 0), RAW_SHARE), ()
-        if _booked(seen, one).within(None) <= least:
+        if seconds <= least:
             return Judged(self._element(seen, one, Found(BOOKS_LESS), 0), BOOKS_LESS), ()
-        seen = self._with(seen, one)
-        found = evidence.judge(*_events(seen, one), lasts)
-        others: Iterable[hours.Candidate] = ()
-        if isinstance(one, hours.Candidate) and found.units:
-            slices = hours.broken_slices(seen, one, found.days)
-            others = hours.narrower(one, slices) if found.fails or slices.some else ()
-            if not found.fails:
-                found = found._replace(fails="slices" if slices.some else "")
-            if not found.fails:
-                others = hours.wider(one)
-        seconds = 0 if found.fails else _booked(seen, one).within(found.days)
-        element = self._element(seen, one, found, seconds)
+        trial = self._with(seen, one)
+        seconds, found = self._evidence(seen, trial, one)
         if not found.fails and seconds <= least:
             found = found._replace(fails=BOOKS_LESS)
+        others: Iterable[hours.Candidate] = ()
+        if isinstance(one, hours.Candidate) and found.units and found.fails != BOOKS_LESS:
+            slices = hours.broken_slices(trial, one, found.days)
+            if slices.some and not found.fails:
+                found = found._replace(fails="slices")
+            others = hours.narrower(one, slices) if found.fails else hours.wider(one)
+        element = self._element(seen, one, found, 0 if found.fails else seconds)
         if not found.fails and self._misleads(element):
             found = found._replace(fails="foreseen")
         return Judged(element, found.fails), others
+
+    def _evidence(self, seen: Seen, trial: Seen, one: Candidate) -> tuple[int, Found]:
+        """Return what a candidate books, and whether its events in ``trial`` say that it is kept.
+
+        Units of ``seen`` itself only tell whether it may be: without any, it is not plausible.
+        """
+        mine, others = _events(trial, one)
+        lasts = evidence.unit_s(seen.days)
+        rule, neighbours = evidence.units(mine, lasts), evidence.units(others, lasts)
+        found = Found(RAW_SHARE)
+        if trial is not seen or evidence.plausible(rule, neighbours):
+            found = evidence.judge(mine, rule, neighbours)
+        return _booked(seen, one).within(found.days), found
 
     def _with(self, seen: Seen, one: Candidate) -> Seen:
         """Return what is seen of the site if attempts that a candidate forbids claim nothing."""
