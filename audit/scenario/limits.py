@@ -302,9 +302,11 @@ def window_edges(
     clock = [*offsets(zone, since, until)]
     furthest = max(closing.reach for closing in closings)
     clock.append((until, until + WEEK_S + furthest, clock[-1][2]))
+    different = {closing.window.hours for closing in closings}
+    spans = {hours: spans_of_hours(hours, clock) for hours in different}
     times, counters, changes = [], [], []
     for counter, closing in enumerate(closings, first):
-        begins, ends = spans_of_hours(closing.window.hours, clock)
+        begins, ends = spans[closing.window.hours]
         begins = np.maximum(begins - closing.reach + 1, since)
         apart = begins[1:] > ends[:-1]
         begins, ends = begins[np.append(True, apart)], ends[np.append(apart, True)]

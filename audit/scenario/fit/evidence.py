@@ -241,7 +241,7 @@ def upper_bound(breaks: float, trials: int) -> float:
     if breaks >= trials:
         return 1.0
     low, high = breaks / trials, 1.0
-    while high - low > 1e-12:
+    while high - low > 1e-9:
         middle = (low + high) / 2
         below = _beta_cdf(middle, breaks + 1, trials - breaks) < CONFIDENCE
         low, high = (middle, high) if below else (low, middle)

@@ -267,7 +267,7 @@ def narrower(one: Candidate, slices: Slices) -> Iterator[Candidate]:
         {hour for hour in hours if hour % DAY in of_day} if _runs(of_day, DAY) == 1 else set(),
     ]
     if one.window.overlap:
-        kept = [set(left.hours) for left in without_edges(one.window)]
+        kept = [set(without_edges(one.window)[edge].hours) for edge in slices.edges]
     for left in kept:
         if left and left != hours:
             yield one._replace(window=one.window.but(hours=tuple(sorted(left))))
@@ -413,15 +413,19 @@ def _proposed(
 
     whole = table.sum(3, keepdims=True)
     if by.bounded:
-        table = table[:, :, :, ::-1].cumsum(3)[:, :, :, -2::-1]
+        table = whole - table.cumsum(3)[:, :, :, :-1]
     sums, total = table.sum((0, 1)), whole.sum((0, 1))
     of_class, of_all = sums[:SECONDS].sum((0, 2)), total[:SECONDS].sum()
     enough = (of_class >= LEAST) & (of_all - of_class >= LEAST) & (sums[WITHHELD].sum(1) > 0)
     likely = np.flatnonzero(enough).tolist()
     chances = [KEPT * _shares_of_runs(total[:, 0] - sums[:, number]) for number in likely]
-    table = np.concatenate((table[:, :, :, likely], whole), 3)
+    # [reaches + 1, hours, …], what reaches at least so far
+    tail = np.zeros((table.shape[1] + 1, WEEK, 3, len(likely) + 1, BLOCKS))
+    for reach in reversed(range(table.shape[1])):
+        tail[reach, :, :, :-1] = tail[reach + 1, :, :, :-1] + table[:, reach][:, :, likely]
+        tail[reach, :, :, -1:] = tail[reach + 1, :, :, -1:] + whole[:, reach]
     for circle in _circles(overlap=overlap):
-        base, hours = _added(circle, table, overlap=overlap)
+        base, hours = _added(circle, tail, overlap=overlap)
         for place, number in enumerate(likely):
             begin, extent, score, seconds = stretches.best_stretch(
                 base, hours, place, chances[place], LEAST, RAW
@@ -445,26 +449,27 @@ def _circles(*, overlap: bool) -> list[Ints]:
     return days if overlap else [*days, np.arange(WEEK)[None, :]]
 
 
-def _added(circle: Ints, table: Floats, *, overlap: bool) -> tuple[Floats, Floats]:
-    """Return what of a table, [hours, reaches, …], stretches of a circle forbid.
+def _added(circle: Ints, tail: Floats, *, overlap: bool) -> tuple[Floats, Floats]:
+    """Return what of a table stretches of a circle of hours forbid.
+
+    Args:
+        circle: see ``_circles``.
+        tail: sums by the least reach and the hour of the week, [reaches + 1, hours, …].
+        overlap: whether hours forbid starts before them.
 
     Returns:
         What a stretch from each hour on forbids before its first hour, [begin, …]; and what each
         further hour adds, [begin, hours, …]; without ``overlap`` the same for each, [1, hours, …].
     """
-    size = circle.shape[1]
-    every = np.ascontiguousarray(table.sum(1))
+    size, every = circle.shape[1], tail[0]
     if not overlap:
         return np.zeros((size, *every.shape[1:])), every[circle].sum(0)[None]
-    tail = table[:, ::-1].cumsum(1)[:, ::-1]
-    tail = np.concatenate((tail, np.zeros_like(tail[:, :1])), 1)
     base, hours = [], []
     for begin in range(size):
-        ahead = _hours_to(circle[:, begin])
-        before = tail[np.arange(WEEK), np.searchsorted(REACHES, ahead)]
+        before = tail[np.searchsorted(REACHES, _hours_to(circle[:, begin])), np.arange(WEEK)]
         base.append(before.sum(0))
         hours.append((every - before)[circle[:, (begin + np.arange(size - 1)) % size]].sum(0))
-    return np.ascontiguousarray(np.stack(base)), np.ascontiguousarray(np.stack(hours))
+    return np.stack(base), np.stack(hours)
 
 
 def _hours_to(closings: Ints) -> Ints:

@@ -29,6 +29,8 @@ FORESEEN: Final = 0.02
 """The share of waiting jobs that the model foresees may fall by this much."""
 RAW_SHARE: Final = "raw share"
 BOOKS_LESS: Final = "books less"
+BOOKS: Final = 0.002
+"""The least share of all waiting that a rule must book: it matters to nobody below."""
 LEAST_DAYS: Final = 3
 LEAST_WAITED: Final = 200
 
@@ -120,11 +122,11 @@ class _Round:
         for limit in levels.candidates(self.seen[0]):
             add(self.seen[0], limit)
         best: Element | None = None
-        while queue and (best is None or -queue[0][0] > best.evidence.explained):
+        least = BOOKS * float(self.observed.wait.sum())
+        while queue and -queue[0][0] > least:
             if not self.budget.screen():
                 break
             _, _, seen, candidate = heapq.heappop(queue)
-            least = 0 if best is None else best.evidence.explained
             judged, others = self._judge(seen, candidate, least)
             for other in others:
                 add(seen, other)
@@ -134,12 +136,13 @@ class _Round:
             if best is not None:
                 self.watch(Judged(best, BOOKS_LESS))
             best = judged.element
+            least = best.evidence.explained
         if best is not None:
             self.watch(Judged(best, ""))
         return best
 
     def _judge(
-        self, seen: Seen, one: Candidate, least: int
+        self, seen: Seen, one: Candidate, least: float
     ) -> tuple[Judged, Iterable[hours.Candidate]]:
         """Judge a candidate, which must book more than ``least`` seconds.
 
