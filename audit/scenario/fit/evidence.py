@@ -202,10 +202,13 @@ def _too_few(rule: Units, neighbours: Units) -> str:
 
 
 def _broken_by_one(rule: Events, lasts: int) -> bool:
-    """Return whether an entity with enough occasions breaks the rule in over half of its units."""
+    """Return whether an entity with enough occasions breaks the rule in over half of its units.
+
+    As everywhere, a unit counts with its broken share: one exempt job in a campaign is no habit.
+    """
     for entity in np.unique(rule.entity[rule.broken]):
         own = rule.of(rule.entity == entity)
-        if len(own.at) >= LEAST and (units(own, lasts).breaks > 0).mean() > 0.5:
+        if len(own.at) >= LEAST and units(own, lasts).mean > 0.5:
             return True
     return False
 
