@@ -444,7 +444,7 @@ def _shares_of_runs(of_blocks: Floats) -> Floats:
 
 
 def _circles(*, overlap: bool) -> list[Ints]:
-    """Return the hours of the week that are alike, a row for each day: of kinds of days, and all."""
+    """Return hours of the week that are alike, a row for each day: of kinds of days, and all."""
     days = [np.array(days)[:, None] * DAY + np.arange(DAY) for days in DAYS]
     return days if overlap else [*days, np.arange(WEEK)[None, :]]
 
