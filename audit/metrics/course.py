@@ -59,8 +59,7 @@ class Course(NamedTuple):
 
     figures: tuple[dict[str, Measured], ...]
     attempts: tuple[int, ...]
-    differences: dict[str, Measured]
-    """Empty with fewer than two stretches."""
+    differences: dict[str, Measured]  # empty with fewer than two stretches
 
 
 def course(

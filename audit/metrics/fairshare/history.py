@@ -69,8 +69,7 @@ HISTORY_SCHEMA = pl.Schema(
 
 DEFAULT_OPERATOR: Final = "absolute"
 
-AT_ONCE: Final = 2_000
-"""Instants whose rows are made at once, to save memory."""
+AT_ONCE: Final = 2_000  # instants whose rows are made at once, to save memory
 
 
 def history_parts(
@@ -216,11 +215,9 @@ def _ranks(priority: Floats) -> Ints:
     return rank
 
 
-OF_SLURM: Final = ("fair_tree", "classic")
-"""Operators that are algorithms of Slurm."""
+OF_SLURM: Final = ("fair_tree", "classic")  # operators that are algorithms of Slurm
 
-BLOCK: Final = 512
-"""Instants processed at a time, so that their data stay in the cache."""
+BLOCK: Final = 512  # instants processed at a time, so that their data stay in the cache
 
 _USER: Final[tuple[Kind]] = ("user",)
 _NEVER: Final = np.iinfo(np.int64).max
@@ -438,13 +435,10 @@ def _known(values: Floats | Ints) -> pl.Series:
 class _Strangers(NamedTuple):
     """Entities without a share."""
 
-    who: pl.DataFrame
-    """entity_kind, entity, parent."""
-    usage: Floats
-    """A row per instant and a column per stranger."""
+    who: pl.DataFrame  # entity_kind, entity, parent
+    usage: Floats  # a row per instant and a column per stranger
     first_start: Ints
-    outside: Floats
-    """Usage at each instant under no account of the tree."""
+    outside: Floats  # usage at each instant under no account of the tree
 
     def present(self, at: Ints, total: Floats) -> pl.DataFrame:
         """Return a row for each stranger at each instant after its first start."""
