@@ -73,7 +73,6 @@ TESTED_IN: Final = {
     "config/sections": "config/test_file",
     "files/privacy": "security/test_modes",
     "kernels/account": "metrics/attempts/test_account",
-    "kernels/waiting": "metrics/attempts/test_account",
     "formats/pbs/splitting": "formats/pbs/test_reader",
     "kernels/passed_over": "metrics/attempts/test_passed_over",
     "kernels/events": "ingest/test_events",
