@@ -59,14 +59,9 @@ def days(user: str, waits: list[int], number: int = 12, **more: Any) -> list[Rec
 
 def test_days_are_counted_from_the_first_arrival_of_the_period() -> None:
     """Attempts long before a period change no interval of it."""
-    late = [{**one, "submit_time": one["submit_time"] + 100 * DAY} for one in days("ann", [5, 50])]
+    times = ("submit_time", "start_time", "end_time")
     late = [
-        {
-            **one,
-            "start_time": one["start_time"] + 100 * DAY,
-            "end_time": one["end_time"] + 100 * DAY,
-        }
-        for one in late
+        {**one, **{name: one[name] + 100 * DAY for name in times}} for one in days("ann", [5, 50])
     ]
     month = Period("month", 100 * DAY, 130 * DAY)
     peer_waits: list[float | None] = [10.0] * len(late)

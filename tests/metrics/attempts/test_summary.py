@@ -55,11 +55,19 @@ def values(rows: pl.DataFrame, dimension: str = "all") -> dict[Any, float | None
     }
 
 
+def complete(rows: pl.DataFrame) -> None:
+    assert rows.schema == SUMMARY_SCHEMA
+    assert rows.select((pl.col("lower") <= pl.col("upper")).all()).item()
+    assert rows["lower"].is_null().equals(rows["upper"].is_null())
+    assert rows["unit"].null_count() == 0
+    assert rows.select("metric", "dimension", "dimension_value").is_unique().all()
+
+
 @given(workloads(most=20))
 @settings(max_examples=examples(20))
 def test_figures_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
     rows = summary(attempts)
-    assert rows.schema == SUMMARY_SCHEMA
+    complete(rows)
     got = values(rows)
     population = naive.described(attempts.to_dicts())
     subjects = [one for one in population if one.ended]
@@ -145,17 +153,6 @@ def test_parts_of_waiting_are_those_of_the_definition(records: Rows, dimension: 
             assert naive.close(figures[f"wait_{name}_share"], share)
         usable = sum(exact["room"] * (one["size"] or 0) for one, exact in theirs)
         assert figures["idle_usable"] == usable
-
-
-@given(workloads(most=12))
-@settings(max_examples=examples(20))
-def test_intervals_hold_their_order_and_units_are_told(attempts: pl.DataFrame) -> None:
-    rows = summary(attempts)
-    assert rows.select((pl.col("lower") <= pl.col("upper")).all()).item()
-    assert rows["lower"].is_null().equals(rows["upper"].is_null())
-    assert rows["unit"].null_count() == 0
-    keys = rows.select("metric", "dimension", "dimension_value")
-    assert keys.is_unique().all()
 
 
 @given(workloads(most=12), st.randoms(use_true_random=False))
