@@ -106,8 +106,6 @@ def _numbered(sums: pl.DataFrame) -> Ints:
 
 
 class _Stretch(NamedTuple):
-    """The sums of one stretch, and those of each resample."""
-
     sums: dict[str, float]
     resampled: dict[str, Floats]
     users: int
@@ -130,7 +128,6 @@ def _stretch(
     units: Ints,
     drawn: Resamples,
 ) -> _Stretch:
-    """Return the sums of the rows ``held``, and the resampled sums ``needed``."""
     of = {name: column[held] for name, column in columns.items()}
     resampled = drawn.sums(units[held], *(of[name] for name in needed))
     return _Stretch(

@@ -168,7 +168,6 @@ def in_force(
 
 
 def _validity(rule: Limit | Window, clock: ZoneInfo) -> tuple[int, int]:
-    """Return the span in which a rule is in force, epoch s."""
     begin = periods.day_start(rule.valid_from, clock) if rule.valid_from else -NEVER
     return begin, periods.day_start(rule.valid_to, clock) if rule.valid_to else NEVER
 
@@ -309,7 +308,6 @@ def _blocks(queue: Queued, pool: Pool, rules: InForce, known: Known) -> _Blocks:
 
 
 def _log(queue: Queued, pool: Pool, known: Known, blocks: _Blocks) -> Log:
-    """Return the log as the kernel takes it."""
     from audit.kernels.account import Log
 
     held, n = queue.rows, queue.rows.height
@@ -349,7 +347,6 @@ def _flags(n: int, known: Known) -> Ints:
 
 
 def _requests(queue: Queued, pool: Pool) -> Ints:
-    """Return the requests, [resources, n]."""
     return np.stack([queue.column(name) for name in counted_resources(pool)])
 
 

@@ -180,7 +180,6 @@ def _similar(held: pl.DataFrame, waited: str = "wait_s") -> _Similar:
 
 
 def _combined(*codes: Ints) -> Ints:
-    """Return one number for each combination of codes ≥ 0."""
     return reduce(lambda one, other: one * (int(other.max(initial=0)) + 1) + other, codes)
 
 

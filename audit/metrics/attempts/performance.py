@@ -118,6 +118,5 @@ def overtakes(described: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ratio(above: Ints, below: Ints) -> float | None:
-    """Return Σ above / Σ below, null for 0/0."""
     total = int(below.sum())
     return int(above.sum()) / total if total else None

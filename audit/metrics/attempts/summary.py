@@ -241,7 +241,6 @@ def _activity(
 
 
 def _resources(described: pl.DataFrame, pool: Pool, span: tuple[int, int], now: int) -> list[Row]:
-    """Return the utilization of each resource of the pool."""
     rows = []
     for column, amount in pool.amounts:
         of_resource = described.with_columns(size=pl.col(column))
@@ -264,7 +263,6 @@ def _used_by(held: pl.DataFrame, pool: Pool) -> list[Row]:
 
 
 def _nuwt(entities: pl.DataFrame, kind: users.Kind, seed: int, options: Options) -> list[Row]:
-    """Return UWT over users or accounts, and related figures."""
     spread = users.dispersion(entities, options.keep_single)
     kept = users.counted(entities, options.keep_single)
     resamples = Resamples(kept.height, seed, options.resamples)

@@ -160,7 +160,6 @@ def _codes(names: pl.Series) -> tuple[Ints, pl.Series]:
 
 
 def _jobs(held: pl.DataFrame, codes: Ints, count: int, subject: pl.Expr) -> pl.Series:
-    """Return the number of jobs of each entity."""
     if "attempt" in held.columns and (held["attempt"] == 1).all():  # jobs of one attempt each
         of = codes[held.select(subject.arg_true()).to_series().to_numpy()]
     else:

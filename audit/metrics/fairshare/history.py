@@ -298,7 +298,6 @@ def _with_guests(tree: Tree, started: pl.DataFrame) -> tuple[Tree, Bools]:
 
 
 def _leaves(tree: Tree, started: pl.DataFrame) -> Ints:
-    """Return the node of each attempt, or −1."""
     by = ["user", "account"]
     if any(partition is not None for partition in tree.partitions):
         by.append("partition")
@@ -310,7 +309,6 @@ def _leaves(tree: Tree, started: pl.DataFrame) -> Ints:
 def _used(
     tree: Tree, leaves: Ints, started: pl.DataFrame, method: Method, at: Ints, now: int
 ) -> Floats:
-    """Return each node's own usage."""
     # slurmctld books at ends, too: an attempt that is open at ``now`` must not end then
     open_end = now + 1 if method.name == "slurm" else now
     if not len(at):
@@ -427,14 +425,11 @@ def _repeated(values: pl.Series, times: int) -> pl.Series:
 
 
 def _known(values: Floats | Ints) -> pl.Series:
-    """Return the values, null where they are NaN."""
     series = pl.Series(values)
     return series.fill_nan(None) if np.isnan(values).any() else series
 
 
 class _Strangers(NamedTuple):
-    """Entities without a share."""
-
     who: pl.DataFrame  # entity_kind, entity, parent
     usage: Floats  # a row per instant and a column per stranger
     first_start: Ints

@@ -296,7 +296,6 @@ def billing_penalty(attempts: pl.DataFrame, billing: Billing) -> Penalties:
 
 
 def _amounts(resources: Iterable[str]) -> dict[str, pl.Expr]:
-    """Return the requests as floats, unknown ones as 0."""
     return {x: pl.col(x).fill_null(0).cast(pl.Float64) for x in resources}
 
 

@@ -205,7 +205,6 @@ def _without_share(nodes: Sequence[Node], root: str) -> Iterator[str]:
 
 
 def _called(node: Node) -> str:
-    """Return a node as an error names it."""
     if node.kind == "account":
         return f"account {node.name!r}"
     where = "" if node.parent is None else f" of account {node.parent!r}"
@@ -276,7 +275,6 @@ def leaf_of(
 
 
 def _nodes(tree: Tree) -> pl.DataFrame:
-    """Return the nodes as a table."""
     return pl.DataFrame(
         {
             "node": np.arange(len(tree.names)),

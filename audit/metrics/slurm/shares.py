@@ -233,7 +233,6 @@ def _ratio(part: Floats, whole: Floats) -> Floats:
 
 
 def _children(above: Ints, order: Iterable[int]) -> list[list[int]]:
-    """Return the nodes right below each node, in this order."""
     below: list[list[int]] = [[] for _ in above]
     parents = above.tolist()
     for node in order:
