@@ -38,8 +38,7 @@ Found = TypeVar("Found", bound=tuple[Any, ...])
 class Effort(NamedTuple):
     """The executor, its progress and its limits."""
 
-    executor: Executor = IN_TURN
-    """The result does not depend on it."""
+    executor: Executor = IN_TURN  # the result does not depend on it
     on_progress: OnProgress = lambda done, of: None
     budget_s: float | None = None
     """CPU seconds, as ``scenario.budget`` estimates them, modelled starts included; beyond it, a

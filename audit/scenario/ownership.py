@@ -7,8 +7,8 @@ until a simulation begins, then simulated; blocked attempts count, reserved ones
 tree, all users (accounts) are siblings with equal shares. Priorities are compared in steps of
 2^−32, so that rounding does not decide ties.
 
-``nuwt``: largest NUWT (SPEC §6) over the attempts that have ended so far, one-job owners included;
-without any, or without usage, 0.
+``nuwt``: largest NUWT (SPEC §6) over the attempts that have ended, one-job owners included; 0
+without such attempts or usage.
 """
 
 from __future__ import annotations
@@ -41,15 +41,12 @@ WEEK_S: Final = 7 * 86_400
 class Fairshare(NamedTuple):
     """How owners are ranked."""
 
-    kind: Kind = "user"
-    """Owners under ``nuwt``, and under ``fairshare`` without a tree."""
+    kind: Kind = "user"  # owners under ``nuwt``, and under ``fairshare`` without a tree
     method: Method = Windows(interval_s=WEEK_S, depth=7, decay=0.7)
     operator: str = "absolute"
-    tree: Tree | None = None
-    """None: equal shares, under which only ``absolute`` has a meaning."""
+    tree: Tree | None = None  # None: equal shares, under which only ``absolute`` has a meaning
     recalculation_s: int = 300
-    multifactor: Multifactor | None = None
-    """For the order of that name."""
+    multifactor: Multifactor | None = None  # for the order of that name
 
 
 EQUAL_SHARES: Final = Fairshare()
@@ -65,8 +62,7 @@ class Ownership(NamedTuple):
     used: Floats  # [n] ≥ 0, runtime · size
     tree: Tree
     fairshare: Fairshare
-    priorities: Priorities | None = None
-    """For the order ``multifactor``."""
+    priorities: Priorities | None = None  # for the order ``multifactor``
 
     def first(self, count: int) -> Ownership:
         """Return the owners of the first ``count`` attempts."""
@@ -232,7 +228,7 @@ def settings(ownership: Ownership) -> str:
 def paths(tree: Tree) -> Ints:
     """Return the nodes from below the root to each node, nodes × levels; −1 after its end.
 
-    The path of a user without a share of its own ends at its account.
+    The path of a user without a share ends at its account.
     """
     shared, ways = trees.shared(tree), list[list[int]]()
     for node, above in enumerate(trees.groups(tree).tolist()):

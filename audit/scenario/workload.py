@@ -62,7 +62,7 @@ class Workload(NamedTuple):
     capacity: Ints  # [R], before any step
     step_time: Ints  # [S], ascending
     step_change: Ints  # [S] or [S, R]: what is added to what is free
-    step_planned: Bools  # [S], known to planners beforehand
+    step_planned: Bools  # [S], known to planners
     owners: Ownership  # of the n attempts
     limits: Limits = UNLIMITED  # of the n attempts
 

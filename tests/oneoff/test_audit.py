@@ -29,7 +29,7 @@ HEADER = "JobID|User|Partition|State|Start|End|AllocTRES"
 
 
 def test_the_same_again_gives_the_same_bytes(tmp_path: Path) -> None:
-    """With all charts and the PDF, in a process of its own and in this one."""
+    """With all charts and the PDF, in another process and in this one."""
     log = write(tmp_path / "mine.swf", busy(60))
     command = [sys.executable, "-m", "audit", "audit", "mine.swf"]
     alone = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

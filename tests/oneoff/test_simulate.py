@@ -1,4 +1,4 @@
-"""What-if schedules: as the policy says, written so that they read back the same."""
+"""What-if schedules: made by the policy, and the same when they are read again."""
 
 import math
 import sys

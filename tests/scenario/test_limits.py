@@ -1,4 +1,4 @@
-"""Limits and windows: of whom they are, by hand, and when windows are closed, hour by hour."""
+"""Limits and windows: their attempts, by hand, and when windows are closed, hour by hour."""
 
 from datetime import UTC, date, datetime, timedelta
 from typing import Any

@@ -30,7 +30,7 @@ class Asked(NamedTuple):
 
 
 def log(*attempts: Asked) -> pl.DataFrame:
-    """These attempts, not yet scheduled: nobody says when they started."""
+    """These attempts, not yet scheduled: their starts are unknown."""
     records = [
         {
             "job_id": one.name,
@@ -112,7 +112,7 @@ def test_fig_3_inaccurate_estimates_let_a_later_arrival_delay_an_earlier_one() -
     assert audit["Q5"]["start_time"] == 1
     assert (audit["Q1"]["start_time"], audit["Q1"]["fst_strict"]) == (6, 2)
     assert audit["Q1"]["miss_strict_s"] == 4
-    # with right estimates Q5 would have had to wait, and nobody is late
+    # with right estimates Q5 would have had to wait, and no job is late
     exact = STORY.with_columns(walltime_s="occupancy_s")
     assert set(column(audited(exact, 4, EASY), "miss_strict_s").values()) == {0}
 

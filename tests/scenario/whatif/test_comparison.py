@@ -1,4 +1,4 @@
-"""Who wins and who loses, against the definition, and where the answer is known."""
+"""Gains and losses: against the definition, and where the answer is known."""
 
 from typing import Any
 
@@ -262,7 +262,7 @@ def limited(most: int) -> tuple[pl.DataFrame, pl.DataFrame]:
 def test_a_partition_s_limit_by_hand() -> None:
     today, two = limited(2)
     assert starts(today) == [0, 0, 0, 1]
-    # the third waits for one of its own; the other partition is not held up
+    # the third waits for its partition; the other partition is not affected
     assert starts(two) == [0, 0, 10, 1]
     _, one = limited(1)
     assert starts(one) == [0, 10, 20, 1]
