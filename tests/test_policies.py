@@ -75,21 +75,21 @@ main()
     ("entry", "refusal"),
     [
         ('kernel="NO_SUCH_CODE", deeper=0.0', "KeyError: 'NO_SUCH_CODE'"),
-        ('kernel="RANK"', "missing 1 required keyword-only argument: 'deeper'"),
-        ("deeper=0.0", "missing 1 required keyword-only argument: 'kernel'"),
+        ('kernel="RANK"', "missing 1 required positional argument: 'deeper'"),
+        ("deeper=0.0", "missing 1 required positional argument: 'kernel'"),
     ],
 )
 def test_an_order_without_kernel_or_cost_cannot_be_imported(entry: str, refusal: str) -> None:
-    made = f'    odd = "odd", OrderTraits(label="odd", {entry})\n'
-    done = with_entry("    sjf = (\n", made, "import audit.scenario.engine")
+    made = f'    odd = OrderTraits("odd", label="odd", {entry})\n'
+    done = with_entry("    sjf = OrderTraits(\n", made, "import audit.scenario.engine")
     assert done.returncode == 1
     assert refusal in done.stderr
 
 
 def test_an_order_by_a_number_of_a_job_is_one_entry() -> None:
     made = (
-        '    widest = "widest", OrderTraits(\n'
-        '        label="widest job first", kernel="RANK", deeper=0.2, rank_by="-request")\n'
+        '    widest = OrderTraits("widest", '
+        '"widest job first", kernel="RANK", deeper=0.2, rank_by="-request")\n'
     )
     program = """
 from pydantic import ValidationError
@@ -115,7 +115,7 @@ rows += [ended(k, 20, 30, k, job_id=str(k)) for k in (2, 3, 4)]
 made = simulate(describe(frame(rows), [machine]), machine, 100, pool.policy)
 print(*made.sort("start_time")["job_id"])
 """
-    done = with_entry("    sjf = (\n", made, program + HELP)
+    done = with_entry("    sjf = OrderTraits(\n", made, program + HELP)
     assert done.returncode == 0, done.stderr
     for said in (
         "widest-easy",

@@ -321,7 +321,7 @@ def _chart(compared: Compared, dimension: str, shows: str) -> tuple[Chart, ...]:
     if parts.is_empty():
         return ()
     names = (wording.name(_label(dimension, part), 24) for part in parts["part"])
-    labels = pl.Series(wording.told_apart(names))
+    labels = pl.Series(wording.distinct(names))
     return (changes(dimension, shows, parts.with_columns(of=labels)),)
 
 

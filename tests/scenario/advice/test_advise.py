@@ -370,8 +370,8 @@ def test_families_take_turns_and_changes_are_distinct() -> None:
 def test_each_change_can_be_tried_with_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
     import typer
 
+    from audit.cli.oneoff import Changes
     from audit.cli.options import grouped
-    from audit.cli.studies import Changes
 
     asked: list[Change] = []
 
