@@ -22,7 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
-from audit.kernels.scheduling.simulation import Owners, sum_up
+from audit.kernels.scheduling.simulation import Ledger, Owners, sum_up
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.metrics.fairshare.trees import Tree
@@ -150,37 +150,44 @@ class _History(NamedTuple):
     rate: Floats
 
 
-class KernelOwners(NamedTuple):
-    """Owners as the kernels take them."""
+class Ranking(NamedTuple):
+    """Owners and how they are ranked, as the kernels take them."""
 
     owner: Ints  # [n], of each attempt
     owners: Owners
     path: Ints  # nodes × levels, to each owner
     siblings: Ints  # the account of each group of siblings
     clock: Clock
+    half_life: float  # of usage, s; 0: it is counted in windows
+
+    def ledger(self, attempts: int, steps: int) -> Ledger:
+        """Return space for starts and ends of ``attempts``, and of blocked ones by ``steps``."""
+        charged = self.path.max(initial=-1) >= 0
+        changes = 2 * attempts + steps if charged else 0
+        books = self.clock.books()
+        return Ledger(self.owners, self.path, self.siblings, changes, self.half_life, books)
 
 
-def kernel_owners(
+def ranking(
     order: Order, ownership: Ownership, arrival: Ints, start: Ints, end: Ints, counted: Bools
-) -> KernelOwners:
-    """Return owners as the kernels take them.
+) -> Ranking:
+    """Return the ranking of owners under an order; one outside ``model.BY_USAGE`` needs none.
 
-    Args:
-        order: one outside ``model.BY_USAGE`` needs no owners.
-        counted: attempts whose observed start is known.
+    ``counted`` are attempts whose observed start is known.
 
     Raises:
         SimulationError: the order is ``multifactor``, and Slurm's configuration is unknown.
     """
     fairshare, own = ownership.fairshare, ownership.priorities
     method = fairshare.method
-    slurm, clock = multifactor.no_slurm(), NO_CLOCK
+    slurm, clock, half_life = multifactor.no_slurm(), NO_CLOCK, 0.0
     windows = isinstance(method, Windows) and order is Order.fairshare
     if order is Order.fairshare:
         owner = ownership.leaf
         path, target = paths(ownership.tree), trees.targets(ownership.tree)
         siblings = len(path) + trees.groups(ownership.tree)
-        history = _used(path, siblings, ownership, start, end, counted, _half_life(method))
+        half_life = float(method.half_life_s) if isinstance(method, HalfLife) else 0.0
+        history = _used(path, siblings, ownership, start, end, counted, half_life)
     else:
         owner = np.zeros(len(start), np.int64)
         history = _History(np.zeros(2, np.int64), np.zeros(0, np.int64), *np.zeros((2, 0)))
@@ -209,12 +216,8 @@ def kernel_owners(
         slurm=slurm,
         **history._asdict(),
     )
-    return KernelOwners(owner, owners, path, siblings, clock)
-
-
-def half_life(order: Order, ownership: Ownership) -> float:
-    """Return the half-life of usage, s; 0: it is counted in windows."""
-    return _half_life(ownership.fairshare.method) if order is Order.fairshare else 0.0
+    owner, path, siblings = map(np.ascontiguousarray, (owner, path, siblings))
+    return Ranking(owner, owners, path, siblings, clock, half_life)
 
 
 def settings(ownership: Ownership) -> str:
@@ -235,10 +238,6 @@ def paths(tree: Tree) -> Ints:
         ways.append((ways[above] if above >= 0 else []) + ([node] if shared[node] else []))
     levels = max(1, *map(len, ways))
     return np.array([way + [-1] * (levels - len(way)) for way in ways], np.int64)
-
-
-def _half_life(method: Method) -> float:
-    return float(method.half_life_s) if isinstance(method, HalfLife) else 0.0
 
 
 def _siblings(names: pl.Series, kind: Kind) -> Tree:

@@ -131,9 +131,9 @@ def workload_of_rows(
 ) -> Indexed:
     """Return the workload of ``pool`` (SPEC §4).
 
-    It leaves out attempts that never started, that ran in an advance reservation, or whose run time
-    is unknown, and pending ones without a walltime or of unknown size. An attempt whose arrival is
-    unknown arrives at its start. A reservation lowers the capacity, from its first start to its
+    It leaves out attempts that never started, that ran in an advance reservation, or of unknown run
+    time, and pending ones without a walltime or of unknown size. An attempt of unknown arrival
+    arrives at its start. A reservation lowers the capacity, from its first start to its
     last end, by its peak use.
 
     estimate = max(walltime, occupancy), or the occupancy where the walltime is unknown or

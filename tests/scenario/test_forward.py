@@ -136,7 +136,7 @@ def test_a_blocked_attempt_that_comes_later_may_change_a_known_fair_start_time()
 
 @given(logs(limited=True), policies(intervals=True))
 def test_who_is_alone_has_lost_nothing_to_others(log: Log, policy: Policy) -> None:
-    """And whose user nobody knows has lost nothing to its own."""
+    """A job of unknown user has lost nothing to its user's others."""
     alone = log._replace(jobs=tuple(job._replace(owner="ann") for job in log.jobs))
     work = arrays(alone)
     made = forward_starts(work, policy)

@@ -1,8 +1,8 @@
-"""What the captions of figs. 1–5 of [S] and its §3.1 say, on schedules small enough to draw.
+"""The statements of figs. 1–5 of [S] and its §3.1, on schedules small enough to draw.
 
 Drawings: one row per unit of the resource, one column per second, from 0; '.' is free. R runs when
-the others come, Q are queued, numbered as they came. All by EASY and first come first served unless
-told otherwise.
+the others come, Q are queued, numbered as they came. Policies are EASY with first come, first
+served, if not stated otherwise.
 """
 
 from typing import NamedTuple
@@ -161,7 +161,7 @@ def test_section_3_1_2_to_lose_a_place_ahead_of_the_queue_is_a_miss_by_strict_al
 
 
 def test_section_3_1_2_fairness_is_not_performance() -> None:
-    # whoever fits starts               nobody passes
+    # all that fits starts              no job passes
     # 5   . . y y y y X X . . . . h h   5   . . . . . . . . . . . . h h X X
     # 4   . . y y y y X X . . . . h h   4   . . . . . . . . . . . . h h X X
     # 3   R R R R . . X X . . . . h h   3   R R R R . . . . . . . . h h X X   y comes last, at 2:

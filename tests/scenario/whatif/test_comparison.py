@@ -153,12 +153,12 @@ def test_a_pool_of_twice_the_size_makes_everybody_gain() -> None:
     assert one.loss_of_capacity == pytest.approx(0)
 
 
-def test_one_user_s_flood_left_out() -> None:
+def test_one_user_s_burst_left_out() -> None:
     hour = 3_600
-    flood = [(0, hour * k, hour * (k + 1), 4, "flood") for k in range(3)]
+    burst = [(0, hour * k, hour * (k + 1), 4, "dot") for k in range(3)]
     others = [(60, hour * (3 + k), hour * (4 + k), 4, f"u{k}") for k in range(3)]
-    today = scenario(*flood, *others)
-    after = changed(today, Change(without=("flood",)))
+    today = scenario(*burst, *others)
+    after = changed(today, Change(without=("dot",)))
     rows = compared(played(today), played(after), Draws(2))
     wait = figure(rows, "wait_mean")
     assert (wait["attempts"], wait["outcome"]) == (3, "gains")
