@@ -5,15 +5,17 @@ A file gives the same synthetic logs as its model: numbers are not rounded.
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from datetime import date
-from typing import Any, Final, NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Annotated, Any, Final, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from audit.errors import UsageError
 from audit.studies.workload.compute.classes import TECHNIQUES
 from audit.studies.workload.compute.hyper_exponential import LEAST_S, Fit, HyperExponential
-from audit.studies.workload.compute.model import Class, Model
+from audit.studies.workload.compute.model import Class, Model, Shares
 from audit.studies.workload.compute.weekly_clock import PARTS
 from audit.words import Resource
 
@@ -36,12 +38,27 @@ _HEAD: Final = """\
 
 def to_toml(model: Model) -> str:
     """Return a model as the text of its file."""
-    lines = [_HEAD, f"version = {VERSION}"]
-    lines += [f"{key} = {_text(getattr(model, key))}" for key in _MODEL]
+    lines = [_HEAD, f"version = {VERSION}", *_lines(model)]
     for one in model.classes:
-        lines += ["", "[[classes]]"]
-        lines += [f"{key} = {_text(getattr(one, _name(key)))}" for key in _CLASS]
+        lines += ["", "[[classes]]", *_lines(one)]
     return "\n".join(lines) + "\n"
+
+
+def _lines(of: Model | Class) -> list[str]:
+    names = [field.name for field in fields(of) if field.name != "classes"]
+    keys = ("class" if name == "label" else name for name in names)
+    return [f"{key} = {_text(getattr(of, name))}" for key, name in zip(keys, names, strict=True)]
+
+
+def _text(value: object) -> str:
+    """Return a value as TOML."""
+    if isinstance(value, Fit):
+        law = dict(zip(("p", "short_s", "long_s"), value.distribution, strict=True))
+        parts = law | {name: part for name, part in value._asdict().items() if part is not None}
+        del parts["distribution"]
+        return f"{{ {', '.join(f'{key} = {part!r}' for key, part in parts.items())} }}"
+    # JSON is TOML for texts, numbers and lists, except for the delete character.
+    return json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007F")
 
 
 def from_toml(text: str, where: str) -> Model:
@@ -54,195 +71,123 @@ def from_toml(text: str, where: str) -> Model:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{where}: is no TOML: {error}") from error
-    if _read(table, where, "version", _whole(1)) != VERSION:
+    version = table.get("version")
+    if isinstance(version, int) and version != VERSION:
         raise UsageError(
-            f"{where}: version {table['version']} of a workload model; this fairaudit reads "
-            f"{VERSION}: make it again with `fairaudit experiment workload`"
+            f"{where}: version {version} of a workload model; this fairaudit reads {VERSION}: "
+            "make it again with `fairaudit experiment workload`"
         )
-    listed = table.get("classes")
-    if not isinstance(listed, list) or not listed or not all(isinstance(c, dict) for c in listed):
-        raise UsageError(f"{where}: has no [[classes]]: a workload has one at least")
-    values = {key: _read(table, where, key, kind) for key, kind in _MODEL.items()}
-    classes = tuple(
-        _class(one, f"{where}: class {number}", values) for number, one in enumerate(listed, 1)
-    )
-    return Model(**values, classes=classes)
-
-
-class _Kind(NamedTuple):
-    """The values that a key may have."""
-
-    needed: str
-    fits: Callable[[Any], bool]
-    make: Callable[[Any], Any]
-
-
-def _read(table: Mapping[str, Any], where: str, key: str, kind: _Kind) -> Any:
-    value = table.get(key)
-    if not kind.fits(value):
-        raise _wrong(table, where, key, kind.needed)
-    if isinstance(value, dict):
-        return _fit(value, f"{where}, {key}")
-    return kind.make(value)
-
-
-def _wrong(table: Mapping[str, Any], where: str, key: str, needed: str) -> UsageError:
-    state = f"is {table[key]!r}" if key in table else "is missing"
-    return UsageError(f"{where}, {key}: {state}; it must be {needed}")
-
-
-def _class(table: Mapping[str, Any], where: str, model: Mapping[str, Any]) -> Class:
-    one = Class(**{_name(key): _read(table, where, key, kind) for key, kind in _CLASS.items()})
-    if one.users[-1][0] > model["users"]:
-        needed = f"of ranks up to {model['users']}, the number of users"
-        raise _wrong(table, where, "users", needed)
-    if one.with_walltime and not one.walltimes:
-        raise _wrong(table, where, "walltimes", "those of the attempts that have one")
-    if (widest := one.sizes[-1][0]) > model["capacity"]:
-        raise UsageError(f"{where}, sizes: {widest} is more than the capacity, {model['capacity']}")
-    return one
-
-
-def _name(key: str) -> str:
-    """Return the attribute of a class that a key gives."""
-    return "label" if key == "class" else key
-
-
-def _fit(table: Mapping[str, Any], where: str) -> Fit:
-    short = _read(table, where, "short_s", _number(LEAST_S))
-    part = _number(0, 1)
-    law = (_read(table, where, "p", part), short, _read(table, where, "long_s", _number(short)))
-    return Fit(
-        HyperExponential(*law),
-        _read(table, where, "distance", part),
-        _read(table, where, "p_value", part) if "p_value" in table else None,
-        _read(table, where, "exponential_distance", part),
-        _read(table, where, "gain", _number(0)),
-    )
-
-
-# --- kinds of values -----------------------------------------------------------------------------
-
-
-def _is_whole(value: object, least: int) -> bool:
-    return type(value) is int and value >= least
-
-
-def _is_number(value: object, least: float, most: float) -> bool:
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and least <= value <= most
-        and value != float("inf")
-    )
-
-
-def _whole(least: int) -> _Kind:
-    return _Kind(f"a whole number, {least} or more", lambda value: _is_whole(value, least), int)
-
-
-def _number(least: float, most: float = float("inf")) -> _Kind:
-    needed = f"a number, {least:g} or more" + f" and at most {most:g}" * (most < float("inf"))
-    return _Kind(needed, lambda value: _is_number(value, least, most), float)
-
-
-def _one_of(allowed: Sequence[str]) -> _Kind:
-    needed = f"one of {', '.join(allowed)}"
-    return _Kind(needed, lambda value: isinstance(value, str) and value in allowed, str)
-
-
-def _shares(least: int, *, empty: bool = False) -> _Kind:
-    """Pairs of a whole number and its share; shares add up to 1."""
-
-    def is_pair(pair: object) -> bool:
-        if not isinstance(pair, list) or len(pair) != 2:
-            return False
-        return _is_whole(pair[0], least) and _is_number(pair[1], 0, 1)
-
-    def fits(value: Any) -> bool:
-        if not isinstance(value, list) or not all(map(is_pair, value)):
-            return False
-        if not value:
-            return empty
-        different = len({whole for whole, _ in value}) == len(value)
-        return different and abs(sum(share for _, share in value) - 1) <= 1e-6
-
-    return _Kind(
-        f"pairs of a whole number, {least} or more, and a share; shares add up to 1",
-        fits,
-        lambda pairs: tuple(sorted((whole, float(share)) for whole, share in pairs)),
-    )
-
-
-def _is_zone(name: object) -> bool:
     try:
-        return isinstance(name, str) and bool(ZoneInfo(name))
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return False
+        model = _Model.model_validate_json(json.dumps(table, default=str)).made()
+    except ValidationError as error:
+        raise UsageError(f"{where}: {_first(error)}") from error
+    for number, one in enumerate(model.classes, 1):
+        place = f"{where}: class {number}"
+        if one.users[-1][0] > model.users:
+            raise UsageError(f"{place}, users: ranks go up to {model.users}, the number of users")
+        for what, fit in (("gaps", one.gaps), ("occupancies", one.occupancies)):
+            if fit.distribution.long_s < fit.distribution.short_s:
+                raise UsageError(f"{place}, {what}: long_s is less than short_s")
+        if one.with_walltime and not one.walltimes:
+            raise UsageError(f"{place}, walltimes: is empty, but with_walltime is not 0")
+        if (widest := one.sizes[-1][0]) > model.capacity:
+            raise UsageError(
+                f"{place}, sizes: {widest} is more than the capacity, {model.capacity}"
+            )
+    return model
 
 
-def _is_day(text: object) -> bool:
+def _first(error: ValidationError) -> str:
+    """Return place and reason of the first fault."""
+    fault = error.errors()[0]
+    top, *below = fault["loc"]
+    if top == "classes" and below:
+        top = f"class {int(below.pop(0)) + 1}"
+    place = ", ".join(map(str, (top, *below)))
+    if fault["type"] == "missing":
+        return f"{place}: is missing"
+    return f"{place}: is {fault['input']!r}: {fault['msg']}"
+
+
+def _zone(name: str) -> str:
     try:
-        return isinstance(text, str) and bool(date.fromisoformat(text))
-    except ValueError:
-        return False
+        ZoneInfo(name)
+    except (LookupError, ValueError, OSError) as error:
+        raise ValueError("it must be in the IANA database, like Europe/Berlin or UTC") from error
+    return name
 
 
-_TEXT: Final = _Kind("a text", lambda value: isinstance(value, str), str)
-_TABLE: Final = _Kind("a table in braces", lambda value: isinstance(value, dict), dict)
-
-_MODEL: Final[Mapping[str, _Kind]] = {
-    "cluster": _TEXT,
-    "by": _one_of(TECHNIQUES),
-    "resource": _one_of(tuple(Resource)),
-    "capacity": _whole(1),
-    "zone": _Kind("one of the IANA database, like Europe/Berlin or UTC", _is_zone, str),
-    "first_day": _Kind("a day like 2026-10-31", _is_day, date.fromisoformat),
-    "days": _whole(1),
-    "users": _whole(1),
-    "left_out": _whole(0),
-}
-"""Keys of a model, named like its attributes."""
-
-_CLASS: Final[Mapping[str, _Kind]] = {
-    "class": _TEXT,
-    "part": _one_of(PARTS),
-    "attempts": _whole(1),
-    "hours": _number(1e-9),
-    "mean_size": _number(0),
-    "mean_occupancy_s": _number(0),
-    "used": _number(0, 1),
-    "gaps": _TABLE,
-    "occupancies": _TABLE,
-    "sizes": _shares(1),
-    "walltimes": _shares(0, empty=True),
-    "with_walltime": _number(0, 1),
-    "foresight": _number(-1, 1),
-    "users": _shares(0),
-}
-"""Keys of a class, in the order of the file."""
+def _complete(pairs: Shares) -> Shares:
+    different = len({whole for whole, _ in pairs}) == len(pairs)
+    if pairs and not (different and abs(sum(share for _, share in pairs) - 1) <= 1e-6):
+        raise ValueError("values must differ, and shares add up to 1")
+    return tuple(sorted(pairs))
 
 
-def _text(value: object) -> str:
-    """Return a value as TOML."""
-    if isinstance(value, Fit):
-        law, distance, p_value, exponential_distance, gain = value
-        parts = {
-            "p": law.share,
-            "short_s": law.short_s,
-            "long_s": law.long_s,
-            "distance": distance,
-            "p_value": p_value,
-            "exponential_distance": exponential_distance,
-            "gain": gain,
-        }
-        written = (f"{key} = {_text(part)}" for key, part in parts.items() if part is not None)
-        return f"{{ {', '.join(written)} }}"
-    if isinstance(value, tuple):
-        return f"[{', '.join(_text(part) for part in value)}]"
-    if isinstance(value, date):
-        value = value.isoformat()
-    if isinstance(value, str):
-        # A JSON text is a TOML one, except for the delete character.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
-    return repr(value)
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Count = Annotated[int, Field(ge=1)]
+_AnyShares = Annotated[
+    tuple[tuple[Annotated[int, Field(ge=0)], _Share], ...], AfterValidator(_complete)
+]
+_Users = Annotated[_AnyShares, Field(min_length=1)]
+_Sizes = Annotated[
+    tuple[tuple[_Count, _Share], ...], Field(min_length=1), AfterValidator(_complete)
+]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class _Fit(_Table):
+    p: _Share
+    short_s: float = Field(ge=LEAST_S)
+    long_s: float = Field(ge=LEAST_S)
+    distance: _Share
+    p_value: _Share | None = None
+    exponential_distance: _Share
+    gain: float = Field(ge=0)
+
+    def made(self) -> Fit:
+        law = HyperExponential(self.p, self.short_s, self.long_s)
+        return Fit(law, self.distance, self.p_value, self.exponential_distance, self.gain)
+
+
+class _Class(_Table):
+    label: str = Field(alias="class")
+    part: Literal[PARTS]  # type: ignore[valid-type]
+    attempts: _Count
+    hours: float = Field(gt=0)
+    mean_size: float = Field(ge=0)
+    mean_occupancy_s: float = Field(ge=0)
+    used: _Share
+    gaps: _Fit
+    occupancies: _Fit
+    sizes: _Sizes
+    walltimes: _AnyShares
+    with_walltime: _Share
+    foresight: float = Field(ge=-1, le=1)
+    users: _Users
+
+    def made(self) -> Class:
+        fits = {"gaps": self.gaps.made(), "occupancies": self.occupancies.made()}
+        return Class(**{**dict(self), **fits})
+
+
+class _Model(_Table):
+    version: int
+    cluster: str
+    by: Literal[tuple(TECHNIQUES)]  # type: ignore[valid-type]
+    resource: Literal[tuple(map(str, Resource))]  # type: ignore[valid-type]
+    capacity: _Count
+    zone: Annotated[str, AfterValidator(_zone)]
+    first_day: date
+    days: _Count
+    users: _Count
+    left_out: int = Field(ge=0)
+    classes: Annotated[list[_Class], Field(min_length=1)]
+
+    def made(self) -> Model:
+        values: dict[str, Any] = dict(self)
+        del values["version"]
+        return Model(**{**values, "classes": tuple(one.made() for one in self.classes)})
