@@ -23,10 +23,7 @@ from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import forward_starts
 from audit.scenario.scenario import Change
-from audit.studies.grid import plan as grid
-from audit.studies.sensitivity import plan as sensitivity
-from audit.studies.users import plan as users
-from audit.studies.workload import plan as workload
+from audit.studies import plans
 from audit.workers import remote
 from audit.workers.executors import computed
 from audit.workers.parcels import Packer
@@ -60,12 +57,12 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Log:
 @pytest.mark.parametrize(
     "of",
     [
-        grid.plan(None, 60, grid.loads("0.8"), 128),
-        users.plan(None, None),
-        sensitivity.plan(None, None, 3, None),
+        plans.grid(None, 60, plans.loads("0.8"), 128),
+        plans.users(None, None),
+        plans.sensitivity(None, None, 3, None),
         fit.plan(None, 1.0),
         whatif.plan(Change(without=("1",)), None, Config(), Path()),
-        workload.plan(None, 2),
+        plans.workload(None, 2),
     ],
     ids=["grid", "users", "sensitivity", "fit", "whatif", "workload"],
 )

@@ -1,22 +1,18 @@
-"""Workload models as TOML files, to be read and changed by hand.
-
-A file gives the same synthetic logs as its model: numbers are not rounded.
-"""
+"""Workload models as TOML files, to be read and changed by hand; numbers are not rounded."""
 
 import json
 import tomllib
-from dataclasses import fields
+from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Any, Final, Literal
-from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from audit.errors import UsageError
-from audit.studies.workload.compute.classes import TECHNIQUES
+from audit.periods import zone
+from audit.studies.workload.compute.classes import PARTS, TECHNIQUES
 from audit.studies.workload.compute.hyper_exponential import LEAST_S, Fit, HyperExponential
 from audit.studies.workload.compute.model import Class, Model, Shares
-from audit.studies.workload.compute.weekly_clock import PARTS
 from audit.words import Resource
 
 VERSION: Final = 1
@@ -38,27 +34,13 @@ _HEAD: Final = """\
 
 def to_toml(model: Model) -> str:
     """Return a model as the text of its file."""
-    lines = [_HEAD, f"version = {VERSION}", *_lines(model)]
+    lines = [_HEAD, f"version = {VERSION}"]
+    lines += [f"{key} = {_text(getattr(model, key))}" for key in _Model.model_fields]
     for one in model.classes:
-        lines += ["", "[[classes]]", *_lines(one)]
+        values = {"class" if key == "label" else key: key for key in _Class.model_fields}
+        lines += ["", "[[classes]]"]
+        lines += [f"{key} = {_text(getattr(one, name))}" for key, name in values.items()]
     return "\n".join(lines) + "\n"
-
-
-def _lines(of: Model | Class) -> list[str]:
-    names = [field.name for field in fields(of) if field.name != "classes"]
-    keys = ("class" if name == "label" else name for name in names)
-    return [f"{key} = {_text(getattr(of, name))}" for key, name in zip(keys, names, strict=True)]
-
-
-def _text(value: object) -> str:
-    """Return a value as TOML."""
-    if isinstance(value, Fit):
-        law = dict(zip(("p", "short_s", "long_s"), value.distribution, strict=True))
-        parts = law | {name: part for name, part in value._asdict().items() if part is not None}
-        del parts["distribution"]
-        return f"{{ {', '.join(f'{key} = {part!r}' for key, part in parts.items())} }}"
-    # JSON is TOML for texts, numbers and lists, except for the delete character.
-    return json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007F")
 
 
 def from_toml(text: str, where: str) -> Model:
@@ -70,124 +52,151 @@ def from_toml(text: str, where: str) -> Model:
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{where}: is no TOML: {error}") from error
-    version = table.get("version")
-    if isinstance(version, int) and version != VERSION:
+        raise UsageError(f"{where}: not valid TOML: {error}") from error
+    if (version := table.get("version", VERSION)) != VERSION:
         raise UsageError(
-            f"{where}: version {version} of a workload model; this fairaudit reads {VERSION}: "
-            "make it again with `fairaudit experiment workload`"
+            f"{where}: version {version} of a workload model; this fairaudit reads {VERSION}: make "
+            "it again with `fairaudit experiment workload`"
         )
     try:
-        model = _Model.model_validate_json(json.dumps(table, default=str)).made()
+        # JSON, since its arrays and texts become tuples and days
+        given = _File.model_validate_json(json.dumps(table, default=str))
     except ValidationError as error:
-        raise UsageError(f"{where}: {_first(error)}") from error
-    for number, one in enumerate(model.classes, 1):
-        place = f"{where}: class {number}"
-        if one.users[-1][0] > model.users:
-            raise UsageError(f"{place}, users: ranks go up to {model.users}, the number of users")
-        for what, fit in (("gaps", one.gaps), ("occupancies", one.occupancies)):
-            if fit.distribution.long_s < fit.distribution.short_s:
-                raise UsageError(f"{place}, {what}: long_s is less than short_s")
-        if one.with_walltime and not one.walltimes:
-            raise UsageError(f"{place}, walltimes: is empty, but with_walltime is not 0")
-        if (widest := one.sizes[-1][0]) > model.capacity:
-            raise UsageError(
-                f"{place}, sizes: {widest} is more than the capacity, {model.capacity}"
-            )
-    return model
+        faults = "; ".join(_fault(dict(item)) for item in error.errors())
+        raise UsageError(f"{where}: {faults}") from error
+    values = {key: getattr(given, key) for key in _Model.model_fields}
+    classes = (
+        Class(**{key: getattr(one, key) for key in _Class.model_fields}) for one in given.classes
+    )
+    return Model(**values, classes=tuple(classes))
 
 
-def _first(error: ValidationError) -> str:
-    """Return place and reason of the first fault."""
-    fault = error.errors()[0]
-    top, *below = fault["loc"]
-    if top == "classes" and below:
-        top = f"class {int(below.pop(0)) + 1}"
-    place = ", ".join(map(str, (top, *below)))
-    if fault["type"] == "missing":
-        return f"{place}: is missing"
-    return f"{place}: is {fault['input']!r}: {fault['msg']}"
+def _fault(error: Mapping[str, Any]) -> str:
+    """Return an error of pydantic with its place: ``class 2, gaps, p: …``."""
+    place = error["loc"][:4]
+    if len(place) > 1 and place[0] == "classes":
+        place = (f"class {place[1] + 1}", *place[2:])
+    shown = repr(error["input"])
+    given = "" if len(shown) > 80 or error["type"] == "missing" else f" (it is {shown})"
+    message = error["msg"].removeprefix("Value error, ")
+    return f"{', '.join(map(str, place))}: {message}{given}".removeprefix(": ")
 
 
-def _zone(name: str) -> str:
+def _summing_to_1(shares: Shares) -> Shares:
+    total = sum(share for _, share in shares)
+    if len(dict(shares)) < len(shares) or (shares and abs(total - 1) > 1e-6):
+        raise ValueError("needs pairs of different numbers and their shares, which add up to 1")
+    return tuple(sorted(shares))
+
+
+def _known_zone(name: str) -> str:
     try:
-        ZoneInfo(name)
-    except (LookupError, ValueError, OSError) as error:
-        raise ValueError("it must be in the IANA database, like Europe/Berlin or UTC") from error
-    return name
+        return zone(name).key
+    except UsageError as error:
+        raise ValueError(str(error)) from error
 
 
-def _complete(pairs: Shares) -> Shares:
-    different = len({whole for whole, _ in pairs}) == len(pairs)
-    if pairs and not (different and abs(sum(share for _, share in pairs) - 1) <= 1e-6):
-        raise ValueError("values must differ, and shares add up to 1")
-    return tuple(sorted(pairs))
+_Part = Annotated[float, Field(ge=0, le=1)]
+_Least0 = Annotated[int, Field(ge=0)]
+_Least1 = Annotated[int, Field(ge=1)]
+_Pairs0 = Annotated[tuple[tuple[_Least0, _Part], ...], AfterValidator(_summing_to_1)]
+_Pairs1 = Annotated[tuple[tuple[_Least1, _Part], ...], AfterValidator(_summing_to_1)]
 
 
-_Share = Annotated[float, Field(ge=0, le=1)]
-_Count = Annotated[int, Field(ge=1)]
-_AnyShares = Annotated[
-    tuple[tuple[Annotated[int, Field(ge=0)], _Share], ...], AfterValidator(_complete)
-]
-_Users = Annotated[_AnyShares, Field(min_length=1)]
-_Sizes = Annotated[
-    tuple[tuple[_Count, _Share], ...], Field(min_length=1), AfterValidator(_complete)
-]
-
-
-class _Table(BaseModel):
+class _Strict(BaseModel):
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
 
-class _Fit(_Table):
-    p: _Share
+class _Fit(_Strict):
+    p: _Part
     short_s: float = Field(ge=LEAST_S)
-    long_s: float = Field(ge=LEAST_S)
-    distance: _Share
-    p_value: _Share | None = None
-    exponential_distance: _Share
+    long_s: float
+    distance: _Part
+    p_value: _Part | None = None
+    exponential_distance: _Part
     gain: float = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _short_first(self) -> "_Fit":
+        if self.long_s < self.short_s:
+            raise ValueError(f"long_s ({self.long_s:g}) is below short_s ({self.short_s:g})")
+        return self
 
     def made(self) -> Fit:
         law = HyperExponential(self.p, self.short_s, self.long_s)
         return Fit(law, self.distance, self.p_value, self.exponential_distance, self.gain)
 
 
-class _Class(_Table):
+_OfFit = Annotated[_Fit, AfterValidator(_Fit.made)]
+
+
+class _Class(_Strict):
+    """The fields of ``model.Class``, in the order of the file."""
+
     label: str = Field(alias="class")
     part: Literal[PARTS]  # type: ignore[valid-type]
-    attempts: _Count
+    attempts: _Least1
     hours: float = Field(gt=0)
     mean_size: float = Field(ge=0)
     mean_occupancy_s: float = Field(ge=0)
-    used: _Share
-    gaps: _Fit
-    occupancies: _Fit
-    sizes: _Sizes
-    walltimes: _AnyShares
-    with_walltime: _Share
+    used: _Part
+    gaps: _OfFit
+    occupancies: _OfFit
+    sizes: _Pairs1 = Field(min_length=1)
+    walltimes: _Pairs0
+    with_walltime: _Part
     foresight: float = Field(ge=-1, le=1)
-    users: _Users
+    users: _Pairs0 = Field(min_length=1)
 
-    def made(self) -> Class:
-        fits = {"gaps": self.gaps.made(), "occupancies": self.occupancies.made()}
-        return Class(**{**dict(self), **fits})
+    @model_validator(mode="after")
+    def _consistent(self) -> "_Class":
+        if self.with_walltime and not self.walltimes:
+            raise ValueError("walltimes is empty, but with_walltime is above 0")
+        return self
 
 
-class _Model(_Table):
-    version: int
+class _Model(_Strict):
+    """The fields of ``model.Model`` but its classes, in the order of the file."""
+
     cluster: str
-    by: Literal[tuple(TECHNIQUES)]  # type: ignore[valid-type]
+    by: Literal[TECHNIQUES]  # type: ignore[valid-type]
     resource: Literal[tuple(map(str, Resource))]  # type: ignore[valid-type]
-    capacity: _Count
-    zone: Annotated[str, AfterValidator(_zone)]
+    capacity: _Least1
+    zone: Annotated[str, AfterValidator(_known_zone)]
     first_day: date
-    days: _Count
-    users: _Count
-    left_out: int = Field(ge=0)
-    classes: Annotated[list[_Class], Field(min_length=1)]
+    days: _Least1
+    users: _Least1
+    left_out: _Least0
 
-    def made(self) -> Model:
-        values: dict[str, Any] = dict(self)
-        del values["version"]
-        return Model(**{**values, "classes": tuple(one.made() for one in self.classes)})
+
+class _File(_Model):
+    version: int
+    classes: tuple[_Class, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "_File":
+        for number, one in enumerate(self.classes, start=1):
+            if one.users[-1][0] > self.users:
+                raise ValueError(f"class {number}, users: ranks go up to {self.users} (users)")
+            if (widest := one.sizes[-1][0]) > self.capacity:
+                over = f"{widest} is more than the capacity, {self.capacity}"
+                raise ValueError(f"class {number}, sizes: {over}")
+        return self
+
+
+def _text(value: object) -> str:
+    """Return a value as TOML."""
+    if isinstance(value, Fit):
+        law, distance, p_value, exponential_distance, gain = value
+        given = (*law, distance, p_value, exponential_distance, gain)
+        parts = zip(_Fit.model_fields, given, strict=True)
+        written = (f"{key} = {_text(part)}" for key, part in parts if part is not None)
+        return f"{{ {', '.join(written)} }}"
+    if isinstance(value, tuple):
+        return f"[{', '.join(_text(part) for part in value)}]"
+    if isinstance(value, date):
+        value = value.isoformat()
+    if isinstance(value, str):
+        # A JSON text is a TOML one, except for the delete character.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+    return repr(value)
