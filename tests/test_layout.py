@@ -93,7 +93,6 @@ TESTED_IN: Final = {
     "kernels/fitting": "scenario/fit/test_occasions",
     "studies/sensitivity/page": "studies/sensitivity/test_plan",
     "oneoff/whatif/page": "oneoff/whatif/test_plan",
-    "workers/on_slurm": "slurm/test_dask",
 }
 """Modules of ``audit/`` without a test of their own, and the test in ``tests/`` that uses them."""
 
