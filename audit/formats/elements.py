@@ -21,8 +21,7 @@ from audit.model import RefusalCode
 
 Row = tuple[str | None, ...]
 
-_SHOWN: Final = 20
-"""Number of characters shown from where JSON becomes invalid."""
+_SHOWN: Final = 20  # number of characters shown from where JSON becomes invalid
 
 decode: Final = json.JSONDecoder().raw_decode
 

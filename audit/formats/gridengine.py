@@ -96,8 +96,7 @@ _SCHEMA: Final = dict.fromkeys(
     (f"column_{n}" for n in range(max(column.place for column in COLUMNS.values()) + 1)), pl.String
 )
 _NAME, _NUMBERS, _FOLLOWED_BY = 4, 24, 8
-_MOST_PIECES: Final = 2_000
-"""Maximum number of pieces of a line that is realigned."""
+_MOST_PIECES: Final = 2_000  # maximum number of pieces of a line that is realigned
 
 TIMES: Final = ("submission_time", "start_time", "end_time")
 MILLISECONDS: Final = 100_000_000_000
@@ -122,8 +121,7 @@ _UNITS: Final = {
     **{unit: 1_000**n for n, unit in enumerate("kmgt", 1)},
     **{unit: 1_024**n for n, unit in enumerate("KMGT", 1)},
 }
-_MOST: Final = 1 << 50
-"""Requests of more bytes are no limit (`INFINITY`, or the largest integer)."""
+_MOST: Final = 1 << 50  # requests of more bytes are no limit (`INFINITY`, or the largest integer)
 
 _LINE: Final = re.compile(
     rb"(?:[^:\n]*:){5}\d+:[^\n]*:-?\d+:(?:\d{9,13}|0):(?:\d{9,13}|0):(?:\d{9,13}|0):\d+:"

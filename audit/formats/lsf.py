@@ -56,8 +56,7 @@ from audit.formats.shaping import (
 from audit.model import JobState, RecordKind, RefusalCode
 
 FINISHED: Final = '"JOB_FINISH"'
-OTHERS: Final = ('"JOB_RESIZE"', '"EVENT_ADRSV_FINISH"')
-"""Events that are no attempts."""
+OTHERS: Final = ('"JOB_RESIZE"', '"EVENT_ADRSV_FINISH"')  # events that are no attempts
 
 _TABLE: Final = (
     # first field of the part, type (None: not checked), fields and their places in the part
@@ -76,10 +75,8 @@ _TABLE: Final = (
     ("runLimit", None, {"runTime": 13, "numNetworks": 15}),
 )
 FIELDS: Final = {name: (part, kind, n) for part, kind, at in _TABLE for name, n in at.items()}
-_HOSTS: Final = FIELDS["numAskedHosts"][2] + 1
-"""Place of the first requested host."""
-_USAGE: Final = 6
-"""Number of fields of a host's usage, without its pairs."""
+_HOSTS: Final = FIELDS["numAskedHosts"][2] + 1  # place of the first requested host
+_USAGE: Final = 6  # number of fields of a host's usage, without its pairs
 _UNUSED_BEHIND_NETWORKS: Final = 6  # affinity, energy and four rates
 
 EXITED, DONE = 0x20, 0x40
@@ -103,8 +100,7 @@ _VERSION: Final = re.compile(rb'^"[A-Z_]+" "([0-9.]+)" ', re.MULTILINE)
 _RUSAGE: Final = re.compile(r"\brusage\[([^\]]*)\]")
 _AMOUNT: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]*)?) *([KMGTP]?)B?(?:/(host|task|job))?", re.I)
 _UNITS: Final = {unit: 1_024**n for n, unit in enumerate("KMGTP", 1)} | {"": 1_024**2}
-_MOST: Final = 1 << 50
-"""Largest amount per host, task or job."""
+_MOST: Final = 1 << 50  # largest amount per host, task or job
 _COUNT: Final = re.compile(r"[0-9]{1,18}")
 _QUOTE, _BLANK, _COMMENT, _RETURN = b'" #\r'
 _BETWEEN_FIELDS, _BETWEEN_RECORDS = "\x1f", "\x1e"

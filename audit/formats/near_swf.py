@@ -24,20 +24,15 @@ from audit.model import RefusalCode
 
 SEPARATORS: Final = {" ": "blanks", ",": "commas", ";": "semicolons", "|": "bars"}
 """Column separators (a tab is a blank), and their names."""
-MOST: Final = 24
-"""Maximum number of columns: beyond, the first may not be SWF's."""
+MOST: Final = 24  # maximum number of columns: beyond, the first may not be SWF's
 
 _SEPARATOR: Final = "separator of the columns"
-_COLUMNS: Final = "number of columns"
-"""Keys of entries of ``Header`` that no log has."""
+_COLUMNS: Final = "number of columns"  # keys of entries of ``Header`` that no log has
 
 _LIKELY_WIDTHS: Final = range(12, 41)
-_FIRST: Final = 100
-"""Number of lines that determine the layout."""
-_SAMPLE: Final = 1000
-"""Number of lines whose content is checked."""
-_FEW: Final = 20
-"""Fewer records do not show an order."""
+_FIRST: Final = 100  # number of lines that determine the layout
+_SAMPLE: Final = 1000  # number of lines whose content is checked
+_FEW: Final = 20  # fewer records do not show an order
 _COMMENTS: Final = (b";", b"#")
 _NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 

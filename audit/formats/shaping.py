@@ -20,11 +20,9 @@ from audit.model import RECORDS, REFUSALS, RefusalCode
 
 LARGEST: Final = 1 << 28
 """Largest number of CPUs, nodes or GPUs: products with seconds stay within int64."""
-LARGEST_ID: Final = 1 << 53
-"""Largest job or user number that is read exactly."""
+LARGEST_ID: Final = 1 << 53  # largest job or user number that is read exactly
 MIB: Final = 1 << 20
-SHOWN: Final = 40
-"""Number of characters of a value that a refusal shows."""
+SHOWN: Final = 40  # number of characters of a value that a refusal shows
 
 Fault = tuple[pl.Expr, RefusalCode, pl.Expr | str]
 """When a record is refused, its code, and the reason."""

@@ -53,8 +53,7 @@ STATES: Final = {
 BURSTS: Final = (2, 3, 4)
 CANCELLED: Final = 5
 
-_IN_MILLISECONDS: Final = (10**12, 1000 * LATEST)
-"""Range of times in milliseconds, from 2001 on."""
+_IN_MILLISECONDS: Final = (10**12, 1000 * LATEST)  # range of times in milliseconds, from 2001 on
 
 _NAMES: Final = [FIELDS.get(n, (f"unused_{n}",))[0] for n in range(FIELD_COUNT)]
 _LINE: Final = {name: pl.String if name.startswith("unused") else pl.Float64 for name in _NAMES}

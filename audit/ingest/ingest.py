@@ -29,8 +29,7 @@ BATCH_ROWS: Final = 2 * 122_880
 """Minimum number of records of an insert, unless it is the last: two row groups of DuckDB."""
 
 
-STRAY: Final = 0.05
-"""Maximum share of records with other cluster names that are taken for damaged."""
+STRAY: Final = 0.05  # maximum share of records with other cluster names that are taken for damaged
 
 
 class Named(NamedTuple):

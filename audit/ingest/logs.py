@@ -18,10 +18,8 @@ from audit.formats.dialects import HEAD_BYTES, PLAIN, Dialect, Header, Parsed, R
 from audit.formats.lines import NEWLINE, Block
 from audit.ingest import streams
 
-BLOCK_BYTES: Final = 1 << 23
-"""Size of a block in memory (a longer line is held whole)."""
-LONGEST: Final = 1 << 28
-"""Maximum length of a line, or record."""
+BLOCK_BYTES: Final = 1 << 23  # size of a block in memory (a longer line is held whole)
+LONGEST: Final = 1 << 28  # maximum length of a line, or record
 
 _TAR: Final = (257, b"ustar")
 _MOSTLY: Final = 0.3

@@ -87,8 +87,7 @@ def _distance(part: Part, other: Part) -> int:
     return max(part.first - other.last, other.first - part.last)
 
 
-EXAMPLES: Final = 5
-"""Refused lines that an error shows."""
+EXAMPLES: Final = 5  # refused lines that an error shows
 
 _DAY_S: Final = 86_400
 _TIMES: Final = ("submit", "eligible", "start", "end")

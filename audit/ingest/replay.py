@@ -23,16 +23,14 @@ from audit.model import RECORDS, RefusalCode
 from audit.store import queries
 from audit.store.database import Connection, execute, insert, transaction
 
-Place = tuple[str, int]
-"""An input, and the byte offset of a record."""
+Place = tuple[str, int]  # an input, and the byte offset of a record
 
 
 class Replayed(NamedTuple):
     """Numbers of replayed records."""
 
     taken: int
-    left: int
-    """Records that are still refused."""
+    left: int  # records that are still refused
 
 
 def replay(

@@ -21,10 +21,8 @@ from typing import BinaryIO, Final, NamedTuple, Protocol, TypeVar, cast
 from audit.errors import LogError, TruncatedLogError, UsageError
 from audit.files.folders import readable
 
-_LOOK: Final = 1 << 12
-"""Bytes examined for UTF-16 without a byte order mark."""
-_LOOK_FOR_BREAK: Final = 1 << 18
-"""Bytes examined for the line break."""
+_LOOK: Final = 1 << 12  # bytes examined for UTF-16 without a byte order mark
+_LOOK_FOR_BREAK: Final = 1 << 18  # bytes examined for the line break
 
 _MARKS: Final = (
     (codecs.BOM_UTF8, None),
@@ -32,8 +30,7 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 
-MOSTLY: Final = 0.8
-"""Minimum share of pairs with a NUL in UTF-16 text (of ASCII characters)."""
+MOSTLY: Final = 0.8  # minimum share of pairs with a NUL in UTF-16 text (of ASCII characters)
 
 
 class Stream(Protocol):
@@ -129,8 +126,7 @@ class _Mac:
         return self._stream.read(size).replace(b"\r", b"\n")
 
 
-_XZ_MEMORY: Final = 1 << 29
-"""Maximum memory for an .xz; ``xz -9`` needs an eighth of it."""
+_XZ_MEMORY: Final = 1 << 29  # maximum memory for an .xz; ``xz -9`` needs an eighth of it
 _ZSTD_WINDOW_LOG: Final = 29
 """Base-2 logarithm of the largest window of a .zst, in bytes: 512 MB, as for ``--long=29``."""
 _STEP: Final = 1 << 16

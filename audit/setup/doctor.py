@@ -35,8 +35,7 @@ from audit.report.render import page
 from audit.rules import KINDS, WEEK
 from audit.store import database, migrations, queries
 
-_SHOWN: Final = 10
-"""Maximum number of names of one kind that are listed."""
+_SHOWN: Final = 10  # maximum number of names of one kind that are listed
 
 
 @dataclass(frozen=True)

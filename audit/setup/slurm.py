@@ -25,8 +25,7 @@ _FLAGS: Final = {
     "qos": "--qos",
     "slurm_conf": "--slurm-conf",
 }
-_SHOWN: Final = 10
-"""Maximum number of faults of a file, and of names of one kind, that are listed."""
+_SHOWN: Final = 10  # maximum number of faults of a file, and of names of one kind, that are listed
 T = TypeVar("T")
 
 
@@ -40,8 +39,7 @@ class SlurmFiles:
     """``sacctmgr show assoc`` or ``dump``."""
     qos: Path | None = None
     """``sacctmgr show qos``."""
-    slurm_conf: Path | None = None
-    """slurm.conf, or ``scontrol show config``."""
+    slurm_conf: Path | None = None  # slurm.conf, or ``scontrol show config``
 
     @property
     def given(self) -> dict[str, Path]:
@@ -67,8 +65,7 @@ class Content:
     associations: tuple[Association, ...] = ()
     qos: tuple[Qos, ...] = ()
     conf: SlurmConf | None = None
-    silent: tuple[str, ...] = ()
-    """Names of the files that have no columns for limits."""
+    silent: tuple[str, ...] = ()  # names of the files that have no columns for limits
 
     @property
     def cluster(self) -> Fact | None:
@@ -86,8 +83,7 @@ class UsageDraft:
     """The section ``[clusters.usage]``, and the sources of its values."""
 
     values: dict[str, Any]
-    notes: dict[str, str] = field(default_factory=dict)
-    """Comments by key."""
+    notes: dict[str, str] = field(default_factory=dict)  # comments by key
     facts: list[Fact] = field(default_factory=list)
 
     @property

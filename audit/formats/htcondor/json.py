@@ -29,8 +29,7 @@ _PARTED: Final = re.compile(rb"\s*(?:,\s*|\n\s*)\{")
 _SEEMS_PARTED: Final = re.compile(rb"\}(?:\s*,)?[ \t\r]*\n\s*(?:,\s*)?\{")
 _BETWEEN: Final = re.compile(rb"(?:[\s,\[\]]|\xef\xbb\xbf)*")
 _USUAL: Final = "}\n,\n{"
-_TRIES: Final = 9
-"""Maximum number of places tried as the end of an ad."""
+_TRIES: Final = 9  # maximum number of places tried as the end of an ad
 _WORDS: Final = Words("the log ends before an ad", "the log ends within this ad", "is no ad")
 _EXPRESSION: Final = re.compile(r"(?s)/Expr\((.*)\)/")
 _PLACES: Final = {key: place for place, key in enumerate(KEYS)}

@@ -30,8 +30,7 @@ _END: Final = re.compile(rb"(?m)^(?:\r?|\*\*\*.*)\n")
 _EPOCH: Final = r"^\*\*\* (?:([A-Z_]+) )?ClusterId=.*?(?: CurrentTime=([0-9]+))?\s*$"
 _ATTRIBUTE: Final = r"^[A-Za-z_][^=]*="
 _READ: Final = rf"(?is)^({'|'.join(KEYS)})[ \t]*=(.*)$"
-_OF_ONE: Final = ("ClusterId", "ProcId")
-"""Attributes whose values differ between adjacent records."""
+_OF_ONE: Final = ("ClusterId", "ProcId")  # attributes whose values differ between adjacent records
 
 
 def recognises(head: bytes) -> bool:

@@ -66,26 +66,22 @@ _TABLE: Final = (
 KEYS: Final = {key: kind for kind, keys, _ in _TABLE for key in keys.split()}
 """The keys that are read."""
 
-REQUEUED: Final = "REQUEUED"
-"""State of a run that ended so that its job waits again."""
-SIGNAL: Final = 256
-"""Exit statuses from here on are this plus the signal that killed the job."""
+REQUEUED: Final = "REQUEUED"  # state of a run that ended so that its job waits again
+SIGNAL: Final = 256  # exit statuses from here on are this plus the signal that killed the job
 _DELETED_BY: Final = (SIGNAL + 2, SIGNAL + 9, SIGNAL + 15)
 _OVER_WALLTIME: Final = -29
 _OVER_MEMORY: Final = (-26, -27)
 _TORQUE_OVER: Final = {-11: "TIMEOUT", -10: "OUT_OF_MEMORY"}
 """TORQUE's statuses; PBS Professional, which has run_count, uses them for something else."""
 
-_TEN: Final = 10
-"""Digits of epoch seconds from 2001 on."""
+_TEN: Final = 10  # digits of epoch seconds from 2001 on
 _WALLTIME: Final = "Resource_List.walltime"
 _NO_PROJECT: Final = "_pbs_project_default"
 _NO_LIMIT: Final = ("-1", "unlimited", "infinity")
 _SPAN: Final = r"^(?:(?:(?:([0-9]{1,7}):)?([0-9]{1,7}):)?([0-9]{1,7}):)?([0-9]{1,10})(?:\.[0-9]*)?$"
 _MOST_BYTES: Final = 1 << 60
 _FACTORS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
-_WORD: Final = 8
-"""Bytes of a word, the unit of sizes such as `2mw`."""
+_WORD: Final = 8  # bytes of a word, the unit of sizes such as `2mw`
 _SIZE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgtp]?)(b|w)?", re.IGNORECASE)
 
 

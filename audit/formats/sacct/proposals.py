@@ -12,12 +12,10 @@ from itertools import pairwise
 from statistics import median
 from typing import Final, NamedTuple
 
-from audit.formats.sacct.columns import SKIPPED, Layout
-from audit.formats.sacct.splitting import fits
+from audit.formats.sacct.columns import SKIPPED, Layout, fits
 from audit.formats.slurm.fields import FIT, Kind
 
-SAMPLE: Final = 200
-"""Number of lines that are examined."""
+SAMPLE: Final = 200  # number of lines that are examined
 
 _SIMULATOR: Final = (
     "State JobID ReqCPUS ReqMem ReqNodes Constraints Submit Eligible Start Elapsed Suspended End "

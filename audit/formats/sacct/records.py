@@ -23,11 +23,9 @@ OPEN: Final = (
 _NOT_KNOWN: Final = [*UNKNOWN, "UNLIMITED", "Partition_Limit", ""]
 _TIMES: Final = ("Submit", "Eligible", "Start", "End")
 _NAMES: Final = ("Cluster", "User", "Account", "Group", "Partition", "QOS")
-_NO_NAMES: Final = ("Reason", "Reservation")
-"""Columns in which `None` means none."""
+_NO_NAMES: Final = ("Reason", "Reservation")  # columns in which `None` means none
 
-_NO_NODE: Final = ("None assigned", "None", "(null)")
-"""NodeList of a job that never had a node."""
+_NO_NODE: Final = ("None assigned", "None", "(null)")  # NodeList of a job that never had a node
 
 
 def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:

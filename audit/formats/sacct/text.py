@@ -16,7 +16,7 @@
   Elapsed + Suspended, nothing before Submit), else as its first showing.
 - Each record is one *execution*, identified by job id and submit time, as in Slurm's own database.
 
-Damage in fields that no record needs costs nothing. ``sacct`` escapes nothing: see ``splitting``
+Damage in fields that no record needs costs nothing. ``sacct`` escapes nothing: see columns
 for separators and line breaks in names. Times clipped by `sacct -T` cannot be recognised. Source:
 sacct's manual page, Slurm 17.11 to 25.05.
 """
@@ -37,9 +37,8 @@ from audit.formats.dialects import HEAD_BYTES, Dialect, Header, Parsed, Reading
 from audit.formats.instants import is_zone
 from audit.formats.lines import Block, Bytes, Lines, Mask, Offsets, as_text, cut, select
 from audit.formats.sacct import proposals
-from audit.formats.sacct.columns import BY_NAME, SKIPPED, Layout, header_row
+from audit.formats.sacct.columns import BY_NAME, SKIPPED, Layout, fits, header_row, split
 from audit.formats.sacct.records import typed
-from audit.formats.sacct.splitting import fits, split
 from audit.formats.shaping import REFUSED, refused, shaped
 from audit.model import RECORDS, RefusalCode
 
@@ -48,8 +47,7 @@ _STAND_INS: Final = (0x1F, 0x1E, 0x1D, 0x1C, *range(0x01, 0x09), *range(0x0E, 0x
 
 _LOCAL_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
-_MARK: Final = "JobID"
-"""Part of every row that repeats the header, or states another."""
+_MARK: Final = "JobID"  # part of every row that repeats the header, or states another
 _LAYOUT: Final = ("columns", "separator", "trailing", "short")
 """Entries of ``Header`` that hold a ``Layout``."""
 

@@ -20,15 +20,13 @@ import polars as pl
 from audit.formats.instants import TIME, UNKNOWN
 from audit.formats.shaping import MIB, by_distinct, clock
 
-UNITS: Final = "KMGTPEZ"
-"""Slurm's suffixes: each 1,024 times the one before."""
+UNITS: Final = "KMGTPEZ"  # Slurm's suffixes: each 1,024 times the one before
 
 OVERFLOW: Final = (1 << 63, 1 << 31)
 """The bit of the number of MiB that marks memory per CPU; some versions print it."""
 
 _AMOUNT: Final = rf"[0-9]+(?:\.[0-9]+)?[{UNITS}]?"
-GPU_PLUGIN: Final = "7696487"
-"""Slurm's number for GPUs where the plugin with their name is missing."""
+GPU_PLUGIN: Final = "7696487"  # Slurm's number for GPUs where the plugin with their name is missing
 
 
 _MEMORY: Final = pl.Struct({"bytes": pl.Int64, "per": pl.String})
@@ -58,14 +56,11 @@ class Kind(StrEnum):
     EXIT = "exit code"
     NAME = "name"
     LIST = "list of names"
-    FREE = "text"
-    """Users' text: may contain separators and line breaks."""
-    NOTHING = "nothing"
-    """After the separator that ends each line of `sacct -p`."""
+    FREE = "text"  # Users' text: may contain separators and line breaks
+    NOTHING = "nothing"  # after the separator that ends each line of `sacct -p`
 
 
-LISTS: Final = (Kind.TRES, Kind.GRES, Kind.LIST)
-"""Kinds that may contain commas."""
+LISTS: Final = (Kind.TRES, Kind.GRES, Kind.LIST)  # kinds that may contain commas
 
 _BLANK: Final = "|".join(("", *(text.replace("(", r"\(").replace(")", r"\)") for text in UNKNOWN)))
 _LIMIT: Final = "UNLIMITED|Partition_Limit"

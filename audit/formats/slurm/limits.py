@@ -56,12 +56,10 @@ class SlurmLimits(NamedTuple):
     """The limits of all files."""
 
     limits: tuple[Limit, ...]
-    left_out: tuple[str, ...]
-    """Names of limits that are not modelled."""
+    left_out: tuple[str, ...]  # names of limits that are not modelled
 
 
-_Amount = tuple[int, str | None]
-"""The limit, and its resource; None: jobs, or seconds."""
+_Amount = tuple[int, str | None]  # the limit, and its resource; None: jobs, or seconds
 
 
 def limits_of(

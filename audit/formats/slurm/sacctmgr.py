@@ -19,8 +19,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
-ROOT: Final = "root"
-"""The account above all accounts."""
+ROOT: Final = "root"  # the account above all accounts
 
 FORMAT: Final = (
     "Cluster,Account,User,Partition,Share,ParentName,"
@@ -28,8 +27,7 @@ FORMAT: Final = (
 )
 """All columns that are read."""
 
-_PARENT: Final = ("parent", "2147483647")
-"""Spellings of a share of ``parent``, the latter in dumps."""
+_PARENT: Final = ("parent", "2147483647")  # spellings of a share of ``parent``, the latter in dumps
 _LARGEST_SHARE: Final = 1 << 31
 _NAMES: Final = (
     *("grpjobs", "grptres", "maxjobs", "maxtres", "maxwall"),
@@ -51,8 +49,7 @@ _SHOWN: Final = 60
 class Fault(NamedTuple):
     """An error in a text."""
 
-    line: int
-    """1-based; 0: the whole text."""
+    line: int  # 1-based; 0: the whole text
     text: str
 
 
@@ -60,32 +57,25 @@ class Association(NamedTuple):
     """An account below another, or a user below an account."""
 
     account: str
-    user: str | None
-    """None: the association is the account itself."""
-    partition: str | None
-    """Of a user: the partition whose jobs it is for; None: all others."""
+    user: str | None  # None: the association is the account itself
+    partition: str | None  # of a user: the partition whose jobs it is for; None: all others
     parent: str | None
     """Of an account: the account above it; None: root. A user's parent is its account."""
-    share: float
-    """Raw shares ≥ 0; NaN: fairshare=parent."""
-    grp_tres_mins: str
-    """The limit of that name, as text."""
+    share: float  # raw shares ≥ 0; NaN: fairshare=parent
+    grp_tres_mins: str  # the limit of that name, as text
     cluster: str | None
     line: int
-    limits: Mapping[str, str] = {}
-    """Limits that are set, by ``LIMITS``, as text."""
+    limits: Mapping[str, str] = {}  # limits that are set, by ``LIMITS``, as text
 
 
 class Qos(NamedTuple):
     """A quality of service."""
 
     name: str
-    usage_factor: float
-    """Factor of usage, ≥ 0."""
+    usage_factor: float  # factor of usage, ≥ 0
     priority: int
     line: int
-    limits: Mapping[str, str] = {}
-    """As of an association."""
+    limits: Mapping[str, str] = {}  # as of an association
 
 
 Row = TypeVar("Row")
