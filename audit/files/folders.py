@@ -90,7 +90,6 @@ def _follow(path: Path, prepare: Callable[[Path], None]) -> Path:
 
 
 def _check(place: Path, path: Path) -> None:
-    """Raise PermissionError if another user can exchange ``place``, which leads to ``path``."""
     seen = place.lstat()
     if seen.st_uid not in {0, os.geteuid()}:
         try:

@@ -51,7 +51,6 @@ def held(
 
 
 def _locked(path: Path, database: Path, busy: str) -> int:
-    """Open and lock the lock file."""
     tries = 0
     while True:
         descriptor = _open_own(path)

@@ -184,7 +184,6 @@ def parse(block: Block, header: Header) -> Parsed:
 
 
 def _columns(text: bytes) -> pl.DataFrame:
-    """Return the columns of lines as texts; null where missing or empty."""
     if not text:
         return pl.DataFrame(schema=_SCHEMA)
     return pl.read_csv(
@@ -358,7 +357,6 @@ def request(category: str) -> Request:
 
 
 def _seconds(text: str) -> int | None:
-    """Return the seconds of `[H:M:]S`; None where there is no limit."""
     if not (found := _DURATION.fullmatch(text)):
         return None
     hours, minutes, seconds = (int(part or 0) for part in found.groups())

@@ -106,7 +106,6 @@ def _other_forms(text: pl.Series, local: pl.Series, odd: pl.Series) -> tuple[pl.
 def _to_utc(
     local: pl.Series, absolute: pl.Series, zone: str
 ) -> tuple[pl.Series, pl.Series, pl.Series]:
-    """Return the earlier and the later epoch seconds of a wall clock, and which were skipped."""
     skipped = np.zeros(len(local), dtype=np.bool_)
     known = local.is_not_null()
     moves = (known & ~absolute).to_numpy()

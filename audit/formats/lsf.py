@@ -188,7 +188,6 @@ def cut_records(raw: bytes) -> tuple[Lines, Lines]:
 
 
 def _last_line(raw: bytes, lines: Lines, first: int, after: int) -> int:
-    """Return the last line of a record whose texts may contain line ends."""
     quotes = 0
     for line in range(first, after):
         quotes += raw.count(b'"', lines.starts[line], lines.ends[line])
@@ -280,7 +279,6 @@ class Records:
         return pl.select(part.list.join(" ")).to_series().set(~there, None)
 
     def _fit(self, part: str, begin: pl.Series | None = None) -> pl.Series:
-        """Return whether the fields of a part have their types."""
         begin = self.begins[part] if begin is None else begin
         fits = self.width > -1
         for of, holds, place in FIELDS.values():
@@ -485,7 +483,6 @@ def requested(text: str | None, nodes: int, slots: int) -> tuple[int | None, int
 
 
 def _amount(text: str, times: Mapping[str, int], units: Mapping[str, int]) -> int | None:
-    """Return an amount for the whole job."""
     if not (found := _AMOUNT.fullmatch(text)):
         return None
     each = float(found[1]) * units.get(found[2].upper(), 1)

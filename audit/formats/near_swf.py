@@ -119,7 +119,6 @@ def _is_record(line: bytes) -> bool:
 
 
 def _cut(line: bytes, separator: str) -> list[bytes]:
-    """Return the fields of a line; a blank within one makes it invalid."""
     if separator == " ":
         return line.split()
     return [b"_".join(field.split()) for field in line.split(separator.encode())]
@@ -193,7 +192,6 @@ def differs(head: bytes) -> str | None:
 
 
 def _records(head: bytes) -> list[bytes]:
-    """Return the lines that are no comments, without the last, which may be cut."""
     lines = head.split(b"\n")
     return [line for line in lines[: max(len(lines) - 1, 1)] if _is_record(line)]
 
@@ -209,7 +207,6 @@ def _names_columns(fields: list[bytes]) -> bool:
 
 
 def _table(lines: list[bytes], layout: Layout) -> Table:
-    """Return the first records as numbers; NaN where invalid."""
     cut_lines = (_cut(line, layout.separator) for line in lines[:_SAMPLE])
     rows = [
         [float(field) if _NUMBER.fullmatch(field or b"-1") else np.nan for field in padded]
@@ -221,7 +218,6 @@ def _table(lines: list[bytes], layout: Layout) -> Table:
 
 
 def _faults(table: Table) -> Iterator[str]:
-    """Yield why columns cannot be those of SWF."""
     column = {name: table[:, index] for index, (name, _) in swf.FIELDS.items()}
     last = max(swf.STATES)
     for index, (name, title) in swf.FIELDS.items():

@@ -255,7 +255,6 @@ def _fields(raw: bytes) -> tuple[Bytes, Lines, Offsets]:
 
 
 def _faults(origin: int) -> Iterator[Fault]:
-    """Yield the faults of 18 fields, whose times are relative to ``origin`` (epoch s)."""
     value, time = RefusalCode.VALUE, RefusalCode.TIME
     burst = pl.col("status").is_in([float(status) for status in BURSTS])
     run, submit = pl.col("run"), pl.col("submit")
@@ -280,7 +279,6 @@ def _faults(origin: int) -> Iterator[Fault]:
 
 
 def _columns(header: Header, origin: int) -> dict[str, pl.Expr]:
-    """Return the columns of ``RECORDS``."""
     number = {
         name: pl.col(name).floor().cast(pl.Int64, strict=False) for name, _ in FIELDS.values()
     }
@@ -328,7 +326,6 @@ def _columns(header: Header, origin: int) -> dict[str, pl.Expr]:
 
 
 def _named(kind: str, number: pl.Expr, header: Header) -> pl.Expr:
-    """Return the header's name of a queue or partition number, else the number."""
     names = {
         int(key.removeprefix(f"{kind} ")): name
         for key, name in header.entries.items()
@@ -338,7 +335,6 @@ def _named(kind: str, number: pl.Expr, header: Header) -> pl.Expr:
 
 
 def _is_id(name: str) -> bool:
-    """Return whether SWF can hold a name as it is."""
     if len(name) > 16 or not (name.isascii() and name.isdecimal()):
         return False
     return str(int(name)) == name and int(name) <= LARGEST_ID
@@ -353,7 +349,6 @@ def _bare(name: str) -> str:
 
 
 def _within_line(text: str) -> str:
-    """Escape line ends and control characters."""
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
     )

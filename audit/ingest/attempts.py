@@ -62,7 +62,6 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def _resolved(records: pl.DataFrame) -> pl.DataFrame:
-    """Resolve all records but events."""
     has_bursts = (pl.col("kind") == RecordKind.BURST).any().over("job_id")
     summary = (
         has_bursts & (pl.col("kind") == RecordKind.JOB) & pl.col("state").is_in(_SUMMARY_STATES)
@@ -143,7 +142,6 @@ def outdated_arrays(arrays: pl.DataFrame, tasks: pl.DataFrame) -> list[str]:
 
 
 def _tasks(job_id: str) -> list[range]:
-    """Return the tasks of `7_[0,3-9:2%4]`."""
     ranges = []
     for piece in job_id.partition("[")[2].rstrip("]").partition("%")[0].split(","):
         if match := re.fullmatch(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", piece):
@@ -157,7 +155,6 @@ def _holds(ranges: Sequence[range], task: int) -> bool:
 
 
 def _is_part(ranges: Sequence[range], others: Sequence[range]) -> bool:
-    """Return whether tasks are a proper subset of others."""
     fewer = 0 < sum(map(len, ranges)) < sum(map(len, others))
     return fewer and all(_holds(others, task) for tasks in ranges for task in tasks)
 

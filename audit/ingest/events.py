@@ -183,7 +183,6 @@ def _in_order(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_amounts(events: pl.DataFrame) -> pl.DataFrame:
-    """Give each run the largest amounts of its records."""
     runs = pl.struct("number", "kind", "start_time").rle_id()
     apart = events.select(runs=pl.when(_run).then(runs))["runs"]
     if apart.drop_nulls().is_unique().all():
@@ -209,7 +208,6 @@ def _numbers(events: pl.DataFrame) -> Events:
 
 
 def _completed(events: pl.DataFrame, out: Mapping[str, NDArray[Any]]) -> pl.DataFrame:
-    """Write the settled values into the events."""
     arrival, suspended = (
         pl.Series(out[name]).set(pl.Series(out[name] == UNKNOWN), None)
         for name in ("arrival", "suspended")

@@ -113,7 +113,6 @@ class Names:
 
 
 def _main(counted: Counter[str]) -> str | None:
-    """Return the cluster that nearly all records name, if any."""
     if not counted:
         return None
     ((name, most),) = counted.most_common(1)
@@ -226,7 +225,6 @@ def take_in_by_name(
 def _weigh(
     con: Connection, named: Named, logs: Sequence[Opened], taken: Sequence[Taken], now: int | None
 ) -> None:
-    """Set aside late records, and those with doubtful dates."""
     paths = _paths(named, logs)
     both = zip(logs, taken, strict=True)
     new = [identify(named.cluster, log) for log, of in both if not of.known]
@@ -247,8 +245,6 @@ def _paths(named: Named, logs: Sequence[Opened]) -> dict[str, Path]:
 
 
 class _BeyondLimitError(Exception):
-    """A source has too many refusals."""
-
     def __init__(self, part: str, error: RefusedError) -> None:
         super().__init__(part)
         self.part = part
@@ -312,7 +308,6 @@ def _take_in_all(
 
 
 def _names_held(held: pl.DataFrame, log: Opened) -> Iterable[str]:
-    """Return the clusters that a log names which the store already holds."""
     if (held["elsewhere"] > 0).any():
         return clusters(log)
     return held["log_cluster"].drop_nulls().to_list()

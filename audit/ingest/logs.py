@@ -240,8 +240,6 @@ def inspect(
 
 
 class _Digest:
-    """The hash of a log, and the earlier log that it continues."""
-
     def __init__(self, earlier: Collection[Part]) -> None:
         self.size = 0
         self.known: Part | None = None

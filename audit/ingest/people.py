@@ -208,7 +208,6 @@ def read(path: Path, zone: ZoneInfo) -> list[Row]:
 
 
 def _row(line: int, header: Sequence[str], fields: Sequence[str], zone: ZoneInfo) -> Row:
-    """Return one line; raises ValueError if it is invalid."""
     if len(fields) != len(header):
         raise ValueError(f"has {len(fields)} fields, the header {len(header)}")
     given = {name: field.strip() or None for name, field in zip(header, fields, strict=True)}
@@ -255,7 +254,6 @@ def _frame(rows: Sequence[Row]) -> pl.DataFrame:
 
 
 def _placed(records: pl.DataFrame, mapping: pl.DataFrame, *, replace: bool) -> pl.DataFrame:
-    """Return records with the account and group of their user at submission."""
     instant = pl.coalesce("submit_time", "eligible_time", "start_time", "end_time")
     begun = pl.col("from_time").is_null() | (instant >= pl.col("from_time"))
     ended = pl.col("to_time").is_not_null() & (instant >= pl.col("to_time")).fill_null(value=True)
@@ -275,7 +273,6 @@ def _placed(records: pl.DataFrame, mapping: pl.DataFrame, *, replace: bool) -> p
 
 
 def _key(path: Path) -> bytes:
-    """Return the key of a file that others cannot read."""
     try:
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_mode & 0o007:

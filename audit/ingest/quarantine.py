@@ -83,7 +83,6 @@ def parts(days: Sequence[tuple[int, int]]) -> list[Part]:
 
 
 def _distance(part: Part, other: Part) -> int:
-    """Days between two parts."""
     return max(part.first - other.last, other.first - part.last)
 
 
@@ -174,7 +173,6 @@ def weigh_ages(
 def _aside(
     records: pl.DataFrame, reasons: pl.Expr | pl.Series, read: Mapping[str, Path], now: int | None
 ) -> pl.DataFrame:
-    """Return records with the reason and their text; null where the log is missing."""
     texts = {
         (input_id, offset): text
         for (input_id,), part in records.group_by("input_id")
@@ -190,7 +188,6 @@ def _aside(
 
 
 def _move(con: Connection, cluster: str, aside: pl.DataFrame, back: pl.DataFrame) -> None:
-    """Move records into quarantine, and others back."""
     if aside.is_empty() and back.is_empty():
         return
     _remove(con, "records", aside)

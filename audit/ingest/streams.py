@@ -61,7 +61,6 @@ def as_utf8(stream: Stream) -> Stream:
 
 
 def _by_nuls(head: bytes) -> str | None:
-    """Return the UTF-16 encoding of a text without a byte order mark, if any."""
     pairs = len(head) // 2
     if pairs < 4:
         return None
@@ -74,8 +73,6 @@ def _by_nuls(head: bytes) -> str | None:
 
 
 class _Peeked:
-    """A stream with look-ahead."""
-
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._held = b""
@@ -98,8 +95,6 @@ class _Peeked:
 
 
 class _Transcoded:
-    """UTF-16 as UTF-8."""
-
     def __init__(self, stream: Stream, encoding: str) -> None:
         self._stream = stream
         self._encoding = encoding
@@ -117,8 +112,6 @@ class _Transcoded:
 
 
 class _Mac:
-    """CR as LF."""
-
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
 
@@ -153,7 +146,7 @@ class _Decompressor(Protocol):
 
 
 class _Damage(Exception):  # noqa: N818 - becomes a LogError
-    """Damaged compressed data."""
+    pass
 
 
 class _Members:
@@ -182,7 +175,6 @@ class _Members:
         return b"".join(found)
 
     def _piece(self, size: int) -> bytes:
-        """Return some more bytes; none at the end."""
         while True:
             while self._ended():
                 self._rest = self._rest or self._raw.read(_STEP)
@@ -301,7 +293,6 @@ def opened(path: Path) -> Iterator[Stream]:
 
 @contextmanager
 def _file(path: Path) -> Iterator[BinaryIO]:
-    """Open a regular file."""
     check_is_file(path)
     # non-blocking: it may have been replaced since the check
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

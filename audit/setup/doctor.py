@@ -262,7 +262,6 @@ def _rules(
 
 
 def _unknown(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:
-    """Yield the names of rules that occur in no log, by kind."""
     scopes = [rule for pool in pools for rule in (*pool.limits, *pool.windows)]
     for kind in KINDS:
         named = {name for scope in scopes for name in getattr(scope, kind) or ()}
@@ -274,7 +273,6 @@ def _unknown(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:
 
 
 def _impossible(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:
-    """Yield the rules that no job in the logs could have satisfied."""
     ran = described.filter(pl.col("start_time").is_not_null())
     for pool in pools:
         jobs = ran.filter(pl.col("pool") == pool.name).rename({"occupancy_s": "occupancy"})

@@ -1,8 +1,8 @@
 """A first config.toml for a site, from its logs and the output of Slurm's programs.
 
 ``infer`` finds values and their sources (``Fact``), ``write`` makes the text of the file from the
-shipped config.toml, ``save`` writes it. The shipped file is parsed by its form: blank lines separate
-its sections, comments are above their key, and keys without a default are commented out.
+shipped config.toml, ``save`` writes it. The shipped file is parsed by its form: blank lines
+separate its sections, comments are above their key, and keys without a default are commented out.
 """
 
 from __future__ import annotations
@@ -145,7 +145,6 @@ def infer(
 def _usage(
     content: slurm.Content, folder: Path, facts: list[Fact], notes: dict[str, str]
 ) -> config.Usage:
-    """Return how usage is computed according to Slurm's files, or the defaults."""
     usage = config.Usage()
     if content.files.tell_usage:
         paths = {key: str(_from(folder, path)) for key, path in content.files.given.items()}
@@ -161,8 +160,6 @@ def _usage(
 
 @dataclass(frozen=True)
 class _Seen:
-    """Content of the logs."""
-
     attempts: pl.DataFrame
     cluster: str | None
     partitions: tuple[str, ...]
@@ -277,7 +274,6 @@ def _pools_of(
     facts: list[Fact],
     notes: dict[str, str],
 ) -> tuple[config.Pool, ...]:
-    """Return the pools of partitions that share nodes."""
     source = f"scontrol ({path.name})"
     groups = scontrol.shared(listing.partitions)
     pools = []
@@ -321,7 +317,6 @@ def _pools_of(
 def _deciding(
     pools: Sequence[config.Pool], content: slurm.Content, facts: list[Fact], notes: dict[str, str]
 ) -> tuple[config.Pool, ...]:
-    """Return the pools with the policy and the limits in Slurm's files."""
     policy = slurm.policy(content, facts)
     limits = slurm.limits(content, pools, facts)
     for index, of_pool in enumerate(limits):
@@ -411,7 +406,6 @@ def annotated(cluster: config.Cluster, notes: Mapping[str, str] | None = None) -
 
 
 def _section(lines: list[str], cluster: config.Cluster, notes: Mapping[str, str]) -> list[str]:
-    """Return a paragraph of the shipped file with the values of the cluster."""
     heads = [index for index, line in enumerate(lines) if _SECTION.fullmatch(line)]
     if not heads:
         return lines

@@ -304,14 +304,12 @@ def limits(
 
 
 def _from_conf(path: Path | None, setting: str) -> str:
-    """Return the comment on a value that slurm.conf may set."""
     if path is None:
         return f"To check: Slurm's default, since no slurm.conf was given ({setting})."
     return f"From {path.name} ({setting}; Slurm's default if it is not set)."
 
 
 def _weighted(partitions: Mapping[str, Mapping[str, float]]) -> str:
-    """Return which partitions have TRESBillingWeights, and what jobs of the others are billed."""
     have = [name for name, weights in partitions.items() if weights]
     bare = [name for name, weights in partitions.items() if not weights]
     parts = [f"TRESBillingWeights of {_listed(have)}"] if have else []

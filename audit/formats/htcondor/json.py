@@ -52,7 +52,6 @@ def header(head: bytes, reading: Reading) -> Header:
 
 
 def _behind_first(head: bytes) -> bytes:
-    """Return what follows the ad that ``head`` begins with; nothing where it cannot be read."""
     text = head.decode("utf-8", errors="surrogateescape")
     try:
         _, length = decode(text)

@@ -64,8 +64,6 @@ def parse(block: Block, header: Header) -> Parsed:
 
 
 class _View:
-    """A block, cut into records."""
-
     def __init__(self, raw: bytes) -> None:
         lines = cut(np.frombuffer(raw, dtype=np.uint8))
         data = np.frombuffer(raw + bytes(3), dtype=np.uint8)

@@ -131,7 +131,6 @@ def typed(ads: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 
 
 def _value(numbers: pl.DataFrame, name: str, kind: Kind) -> pl.Expr:
-    """Return an attribute; null where it is not of its kind."""
     if kind is Kind.TEXT:
         return pl.col(name).str.extract(_QUOTED).str.replace_all('\\"', '"', literal=True)
     if kind is Kind.FLAG:
@@ -260,7 +259,6 @@ def _states() -> dict[str, pl.Expr]:
 
 
 def _amounts() -> dict[str, pl.Expr]:
-    """Return CPUs, nodes, GPUs, memory and walltime limit."""
     parallel = (pl.col("JobUniverse") == _PARALLEL).fill_null(value=False)
     hosts = pl.when(parallel).then(pl.col("MaxHosts").clip(1)).otherwise(1)
 

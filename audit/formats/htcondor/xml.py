@@ -91,13 +91,11 @@ def _take(data: bytes, begin: int, end: int, found: Found) -> None:
 
 
 def _texts(ad: ElementTree.Element) -> Row:
-    """Return the ``ATTRIBUTES``; of attributes that repeat, the last."""
     values = {at.get("n", "").lower(): at[0] for at in ad if len(at)}
     return tuple(_value(values[key]) if key in values else None for key in KEYS)
 
 
 def _value(element: ElementTree.Element) -> str | None:
-    """Return a value as the long form writes it."""
     match element.tag:
         case "s":
             return quoted(element.text or "")

@@ -197,7 +197,6 @@ def values(messages: pl.Series) -> pl.DataFrame:
 
 
 def _items(message: str) -> dict[str, str | None]:
-    """Return the keys and values of one message; None for an empty value."""
     return {
         match["key"]: match["double"] or match["single"] or match["bare"] or None
         for match in _ITEM.finditer(message)

@@ -176,7 +176,6 @@ def _state() -> pl.Expr:
 
 
 def _times(text: pl.Series) -> pl.Series:
-    """Return epoch seconds; 0 is unknown."""
     lengths = text.str.len_bytes()
     if lengths.min() == lengths.max() == _TEN:
         plain = text.cast(pl.Int64, strict=False)
@@ -187,7 +186,6 @@ def _times(text: pl.Series) -> pl.Series:
 
 
 def _whole(text: pl.Expr) -> pl.Expr:
-    """Return counts; null where invalid."""
     value = text.str.extract(r"^([0-9]{1,9})$").cast(pl.Int64)
     return pl.when(value <= LARGEST).then(value)
 
@@ -340,7 +338,6 @@ _NO_BRACKETS: Final = str.maketrans("", "", "()")
 
 @lru_cache(maxsize=1 << 12)
 def _on_vnode(text: str) -> tuple[int, int, int]:
-    """Return the CPUs, GPUs and bytes of `ncpus=4:ngpus=1:mem=8gb`."""
     _, has = _chunk(text)
     return _given(has, "ncpus"), _given(has, "ngpus"), size(has.get("mem", "")) or 0
 

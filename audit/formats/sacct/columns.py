@@ -352,7 +352,6 @@ class _Stretch:
         return texts
 
     def _starts(self, begin: int, end: int) -> list[set[int]]:
-        """Return the possible beginnings of each column."""
         final = len(self.columns) - 1
         forward = [{begin}]
         for column in range(final):
@@ -375,7 +374,6 @@ class _Stretch:
         return possible
 
     def _stops(self, column: int, starts: set[int], end: int) -> set[int]:
-        """Return the pieces with which a column (not the last) may end."""
         limit = end - (len(self.columns) - 1 - column)  # later columns need a piece each
         if self.free[column] and starts:
             return set(range(min(starts), limit)) - self.line_ends
@@ -405,7 +403,6 @@ def _between(stretch: _Stretch, lines: range, after_record: bool, found: Found) 
 
 
 def _begins_like_a_record(pieces: Sequence[str], layout: Layout) -> bool:
-    """Return whether a line is a damaged record rather than the rest of a text."""
     if len(pieces) * 2 > len(layout.columns):
         return True
     typed = 0

@@ -105,13 +105,10 @@ def parse(block: Block, header: Header) -> Parsed:
 
 
 def _is_element(data: bytes, at: int) -> bool:
-    """Return whether ``at`` is the beginning of an array's element, not of a key's value."""
     return not data[max(at - 200, 0) : at].rstrip().endswith(b":")
 
 
 class _Walk:
-    """The way through a block: arrays of jobs and the text around them."""
-
     def __init__(self, block: Block, begins: bytes) -> None:
         self.found = Found(block)
         self.data = block.data
@@ -224,7 +221,6 @@ def _state(value: Any) -> str | None:
 
 
 def _duration(value: Any) -> str | None:
-    """Return seconds as sacct prints a suspension."""
     seconds = _number(value)
     if seconds is None or not seconds.isdecimal() or len(seconds) > 12:
         return seconds

@@ -117,8 +117,6 @@ def propose(sniffed: Sniffed) -> tuple[str, ...]:
 
 
 class _Guess:
-    """Names given to columns one kind after the other."""
-
     def __init__(self, rows: Sequence[Sequence[str]]) -> None:
         self.columns = list(zip(*rows, strict=True))
         self.kinds = [_kind(values) for values in self.columns]
@@ -132,7 +130,6 @@ class _Guess:
         self._name_counts()
 
     def _of(self, kind: Kind) -> list[int]:
-        """Return the columns of a kind."""
         return [index for index, found in enumerate(self.kinds) if found is kind]
 
     def _offer(self, indices: Iterable[int], names: Iterable[str]) -> None:

@@ -60,8 +60,6 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
 
 
 class _Columns(Texts):
-    """The columns of a log, converted by their kind in ``columns.COLUMNS``."""
-
     def value(self, name: str) -> pl.Series:
         """Return a column of one value each; unreadable ones are recorded."""
         kind = BY_NAME[name.lower()].kind
@@ -166,7 +164,6 @@ def _settled(
 
 
 def _amounts(given: _Columns) -> dict[str, pl.Series]:
-    """Return CPUs, nodes, GPUs and memory: what was allocated, else what was requested."""
     lists = {"got": given.listed("AllocTRES"), "asked": given.listed("ReqTRES")}
     counts = ("AllocCPUS", "NCPUS", "ReqCPUS", "AllocNodes", "NNodes", "ReqNodes")
     frame = pl.DataFrame(
@@ -205,7 +202,6 @@ def _first_positive(*names: str) -> pl.Expr:
 
 
 def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
-    """Return the columns of ``RECORDS``."""
     named = pl.col("State")
     by_whom = named.str.starts_with("CANCELLED by ")
     state = pl.when(by_whom).then(pl.lit(JobState.CANCELLED)).otherwise("State")

@@ -215,7 +215,6 @@ class _View:
         return [good, unread]
 
     def _typed(self, texts: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-        """Return records, and count steps."""
         ids = texts["JobID" if "JobID" in layout.position else "JobIDRaw"]
         is_step = ids.str.contains(r"^[0-9][^.]*\.[0-9A-Za-z_+.-]+$").fill_null(value=False)
         if steps := int(is_step.sum()):
@@ -311,7 +310,6 @@ def _with_short_rows(lines: Sequence[str], layout: Layout, problems: list[str]) 
 
 
 def _restarted(lines: Sequence[str], layout: Layout) -> int:
-    """Return how many of the first jobs were restarted (Restarts) but have only one record."""
     names = [name.lower() for name in layout.names]
     if "restarts" not in names:
         return 0
@@ -327,7 +325,6 @@ def _restarted(lines: Sequence[str], layout: Layout) -> int:
 
 
 def _proposal(lines: Sequence[str], separator: str | None) -> str:
-    """Return the message for a log with unknown columns."""
     if len(lines) > 1 and set(lines[1]) <= {"-", " "}:
         return "sacct's table for people, cut to fit: let sacct write it again with -P"
     sniffed = proposals.sniff(lines, separator)
@@ -344,7 +341,6 @@ def _proposal(lines: Sequence[str], separator: str | None) -> str:
 
 
 def _stated(layout: Layout, header: Header) -> Header:
-    """Return the header with a layout among its entries."""
     short = ",".join(map(str, layout.short))
     texts = (",".join(layout.names), layout.separator, str(layout.trailing), short)
     entries = {**header.entries, **dict(zip(_LAYOUT, texts, strict=True))}

@@ -238,7 +238,6 @@ def tres_columns(texts: pl.Series, names: Iterable[str]) -> dict[str, pl.Series]
 
 
 def _base(name: str) -> int:
-    """Return the base unit of a resource, as a power of 1,024."""
     return 2 if name == "mem" or name.startswith("bb/") else 0
 
 

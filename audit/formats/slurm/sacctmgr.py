@@ -232,7 +232,6 @@ def _listed(text: str) -> tuple[list[Association], list[Fault]]:
 
 
 def _limits(cells: _Cells) -> dict[str, str]:
-    """Return the limits of a row or a line."""
     texts = {name: text.strip() for name, text in cells.items() if name in LIMITS}
     return {LIMITS[name]: text for name, text in texts.items() if text}
 
@@ -270,7 +269,6 @@ def _at(row: _Cells, name: str) -> tuple[str, str]:
 
 
 def _encloses(above: _Cells, row: _Cells) -> bool:
-    """Return whether an account encloses another in the nested sets of LFT and RGT."""
     same = above.get("cluster", "") == row.get("cluster", "")
     return same and int(above["rgt"]) >= int(row["rgt"])
 
@@ -282,7 +280,6 @@ def _indent(row: _Cells) -> int:
 def _nested(
     accounts: Sequence[tuple[int, _Cells]], holds: Callable[[_Cells, _Cells], bool]
 ) -> _ParentOf:
-    """The parent is the last account before it that holds it."""
     parents: dict[int, str] = {}
     above: list[_Cells] = []
     for line, row in accounts:
@@ -295,7 +292,6 @@ def _nested(
 
 
 def _share(text: str) -> float | None:
-    """Return a number of shares, NaN for ``parent``; None where invalid."""
     plain = text.strip().lower()
     if plain in _PARENT:
         return math.nan
@@ -349,7 +345,6 @@ def _dumped(text: str) -> tuple[list[Association], list[Fault]]:
 
 
 def _checked(rows: Sequence[Association]) -> Iterator[Fault]:
-    """Yield what keeps associations from being a tree."""
     parents = {row.account: row.parent for row in rows if row.user is None} | {ROOT: None}
     seen: set[tuple[str, str | None, str | None]] = set()
     for row in rows:
