@@ -107,10 +107,8 @@ def table() -> Mapping[str, Dialect]:
 def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
     """Return the dialect of the log that begins with ``head``, called ``where`` in errors.
 
-    A log with declared columns that no other dialect recognises is sacct's text.
-
-    Raises:
-        DialectError: no dialect recognises the log; the message describes it.
+    A log with declared columns that no other dialect recognises is sacct's text. Raises
+    DialectError, whose message describes the log, if no dialect recognises it.
     """
     for dialect in table().values():
         if dialect.recognises(head):

@@ -47,19 +47,12 @@ class Layout(NamedTuple):
 
 
 def recognises(head: bytes) -> bool:
-    """Return whether most of the first hundred records are rows of 18 to ``MOST`` numbers.
-
-    SWF itself is not recognised.
-    """
+    """Return whether most of the first hundred records have 18 to ``MOST`` numbers; not SWF."""
     return _layout(head) is not None
 
 
 def header(head: bytes, reading: Reading = PLAIN) -> Header:
-    """Read the comments as SWF's, and report the differences from SWF.
-
-    Raises:
-        DialectError: the columns cannot be those of SWF.
-    """
+    """Read the comments as SWF's, and report the differences from SWF, or raise DialectError."""
     layout = _layout(head)
     if layout is None:
         raise DialectError("most of its first lines are no rows of SWF's columns")

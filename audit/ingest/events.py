@@ -82,9 +82,8 @@ def without_arrays(attempts: pl.DataFrame) -> pl.DataFrame:
 def settled(records: pl.DataFrame) -> pl.DataFrame:
     """Return which events are attempts; the rest is superseded.
 
-    Args:
-        records: ``RECORDS`` with ``cluster`` and ``input_id``: every event of some jobs of a
-            cluster, settled before or not. Each event that inputs share is returned once.
+    ``records`` are all events of some jobs of a cluster, settled before or not, with ``cluster``
+    and ``input_id``.
     """
     names = [name for name in records.columns if name != "superseded"]
     events = _with_amounts(_in_order(_in_lives(_unsettled(records.select(names)))))

@@ -51,11 +51,8 @@ Raises UsageError where the user must choose one. Called again when later record
 def called_by(wanted: str | None, named: Sequence[str], flag: str) -> str | None:
     """Return the name in the records of the cluster called ``wanted`` in the store.
 
-    It is the same name if the records have it, else their only name. ``flag`` is the option that
-    chooses a cluster.
-
-    Raises:
-        SeveralClustersError: the records name several clusters, and not that one.
+    It is the same name if the records have it, else their only name. If they have several,
+    SeveralClustersError is raised; ``flag`` is the option that chooses one.
     """
     if wanted in named:
         return wanted
@@ -142,13 +139,10 @@ def take_in(
     limit: float = 1.0,
     progress: Progress = lambda what, done, of: None,
 ) -> list[Taken]:
-    """Bring logs of a cluster whose name is known into the store; see ``take_in_by_name``.
+    """Ingest logs of a cluster with a known name; errors as ``take_in_by_name``, of any log.
 
     ``called`` is the cluster's name in logs that name several: records of others are counted and
     skipped. Without it, logs may name one cluster only.
-
-    Raises:
-        RefusedError: too much of a log was refused; otherwise as ``take_in_by_name``.
     """
     named = Named(cluster, "the caller", called)
     intake = take_in_by_name(
@@ -181,10 +175,8 @@ def take_in_by_name(
 
     All logs are inserted in one transaction; known logs are skipped. Of a log that has grown the
     new part is inserted, as a separate input. Records that several logs share count once, and the
-    order of logs does not matter (``attempts.resolve``).
-
-    Each log is parsed once. Only if later records change the cluster's name, or a source has too
-    many refusals, is everything rolled back and repeated.
+    order of logs does not matter (``attempts.resolve``). Each log is parsed once: only if later
+    records change the cluster's name, or a source has too many refusals, is everything repeated.
 
     Args:
         con, logs: an open store, and ``open_logs``.
@@ -401,11 +393,7 @@ def _strays(log: Opened, lost: pl.DataFrame, called: str | None) -> pl.DataFrame
 
 
 def _batches(blocks: Iterator[tuple[int, Parsed]]) -> Iterator[tuple[int, Parsed]]:
-    """Join blocks into large inserts.
-
-    DuckDB writes whole row groups of 122,880 rows straight to the file; small inserts are written
-    twice.
-    """
+    """Join blocks into large inserts: DuckDB writes only whole row groups straight to the file."""
     held: list[Parsed] = []
     position = 0
     for position, parsed in blocks:

@@ -128,11 +128,7 @@ AS_THEY_ARE: Final = PeopleFilter()
 
 
 def filter_of(cluster: Cluster, folder: Path) -> PeopleFilter:
-    """Return the configured filter of a cluster; paths are relative to ``folder``.
-
-    Raises:
-        ConfigError: the mapping file, or the key, cannot be used.
-    """
+    """Return the configured filter of a cluster, whose paths are relative to ``folder``."""
     of = cluster.people
     key = None if of.key_file is None else _key(folder / of.key_file)
     mapping = None
@@ -161,14 +157,11 @@ def check_same(cluster: str, found: Sequence[str | None]) -> None:
 
 
 def read(path: Path, zone: ZoneInfo) -> list[Row]:
-    """Read a mapping file: CSV in UTF-8 with a header row.
+    """Read a mapping file: CSV in UTF-8 with a header row, or raise ConfigError.
 
     Columns are ``user``, ``account``, ``group`` or both, and optionally ``from`` (the first day,
-    2026-04-01) and ``to`` (the day after the last), in the cluster's zone.
-
-    Raises:
-        ConfigError: it cannot be read, or lines are wrong: all of them are listed, by file and
-            line. Nothing in the file is quoted, as it holds names.
+    2026-04-01) and ``to`` (the day after the last), in the cluster's zone. The error lists all
+    wrong lines, and quotes nothing of them, as they contain names.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")

@@ -117,10 +117,8 @@ def check_refused(counted: Counted, limit: float) -> None:
 def weigh_dates(con: Connection, cluster: str, read: Mapping[str, Path], now: int | None) -> None:
     """Set aside records with doubtful dates, and return those that are no longer doubtful.
 
-    Args:
-        con, cluster: an open store, in a transaction, and whose records.
-        read: the logs that are there, by what the store calls them, for the text of records.
-        now: epoch second to note beside them; None where no clock may show.
+    ``read`` are the paths of logs by input id, for the text of records; ``now`` is the epoch second
+    stored with them, None for reproducible results. Call it within a transaction.
     """
     for source, first, last, some in queries.rows(con, "spans_of_sources", cluster=cluster):
         if not some and (first is None or last - first <= APART_DAYS * _DAY_S):

@@ -256,11 +256,9 @@ _MAGIC: Final = 6
 
 @contextmanager
 def opened(path: Path) -> Iterator[Stream]:
-    """Open a log as UTF-8 text; errors within the block are converted to those below.
+    """Open a log as UTF-8 text; only regular files, so nothing waits for another program.
 
-    Only regular files are opened, so nothing waits for another program.
-
-    Raises:
+    Raises, also within the block:
         UsageError: there is no such file, it may not be read, or it is none.
         TruncatedLogError: it is compressed, and ends in the middle of its data.
         LogError: it is damaged, or compressed in a way that is not read.
@@ -302,10 +300,7 @@ def _file(path: Path) -> Iterator[BinaryIO]:
 
 
 def check_is_file(path: Path) -> os.stat_result:
-    """Check that a path leads to a file, without opening it; return its status.
-
-    Raises UsageError if it does not, and OSError if it cannot be read.
-    """
+    """Return the status of a file without opening it, or raise UsageError or OSError."""
     try:
         look = path.stat()
     except FileNotFoundError as error:
@@ -327,10 +322,7 @@ Found = TypeVar("Found")
 
 
 def ends_with_line(path: Path) -> bool:
-    """Return whether a log ends with a line end; errors as ``opened``.
-
-    True for compressed and empty logs.
-    """
+    """Return whether a log ends with a line end; True for compressed and empty logs."""
     with _file(path) as raw:
         magic = raw.read(_MAGIC)
         if not magic or _by_magic(COMPRESSIONS, magic) is not None:

@@ -53,10 +53,7 @@ Check = tuple[str, Callable[[], str], str]
 
 
 def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
-    """Check the installation, the configuration and, if named, a published database.
-
-    Each check does what a run would do, in a temporary folder.
-    """
+    """Check the installation, the configuration and, if named, a published database."""
     checks: list[Check] = [
         ("Python", platform.python_version, "use Python 3.11 or newer"),
         ("files of the installation", _files, "reinstall fairaudit"),
@@ -224,9 +221,7 @@ def pseudonyms(
 ) -> list[tuple[str, str, str]]:
     """Return columns, names and their pseudonyms; without a cluster, under the only key.
 
-    Raises:
-        UsageError: there are no names, not exactly one key, or a column without pseudonyms.
-        ConfigError: the key cannot be read.
+    Raises UsageError if there are no names, not exactly one key, or a column without pseudonyms.
     """
     keyed = [of for of in settings.clusters if of.people.hidden and cluster in (None, of.name)]
     if len(keyed) != 1:
@@ -290,10 +285,7 @@ def _impossible(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[st
 
 
 def _least(jobs: pl.DataFrame, limit: Limit) -> int | None:
-    """Return the smallest request in the scope of a limit.
-
-    None: the scope is empty, or the limit is meant to exclude all jobs above a size or walltime.
-    """
+    """Return the smallest request in a limit's scope; None: no job, or it shall exclude all jobs."""
     bounds = (limit.walltime_above_s, limit.size_above, limit.size_up_to)
     if limit.most == 0 and any(bound is not None for bound in bounds):
         return None

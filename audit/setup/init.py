@@ -96,10 +96,8 @@ def infer(
 ) -> Draft:
     """Return the values in logs and the output of Slurm's programs.
 
-    Logs are read into a temporary store as in an audit.
-
     Args:
-        logs: accounting logs, or folders of them; may be empty.
+        logs: accounting logs, or folders of them; may be empty. They are read as in an audit.
         name: name of the cluster; default: from logs and files. Logs that name clusters must have
             records of this one.
         zone: its time zone; default: from the logs.

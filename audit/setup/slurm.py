@@ -111,12 +111,9 @@ def texts(files: SlurmFiles) -> dict[str, str]:
 
 
 def read(files: SlurmFiles, by_key: Mapping[str, str], cluster: str | None) -> Content:
-    """Return the content of the files, whose ``texts`` are given.
+    """Return the content of the files, whose ``texts`` are given; they may name the cluster.
 
-    Without a name of the cluster, the files may name it.
-
-    Raises:
-        UsageError: a file is not what its flag expects; the message lists the faults of all files.
+    Raises UsageError, with the faults of all files, if a file is not what its flag expects.
     """
     faults: list[str] = []
 
@@ -267,10 +264,9 @@ def policy(content: Content, facts: list[Fact]) -> dict[str, Any]:
 def limits(
     content: Content, pools: Sequence[config.Pool], facts: list[Fact]
 ) -> tuple[tuple[Limit, ...], ...]:
-    """Return the limits of each pool in the files with associations, QOS and partitions.
+    """Return the limits of each pool in the files, without those that Slurm does not enforce.
 
-    Limits of the whole cluster become limits of each pool, with a warning. Limits that Slurm does
-    not enforce are left out.
+    Limits of the whole cluster become limits of each pool, with a warning.
     """
     listed = content.listing.partitions if content.listing is not None else ()
     found = limits_of(content.associations, content.qos, listed)

@@ -312,10 +312,7 @@ def selected(text: str) -> Amounts:
 
 
 def of_nodes(text: str) -> Amounts:
-    """Return the sums of TORQUE's `nodes`: `2:ppn=4:gpus=1+n7:ppn=8`.
-
-    A name is one node, and a node without `ppn` has one CPU.
-    """
+    """Return the sums of TORQUE's `nodes`, `2:ppn=4:gpus=1+n7:ppn=8`; the default of `ppn` is 1."""
     chunks = [_chunk(chunk.split("#")[0]) for chunk in text.split("+")]
     cpus = sum(times * max(_given(has, "ppn", otherwise=1), 1) for times, has in chunks)
     gpus = sum(times * (_given(has, "gpus") or _given(has, "gpu")) for times, has in chunks)
@@ -323,10 +320,7 @@ def of_nodes(text: str) -> Amounts:
 
 
 def on_vnodes(text: str) -> Amounts:
-    """Return the sums of PBS Professional's `exec_vnode`: `(n1:ncpus=4:mem=8gb)+(n2:ncpus=4)`.
-
-    ``nodes`` is the number of different vnodes.
-    """
+    """Return the sums of PBS Professional's `exec_vnode`: `(n1:ncpus=4:mem=8gb)+(n2:ncpus=4)`."""
     chunks = [chunk.partition(":") for chunk in text.translate(_NO_BRACKETS).split("+")]
     cpus, gpus, memory = map(sum, zip(*(_on_vnode(has) for _, _, has in chunks), strict=True))
     known = memory if 0 < memory <= _MOST_BYTES else None

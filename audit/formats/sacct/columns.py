@@ -159,10 +159,7 @@ class Layout:
 
 
 def header_row(line: str, separator: str | None = None) -> Layout | None:
-    """Return the layout of a header row; None if the line is none.
-
-    Without ``separator``, the text between two known names with which most columns are known.
-    """
+    """Return the layout of a header row, or None; ``separator`` None: detect it."""
     line = line.removeprefix("\ufeff").rstrip("\r")
     separators = _separators(line) if separator is None else [separator]
     layouts = [layout for text in separators if (layout := _named(line, text))]
@@ -213,10 +210,7 @@ class Found:
 
 
 def split(lines: Sequence[str], layout: Layout, *, after_record: bool) -> Found:
-    """Find the records among odd lines, none of which is blank.
-
-    ``after_record``: whether a record directly precedes them.
-    """
+    """Find the records among odd lines; ``after_record``: whether a record precedes them."""
     stretch = _Stretch(lines, layout)
     found = Found()
     at, known = 0, after_record

@@ -325,11 +325,7 @@ _PARTS: Final = ("time", "state", "association", "tres", "required", "reservatio
 
 
 def columns_of(job: Any) -> Row:
-    """Return the texts of ``COLUMNS``; None where unknown.
-
-    Raises:
-        ValueError: it is no job; the message names the field and shows its value.
-    """
+    """Return the texts of ``COLUMNS``, None where unknown; raise ValueError if it is no job."""
     if not isinstance(job, dict) or "job_id" not in job:
         raise ValueError(f"field job_id is missing: {_shown(job)}")
     parts: dict[str | None, dict[str, Any]] = {None: job}

@@ -31,9 +31,7 @@ _NO_NODE: Final = ("None assigned", "None", "(null)")  # NodeList of a job that 
 def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
     """Convert the columns of jobs; return columns of ``REFUSED`` and ``RECORDS``.
 
-    Args:
-        texts: ``number`` and the columns of the log, by sacct's names; null where empty.
-        zone: of local times.
+    ``texts`` holds ``number`` and the columns of the log, by sacct's names; null where empty.
     """
     given = _Columns(texts, "column")
     times = {name: instants(given.text(name), zone) for name in _TIMES if name in given}

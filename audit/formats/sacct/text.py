@@ -66,9 +66,8 @@ def recognises(head: bytes) -> bool:
 def header(head: bytes, reading: Reading) -> Header:
     """Find the columns and the separator, from the header row or as they are declared.
 
-    Raises:
-        DialectError: there is neither, and the message proposes ``--columns``; or the columns name
-            no job or no time, or nothing separates them.
+    Raises DialectError if there is neither (the message proposes ``--columns``), if the columns
+    name no job or no time, or if nothing separates them.
     """
     lines = _head_lines(head)
     problems: list[str] = []

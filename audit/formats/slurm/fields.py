@@ -163,8 +163,7 @@ def _memory(text: pl.Series) -> pl.Series:
 def tres(text: pl.Expr) -> dict[str, pl.Expr]:
     """Return the cpus, nodes, gpus, mem_bytes of `cpu=4,mem=8G,gres/gpu=4,gres/gpu:a100=4`.
 
-    The count of GPUs without type includes those with type; if it is missing, the types are added
-    up. Missing resources are null.
+    The count of GPUs without type includes those with type; if missing, it is the sum of these.
     """
 
     def named(name: str) -> pl.Expr:
@@ -185,8 +184,7 @@ def tres(text: pl.Expr) -> dict[str, pl.Expr]:
 def tres_amounts(text: str) -> dict[str, float]:
     """Return ``{"mem": 8192.0, "cpu": 4.0}`` for ``mem=8G,cpu=4``; invalid items are skipped.
 
-    Names are lower case. The base unit of memory and burst buffers is MiB. GPUs with and without
-    type are two resources here.
+    The base unit of memory and burst buffers is MiB. Here ``gres/gpu`` does not include types.
     """
     found: dict[str, float] = {}
     for item in text.split(",", _MOST_ITEMS)[:_MOST_ITEMS]:
@@ -200,13 +198,10 @@ def tres_amounts(text: str) -> dict[str, float]:
 
 
 def tres_weights(text: str) -> dict[str, float]:
-    """Return the weight per base unit of each resource of ``CPU=1.0,Mem=0.25G``.
+    """Return the weight per base unit of each resource of ``CPU=1.0,Mem=0.25G``; may raise ValueError.
 
     A weight with a suffix is per that unit: ``Mem=0.25G`` is 0.25/1024 per MiB. A suffix below the
     base unit has no effect.
-
-    Raises:
-        ValueError: an item is no ``name=number[suffix]``, or a number is not ≥ 0 and finite.
     """
     found: dict[str, float] = {}
     for item in filter(None, map(str.strip, text.split(","))):

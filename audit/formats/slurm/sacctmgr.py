@@ -100,10 +100,7 @@ class _Table(NamedTuple):
 
 
 def associations(text: str, cluster: str | None = None) -> Listed[Association]:
-    """Read ``sacctmgr show assoc`` or ``sacctmgr dump``; never raises for its content.
-
-    Without ``cluster``, the text may name one cluster only.
-    """
+    """Read ``sacctmgr show assoc`` or ``dump``, of ``cluster`` or of the only cluster in it."""
     rows, faults = _dumped(text) if _DUMP.search(text) else _listed(text)
     named = sorted({row.cluster for row in rows if row.cluster is not None})
     if cluster is not None:

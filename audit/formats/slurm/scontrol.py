@@ -128,10 +128,7 @@ def expand(hostlist: str, most: int = MOST_NAMES) -> frozenset[str] | None:
 
 
 def shared(partitions: Sequence[Partition]) -> list[list[Partition]]:
-    """Return groups of partitions that share nodes, directly or through others, in order.
-
-    Partitions without nodes are left out.
-    """
+    """Return groups of partitions that share nodes, directly or through others."""
     groups: dict[int, tuple[set[str], list[int]]] = {}
     group_of: dict[str, int] = {}
     for index, partition in enumerate(partitions):
