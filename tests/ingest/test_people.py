@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit import config, periods
-from audit.config.people import is_pseudonym
+from audit.config.clusters import is_pseudonym
 from audit.config.places import Site
 from audit.errors import ConfigError, DialectError, LogError
 from audit.formats.lines import Block

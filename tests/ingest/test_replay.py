@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from audit.cluster.identity import Identity
-from audit.config.people import is_pseudonym
+from audit.config.clusters import is_pseudonym
 from audit.errors import ConfigError
 from audit.ingest.ingest import Named, take_in, take_in_by_name
 from audit.ingest.logs import open_logs
