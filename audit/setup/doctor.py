@@ -285,7 +285,7 @@ def _impossible(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[st
 
 
 def _least(jobs: pl.DataFrame, limit: Limit) -> int | None:
-    """Return the smallest request in a limit's scope; None: no job, or it shall exclude all jobs."""
+    """Return the smallest request in a limit's scope; None: no job, or it excludes all."""
     bounds = (limit.walltime_above_s, limit.size_above, limit.size_up_to)
     if limit.most == 0 and any(bound is not None for bound in bounds):
         return None
