@@ -141,6 +141,24 @@ class Case:
         return found.filter(pl.Series(rows, dtype=pl.Boolean)).drop("row", *PLACES).rows()
 
 
+def in_blocks(dialect: Dialect, data: bytes, block_bytes: int) -> Parsed:
+    """A log, read in blocks of about ``block_bytes``."""
+    header = dialect.header(data, PLAIN)
+    parts, offset, line, seen = [], 0, 1, block_bytes
+    while offset < len(data):
+        end = len(data) if seen >= len(data) else offset + dialect.whole(data[offset:seen], header)
+        if end > offset:
+            parts.append(dialect.parse(Block(data[offset:end], offset, line), header))
+            line += data.count(b"\n", offset, end)
+            offset = end
+        seen += block_bytes
+    return Parsed(
+        pl.concat([part.records for part in parts]),
+        pl.concat([part.refusals for part in parts]),
+        sum(part.steps for part in parts),
+    )
+
+
 Check = Callable[[Case], None]
 
 

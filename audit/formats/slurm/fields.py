@@ -198,7 +198,7 @@ def tres_amounts(text: str) -> dict[str, float]:
 
 
 def tres_weights(text: str) -> dict[str, float]:
-    """Return the weight per base unit of each resource of ``CPU=1.0,Mem=0.25G`` (ValueError: invalid).
+    """Return the weight per base unit of each resource of ``CPU=1.0,Mem=0.25G`` or ValueError.
 
     A weight with a suffix is per that unit: ``Mem=0.25G`` is 0.25/1024 per MiB. A suffix below the
     base unit has no effect.
