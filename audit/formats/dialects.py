@@ -33,7 +33,7 @@ PLAIN = Reading()  # no options
 
 @dataclass(frozen=True)
 class Header:
-    """What a log states about itself and the cluster before its first record."""
+    """The statements of a log about itself and the cluster, before its first record."""
 
     zone: str | None = None  # IANA name of the cluster's time zone
     capacity: Mapping[str, int] = field(default_factory=dict)

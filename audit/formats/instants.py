@@ -19,7 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 UNKNOWN: Final = ("Unknown", "None", "N/A", "INVALID", "(null)")
-"""Texts that stand for an unknown time or duration."""
+"""Texts that mean an unknown time or duration."""
 
 LATEST: Final = 1 << 33  # latest time of any log (the year 2242): later ones are damage
 

@@ -114,7 +114,7 @@ def outdated_arrays(arrays: pl.DataFrame, tasks: pl.DataFrame) -> list[str]:
     """Return the ids of outdated rows of waiting array tasks (`7_[3-9%2]`).
 
     Such a row represents all tasks that had not started. It is outdated once one of its tasks has a
-    record of its own, or another row lists fewer of them. ``arrays`` holds ``job_id``,
+    separate record, or another row lists fewer of them. ``arrays`` holds ``job_id``,
     ``job_number`` and ``waits`` (neither started nor ended) of such rows; ``tasks`` the
     ``job_number`` and ``array_task`` of tasks with their own records.
     """

@@ -70,7 +70,7 @@ class RenamedError(Exception):
 
 
 class Names:
-    """The clusters that records have named so far, and the resulting name.
+    """The cluster names in the records read until now, and the resulting name.
 
     If nearly all records name one cluster, it is that one: the other names are damaged.
     """

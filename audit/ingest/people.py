@@ -150,8 +150,8 @@ def check_same(cluster: str, found: Sequence[str | None]) -> None:
     mixed = None in found
     how = "as they were, and with pseudonyms" if mixed else "with another key or other columns"
     raise ConfigError(
-        f"cluster {cluster!r}: its names would go into the store {how}, so that everybody would be "
-        "two people (clusters.people): put the key and columns back that it was begun with, or "
+        f"cluster {cluster!r}: its names would go into the store {how}, so that each person would "
+        "have two names (clusters.people): put the key and columns back that it was begun with, or "
         "begin a new store (output.state, output.database)"
     )
 

@@ -46,7 +46,7 @@ def replay(
     """Read refused records of a cluster again, and take in those that are valid now.
 
     Args:
-        con, cluster: the store and whose records.
+        con, cluster: the store, and the cluster of the records.
         now: epoch second stored with those that are taken in.
         code, file: only faults of this ``RefusalCode``, only logs of this name.
         mended: texts to read instead of those in the store; only these records are read.

@@ -1,10 +1,10 @@
 """HTCondor's histories as JSON: arrays (`condor_history -json`) or an ad per line (`-jsonl`).
 
-The ads are in one array, in several, or in none. The text between two of them (``}``, a comma or a
-line break or both, ``{``) is the same throughout, and taken from the first two. HTCondor's own
-output has a line break in it, which no text within an ad can contain; in JSON that was put on one
-line, what looks like the end of an ad within a text is skipped. So damage costs one ad, and blocks
-may end after any ad.
+The ads are in one array, in several, or outside arrays. The text between two of them (``}``, a
+comma or a line break or both, ``{``) is the same throughout, and taken from the first two.
+HTCondor's own output has a line break in it, which no text within an ad can contain; in JSON that
+was put on one line, what looks like the end of an ad within a text is skipped. So damage costs one
+ad, and blocks may end after any ad.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ def shown(name: str, what: str | pl.Expr) -> pl.Expr:
 
 
 def _state() -> pl.Expr:
-    """Return the state that an exit status means; null where there is none."""
+    """Return the state that an exit status means; null without a status."""
     status = pl.col("status")
     torque = pl.col("run_count").is_null()
     over = (pl.col("end") - pl.col("start") >= pl.col("walltime_s")).fill_null(value=False)
@@ -206,7 +206,7 @@ def _unread(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]:
 
 
 class Amounts(NamedTuple):
-    """What a job requested, or was allocated; None where unknown."""
+    """The request or the allocation of a job; None where unknown."""
 
     cpus: int | None = None
     nodes: int | None = None
@@ -219,7 +219,7 @@ def _amounts(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]
 
     The first known value counts, of: resources withheld from other jobs (on records of starts),
     vnodes, TORQUE's counts of its hosts, these hosts, the request. Impossible numbers are skipped.
-    A job with known CPUs and without any mention of GPUs has none.
+    If CPUs are known and GPUs are not mentioned, GPUs are 0.
     """
     listed = texts["Resource_List.nodect"].str.contains(":").fill_null(value=False)
     spec = texts["Resource_List.nodes"]

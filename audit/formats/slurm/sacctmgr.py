@@ -139,7 +139,7 @@ def qualities(text: str) -> Listed[Qos]:
             faults.append(Fault(line, wrong))
             continue
         if name in known:
-            faults.append(Fault(line, f"QOS {_short(name)} stands there more than once"))
+            faults.append(Fault(line, f"QOS {_short(name)} is listed more than once"))
         known[name] = found
     if not (known or faults):
         faults.append(Fault(0, "no QOS in it"))
@@ -211,7 +211,7 @@ def _listed(text: str) -> tuple[list[Association], list[Fault]]:
     rows = []
     for line, row in table.rows:
         account, user = row["account"].strip(), row["user"].strip() or None
-        above_all = user is None and account == ROOT  # sshare prints no share of its own
+        above_all = user is None and account == ROOT  # sshare prints no share for it
         share = _share(row["share"] or ("1" if above_all else ""))
         parent = None if user else parent_of(line, row)
         if not account:
@@ -348,7 +348,7 @@ def _checked(rows: Sequence[Association]) -> Iterator[Fault]:
         key = row.account, row.user, row.partition
         if key in seen:
             what = f"user {_short(row.user)} of account" if row.user is not None else "account"
-            yield Fault(row.line, f"{what} {_short(row.account)} stands there more than once")
+            yield Fault(row.line, f"{what} {_short(row.account)} is listed more than once")
         seen.add(key)
     for row in rows:
         account = f"account {_short(row.account)}"

@@ -51,7 +51,7 @@ class Partition:
     """One partition and the hardware behind it."""
 
     name: str
-    nodes: frozenset[str]  # names of its nodes; empty where it has none
+    nodes: frozenset[str]  # names of its nodes; may be empty
     total: Mapping[str, int]  # total of its nodes, by ``RESOURCES``; unknown ones are left out
     billing_weights: Mapping[str, float] = field(default_factory=dict)
     """TRESBillingWeights, see ``formats.slurm.fields``; empty: jobs are billed their CPUs."""
@@ -83,7 +83,7 @@ def read(text: str) -> Listing:
             problems.append("a partition without a name is left out")
             continue
         if name in entries:
-            problems.append(f"partition {name!r} stands there more than once: its last entry holds")
+            problems.append(f"partition {name!r} is listed more than once: the last entry is used")
         pairs = [(key, value) for key, value in _KEY.findall(record) if value not in _NOTHING]
         entries[name] = dict(reversed(pairs))  # of keys that repeat, the first
     nodes, totals = _nodes(entries, problems), _totals(entries)

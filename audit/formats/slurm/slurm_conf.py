@@ -3,8 +3,8 @@
     PriorityDecayHalfLife=14-0          PriorityDecayHalfLife   = 14-00:00:00
     PartitionName=batch TRESBillingWeights="CPU=1.0,Mem=0.25G" …
 
-Names ignore case; other keys are skipped; missing keys have Slurm's default. Files named by
-``Include`` are not read, which is reported. Sources: slurm.conf's manual page, Slurm 17.11 to
+Names ignore case; other keys are skipped; missing keys have Slurm's default. Included files
+are not read, which is reported. Sources: slurm.conf's manual page, Slurm 17.11 to
 25.05.
 """
 

@@ -32,7 +32,7 @@ AD: dict[str, Any] = {
     "CompletionDate": EPOCH + 100,
     "Owner": "ana",
 }
-"""What an ad must have, and little more."""
+"""The attributes that an ad must have, and few others."""
 
 
 def case(dialect: str, form: Form, ends: bytes, returned: Callable[[str], str]) -> Case:
