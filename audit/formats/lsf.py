@@ -426,9 +426,10 @@ def _columns(records: Records) -> pl.DataFrame:
     for name in ("userName", "queue", "projectName", "sla", "rsvId", "longRsvId"):
         columns[name] = records.text(name)
     group = map(group_of, records.text("chargedSAAP").to_list(), columns["userName"].to_list())
-    allocated = records.several(records.slots, records.slot_count)
-    used = records.several(records.hosts, records.host_count)
-    hosts = used.zip_with(allocated.is_null(), allocated).fill_null("")
+    hosts = records.several(records.slots, records.slot_count)
+    if hosts.null_count():
+        used = records.several(records.hosts, records.host_count)
+        hosts = hosts.zip_with(hosts.is_not_null(), used).fill_null("")
     texts = records.text("effectiveResReq").to_list()
     processors = columns["numProcessors"].fill_null(1).clip(1)
     amounts = [

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol, TypeVar, cast
 
 from audit.errors import LogError, TruncatedLogError, UsageError
 from audit.files.folders import readable
@@ -133,18 +133,6 @@ _KINDS: Final = {
 }
 
 
-class _Decompressor(Protocol):
-    """Decompresses one member of a file, as in ``bz2`` and ``lzma``."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def needs_input(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
-
-
 class _Damage(Exception):  # noqa: N818 - becomes a LogError
     pass
 
@@ -152,9 +140,7 @@ class _Damage(Exception):  # noqa: N818 - becomes a LogError
 class _Members:
     """The consecutive members of a compressed file, decompressed step by step."""
 
-    def __init__(
-        self, raw: BinaryIO, new: Callable[[], _Decompressor], damage: type[Exception]
-    ) -> None:
+    def __init__(self, raw: BinaryIO, new: Callable[[], Any], damage: type[Exception]) -> None:
         self._raw = raw
         self._new = new
         self._damage = damage
@@ -176,7 +162,7 @@ class _Members:
 
     def _piece(self, size: int) -> bytes:
         while True:
-            while self._ended():
+            while self._member.eof:
                 self._rest = self._rest or self._raw.read(_STEP)
                 if not self._rest:
                     return b""
@@ -190,16 +176,13 @@ class _Members:
                 if not data:
                     raise EOFError
             try:
-                found = self._member.decompress(data, size)
+                found: bytes = self._member.decompress(data, size)
             except self._damage as error:
                 raise _Damage(str(error)) from error
-            if self._ended():
+            if self._member.eof:
                 self._rest = self._member.unused_data
             if found:
                 return found
-
-    def _ended(self) -> bool:
-        return self._member.eof
 
 
 def _gzip(raw: BinaryIO) -> Stream:

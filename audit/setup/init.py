@@ -185,8 +185,9 @@ def _source(path: Path, reading: Reading, folder: Path) -> tuple[config.Source, 
     least = _least(reading, opened)
     declared = least.columns is not None or least.separator is not None
     dialect = opened[0].dialect.name if declared else None
-    layout = {"columns": least.columns, "separator": least.separator}
-    return config.Source(files=pattern, dialect=dialect, **layout), opened
+    columns, separator = least.columns, least.separator
+    source = config.Source(files=pattern, dialect=dialect, columns=columns, separator=separator)
+    return source, opened
 
 
 def _from(folder: Path, path: Path) -> Path:
