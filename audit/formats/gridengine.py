@@ -24,6 +24,7 @@ Sources: complex(5), sge_types(5), sge_status(5), `sge_build_job_category` in th
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ from audit.formats.shaping import (
     LARGEST_ID,
     REFUSED,
     SHOWN,
+    Fault,
     beyond_range,
     by_distinct,
     case,
@@ -198,9 +200,8 @@ def _columns(text: bytes) -> pl.DataFrame:
     )
 
 
-def _checked(texts: pl.DataFrame, numbers: list[int]) -> pl.DataFrame:
-    """Return ``COLUMNS`` of some lines, their numbers, and the first column that does not fit."""
-    faults = []
+def _faults() -> Iterator[Fault]:
+    """Yield the faults of columns whose content is checked."""
     for name, (place, holds, what, limits) in COLUMNS.items():
         if holds is None:
             continue
@@ -211,11 +212,18 @@ def _checked(texts: pl.DataFrame, numbers: list[int]) -> pl.DataFrame:
         if place >= FEWEST:  # of later versions
             fits |= pl.col(name).is_null()
         why = f"column {place + 1} ({name}): '{{}}' is no {what}"
-        faults.append((~fits, RefusalCode.VALUE, pl.format(why, text.str.head(SHOWN))))
+        yield ~fits, RefusalCode.VALUE, pl.format(why, text.str.head(SHOWN))
+
+
+_CHECKS: Final = faulted(_faults())
+
+
+def _checked(texts: pl.DataFrame, numbers: list[int]) -> pl.DataFrame:
+    """Return ``COLUMNS`` of some lines, their numbers, and the first column that does not fit."""
     named = texts.select(
         pl.col(f"column_{column.place}").alias(name) for name, column in COLUMNS.items()
     )
-    return named.with_columns(number=pl.Series(numbers, dtype=pl.Int64), **faulted(faults))
+    return named.with_columns(number=pl.Series(numbers, dtype=pl.Int64), **_CHECKS)
 
 
 def realigned(line: str) -> list[str] | None:
