@@ -75,7 +75,6 @@ TESTED_IN: Final = {
     "files/privacy": "security/test_modes",
     "kernels/account": "metrics/attempts/test_account",
     "kernels/waiting": "metrics/attempts/test_account",
-    "formats/pbs/splitting": "formats/pbs/test_reader",
     "kernels/passed_over": "metrics/attempts/test_passed_over",
     "kernels/events": "ingest/test_events",
     "mail/ledger": "mail/test_delivery",
