@@ -121,8 +121,18 @@ class _Guess:
         self.columns = list(zip(*rows, strict=True))
         self.kinds = [_kind(values) for values in self.columns]
         self.names = [SKIPPED] * len(self.columns)
-        self._name_ids()
-        self._name_times()
+        # ids (almost) never repeat; JobID has the array tasks and steps
+        counts = [
+            at
+            for at in self._of(Kind.COUNT)
+            if all(values := self.columns[at]) and len(set(values)) * 10 > len(values) * 9
+        ]
+        self._offer([*self._of(Kind.ID), *counts], ("JobID", "JobIDRaw"))
+        # times are named in the order in which they happen
+        times = sorted((median(_sortable(self.columns[at])), at) for at in self._of(Kind.TIME))
+        names = ("", "Submit", "Start End", "Submit Start End", "Submit Eligible Start End")
+        if len(times) < len(names):
+            self._offer((at for _, at in times), names[len(times)].split())
         self._name_durations()
         self._offer(self._of(Kind.STATE), ("State",))
         self._offer(self._of(Kind.EXIT), ("ExitCode", "DerivedExitCode"))
@@ -135,22 +145,6 @@ class _Guess:
     def _offer(self, indices: Iterable[int], names: Iterable[str]) -> None:
         for index, name in zip(indices, names, strict=False):
             self.names[index] = name
-
-    def _name_ids(self) -> None:
-        """Ids (almost) never repeat; JobID has the array tasks and steps."""
-        counts = [
-            index
-            for index in self._of(Kind.COUNT)
-            if all(values := self.columns[index]) and len(set(values)) * 10 > len(values) * 9
-        ]
-        self._offer([*self._of(Kind.ID), *counts], ("JobID", "JobIDRaw"))
-
-    def _name_times(self) -> None:
-        """Times are named in the order in which they happen."""
-        times = sorted((median(_sortable(self.columns[at])), at) for at in self._of(Kind.TIME))
-        names = ("", "Submit", "Start End", "Submit Start End", "Submit Eligible Start End")
-        if len(times) < len(names):
-            self._offer((at for _, at in times), names[len(times)].split())
 
     def _name_durations(self) -> None:
         """Limits are whole minutes, suspended is mostly 0, elapsed is the first other one."""
