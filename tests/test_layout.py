@@ -74,6 +74,7 @@ TESTED_IN: Final = {
     "files/privacy": "security/test_modes",
     "kernels/account": "metrics/attempts/test_account",
     "formats/pbs/splitting": "formats/pbs/test_reader",
+    "kernels/waiting": "metrics/attempts/test_account",
     "kernels/passed_over": "metrics/attempts/test_passed_over",
     "kernels/events": "ingest/test_events",
     "mail/ledger": "mail/test_delivery",
