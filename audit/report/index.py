@@ -102,7 +102,7 @@ def render_index(
         answers: as from ``answers``.
         trends: by cluster, of the main pool.
         href: returns the address of the report on a cluster and a period, relative to the page;
-            None if there is none.
+            or None.
         pages: returns the pages of users and accounts with a report.
     """
     parts = []

@@ -350,7 +350,7 @@ def test_who_gets_what(place: Path) -> None:
     subject, text, names = got["pi"]
     assert subject == "[STALE] c, 2026-02: account 1: too few days covered so far"
     assert "Account 1: the log covers too few days of this period so far" in text
-    assert "What could be done" not in text
+    assert "Possible changes" not in text
     assert "Account 2" not in text
     assert names == ["c_2026-02-account-1.html"]
     assert got["csv"][2] == ["accounts.csv"]

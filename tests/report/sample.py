@@ -87,7 +87,7 @@ def entity(name: str | None, net: float, attempts: int = 100, never: int = 0) ->
 
 
 def missed(net: float, attempts: int = 100) -> Missed:
-    """Attempts that started ``net`` s later in sum: a minute early each, the rest late."""
+    """Attempts with a net miss of ``net`` s: a minute early each, the rest late."""
     late = round(net) + 60 * attempts
     return Missed(attempts, late, late // 2, attempts // 4, attempts // 5, 0.1, 60.0)
 
@@ -364,7 +364,7 @@ def known(*, inferred: bool = False) -> tuple[Charge, ...]:
 def passed(
     name: str, share: float = 0.4, multiple: float | None = 1.0, kind: str = "user"
 ) -> PassedOver:
-    """An entity with 100 jobs that were passed over for 100 h, most of whose waiting is later's."""
+    """An entity with 100 jobs, passed over for 100 h, that waited mostly for later arrivals."""
     return PassedOver(
         kind,
         name,

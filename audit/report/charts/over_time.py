@@ -39,7 +39,7 @@ def machine(pool: PoolPart) -> Chart | None:
     panels = [_panel(busy, x, y, EARLIER, lambda share: f"{wording.percent(share)} busy")]
     mean = pool.figure("utilization").value
     title = f"The pool was {100 * mean:.0f} % busy" if mean is not None else "The pool over time"
-    alt, note = title, ""
+    alt, note = "", ""
     if any(hours for _, hours in work):
         top = max(hours for _, hours in (series.by_week(work) if weekly else work))
         y = scales.linear(
@@ -52,19 +52,19 @@ def machine(pool: PoolPart) -> Chart | None:
             note += " Grey: the largest bursts, in which one user's jobs queue behind each other."
         day, most = max(work, key=lambda of: of[1])
         middle = sorted(hours for _, hours in work)[len(work) // 2]
-        alt += f"; median waiting work by day: {_hours(middle)}"
+        alt = f" Median waiting work by day: {_hours(middle)}."
         title += f"; waiting work reached {_hours(most)} on {scales.day(day)}"
     return Chart(
         "machine",
         title,
-        f"Areas over time, {first} to {last}. {title}. {alt}.",
+        f"Areas over time, {first} to {last}. {title}.{alt}",
         *lines.drawn(panels, height=92),
         note,
     )
 
 
 def _hours(hours: float) -> str:
-    return f"{wording.number(hours, 2)} h"
+    return series.brief(3_600 * hours)
 
 
 def _marked(bursts: Sequence[Burst], first: str, last: str) -> list[Burst]:

@@ -71,7 +71,7 @@ def nothing(of: OwnerContents) -> str:
     """Return why there are no figures for the period."""
     name = wording.first_upper(owner(of.who))
     if of.brief:
-        return f"{name}: the log covers too few days of this period so far."
+        return f"{name}: so far, the log covers too few days of this period."
     return f"{name}: no job ended in this period."
 
 
@@ -79,7 +79,7 @@ def short(of: OwnerContents) -> str:
     """Return the verdict in a few words, for the subject of a mail."""
     name = owner(of.who)
     if not of.parts:
-        return f"{name}: {'too few days covered so far' if of.brief else 'no job ended'}"
+        return f"{name}: {'too few covered days' if of.brief else 'no job ended'}"
     part = of.parts[0]
     change = changed(part.trend, "wait_mean", "time")
     if change is None or change.better is None or part.trend is None:
@@ -101,7 +101,7 @@ def _shortly(of: OwnerPart) -> str:
 
 
 def best_way(of: OwnerPart) -> str:
-    """Return the best choice of another width or walltime, or that there is none."""
+    """Return the best choice of another width or walltime, if there is one."""
     return way(of.ways[0], of) if of.ways else no_way(of)
 
 

@@ -13,7 +13,7 @@ def test_a_day_is_what_one_points_at() -> None:
     assert len(tips) == 2 * 31
     assert tips[0] == "1 Oct 2026: 3.2 % busy"
     assert tips[-1] == "31 Oct 2026: 31 h of waiting work"
-    assert "median waiting work by day: 16 h" in made.alt
+    assert "Median waiting work by day: 16 h." in made.alt
 
 
 def test_long_periods_are_drawn_by_week() -> None:

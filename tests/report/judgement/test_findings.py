@@ -1,4 +1,4 @@
-"""Which findings are told, and in which order."""
+"""Findings and their order."""
 
 from dataclasses import replace
 from string import Formatter
@@ -33,7 +33,7 @@ IDLE = Kind(
 
 
 def told(*figures: Figure) -> list[str]:
-    """What is told of a pool with these figures that the registry of kinds does not know."""
+    """Return the findings of kind ``IDLE`` about a pool with these figures."""
     record = contents(replace(pool(), figures=(*figures, *pool().figures)))
     return [
         found.text

@@ -1,4 +1,4 @@
-"""What page one says of a pool, from records made by hand."""
+"""Page one of a pool, from records made by hand."""
 
 from dataclasses import replace
 

@@ -36,7 +36,7 @@ def page(con: Connection, who: Who = ANN) -> OwnerContents:
 
 
 def seen(html: str) -> str:
-    """What a reader sees of a page, and what stands in attributes."""
+    """Return the text of a page, including attributes."""
     return unescape(html)
 
 
@@ -231,7 +231,7 @@ def test_hostile_names_stay_text_and_stay_away(hostile: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.chromium
-@pytest.mark.skipif(not chromium.PROGRAM.exists(), reason="NOBODY LOOKED AT THE PAGE: no chromium")
+@pytest.mark.skipif(not chromium.PROGRAM.exists(), reason="PAGE NOT TESTED: no chromium")
 def test_a_browser_asks_for_nothing_and_complains_of_nothing(hostile: Path, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(render.render_html(page_of(hostile, Who("user", HOSTILE[0]))), encoding="utf-8")

@@ -156,8 +156,8 @@ def test_a_period_of_which_there_is_nothing_to_tell() -> None:
     assert text.nothing(none) == "User ann: no job ended in this period."
     assert text.short(none) == "user ann: no job ended"
     early = replace(none, brief=True)
-    assert text.nothing(early) == "User ann: the log covers too few days of this period so far."
-    assert text.short(early) == "user ann: too few days covered so far"
+    assert text.nothing(early) == "User ann: so far, the log covers too few days of this period."
+    assert text.short(early) == "user ann: too few covered days"
 
 
 @pytest.mark.parametrize(

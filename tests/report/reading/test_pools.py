@@ -1,4 +1,4 @@
-"""What is read of pools: shown rows against definitions in plain Python, and fair start times."""
+"""Rows about pools, compared with definitions in plain Python."""
 
 import re
 from fractions import Fraction
@@ -24,7 +24,7 @@ from tests import stores
 from tests.report.rows import add, add_run
 
 DAY = 86_400
-FROM = 1_793_484_000 - 7 * DAY  # a clock change lies within
+FROM = 1_793_484_000 - 7 * DAY  # contains a change of clocks
 PERIOD = Period("2026-10", FROM, FROM + 9 * DAY)
 ZONE = "Europe/Berlin"
 CAPACITY = 8

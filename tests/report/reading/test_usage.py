@@ -63,7 +63,7 @@ def test_now_is_the_last_day_and_means_are_over_all_days(con: Connection) -> Non
 
 
 def test_days_before_the_first_attempt_of_all_say_nothing_of_anybody(con: Connection) -> None:
-    """With targets there are rows for days before the log begins; nobody had used anything then."""
+    """With targets there are rows for days before the log begins; without any usage."""
     add_usage(
         con,
         "account",
@@ -196,7 +196,7 @@ def test_the_first_of_the_longest_stretches_and_no_day_without_usage(con: Connec
     )
     (off,) = _read(con).off
     (anna,) = off.rows
-    assert (anna.days, anna.above, anna.below) == (3, 1, 2)  # on day 3 nobody had any
+    assert (anna.days, anna.above, anna.below) == (3, 1, 2)  # day 3 is without usage
     assert anna.longest_below == Stretch("2026-10-01", "2026-10-01", 1)
     assert anna.longest_above == Stretch("2026-10-02", "2026-10-02", 1)
 
@@ -222,7 +222,7 @@ def test_what_targets_say_of_whom(con: Connection) -> None:
     users = _read(con).users
     assert (users.targets, users.different) == (2, 2)
     assert users.unused == pytest.approx(0.75)
-    assert users.without == 1  # ben; who is not named is nobody
+    assert users.without == 1  # ben; unnamed users do not count
     assert users.by_without == pytest.approx(0.8)
 
 
@@ -344,11 +344,11 @@ def test_parts_of_each_resource_within_the_period(con: Connection) -> None:
     add(con, "job_result", *jobs)
     # usage is known up to the end of the first day alone, where `add_usage` put it
     made = occupied(con)
-    assert made is None  # until then nobody had a GPU
+    assert made is None  # no GPU was used until then
     add_usage(con, "account", {"x": [1.0] * 4})
     made = occupied(con)
     assert made is not None
-    assert (made.kind, made.resources) == ("user", ("cpus", "gpus"))  # nobody had memory
+    assert (made.kind, made.resources) == ("user", ("cpus", "gpus"))  # no memory was used
     assert [(line.name, line.share, line.others) for line in made.lines] == [
         ("ben", None, 0),
         ("anna", None, 0),

@@ -1,6 +1,6 @@
-"""Small pieces of what readers get, as they were last looked at: a change of any is seen in a diff.
+"""Small pieces of pages, charts and mails, compared with stored ones.
 
-Whoever means a change runs these tests with ``FAIRAUDIT_RENEW=1`` and looks at the diff.
+To change them, run these tests with ``FAIRAUDIT_RENEW=1`` and check the diff.
 """
 
 import os

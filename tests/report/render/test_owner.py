@@ -9,7 +9,7 @@ from tests.report.owner.sample import ANN, LONG, owner, part
 
 
 def piece(html: str, begin: str, tag: str) -> str:
-    """What stands from a text to the end of its element."""
+    """Return the page from a text to the end of its element."""
     found = re.search(rf"{re.escape(begin)}.*?</{tag}>", html, flags=re.DOTALL)
     assert found is not None
     return found[0]

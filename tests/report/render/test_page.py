@@ -168,7 +168,7 @@ def test_a_period_without_data_says_so_first(where: str) -> None:
         document = pypdfium2.PdfDocument(render.render_pdf(empty()))
         text = document[0].get_textpage().get_text_range()
     assert "No data: no job ended in this period." in text
-    assert "What could be done" not in text
+    assert "Possible changes" not in text
 
 
 def test_one_attempt_of_nobody_is_a_report() -> None:
@@ -395,7 +395,7 @@ def test_shares_below_accounts_show_where_they_stand() -> None:
 def test_templates_are_compiled_once_and_again_where_what_is_kept_is_damaged(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Kept with all that they are compiled with: what is kept never speaks for another source."""
+    """The cache key includes everything that compilation depends on."""
     monkeypatch.setattr("audit.files.caches.folder", lambda installed, name: tmp_path)
     inner = inspect.unwrap(render._environment)
 

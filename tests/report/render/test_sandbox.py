@@ -1,4 +1,4 @@
-"""A PDF is laid out in a process of its own, under limits, that reaches nothing outside."""
+"""PDFs are laid out in a separate process, under limits and without access to anything else."""
 
 import http.server
 import os
