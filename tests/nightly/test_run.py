@@ -146,7 +146,7 @@ STAGES = {
     "noting the run": "audit.cluster.identity.Identity.note",
     "drawing": "audit.report.render.page.draw",
     "writing a page": "audit.pipeline.drawing.replace.write",
-    "noting the report": "audit.nightly.reports._note_report",
+    "noting the report": "audit.nightly.due._note_report",
     "publishing": "audit.store.publish.attach",
 }
 
