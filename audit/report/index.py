@@ -78,9 +78,7 @@ def keep(con: Connection, contents: Contents) -> None:
     ]
     with database.transaction(con):
         database.execute(
-            con,
-            "DELETE FROM verdict_result WHERE cluster = ? AND period = ?",
-            list(of.values()),
+            con, "DELETE FROM verdict_result WHERE cluster = ? AND period = ?", list(of.values())
         )
         database.insert(con, "verdict_result", pl.DataFrame(rows))
 

@@ -159,10 +159,7 @@ def fair_starts(**statuses: int) -> FairStart:
     counts = statuses or {"final": 1_000, "over_capacity": 20, "blocked": 5}
     return FairStart(
         tuple(StatusCount(status, number) for status, number in counts.items()),
-        (
-            Breakdown("long", fair_start(1.5, 400)),
-            Breakdown("debug", fair_start(0.1, 20)),
-        ),
+        (Breakdown("long", fair_start(1.5, 400)), Breakdown("debug", fair_start(0.1, 20))),
         fidelity(),
         60,
     )

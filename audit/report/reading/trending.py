@@ -30,12 +30,7 @@ _UNITS = {
 
 
 def trends(
-    con: Connection,
-    cluster: str,
-    period: Period,
-    schedule: str,
-    zone_name: str,
-    resamples: int,
+    con: Connection, cluster: str, period: Period, schedule: str, zone_name: str, resamples: int
 ) -> dict[str, Trend]:
     """Return the trend of each pool with ended attempts.
 

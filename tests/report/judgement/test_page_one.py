@@ -10,15 +10,7 @@ from audit.report.judgement.questions import Word
 from audit.report.record.page import Assumed, Contents, Level
 from audit.report.record.pool import BoundRule, Breakdown, Change, Figure, PoolPart, Stuck, Trend
 from audit.report.render.page import render_html
-from tests.report.sample import (
-    HOSTILE,
-    contents,
-    empty,
-    fidelity,
-    figure,
-    passed,
-    pool,
-)
+from tests.report.sample import HOSTILE, contents, empty, fidelity, figure, passed, pool
 
 
 def width(label: str, share: float, half: float = 0.02, attempts: int = 300) -> Breakdown:
