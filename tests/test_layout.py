@@ -93,14 +93,10 @@ TESTED_IN: Final = {
     "oneoff/fit_policy/charts": "oneoff/fit_policy/test_plan",
     "oneoff/fit_policy/page": "oneoff/fit_policy/test_plan",
     "oneoff/fit_policy/writing": "oneoff/fit_policy/test_plan",
-    "studies/commands": "cli/test_oneoff",
-    "studies/sensitivity/page": "studies/test_plans",
     "studies/commands": "cli/test_studies",
     "kernels/fitting": "scenario/fit/test_occasions",
-    "kernels/stretches": "scenario/fit/test_rules",
     "studies/sensitivity/page": "studies/sensitivity/test_plan",
     "oneoff/whatif/page": "oneoff/whatif/test_plan",
-    "studies/workload/charts": "studies/workload/test_plan",
     "workers/on_slurm": "slurm/test_dask",
 }
 """Modules of ``audit/`` without a test of their own, and the test in ``tests/`` that uses them."""

@@ -30,9 +30,8 @@ from audit.formats.slurm.fields import tres_columns
 from audit.formats.slurm.sacctmgr import Association, Fault
 from audit.formats.slurm.slurm_conf import SlurmConf
 from audit.ingest.attempts import attempts_of
-from audit.ingest.ingest import Progress
+from audit.ingest.ingest import Progress, called_by
 from audit.ingest.logs import Opened, open_logs, parsed_blocks
-from audit.ingest.ingest import called_by
 from audit.ingest.quarantine import EXAMPLES, Counted, check_refused
 from audit.metrics.slurm.shares import Places
 from audit.metrics.slurm.usage import COUNTED, Charged, stored, uncounted
