@@ -64,7 +64,7 @@ def machine(pool: PoolPart) -> Chart | None:
 
 
 def _hours(hours: float) -> str:
-    return series.brief(3_600 * hours)
+    return f"{wording.number(hours, 2)} h" if hours >= 1 else series.brief(3_600 * hours)
 
 
 def _marked(bursts: Sequence[Burst], first: str, last: str) -> list[Burst]:
@@ -161,7 +161,7 @@ def trend(of: Trend | None, *, modelled: bool) -> Chart | None:
         f"Mean wait: {', '.join(ends)}",
         f"Lines with a band of 95 % intervals. Mean wait by {of.unit}: {words}.",
         *lines.drawn([Panel(x, y, drawn, targets=targets)], height=150, at_ends=True),
-        f"{_UNITS[unit]} per attempt, by {of.unit} of the end; band: 95 % interval.",
+        f"{_UNITS[unit]} per attempt, by {of.unit} in which they ended; band: 95 % interval.",
     )
 
 

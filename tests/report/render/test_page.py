@@ -13,6 +13,7 @@ from pathlib import Path
 import pypdfium2  # type: ignore[import-untyped]
 import pytest
 
+from audit.registry.causes import CAUSES
 from audit.report.record.page import Contents, Refusal, RefusedLine
 from audit.report.render import page as render
 from audit.report.render.paper import nothing_from_outside
@@ -26,6 +27,7 @@ from tests.report.sample import (
     pool,
     resources,
     usage,
+    waiting,
     without_fair_starts,
 )
 
@@ -414,3 +416,15 @@ def test_templates_are_compiled_once_and_again_where_what_is_kept_is_damaged(
         made(compiling=False)
     assert made(compiling=True) == page
     assert made(compiling=False) == page
+
+
+def test_no_table_of_the_paper_is_wider_than_the_page() -> None:
+    """The table with most columns is that of causes; with intervals, it would be too wide."""
+    shares = tuple(figure(cause.share, 0.123, 0.101, 0.154) for cause in CAUSES)
+    part = waiting(pool())
+    widths = tuple(replace(of, figures=(*shares, *of.figures)) for of in part.widths)
+    wide = replace(part, figures=(*shares, *part.figures), widths=widths)
+    for page in pypdfium2.PdfDocument(render.render_pdf(contents(wide))):
+        text = page.get_textpage()
+        right = max(text.get_charbox(n)[2] for n in range(text.count_chars()))
+        assert right <= page.get_width() - 20
