@@ -192,11 +192,11 @@ def _when(point: TrendPoint) -> str:
 
 
 def _point_tip(point: TrendPoint, modelled: bool) -> str:
-    wait, delay = point.wait_mean, point.overtaken_time_mean
-    tip = f"{point.label}: mean wait {wording.duration(wait.value)}{series.within(wait)}"
-    if modelled and delay.value is not None:
-        tip += f", modelled delay {wording.duration(delay.value)}{series.within(delay)}"
-    return f"{tip}; {wording.plural(point.attempts, 'attempt')}"
+    figures = {"mean wait": point.wait_mean}
+    if modelled and point.overtaken_time_mean.value is not None:
+        figures["modelled delay"] = point.overtaken_time_mean
+    each = (f"{n} {wording.duration(of.value)}{series.within(of)}" for n, of in figures.items())
+    return f"{point.label}: {', '.join(each)}; {wording.plural(point.attempts, 'attempt')}"
 
 
 _MANY: Final = 0.05

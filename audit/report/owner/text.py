@@ -53,18 +53,14 @@ def verdict(of: OwnerPart, who: Who) -> str:
 
 def notes(of: OwnerPart) -> tuple[str, ...]:
     """Return what to know besides the three figures."""
-    return tuple(filter(None, (_one_wait(of), _both_true(of))))
-
-
-def _one_wait(of: OwnerPart) -> str:
-    longest = of.longest[0].wait_s if of.longest else 0
-    if of.attempts < _FEW or longest < _MUCH * of.waited_s:
-        return ""
-    share = wording.rough_percent(longest / of.waited_s)
-    return (
-        f"One wait of {wording.rough_duration(longest)} is {share} of all their waiting time: look "
-        "at it first."
-    )
+    longest, one_wait = of.longest[0].wait_s if of.longest else 0, ""
+    if of.attempts >= _FEW and longest >= _MUCH * of.waited_s:
+        share = wording.rough_percent(longest / of.waited_s)
+        one_wait = (
+            f"One wait of {wording.rough_duration(longest)} is {share} of all their waiting time: "
+            "look at it first."
+        )
+    return tuple(filter(None, (one_wait, _both_true(of))))
 
 
 def nothing(of: OwnerContents) -> str:
@@ -115,16 +111,13 @@ def _why_not(of: OwnerPart) -> str:
 
 def answers(of: OwnerPart) -> tuple[Answer, ...]:
     """Return the three figures at the top."""
-    return _how_long(of), _beside(of), _waited_for(of)
-
-
-def _how_long(of: OwnerPart) -> Answer:
     text = f"per job, mean{_within(of.wait_mean)}"
     if of.everybody is not None:
         mean = wording.rough_duration(of.everybody.wait_mean)
         text += f"; all jobs in closed weeks waited {mean}"
     change = changed(of.trend, "wait_mean", "time")
-    return Answer("How long?", wording.rough(of.wait_mean), f"{text}.", change)
+    how_long = Answer("How long?", wording.rough(of.wait_mean), f"{text}.", change)
+    return how_long, _beside(of), _waited_for(of)
 
 
 def _beside(of: OwnerPart) -> Answer:
@@ -254,21 +247,15 @@ def long_title(of: LongWait, part: OwnerPart, zone: str) -> str:
 
 def explained(of: LongWait, who: Who, part: OwnerPart) -> tuple[str, ...]:
     """Return sentences on what other jobs did during a long wait."""
-    sentences = [_meanwhile(of, who, part)]
+    sentences = [f"No job of this {who.kind} ran during that time."]
+    if of.held:
+        held = wording.two_digits(of.held)
+        unit = f"{wording.resource(part.pool.resource)}{'' if held == '1' else 's'}"
+        sentences = [f"Other jobs of this {who.kind} used {held} {unit} meanwhile."]
     if of.similar_wait_s is not None:
         similar = wording.rough_duration(of.similar_wait_s)
         sentences.append(f"Similar jobs waited {similar} on average in the same weeks.")
     return tuple(sentences)
-
-
-def _meanwhile(of: LongWait, who: Who, part: OwnerPart) -> str:
-    if not of.held:
-        return f"No job of this {who.kind} ran during that time."
-    unit = wording.resource(part.pool.resource)
-    held = wording.two_digits(of.held)
-    return (
-        f"Other jobs of this {who.kind} used {held} {unit}{'' if held == '1' else 's'} meanwhile."
-    )
 
 
 def _within(figure: Figure) -> str:
