@@ -1,6 +1,7 @@
 """Records of reports made by hand, for tests that look at what a page says."""
 
 from dataclasses import replace
+from typing import TypeVar
 
 from audit.registry.causes import CAUSES
 from audit.report.record.page import (
@@ -57,6 +58,15 @@ HOSTILE = (
     "ünï–çødé 数据",
 )
 """Names that a log may hold, and that must stay text wherever they come out."""
+
+
+Thing = TypeVar("Thing")
+
+
+def present(value: Thing | None) -> Thing:
+    """Return a value that is not None."""
+    assert value is not None
+    return value
 
 
 def figure(

@@ -25,7 +25,7 @@ from audit.store.database import Connection
 from tests.report import chromium
 from tests.report.owner.conftest import HOUR, OTHERS, audited, jobs, report
 from tests.report.owner.sample import owner, part
-from tests.report.sample import HOSTILE
+from tests.report.sample import HOSTILE, present
 
 ANN = Who("user", "annabella")
 
@@ -85,8 +85,7 @@ def test_waits_and_contested_waits_are_compared_with_those_of_similar_jobs() -> 
 
 def test_a_trend_has_intervals_where_days_are_enough(tmp_path: Path) -> None:
     """64 days by week: no week has ten of them, both halves of the log do."""
-    trend = page_of(audited(tmp_path, jobs("annabella", days=64))).parts[0].trend
-    assert trend is not None
+    trend = present(page_of(audited(tmp_path, jobs("annabella", days=64))).parts[0].trend)
     assert trend.unit == "week"
     assert {point.wait_mean for point in trend.points} == {Figure("wait_mean", 3 * HOUR, unit="s")}
     assert trend.changes[0].difference == Figure("wait_mean", 0, 0, 0, "s")

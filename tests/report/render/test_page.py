@@ -25,6 +25,7 @@ from tests.report.sample import (
     fair_starts,
     figure,
     pool,
+    present,
     resources,
     usage,
     waiting,
@@ -101,8 +102,7 @@ def test_nothing_comes_from_outside(page: str) -> None:
     for _, attributes in read.elements:
         for name in ("src", "href", "srcset", "data", "action", "poster"):
             assert (attributes.get(name) or "data:").startswith(("data:", "#"))
-    style = re.search("<style>(.*?)</style>", page, re.DOTALL)
-    assert style is not None
+    style = present(re.search("<style>(.*?)</style>", page, re.DOTALL))
     assert not re.search(r"url\(|@import|http", style[1])
     assert not read.tags("link")
 
