@@ -53,8 +53,7 @@ Planner: TypeAlias = Callable[[Log, Draws], Plan]
 def loads(text: str) -> tuple[Fraction, ...]:
     """Return loads such as ``0.7,0.95``, ascending.
 
-    Raises:
-        UsageError: one of them is not a number above 0 and up to 10.
+    Raises UsageError if one of them is not a number above 0 and up to 10.
     """
     shares = set()
     for word in text.split(","):
@@ -145,8 +144,7 @@ def users(only: str | None = None, search_s: float | None = None) -> Planner:
 class Stopwatch:
     """Sets a flag some seconds after its last start, for searches, which cannot read the clock.
 
-    Raises:
-        UsageError: ``seconds`` is below 0, or not a number.
+    Raises UsageError if ``seconds`` is below 0, or not a number.
     """
 
     seconds: float

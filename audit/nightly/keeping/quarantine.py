@@ -30,9 +30,8 @@ def replay(
         code, file: only of this kind, or log.
         mended: a JSON file with the texts to read, in the form of ``refused --format json``.
 
-    Raises:
-        UsageError: there is no such cluster, or the file cannot be read.
-        LockedError: a run is at work.
+    Raises UsageError if there is no such cluster, or the file cannot be read; LockedError if a run
+    is at work.
     """
     from audit.ingest import people, replay
     from audit.ingest.replay import Replayed
