@@ -21,7 +21,7 @@ from audit.words import Algorithm
 if TYPE_CHECKING:
     from audit.cluster.fitted import Fit, Fitted
     from audit.oneoff.audit import Options
-    from audit.oneoff.sshare.site import Request
+    from audit.oneoff.sshare.inputs import Request
 
 ADVICE_S = 10
 """Default CPU seconds for advice without a configuration."""
@@ -181,7 +181,7 @@ def _request(
     separator: str | None,
     **more: Any,
 ) -> Any:
-    from audit.oneoff.sshare.site import Request
+    from audit.oneoff.sshare.inputs import Request
 
     return Request(
         sacct=sacct or (),
@@ -227,14 +227,14 @@ def sshare(
     site: opt.Configured,
 ) -> None:
     """Print fairshare as Slurm's 'sshare -alP' does, for any instant and any settings."""
-    from audit.oneoff.sshare import recompute, table
+    from audit.oneoff.sshare import recompute
 
     with at_work() as progress:
         outcome = recompute.recompute(request, site.config, site.folder, progress.update)
     for fact in outcome.facts:
         say(fact)
     warn(outcome.warnings)
-    write = table.psv if form is ShareFormat.psv else table.comma_separated
+    write = recompute.psv if form is ShareFormat.psv else recompute.comma_separated
     sys.stdout.write(write(outcome))
 
 

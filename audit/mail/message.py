@@ -19,12 +19,12 @@ from audit.report.charts import drawing
 from audit.report.charts.over_time import trend
 from audit.report.charts.style import Chart
 from audit.report.charts.waiting import owner_why
-from audit.report.judgement.page_one import PageOne, Trust, page_one
+from audit.report.judgement.page_one import PageOne, page_one
 from audit.report.judgement.questions import Question
 from audit.report.owner import text as owner_text
 from audit.report.owner.text import Answer
 from audit.report.record.owner import OwnerContents
-from audit.report.record.page import Contents, Who
+from audit.report.record.page import Contents, Trust, Who
 from audit.report.render import export
 from audit.report.render import page as render
 from audit.report.text import advice, wording

@@ -38,8 +38,8 @@ from audit.store.database import Connection
 from audit.words import SetAsideCode
 
 if TYPE_CHECKING:
+    from audit.ingest.ingest import Named
     from audit.ingest.logs import Unread
-    from audit.ingest.naming import Named
 
 SETTLED_S: Final = 3600
 """Seconds without a change after which a log that ends in the middle of a line, or of its
@@ -223,10 +223,8 @@ class _Pull:
             return {}
         from audit.formats.dialects import Reading
         from audit.ingest import people
-        from audit.ingest.files import Part
-        from audit.ingest.ingest import identify_text, take_in_by_name
-        from audit.ingest.logs import Unread, open_each
-        from audit.ingest.naming import Named, called_by
+        from audit.ingest.ingest import Named, called_by, identify_text, take_in_by_name
+        from audit.ingest.logs import Part, Unread, open_each
 
         work, cluster, source = self.work, self.cluster, self.source
         work.prepare()

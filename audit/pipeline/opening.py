@@ -16,9 +16,8 @@ from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting, configured, one_off
 from audit.errors import EmptyLogError, LogError, UsageError
 from audit.formats.dialects import PLAIN, Header, Reading
-from audit.ingest.ingest import Progress, take_in_by_name
+from audit.ingest.ingest import Named, Naming, Progress, called_by, take_in_by_name
 from audit.ingest.logs import Opened, Unread, open_each, open_logs
-from audit.ingest.naming import Named, Naming, called_by
 from audit.metrics.attempts import population
 from audit.model import Policy, Pool
 from audit.store import migrations

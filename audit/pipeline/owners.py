@@ -13,7 +13,7 @@ from audit.errors import ReportError, UsageError
 from audit.files import replace
 from audit.model import OBSERVED
 from audit.progress import printable
-from audit.report.judgement.owners import named
+from audit.report.judgement.place import named
 from audit.report.owner import build
 from audit.report.record.page import Contents, Who
 from audit.report.render import identity

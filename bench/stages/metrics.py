@@ -18,7 +18,7 @@ import polars as pl
 import polars.selectors as cs
 
 from audit.metrics.attempts import figures, performance
-from audit.metrics.attempts.anatomy import anatomy
+from audit.metrics.attempts.account import anatomy
 from audit.metrics.attempts.fidelity import fidelity
 from audit.metrics.attempts.miss import TOLERANCE_S, misses
 from audit.metrics.attempts.parts import coded, number_users

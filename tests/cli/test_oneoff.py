@@ -212,7 +212,7 @@ def test_a_job_larger_than_the_pool_is_counted(run: Run, tmp_path: Path) -> None
     done = run("audit", "a.swf", *QUICK, "--pool-size", 3)
     query = "SELECT value FROM summary WHERE metric = 'exceeds_capacity'"
     assert run("sql", query, "--format", "csv").stdout == "value\n15.0\n"
-    warning = "Larger than the whole pool, whose size may therefore be wrong: 15 attempts."
+    warning = "Attempts larger than the whole pool, whose size may be wrong: 15."
     assert warning in done.stderr
 
 

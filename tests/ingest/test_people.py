@@ -22,9 +22,8 @@ from audit.config.places import Site
 from audit.errors import ConfigError, DialectError, LogError
 from audit.formats.lines import Block
 from audit.ingest import people
-from audit.ingest.ingest import take_in_by_name
+from audit.ingest.ingest import Named, take_in_by_name
 from audit.ingest.logs import Unread, open_logs
-from audit.ingest.naming import Named
 from audit.ingest.people import AS_THEY_ARE, PeopleFilter
 from audit.model import RECORDS, REFUSALS
 from audit.nightly.run import run

@@ -91,7 +91,7 @@ def test_a_worker_that_computes_with_something_else_refuses(tmp_path: Path) -> N
         remote.run(str(tmp_path), ours, b"")
 
 
-def test_a_folder_that_is_not_shared_is_told_by_its_key(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_shared_is_named_by_its_key(tmp_path: Path) -> None:
     with pytest.raises(WorkersError, match=r"cannot use .*gone .*compute\.folder must be a folder"):
         remote.run(str(tmp_path / "gone"), identity(), b"")
 
@@ -108,7 +108,7 @@ def _plus_one(part: int) -> int:
 PREPARED: list[int] = []
 
 
-def test_what_parts_have_in_common_is_opened_once(tmp_path: Path) -> None:
+def test_shared_objects_are_opened_once(tmp_path: Path) -> None:
     PREPARED.clear()
     packer = Packer(tmp_path)
     work = packer.packed((counted, pl.DataFrame({"x": [1, 2]})))
@@ -118,7 +118,7 @@ def test_what_parts_have_in_common_is_opened_once(tmp_path: Path) -> None:
     assert PREPARED == [2]
 
 
-def test_a_worker_lets_go_of_older_work(tmp_path: Path) -> None:
+def test_a_worker_forgets_older_work(tmp_path: Path) -> None:
     for name in "abc":
         folder = tmp_path / name
         folder.mkdir()
@@ -136,7 +136,7 @@ def test_it_names_the_version_and_the_kernels() -> None:
     assert len(found["kernels"]) == 12
 
 
-def test_what_differs_is_told_with_both_values() -> None:
+def test_differences_show_both_values() -> None:
     ours = {"fairaudit": "1.0", "kernels": "abc", "numpy": "2"}
     assert difference(ours, dict(ours)) is None
     assert difference(ours, {**ours, "kernels": "xyz"}) == "kernels xyz, here abc"

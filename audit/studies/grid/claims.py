@@ -199,7 +199,7 @@ _NO_MORE: Final = within(0.0, NEAR[1])
 _NEARLY: Final = within(*NEAR)
 
 
-def _told_apart(what: str, one: Group, other: Group) -> Question:
+def _distinct(what: str, one: Group, other: Group) -> Question:
     what = f"{what} told apart, relaxed − strict"
     return Question(what, one, other, _clearer, metrics=[LOG_RATIO])
 
@@ -254,9 +254,9 @@ RELAXED_CLEARER: Final = Conclusion(
     "The relaxed fair start time tells policies apart more clearly than the strict",
     "[S §5]",
     [  # the pairs that [S] names
-        _told_apart("no_guarantee and the others", _NO_GUARANTEE, Group(backfills=RESERVING)),
-        _told_apart("lxf and fcfs", _LXF, _FCFS),
-        _told_apart("easy and conservative", _EASY, _CONSERVATIVE),
+        _distinct("no_guarantee and the others", _NO_GUARANTEE, Group(backfills=RESERVING)),
+        _distinct("lxf and fcfs", _LXF, _FCFS),
+        _distinct("easy and conservative", _EASY, _CONSERVATIVE),
     ],
 )
 SUBSETS_ALIKE: Final = Conclusion(

@@ -169,7 +169,7 @@ def _panel(canvas: Canvas, profile: Profile, operator: str, target: float, box: 
         above, below = sorted((y(low), y(high)))
         tip = f"{operator}, priority {low:.2f}: length of states {density:.3f}"
         canvas.rect(box.left, above, x(density) - box.left, below - above, LATER, opacity=0.35)
-        canvas.area_to_point_at(box.left, above, box.right - box.left, below - above, tip)
+        canvas.tip_area(box.left, above, box.right - box.left, below - above, tip)
     curve = profile.curves.filter(operator=operator).sort("state").select("state", "priority")
     canvas.polyline([(x(state), y(priority)) for state, priority in curve.iter_rows()], EARLIER)
     frame.reference(canvas, x(target), box)

@@ -197,7 +197,7 @@ class _Moved(NamedTuple):
 
 
 def _lines(results: Results, base: Base, key: str) -> Chart:
-    labels = wording.told_apart(results.short_labels)
+    labels = wording.distinct(results.short_labels)
     swept, answers = _without_arrivals(base), results.answers
     moved = [
         _Moved(sweep.title, label, value, round(beside - 1, 4))

@@ -53,7 +53,7 @@ def labels_of(model: Model) -> dict[str, str]:
     """Return the name of each class on the page, in order."""
     labels = list(dict.fromkeys(one.label for one in model.classes))
     shown = (wording.width(label) if model.by == "size" else label for label in labels)
-    names = wording.told_apart(wording.name(one, 24) for one in shown)
+    names = wording.distinct(wording.name(one, 24) for one in shown)
     return dict(zip(labels, names, strict=True))
 
 

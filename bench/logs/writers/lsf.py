@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from audit.formats.lsf.acct import DONE, EXITED, TERMINATED
+from audit.formats.lsf import DONE, EXITED, TERMINATED
 from audit.model import JobState
 
 _ID: Final = re.compile(r"([0-9]+)(?:\[([0-9]+)\])?")
