@@ -90,7 +90,7 @@ def part(
     candidates = of_pool.filter(ran, ~reserved_rows(of_pool))
     if candidates.is_empty():
         raise UsageError(
-            f"pool {pool.name!r}: no attempt in these logs has started; a study needs some"
+            f"pool {pool.name!r}: no attempt in these logs has started: nothing to study"
         )
     constant = _at(pool, int(candidates["arrival_time"][0]))
     unscheduled = _unscheduled(candidates, top_width)

@@ -59,7 +59,7 @@ def _opened(site: Site, what: str, cluster: str | None) -> Iterator[tuple[Connec
     """Open the store while the block runs; yield it with the names of the clusters to work on."""
     state = own_state(site)
     if not state_folder.begun(state):
-        raise UsageError(f"{state}: there is no store yet; 'fairaudit run' makes it")
+        raise UsageError(f"{state}: there is no store yet; 'fairaudit run' creates it")
     with migrations.of_site(site, what) as con:
         names = [one.name for one in site.config.clusters]
         if cluster is not None and cluster not in names:

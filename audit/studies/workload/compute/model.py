@@ -136,7 +136,7 @@ def place(
     ended = population(described, pool)
     if ended.is_empty():
         raise LogError(
-            f"pool {pool.name!r}: no attempt has ended, so there is no workload; give a longer log"
+            f"pool {pool.name!r}: no attempt has ended, so there is no workload; use a longer log"
         )
     arrival = ended["arrival_time"].to_numpy()
     first, last = (day_of(int(instant), zone) for instant in (arrival[0], arrival[-1]))
