@@ -56,10 +56,8 @@ def compute(work: Work, cluster: Cluster) -> bool:
     Returns whether there was anything to compute from, and no fair start time is left for the next
     night.
 
-    Raises:
-        UsageError: the requested period does not exist, or the pools are not known well enough to
-            archive.
-        ConfigError: files that the configuration names are wrong.
+    Raises UsageError if the requested period does not exist, or the pools are not known well enough
+    to archive; ConfigError if files that the configuration names are wrong.
     """
     con, night, name = work.con, work.night, cluster.name
     stored = _stored(work, cluster)

@@ -193,7 +193,7 @@ def test_asked_to_stop_while_it_waits(place: Path, server: Server, cert: Path) -
     assert said == ["1 not sent yet (localhost: 450 busy); trying again in 600 s"]
     assert len(done.sent) == 4
     assert done.due == [f"{LAST} to emil@example.org"]
-    assert "450 busy; asked to stop; due again" in str(done.failures[0])
+    assert "450 busy; stopped on request; due again" in str(done.failures[0])
     assert ledger(place)["emil"] == ("claimed", 1)
 
 
