@@ -26,7 +26,8 @@ from audit.metrics.attempts.account import Account
 from audit.metrics.attempts.parts import Row
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
-from audit.metrics.pairs import Held
+from audit.metrics.pairs import EARLIER_S, Held
+from audit.metrics.usage_order import Shares
 from audit.model import OBSERVED, Period, Pool
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
@@ -154,7 +155,7 @@ class Shared(NamedTuple):
     """Facts that the figures of all pools and periods rest on."""
 
     ranked: ownership.Fairshare
-    shares: passed_over.Shares
+    shares: Shares
     log: Period
 
 
@@ -180,8 +181,7 @@ def _of_periods(
     for period, seed in seeds.items():
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, shared.log))
-        held = _rows_of(around, booked.barred)
-        passed = passed_over.of_period(around, pool, period, setting.zone, shared.shares, held)
+        passed = _passed(jobs, booked, pool, period, setting, shared)
         yield from _summed_up(around, pool, period, setting, seed, of_period, conserved, passed)
         del around
         held_by_rules = rules_in_force.shares(population.in_period(jobs, period), pool)
@@ -193,6 +193,20 @@ def _of_periods(
         yield Rows("outage_result", period, outages.with_columns(**of_pool))
         yield Rows("advice_result", period, advised.changes.with_columns(**of_pool))
         yield Rows("advice_part", period, advised.parts.with_columns(**of_pool))
+
+
+def _passed(
+    jobs: pl.DataFrame,
+    booked: Account,
+    pool: Pool,
+    period: Period,
+    setting: Setting,
+    shared: Shared,
+) -> pl.DataFrame:
+    """Return who was passed over in a period."""
+    around = population.around(jobs, period, EARLIER_S)
+    held = _rows_of(around, booked.barred)
+    return passed_over.of_period(around, pool, period, setting.zone, shared.shares, held)
 
 
 def _rows_of(around: pl.DataFrame, barred: pl.DataFrame) -> Held:

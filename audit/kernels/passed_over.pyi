@@ -4,6 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+@final
+class Usage:
+    def __init__(
+        self, first: Ints, time: Ints, rate: Floats, used: Floats, share: Floats, decay: float
+    ) -> None: ...
 
 @final
 class Subjects:
@@ -13,6 +20,7 @@ class Subjects:
         arrival: Ints,
         user: Ints,
         entity: Ints,
+        owner: Ints,
         need: Ints,
         first: Ints,
         last: Ints,
@@ -34,7 +42,8 @@ class Rivals:
         entity: Ints,
         need: Ints,
         run: Ints,
-        weight: NDArray[np.float64],
+        used: Floats,
+        weight: Floats,
         start: Ints,
     ) -> None: ...
 
@@ -42,10 +51,12 @@ class Rivals:
 class Found:
     def __init__(
         self,
-        pairs: NDArray[np.float64],
-        lost: NDArray[np.float64],
+        pairs: Floats,
+        lost: Floats,
         since: Ints,
         met: NDArray[np.bool_],
     ) -> None: ...
 
-def compare(subjects: Subjects, rivals: Rivals, lead: int, found: Found) -> None: ...
+def accumulate(usage: Usage) -> None: ...
+def used_at(usage: Usage, owner: Ints, instant: Ints, used: Floats) -> None: ...
+def compare(subjects: Subjects, rivals: Rivals, usage: Usage, lead: int, found: Found) -> None: ...

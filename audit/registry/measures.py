@@ -282,6 +282,14 @@ _PASSED: Final = (
     Measure("passed_only_in_bursts", "Is passed over during bursts of its own only", ONE, COUNT,
             _COMPARED, "1 where passed_share is significantly smaller outside bursts than within; "
             "0 where not; NULL with too few jobs outside bursts", when="where passed_named is 1"),
+    Measure("passed_expected_by_usage", "… expected in an order by usage", ONE, SHARE, _COMPARED,
+            "the same share of all other entities, apart for later jobs whose owner had used less "
+            "by then, and for others; usage decays, and is divided by the owner's share", when=
+            "where passed_named is 1 and jobs of the log start in an order by usage"),
+    Measure("passed_half_life", "Half-life of the usage that explains it", SECONDS, DURATION,
+            _COMPARED, "of the usage by which the entity is not named any more; NULL where it "
+            "still is, or where most of the jobs that passed it are of owners who had used more",
+            when="where passed_expected_by_usage is known"),
     Measure("usage_multiple", "Usage as a multiple of the site's share", ONE, NUMBER, _NAMED,
             "part of the pool's resource-seconds in the period / part of the shares of all that "
             "used it", when="where passed_named is 1 and the site's shares are known"),

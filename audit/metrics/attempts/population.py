@@ -174,11 +174,11 @@ def in_period(described: pl.DataFrame, period: Period) -> pl.DataFrame:
     return described if period.whole_log else only(described, _within(period))
 
 
-def around(described: pl.DataFrame, period: Period) -> pl.DataFrame:
-    """The attempts that belong to ``period``, and all that were there in it or beside any of these.
+def around(described: pl.DataFrame, period: Period, lead_s: int = 0) -> pl.DataFrame:
+    """Return the attempts that belong to ``period``, and all that were there in it or beside these.
 
     In their order. What they did to one another, and what their pool did in the period, needs no
-    others.
+    others. With ``lead_s``, also those that arrived up to that long before the first of them.
     """
     if period.whole_log:
         return described
@@ -187,7 +187,7 @@ def around(described: pl.DataFrame, period: Period) -> pl.DataFrame:
     first = described.select(came.filter(within).min()).item()
     since = period.from_time if first is None else min(first, period.from_time)
     meanwhile = (came.fill_null(since) < period.to_time) & (
-        pl.col("end_time").fill_null(since) >= since
+        (pl.col("end_time").fill_null(since) >= since) | (came >= since - lead_s)
     )
     return only(described, within | meanwhile)
 

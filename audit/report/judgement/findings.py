@@ -199,7 +199,7 @@ def _by_share(
 
 
 def passed_over(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
-    """Those that later jobs passed over, and that used no more than 1.5 times their share."""
+    """Those that later jobs passed over, except where fairshare intends it."""
     waited = (place.pool.figure("wait_mean").value or 0.0) * place.pool.attempts
     for one in owners.unfair(place.pool):
         excess, passed_s = one.figure("passed_excess"), one.figure("passed_s").value or 0.0

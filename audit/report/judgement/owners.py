@@ -7,6 +7,7 @@ from audit.report.text import wording
 
 PLACES = ("partition", "qos")
 """Kinds that sites often give a low priority on purpose."""
+HAD_USED_MORE = "had used more than most that passed it, as fairshare intends"
 LEAST_TESTED = 5
 """With fewer entities tested, the log cannot tell whether the order was fair."""
 
@@ -23,7 +24,7 @@ def named(contents: Contents) -> tuple[Who, ...]:
 
 
 def unfair(pool: PoolPart) -> tuple[PassedOver, ...]:
-    """Return those passed over that used no more than 1.5 times their share; none of a few."""
+    """Return those passed over, except where fairshare intends it; none if few are tested."""
     if sum(pool.tested.values()) < LEAST_TESTED:
         return ()
     return tuple(one for one in pool.passed if not one.intended)
@@ -54,7 +55,11 @@ def how_passed(one: PassedOver) -> str:
     if multiple is not None:
         share = "its share" if of_site else "an equal share"
         used = f"used {wording.two_digits(multiple)} times {share}"
-        told += f"; {used}, as fairshare intends" if one.intended else f"; {used}"
+        told += f"; {used}, as fairshare intends" if one.used_much else f"; {used}"
+    if one.explained:
+        told += (
+            f"; {HAD_USED_MORE} ({wording.rough(one.figure('passed_expected_by_usage'))} expected)"
+        )
     bursts = one.figure("passed_only_in_bursts").value
     if bursts is None:
         told += "; too few jobs outside bursts of its own to tell whether only then"

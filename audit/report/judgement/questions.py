@@ -176,10 +176,10 @@ def _is_passed_over(unfair: Sequence[PassedOver], *, start: bool = True) -> str:
 def _intended(pool: PoolPart) -> str:
     first = pool.passed[0]
     multiple, _ = first.usage
-    return (
-        f"{owners.subject_of(first.kind, first.name)} waits longer, and used "
-        f"{wording.two_digits(multiple or 0.0)} times its share, as fairshare intends."
-    )
+    why = f"used {wording.two_digits(multiple or 0.0)} times its share, as fairshare intends"
+    if not first.used_much:
+        why = owners.HAD_USED_MORE
+    return f"{owners.subject_of(first.kind, first.name)} waits longer, and {why}."
 
 
 def _then(place: Place) -> Difference | None:

@@ -131,9 +131,19 @@ class PassedOver(Figures):
 
     @property
     def intended(self) -> bool:
-        """Whether it used so much more than its share that fairshare makes it wait longer."""
+        """Whether fairshare makes it wait longer: by its usage in the period, or before."""
+        return self.used_much or self.explained
+
+    @property
+    def used_much(self) -> bool:
+        """Whether it used much more than its share in the period."""
         multiple, _ = self.usage
         return multiple is not None and multiple > INTENDED_MULTIPLE
+
+    @property
+    def explained(self) -> bool:
+        """Whether it was passed over because it had used more than others before."""
+        return self.figure("passed_half_life").value is not None
 
 
 INTENDED_MULTIPLE: Final = 1.5

@@ -150,6 +150,18 @@ def test_heavy_use_is_no_accusation() -> None:
     assert one(at_share).verdict.word is Word.NO
 
 
+def test_an_order_by_usage_is_no_accusation() -> None:
+    anna = passed("anna")
+    explained = replace(anna, figures=(*anna.figures, figure("passed_half_life", 86_400.0)))
+    made = one(replace(measured(good=False), passed=(explained,)))
+    assert made.verdict.word is Word.NO_SIGN
+    assert made.hurt == ()
+    assert (
+        "User anna waits longer, and had used more than most that passed it, as fairshare intends."
+        in made.questions[1].text
+    )
+
+
 def test_the_verdict_says_what_jobs_waited_for_and_who_is_passed_over() -> None:
     said = one(measured(0.15, "anna", "ben", good=False)).verdict
     assert said.sentence == (
