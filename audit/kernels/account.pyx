@@ -17,12 +17,8 @@ from libc.stdlib cimport free, realloc
 import numpy as np
 
 from audit.kernels.sweeps cimport time_at
-from audit.kernels.waiting cimport (
-    CAUSES, CLAIMED, CYCLE, EARLIER, EXCEEDS, FITS, HELD, KEPT, LATER, NOBODY, OWN_QUEUED,
-    OWN_RUNNING, RULE, RULE_FREE, UNAVAILABLE, UNEXPLAINED, UNKNOWN, Log, Queue, Rules, State,
-    Times, close_gap, exceeds, fits_left, forbids, is_closed, is_forbidden, is_held, join,
-    occupy, place_of, short_of, turn,
-)
+
+include "waiting.pxi"
 
 
 cdef enum:
@@ -220,15 +216,8 @@ cdef void _leave(Log log, Queue queue, Bookings made, int64_t i, bint booking) n
 
 
 cdef void _watch(
-    Log log,
-    Times times,
-    Rules rules,
-    State state,
-    Queue queue,
-    Idle idle,
-    Py_ssize_t old,
-    int64_t since,
-    int64_t now,
+    Log log, Times times, Rules rules, State state, Queue queue, Idle idle, Py_ssize_t old,
+    int64_t since, int64_t now
 ) noexcept nogil:
     """Add the time in which an attempt waits that fits the capacity and that nothing forbids."""
     cdef Py_ssize_t place
@@ -247,15 +236,8 @@ cdef void _watch(
 
 
 cdef void _spend(
-    Log log,
-    Times times,
-    Rules rules,
-    State state,
-    Queue queue,
-    Bookings made,
-    Py_ssize_t old,
-    int64_t since,
-    int64_t now,
+    Log log, Times times, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t old,
+    int64_t since, int64_t now
 ) noexcept nogil:
     """Book the time up to ``now`` for everything that waits.
 
@@ -276,15 +258,8 @@ cdef void _spend(
 
 
 cdef inline void _book(
-    Log log,
-    Times times,
-    Rules rules,
-    State state,
-    Queue queue,
-    Bookings made,
-    Py_ssize_t place,
-    int64_t since,
-    int64_t now,
+    Log log, Times times, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t place,
+    int64_t since, int64_t now
 ) noexcept nogil:
     """Book the time from ``since`` to ``now`` for the block at ``place``."""
     cdef int64_t i = queue.attempt[place], slot = queue.slot[place], own, earlier
@@ -324,14 +299,8 @@ cdef inline void _book(
 
 
 cdef void _book_rules(
-    Rules rules,
-    State state,
-    Queue queue,
-    int64_t slot,
-    int64_t i,
-    int64_t since,
-    int64_t now,
-    bint fits,
+    Rules rules, State state, Queue queue, int64_t slot, int64_t i, int64_t since, int64_t now,
+    bint fits
 ) noexcept nogil:
     """Book a stretch in which some rule forbids attempt ``i``: to rule, and to each of these."""
     cdef Py_ssize_t rule, limits = rules.most.shape[0]
@@ -347,14 +316,8 @@ cdef void _book_rules(
 
 
 cdef void _book_claims(
-    Log log,
-    Rules rules,
-    State state,
-    Queue queue,
-    Bookings made,
-    Py_ssize_t place,
-    int64_t since,
-    int64_t now,
+    Log log, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t place, int64_t since,
+    int64_t now
 ) noexcept nogil:
     """Let the members of a block claim what is left, in their order; book the rest for the others.
 
@@ -397,15 +360,8 @@ cdef void _book_claims(
 
 
 cdef void _claim(
-    Log log,
-    Rules rules,
-    State state,
-    Queue queue,
-    Bookings made,
-    Py_ssize_t place,
-    int64_t i,
-    int64_t since,
-    int64_t now,
+    Log log, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t place, int64_t i,
+    int64_t since, int64_t now
 ) noexcept nogil:
     """Let attempt ``i`` claim its request, and book what it waits for meanwhile."""
     cdef int64_t user = log.user[i], late, counter, amount, slot
@@ -436,14 +392,8 @@ cdef void _claim(
 
 
 cdef void _note(
-    Log log,
-    Queue queue,
-    Spans spans,
-    int64_t slot,
-    int64_t i,
-    int64_t cause,
-    int64_t begin,
-    int64_t end,
+    Log log, Queue queue, Spans spans, int64_t slot, int64_t i, int64_t cause, int64_t begin,
+    int64_t end
 ) noexcept nogil:
     """Note a stretch of one cause in the wait of a block, or lengthen its last one."""
     cdef int64_t last = queue.span[slot]

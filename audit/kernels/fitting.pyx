@@ -106,12 +106,8 @@ cdef class Walk:
 
 
 def fitting_spans(
-    Log log not None,
-    Rules rules not None,
-    Trial trial not None,
-    const int64_t[::1] capacity,
-    bint split,
-    Spans out,
+    Log log not None, Rules rules not None, Trial trial not None, const int64_t[::1] capacity,
+    bint split, Spans out
 ):
     """Write the spans in which attempts would have fitted and no rule forbade their start.
 
@@ -243,14 +239,7 @@ cdef void _leave_queue(Log log, Walk walk, int64_t now, Spans out) noexcept nogi
 
 
 cdef void _queue_claims(
-    Log log,
-    Rules rules,
-    Trial trial,
-    Walk walk,
-    Next coming,
-    int64_t now,
-    int64_t until,
-    Spans out,
+    Log log, Rules rules, Trial trial, Walk walk, Next coming, int64_t now, int64_t until, Spans out
 ) noexcept nogil:
     """Walk the queue from ``now`` until the next instant."""
     cdef int64_t job
@@ -291,9 +280,7 @@ cdef inline void _claim(Log log, Rules rules, Walk walk, Py_ssize_t job) noexcep
         walk.claimed[rules.counter[x]] += rules.amount[x]
 
 
-cdef inline bint _withheld(
-    Trial trial, Walk walk, Py_ssize_t job, int64_t closing
-) noexcept nogil:
+cdef inline bint _withheld(Trial trial, Walk walk, Py_ssize_t job, int64_t closing) noexcept nogil:
     """Return whether the trial forbids a start, given what runs."""
     if trial.entity[job] < 0:
         return False
@@ -357,13 +344,8 @@ cdef class Use:
 
 
 def levels_in(
-    Use use not None,
-    const int64_t[::1] entity,
-    const int64_t[::1] amount,
-    const int64_t[::1] since,
-    const int64_t[::1] until,
-    int64_t[::1] at,
-    int64_t[::1] highest,
+    Use use not None, const int64_t[::1] entity, const int64_t[::1] amount,
+    const int64_t[::1] since, const int64_t[::1] until, int64_t[::1] at, int64_t[::1] highest
 ):
     """Write the level of each span as it begins, and the highest one in it.
 
@@ -392,15 +374,9 @@ def levels_in(
 
 
 def times_above(
-    Use use not None,
-    const int64_t[::1] entity,
-    const int64_t[::1] amount,
-    const int64_t[::1] since,
-    const int64_t[::1] until,
-    int64_t most,
-    int64_t[::1] above,
-    int64_t[::1] last,
-    int64_t[::1] seconds,
+    Use use not None, const int64_t[::1] entity, const int64_t[::1] amount,
+    const int64_t[::1] since, const int64_t[::1] until, int64_t most, int64_t[::1] above,
+    int64_t[::1] last, int64_t[::1] seconds
 ):
     """Write when a limit first forbids each span's attempt, and when it allows a last one.
 
@@ -450,3 +426,70 @@ cdef inline Py_ssize_t _step(Use use, int64_t entity, int64_t instant) noexcept 
 cdef inline int64_t _used(Use use, int64_t entity, Py_ssize_t step) noexcept nogil:
     """Return what an entity has in use from a step on."""
     return use.used[step] if step >= use.first[entity] else 0
+
+
+cdef struct Best:
+    Py_ssize_t begin
+    Py_ssize_t extent
+    double score
+
+
+def best_stretch(
+    const double[:, :, ::1] base, const double[:, :, :, :] hours, double[:, ::1] chance,
+    double least, double raw
+):
+    """Return begin, hours − 1 and score of the stretch of hours that is worth most as a window.
+
+    A stretch is worth chance · (starts + occasions) − starts of the class in a run of blocks.
+    It must hold ``least`` of both, of the class and of its neighbours, and the class' share of
+    starts be at most ``raw`` of the neighbours'. Of stretches worth the same, the shortest.
+
+    Args:
+        base: occasions and starts of the class, then of the neighbours, of each beginning: what a
+            stretch of no hours holds, [begin, 4, blocks].
+        hours: what each further hour adds, [begin, hours, 4, blocks].
+        chance: the share of starts to be expected of a rule in a run, [blocks, blocks + 1].
+        least, raw: see above.
+
+    Returns:
+        They; the score is 0 if no stretch is worth anything.
+    """
+    cdef Py_ssize_t blocks = base.shape[2], begin, extent, row, block
+    cdef Best best = Best(0, 0, 0.0)
+    cdef double[:, ::1] sums = np.zeros((4, blocks + 1))
+    cdef double[:, ::1] held = np.zeros((4, blocks))
+    with nogil:
+        for begin in range(hours.shape[0]):
+            held[:, :] = base[begin]
+            for extent in range(hours.shape[1]):
+                for row in range(4):
+                    for block in range(blocks):
+                        held[row, block] += hours[begin, extent, row, block]
+                        sums[row, block + 1] = sums[row, block] + held[row, block]
+                best = _better(best, sums, chance, least, raw, begin, extent)
+    return best.begin, best.extent, best.score
+
+
+cdef Best _better(
+    Best best, double[:, ::1] sums, double[:, ::1] chance, double least, double raw,
+    Py_ssize_t begin, Py_ssize_t extent
+) noexcept nogil:
+    """Return a stretch if it is worth more, in some run of blocks, than the best so far."""
+    cdef Py_ssize_t first, behind
+    cdef double withheld, starts, idle, served, score
+    for first in range(sums.shape[1] - 1):
+        for behind in range(first + 1, sums.shape[1]):
+            withheld = sums[0, behind] - sums[0, first]
+            starts = sums[1, behind] - sums[1, first]
+            idle = sums[2, behind] - sums[2, first]
+            served = sums[3, behind] - sums[3, first]
+            if withheld + starts < least or idle + served < least:
+                continue
+            if starts * (idle + served) > raw * served * (withheld + starts):
+                continue
+            score = chance[first, behind] * (withheld + starts) - starts
+            if score > best.score + 1e-9 or (
+                score > best.score - 1e-9 and score > 0 and extent < best.extent
+            ):
+                best = Best(begin, extent, score)
+    return best

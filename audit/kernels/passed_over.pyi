@@ -15,46 +15,22 @@ class Usage:
 @final
 class Subjects:
     def __init__(
-        self,
-        begin: Ints,
-        arrival: Ints,
-        user: Ints,
-        entity: Ints,
-        owner: Ints,
-        need: Ints,
-        first: Ints,
-        last: Ints,
-        start: Ints,
-        held_begin: Ints,
-        held_end: Ints,
-        held_from: Ints,
-        held_to: Ints,
-    ) -> None: ...
+        self, begin: Ints, arrival: Ints, user: Ints, entity: Ints, owner: Ints, need: Ints,
+        first: Ints, last: Ints, start: Ints, held_begin: Ints, held_end: Ints, held_from: Ints,
+        held_to: Ints
+    ) -> None: ...  # fmt: skip
 
 @final
 class Rivals:
     def __init__(
-        self,
-        begin: Ints,
-        end: Ints,
-        arrival: Ints,
-        user: Ints,
-        entity: Ints,
-        need: Ints,
-        run: Ints,
-        used: Floats,
-        weight: Floats,
-        start: Ints,
-    ) -> None: ...
+        self, begin: Ints, end: Ints, arrival: Ints, user: Ints, entity: Ints, need: Ints,
+        run: Ints, used: Floats, weight: Floats, start: Ints
+    ) -> None: ...  # fmt: skip
 
 @final
 class Found:
     def __init__(
-        self,
-        pairs: Floats,
-        lost: Floats,
-        since: Ints,
-        met: NDArray[np.bool_],
+        self, pairs: Floats, lost: Floats, since: Ints, met: NDArray[np.bool_]
     ) -> None: ...
 
 def accumulate(usage: Usage) -> None: ...

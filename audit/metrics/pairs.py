@@ -28,13 +28,14 @@ if TYPE_CHECKING:
     from audit.kernels.passed_over import Rivals, Subjects, Usage
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 Kind = Literal["user", "account", "partition", "qos"]
 KINDS: Final[tuple[Kind, ...]] = ("user", "account", "partition", "qos")
 _PLACES: Final = ("partition", "qos")
 
 Owners = Literal["user", "account"]
-"""Whose usage a scheduler may go by."""
+"""Kinds of entities whose usage may decide the order of a queue."""
 
 EARLIER_S: Final = peers.LEAD_S
 LEAD_S: Final = 60
@@ -203,7 +204,7 @@ class _Keys(NamedTuple):
 
 
 class Decayed(NamedTuple):
-    """What the owners of a log's attempts had used at any instant."""
+    """Usage of the owners of a log's attempts at any instant."""
 
     owner: Ints
     """Of each row of the log's frame; −1: unknown."""
@@ -240,16 +241,24 @@ class Decayed(NamedTuple):
 
     @classmethod
     def unknown(cls, log: Log) -> Self:
-        """Nobody had used anything."""
+        """Of owners without any usage."""
         from audit.kernels import passed_over as kernel
 
         nothing = np.zeros(0)
         usage = kernel.Usage(np.zeros(1, np.int64), _NO_INTS, nothing, nothing, nothing, 1.0)
         return cls(np.full(log.frame.height, -1), usage)
 
+    def at(self, rows: Ints, instants: Ints) -> Floats:
+        """Return the usage of the owners of these rows, each at its instant."""
+        from audit.kernels import passed_over as kernel
+
+        used = np.empty(len(rows))
+        kernel.used_at(self.usage, self.owner[rows], instants, used)
+        return used
+
 
 _TINY: Final = 1e-12
-"""Share of an owner that has none: whatever it used is much."""
+"""Share of an owner without one, so that any usage exceeds it."""
 
 
 def paired(
@@ -277,8 +286,6 @@ def paired(
     at = first[known]
     runs = _changes(keys.stratum[at], keys.user[at], keys.entity[at], log.need[at])
     lengths = np.diff(np.append(runs, len(at)))
-    used = np.empty(len(at))
-    kernel.used_at(decayed.usage, decayed.owner[at], keys.arrival[at], used)
     rivals = kernel.Rivals(
         begin=at,
         end=log.begin[known + 1],
@@ -287,7 +294,7 @@ def paired(
         entity=keys.entity[at],
         need=log.need[at],
         run=np.repeat(runs + lengths, lengths),
-        used=used,
+        used=decayed.at(at, keys.arrival[at]),
         weight=frame["weight"].to_numpy()[at],
         start=start,
     )

@@ -14,130 +14,71 @@ class Cause:
 
     key: str
     booked: tuple[str, ...]
-    """What the sweep books to it, of ``metrics.queue_sweep.BOOKED``."""
+    """Its entries of ``metrics.queue_sweep.BOOKED``."""
     label: str
-    """Its share of all waiting, in tables."""
+    """Label of its share of all waiting in tables."""
     heading: str
-    """The same as the title of a column."""
+    """Title of a column."""
     legend: str
     """In legends of charts."""
     clause: str
-    """What was the case meanwhile, said of one job: "for 3 h, …"."""
+    """The state of one job, as in "for 3 h, …"."""
     meanwhile: str
-    """How waiting passed: "9 % of all waiting time passed …"."""
+    """Completes "9 % of all waiting time passed …"."""
     colour: tuple[str, str]
-    """On light and on dark ground."""
+    """On light and on dark backgrounds."""
     optional: bool = False
-    """Whether tables and charts leave it out where nobody waited for it."""
+    """Whether tables and charts leave it out if no job waited for it."""
 
     @property
     def column(self) -> str:
-        """The column that holds its part of a wait, in s."""
+        """The column with its part of a wait, in s."""
         return f"cause_{self.key}_s"
 
     @property
     def share(self) -> str:
-        """The measure of its share of all waiting."""
+        """The key of the measure of its share."""
         return f"cause_{self.key}_share"
 
 
+# fmt: off
 CAUSES: Final = (
-    Cause(
-        key="held",
-        booked=("held",),
-        label="Held by a begin time, dependency or hold",
-        heading="Held",
-        legend="held",
-        clause="a begin time, dependency, hold, array limit or licence kept it from starting",
-        meanwhile="while a begin time, dependency, hold, array limit or licence kept the job from "
-        "starting",
-        colour=("#8a6d3b", "#c9a66b"),
-        optional=True,
-    ),
-    Cause(
-        key="unavailable",
-        booked=("unavailable",),
-        label="Resources unavailable or outage",
-        heading="Unavailable",
-        legend="unavailable",
-        clause="the pool had less than it requested, or nothing ran in the pool",
-        meanwhile="while the pool had less than the job requested, or nothing ran in the pool",
-        colour=("#3d3530", "#e6dccf"),
-        optional=True,
-    ),
-    Cause(
-        key="rule",
-        booked=("rule",),
-        label="Limits and closed hours",
-        heading="Rules",
-        legend="limits, closed hours",
-        clause="a limit or closed hours did not allow it to start",
-        meanwhile="while a limit or closed hours did not allow the job to start",
-        colour=("#a8327d", "#e07ab9"),
-        optional=True,
-    ),
-    Cause(
-        key="own",
-        booked=("own_queued", "own_running"),
-        label="Jobs of the same user",
-        heading="Own jobs",
-        legend="own jobs",
-        clause="jobs of the same user used, or had first claim to, what it lacked",
-        meanwhile="behind jobs of the same user",
-        colour=("#2f8a64", "#3fa37c"),
-    ),
-    Cause(
-        key="claimed",
-        booked=("claimed",),
-        label="Free, but claimed by jobs ahead",
-        heading="Claimed ahead",
-        legend="claimed by jobs ahead",
-        clause="it would have fitted, but jobs ahead of it in the queue needed that capacity",
-        meanwhile="while the job would have fitted, but jobs ahead of it needed that capacity",
-        colour=("#8793a0", "#75828f"),
-    ),
-    Cause(
-        key="earlier",
-        booked=("earlier",),
-        label="Used by earlier arrivals",
-        heading="Earlier arrivals",
-        legend="used by earlier arrivals",
-        clause="jobs of others that had arrived earlier used what it lacked",
-        meanwhile="behind running jobs of others that had arrived earlier",
-        colour=("#4a90d0", "#7fbcf2"),
-    ),
-    Cause(
-        key="later",
-        booked=("later",),
-        label="Used by later arrivals",
-        heading="Later arrivals",
-        legend="used by later arrivals",
-        clause="jobs of others that had arrived later used what it lacked",
-        meanwhile="behind running jobs of others that had arrived later",
-        colour=("#c24a17", "#f0763c"),
-    ),
-    Cause(
-        key="cycle",
-        booked=("cycle",),
-        label="Until the next scheduling pass",
-        heading="Next pass",
-        legend="next scheduling pass",
-        clause="it would have fitted, and the next scheduling pass was due",
-        meanwhile="until the next scheduling pass",
-        colour=("#9c82cc", "#7b68a2"),
-    ),
-    Cause(
-        key="unexplained",
-        booked=("unexplained",),
-        label="Unexplained",
-        heading="Unexplained",
-        legend="unexplained",
-        clause="it would have fitted, no job ahead needed that capacity, and no known rule "
-        "forbade it",
-        meanwhile="while the job would have fitted, and nothing in the log explains why it waited",
-        colour=("#5b3a94", "#9a70dd"),
-    ),
+    Cause("held", ("held",), "Held by a begin time, dependency or hold", "Held", "held",
+          "a begin time, dependency, hold, array limit or licence kept it from starting",
+          "while a begin time, dependency, hold, array limit or licence kept the job from starting",
+          ("#8a6d3b", "#c9a66b"), optional=True),
+    Cause("unavailable", ("unavailable",), "Resources unavailable or outage", "Unavailable",
+          "unavailable", "the pool had less than it requested, or nothing ran in the pool",
+          "while the pool had less than the job requested, or nothing ran in the pool",
+          ("#3d3530", "#e6dccf"), optional=True),
+    Cause("rule", ("rule",), "Limits and closed hours", "Rules", "limits, closed hours",
+          "a limit or closed hours did not allow it to start",
+          "while a limit or closed hours did not allow the job to start",
+          ("#a8327d", "#e07ab9"), optional=True),
+    Cause("own", ("own_queued", "own_running"), "Jobs of the same user", "Own jobs", "own jobs",
+          "jobs of the same user used, or had first claim to, what it lacked",
+          "behind jobs of the same user", ("#2f8a64", "#3fa37c")),
+    Cause("claimed", ("claimed",), "Free, but claimed by jobs ahead", "Claimed ahead",
+          "claimed by jobs ahead",
+          "it would have fitted, but jobs ahead of it in the queue needed that capacity",
+          "while the job would have fitted, but jobs ahead of it needed that capacity",
+          ("#8793a0", "#75828f")),
+    Cause("earlier", ("earlier",), "Used by earlier arrivals", "Earlier arrivals",
+          "used by earlier arrivals",
+          "jobs of others that had arrived earlier used what it lacked",
+          "behind running jobs of others that had arrived earlier", ("#4a90d0", "#7fbcf2")),
+    Cause("later", ("later",), "Used by later arrivals", "Later arrivals",
+          "used by later arrivals", "jobs of others that had arrived later used what it lacked",
+          "behind running jobs of others that had arrived later", ("#c24a17", "#f0763c")),
+    Cause("cycle", ("cycle",), "Until the next scheduling pass", "Next pass",
+          "next scheduling pass", "it would have fitted, and the next scheduling pass was due",
+          "until the next scheduling pass", ("#9c82cc", "#7b68a2")),
+    Cause("unexplained", ("unexplained",), "Unexplained", "Unexplained", "unexplained",
+          "it would have fitted, no job ahead needed that capacity, and no known rule forbade it",
+          "while the job would have fitted, and nothing in the log explains why it waited",
+          ("#5b3a94", "#9a70dd")),
 )
+# fmt: on
 """All causes; a wait is the sum of its parts."""
 
 COLUMNS: Final = tuple(cause.column for cause in CAUSES)
@@ -145,22 +86,22 @@ COLUMNS: Final = tuple(cause.column for cause in CAUSES)
 CONTESTED: Final = tuple(
     f"cause_{key}_s" for key in ("claimed", "earlier", "later", "cycle", "unexplained")
 )
-"""The part of a wait that other users or the scheduler can answer for."""
+"""Columns of the contested wait, for which other users or the scheduler are responsible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the anatomy of a wait: a measurement, which explains nothing by itself."""
+    """A part of the anatomy of a wait, which measures but does not explain."""
 
     key: str
     booked: tuple[str, ...]
     clause: str
     divided: bool = False
-    """Whether a second may be divided among several parts: its column holds fractions."""
+    """Whether a second may be divided among parts, so that its column has fractions."""
 
     @property
     def column(self) -> str:
-        """The column that holds it, in s."""
+        """Its column, in s."""
         return f"wait_{self.key}_s"
 
 

@@ -1,4 +1,4 @@
-"""CPU of each stage of an audit or a night, told apart inside the process that does them."""
+"""CPU of each stage of an audit or a night, measured within its process."""
 
 import resource
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -16,13 +16,13 @@ AUDIT: Mapping[str, str] = {
     "audit.cluster.compute.population.describe": "describing attempts",
     "audit.cluster.compute.charges.charged": "charging",
     "audit.cluster.compute.charges.compare": "charging",
-    "audit.cluster.compute.decayed.histories": "history of usage",
+    "audit.cluster.compute.histories": "history of usage",
     "audit.cluster.compute.resource_equality": "resource equality, overtakes",
     "audit.cluster.compute.performance.overtakes": "resource equality, overtakes",
     "audit.cluster.compute.decision_times": "decisions",
     "audit.cluster.compute.anatomy.anatomy": "anatomy of waits",
     "audit.cluster.compute.peers.peer_waits": "peers",
-    "audit.cluster.compute.stuck.stuck": "who is stuck",
+    "audit.cluster.compute.peers.stuck": "who is stuck",
     "audit.cluster.compute.fair_start_times": "fair start times",
     "audit.cluster.compute.forward_start_times": "forward starts",
     "audit.cluster.compute.model_fidelity": "model fidelity",
@@ -50,9 +50,9 @@ NIGHT: Mapping[str, str] = {
     "audit.nightly.due.compute": "what is due",
     "audit.nightly.due.read_attempts": "attempts from the store",
     "audit.nightly.keeping.archiving.put_away": "archiving",
-    "audit.nightly.reports.report": "making the page",
+    "audit.nightly.due.report": "making the page",
     "audit.nightly.run._publish": "publishing",
-    "audit.nightly.run._compact": "compacting",
+    "audit.store.publish.compact": "compacting",
 }
 """The same of a night."""
 

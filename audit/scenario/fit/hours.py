@@ -421,13 +421,13 @@ def _proposed(sides: _Sides, *, overlap: bool) -> Iterator[tuple[tuple[int, ...]
     Of each circle of hours, those of the greatest score, over any run of blocks: what the rule
     would be worth by condition (d).
     """
-    from audit.kernels import stretches
+    from audit.kernels import fitting
 
     counts = np.concatenate((sides.mine[:SECONDS], sides.others[:SECONDS]))
     chance = KEPT * _shares_of_runs(sides.others.sum((2, 3)))
     for circle in _circles(overlap=overlap):
         base, hours = _added(circle, counts, overlap=overlap)
-        begin, extent, score = stretches.best_stretch(base, hours, chance, LEAST, RAW)
+        begin, extent, score = fitting.best_stretch(base, hours, chance, LEAST, RAW)
         if score > 0:
             base, hours = _added(circle, sides.mine[SECONDS:], overlap=overlap)
             seconds = base[begin].sum() + hours[begin, : extent + 1].sum()
