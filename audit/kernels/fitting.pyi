@@ -52,6 +52,6 @@ def times_above(
     seconds: NDArray[np.int64]
 ) -> None: ...  # fmt: skip
 def best_stretch(
-    base: NDArray[np.float64], hours: NDArray[np.float64], chance: NDArray[np.float64],
-    least: float, raw: float
-) -> tuple[int, int, float]: ...  # fmt: skip
+    base: NDArray[np.float64], hours: NDArray[np.float64], which: int,
+    chance: NDArray[np.float64], least: float, raw: float
+) -> tuple[int, int, float, float]: ...  # fmt: skip

@@ -245,16 +245,16 @@ cdef void _queue_claims(
     cdef int64_t job
     cdef int64_t closing = NEVER  # how long until a window of the trial closes; ≤ 0: it is closed
     cdef State state
-    cdef Py_ssize_t k, x
+    cdef bint fits
+    cdef Py_ssize_t k
     if coming.window < trial.opens.shape[0]:
         closing = trial.closes[coming.window] - now
     walk.left[:] = walk.free
     for k in range(walk.waiting):
         job = walk.queue[k]
         state = OUT
-        if not _fits(log.request, job, walk.free):
-            walk.stretch[job] = 0
-        else:
+        fits = _fits(log.request, job, walk.free)
+        if fits:
             if walk.stretch[job] == 0:
                 walk.stretches += 1
                 walk.stretch[job] = walk.stretches
@@ -265,7 +265,9 @@ cdef void _queue_claims(
                     if not _withheld(trial, walk, job, closing):
                         _claim(log, rules, walk, job)
         _change(walk, job, state, now, out)
-        if walk.split:
+        if not fits:
+            walk.stretch[job] = 0  # not before: its last span tells its stretch
+        elif walk.split:
             _change(walk, job, OUT, until, out)
     if walk.claimed.shape[0] > 0:
         walk.claimed[:] = 0
@@ -432,64 +434,88 @@ cdef struct Best:
     Py_ssize_t begin
     Py_ssize_t extent
     double score
+    double seconds
 
 
 def best_stretch(
-    const double[:, :, ::1] base, const double[:, :, :, :] hours, double[:, ::1] chance,
-    double least, double raw
+    const double[:, :, :, ::1] base,
+    const double[:, :, :, :, ::1] hours,
+    Py_ssize_t which,
+    const double[:, ::1] chance,
+    double least,
+    double raw,
 ):
-    """Return begin, hours − 1 and score of the stretch of hours that is worth most as a window.
+    """Return the stretch of hours that is worth most as a window for a class.
 
     A stretch is worth chance · (starts + occasions) − starts of the class in a run of blocks.
     It must hold ``least`` of both, of the class and of its neighbours, and the class' share of
     starts be at most ``raw`` of the neighbours'. Of stretches worth the same, the shortest.
 
     Args:
-        base: occasions and starts of the class, then of the neighbours, of each beginning: what a
-            stretch of no hours holds, [begin, 4, blocks].
-        hours: what each further hour adds, [begin, hours, 4, blocks].
+        base: occasions, starts and seconds that a stretch of no hours holds, by the hour before
+            which it begins, [begin, 3, classes, blocks]; the last class is the sum of all.
+        hours: what each further hour adds, [begin, hours, 3, classes, blocks]; if it is the same
+            for all begins, [1, hours, …] from the first hour of the circle on.
+        which: the class; its neighbours are all others.
         chance: the share of starts to be expected of a rule in a run, [blocks, blocks + 1].
         least, raw: see above.
 
     Returns:
-        They; the score is 0 if no stretch is worth anything.
+        Its first hour, its hours − 1, its score (0: no stretch is worth anything), its seconds.
     """
-    cdef Py_ssize_t blocks = base.shape[2], begin, extent, row, block
-    cdef Best best = Best(0, 0, 0.0)
-    cdef double[:, ::1] sums = np.zeros((4, blocks + 1))
-    cdef double[:, ::1] held = np.zeros((4, blocks))
+    cdef Py_ssize_t blocks = base.shape[3], circle = base.shape[0], whole = base.shape[2] - 1
+    cdef Py_ssize_t begin, extent, row, block, first, hour
+    cdef bint same = hours.shape[0] == 1
+    cdef double own
+    cdef Best best = Best(0, 0, 0.0, 0.0)
+    cdef double[:, ::1] sums = np.zeros((5, blocks + 1))
+    cdef double[:, ::1] held = np.zeros((5, blocks))
     with nogil:
-        for begin in range(hours.shape[0]):
-            held[:, :] = base[begin]
-            for extent in range(hours.shape[1]):
-                for row in range(4):
+        for begin in range(circle):
+            for row in range(3):
+                for block in range(blocks):
+                    own = base[begin, row, which, block]
+                    held[row, block] = own
+                    if row < 2:
+                        held[3 + row, block] = base[begin, row, whole, block] - own
+            for extent in range(circle - 1):
+                first = 0 if same else begin
+                hour = (begin + extent) % circle if same else extent
+                for row in range(3):
                     for block in range(blocks):
-                        held[row, block] += hours[begin, extent, row, block]
+                        own = hours[first, hour, row, which, block]
+                        held[row, block] += own
                         sums[row, block + 1] = sums[row, block] + held[row, block]
+                        if row < 2:
+                            held[3 + row, block] += hours[first, hour, row, whole, block] - own
+                            sums[3 + row, block + 1] = sums[3 + row, block] + held[3 + row, block]
                 best = _better(best, sums, chance, least, raw, begin, extent)
-    return best.begin, best.extent, best.score
+    return best.begin, best.extent, best.score, best.seconds
 
 
 cdef Best _better(
-    Best best, double[:, ::1] sums, double[:, ::1] chance, double least, double raw,
-    Py_ssize_t begin, Py_ssize_t extent
+    Best best,
+    const double[:, ::1] sums,
+    const double[:, ::1] chance,
+    double least,
+    double raw,
+    Py_ssize_t begin,
+    Py_ssize_t extent,
 ) noexcept nogil:
     """Return a stretch if it is worth more, in some run of blocks, than the best so far."""
-    cdef Py_ssize_t first, behind
+    cdef Py_ssize_t first, behind, blocks = sums.shape[1] - 1
     cdef double withheld, starts, idle, served, score
-    for first in range(sums.shape[1] - 1):
-        for behind in range(first + 1, sums.shape[1]):
+    for first in range(blocks):
+        for behind in range(first + 1, blocks + 1):
             withheld = sums[0, behind] - sums[0, first]
             starts = sums[1, behind] - sums[1, first]
-            idle = sums[2, behind] - sums[2, first]
-            served = sums[3, behind] - sums[3, first]
-            if withheld + starts < least or idle + served < least:
-                continue
-            if starts * (idle + served) > raw * served * (withheld + starts):
-                continue
             score = chance[first, behind] * (withheld + starts) - starts
-            if score > best.score + 1e-9 or (
-                score > best.score - 1e-9 and score > 0 and extent < best.extent
-            ):
-                best = Best(begin, extent, score)
+            if score <= 0 or score < best.score - 1e-9 or withheld + starts < least:
+                continue
+            idle = sums[3, behind] - sums[3, first]
+            served = sums[4, behind] - sums[4, first]
+            if idle + served < least or starts * (idle + served) > raw * served * (withheld + starts):
+                continue
+            if score > best.score + 1e-9 or extent < best.extent:
+                best = Best(begin, extent, score, sums[2, blocks])
     return best

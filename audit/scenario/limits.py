@@ -296,8 +296,10 @@ def window_edges(
     furthest = max(closing.reach for closing in closings)
     clock.append((until, until + WEEK_S + furthest, clock[-1][2]))
     found: list[tuple[Ints, Ints, Ints]] = []
+    different = {closing.window.hours for closing in closings}
+    spans = {hours: spans_of_hours(hours, clock) for hours in different}
     for counter, closing in enumerate(closings, first):
-        begins, ends = spans_of_hours(closing.window.hours, clock)
+        begins, ends = spans[closing.window.hours]
         begins = np.maximum(begins - closing.reach + 1, since)
         apart = begins[1:] > ends[:-1]
         begins, ends = begins[np.append(True, apart)], ends[np.append(apart, True)]
