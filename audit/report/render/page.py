@@ -66,8 +66,8 @@ class Drawn:
     parts: Mapping[str, Picture]
 
 
-def charts_of(pool: PoolPart) -> dict[str, Chart]:
-    """Return the charts of one pool that have data, by key."""
+def charts_of(pool: PoolPart, zone_name: str) -> dict[str, Chart]:
+    """Return the charts of one pool that have data, by key; ``zone_name``: of the cluster."""
     made = (
         waiting.why(pool),
         over_time.trend(pool.trend, modelled=belief.good_fit(pool)),
@@ -77,7 +77,7 @@ def charts_of(pool: PoolPart) -> dict[str, Chart]:
         waiting.miss(pool),
         sharing.shortfall(pool),
         sharing.lorenz(pool),
-        over_time.machine(pool),
+        over_time.machine(pool, zone_name),
         over_time.walltime(pool),
     )
     return {chart.key: chart for chart in made if chart is not None}
@@ -88,7 +88,8 @@ def draw(contents: Contents) -> Drawn:
     empty = contents.empty
     return Drawn(
         tuple(
-            pictures(charts_of(pool).values() if pool.attempts else ()) for pool in contents.pools
+            pictures(charts_of(pool, contents.span.zone).values() if pool.attempts else ())
+            for pool in contents.pools
         ),
         tuple(pictures([sharing.usage(usage)]) for usage in (() if empty else contents.usages)),
         pictures(
