@@ -25,7 +25,8 @@ from audit.metrics.attempts.account import Account
 from audit.metrics.attempts.parts import Row
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
-from audit.metrics.pairs import Held
+from audit.metrics.pairs import EARLIER_S, Held
+from audit.metrics.usage_order import Shares
 from audit.model import OBSERVED, Limit, Period, Pool
 from audit.model import Window as Hours
 from audit.scenario import ownership
@@ -90,7 +91,7 @@ class _Work(NamedTuple):
     wanted: Wanted
     chosen: config.Config
     ranked: ownership.Fairshare
-    shares: passed_over.Shares
+    shares: Shares
     log: Period
     known: pl.DataFrame | None
     effort: Effort
@@ -222,9 +223,8 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
     rules = rules_of(pool, setting.evidence.get(pool.name, ()))
     for period, seed in work.wanted.seeds.items():
         around = population.around(jobs, period)
-        held = _held(around, booked.barred)
-        passed = passed_over.of_period(around, pool, period, setting.zone, work.shares, held)
         of_period = options._replace(covered=covered(period, work.log))
+        passed = _passed(work, jobs, booked, pool, period)
         yield from _summaries(work, around, pool, period, of_period, conserved, passed)
         del around
         by_rule = waiting_by_rule(population.in_period(jobs, period), pool)
@@ -236,6 +236,15 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
             ("advice_part", advised.parts),
         ):
             yield Rows(table, period, rows.with_columns(of_pool))
+
+
+def _passed(
+    work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool, period: Period
+) -> pl.DataFrame:
+    """Return the result of each entity that was tested for being passed over in a period."""
+    around = population.around(jobs, period, EARLIER_S)
+    held = _held(around, booked.barred)
+    return passed_over.of_period(around, pool, period, work.setting.zone, work.shares, held)
 
 
 def _held(around: pl.DataFrame, barred: pl.DataFrame) -> Held:

@@ -249,7 +249,7 @@ def pictures(contents: Contents) -> tuple[Picture, ...]:
     one = page_one(contents)
     if one is None:
         return ()
-    drawn = render.charts_of(one.place.pool)
+    drawn = render.charts_of(one.place.pool, contents.span.zone)
     shown = [drawn[key] for key in _SHOWN if key in drawn][:_PICTURES]
     return _pictures(shown, one.place.pool.name if len(contents.pools) > 1 else None)
 

@@ -1,17 +1,19 @@
 """Charts over time: use of the machine and its queue, waits, and used walltimes."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Final
 
+from audit.periods import zone
 from audit.report.charts import series
 from audit.report.charts.marks import bars, lines, scales
 from audit.report.charts.marks.bars import Bar
 from audit.report.charts.marks.frame import Series
-from audit.report.charts.marks.lines import Line, Panel, Target
+from audit.report.charts.marks.lines import Line, Panel, Shaded, Target
 from audit.report.charts.marks.scales import Axis
 from audit.report.charts.series import Daily, value
-from audit.report.charts.style import EARLIER, LATER, Chart
-from audit.report.record.pool import Burst, Figure, PoolPart, Trend, TrendPoint
+from audit.report.charts.style import EARLIER, LATER, UNAVAILABLE, Chart
+from audit.report.record.pool import Burst, Figure, Outage, PoolPart, Trend, TrendPoint
 from audit.report.text import wording
 
 _DAILY: Final = 400
@@ -24,8 +26,11 @@ _POINTED_AT: Final = 100
 """With more points than this, a tip covers seven."""
 
 
-def machine(pool: PoolPart) -> Chart | None:
-    """Draw the busy share of a pool and its waiting work by day, with the largest bursts."""
+_OUTAGES: Final = Series("outage: nothing ran although a job could have", UNAVAILABLE, "block")
+
+
+def machine(pool: PoolPart, zone_name: str) -> Chart | None:
+    """Draw the busy share of a pool and its waiting work by day, with bursts and outages."""
     busy = series.days(pool, "utilization")
     if not busy:
         return None
@@ -36,7 +41,8 @@ def machine(pool: PoolPart) -> Chart | None:
     weekly = len(busy) > _DAILY
     every = " (weekly means)" if weekly else ""
     y = scales.shares([1.0], title=f"Busy share of the pool{every}")
-    panels = [_panel(busy, x, y, EARLIER, lambda share: f"{wording.percent(share)} busy")]
+    shaded = _shaded(pool.outages, first, x.high, zone_name)
+    panels = [_panel(busy, x, y, EARLIER, lambda share: f"{wording.percent(share)} busy", shaded)]
     mean = pool.figure("utilization").value
     title = f"The pool was {100 * mean:.0f} % busy" if mean is not None else "The pool over time"
     alt, note = "", ""
@@ -46,7 +52,7 @@ def machine(pool: PoolPart) -> Chart | None:
             [top], scales.plain, title=f"Waiting work, hours of the whole pool{every}"
         )
         marked = _marked(pool.pictured.bursts, first, last)
-        panels.append(_panel(work, x, y, LATER, lambda h: f"{_hours(h)} of waiting work", marked))
+        panels.append(_panel(work, x, y, LATER, _waiting_work, shaded, marked))
         note = "Waiting work: later use of the queued jobs, in hours of the whole pool."
         if marked:
             note += " Grey: the largest bursts, in which one user's jobs queue behind each other."
@@ -57,10 +63,32 @@ def machine(pool: PoolPart) -> Chart | None:
     return Chart(
         "machine",
         title,
-        f"Areas over time, {first} to {last}. {title}.{alt}",
+        f"Areas over time, {first} to {last}. {title}.{alt}{_outages_in(shaded)}",
         *lines.drawn(panels, height=92),
         note,
     )
+
+
+def _shaded(outages: Sequence[Outage], first: str, high: float, zone_name: str) -> Shaded | None:
+    """Return the outages of the days from ``first`` on, in days of the cluster's clock."""
+    clock = zone(zone_name)
+    midnight = datetime.fromisoformat(first)
+
+    def place(instant: int) -> float:
+        local = datetime.fromtimestamp(instant, clock).replace(tzinfo=None)
+        return min(max((local - midnight) / timedelta(days=1), 0.0), high)
+
+    ranges = sorted((place(one.from_time), place(one.to_time)) for one in outages)
+    inside = [(begin, end) for begin, end in ranges if begin < end]
+    return Shaded(_OUTAGES, inside) if inside else None
+
+
+def _outages_in(shaded: Shaded | None) -> str:
+    return f" Shaded: {wording.plural(len(shaded.ranges), 'outage')}." if shaded else ""
+
+
+def _waiting_work(hours: float) -> str:
+    return f"{_hours(hours)} of waiting work"
 
 
 def _hours(hours: float) -> str:
@@ -90,6 +118,7 @@ def _panel(
     y: Axis,
     colour: str,
     say: Callable[[float], str],
+    shaded: Shaded | None,
     bursts: Sequence[Burst] = (),
 ) -> Panel:
     first = daily[0][0]
@@ -112,7 +141,7 @@ def _panel(
         for burst in bursts
     ]
     line = Line("", points, colour, step=True, filled=0.3, width=1.2)
-    return Panel(x, y, [line], targets=targets, spans=spans)
+    return Panel(x, y, [line], targets=targets, spans=spans, shaded=shaded)
 
 
 def _tip(of: Daily, say: Callable[[float], str]) -> str:

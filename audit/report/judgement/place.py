@@ -162,13 +162,16 @@ def named(contents: Contents) -> tuple[Who, ...]:
 
 
 def unfair(pool: PoolPart) -> tuple[PassedOver, ...]:
-    """Return those passed over that did not use much more than their share.
+    """Return those passed over, except where fairshare intends it.
 
     Empty if too few entities were tested.
     """
     if sum(pool.tested.values()) < LEAST_TESTED:
         return ()
     return tuple(one for one in pool.passed if not one.intended)
+
+
+HAD_USED_MORE: Final = "had used more than most that passed it, as fairshare intends"
 
 
 def used(one: PassedOver) -> str:
@@ -201,7 +204,11 @@ def how_passed(one: PassedOver) -> str:
         f"much started first ({wording.rough(one.figure('passed_expected'))} expected)"
     )
     if usage := used(one):
-        text += f"; {usage}{', as fairshare intends' if one.intended else ''}"
+        text += f"; {usage}{', as fairshare intends' if one.used_much else ''}"
+    if one.explained:
+        text += (
+            f"; {HAD_USED_MORE} ({wording.rough(one.figure('passed_expected_by_usage'))} expected)"
+        )
     bursts = one.figure("passed_only_in_bursts").value
     if bursts is None:
         text += "; too few jobs outside its bursts to tell whether this happens only then"

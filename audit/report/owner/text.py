@@ -38,8 +38,9 @@ def verdict(of: OwnerPart, who: Who) -> str:
     if not of.attempts:
         return f"{name}: no job started and ended in this period."
     if of.passed is not None:
-        longer = "waits longer, and used more than its share"
-        what = longer if of.passed.intended else "was passed over"
+        what = "waits longer" if of.passed.intended else "was passed over"
+        if of.passed.used_much:
+            what = "waits longer, and used more than its share"
         return f"{name} {what}: {how_passed(of.passed)}."
     if of.ratio.value is None or of.ratio.lower is None:
         return f"{name} cannot be compared with others: {_why_not(of)}."

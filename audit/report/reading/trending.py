@@ -9,8 +9,16 @@ import polars as pl
 from audit.metrics.course import Course, Measured, course
 from audit.model import Period
 from audit.periods import covering, kind_of, zone
+from audit.registry.causes import CAUSES, COLUMNS
 from audit.registry.measures import unit_of
-from audit.report.record.pool import SMALL_SAMPLE, Change, Figure, Trend, TrendPoint
+from audit.report.record.pool import (
+    SMALL_SAMPLE,
+    CauseChange,
+    Change,
+    Figure,
+    Trend,
+    TrendPoint,
+)
 from audit.store import attempts, queries
 from audit.store.database import Connection
 
@@ -47,11 +55,12 @@ def trends(
     elif over.halves:
         halves = attempts.course_sums(con, cluster, schedule, over.halves)
     before = _passed_before(con, cluster, schedule, over)
+    causes = _causes(con, cluster, schedule, over)
     made = {}
     for pool in sums["pool"].unique(maintain_order=True):
         of_pool, of_halves = (of.filter(pl.col("pool") == pool) for of in (sums, halves))
         trend = trend_of(over, of_pool, of_halves, resamples)
-        made[pool] = replace(trend, passed_before=before.get(pool, {}))
+        made[pool] = replace(trend, passed_before=before.get(pool, {}), causes=causes.get(pool, ()))
     return made
 
 
@@ -136,6 +145,24 @@ def _passed_before(
     found: dict[str, dict[str, frozenset[str]]] = {}
     for pool, kind, names in rows.iter_rows():
         found.setdefault(pool, {})[kind] = frozenset(names or ())
+    return found
+
+
+def _causes(
+    con: Connection, cluster: str, schedule: str, over: Stretches
+) -> dict[str, tuple[CauseChange, ...]]:
+    """Return the mean wait for each cause before and now, by pool."""
+    if not over.halves:
+        return {}
+    sums = attempts.cause_sums(con, cluster, schedule, over.halves)
+    means = sums.filter(pl.col("attempts") >= SMALL_SAMPLE).select(
+        "pool", pl.col(COLUMNS) / pl.col("attempts")
+    )
+    found = {}
+    for (pool,), of_pool in means.partition_by("pool", as_dict=True, include_key=False).items():
+        if of_pool.height == len(over.halves):
+            before, now = of_pool.iter_rows()
+            found[pool] = tuple(map(CauseChange, CAUSES, before, now))
     return found
 
 

@@ -4,11 +4,21 @@ from dataclasses import replace
 
 import pytest
 
+from audit.registry.causes import CAUSES
 from audit.report.judgement.findings import WORDS, Topic
 from audit.report.judgement.page_one import PageOne, page_one
 from audit.report.judgement.questions import Word
 from audit.report.record.page import Assumed, Contents, Level
-from audit.report.record.pool import BoundRule, Breakdown, Change, Figure, PoolPart, Stuck, Trend
+from audit.report.record.pool import (
+    BoundRule,
+    Breakdown,
+    CauseChange,
+    Change,
+    Figure,
+    PoolPart,
+    Stuck,
+    Trend,
+)
 from audit.report.render.page import render_html
 from tests.report.sample import HOSTILE, contents, empty, fidelity, figure, passed, pool, present
 
@@ -140,6 +150,18 @@ def test_heavy_use_is_no_accusation() -> None:
     assert one(at_share).verdict.word is Word.NO
 
 
+def test_an_order_by_usage_is_no_accusation() -> None:
+    anna = passed("anna")
+    explained = replace(anna, figures=(*anna.figures, figure("passed_half_life", 86_400.0)))
+    made = one(replace(measured(good=False), passed=(explained,)))
+    assert made.verdict.word is Word.NO_SIGN
+    assert made.hurt == ()
+    assert (
+        "User anna waits longer, and had used more than most that passed it, as fairshare intends."
+        in made.questions[1].text
+    )
+
+
 def test_the_verdict_says_what_jobs_waited_for_and_who_is_passed_over() -> None:
     said = one(measured(0.15, "anna", "ben", good=False)).verdict
     assert said.sentence == (
@@ -251,6 +273,32 @@ def test_a_change_is_told_from_noise() -> None:
         "unexplained share: 15 points less than in 2026-09, under other settings",
         None,
     )
+
+
+def test_why_the_mean_wait_changed() -> None:
+    minutes = {"own": (10, 25), "rule": (4, 13), "cycle": (9, 7), "later": (18, 18.4)}
+    causes = tuple(
+        CauseChange(cause, *(60.0 * value for value in minutes.get(cause.key, (0, 0))))
+        for cause in CAUSES
+    )
+    rose = Change("wait_mean", 2_460.0, Figure("", 1_344.0, 600.0, 1_800.0))
+    trend = Trend("month", (), (rose,), "2026-09", causes=causes)
+    part = replace(measured(), rules=(BoundRule("limit of 10 running jobs per user", 9e6, 40),))
+    assert one(replace(part, trend=trend)).wait_changed == (
+        "Mean wait rose from 41 min in 2026-09 to 63 min: +15 min behind jobs of the same user; "
+        "+9 min while a limit or closed hours did not allow the job to start (mostly the limit of "
+        "10 running jobs per user)."
+    )
+    other = replace(trend, settings_changed=True, causes=tuple(reversed(causes)))
+    assert "to 63 min, under other settings: +15 min behind" in (
+        one(replace(part, trend=other)).wait_changed
+    )
+    noise = Change("wait_mean", 2_460.0, Figure("", 1_344.0, -600.0, 1_800.0))
+    assert one(replace(part, trend=replace(trend, changes=(noise,)))).wait_changed == ""
+    assert one(replace(part, trend=replace(trend, causes=()))).wait_changed == ""
+    page = render_html(contents(replace(part, trend=trend)))
+    assert "Mean wait rose from 41 min" in page
+    assert "Mean wait per job by cause, compared with 2026-09" in page
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,12 @@ LONGER = figure("peer_ratio", 1.5, 1.2, 2.0)
             "requested at least as much started first (17 % expected); used 2 times its share, as "
             "fairshare intends.",
         ),
+        (
+            part(figure("peer_ratio", None), passed(bursts=0.0, half_life_s=604_800.0)),
+            "User ann waits longer: 40 % of later jobs that requested at least as much started "
+            "first (17 % expected); used about its share; had used more than most that passed "
+            "it, as fairshare intends (35 % expected).",
+        ),
         (part(), "User ann did not wait significantly longer than similar jobs."),
         (part(LESS), "User ann waited less than similar jobs: 0.5 times as long."),
         (part(figure("peer_ratio", 2.0)), "their jobs arrived on fewer than 10 days"),
@@ -133,6 +139,7 @@ BETTER = Trend(
         (part(LONGER), "waited 1.5 × as long as similar jobs"),
         (part(LONGER, passed()), "was passed over"),
         (part(LONGER, passed(2.0)), "waits longer, as fairshare intends"),
+        (part(LONGER, passed(half_life_s=86_400.0)), "waits longer, as fairshare intends"),
         (part(), "waited no longer than similar jobs"),
         (part(LESS), "waited less than similar jobs"),
         (part(figure("peer_ratio", 2.0)), "waited 5 h per job"),
