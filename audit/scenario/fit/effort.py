@@ -20,12 +20,15 @@ from audit.scenario.fit.observed import Observed
 from audit.scenario.workload import Ints
 
 DAY_S: Final = 86_400
-JUDGED: Final = 40
-ROUNDS: Final = 4
-"""Sites that are judged, and rounds, where all elements other than rules are tried."""
-SCREENED: Final = 500
-SWEEPS: Final = 8
-"""Candidates for rules that are judged, and sweeps, where all are tried: KTH-SP2 takes 420 in 6."""
+JUDGED: Final = 8
+ROUNDS: Final = 2
+"""Sites that are judged, and rounds, in a usual search for elements other than rules."""
+SCREENED: Final = 100
+SWEEPS: Final = 4
+"""Candidates that are judged, and sweeps, in a usual search for rules.
+
+KTH-SP2 takes 193 in 6, LANL-CM5 39 in 3, UniLu-Gaia 176 in 1.
+"""
 LEAST_DAYS: Final = 28
 """A budget affords at least this much of a log: hours of the week show in weeks."""
 
@@ -44,7 +47,7 @@ class Cost(NamedTuple):
 
     @property
     def search(self) -> float:
-        """Of all that a search may try."""
+        """Of a usual search."""
         of_rules = SCREENED * self.screening + SWEEPS * self.sweeping
         return of_rules + JUDGED * self.judging + ROUNDS * self.proposing
 
@@ -53,9 +56,9 @@ def cost(attempts: float, looks: float) -> Cost:
     """Of a log of so many attempts, with so many instants in their waits."""
     return Cost(
         0.7e-6 * attempts + 55e-9 * looks + 0.005,
-        4e-6 * attempts + 0.24e-6 * looks + 0.15,
-        0.6e-6 * attempts + 10e-9 * looks + 0.005,
-        10e-6 * attempts + 50e-9 * looks + 0.4,
+        2e-6 * attempts + 0.12e-6 * looks + 0.1,
+        0.25e-6 * attempts + 2e-9 * looks + 0.001,
+        5e-6 * attempts + 0.1e-6 * looks + 0.2,
     )
 
 
