@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date, timedelta
 from typing import Any, Final, TypeVar
 
@@ -40,7 +41,7 @@ def assumed(
         seconds: what the search may take of one processor, s; estimated, not measured.
     """
     draws = Draws(seed, resamples)
-    since = outcome.affordable(described, pool, seconds)
+    since, whole = outcome.affordable(described, pool, seconds)
     found = outcome.find(described, pool, now, seconds, draws, since)
     told: dict[str, Any] = {"budget_s": seconds}
     if found is None:
@@ -53,7 +54,7 @@ def assumed(
     shares = {"before": used.before.unexplained, "after": used.after.unexplained}
     told["evidence"] = [_row(element, pool.resource.value) for element in used.elements]
     told |= {"unexplained": shares, "says": _says(pool, used), "days": days, "ended": found.ended}
-    return Fitted(used.pool, _facts(pool, used, found, days, seconds), told)
+    return Fitted(used.pool, _facts(pool, used, found, days, seconds, whole), told)
 
 
 def _from(used: Supported, searched: date) -> Supported:
@@ -99,7 +100,7 @@ def _says(pool: Pool, used: Supported) -> list[str]:
 
 
 def _facts(
-    pool: Pool, used: Supported, found: Searched, days: int | None, seconds: float
+    pool: Pool, used: Supported, found: Searched, days: int | None, seconds: float, whole: float
 ) -> tuple[Fact, ...]:
     before, after = (wording.percent(one.unexplained) for one in (used.before, used.after))
     looked_at = (
@@ -109,7 +110,9 @@ def _facts(
     source = f"{tried} CPU s"
     if found.ended or days is not None:
         ended = ", which ended the search" if found.ended else ""
-        source += f"{ended}; `fairaudit fit-policy --budget` searches more"
+        more = math.ceil(max(whole, 2 * seconds) if found.ended else whole)
+        all_of_it = "searches all of it" if days is not None else "searches further"
+        source += f"{ended}; `fairaudit fit-policy --budget {more}` {all_of_it}"
     source += f"; {_INSTEAD}"
     if not used.elements:
         left = f"{pool.policy.name}, which leaves {before} of the waiting unexplained"
@@ -132,9 +135,9 @@ def _evidence(element: Element) -> str:
     """What speaks for an element."""
     of = element.evidence
     if of.by_chance is None:
-        return "fitted from the log"
+        return "the log"
     breaks = "break it" if of.served != 1 else "breaks it"
     return (
-        f"fitted from the log: {of.served:,} of {wording.plural(of.starts, 'start')} {breaks}, and "
+        f"the log: {of.served:,} of {wording.plural(of.starts, 'start')} {breaks}, and "
         f"it alone withheld {wording.plural(of.failed, 'other')}"
     )

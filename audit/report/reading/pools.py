@@ -43,6 +43,7 @@ from audit.report.record.pool import (
     Stuck,
     StuckAttempt,
     Trend,
+    Unexplained,
     Walltimes,
 )
 from audit.store import queries
@@ -86,6 +87,7 @@ def pools(
         "report_fidelity": of_period,
         "report_rules": of_attempts,
         "report_outages": of_period,
+        "report_unexplained": {**of_attempts, **of_schedule, "least": MUCH_UNEXPLAINED},
         "report_stuck": {
             **of_period,
             "from_time": period.from_time,
@@ -156,10 +158,13 @@ def _pool(
         untested=len(judged) - sum(known.values()),
         rules=records(BoundRule, rows["report_rules"]),
         outages=records(Outage, rows["report_outages"]),
+        unexplained=records(Unexplained, rows["report_unexplained"]),
         queues={kind: _queues(parts.get(kind, ())) for kind in ("partition", "qos")},
     )
 
 
+MUCH_UNEXPLAINED: Final = 0.1
+"""Of all waiting: above it, a report shows where it is."""
 PASSED_KINDS: Final = ("account", "user", "partition", "qos")
 
 

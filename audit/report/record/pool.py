@@ -155,6 +155,14 @@ class Outage(NamedTuple):
     waited_s: int
 
 
+class Unexplained(NamedTuple):
+    """Attempts with much of the waiting that has no known cause."""
+
+    kind: str  # hour (of arrival) | width_class | partition | user
+    label: str
+    part: float  # of such waiting of the pool
+
+
 @dataclass(frozen=True, slots=True)
 class ResourceUser:
     """What a user occupied of one resource of a pool, by the attempts that ended."""
@@ -405,6 +413,7 @@ class PoolPart(Figures):
     untested: int = 0  # how many could not
     rules: tuple[BoundRule, ...] = ()  # that held the most waiting first
     outages: tuple[Outage, ...] = ()  # the longest first
+    unexplained: tuple[Unexplained, ...] = ()  # by kind; empty where little is unexplained
     queues: Mapping[str, tuple[Breakdown, ...]] = field(default_factory=dict)
     """By partition and by qos, the one with most waiting first; empty where there is only one."""
     stuck: Stuck | None = None  # None: nobody is

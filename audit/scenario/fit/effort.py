@@ -96,34 +96,39 @@ class Budget:
         return not self.ended
 
 
-def latest(described: pl.DataFrame, seconds: float) -> int | None:
-    """From when on the attempts of a log are looked at, so that a budget affords their search.
+class Affordable(NamedTuple):
+    """The part of a log that a budget affords."""
 
-    Returns:
-        Epoch s, a whole number of days before the last arrival and at least ``LEAST_DAYS``; None:
-        the budget affords the whole log.
-    """
+    since: int | None
+    """From when on attempts are looked at, epoch s; None: the budget affords the whole log."""
+    whole: float
+    """CPU seconds of a usual search of the whole log."""
+
+
+def latest(described: pl.DataFrame, seconds: float) -> Affordable:
+    """Return the latest days of a log that a budget affords, at least ``LEAST_DAYS``."""
     ran = described.select(
         "arrival_time", "start_time", end=pl.col("start_time") + pl.col("occupancy_s")
     )
     ran = ran.drop_nulls().sort("arrival_time")
     if ran.is_empty():
-        return None
+        return Affordable(None, 0.0)
     arrival, start, end = (ran[name].to_numpy() for name in ran.columns)
     instants = np.unique(np.concatenate((arrival, start, end)))
     looks = np.concatenate(([0], np.cumsum(_looks(instants, arrival, start))))
     first, last = int(arrival[0]), int(arrival[-1])
 
-    def affords(since: int) -> bool:
+    def needed(since: int) -> float:
         low = int(np.searchsorted(arrival, since))
-        return cost(len(arrival) - low, int(looks[-1] - looks[low])).search <= seconds
+        return cost(len(arrival) - low, int(looks[-1] - looks[low])).search
 
-    if affords(first):
-        return None
+    whole = needed(first)
+    if whole <= seconds:
+        return Affordable(None, whole)
     days = range((last - first) // DAY_S, LEAST_DAYS, -1)
-    enough = (number for number in days if affords(last - number * DAY_S))
+    enough = (number for number in days if needed(last - number * DAY_S) <= seconds)
     least = min(LEAST_DAYS, (last - first) // DAY_S)
-    return last - next(enough, least) * DAY_S
+    return Affordable(last - next(enough, least) * DAY_S, whole)
 
 
 def _looks(instants: Ints, arrival: Ints, start: Ints) -> Ints:
