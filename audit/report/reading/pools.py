@@ -42,6 +42,7 @@ from audit.report.record.pool import (
     Stuck,
     StuckAttempt,
     Trend,
+    Unexplained,
     Walltimes,
 )
 from audit.store import queries
@@ -99,6 +100,7 @@ def pools(
         "report_fidelity": of_period,
         "report_rules": of_attempts,
         "report_outages": of_period,
+        "report_unexplained": {**of_attempts, **of_schedule, "least": MUCH_UNEXPLAINED},
         "report_stuck": {**of_period, **span, "most": options.rows},
     }
     frames = {
@@ -164,8 +166,13 @@ def _pool(
         untested=len(judged) - sum(tested.values()),
         rules=records(BoundRule, rows["report_rules"]),
         outages=records(Outage, rows["report_outages"]),
+        unexplained=records(Unexplained, rows["report_unexplained"]),
         queues={kind: _queues(parts.get(kind, ())) for kind in ("partition", "qos")},
     )
+
+
+MUCH_UNEXPLAINED: Final = 0.1
+"""Share of all waiting above which a report shows where unexplained waiting is."""
 
 
 def breakdowns(summary: pl.DataFrame) -> dict[str, tuple[Breakdown, ...]]:
