@@ -17,8 +17,31 @@ cdef enum:
 # The order of ``audit.metrics.queue_sweep.BOOKED``.
 cdef enum:
     HELD, UNAVAILABLE, RULE, RULE_FREE, OWN_QUEUED, OWN_RUNNING
-    CLAIMED, EARLIER, LATER, CYCLE, UNEXPLAINED, KEPT
+    CLAIMED, EARLIER, LATER, CYCLE, UNEXPLAINED, KEPT, NODES
     CAUSES  # their number
+
+
+cdef class Nodes:
+    """The nodes of a pool, N; none: all is decided by the pool's sums.
+
+    The *set* of an attempt holds the nodes that it may use. An attempt fits if its parts do: on a
+    node, at most ``most`` of them.
+    """
+
+    cdef const int64_t[:, ::1] capacity  # resources × N
+    cdef const int64_t[::1] first_member  # sets + 1: the nodes of each set, in the order of use
+    cdef const int64_t[::1] member
+    cdef const int64_t[::1] first_set  # N + 1: the sets of each node
+    cdef const int64_t[::1] set
+    cdef const int64_t[::1] first  # attempts + 1: the nodes that each used
+    cdef const int64_t[::1] node
+    cdef const int64_t[:, ::1] amount  # resources × these: how much it used there
+    cdef const int64_t[:, ::1] part  # resources × attempts
+    cdef const int64_t[::1] parts
+    cdef const int64_t[::1] most
+    cdef const int64_t[::1] change_time  # when nodes become unavailable or available, ascending
+    cdef const int64_t[::1] change_node
+    cdef const int64_t[::1] change  # 1: unavailable, −1: no more
 
 
 cdef class Log:
@@ -33,6 +56,7 @@ cdef class Log:
     cdef const int64_t[::1] end
     cdef const int64_t[::1] user  # from 1 on, or 0: unknown
     cdef const int64_t[:, ::1] request  # resources × attempts, ≥ 0
+    cdef const int64_t[::1] set  # of nodes that it may use; 0 for all if no nodes are known
     cdef const int64_t[::1] block  # equal numbers of neighbours in by_arrival: one block
     cdef const int64_t[::1] ready  # when a policy would have started it; NEVER: not
     cdef const int64_t[::1] cycle  # from then on it may wait for the next pass; NEVER: not
@@ -74,12 +98,20 @@ cdef class Rules:
 
 
 cdef class State:
-    """The pool at an instant, and working space for one walk through its queue."""
+    """The pool at an instant, and working space for one walk through its queue.
 
-    cdef int64_t[::1] capacity  # [resources]
+    Amounts are those of sets of nodes: resource x of set s is number s · R + x of S · R *kinds*.
+    """
+
+    cdef int64_t[::1] capacity  # [kinds]
     cdef int64_t[::1] free  # capacity − use; may be negative
     cdef int64_t[::1] used
-    cdef int64_t[:, ::1] by_user  # resources × users: use by each
+    cdef int64_t[::1] moved  # by the attempt that starts or ends
+    cdef int64_t[:, ::1] by_user  # kinds × users: use by each
+    cdef int64_t[:, ::1] free_on  # resources × nodes
+    cdef int64_t[:, ::1] left_on  # the same after earlier claims of the walk
+    cdef int64_t[::1] unavailable  # [nodes]: 0: in service
+    cdef Claims claims
     cdef int64_t[::1] counted  # [counters]: what runs
     cdef int64_t[::1] span  # [W]: the closed span at or after the instant
     cdef Py_ssize_t running  # attempts
@@ -89,11 +121,20 @@ cdef class State:
     # are valid where their stamp is that of the walk.
     cdef int64_t[::1] left
     cdef int64_t[::1] ahead  # use by attempts before in the order
-    cdef int64_t[:, ::1] claimed  # resources × users
+    cdef int64_t[:, ::1] claimed  # kinds × users
     cdef int64_t[::1] claimed_stamp
     cdef int64_t[::1] counting  # [counters]
     cdef int64_t[::1] counting_stamp
     cdef int64_t walk
+
+
+cdef class Claims:
+    """What the attempts of a walk claimed on nodes: node, user, then amounts of each resource."""
+
+    cdef int64_t* held
+    cdef Py_ssize_t width
+    cdef Py_ssize_t count
+    cdef Py_ssize_t places  # −1: there was no memory
 
 
 cdef class Queue:
@@ -107,12 +148,13 @@ cdef class Queue:
     cdef int64_t[::1] attempt  # the first member that ever was in it
     cdef int64_t[::1] user
     cdef int64_t[::1] slot
+    cdef int64_t[::1] set
     cdef int64_t[:, ::1] request  # resources × places
-    # resources × places: use by attempts that arrived before this one, but not before the place
+    # kinds × places: use by attempts that arrived before this one, but not before the place
     # before.
     cdef int64_t[:, ::1] ahead
-    cdef int64_t[::1] total  # [resources], the sum of these
-    # resources × attempts: use by attempts of the same user that arrived before.
+    cdef int64_t[::1] total  # [kinds], the sum of these
+    # resources × attempts: use of its set by attempts of the same user that arrived before.
     cdef int64_t[:, ::1] own_ahead
     # Links between the waiting blocks of a user, by their first members; NOBODY: none.
     cdef int64_t[::1] last  # of each user
@@ -127,6 +169,7 @@ cdef class Queue:
     # By slot: what all members of the block have waited for so far.
     cdef double[:, ::1] booked
     cdef int64_t[:, ::1] forbidden
+    cdef int64_t[:, ::1] lacking
     cdef int64_t[::1] span  # its last stretch; NOBODY: none
 
 
@@ -136,8 +179,16 @@ cdef Py_ssize_t join(
 cdef void close_gap(Log log, Queue queue, Py_ssize_t place) noexcept nogil
 cdef Py_ssize_t place_of(Queue queue, int64_t i) noexcept nogil
 cdef void occupy(
-    Log log, Rules rules, State state, Queue queue, int64_t i, int64_t sign
+    Log log, Nodes nodes, Rules rules, State state, Queue queue, int64_t i, int64_t sign
 ) noexcept nogil
+cdef bint fits_nodes(
+    Log log, Nodes nodes, State state, const int64_t[:, ::1] free, int64_t i, Py_ssize_t but
+) noexcept nogil
+cdef bint fits_claimed(
+    Log log, Nodes nodes, State state, int64_t i, int64_t user
+) noexcept nogil
+cdef void claim_nodes(Log log, Nodes nodes, State state, int64_t i) noexcept nogil
+cdef void set_available(Nodes nodes, State state, Py_ssize_t node, int64_t change) noexcept nogil
 cdef void turn(Times times, Rules rules, State state, int64_t now) noexcept nogil
 
 
@@ -200,7 +251,7 @@ cdef inline bint fits_left(
     """Return whether a block's request fits in what is left, and in the claims of ``user``."""
     cdef int64_t left
     cdef Py_ssize_t x
-    for x in range(state.left.shape[0]):
+    for x in range(queue.request.shape[0]):
         left = state.left[x]
         if user > UNKNOWN and state.claimed_stamp[user] == state.walk:
             left += state.claimed[x, user]
@@ -210,20 +261,21 @@ cdef inline bint fits_left(
 
 
 cdef inline Py_ssize_t short_of(Queue queue, Py_ssize_t place, State state) noexcept nogil:
-    """Return the first resource that lacks most of its capacity; FITS; or EXCEEDS.
+    """Return the first kind that lacks most of its capacity; FITS; or EXCEEDS.
 
     A request that exceeds a capacity does so even where that resource is not the short one.
     """
-    cdef Py_ssize_t short = FITS, x
+    cdef Py_ssize_t short = FITS, x, kind
     cdef int64_t request
     cdef double most = 0.0, lack
-    for x in range(state.free.shape[0]):
+    for x in range(queue.request.shape[0]):
         request = queue.request[x, place]
-        if request > state.free[x] and request > 0:
-            if request > state.capacity[x]:
+        kind = queue.set[place] * queue.request.shape[0] + x
+        if request > state.free[kind] and request > 0:
+            if request > state.capacity[kind]:
                 return EXCEEDS
-            lack = <double> (request - state.free[x]) / state.capacity[x]
+            lack = <double> (request - state.free[kind]) / state.capacity[kind]
             if lack > most:
                 most = lack
-                short = x
+                short = kind
     return short

@@ -6,6 +6,27 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 
 @final
+class Nodes:
+    def __init__(
+        self,
+        *,
+        capacity: Ints,
+        first_member: Ints,
+        member: Ints,
+        first_set: Ints,
+        set: Ints,
+        first: Ints,
+        node: Ints,
+        amount: Ints,
+        part: Ints,
+        parts: Ints,
+        most: Ints,
+        change_time: Ints,
+        change_node: Ints,
+        change: Ints,
+    ) -> None: ...
+
+@final
 class Log:
     def __init__(
         self,
@@ -16,6 +37,7 @@ class Log:
         end: Ints,
         user: Ints,
         request: Ints,
+        set: Ints,
         block: Ints,
         ready: Ints,
         cycle: Ints,

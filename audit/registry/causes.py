@@ -77,6 +77,17 @@ CAUSES: Final = (
         optional=True,
     ),
     Cause(
+        key="nodes",
+        booked=("nodes",),
+        label="Free, but not on the nodes it needs",
+        heading="Nodes",
+        legend="free, but scattered over nodes",
+        clause="enough was free on its nodes together, but not on enough single nodes",
+        meanwhile="while enough was free on all nodes together, but not on single nodes",
+        colour=("#b08a2e", "#d8b45c"),
+        optional=True,
+    ),
+    Cause(
         key="own",
         booked=("own_queued", "own_running"),
         label="Jobs of the same user",

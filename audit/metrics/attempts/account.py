@@ -49,7 +49,7 @@ OUTAGE_S: Final = 600
 
 _READ: Final = cs.by_name(
     *("standing", "arrival_time", "submit_time", "start_time", "end_time", "user", "reason"),
-    *("reservation", "cpus", "nodes", "gpus", "mem_bytes", *SEQUENCE),
+    *("reservation", "node_list", "cpus", "nodes", "gpus", "mem_bytes", *SEQUENCE),
     *("account", "partition", "qos", "size", "walltime_s", "occupancy_s"),
     require_all=False,
 )
@@ -134,6 +134,7 @@ def account(
             traced=place,
         ),
         outage_s=outage_s,
+        by_nodes=True,
     )
     names = rule_names(pool)
     made = queue.rows.select("row").hstack(_made(booked, names, placed, kinds, queue))
