@@ -1,8 +1,7 @@
-"""What the seconds of a cluster's attempts cost: by the penalty that is configured, and by others.
+"""Charges per second of attempts: the configured penalty, and others for comparison.
 
-The others tell what the choice of a penalty changes. They need to know of several resources: where
-the configuration says only how much a pool has of the one that it counts, the most that was ever in
-use of the others stands for what there is, and is noted as such.
+Relative penalties need the amount of each resource in a pool. If the configuration gives only that
+of the counted resource, the peaks in use are taken for the others, and marked as inferred.
 """
 
 from __future__ import annotations
@@ -18,18 +17,15 @@ from audit.errors import ConfigError
 from audit.metrics.attempts import performance
 from audit.metrics.attempts.summary import KINDS
 from audit.metrics.fairshare import penalty
-from audit.metrics.fairshare.usage import Kind, Windows
+from audit.metrics.fairshare.usage import Windows
 from audit.metrics.slurm.usage import COUNTED, charge, stored
 from audit.model import Period, Pool
 
 COMPARED: Final = ("cpu", "max", "sum", "root")
-"""Penalties whose results stand side by side, beside that of the configuration."""
+"""Penalties that are compared with the configured one."""
 
-WHERE: Final = "clusters.usage"
-
-_OF_LOGS: Final = ("cpus", "mem_bytes", "gpus")
-"""What is inferred where a pool's amounts are not configured. Nodes hold these: they would count
-all of them once more."""
+_INFERRED: Final = ("cpus", "mem_bytes", "gpus")
+"""Resources whose amounts can be inferred; nodes would count them a second time."""
 
 PENALTIES: Final = pl.Schema(
     {
@@ -41,7 +37,7 @@ PENALTIES: Final = pl.Schema(
         "usage_fraction": pl.Float64,
     }
 )
-"""Columns of ``penalty_result`` that are of the comparison itself."""
+"""Columns of ``penalty_result``, without its key."""
 
 CHARGES: Final = pl.Schema(
     {
@@ -56,40 +52,37 @@ CHARGES: Final = pl.Schema(
         "first_start": pl.Int64,
     }
 )
-"""Columns of ``charge_result`` that are of the comparison itself."""
+"""Columns of ``charge_result``, without its key."""
 
 _READ: Final = (
     *("pool", "standing", "arrival_time", "start_time", "end_time", "user", "account", "size"),
     *("cpus", "nodes", "gpus", "mem_bytes", "penalty"),
 )
-"""Columns that a comparison is made of."""
 
 Amounts = Mapping[str, float]
 
 
 class Compared(NamedTuple):
-    """What a period used under several penalties."""
+    """Usage within a period under several penalties."""
 
     penalties: pl.DataFrame
-    """``PENALTIES``; no row where one resource alone is known."""
+    """Columns of ``PENALTIES``; empty if amounts of only one resource are known."""
     charges: pl.DataFrame
-    """``CHARGES``."""
+    """Columns of ``CHARGES``."""
 
 
 def charged(described: pl.DataFrame, setting: Setting, fairshare: Fairshare) -> pl.DataFrame:
-    """The attempts, in their order, with ``penalty``: what each of their seconds costs.
+    """Return the attempts of all pools with ``penalty``, their charge per second; same order.
 
     Args:
-        described: columns of ``model.DESCRIBED``; of all pools.
+        described: columns of ``model.DESCRIBED``.
 
     Raises:
-        ConfigError: the penalty needs what the configuration does not give.
+        ConfigError: the configuration lacks an amount that the penalty needs.
     """
     if fairshare.chosen.penalty == "billing":
         return _billed(described, fairshare)
-    amounts = {
-        pool.name: {name: float(amount) for name, amount in pool.amounts} for pool in setting.pools
-    }
+    amounts = {pool.name: _configured(pool) for pool in setting.pools}
     return _relative(described, setting, amounts, fairshare.chosen.penalty, fairshare)
 
 
@@ -99,68 +92,60 @@ def compare(
     fairshare: Fairshare,
     periods: Collection[Period],
 ) -> Iterator[tuple[Period, Compared]]:
-    """What users and accounts used in each period under ``COMPARED`` and the configured penalty.
+    """Yield the usage of entities in each period under the configured and the other penalties.
 
-    Usage is not decayed: it is what the seconds within the period cost.
-
-    Raises:
-        ConfigError: as ``charged``.
+    Usage is not decayed: it is the charge of the seconds within the period. Raises ConfigError as
+    ``charged`` does.
     """
     configured: str = fairshare.chosen.penalty
     with_penalty = with_penalty.select(_READ).filter(pl.col("start_time").is_not_null())
     started = with_penalty.drop("penalty")
     known = {
-        pool.name: amounts_of(pool, started.filter(pl.col("pool") == pool.name), setting.now)
+        pool.name: _amounts(pool, started.filter(pl.col("pool") == pool.name), setting.now)
         for pool in setting.pools
     }
     amounts = {pool: by_resource for pool, (by_resource, _) in known.items()}
     frames = {configured: with_penalty}
     if any(len(by_resource) > 1 for by_resource in amounts.values()):
-        others = [name for name in COMPARED if name != configured]
-        if not all("cpus" in by_resource for by_resource in amounts.values()):
-            others.remove("cpu")
-        frames |= {name: _relative(started, setting, amounts, name, fairshare) for name in others}
+        has_cpus = all("cpus" in by_resource for by_resource in amounts.values())
+        frames |= {
+            name: _relative(started, setting, amounts, name, fairshare)
+            for name in COMPARED
+            if name != configured and (name != "cpu" or has_cpus)
+        }
     for period in periods:
+        whole = Windows(interval_s=max(period.to_time - period.from_time, 1), depth=1, decay=1.0)
         penalties = [pl.DataFrame(schema=PENALTIES)]
         if len(frames) > 1:
             penalties += [
-                _parts(frames, kind, period, setting.now)
+                penalty.compare(frames, kind, whole, period.to_time, setting.now)
                 .with_columns(configured=pl.col("penalty") == configured, entity_kind=pl.lit(kind))
                 .select(PENALTIES.names())
                 for kind in KINDS
             ]
-        yield (
-            period,
-            Compared(
-                pl.concat(penalties),
-                pl.concat(
-                    _charges(started, pool, *known[pool.name], period, setting.now, fairshare)
-                    for pool in setting.pools
-                ),
-            ),
+        charges = (
+            _charges(started, pool, *known[pool.name], period, setting.now, fairshare)
+            for pool in setting.pools
         )
+        yield period, Compared(pl.concat(penalties), pl.concat(charges))
 
 
-def amounts_of(pool: Pool, held: pl.DataFrame, now: int) -> tuple[Amounts, frozenset[str]]:
-    """What there is of each resource, and which of these amounts is inferred.
+def _configured(pool: Pool) -> dict[str, float]:
+    return {name: float(amount) for name, amount in pool.amounts}
 
-    Args:
-        pool: whose; what is configured is taken as it is.
-        held: its attempts that started, columns of ``model.DESCRIBED``.
-    """
-    given = {name: float(amount) for name, amount in pool.amounts}
-    if len(given) > 1 or held.is_empty():
-        return given, frozenset()
-    first = held.select(pl.coalesce("arrival_time", "start_time").min()).item()
-    span = [first, now]
-    if span[0] >= now:
+
+def _amounts(pool: Pool, started: pl.DataFrame, now: int) -> tuple[Amounts, frozenset[str]]:
+    """Return a pool's amount of each resource, and the names of those that are inferred."""
+    given = _configured(pool)
+    first = started.select(pl.coalesce("arrival_time", "start_time").min()).item()
+    if len(given) > 1 or first is None or first >= now:
         return given, frozenset()
     peaks = {}
-    for name in _OF_LOGS:
-        if name not in given and held.select((pl.col(name) > 0).any()).item():
-            in_use = held.with_columns(size=pl.col(name))
-            peaks[name] = float(performance.activity(in_use, 1, span, now).peak)
-    return {**given, **peaks}, frozenset(peaks)
+    for name in _INFERRED:
+        if name not in given and started.select((pl.col(name) > 0).any()).item():
+            in_use = started.with_columns(size=pl.col(name))
+            peaks[name] = float(performance.activity(in_use, 1, [first, now], now).peak)
+    return given | peaks, frozenset(peaks)
 
 
 def _relative(
@@ -170,22 +155,21 @@ def _relative(
     name: str,
     fairshare: Fairshare,
 ) -> pl.DataFrame:
-    """The attempts, in their order, with the penalty ``name`` of what they had of their pool."""
+    """Return the attempts, in their order, with the relative penalty ``name``."""
     chosen = fairshare.chosen
     rows = described.with_row_index("row")
     parts = []
     for pool in setting.pools:
         available = amounts[pool.name]
-        # what is exempt of the configured penalty may be all that another pool knows of
+        # exemptions from the configured penalty may cover all resources of another pool
         all_exempt = name != chosen.penalty and set(available) <= {*chosen.exempt}
-        exempt = () if all_exempt else chosen.exempt
         try:
             penalties = penalty.relative_penalty(
                 rows.filter(pl.col("pool") == pool.name),
                 name,
-                hardware(available, chosen.basis),
+                _hardware(available, chosen.basis),
                 weights=chosen.weights.given if name in penalty.WEIGHTED else None,
-                exempt=exempt if name in penalty.EXEMPTING else (),
+                exempt=chosen.exempt if name in penalty.EXEMPTING and not all_exempt else (),
             )
         except ValueError as error:
             raise ConfigError(
@@ -193,17 +177,12 @@ def _relative(
                 f"{error} (clusters.pools.capacity)"
             ) from error
         parts.append(penalties.charged)
-    if len(parts) > 1:
-        return pl.concat(parts).sort("row").drop("row")
-    return parts[0].drop("row")
+    merged = pl.concat(parts).sort("row") if len(parts) > 1 else parts[0]
+    return merged.drop("row")
 
 
-def hardware(amounts: Amounts, basis: str) -> penalty.Hardware:
-    """What requests are compared with.
-
-    Raises:
-        ValueError: parts of nodes are asked for, and their number is not given.
-    """
+def _hardware(amounts: Amounts, basis: str) -> penalty.Hardware:
+    """Return what requests are compared with; raises ValueError if nodes are not counted."""
     if basis == "pool":
         return penalty.Hardware(available=amounts)
     if "nodes" not in amounts:
@@ -214,7 +193,7 @@ def hardware(amounts: Amounts, basis: str) -> penalty.Hardware:
 
 
 def _billed(described: pl.DataFrame, fairshare: Fairshare) -> pl.DataFrame:
-    """Slurm's billing; its method also heeds the usage factor of each attempt's QOS."""
+    """Charge by Slurm's billing; method ``slurm`` multiplies it by the QOS's usage factor."""
     chosen = fairshare.chosen
     factors = fairshare.factors if chosen.method == "slurm" else {}
     if not chosen.billing_weights.given:
@@ -231,14 +210,6 @@ def _billed(described: pl.DataFrame, fairshare: Fairshare) -> pl.DataFrame:
     return with_penalty.with_columns(penalty=pl.col("penalty") * factor.fill_null(1.0))
 
 
-def _parts(
-    frames: Mapping[str, pl.DataFrame], kind: Kind, period: Period, now: int
-) -> pl.DataFrame:
-    """Everybody's part of what was used within a period, under each penalty."""
-    whole = Windows(interval_s=max(period.to_time - period.from_time, 1), depth=1, decay=1.0)
-    return penalty.compare(frames, kind, whole, period.to_time, now).drop("shift")
-
-
 def _charges(
     started: pl.DataFrame,
     pool: Pool,
@@ -248,23 +219,21 @@ def _charges(
     now: int,
     fairshare: Fairshare,
 ) -> pl.DataFrame:
-    """What requests of a period were compared with, and what had to be assumed of them."""
-    mine = pl.col("pool") == pool.name
-    first_start = started.filter(mine).select(pl.col("start_time").min()).item()
-    held = started.filter(
-        mine,
+    """Return a pool's amounts, and how many requests of a period are unknown or exceed them."""
+    of_pool = started.filter(pl.col("pool") == pool.name)
+    running = of_pool.filter(
         pl.col("start_time") < period.to_time,
         pl.col("end_time").fill_null(now) > period.from_time,
     )
     chosen = fairshare.chosen
-    compared = penalty.relative_penalty(held, "max", hardware(amounts, chosen.basis))
-    heeded = {name for name, _ in pool.amounts}
+    compared = penalty.relative_penalty(running, "max", _hardware(amounts, chosen.basis))
+    counted = {name for name, _ in pool.amounts}
     if chosen.penalty == "cpu":
-        heeded = {"cpus"}
+        counted = {"cpus"}
     elif chosen.penalty == "billing":
-        heeded = {name for name, weight in chosen.billing_weights.given.items() if weight}
+        counted = {name for name, weight in chosen.billing_weights.given.items() if weight}
         for weights in fairshare.partitions.values():
-            heeded |= {COUNTED[name][0] for name in weights if name in COUNTED}
+            counted |= {COUNTED[name][0] for name in weights if name in COUNTED}
     return pl.DataFrame(
         [
             {
@@ -272,11 +241,11 @@ def _charges(
                 "resource": name,
                 "available": amount,
                 "inferred": name in inferred,
-                "charged": name in heeded,
-                "attempts": held.height,
+                "charged": name in counted,
+                "attempts": running.height,
                 "unknown": compared.unknown.get(name, 0),
                 "clipped": compared.clipped.get(name, 0),
-                "first_start": first_start,
+                "first_start": of_pool["start_time"].min(),
             }
             for name, amount in amounts.items()
         ],

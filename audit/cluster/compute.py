@@ -1,15 +1,15 @@
-"""From the attempts of a cluster to the rows of the result tables."""
+"""Computes the rows of the result tables from the attempts of a cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
 from audit import config, periods
-from audit.cluster import charges, ranking, rules_in_force
+from audit.cluster import charges, ranking
 from audit.cluster.fairshare import Fairshare, histories
 from audit.cluster.setting import Setting, covered, whole_log
 from audit.cluster.windows import WHOLE, Window
@@ -27,7 +27,8 @@ from audit.metrics.attempts.parts import Row
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
 from audit.metrics.pairs import Held
-from audit.model import OBSERVED, Period, Pool
+from audit.model import OBSERVED, Limit, Period, Pool
+from audit.model import Window as Hours
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
 from audit.scenario.decisions import decision_times
@@ -41,34 +42,54 @@ _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
     *("suspended_s", "line", "byte_offset", "penalty"),
 )
-"""Columns of ``DESCRIBED`` that the result of a job does not repeat."""
+"""Columns of ``model.DESCRIBED`` that ``job_result`` lacks."""
 
-
-_WRITTEN: Final = ("group", "re_deserved", "overtook", "fst_basis", "forward_basis")
-"""Columns of that result on which no figure of a period rests."""
+_OF_JOBS_ALONE: Final = ("group", "re_deserved", "overtook", "fst_basis", "forward_basis")
+"""Columns of ``job_result`` that figures of periods do not use."""
 
 HISTORY: Final = "fairshare_history"
-"""Rows that the store keeps in two tables (``store.histories``)."""
+"""Rows that the store keeps in two tables (``store.appending.Histories``)."""
+
+RULES: Final = pl.Schema(
+    {
+        "rule": pl.String,
+        "kind": pl.String,
+        "source": pl.String,
+        "valid_from": pl.Date,
+        "valid_to": pl.Date,
+        "starts": pl.Int64,
+        "breaks": pl.Int64,
+        "breaks_by_chance": pl.Float64,
+        "gain": pl.Float64,
+    }
+)
 
 
 class Wanted(NamedTuple):
-    """What is to be computed."""
+    """The periods and attempts for which rows are made."""
 
     seeds: Mapping[Period, int]
-    """The periods to report, each with the seed of its bootstrap."""
+    """The periods to report, and the seeds of their bootstraps."""
     kept: Collection[Period] = ()
     """The other current periods, whose figures stay."""
     window: Window = WHOLE
-    """Of which attempts and days rows are made; those of others stay as they are."""
 
 
 class Rows(NamedTuple):
-    """Rows of one of the result tables, without ``run_id``."""
+    """Rows of a result table, without ``run_id``."""
 
     table: str
     period: Period | None
-    """Whose rows these are; None: of all."""
+    """None: rows of no single period."""
     rows: pl.DataFrame
+
+
+class _Shared(NamedTuple):
+    """Data that figures of all pools and periods use."""
+
+    ranked: ownership.Fairshare
+    shares: passed_over.Shares
+    log: Period
 
 
 def compute(
@@ -80,17 +101,16 @@ def compute(
     known: pl.DataFrame | None = None,
     effort: Effort = ALL,
 ) -> Iterator[Rows]:
-    """Every figure of one cluster, as it is made: what was taken need not be held.
+    """Yield all results of a cluster as they are made, which keeps memory low.
 
     Args:
-        attempts: its attempts, columns of ``model.ATTEMPTS``: all, or as many as the window needs.
-        wanted: the periods to report, and of which attempts rows are made.
-        known: fair start times that were computed before, by pool, with what they rest on.
-        effort: who computes the fair start times, and who is told of their progress.
+        attempts: columns of ``model.ATTEMPTS``: all of the cluster, or those the window needs.
+        known: earlier fair start times of each pool, with the basis on which they were computed.
+        effort: executor of fair start times, and the callback for their progress.
 
     Yields:
-        Rows of the result tables; ``period`` and ``cluster`` are among their columns. A job's row
-        is of no period: its run is that of the period in which it ended.
+        Rows that include ``cluster`` and ``period``. Rows about jobs have no period: their run is
+        that of the period in which the job ended.
     """
     cluster = pl.lit(setting.cluster).alias("cluster")
     tables = _tables(attempts, setting, wanted, chosen, fairshare, known, effort)
@@ -110,7 +130,7 @@ def _tables(
     known: pl.DataFrame | None,
     effort: Effort,
 ) -> Iterator[Rows]:
-    """As ``compute``, without the names of cluster and period."""
+    """Yield as ``compute``, without the names of cluster and period."""
     seeds, kept, window = wanted
     described = population.compact(
         population.describe(
@@ -128,7 +148,7 @@ def _tables(
         yield Rows("penalty_result", period, compared.penalties)
         yield Rows("charge_result", period, compared.charges)
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
-    shared = Shared(ranked, fairshare.of_all, log)
+    shared = _Shared(ranked, fairshare.of_all, log)
     for pool in setting.pools:
         of_pool = population.only(charged, pl.col("pool") == pool.name)
         if pool == setting.pools[-1]:
@@ -139,23 +159,15 @@ def _tables(
         yield from _fidelities(scenario.described_by(jobs), chosen, seeds)
         del scenario
         jobs = peers.peer_waits(jobs, [*seeds, *kept], (*pool.limits, *pool.windows))
-        beyond = peers.stuck(jobs, pool, setting.now, [*seeds, *kept], chosen.metrics.tolerance_s)
+        stuck = peers.stuck(jobs, pool, setting.now, [*seeds, *kept], chosen.metrics.tolerance_s)
         del of_pool
         own = window.own(jobs)
-        beyond = beyond.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")
-        yield Rows("stuck_result", None, beyond.with_columns(pool=pl.lit(pool.name)))
+        stuck = stuck.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")
+        yield Rows("stuck_result", None, stuck.with_columns(pool=pl.lit(pool.name)))
         yield Rows("job_result", None, own.drop(_UNUSED))
         del own
-        jobs = jobs.drop(_WRITTEN)
+        jobs = jobs.drop(_OF_JOBS_ALONE)
         yield from _of_periods(jobs, booked, pool, setting, seeds, chosen, shared)
-
-
-class Shared(NamedTuple):
-    """Facts that the figures of all pools and periods rest on."""
-
-    ranked: ownership.Fairshare
-    shares: passed_over.Shares
-    log: Period
 
 
 def _of_periods(
@@ -165,9 +177,9 @@ def _of_periods(
     setting: Setting,
     seeds: Mapping[Period, int],
     chosen: config.Config,
-    shared: Shared,
+    shared: _Shared,
 ) -> Iterator[Rows]:
-    """Figures of a pool in each period; what periods share is worked out once."""
+    """Yield a pool's figures in each period; what periods share is computed once."""
     options = Options(
         keep_single=chosen.metrics.keep_single_job_users,
         count_never_started=chosen.metrics.count_never_started,
@@ -177,32 +189,34 @@ def _of_periods(
     conserved = conservation_of(jobs, setting.now, options)
     budget_s = chosen.simulation.advice_budget_s / len(setting.pools)
     scenario = Scenario(jobs, pool, setting.now, shared.ranked)
+    of_pool = pl.lit(pool.name).alias("pool")
+    rules = rules_of(pool, setting.evidence.get(pool.name, ()))
     for period, seed in seeds.items():
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, shared.log))
-        held = _rows_of(around, booked.barred)
+        held = _held(around, booked.barred)
         passed = passed_over.of_period(around, pool, period, setting.zone, shared.shares, held)
-        yield from _summed_up(around, pool, period, setting, seed, of_period, conserved, passed)
+        yield from _summaries(around, pool, period, setting, seed, of_period, conserved, passed)
         del around
-        held_by_rules = rules_in_force.shares(population.in_period(jobs, period), pool)
-        advised = advise(scenario, period, budget_s, seed, held_by_rules)
-        of_pool = {"pool": pl.lit(pool.name)}
-        known = rules_in_force.rules_of(pool, setting.evidence.get(pool.name, ()))
-        yield Rows("rule_result", period, known.with_columns(**of_pool))
-        outages = rules_in_force.outages_in(booked.outages, period)
-        yield Rows("outage_result", period, outages.with_columns(**of_pool))
-        yield Rows("advice_result", period, advised.changes.with_columns(**of_pool))
-        yield Rows("advice_part", period, advised.parts.with_columns(**of_pool))
+        by_rule = waiting_by_rule(population.in_period(jobs, period), pool)
+        advised = advise(scenario, period, budget_s, seed, by_rule)
+        for table, rows in (
+            ("rule_result", rules),
+            ("outage_result", outages_in(booked.outages, period)),
+            ("advice_result", advised.changes),
+            ("advice_part", advised.parts),
+        ):
+            yield Rows(table, period, rows.with_columns(of_pool))
 
 
-def _rows_of(around: pl.DataFrame, barred: pl.DataFrame) -> Held:
-    """Return by row of ``around`` when attempts were held or under a rule."""
+def _held(around: pl.DataFrame, barred: pl.DataFrame) -> Held:
+    """Return the spans in which attempts were held or under a rule, by row of ``around``."""
     places = around.select(*account.KEY, row=pl.int_range(pl.len()))
     held = barred.join(places, on=account.KEY).sort("row", "begin")
     return Held(*(held[name].to_numpy() for name in ("row", "begin", "end")))
 
 
-def _summed_up(
+def _summaries(
     around: pl.DataFrame,
     pool: Pool,
     period: Period,
@@ -212,33 +226,26 @@ def _summed_up(
     conserved: Row,
     passed: pl.DataFrame,
 ) -> Iterator[Rows]:
-    """What the attempts around a period tell of a pool, its groups, users and accounts."""
+    """Yield the rows about a pool's entities, and its summary."""
     observed = {"pool": pl.lit(pool.name), "schedule": pl.lit(OBSERVED)}
-    held = population.in_period(around, period)
-    entities = users.by_entities(held, KINDS, options.tolerance_s)
-    del held
+    ended = population.in_period(around, period)
+    entities = users.by_entities(ended, KINDS, options.tolerance_s)
+    del ended
     for of_kind in entities.values():
         rows = passed_over.beside(of_kind, passed)
         yield Rows("entity_result", period, rows.with_columns(**observed))
-    summary = summarise(
-        around,
-        pool,
-        period,
-        setting.now,
-        setting.zone,
-        seed,
-        options,
-        known=Known(entities, conserved, passed),
-    )
+    known = Known(entities, conserved, passed)
+    place = (pool, period, setting.now, setting.zone)
+    summary = summarise(around, *place, seed, options, known=known)
     yield Rows("summary_result", period, summary.with_columns(**observed))
 
 
 def _fidelities(
-    scenario: Scenario, chosen: config.Config, periods: Iterable[Period]
+    scenario: Scenario, chosen: config.Config, periods: Collection[Period]
 ) -> Iterator[Rows]:
-    """How well the policy of a pool explains each period."""
+    """Yield how well the policy of a pool reproduces each period."""
     pool = scenario.pool
-    of_pool = {
+    model = {
         "pool": pl.lit(pool.name),
         "order": pl.lit(pool.policy.order.value),
         "backfill": pl.lit(pool.policy.backfill.value),
@@ -246,7 +253,7 @@ def _fidelities(
     }
     for period in periods:
         fidelity = model_fidelity(scenario, period, chosen.metrics.tolerance_s)
-        yield Rows("fidelity_result", period, fidelity.with_columns(**of_pool))
+        yield Rows("fidelity_result", period, fidelity.with_columns(**model))
 
 
 def _completed(
@@ -256,7 +263,7 @@ def _completed(
     effort: Effort,
     window: Window,
 ) -> tuple[pl.DataFrame, Account]:
-    """Return the attempts with all figures of their own, and the account of their waits."""
+    """Return the attempts with all their own figures, and the account of their waits."""
     metrics, pool, now = chosen.metrics, scenario.pool, scenario.now
     wanted = None if window.whole else window.holds()
     shares = resource_equality(
@@ -281,33 +288,27 @@ def _completed(
 
 
 def of_days(described: pl.DataFrame, setting: Setting, window: Window) -> pl.DataFrame:
-    """Records by the day on which they ended, the days without any in between included.
+    """Return the number of records that ended on each day of a window, empty days included.
 
-    Args:
-        described: columns of ``model.DESCRIBED``.
-        window: whose days are told of: none before it begins, and none from its end on.
+    A window without a bound begins (or ends) with the first (last) day of the records.
     """
     instant = pl.coalesce("end_time", "arrival_time", "start_time")
-    day = (
-        pl.from_epoch(instant, time_unit="s")
-        .dt.replace_time_zone("UTC")
-        .dt.convert_time_zone(setting.zone.key)
-        .dt.date()
-    )
+    day = pl.from_epoch(instant, time_unit="s").dt.replace_time_zone("UTC")
+    day = day.dt.convert_time_zone(setting.zone.key).dt.date()
     counts = described.group_by(day.alias("day")).agg(records=pl.len().cast(pl.Int64))
     begin, end = edges_of(window, setting)
     first, last = counts.select(first=pl.col("day").min(), last=pl.col("day").max()).row(0)
     first = first if begin is None else begin
     last = last if end is None else end - timedelta(days=1)
-    if first is None or last is None:
-        days = pl.DataFrame(schema={"day": pl.Date})
-    else:
+    days = pl.DataFrame(schema={"day": pl.Date})
+    if first is not None and last is not None:
         days = pl.select(day=pl.date_range(first, last))
     return (
         days.join(counts, on="day", how="left")
         .sort("day")
-        .with_columns(
-            records=pl.col("records").fill_null(0),
+        .select(
+            "day",
+            pl.col("records").fill_null(0),
             refused=pl.lit(0, pl.Int64),
             state=pl.when(pl.col("records").is_null())
             .then(pl.lit("empty"))
@@ -317,9 +318,64 @@ def of_days(described: pl.DataFrame, setting: Setting, window: Window) -> pl.Dat
 
 
 def edges_of(window: Window, setting: Setting) -> tuple[date | None, date | None]:
-    """The first day of a window, and the first after it; None where it has no bound."""
+    """Return a window's first day, and the first day after it; None: no bound."""
     begin, end = (
         None if edge is None else periods.day_of(edge, setting.zone)
         for edge in (window.from_time, window.to_time)
     )
     return begin, end
+
+
+def rules_of(pool: Pool, evidence: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return the limits and windows of a pool, columns of ``RULES``.
+
+    Args:
+        evidence: rows about the inferred rules; those without a row are configured.
+    """
+    inferred = {row["rule"]: row for row in evidence}
+    rows = []
+    in_order: list[Limit | Hours] = [*pool.limits, *pool.windows]
+    for name, rule in zip(account.rule_names(pool), in_order, strict=True):
+        found = inferred.get(name, {})
+        rows.append(
+            {
+                "rule": name,
+                "kind": _kind(rule),
+                "source": "inferred" if found else "configured",
+                "valid_from": rule.valid_from,
+                "valid_to": rule.valid_to,
+                **{key: found.get(key) for key in ("starts", "breaks", "breaks_by_chance", "gain")},
+            }
+        )
+    return pl.DataFrame(rows, RULES)
+
+
+def _kind(rule: Limit | Hours) -> str:
+    if isinstance(rule, Limit):
+        return "limit"
+    return "overlap window" if rule.overlap else "window"
+
+
+def outages_in(outages: pl.DataFrame, period: Period) -> pl.DataFrame:
+    """Return the outages that overlap a period."""
+    if period.whole_log:
+        return outages
+    return outages.filter(
+        pl.col("from_time") < period.to_time, pl.col("to_time") > period.from_time
+    )
+
+
+def waiting_by_rule(jobs: pl.DataFrame, pool: Pool) -> dict[str, float]:
+    """Return the share of all waiting in which only this rule kept jobs from starting.
+
+    Keys are numbers of limits (``1``) and windows (``window1``), as for ``whatif --lift``.
+    """
+    waited = float(jobs["wait_s"].sum() or 0)
+    held = jobs.filter(pl.col("rule").is_not_null()).group_by("rule")
+    by_name = dict(held.agg(pl.col("cause_rule_free_s").sum()).iter_rows())
+    numbers = [str(k) for k in range(1, len(pool.limits) + 1)]
+    numbers += [f"window{k}" for k in range(1, len(pool.windows) + 1)]
+    return {
+        number: by_name.get(name, 0.0) / waited if waited else 0.0
+        for number, name in zip(numbers, account.rule_names(pool), strict=True)
+    }

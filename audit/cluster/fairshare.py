@@ -1,7 +1,7 @@
-"""How a cluster's usage is charged, decays and is compared with targets: config.toml and its files.
+"""Usage and fairshare of a cluster as configured: how use is charged, decays and has targets.
 
-``[clusters.usage]`` may name what Slurm's own programs printed. That is read here, once for a run,
-and refused as config.toml itself is: everything at once, by key and line.
+``[clusters.usage]`` may name files that Slurm's programs printed. They are read here, once per
+run; all faults in them are reported together, by key and line.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,53 +33,57 @@ from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import Period
 
 LARGEST: Final = 1 << 26
-"""Bytes of a file that is named; none of them comes near."""
+"""Maximum bytes of a file; Slurm prints far less."""
 
 _SHOWN: Final = 10
-"""So many faults of one file are listed."""
+"""Maximum number of faults listed per file."""
+
+DAY_S: Final = 86_400
+
+_FORGOTTEN: Final = 30
+"""Half-lives after which a second of use counts 1e-9 of what it did."""
+
+_LONGEST_RESET_S: Final = 366 * DAY_S
 
 
 @dataclass(frozen=True)
 class Fairshare:
-    """All that usage and fairshare of a cluster are made of."""
+    """Settings and files that usage and fairshare of a cluster are computed from."""
 
     chosen: config.Usage
-    """As config.toml says."""
     associations: tuple[Association, ...] = ()
-    """Of the share tree; none: there is no tree."""
+    """Those of the share tree; empty: no tree."""
     partitions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """TRESBillingWeights by partition, as ``metrics.slurm.usage.charge`` takes them."""
+    """TRESBillingWeights by partition."""
     factors: Mapping[str, float] = field(default_factory=dict)
     """UsageFactor by QOS."""
     conf: SlurmConf | None = None
-    """What slurm.conf says."""
     hardware: tuple[Partition, ...] = ()
-    """Partitions with their nodes, factors and tiers."""
     qos: Mapping[str, int] = field(default_factory=dict)
     """Priority by QOS."""
 
     @cached_property
     def tree(self) -> Tree | None:
-        """The share tree; None where targets are flat, or there are none."""
+        """The share tree; None if targets are flat or absent."""
         return share_tree(self.associations) if self.associations else None
 
     @cached_property
     def of_all(self) -> Mapping[str, Mapping[str, float]]:
-        """Shares of everything by kind and name, of those that have one of their own."""
+        """Known shares of everything by kind and name."""
         if self.tree is not None:
             return shares_of_all(self.tree)
         return {"user": self.chosen.users, "account": self.chosen.accounts}
 
     @property
     def flags(self) -> frozenset[str]:
-        """Slurm's PriorityFlags that matter to billing."""
+        """Slurm's PriorityFlags."""
         flags = self.conf.flags if self.conf else frozenset()
         return flags | {"MAX_TRES"} if self.chosen.max_tres else flags
 
     @property
     def half_life_s(self) -> float:
-        """Of method ``slurm``, s; 0: no decay."""
-        return self.conf.half_life_s if self.conf else self.chosen.half_life_days * 86_400
+        """Half-life of method ``slurm``, in s; 0: no decay."""
+        return self.conf.half_life_s if self.conf else self.chosen.half_life_days * DAY_S
 
     @property
     def period_s(self) -> int:
@@ -88,33 +92,32 @@ class Fairshare:
 
     @property
     def reset(self) -> str:
-        """When method ``slurm`` forgets all usage."""
+        """When method ``slurm`` resets all usage."""
         return self.conf.reset if self.conf else self.chosen.reset
 
     @property
     def dampening(self) -> float:
-        """Of classic fairshare, > 0."""
+        """Dampening factor of classic fairshare, > 0."""
         return self.conf.dampening if self.conf else 1.0
 
     @property
     def in_force(self) -> dict[str, Any]:
-        """What the files say that figures rest on, as JSON knows it; empty where none is named."""
+        """The content of the files that figures depend on, for JSON; empty without files."""
         by_file: dict[str, Any] = {}
         if self.chosen.associations is not None:
             by_file["associations"] = [
-                [row.account, row.user, row.partition, row.parent, _share(row.share)]
+                (*row[:4], "parent" if math.isnan(row.share) else row.share)
                 for row in self.associations
             ]
         if self.chosen.partitions is not None or self.partitions:
             by_file["partitions"] = self.partitions
         if self.chosen.qos is not None:
             by_file["qos"] = self.factors
-        if self.conf is not None:
+        if (conf := self.conf) is not None:
             by_file["slurm_conf"] = [
                 *(self.half_life_s, self.period_s, self.reset, self.dampening),
-                sorted(self.conf.flags),
+                sorted(conf.flags),
             ]
-            conf = self.conf
             if conf.multifactor:
                 by_file["priorities"] = [
                     *(dict(conf.weights), dict(conf.tres_weights), conf.max_age_s, self.qos),
@@ -125,10 +128,9 @@ class Fairshare:
 
 
 def share_tree(associations: Iterable[Association]) -> Tree:
-    """Associations of one cluster, without faults, as metrics know them.
+    """Return the share tree of one cluster's associations.
 
-    Raises:
-        ValueError: there is nothing below root.
+    Raises ValueError if there is nothing below root.
     """
     return tree_of(
         Node(row.account, "account", row.share, row.parent)
@@ -140,10 +142,9 @@ def share_tree(associations: Iterable[Association]) -> Tree:
 
 
 def shares_of_all(tree: Tree) -> dict[str, dict[str, float]]:
-    """Return the share of everything of each user and account, those of all its nodes together.
+    """Return the share of everything of each user and account, summed over its nodes.
 
-    It is unknown, and left out, of names with a node that has no share of its own
-    (fairshare=parent), or is below one.
+    Names with a node that has no share (fairshare=parent), or is below such a node, are left out.
     """
     of_all = tree.shares.copy()
     of_all[0] = 1.0
@@ -161,88 +162,80 @@ def shares_of_all(tree: Tree) -> dict[str, dict[str, float]]:
 
 
 def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
-    """Settings of a cluster, with what the files say that they name.
-
-    Args:
-        chosen: its ``[clusters.usage]``.
-        cluster: its name, which files may give too.
+    """Return the settings of a cluster's ``[clusters.usage]``, with the content of its files.
 
     Raises:
-        ConfigError: a file is missing or not what its key says; all faults of all files are listed.
+        ConfigError: files are missing or wrong; it lists all faults of all files.
     """
-    wrong: list[tuple[str, str]] = []  # where, and what its file says there
-    named = partial(_named, chosen, folder, cluster, wrong)
-    rows = named("associations", lambda content: associations(content, cluster))
-    qos = named("qos", sacctmgr.qualities)
-    listed = named("partitions", partitions)
-    weights = None if listed is None else billing_weights(listed)
-    conf = named("slurm_conf", slurm_settings)
-    billed = chosen.penalty == "billing" and not chosen.billing_weights.given
-    if billed and chosen.partitions is None and conf is not None:
-        weights = conf.partitions
-        if not weights:
-            where = (
-                f"clusters.usage.slurm_conf of cluster {cluster!r}: no partition in it, so nothing "
-                "says what jobs are billed: name the file of 'scontrol show partition' "
-                "(clusters.usage.partitions), or give billing_weights"
-            )
-            wrong.append((where, ""))
-    forgets = conf is None or conf.half_life_s > 0 or conf.reset not in ("none", "now")
-    if chosen.method == "slurm" and not forgets:
-        where = (
-            f"clusters.usage.slurm_conf of cluster {cluster!r}: PriorityDecayHalfLife is 0 and "
-            "PriorityUsageResetPeriod is none: nothing would ever be forgotten"
-        )
-        wrong.append((where, ""))
+    wrong: list[tuple[str, str]] = []  # place, and what the file says there
+    of_cluster = f"of cluster {cluster!r}"
+
+    def content(key: str, reader: Callable[[str], tuple[Any, Sequence[Fault]]]) -> Any:
+        """Return the content of a key's file; None without one, or if it is wrong."""
+        if (name := getattr(chosen, key)) is None:
+            return None
+        where = f"clusters.usage.{key} {of_cluster}: {folder / name}"
+        try:
+            found, faults = reader(text(folder / name))
+        except OSError as error:
+            wrong.append((f"{where}: {error.strerror or error}", ""))
+            return None
+        for fault in faults[:_SHOWN]:
+            wrong.append((f"{where}:{fault.line}" if fault.line else where, f": {fault.text}"))
+        if len(faults) > _SHOWN:
+            wrong.append((f"{where}: and {len(faults) - _SHOWN} more", ""))
+        return None if faults else found
+
+    rows = content("associations", lambda printed: associations(printed, cluster))
+    qos = content("qos", sacctmgr.qualities) or ()
+    listed = content("partitions", partitions) or ()
+    conf = content("slurm_conf", slurm_settings)
+    weights = billing_weights(listed)
+    if conf is not None:
+        if _billed_by_partition(chosen) and chosen.partitions is None:
+            weights = conf.partitions
+        where = f"clusters.usage.slurm_conf {of_cluster}"
+        wrong += ((f"{where}: {why}", "") for why in _faults(chosen, conf))
     if wrong:
+        details = "".join(f"\n  {where}{said}" for where, said in wrong)
+        places = "".join(f"\n  {where}" for where, _ in wrong)
         raise ConfigError(
-            f"{len(wrong)} wrong in the files that config.toml names:",
-            "".join(f"\n  {where}{said}" for where, said in wrong),
-            "".join(f"\n  {where}" for where, _ in wrong),
+            f"{len(wrong)} wrong in the files that config.toml names:", details, places
         )
     return Fairshare(
         chosen,
-        _of_config(chosen.shares) if rows is None else tuple(rows),
-        weights or {},
-        {quality.name: quality.usage_factor for quality in qos or ()},
+        _configured(chosen.shares) if rows is None else tuple(rows),
+        weights,
+        {quality.name: quality.usage_factor for quality in qos},
         conf,
-        tuple(listed or ()),
-        {quality.name: quality.priority for quality in qos or ()},
+        tuple(listed),
+        {quality.name: quality.priority for quality in qos},
     )
 
 
-def _named(
-    chosen: config.Usage,
-    folder: Path,
-    cluster: str,
-    wrong: list[tuple[str, str]],
-    key: str,
-    reader: Callable[[str], tuple[Any, Sequence[Fault]]],
-) -> Any:
-    """What the file of a key says; None where none is named, or it is wrong, which is noted."""
-    name: str | None = getattr(chosen, key)
-    if name is None:
-        return None
-    where = f"clusters.usage.{key} of cluster {cluster!r}: {folder / name}"
-    try:
-        content, faults = reader(text(folder / name))
-    except OSError as error:
-        wrong.append((f"{where}: {error.strerror or error}", ""))
-        return None
-    wrong.extend(
-        (f"{where}:{fault.line}" if fault.line else where, f": {fault.text}")
-        for fault in faults[:_SHOWN]
-    )
-    if len(faults) > _SHOWN:
-        wrong.append((f"{where}: and {len(faults) - _SHOWN} more", ""))
-    return None if faults else content
+def _billed_by_partition(chosen: config.Usage) -> bool:
+    return chosen.penalty == "billing" and not chosen.billing_weights.given
+
+
+def _faults(chosen: config.Usage, conf: SlurmConf) -> Iterator[str]:
+    """Yield why slurm.conf does not suffice."""
+    if _billed_by_partition(chosen) and chosen.partitions is None and not conf.partitions:
+        yield (
+            "no partition in it, so nothing says what jobs are billed: name the file of "
+            "'scontrol show partition' (clusters.usage.partitions), or give billing_weights"
+        )
+    resets = conf.reset not in ("none", "now")
+    if chosen.method == "slurm" and conf.half_life_s <= 0 and not resets:
+        yield (
+            "PriorityDecayHalfLife is 0 and PriorityUsageResetPeriod is none: usage would never "
+            "decrease; set one of them"
+        )
 
 
 def text(path: Path) -> str:
-    """The text of a file that Slurm's programs printed.
+    """Return the text of a file that Slurm's programs printed.
 
-    Raises:
-        OSError: it is missing, cannot be read, or is larger than any of them.
+    Raises OSError if it cannot be read, or has more than ``LARGEST`` bytes.
     """
     with path.open("rb") as stream:
         data = stream.read(LARGEST + 1)
@@ -254,7 +247,7 @@ def text(path: Path) -> str:
 def associations(
     content: str, cluster: str | None
 ) -> tuple[Sequence[Association], Sequence[Fault]]:
-    """Associations of a cluster, as sacctmgr prints them, and what keeps them from being a tree."""
+    """Return a cluster's associations as sacctmgr prints them, and faults of the share tree."""
     rows, faults = sacctmgr.associations(content, cluster)
     if not faults:
         try:
@@ -265,7 +258,7 @@ def associations(
 
 
 def partitions(content: str) -> tuple[Sequence[Partition], Sequence[Fault]]:
-    """Partitions as ``scontrol show partition`` prints them, and what is wrong with their bills."""
+    """Return partitions as ``scontrol show partition`` prints them, and faults of their weights."""
     listing = scontrol.read(content)
     faults = [Fault(0, problem) for problem in listing.problems if "TRESBillingWeights" in problem]
     if not listing.partitions:
@@ -274,46 +267,32 @@ def partitions(content: str) -> tuple[Sequence[Partition], Sequence[Fault]]:
 
 
 def billing_weights(listed: Iterable[Partition]) -> dict[str, dict[str, float]]:
-    """TRESBillingWeights by partition."""
+    """Return TRESBillingWeights by partition."""
     return {each.name: dict(each.billing_weights) for each in listed}
 
 
 def slurm_settings(content: str) -> tuple[SlurmConf, Sequence[Fault]]:
-    """What slurm.conf says, and what is wrong with it."""
+    """Return the settings of slurm.conf, and its faults."""
     conf = slurm_conf.read(content)
     return conf, conf.faults
 
 
-def _of_config(shares: Sequence[config.Share]) -> tuple[Association, ...]:
-    """Shares of config.toml as Slurm knows them."""
+def _configured(shares: Sequence[config.Share]) -> tuple[Association, ...]:
+    """Return the shares of config.toml as associations."""
     return tuple(
         Association(
-            share.account,
-            share.user,
-            share.partition,
-            share.parent,
-            math.nan if isinstance(share.share, str) else share.share,
-            "",
-            None,
-            0,
+            *(share.account, share.user, share.partition, share.parent),
+            share=math.nan if isinstance(share.share, str) else share.share,
+            grp_tres_mins="",
+            cluster=None,
+            line=0,
         )
         for share in shares
     )
 
 
-def _share(share: float) -> float | str:
-    return "parent" if math.isnan(share) else share
-
-
-DAY_S: Final = 86_400
-
-
 def decay_method(fairshare: Fairshare, setting: Setting) -> Method:
-    """How usage decays.
-
-    Raises:
-        ConfigError: the configured values do not go together.
-    """
+    """Return how usage decays; raises ConfigError if the configured values do not fit together."""
     usage = fairshare.chosen
     try:
         if usage.method == "half_life":
@@ -337,16 +316,10 @@ def decay_method(fairshare: Fairshare, setting: Setting) -> Method:
         raise ConfigError(f"clusters.usage of cluster {setting.cluster!r}: {error}") from error
 
 
-_FORGOTTEN: Final = 30
-"""After so many half-lives a second of use counts a thousand-millionth of what it did."""
-
-_LONGEST_RESET_S: Final = 366 * DAY_S
-
-
 def lead_s(fairshare: Fairshare, setting: Setting) -> int:
-    """For how long use is remembered, s: what ended longer before an instant does not matter to it.
+    """Return after how many seconds past use no longer matters.
 
-    Of a half-life, ``_FORGOTTEN`` of them, which leaves less than 1e-9 of the use out.
+    With a half-life this is ``_FORGOTTEN`` half-lives, which neglects less than 1e-9 of the use.
     """
     decay = decay_method(fairshare, setting)
     if isinstance(decay, Windows):
@@ -356,43 +329,21 @@ def lead_s(fairshare: Fairshare, setting: Setting) -> int:
     return _LONGEST_RESET_S
 
 
-def label(fairshare: Fairshare) -> str:
-    """What histories call it: method and penalty, and the operator where there are targets."""
-    usage = fairshare.chosen
-    parts: list[str] = [usage.method, usage.penalty]
-    if usage.users or usage.accounts or usage.has_tree:
-        parts.append(usage.operator)
-    return ":".join(parts)
-
-
 def histories(
     with_penalty: pl.DataFrame, setting: Setting, period: Period, fairshare: Fairshare
 ) -> Iterator[pl.DataFrame]:
-    """Usage against targets of users and accounts at the end of each day of a period, in parts."""
+    """Yield, in parts, usage against targets of all entities at the end of each day of a period."""
     usage = fairshare.chosen
-    instants = day_ends(period, setting.zone, setting.now)
+    method: list[str] = [usage.method, usage.penalty]
+    if usage.users or usage.accounts or usage.has_tree:
+        method.append(usage.operator)
     decay = decay_method(fairshare, setting)
-    if fairshare.tree is not None:
-        yield tree_history(
-            with_penalty,
-            fairshare.tree,
-            decay,
-            instants,
-            setting.now,
-            operator=usage.operator,
-            dampening=fairshare.dampening,
-            label=label(fairshare),
-        )
+    instants = day_ends(period, setting.zone, setting.now)
+    when = (decay, instants, setting.now)
+    named: dict[str, Any] = {"operator": usage.operator, "label": ":".join(method)}
+    if (tree := fairshare.tree) is not None:
+        yield tree_history(with_penalty, tree, *when, dampening=fairshare.dampening, **named)
         return
     targets = {"user": usage.users, "account": usage.accounts}
     for kind in KINDS:
-        yield from history_parts(
-            with_penalty,
-            kind,
-            decay,
-            instants,
-            setting.now,
-            targets=targets[kind],
-            operator=usage.operator,
-            label=label(fairshare),
-        )
+        yield from history_parts(with_penalty, kind, *when, targets=targets[kind], **named)

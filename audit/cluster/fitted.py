@@ -1,9 +1,9 @@
-"""How pools are taken to decide where nobody says it but their log."""
+"""Policies and rules of pools that were inferred from their log, where none are configured."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,27 +16,27 @@ from audit.cluster.setting import Setting
 from audit.model import Limit, Policy, Pool, Window
 
 STATED = {*Policy._fields, "limits", "windows"}
-"""Keys of a configured pool, any of which says how it decides."""
+"""Keys of a configured pool; with any of them its policy counts as configured."""
 
 
 class Fitted(NamedTuple):
-    """A pool, as its log tells how it decides."""
+    """A pool with its inferred policy and rules."""
 
     pool: Pool
     facts: tuple[Fact, ...]
-    """What is assumed of it, rule by rule, and how much better that is than what was before."""
+    """The assumptions, rule by rule, and how much each improves the fit."""
     told: Mapping[str, Any]
-    """The same for programs: ``unexplained`` of 1 ``before`` and ``after``, ``says`` in words,
-    ``evidence`` as rows of the view ``rules``, ``days`` that were looked at (None: all),
-    ``budget_s`` and whether it ``ended`` the search."""
+    """The fit for programs: ``unexplained`` (0 to 1) ``before`` and ``after``, ``says`` in words,
+    ``evidence`` as rows of the view ``rules``, ``days`` used (None: all), ``budget_s``, and
+    whether it ``ended`` the search."""
 
 
 Fit = Callable[[pl.DataFrame, Pool, int, int], Fitted]
-"""Of columns of ``model.DESCRIBED``, a pool, the instant of the log and the seed of resamples."""
+"""Takes columns of ``model.DESCRIBED``, a pool, ``now`` and the seed of resamples."""
 
 
 class Rules(NamedTuple):
-    """What of a pool is fitted, as a run keeps it."""
+    """The inferred part of a pool, as stored with a run."""
 
     policy: Policy
     limits: tuple[Limit, ...]
@@ -48,57 +48,50 @@ _ADAPTER: TypeAdapter[Rules] = TypeAdapter(Rules)
 
 
 def silent(setting: Setting, site: config.Cluster | None) -> list[Pool]:
-    """The pools of which nobody says how they decide; without a configuration, all of them."""
-    stated = set()
-    if site is not None:
-        stated = {pool.name for pool in site.pools if pool.model_fields_set & STATED}
+    """Return the pools whose policy is not configured."""
+    pools = () if site is None else site.pools
+    stated = {pool.name for pool in pools if pool.model_fields_set & STATED}
     return [pool for pool in setting.pools if pool.name not in stated]
 
 
 def assuming(setting: Setting, found: Sequence[Fitted]) -> Setting:
-    """The setting with what was found out of its pools."""
+    """Return the setting with inferred policies and rules."""
     facts = [fact for fact in setting.facts if fact.what != "policy"] if found else setting.facts
     for one in found:
         of = f" of pool {one.pool.name!r}" if len(setting.pools) > 1 else ""
         facts = [*facts, *(replace(fact, what=fact.what + of) for fact in one.facts)]
-    return replace(
-        setting,
-        pools=_with(setting.pools, [one.pool for one in found]),
-        facts=tuple(facts),
-        evidence={one.pool.name: one.told.get("evidence", []) for one in found},
-    )
+    evidence = {one.pool.name: one.told.get("evidence", []) for one in found}
+    pools = _with(setting.pools, (one.pool for one in found))
+    return replace(setting, pools=pools, facts=tuple(facts), evidence=evidence)
 
 
 def in_force(found: Sequence[Fitted]) -> dict[str, Any]:
-    """What was found out, by pool, as a run keeps it (JSON)."""
+    """Return what was inferred, by pool, as stored with a run (JSON)."""
     return {
-        one.pool.name: {
-            "rules": _ADAPTER.dump_python(_rules(one.pool), mode="json"),
-            **one.told,
+        pool.name: {
+            "rules": _ADAPTER.dump_python(
+                Rules(pool.policy, pool.limits, pool.windows, pool.zone), mode="json"
+            ),
+            **told,
         }
-        for one in found
+        for pool, _, told in found
     }
 
 
 def again(setting: Setting, kept: Mapping[str, Any]) -> Setting:
-    """The setting with what a run has kept by ``in_force``.
+    """Return the setting with what ``in_force`` stored.
 
-    Raises:
-        ValueError: it is not of this version.
+    Raises ValueError if another version stored it.
     """
-    changed = [
+    changed = (
         pool._replace(**_ADAPTER.validate_json(json.dumps(kept[pool.name]["rules"]))._asdict())
         for pool in setting.pools
         if pool.name in kept
-    ]
+    )
     evidence = {name: of.get("evidence", []) for name, of in kept.items()}
     return replace(setting, pools=_with(setting.pools, changed), evidence=evidence)
 
 
-def _rules(pool: Pool) -> Rules:
-    return Rules(pool.policy, pool.limits, pool.windows, pool.zone)
-
-
-def _with(pools: Sequence[Pool], changed: Sequence[Pool]) -> tuple[Pool, ...]:
+def _with(pools: Sequence[Pool], changed: Iterable[Pool]) -> tuple[Pool, ...]:
     by_name = {pool.name: pool for pool in changed}
     return tuple(by_name.get(pool.name, pool) for pool in pools)

@@ -1,10 +1,10 @@
-"""What a computation was made of: its name, everything random in it, and why figures changed."""
+"""Identity of a run by its inputs, its seed, and the reasons why figures changed."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -18,7 +18,7 @@ from audit.store.database import Connection
 
 @dataclass(frozen=True)
 class Identity:
-    """Version, configuration, inputs, cluster and period of a run; no clock is among them."""
+    """Version, configuration, inputs, cluster and period of a run, but no clock."""
 
     run_id: str
     cluster: str
@@ -26,34 +26,34 @@ class Identity:
     config: str
     """The configuration in force, as JSON."""
     inputs: tuple[str, ...]
-    """Each input, and what of it the store holds otherwise than the log alone would give."""
+    """Inputs, with the number of their records that were set aside or replayed."""
 
     @classmethod
     def of(
         cls, con: Connection, cluster: str, period: Period, config: str, since: int | None = None
     ) -> Identity:
-        """The identity of computing ``period`` from what the store holds of ``cluster``.
+        """Return the identity of computing ``period`` from what the store holds of ``cluster``.
 
         Args:
             config: the configuration in force, as JSON.
-            since: epoch s; no attempt that ended before it matters. None: not known.
+            since: epoch s; attempts that ended earlier do not matter. None: no bound.
         """
-        span = (period.from_time, period.to_time + 1 if period.whole_log else period.to_time)
-        inputs = queries.run(
-            con, "input_ids", cluster=cluster, from_time=span[0], to_time=span[1], since=since
+        inputs = queries.rows(con, "input_ids", cluster=cluster, since=since, **_span(period))
+        named = tuple(
+            f"{input_id}-{doubtful}+{replayed}" if doubtful or replayed else input_id
+            for input_id, doubtful, replayed in inputs
         )
-        named = tuple(map(_named, inputs.iter_rows()))
         parts = [__version__, config, _sha256("".join(named)), cluster, *period]
         return cls(_sha256(json.dumps(parts))[:16], cluster, period, config, named)
 
     @property
     def input_hash(self) -> str:
-        """Of all inputs."""
+        """SHA-256 of all inputs."""
         return _sha256("".join(self.inputs))
 
     @property
     def config_hash(self) -> str:
-        """Of the configuration in force; that logs are missing is no setting."""
+        """SHA-256 of the configuration in force; missing logs are not part of it."""
         in_force = json.loads(self.config)
         if "missing" not in in_force:
             return _sha256(self.config)
@@ -62,16 +62,15 @@ class Identity:
 
     @property
     def seed(self) -> int:
-        """Of everything random in this run (SPEC §5).
+        """Seed of this run (SPEC §5), which depends on data and period only.
 
-        The data and the period make it, not where a setting was written: what a flag says and a
-        log's header says as well gives the same intervals.
+        So intervals stay the same whether an option or a log's header gives a setting.
         """
         of = [self.input_hash, self.period.from_time, self.period.to_time]
         return int(_sha256(json.dumps(of))[:15], 16)
 
     def note(self, con: Connection, stage: str, now: int | None = None) -> None:
-        """Records a stage as done; ``now`` is None where no clock may show."""
+        """Record a stage as done; ``now`` is in epoch s, or None to record no time."""
         row = {
             "run_id": self.run_id,
             "cluster": self.cluster,
@@ -93,9 +92,9 @@ class Identity:
             database.insert(con, "run_input", named, of_run)
 
 
-def _named(held: tuple[str, int, int]) -> str:
-    input_id, doubtful, replayed = held
-    return f"{input_id}-{doubtful}+{replayed}" if doubtful or replayed else input_id
+def _span(period: Period) -> dict[str, int]:
+    to_time = period.to_time + 1 if period.whole_log else period.to_time
+    return {"from_time": period.from_time, "to_time": to_time}
 
 
 def _sha256(text: str) -> str:
@@ -103,33 +102,36 @@ def _sha256(text: str) -> str:
 
 
 FIGURE: Final = ("pool", "period", "metric", "dimension", "dimension_value")
-"""What tells figures of a cluster apart."""
+"""The key of a figure within a cluster."""
 
 _NAMED: Final = 3
-"""So many logs are named."""
+"""Maximum number of logs that a reason names."""
+
+_MadeOf = tuple[str, str, frozenset[str]]
+"""Hash of the configuration, version and inputs."""
 
 
 class Before(NamedTuple):
-    """What the store held of a cluster before new figures took their place."""
+    """A cluster's figures before they are replaced."""
 
     figures: pl.DataFrame
-    made_of: Mapping[str, tuple[str, str, frozenset[str]]]
-    """Hash of the settings, version and inputs, by name of the period."""
+    made_of: Mapping[str, _MadeOf]
+    """By name of the period."""
 
 
 def before(con: Connection, cluster: str) -> Before:
-    """What the store holds of a cluster now."""
-    rows = queries.run(con, "run_inputs", cluster=cluster).iter_rows()
-    return Before(
-        queries.run(con, "summary_of_cluster", cluster=cluster),
-        {period: (config, version, frozenset(inputs)) for period, config, version, inputs in rows},
-    )
+    """Return the figures of a cluster that the store holds now."""
+    made_of = {
+        period: (config, version, frozenset(inputs))
+        for period, config, version, inputs in queries.rows(con, "run_inputs", cluster=cluster)
+    }
+    return Before(queries.run(con, "summary_of_cluster", cluster=cluster), made_of)
 
 
 def restated(
     con: Connection, old: Before, new: pl.DataFrame, computed: Sequence[Identity]
 ) -> pl.DataFrame:
-    """The rows of the view ``restatements`` that new figures add.
+    """Return the rows of the view ``restatements`` for figures that changed.
 
     Args:
         new: columns of ``FIGURE``, ``new_value`` and ``run_id``.
@@ -140,15 +142,12 @@ def restated(
     changed = both.filter(pl.col("old_value").ne_missing(pl.col("new_value")))
     periods = set(changed["period"])
     reasons = {
-        run.period.name: _because(con, run, old.made_of.get(run.period.name))
+        run.period.name: "; ".join(_reasons(con, run, old.made_of.get(run.period.name)))
         for run in computed
         if run.period.name in periods
     }
     return changed.select(
-        "period",
-        "metric",
-        "dimension",
-        "dimension_value",
+        *FIGURE[1:],
         "old_value",
         "new_value",
         "old_run_id",
@@ -158,40 +157,35 @@ def restated(
     ).sort(pl.all())
 
 
-def _because(con: Connection, run: Identity, old: tuple[str, str, frozenset[str]] | None) -> str:
-    """Why figures of a period changed, in words."""
+def _reasons(con: Connection, run: Identity, old: _MadeOf | None) -> Iterator[str]:
+    """Yield why the figures of a period changed; at least one reason."""
     if old is None:
-        return "what its figures were made of is not known"
+        yield "the inputs of its earlier figures are unknown"
+        return
     config_hash, version, inputs = old
     now = frozenset(run.inputs)
-    ids = {name: name.partition("-")[0] for name in now | inputs}
-    had, has = ({ids[name] for name in names} for names in (inputs, now))
-    moved = {ids[name] for name in now - inputs} & had
-    said = [
-        *_of_logs(con, run, sorted(has - had), "records came, of {}"),
-        *_of_logs(con, run, sorted(moved), "records were set aside or taken in later, of {}"),
-        *_of_logs(con, run, sorted(had - has), "records went, of {}"),
-    ]
+    had, has = ({name.partition("-")[0] for name in names} for names in (inputs, now))
+    moved = {name.partition("-")[0] for name in now - inputs} & had
+    for ids, reason in (
+        (has - had, "records were added from"),
+        (moved, "records were set aside or restored in"),
+        (had - has, "records were removed from"),
+    ):
+        if ids:
+            yield f"{reason} {_logs(con, run, sorted(ids))}"
     if config_hash != run.config_hash:
-        said.append("settings changed")
+        yield "settings changed"
     if version != __version__:
-        said.append(f"version {version} became {__version__}")
-    return "; ".join(said) or "more of its fair start times were computed"
+        yield f"version {version} became {__version__}"
+    if inputs == now and (config_hash, version) == (run.config_hash, __version__):
+        yield "more of its fair start times were computed"
 
 
-def _of_logs(con: Connection, run: Identity, inputs: Sequence[str], said: str) -> list[str]:
-    """The logs of some inputs, and how many of their records are of the period."""
-    if not inputs:
-        return []
-    period = run.period
-    rows = queries.rows(
-        con,
-        "records_of_inputs",
-        cluster=run.cluster,
-        inputs=list(inputs),
-        from_time=period.from_time,
-        to_time=period.to_time + 1 if period.whole_log else period.to_time,
-    )
+def _logs(con: Connection, run: Identity, inputs: Iterable[str]) -> str:
+    """Return the logs of some inputs, and the number of their records in the period."""
+    of = {"cluster": run.cluster, "inputs": list(inputs), **_span(run.period)}
+    rows = queries.rows(con, "records_of_inputs", **of)
     named = [f"{file} ({records:,} of this period)" for file, records in rows[:_NAMED]]
-    more = [f"{len(rows) - _NAMED:,} more logs"] if len(rows) > _NAMED else []
-    return [said.format(", ".join([*named, *more]))]
+    if len(rows) > _NAMED:
+        named.append(f"{len(rows) - _NAMED:,} more logs")
+    return ", ".join(named)

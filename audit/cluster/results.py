@@ -1,4 +1,4 @@
-"""Puts what was computed into the store, in the place of what was there."""
+"""Stores the results of a cluster, replacing earlier ones."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def replace(
     *,
     pages: bool = True,
 ) -> None:
-    """Replaces the results of a cluster, in one transaction, which making them is part of.
+    """Replace the results of a cluster in one transaction, in which they are also computed.
 
     Args:
-        results: of its attempts and of the periods of ``computed``; written as they come.
-        kept: the other current periods and their run, whose figures stay as they are. What the
-            store holds of any other period goes.
-        now: when, epoch s; None where no clock may show.
-        window: of which attempts and days the results are; those of others stay as they are.
-        pages: whether figures about everybody are published, for pages of users and accounts.
+        results: those of the attempts and of the periods of ``computed``; stored as they arrive.
+        kept: the other current periods and their runs, whose figures stay. Those of any other
+            period are deleted.
+        now: the time to record, epoch s, if any.
+        window: the attempts and days of the results; those of others stay.
+        pages: whether to publish figures about all users, for pages of users and accounts.
 
     Raises:
         StoreError: the results cannot be stored.
@@ -62,9 +62,10 @@ def replace(
         for table in DESCRIBING:
             database.delete(con, table, cluster=cluster)
         _clear(con, setting, window)
+        keep = [period.name for period in kept]
         for table in BY_PERIOD:
-            database.delete(con, table, cluster=cluster, keep=[period.name for period in kept])
-        appending.delete_histories(con, cluster=cluster, keep=[period.name for period in kept])
+            database.delete(con, table, cluster=cluster, keep=keep)
+        appending.delete_histories(con, cluster=cluster, keep=keep)
         _describe(con, setting, computed)
         after = _insert(con, results, runs)
         database.insert(
@@ -81,10 +82,10 @@ def replace(
 
 
 def _publish(con: Connection, setting: Setting) -> None:
-    """Writes what pages of users and accounts say of weeks that were closed since the last time.
+    """Store figures about all users for weeks that were completed since the last time.
 
-    A week is closed once an attempt has ended after it. What is published never changes: attempts
-    of a published week that the store learns of later are part of no figure about everybody.
+    A week is complete once an attempt has ended after it. Published figures never change: attempts
+    of a published week that arrive later are left out of them.
     """
     cluster = setting.cluster
     request = {"cluster": cluster, "schedule": OBSERVED, "ended": Standing.ENDED.value}
@@ -111,18 +112,14 @@ def _publish(con: Connection, setting: Setting) -> None:
 
 
 def check(con: Connection) -> None:
-    """Checks that what the store holds goes together.
-
-    Raises:
-        StoreError: it does not, which is a defect.
-    """
+    """Raise StoreError if the store is inconsistent, which is a defect."""
     if failed := queries.failed_checks(con):
         name, broken = next(iter(failed.items()))
         raise StoreError(f"sql/checks/{name}.sql found {len(broken)} rows: a defect of fairaudit")
 
 
 def _clear(con: Connection, setting: Setting, window: Window) -> None:
-    """Removes the rows of a window's attempts and days, also of those that were open before."""
+    """Delete the rows of a window's attempts and days, also of attempts that were open before."""
     cluster = setting.cluster
     if window.whole:
         for table in ("job_result", "stuck_result", "coverage_result"):
@@ -163,62 +160,50 @@ _CLEAR_DAYS: Final = """
 
 
 def _describe(con: Connection, setting: Setting, runs: Sequence[Identity]) -> None:
-    """Puts into the store what the report says of the cluster itself."""
+    """Store the cluster, its pools, and the notes of the runs."""
     notes = [f"{fact.what}: {fact.value} ({fact.source})" for fact in setting.facts]
     remarks = json.dumps({"notes": notes, "warnings": setting.warnings})
     cluster = {"cluster": setting.cluster}
     described = {**cluster, "zone": setting.zone.key, "notes": remarks}
-    database.insert(con, "clusters", pl.DataFrame([described]))
-    database.insert(
-        con,
-        "run_note",
-        pl.DataFrame(
-            [{**described, "period": run.period.name, "run_id": run.run_id} for run in runs]
-        ),
-    )
+    of_runs = [{**described, "period": run.period.name, "run_id": run.run_id} for run in runs]
     pools = [
         {**cluster, "pool": pool.name, "resource": pool.resource.value, "capacity": pool.capacity}
         for pool in setting.pools
     ]
-    database.insert(con, "pools", pl.DataFrame(pools))
+    for table, rows in (("clusters", [described]), ("run_note", of_runs), ("pools", pools)):
+        database.insert(con, table, pl.DataFrame(rows))
 
 
 def _insert(
     con: Connection, results: Iterable[Rows], runs: Mapping[Period, str]
 ) -> list[pl.DataFrame]:
-    """Writes results, each with the run that it is of; gives the figures of the summary."""
+    """Insert results with their run; return the figures of summaries."""
     waiting = Appending(con)
     days = Histories(con, waiting)
     figures = []
-    for rows in results:
-        of_runs = _of_runs(rows, runs)
-        if rows.table == HISTORY:
-            days.add(of_runs)
+    for table, period, rows in results:
+        if period is not None:
+            rows = rows.with_columns(run_id=pl.lit(runs[period]))  # noqa: PLW2901
+        elif table == "job_result":
+            rows = rows.with_columns(run_id=_run_of(rows, runs))  # noqa: PLW2901
+        if table == HISTORY:
+            days.add(rows)
         else:
-            waiting.add(rows.table, of_runs)
-        if rows.table == "summary_result":
-            figures.append(of_runs.select(*FIGURE, "run_id", new_value="value"))
-        del rows, of_runs  # before more is made
+            waiting.add(table, rows)
+        if table == "summary_result":
+            figures.append(rows.select(*FIGURE, "run_id", new_value="value"))
+        del rows  # before more is made
     waiting.finish()
     return figures
 
 
-def _of_runs(rows: Rows, runs: Mapping[Period, str]) -> pl.DataFrame:
-    """Rows with the run that they are of, where their table names one."""
-    if rows.period is not None:
-        return rows.rows.with_columns(run_id=pl.lit(runs[rows.period]))
-    if rows.table == "job_result":
-        return rows.rows.with_columns(run_id=_run_of(rows.rows, runs))
-    return rows.rows
-
-
 def _run_of(jobs: pl.DataFrame, runs: Mapping[Period, str]) -> pl.Expr | pl.Series:
-    """The run of the period to which each attempt belongs."""
+    """Return the run of the period of each attempt."""
     if len(runs) == 1:
         return pl.lit(next(iter(runs.values())))
     starts = sorted((period.from_time, run_id) for period, run_id in runs.items())
     instant = pl.coalesce("end_time", "arrival_time", "start_time", pl.lit(0))
     at = jobs.select(instant).to_series().to_numpy()
     place = np.searchsorted([start for start, _ in starts], at, side="right") - 1
-    # one that belongs to no current period (--from) gets the first one's
+    # attempts before the first current period (--from) belong to its run
     return pl.Series([run_id for _, run_id in starts]).gather(np.maximum(place, 0))

@@ -1,4 +1,4 @@
-"""What must be known of a cluster before anything can be computed."""
+"""Settings of a cluster on which its figures depend: zone, pools and the instant of the log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from audit.formats.dialects import Header
 from audit.model import Period, Policy, Pool, Resource, Step
 
 ASSUMED = Policy()
-"""The policy of fair start times where nobody says which."""
+"""The policy of fair start times if none is configured."""
 
 OTHERS = "others"
 """Name of the pool of partitions that no configured pool has."""
@@ -24,21 +24,27 @@ OTHERS = "others"
 
 @dataclass(frozen=True)
 class Setting:
-    """A cluster as its figures see it."""
+    """The settings of a cluster."""
 
     cluster: str
     zone: ZoneInfo
     pools: tuple[Pool, ...]
     partition_pool: Mapping[str | None, str]
-    """The pool of each partition that the log names."""
     now: int
-    """Instant up to which open attempts count."""
+    """Instant up to which open attempts count, epoch s."""
     facts: tuple[Fact, ...]
-    """What was inferred, and from what."""
     warnings: tuple[str, ...]
-    """What is wrong with the logs."""
+    """Faults of the logs."""
     evidence: Mapping[str, Sequence[Mapping[str, object]]] = field(default_factory=dict)
     """Rows of the view ``rules`` about inferred rules, by pool."""
+
+
+class Told(NamedTuple):
+    """Properties of all attempts of a cluster that its setting needs."""
+
+    partitions: Sequence[str | None]
+    now: int
+    """The last instant in the log, epoch s."""
 
 
 def one_off(
@@ -50,41 +56,21 @@ def one_off(
     asked_zone: str | None,
     policy: Policy | None = None,
 ) -> Setting:
-    """What the user said of a cluster, and else what its logs say: one pool for everything."""
+    """Return the setting of a cluster with one pool, by options or else by its logs."""
     zone = inference.zone(asked_zone, list(headers.values()))
     now = latest_instant(attempts) or 0
     pool, capacity = inference.pool(attempts, list(headers.values()), resource, pool_size, now)
-    assumed = Fact(
-        "policy",
-        (policy or ASSUMED).name,
-        "the default; --order and --backfill change it"
-        if policy is None
-        else "--order and --backfill",
-    )
+    source = "--order and --backfill" if policy else "the default; --order and --backfill change it"
+    policy = policy or ASSUMED
     return Setting(
         cluster.value,
         periods.zone(zone.value),
-        (pool._replace(policy=policy or ASSUMED, zone=zone.value),),
+        (pool._replace(policy=policy, zone=zone.value),),
         dict.fromkeys(attempts["partition"].unique().to_list(), pool.name),
         now,
-        (cluster, zone, capacity, assumed),
+        (cluster, zone, capacity, Fact("policy", policy.name, source)),
         _warnings((cluster, zone, capacity), attempts, headers),
     )
-
-
-class Told(NamedTuple):
-    """What attempts tell of their cluster, where not all of them are at hand."""
-
-    partitions: Sequence[str | None]
-    """Those that they name."""
-    now: int
-    """The last thing that they know of, epoch s."""
-
-
-def told_by(attempts: pl.DataFrame) -> Told:
-    """The same of all attempts of a cluster."""
-    partitions = attempts["partition"].unique().sort().to_list()
-    return Told(partitions, latest_instant(attempts) or 0)
 
 
 def configured(
@@ -93,131 +79,119 @@ def configured(
     headers: Mapping[str, Header],
     told: Told | None = None,
 ) -> Setting:
-    """A cluster as config.toml describes it; what it leaves out is inferred.
+    """Return the setting of a cluster of config.toml; unconfigured values are inferred.
 
-    A partition that no pool names belongs to the pool that names none. Where there is none, such
-    partitions make a pool of their own, which is said.
+    A partition that no pool names belongs to the pool without names. If there is no such pool,
+    these partitions form a pool of their own, with a warning.
 
     Args:
-        attempts: all of them; those of pools whose capacity is configured may be left out where
-            ``told`` is given.
-        told: what all attempts tell; None: those at hand are all.
+        attempts: all of the cluster; with ``told``, those of pools with a configured capacity may
+            be missing.
     """
     zone = periods.zone(cluster.zone)
-    partitions, now = told or told_by(attempts)
-    asked = cluster.pools or (config.Pool(name=inference.POOL),)
-    rest = next((pool.name for pool in asked if not pool.partitions), OTHERS)
-    owner = {partition: pool.name for pool in asked for partition in pool.partitions}
-    partition_pool = {partition: _owner(partition, owner, rest) for partition in partitions}
+    if told is None:
+        known = attempts["partition"].unique().sort().to_list()
+        told = Told(known, latest_instant(attempts) or 0)
+    pools = cluster.pools or (config.Pool(name=inference.POOL),)
+    rest = next((pool.name for pool in pools if not pool.partitions), OTHERS)
+    owner = {partition: pool.name for pool in pools for partition in pool.partitions}
+
+    def pool_of(partition: str | None) -> str:
+        """Return the pool of the first known partition: a pending job may name several."""
+        names = (partition or "").split(",")
+        return next((owner[name] for name in names if name in owner), rest)
+
+    partition_pool = {partition: pool_of(partition) for partition in told.partitions}
     strays = [name for name, pool in partition_pool.items() if pool == OTHERS]
-    facts = _people(cluster)
-    pools: list[Pool] = []
+    facts = _facts_about_names(cluster.people)
     if strays and rest == OTHERS:
         listed = ", ".join("(none)" if name is None else name for name in strays)
-        facts.append(
-            Fact(
-                f"pool {OTHERS!r}",
-                listed,
-                "partitions of the log",
-                f"no pool of cluster {cluster.name!r} has these partitions of the log: {listed}; "
-                f"they are audited as pool {OTHERS!r}",
-            )
+        warning = (
+            f"no pool of cluster {cluster.name!r} has these partitions of the log: {listed}; they "
+            f"are audited as pool {OTHERS!r}"
         )
-        asked = (*asked, config.Pool(name=OTHERS))
-    whole = list(headers.values()) if len(asked) == 1 else []  # a header speaks of all pools
-    for pool in asked:
-        of_pool = [part for part, name in partition_pool.items() if name == pool.name]
-        if not of_pool and len(asked) > 1:
-            continue
-        held = attempts.filter(pl.col("partition").is_in(of_pool, nulls_equal=True))
-        known, fact = _pool(pool, held, whole, zone, now)
-        pools.append(known)
-        facts.append(fact)
+        facts.append(Fact(f"pool {OTHERS!r}", listed, "partitions of the log", warning))
+        pools = (*pools, config.Pool(name=OTHERS))
+    whole = list(headers.values()) if len(pools) == 1 else []  # a header is about all pools
+    found = []
+    for each in pools:
+        of_pool = [part for part, name in partition_pool.items() if name == each.name]
+        if of_pool or len(pools) == 1:
+            rows = attempts.filter(pl.col("partition").is_in(of_pool, nulls_equal=True))
+            pool, fact = _pool(each, rows, whole, zone, told.now)
+            found.append(pool)
+            facts.append(fact)
+    warnings = _warnings(facts, attempts, headers)
     return Setting(
-        cluster.name,
-        zone,
-        tuple(pools),
-        partition_pool,
-        now,
-        tuple(facts),
-        _warnings(facts, attempts, headers),
+        cluster.name, zone, tuple(found), partition_pool, told.now, tuple(facts), warnings
     )
 
 
-def _people(cluster: config.Cluster) -> list[Fact]:
-    """What a reader must know of the names."""
-    of, facts = cluster.people, list[Fact]()
-    if of.hidden:
-        facts.append(
-            Fact("names", f"pseudonyms of each {', '.join(of.hidden)}", "clusters.people.key_file")
-        )
-    if of.file is not None:
-        how = "whatever logs say" if of.replace else "where logs leave them out"
-        facts.append(Fact("accounts and groups", f"those of {of.file}, {how}", "clusters.people"))
+def _facts_about_names(people: config.People) -> list[Fact]:
+    facts = []
+    if people.hidden:
+        hidden = f"pseudonyms of each {', '.join(people.hidden)}"
+        facts.append(Fact("names", hidden, "clusters.people.key_file"))
+    if people.file is not None:
+        how = "whatever logs say" if people.replace else "where logs leave them out"
+        value = f"those of {people.file}, {how}"
+        facts.append(Fact("accounts and groups", value, "clusters.people"))
     return facts
 
 
-def _owner(partition: str | None, owner: Mapping[str, str], rest: str) -> str:
-    """The pool of a partition; of several that a pending job asked for, the first known one's."""
-    for name in (partition or "").split(","):
-        if name in owner:
-            return owner[name]
-    return rest
-
-
 def _pool(
-    asked: config.Pool,
+    chosen: config.Pool,
     attempts: pl.DataFrame,
     headers: Sequence[Header],
     zone: ZoneInfo,
     now: int,
 ) -> tuple[Pool, Fact]:
-    resource = asked.resource
-    given = asked.capacity.model_dump(exclude_none=True)
-    capacity = given.get(asked.resource)
-    if capacity is None:
-        inferred, fact = inference.pool(attempts, headers, resource, None, now, asked.name)
-        capacity = inferred.capacity
+    """Return a configured pool, and the source of its capacity."""
+    resource, name = chosen.resource, chosen.name
+    amounts = chosen.capacity.model_dump(exclude_none=True)
+    if resource in amounts:
+        value = f"{amounts[resource]:,} {resource}"
+        fact = Fact(f"capacity of pool {name!r}", value, "config.toml")
     else:
-        fact = Fact(f"capacity of pool {asked.name!r}", f"{capacity:,} {resource}", "config.toml")
+        inferred, fact = inference.pool(attempts, headers, resource, None, now, name)
+        amounts[resource] = inferred.capacity
     steps = tuple(
         Step(
             periods.day_start(step.since, zone),
             tuple(sorted(step.model_dump(exclude_none=True, exclude={"since", "planned"}).items())),
             step.planned,
         )
-        for step in asked.steps
+        for step in chosen.steps
     )
-    amounts = {**given, asked.resource: capacity}
-    pool = Pool(
-        asked.name,
+    return Pool(
+        name,
         resource,
-        capacity,
+        amounts[resource],
         steps,
         tuple(sorted(amounts.items())),
-        asked.exclusive_nodes,
-        asked.policy,
-        asked.fair_order,
-        asked.limits,
-        asked.windows,
+        chosen.exclusive_nodes,
+        chosen.policy,
+        chosen.fair_order,
+        chosen.limits,
+        chosen.windows,
         str(zone),
-    )
-    return pool, fact
+    ), fact
 
 
 def _warnings(
     facts: Sequence[Fact], attempts: pl.DataFrame, headers: Mapping[str, Header]
 ) -> tuple[str, ...]:
-    warnings = [fact.warning for fact in facts if fact.warning]
-    warnings += [
-        f"{file}: {problem}" for file, header in headers.items() for problem in header.problems
+    warnings = [
+        *(fact.warning for fact in facts),
+        *(f"{file}: {problem}" for file, header in headers.items() for problem in header.problems),
+        inference.same_machine(headers),
+        inference.missing_runs(attempts, headers),
     ]
-    of_all = (inference.same_machine(headers), inference.missing_runs(attempts, headers))
-    return (*warnings, *(warning for warning in of_all if warning is not None))
+    return tuple(warning for warning in warnings if warning)
 
 
 def latest_instant(attempts: pl.DataFrame) -> int | None:
-    """The last thing that the log knows of: no time in it is later. Null for an empty log."""
+    """Return the latest time in a log, epoch s; None if it has no times."""
     latest = attempts.select(
         pl.max_horizontal(pl.col("submit_time", "eligible_time", "start_time", "end_time").max())
     ).item()
@@ -225,7 +199,7 @@ def latest_instant(attempts: pl.DataFrame) -> int | None:
 
 
 def whole_log(attempts: pl.DataFrame, now: int) -> Period:
-    """The period ``all``: from the first arrival to the last instant of the log."""
+    """Return the period ``all``: from the first arrival to the last instant of the log."""
     first = attempts.select(
         pl.min_horizontal(pl.col("submit_time", "eligible_time", "start_time").min())
     ).item()
@@ -233,20 +207,18 @@ def whole_log(attempts: pl.DataFrame, now: int) -> Period:
 
 
 def covered(period: Period, log: Period) -> tuple[int, int]:
-    """From when to when a log speaks of a period, epoch s; all of one that it does not touch.
+    """Return the part of a period for which figures by time are computed, epoch s.
 
-    Nobody knows what a cluster did before its first record and after the last one, so figures by
-    time are of this span.
+    This is the part that the log covers; the whole period if the log covers no part of it.
     """
     begin, end = max(period.from_time, log.from_time), min(period.to_time, log.to_time)
     return (begin, end) if begin < end else (period.from_time, period.to_time)
 
 
 def between_days(from_day: str | None, to_day: str | None, log: Period, zone: ZoneInfo) -> Period:
-    """The period that ``--from`` and ``--to`` ask for; what is left out is the log's own bound.
+    """Return the period of ``--from`` and ``--to``; None: the log's own bound.
 
-    Raises:
-        UsageError: a day is not written YYYY-MM-DD, or the period would be empty.
+    Raises UsageError if a day is not written YYYY-MM-DD, or the period would be empty.
     """
     first = periods.parse_day(from_day) if from_day else periods.day_of(log.from_time, zone)
     last = periods.day_of(log.to_time, zone)

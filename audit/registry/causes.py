@@ -14,30 +14,30 @@ class Cause:
 
     key: str
     booked: tuple[str, ...]
-    """What the sweep books to it, of ``metrics.queue_sweep.BOOKED``."""
+    """Its entries of ``metrics.queue_sweep.BOOKED``."""
     label: str
-    """Its share of all waiting, in tables."""
+    """Label of its share of all waiting in tables."""
     heading: str
-    """The same as the title of a column."""
+    """Title of a column."""
     legend: str
     """In legends of charts."""
     clause: str
-    """What was the case meanwhile, said of one job: "for 3 h, …"."""
+    """The state of one job, as in "for 3 h, …"."""
     meanwhile: str
-    """How waiting passed: "9 % of all waiting time passed …"."""
+    """Completes "9 % of all waiting time passed …"."""
     colour: tuple[str, str]
-    """On light and on dark ground."""
+    """On light and on dark backgrounds."""
     optional: bool = False
-    """Whether tables and charts leave it out where nobody waited for it."""
+    """Whether tables and charts leave it out if no job waited for it."""
 
     @property
     def column(self) -> str:
-        """The column that holds its part of a wait, in s."""
+        """The column with its part of a wait, in s."""
         return f"cause_{self.key}_s"
 
     @property
     def share(self) -> str:
-        """The measure of its share of all waiting."""
+        """The key of the measure of its share."""
         return f"cause_{self.key}_share"
 
 
@@ -156,22 +156,22 @@ COLUMNS: Final = tuple(cause.column for cause in CAUSES)
 CONTESTED: Final = tuple(
     f"cause_{key}_s" for key in ("claimed", "earlier", "later", "cycle", "unexplained")
 )
-"""The part of a wait that other users or the scheduler can answer for."""
+"""Columns of the contested wait, for which other users or the scheduler are responsible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the anatomy of a wait: a measurement, which explains nothing by itself."""
+    """A part of the anatomy of a wait, which measures but does not explain."""
 
     key: str
     booked: tuple[str, ...]
     clause: str
     divided: bool = False
-    """Whether a second may be divided among several parts: its column holds fractions."""
+    """Whether a second may be divided among parts, so that its column has fractions."""
 
     @property
     def column(self) -> str:
-        """The column that holds it, in s."""
+        """Its column, in s."""
         return f"wait_{self.key}_s"
 
 

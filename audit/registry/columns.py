@@ -34,22 +34,22 @@ class Column:
     """``BIGINT``, ``DOUBLE``, ``VARCHAR`` or ``INSTANT``."""
     meaning: str
     unit: str = ""
-    """Empty: the column says what the row is about, and measures nothing."""
+    """Empty: the column is part of the key or a property, not a measure."""
     missing: str = ""
     """When it is NULL."""
     named: str = ""
-    """Its name in the table, where that is another."""
+    """Its name in the table, if that differs."""
 
     @property
     def comment(self) -> str:
-        """What analysts read beside the column."""
+        """The comment that analysts see."""
         unit = "" if self.unit in (ONE, ATTEMPTS, JOBS) else self.unit
         null = f"NULL {self.missing}" if self.missing else ""
         return "; ".join(text for text in (self.meaning, unit, null) if text)
 
     @property
     def selected(self) -> str:
-        """What the view selects."""
+        """The expression that the view selects."""
         name = f'"{self.named or self.key}"'
         value = f"to_timestamp({name})" if self.type == INSTANT else name
         return f'{value} AS "{self.key}"'
@@ -60,13 +60,13 @@ class View(NamedTuple):
 
     name: str
     source: str
-    """The table that it shows, and which of its rows."""
+    """The table behind it, with a filter of its rows."""
     comment: str
     columns: tuple[Column, ...]
 
     @property
     def script(self) -> str:
-        """The statements that make the view with all comments."""
+        """The statements that create the view with all comments."""
         selected = ",\n    ".join(column.selected for column in self.columns)
         made = f"CREATE OR REPLACE VIEW {self.name} AS\nSELECT\n    {selected}\nFROM {self.source};"
         comments = (
@@ -85,11 +85,11 @@ _NO_SIZE: Final = "where the size is unknown"
 _NO_FST: Final = "without a fair start time"
 _NO_WAIT: Final = "where no wait was taken apart"
 _NO_ACCOUNT: Final = "where no wait was booked to causes"
-_NO_FORWARD: Final = "without a forward start"
+_NO_FORWARD: Final = "without a modelled start"
 _NO_DECISION: Final = "where no decision was judged"
 _NONE_JUDGED: Final = "where no attempt has a fair start time that counts"
 _NO_PAIRS: Final = "where no such job arrived while an attempt waited"
-_NONE_FORWARD: Final = "where no attempt has a forward start that counts"
+_NONE_FORWARD: Final = "where no attempt has a modelled start that counts"
 
 # One entry in two or three lines, so that they can be compared.
 # fmt: off
@@ -103,15 +103,15 @@ OF_ATTEMPTS: Final = (
     _CLUSTER, _POOL, _SCHEDULE,
     Column("job_id", VARCHAR, "job as the log names it"),
     Column("attempt", BIGINT, "1, 2, …: executions of the job in order"),
-    Column("user", VARCHAR, "owner; NULL where the log names none"),
+    Column("user", VARCHAR, "user; NULL: not in the log"),
     Column("account", VARCHAR, "account charged; in SWF the group"),
     Column("group", VARCHAR, "Unix group"),
-    Column("partition", VARCHAR, "partition (queue) in which it was"),
+    Column("partition", VARCHAR, "partition (queue)"),
     Column("qos", VARCHAR, "quality of service"),
-    Column("state", VARCHAR, "state as the log says it"),
-    Column("reason", VARCHAR, "why it was pending, where the log says so"),
+    Column("state", VARCHAR, "state in the log"),
+    Column("reason", VARCHAR, "reason for pending, if the log gives one"),
     Column("priority", DOUBLE, "recorded priority"),
-    Column("reservation", VARCHAR, "advance reservation it ran in"),
+    Column("reservation", VARCHAR, "advance reservation that it used"),
     Column("size", BIGINT, "amount of the pool's counted resource"),
     Column("cpus", BIGINT, "CPUs allocated, else requested"),
     Column("nodes", BIGINT, "nodes allocated, else requested"),
@@ -120,52 +120,52 @@ OF_ATTEMPTS: Final = (
     Column("submit_time", INSTANT, "when it was submitted"),
     Column("arrival_time", INSTANT, "min(eligible if known else submit, start)"),
     Column("start_time", INSTANT, "when it started"),
-    Column("end_time", INSTANT, "when it ended; where it never started, when it left the queue"),
+    Column("end_time", INSTANT, "when it ended or, if it never started, left the queue"),
     Column("wait_s", BIGINT, "start − arrival", SECONDS),
     *(Column(cause.column, DOUBLE, f"part of the wait in which {cause.clause}", SECONDS,
              _NO_ACCOUNT) for cause in CAUSES),
     Column("cause_rule_free_s", DOUBLE, "part of cause_rule_s in which it would have fitted",
            SECONDS, _NO_ACCOUNT),
-    Column("rule", VARCHAR, "limit or closed hours that forbade it longest; see rules",
-           missing="where none did"),
-    Column("held_by", VARCHAR, "what held it: begin, dependency, hold, array, licence",
+    Column("rule", VARCHAR, "limit or closed hours that delayed it longest; see rules",
+           missing="without any"),
+    Column("held_by", VARCHAR, "kind of hold: begin, dependency, hold, array, licence",
            missing="where cause_held_s is 0 or NULL"),
     *(Column(part.column, DOUBLE if part.divided else BIGINT, f"anatomy of the wait: s in which "
              f"{part.clause}", SECONDS, _NO_WAIT) for part in PARTS),
     Column("peer_wait_s", DOUBLE, "mean over its peer users of their mean wait", SECONDS,
            "with fewer than 20 peers of 3 users"),
-    Column("peer_contested_s", DOUBLE, "the same of their contested wait (claimed, held by earlier "
-           "and later arrivals, cycle and unexplained)", SECONDS, "with fewer than 20 peers of 3 "
-           "users, or where waits are booked to no cause"),
-    Column("ready_time", INSTANT, "the first instant of its wait at which the modelled policy "
-           "would have started it", missing="unforeseen, or not judged"),
-    Column("decision", VARCHAR, "whether the modelled policy would have started it when the site "
-           "did: on_time, late, unforeseen (never before its start), over_capacity", ONE,
+    Column("peer_contested_s", DOUBLE, "the same for their contested wait (claimed, earlier, "
+           "later, cycle and unexplained)", SECONDS, "with fewer than 20 peers of 3 users, or "
+           "where no wait was booked to causes"),
+    Column("ready_time", INSTANT, "first instant of its wait at which the modelled policy would "
+           "have started it", missing="never, or not judged"),
+    Column("decision", VARCHAR, "its start compared with the modelled policy: on_time, late, "
+           "unforeseen (the policy would not have started it yet), over_capacity", ONE,
            _NO_DECISION),
-    Column("kept_s", BIGINT, "part of wait_room_s in which the modelled policy kept the room for "
-           "others", SECONDS, _NO_DECISION),
+    Column("kept_s", BIGINT, "part of wait_room_s in which the modelled policy kept the capacity "
+           "for others", SECONDS, _NO_DECISION),
     Column("idle_s", BIGINT, "part of wait_room_s in which the modelled policy would have started "
            "it", SECONDS, _NO_DECISION),
-    Column("idle_because", VARCHAR, "the first that holds of idle_s: limit, window, unexplained",
-           ONE, "where idle_s is 0 or NULL"),
-    Column("start_modelled", INSTANT, "when the modelled policy would have started it from its "
-           "snapshot, with all later arrivals", missing="never, or not computed"),
-    Column("overtaken_s", BIGINT, "start_modelled − fst_strict: what later arrivals cost it under "
-           "the modelled policy, < 0 gained it", SECONDS, _NO_FORWARD),
-    Column("overtaken_own_s", BIGINT, "part of overtaken_s by later arrivals of its own user",
+    Column("idle_because", VARCHAR, "reason for idle_s, the first that applies: limit, window, "
+           "unexplained", ONE, "where idle_s is 0 or NULL"),
+    Column("start_modelled", INSTANT, "when the modelled policy would have started it, with all "
+           "later arrivals", missing="never, or not computed"),
+    Column("overtaken_s", BIGINT, "start_modelled − fst_strict: delay by later arrivals under the "
+           "modelled policy, < 0 if it started earlier", SECONDS, _NO_FORWARD),
+    Column("overtaken_own_s", BIGINT, "part of overtaken_s by later arrivals of the same user",
            SECONDS, _NO_FORWARD),
-    Column("unmodelled_s", BIGINT, "start − start_modelled: what the modelled policy does not "
-           "explain, < 0 it started earlier", SECONDS, _NO_FORWARD),
+    Column("unmodelled_s", BIGINT, "start − start_modelled: the part that the modelled policy does "
+           "not explain, < 0 if it started earlier", SECONDS, _NO_FORWARD),
     Column("occupancy_s", BIGINT, "end − start", SECONDS),
     Column("runtime_s", BIGINT, "occupancy − suspended", SECONDS),
-    Column("walltime_s", BIGINT, "limit asked for; s, NULL unknown or unlimited"),
+    Column("walltime_s", BIGINT, "requested walltime; s, NULL: unknown or unlimited"),
     Column("bounded_slowdown", DOUBLE, f"{SLOWDOWN}, τ = metrics.tau_s; ≥ 1", ONE),
     Column("fair_slowdown", DOUBLE, "bounded slowdown with the strict fair start time as start; "
            "≥ 1", ONE, _NO_FST),
     Column("width_class", VARCHAR, "class of size: 1, 2, 3-4, 5-8, … 65-128, >128"),
     Column("overtaken_by", BIGINT, "attempts that arrived later and started earlier", ATTEMPTS),
     Column("overtook", BIGINT, "attempts that arrived earlier and started later", ATTEMPTS),
-    Column("re_deserved", DOUBLE, "resource equality: ∫ size · used / active, as by "
+    Column("re_deserved", DOUBLE, "resource equality: ∫ size · used / active, weighted by "
            "metrics.resource_equality_weights", AREA, _NO_SIZE),
     Column("re_consumed", DOUBLE, "resource equality: occupancy · size", AREA, _NO_SIZE),
     Column("re_unfairness", DOUBLE, "re_deserved − re_consumed, > 0 treated unfairly", AREA,
@@ -173,27 +173,27 @@ OF_ATTEMPTS: Final = (
     Column("fst_strict", INSTANT, "strict fair start time", missing="until computed"),
     Column("fst_relaxed", INSTANT, "relaxed fair start time", missing="until computed"),
     Column("fst_status", VARCHAR, "status of the fair start times", missing="until computed"),
-    Column("fst_weight", BIGINT, "how many attempts it stands for in figures of fair start times, "
-           "1 where all were computed", missing="where not sampled, or not ended"),
+    Column("fst_weight", BIGINT, "its weight in figures of fair start times, 1 if all were "
+           "computed", missing="where not sampled, or not ended"),
     Column("miss_strict_s", BIGINT, "max(start − fst_strict, 0)", SECONDS, _NO_FST),
     Column("miss_relaxed_s", BIGINT, "max(start − fst_relaxed, 0)", SECONDS, _NO_FST),
     _RUN,
 )
-"""Of the view ``job_fairness``; what it measures is NULL unless the attempt started and ended."""
+"""Columns of ``job_fairness``; measures are NULL unless the attempt started and ended."""
 
 KEPT_WITH_ATTEMPTS: Final = (
-    Column("fst_basis", BIGINT, "what the fair start times rest on: they stay while it does"),
-    Column("forward_basis", BIGINT, "the same of start_modelled"),
+    Column("fst_basis", BIGINT, "basis of the fair start times, which are kept while it stays"),
+    Column("forward_basis", BIGINT, "the same for start_modelled"),
 )
 """Columns of ``job_result`` that analysts do not see."""
 
 OF_ENTITIES: Final = (
     _CLUSTER, _POOL, _SCHEDULE, _PERIOD,
-    Column("entity", VARCHAR, "{kind}", missing="where the log names none"),
+    Column("entity", VARCHAR, "{kind}", missing="where the log has none"),
     Column("jobs", BIGINT, "jobs with an attempt that started and ended in the period", JOBS),
     Column("attempts", BIGINT, "attempts that started and ended in the period", ATTEMPTS),
     Column("never_started", BIGINT, "attempts that left the queue without starting", ATTEMPTS),
-    Column("gave_up_wait_s", BIGINT, "total time those waited", SECONDS),
+    Column("gave_up_wait_s", BIGINT, "total wait of those", SECONDS),
     Column("tuwt_s", BIGINT, "total wait (TUWT)", SECONDS),
     Column("tusa", DOUBLE, "total runtime · size (TUSA)", AREA),
     Column("nuwt", DOUBLE, "tuwt_s / tusa", NUWT, "where tusa is 0"),
@@ -221,19 +221,19 @@ OF_ENTITIES: Final = (
            "attempts that have peers", ONE, "where none has peers or these did not wait"),
     Column("contested_excess_s", DOUBLE, "sum of contested wait − peer_contested_s over the "
            "attempts that have peers", SECONDS, "where none has peers"),
-    Column("passed_share", DOUBLE, "weighted share of later jobs of others, which asked for at "
-           "least as much, that started more than 60 s earlier", ONE, _NO_PAIRS),
+    Column("passed_share", DOUBLE, "weighted share of the later jobs of others, with requests at "
+           "least as large, that started more than 60 s earlier", ONE, _NO_PAIRS),
     Column("passed_expected", DOUBLE, "the same share expected of others' similar jobs", ONE,
            _NO_PAIRS),
     Column("passed_s", BIGINT, "total time from the first start of such a job to the attempt's own",
            SECONDS, _NO_PAIRS),
-    Column("overtaken_s", BIGINT, "total of what later arrivals cost under the modelled policy",
+    Column("overtaken_s", BIGINT, "total delay by later arrivals under the modelled policy",
            SECONDS, _NONE_FORWARD),
-    Column("unmodelled_s", BIGINT, "total of what the modelled policy does not explain", SECONDS,
+    Column("unmodelled_s", BIGINT, "total that the modelled policy does not explain", SECONDS,
            _NONE_FORWARD),
     _RUN,
 )
-"""Of the views ``user_fairness`` and ``account_fairness``."""
+"""Columns of ``user_fairness`` and ``account_fairness``."""
 
 _VALUE: Final = Column("value", DOUBLE, "the figure, in unit")
 
@@ -242,8 +242,8 @@ def _of_summary() -> tuple[Column, ...]:
     dimensions = dict.fromkeys(name for one in SUMMARY.values() for name in one.dimensions)
     return (
         _CLUSTER, _POOL, _SCHEDULE, _PERIOD,
-        Column("metric", VARCHAR, "what is measured; docs/metrics.md"),
-        Column("dimension", VARCHAR, f"what the figure is of: {', '.join(dimensions)}"),
+        Column("metric", VARCHAR, "measure; see docs/metrics.md"),
+        Column("dimension", VARCHAR, f"property that divides attempts: {', '.join(dimensions)}"),
         Column("dimension_value", VARCHAR, "value of the dimension"),
         _VALUE,
         Column("lower", DOUBLE, "lower end of its 95 % interval, where one is defined"),
@@ -258,7 +258,7 @@ _OF_FIDELITY: Final = (
     _CLUSTER, _POOL, _PERIOD,
     Column("order", VARCHAR, "queue order of the model"),
     Column("backfill", VARCHAR, "backfilling of the model"),
-    Column("metric", VARCHAR, "what is compared; docs/metrics.md"),
+    Column("metric", VARCHAR, "measure; see docs/metrics.md"),
     _VALUE,
     Column("unit", VARCHAR, "unit of value"),
     _RUN,
@@ -267,7 +267,7 @@ _OF_FIDELITY: Final = (
 
 
 def _of_kind(kind: str) -> View:
-    """Users, or accounts: the same columns but for the name of one."""
+    """Return the view of users or accounts, whose columns differ in one name."""
     columns = tuple(
         replace(column, key=kind, meaning=kind, named=column.key)
         if column.key == "entity"
@@ -275,17 +275,18 @@ def _of_kind(kind: str) -> View:
         for column in OF_ENTITIES
     )
     source = f"entity_result\nWHERE entity_kind = '{kind}'"
-    return View(f"{kind}_fairness", source, f"How each {kind} fared in a period.", columns)
+    comment = f"Waits and fairness of each {kind} in a period."
+    return View(f"{kind}_fairness", source, comment, columns)
 
 
 def views() -> tuple[View, ...]:
-    """The views whose columns have entries; the others are in sql/views."""
+    """Return the views whose columns are declared here; the others are in sql/views."""
     return (
         View(
             "job_fairness",
             "all_results",
-            "One row per attempt of a job and schedule. Start and end known: a subject of every "
-            "metric; start NULL: never started, pending, or start unknown.",
+            "One row per attempt of a job and schedule. Metrics cover attempts with a known start "
+            "and end; without a start it never started, is pending, or the start is unknown.",
             OF_ATTEMPTS,
         ),
         _of_kind("user"),
@@ -308,10 +309,9 @@ def views() -> tuple[View, ...]:
 
 
 def tables() -> Mapping[str, Mapping[str, str]]:
-    """The columns of tables of results by name, each with its SQL type.
+    """Return the columns of result tables by name, with their SQL types.
 
-    The scripts of sql/schema make these tables, with what names a row; a store that lacks one of
-    these columns gets it.
+    The scripts of sql/schema create these tables with their keys; opening a store adds the columns.
     """
     return {
         table: {column.key: BIGINT if column.type == INSTANT else column.type for column in columns}

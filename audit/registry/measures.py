@@ -1,8 +1,8 @@
-"""The registry of measures: what each figure is called, its unit, how it is shown, what it means.
+"""The registry of measures: name, unit, form and definition of each figure.
 
-Units, rows and wording of the report's tables, docs/metrics.md and column comments come from these
-entries; a figure without one is refused (``unit_of``). Amounts are of the pool's counted resource
-("resource": cpus, nodes or gpus), times in s.
+Tables of the report, docs/metrics.md and column comments are generated from these entries; a figure
+without an entry is refused (``unit_of``). Amounts are of the pool's counted resource ("resource":
+cpus, nodes or gpus), times in s.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ PER_ATTEMPT: Final = "resource·s/attempt"
 NUWT: Final = "s/(resource·s)"
 AREA: Final = "resource·s"
 ENTITIES: Final = "users, accounts"
-"""Stands for ``users`` of users and ``accounts`` of accounts."""
+"""The unit ``users`` for users, and ``accounts`` for accounts."""
 
 
 class Shown(Enum):
@@ -42,17 +42,17 @@ class Table(Enum):
 
 
 class Of(Enum):
-    """Which attempts, of those that ended in the period, a figure is of."""
+    """The attempts of a figure, among those that ended in the period."""
 
     ENDED = "all"
     SIZED = "those whose size is known"
     BOOKED = "those whose waits were booked to causes"
     APART = "those whose waits were taken apart"
     STRICT = "strict"
-    """Those whose strict fair start time is part of totals, as often as each stands for one."""
+    """Those with a strict fair start time that counts, each with its weight in a sample."""
     RELAXED = "relaxed"
-    """The same of the relaxed one."""
-    FORWARD = "those with a forward start besides the strict fair start time"
+    """The same for the relaxed one."""
+    FORWARD = "those with a modelled start and a strict fair start time"
 
 
 ENDED, SIZED, BOOKED, APART = Of.ENDED, Of.SIZED, Of.BOOKED, Of.APART
@@ -108,13 +108,13 @@ class Measure:
     """One sentence without a full stop, with the formula."""
     source: str = ""
     table: Table | None = None
-    """None: in no table that lists measures; others may still show it."""
+    """None: in none of these tables."""
     record_label: str = ""
-    """What the table of records calls it; empty: it is not there."""
+    """Its label in the table of records; empty: it is not in that table."""
     when: str = ""
-    """When it is there; empty: always."""
+    """When it is computed; empty: always."""
     figure: Figure | None = None
-    """How it is made of single attempts, along all of its dimensions; None: by its own code."""
+    """Its computation from attempts, for all dimensions; None: its own code computes it."""
 
 
 COUNT, NUMBER, SHARE = Shown.COUNT, Shown.NUMBER, Shown.SHARE
@@ -129,15 +129,15 @@ _JUDGED: Final = (*_OWNED, "partition", "hour_of_week")
 _PLACES: Final = (*_OWNED, "partition", "qos", "hour_of_week")
 _KINDS: Final = ("entity_kind",)
 _FSTS: Final = "with fair start times"
-_FORWARD: Final = "with forward starts"
+_FORWARD: Final = "with modelled starts"
 _DECIDED: Final = "where decisions are known"
 _APART: Final = "where waits were taken apart"
 _BOOKED: Final = "where waits were booked to causes"
 _SPEC_CAUSES: Final = "account of waits"
-_PEERED: Final = "of who has attempts with peers"
-_CONTESTED: Final = "of who has attempts with peers, where waits are booked to causes"
-_PAIRED: Final = "of those with pairs"
-_TESTED: Final = "of those with at least 20 attempts with pairs on 8 days"
+_PEERED: Final = "for users and accounts with attempts that have peers"
+_CONTESTED: Final = f"{_PEERED}, where waits are booked to causes"
+_PAIRED: Final = "for entities with pairs"
+_TESTED: Final = "for entities with at least 20 attempts with pairs on 8 days"
 _NAMED: Final = ("user", "account")
 _COMPARED: Final = (*_NAMED, "partition", "qos")
 SLOWDOWN: Final = "max(1, (end − arrival) / max(runtime, τ))"
@@ -149,37 +149,38 @@ _KLUSACEK: Final = "Klusáček & Rudová §2.3"
 _POPULATION: Final = (
     Measure("attempts", "Attempts that ended in the period", ATTEMPTS, COUNT, _ALL,
             "attempts that started, and ended in the period", "", Table.ATTEMPTS,
-            "Ended in the period: what every figure speaks of"),
+            "Ended in the period: every figure is about these"),
     Measure("jobs", "Jobs they belong to", JOBS, COUNT, _ALL,
             "jobs that these attempts belong to", "", Table.ATTEMPTS),
     Measure("users", "Users they belong to", "users", COUNT, _ALL,
             "users of these attempts, and of those that never started", "", Table.ATTEMPTS),
     Measure("never_started", "Attempts that never started (in no figure below)", ATTEMPTS, COUNT,
             ("all", "account"),
-            "attempts that left the queue without starting; no other figure counts them", "",
+            "attempts that left the queue without starting; not in any other figure", "",
             Table.ATTEMPTS, "Never started"),
-    Measure("gave_up_wait_s", "… waited in sum before they left the queue", SECONDS, DURATION,
-            ("all", "account"), "how long those that never started waited in sum", "",
-            Table.ATTEMPTS, "… waited in sum before they left the queue"),
+    Measure("gave_up_wait_s", "… total wait before they left the queue", SECONDS, DURATION,
+            ("all", "account"), "total wait of those that never started", "",
+            Table.ATTEMPTS, "… total wait before they left the queue"),
     Measure("running", "Running when the log was taken", ATTEMPTS, COUNT, _ALL,
-            "attempts that ran when the log was taken: context of others, in no other figure",
+            "attempts that ran when the log was taken: context of others, not in any other figure",
             record_label="Open: running when the log was taken"),
     Measure("pending", "Waiting when the log was taken", ATTEMPTS, COUNT, _ALL,
-            "attempts that waited when the log was taken: context of others, in no other figure",
+            "attempts that waited when the log was taken: context of others, not in any other "
+            "figure",
             record_label="Open: waiting when the log was taken"),
     Measure("start_unknown", "Start unknown", ATTEMPTS, COUNT, _ALL,
-            "attempts that ran, but the log does not say when; in no other figure",
+            "attempts that ran, but the log does not say when; not in any other figure",
             record_label="Ran, but the log does not say when they started"),
     Measure("arrival_unknown", "Arrival unknown", ATTEMPTS, COUNT, _ALL,
-            "attempts of which the log does not say when they arrived: they count in utilization "
-            "and usage, and in no figure of waits, fair start times or resource equality"),
+            "attempts without an arrival in the log: they count in utilization and usage, but not "
+            "in figures of waits, fair start times or resource equality"),
     Measure("arrivals_clipped", "Started before they arrived", ATTEMPTS, COUNT, _ALL,
-            "attempts that by the log started before they were eligible or submitted; they count "
-            "as arriving when they started",
+            "attempts that started before they were eligible or submitted, according to the log; "
+            "they count as arriving when they started",
             record_label="Started before they arrived: arrival set to the start"),
     Measure("size_unknown", "Size unknown", ATTEMPTS, COUNT, _ALL,
-            "attempts with no amount of the counted resource in the log: they count as 0 in what "
-            "is in use, and are in no figure of resource equality",
+            "attempts without an amount of the counted resource in the log: they count as 0 in "
+            "what is in use, and are not in figures of resource equality",
             record_label="Size unknown, counted as 0"),
     Measure("pending_left_out", "Queued without a size or walltime", ATTEMPTS, COUNT, _ALL,
             "pending attempts of unknown size or walltime, which are left out of fair start times "
@@ -188,11 +189,11 @@ _POPULATION: Final = (
     Measure("exceeds_capacity", "Larger than the whole pool", ATTEMPTS, COUNT, _ALL,
             "attempts larger than the pool", record_label="Larger than the whole pool"),
     Measure("walltime_unknown", "Walltime unknown", ATTEMPTS, COUNT, _ALL,
-            "attempts that ended in the period and asked for no walltime that is known; where one "
-            "has to be estimated, it is what the attempt really took"),
+            "attempts that ended in the period without a known walltime; if one has to be "
+            "estimated, it is the attempt's occupancy"),
     Measure("over_requested_walltime", "Over their walltime", ATTEMPTS, COUNT, _ALL,
-            "attempts that ran longer than the walltime asked for",
-            record_label="Ran longer than the walltime that was asked for"),
+            "attempts that ran longer than their requested walltime",
+            record_label="Ran longer than the requested walltime"),
 )
 
 _WAITS: Final = (
@@ -219,10 +220,10 @@ _WAITS: Final = (
             f"90th percentile of {SLOWDOWN}", _KLUSACEK, Table.WAITS,
             figure=Quantile(ENDED, "bounded_slowdown", 900)),
     Measure("overtaken_share", "Attempts overtaken by a later one", ONE, SHARE, _WIDTHS,
-            "share of attempts that another overtook: one which arrived later and started earlier",
+            "share of attempts that another overtook, that is, arrived later and started earlier",
             "Sabin & Sadayappan §2", Table.WAITS, figure=Quotient(ENDED, "overtaken")),
     Measure("overtaken_by_mean", "Mean number of later attempts that started earlier", ATTEMPTS,
-            NUMBER, _WIDTHS, "how many overtook an attempt, in the mean",
+            NUMBER, _WIDTHS, "mean number of attempts that overtook an attempt",
             "Sabin & Sadayappan §2", Table.WAITS, figure=Quotient(ENDED, "overtaken_by")),
 )
 
@@ -243,30 +244,30 @@ _ANATOMY: Final = (
                 figure=Quotient(APART, part.column, "wait_s"))
         for part in PARTS
     ),
-    Measure("idle_usable", "Idle amount that waiting jobs could have used", AREA,
+    Measure("idle_usable", "Idle capacity that waiting jobs could have used", AREA,
             RESOURCE_TIME, _PLACES, "Σ wait_room_s · size: at each instant, these jobs fitted side "
             "by side into the idle capacity", when=_APART, figure=Total(APART, "usable")),
 )
 
 _PEERS: Final = (
-    Measure("peer_ratio", "Wait beside that of peers", ONE, NUMBER, _NAMED,
+    Measure("peer_ratio", "Wait relative to that of peers", ONE, NUMBER, _NAMED,
             "Σ wait / Σ peer_wait_s over the attempts that have peers; the interval is over days, "
             "with 10 or more", when=_PEERED),
     Measure("excess_wait", "Wait beyond that of peers", SECONDS, DURATION, _NAMED,
             "Σ (wait − peer_wait_s) over the attempts that have peers", when=_PEERED),
-    Measure("contested_ratio", "Contested wait beside that of similar jobs", ONE, NUMBER, _NAMED,
-            "the same of the contested wait (claimed, held by earlier and later arrivals, cycle "
-            "and unexplained), among jobs to which the same rules apply", when=_CONTESTED),
+    Measure("contested_ratio", "Contested wait relative to that of similar jobs", ONE, NUMBER,
+            _NAMED, "the same for the contested wait (claimed, earlier, later, cycle and "
+            "unexplained), among jobs to which the same rules apply", when=_CONTESTED),
     Measure("contested_excess", "Contested wait beyond that of similar jobs", SECONDS, DURATION,
             _NAMED, "Σ (contested wait − that of similar jobs)", when=_CONTESTED),
 )
 
 _PASSED: Final = (
     Measure("passed_share", "Later jobs that started first", ONE, SHARE, _COMPARED,
-            "Σ lost / Σ pairs, weighted: of the later jobs of others that asked for at least as "
-            "much, the share that started more than 60 s earlier", when=_PAIRED),
+            "Σ lost / Σ pairs, weighted: share of the later jobs of others, with requests at least "
+            "as large, that started more than 60 s earlier", when=_PAIRED),
     Measure("passed_expected", "… expected of others' similar jobs", ONE, SHARE, _COMPARED,
-            "the same share of all other entities, class by class", when=_PAIRED),
+            "the same share for all other entities, class by class", when=_PAIRED),
     Measure("passed_excess", "… beyond that", ONE, SHARE, _COMPARED,
             "passed_share − passed_expected; `lower` is its one-sided 95 % bound", when=_TESTED),
     Measure("passed_s", "Time after the first of them started", SECONDS, DURATION, _COMPARED,
@@ -274,19 +275,19 @@ _PASSED: Final = (
     Measure("passed_named", "Is passed over", ONE, COUNT, _COMPARED,
             "1 where passed_excess is significant (jackknife over groups of days, "
             "Benjamini-Hochberg at 5 % within users, accounts, …), its bound is at least 0.10 and "
-            "passed_s is at least 0.5 % of all waiting or one day per job; 0 where not; NULL where "
-            "nothing can be said", when="where there are several users, accounts, …"),
-    Measure("passed_widest", "Nothing can be said, as its jobs are the widest and longest", ONE,
-            COUNT, _COMPARED, "1 where enough of its jobs waited while others came, but too few of "
-            "these asked for as much; else 0", when="where passed_named is NULL"),
-    Measure("passed_only_in_bursts", "Is passed over during bursts of its own only", ONE, COUNT,
+            "passed_s is at least 0.5 % of all waiting or one day per job; else 0; NULL: cannot be "
+            "decided", when="where there are several users, accounts, …"),
+    Measure("passed_widest", "Cannot be decided, as its jobs are the widest and longest", ONE,
+            COUNT, _COMPARED, "1 where enough of its jobs waited while others arrived, but too few "
+            "of these requested as much; else 0", when="where passed_named is NULL"),
+    Measure("passed_only_in_bursts", "Is passed over only during its own bursts", ONE, COUNT,
             _COMPARED, "1 where passed_share is significantly smaller outside bursts than within; "
-            "0 where not; NULL with too few jobs outside bursts", when="where passed_named is 1"),
+            "else 0; NULL with too few jobs outside bursts", when="where passed_named is 1"),
     Measure("usage_multiple", "Usage as a multiple of the site's share", ONE, NUMBER, _NAMED,
-            "part of the pool's resource-seconds in the period / part of the shares of all that "
-            "used it", when="where passed_named is 1 and the site's shares are known"),
+            "fraction of the pool's resource-seconds in the period / fraction of the shares of all "
+            "who used it", when="where passed_named is 1 and the site's shares are known"),
     Measure("equal_usage_multiple", "Usage as a multiple of an equal share", ONE, NUMBER, _NAMED,
-            "the same where the site's shares are not known: all that used the pool have the same",
+            "the same if the site's shares are unknown: all who used the pool have the same share",
             when="where passed_named is 1 and the site's shares are not known"),
 )
 
@@ -301,8 +302,8 @@ _EQUALITY: Final = (
             "Σ max(deserved − consumed, 0) / Σ consumed", _SABIN_RE, Table.EQUALITY,
             figure=Quotient(SIZED, "re_unfair", "re_consumed")),
     Measure("re_treated_unfairly_share", "Attempts that got less than an equal share", ONE, SHARE,
-            _OWNED, "share of attempts, of those whose size is known, that deserved more than they "
-            "consumed", _SABIN_RE, Table.EQUALITY, figure=Quotient(SIZED, "re_treated")),
+            _OWNED, "share of attempts that deserved more than they consumed, of those whose "
+            "size is known", _SABIN_RE, Table.EQUALITY, figure=Quotient(SIZED, "re_treated")),
     Measure("re_unfairness_net", "Shortfall less surplus, per attempt", PER_ATTEMPT, RESOURCE_TIME,
             _OWNED, "Σ (deserved − consumed) / attempts whose size is known; over everyone it is 0",
             _SABIN_RE, figure=Quotient(SIZED, "re_unfairness")),
@@ -320,16 +321,16 @@ _MACHINE: Final = (
     Measure("queued_mean", "Size of the queue", RESOURCE, NUMBER, ("all", "day"),
             "time mean of the size that waits"),
     Measure("covered_time", "Time that the log covers", SECONDS, DURATION, _ALL,
-            "the part of the period from the log's first record to its last: what utilization and "
-            "queue are of"),
+            "the part of the period from the log's first record to its last, over which "
+            "utilization and the queue are averaged"),
     Measure("peak_in_use", "Most in use at once", RESOURCE, COUNT, _ALL,
-            "the most that was ever in use", "", Table.MACHINE),
+            "greatest amount in use at any time", "", Table.MACHINE),
     Measure("over_capacity_time", "Time with more in use than the pool has", ONE, SHARE, _ALL,
             "share of the time in which more was in use than the pool has", "", Table.MACHINE,
             "Share of time with more in use than the pool has"),
     *(
         Measure(f"used_{column}", f"Use of {words}", "pool-hours", NUMBER, ("user",),
-                f"amount of {words} occupied · time, as hours of all that the pool has of it",
+                f"amount of {words} occupied · time, in hours of the pool's whole amount",
                 when="where the pool has several resources")
         for column, words in (("cpus", "CPUs"), ("nodes", "nodes"), ("gpus", "GPUs"),
                               ("mem_bytes", "memory"))
@@ -338,7 +339,7 @@ _MACHINE: Final = (
 
 
 def _of_fst(of: Of) -> tuple[Measure, ...]:
-    """Of the strict, or the relaxed, fair start time (FST)."""
+    """Return the measures of the strict, or the relaxed, fair start time (FST)."""
     fst = of.value
     return (
         Measure(f"miss_{fst}_mean", "Miss per attempt (overall unfairness)", SECONDS, DURATION,
@@ -349,8 +350,8 @@ def _of_fst(of: Of) -> tuple[Measure, ...]:
                 f"share of attempts that missed their {fst} FST by more than "
                 "`metrics.tolerance_s`", "", Table.FAIR_STARTS, when=_FSTS,
                 figure=Quotient(of, "missed")),
-        Measure(f"missed_{fst}_mean", "… by how much, in the mean of those", SECONDS, DURATION,
-                _JUDGED, f"mean miss of the {fst} FST, of those; no value where there are none",
+        Measure(f"missed_{fst}_mean", "… mean delay of those", SECONDS, DURATION,
+                _JUDGED, f"mean miss of the {fst} FST among those; no value without any",
                 "", Table.FAIR_STARTS, when=_FSTS, figure=Quotient(of, "missed_by", "missed")),
         Measure(f"preferred_{fst}_share", "Attempts that started earlier than it", ONE, SHARE,
                 _JUDGED, f"share of attempts that started before their {fst} FST, by more than "
@@ -372,8 +373,8 @@ _FAIR_STARTS: Final = (
             "share of attempts whose bounded slowdown exceeds their fair slowdown", _KLUSACEK,
             Table.FAIR_STARTS, when=_FSTS, figure=Quotient(STRICT, "slower")),
     Measure("overtaken_time_mean", "Overtaken time per attempt", SECONDS, DURATION, _JUDGED,
-            "mean of forward start − strict FST: what later arrivals cost an attempt under the "
-            "modelled policy; < 0: they gained it time", when=_FORWARD,
+            "mean of modelled start − strict FST: delay of an attempt by later arrivals under the "
+            "modelled policy; < 0: it started earlier", when=_FORWARD,
             figure=Quotient(FORWARD, "overtaken_s")),
     Measure("overtaken_wait_share", "Delay by later arrivals as a share of waiting", ONE, SHARE,
             _JUDGED, "Σ min(max(modelled start − strict FST, 0), wait) / Σ wait", when=_FORWARD,
@@ -385,18 +386,18 @@ _FAIR_STARTS: Final = (
     Measure("overtaken_gain", "Time by which jobs start earlier because of later arrivals", SECONDS,
             DURATION, _WIDTHS, "Σ max(strict FST − modelled start, 0)", when=_FORWARD,
             figure=Total(FORWARD, "gained")),
-    Measure("overtaken_own_time_mean", "… of it by later arrivals of its own user", SECONDS,
-            DURATION, _JUDGED, "mean of forward start − the same without what the attempt's user "
-            "brought later; never called unfairness", when=_FORWARD,
+    Measure("overtaken_own_time_mean", "… by later arrivals of the same user", SECONDS,
+            DURATION, _JUDGED, "mean of modelled start − the same without later submissions of the "
+            "attempt's user; never called unfairness", when=_FORWARD,
             figure=Quotient(FORWARD, "own", "own_known")),
     Measure("unmodelled_time_mean", "Wait that the modelled policy does not explain, per attempt",
-            SECONDS, DURATION, _JUDGED, "mean of start − forward start, of both signs",
+            SECONDS, DURATION, _JUDGED, "mean of start − modelled start, of both signs",
             when=_FORWARD, figure=Quotient(FORWARD, "unmodelled_s")),
     Measure("miss_explained_share", "Misses that later arrivals explain", ONE, SHARE, _JUDGED,
-            "Σ min(max(forward start − strict FST, 0), miss) / Σ miss, by the strict FST",
+            "Σ min(max(modelled start − strict FST, 0), miss) / Σ miss, by the strict FST",
             when=_FORWARD, figure=Quotient(FORWARD, "explained", "miss_strict_s")),
-    Measure("fst_attempts", "Attempts by what their fair start time is worth", ATTEMPTS, COUNT,
-            ("fst_status",), "attempts that ended in the period, by what their FST is worth",
+    Measure("fst_attempts", "Attempts by status of their fair start time", ATTEMPTS, COUNT,
+            ("fst_status",), "attempts that ended in the period, by status of their FST",
             when=_FSTS),
 )
 
@@ -416,17 +417,17 @@ _OWNERS: Final = (
     Measure("nuwt_f", "F, sum of squared distances from the mean", f"({NUWT})²", NUMBER, _KINDS,
             "Σ (UWT − NUWT)²", "Klusáček & Rudová §4.1", Table.OWNERS),
     Measure("nuwt_entities", "Number counted", ENTITIES, COUNT, _KINDS,
-            "those that the figures of NUWT are of", "", Table.OWNERS),
+            "users (or accounts) in the figures of NUWT", "", Table.OWNERS),
     Measure("nuwt_single_job", "Left out: fewer than two started jobs", ENTITIES, COUNT, _KINDS,
-            "those left out for fewer than two started jobs", "Klusáček & Rudová §5.1",
-            Table.OWNERS),
+            "users (or accounts) left out because of fewer than two started jobs",
+            "Klusáček & Rudová §5.1", Table.OWNERS),
     Measure("nuwt_no_usage", "Left out: no usage, so no NUWT", ENTITIES, COUNT, _KINDS,
-            "those left out because they used nothing", "", Table.OWNERS),
+            "users (or accounts) left out because they used nothing", "", Table.OWNERS),
 )
 
 _FIDELITY: Final = (
     Measure("replayed", "Replayed attempts", ATTEMPTS, COUNT, (),
-            "how many ended in the period and have a start in both schedules"),
+            "attempts that ended in the period and have a start in both schedules"),
     Measure("start_error_median", "Error of start, median", SECONDS, DURATION, (),
             "median of |replayed start − observed start|, nearest-rank"),
     Measure("start_error_p90", "Error of start, 90th percentile", SECONDS, DURATION, (),
@@ -443,38 +444,38 @@ _FIDELITY: Final = (
         for limit, words in (("median", "median"), ("p90", "90th percentile"))
     ),
     Measure("decided", "Attempts whose start was judged", ATTEMPTS, COUNT, (),
-            "how many ended in the period and were queued, those not counted that started while "
-            "more was in use than there is", when=_DECIDED),
-    Measure("decided_over_capacity", "… left out: more was in use than there is", ATTEMPTS, COUNT,
-            (), "how many ended in the period, and once they had started more was in use than the "
-            "pool has", when=_DECIDED),
-    Measure("foreseen_share", "Starts that the policy foresaw", ONE, SHARE, (),
+            "attempts that ended in the period and were queued, without those that started while "
+            "more was in use than the capacity", when=_DECIDED),
+    Measure("decided_over_capacity", "… left out: more was in use than the capacity", ATTEMPTS,
+            COUNT, (), "attempts that ended in the period and after whose start more was in use "
+            "than the capacity", when=_DECIDED),
+    Measure("foreseen_share", "Starts that the policy predicted", ONE, SHARE, (),
             "share of those judged that one pass of the policy over the observed state would have "
-            "started at some instant from their arrival to their start", when=_DECIDED),
+            "started at some instant between arrival and start", when=_DECIDED),
     Measure("on_time_share", "… at most the tolerance before", ONE, SHARE, (),
             "share of those judged that it would first have started at most `metrics.tolerance_s` "
             "before their start", when=_DECIDED),
-    Measure("waited_foreseen_share", "Starts that it foresaw, of those that waited", ONE, SHARE, (),
-            "`foreseen_share` of those that waited longer than `metrics.tolerance_s`",
+    Measure("waited_foreseen_share", "Starts that it predicted, of those that waited", ONE, SHARE,
+            (), "`foreseen_share` of those that waited longer than `metrics.tolerance_s`",
             when=_DECIDED),
     Measure("agreement", "Agreement: starts on time, of those that waited", ONE, SHARE, (),
-            "`on_time_share` of those that waited longer than `metrics.tolerance_s`: short waits "
-            "would drown the others", when=_DECIDED),
-    Measure("unexplained_wait_share", "Waiting that stays unexplained", ONE, SHARE, (),
-            "(Σ room of those it did not foresee + Σ idle that nothing explains) / Σ wait, of "
-            "those judged whose waits were taken apart", when=_DECIDED),
-    Measure("forward_correlation", "Rank correlation of waits, forward", ONE, NUMBER, (),
-            "Spearman's, of forward start − arrival and the observed wait; equal waits share a "
+            "`on_time_share` of those that waited longer than `metrics.tolerance_s`; otherwise "
+            "short waits would dominate", when=_DECIDED),
+    Measure("unexplained_wait_share", "Unexplained share of waiting", ONE, SHARE, (),
+            "(Σ wait_room_s of those not predicted + Σ unexplained idle_s) / Σ wait, of those "
+            "judged whose waits were taken apart", when=_DECIDED),
+    Measure("forward_correlation", "Rank correlation of modelled waits", ONE, NUMBER, (),
+            "Spearman's, of modelled start − arrival and the observed wait; equal waits share a "
             "mean rank", when=_FORWARD),
     Measure("waited_forward_correlation", "… of those that waited", ONE, NUMBER, (),
-            "the same of those that waited longer than `metrics.tolerance_s`", when=_FORWARD),
+            "the same for those that waited longer than `metrics.tolerance_s`", when=_FORWARD),
 )
 
 SUMMARY: Final[Mapping[str, Measure]] = {measure.key: measure for measure in (
     *_POPULATION, *_WAITS, *_ANATOMY, *_PEERS, *_PASSED, *_EQUALITY, *_MACHINE, *_FAIR_STARTS,
     *_OWNERS,
 )}
-"""Every measure of the view ``summary`` by key, in the order in which they are listed."""
+"""Every measure of the view ``summary`` by key, in order of display."""
 # fmt: on
 
 FIDELITY: Final[Mapping[str, Measure]] = {measure.key: measure for measure in _FIDELITY}
@@ -487,10 +488,9 @@ def find(key: str) -> Measure | None:
 
 
 def unit_of(key: str, dimension_value: str | None = None) -> str:
-    """Return the unit of a figure; of one that counts users or accounts, ``dimension_value``.
+    """Return the unit of a figure; for counts of users or accounts it is ``dimension_value``.
 
-    Raises:
-        KeyError: the registry has no such measure.
+    Raises KeyError if the registry has no such measure.
     """
     measure = find(key)
     if measure is None:

@@ -1,4 +1,4 @@
--- Every record that an input brought is kept, refused, known from another input, a step of a job,
+-- Every record of an input is stored, refused, known from another input, a step of a job,
 -- or of another cluster.
 WITH kept AS (
     SELECT input_id, sum(n) AS n

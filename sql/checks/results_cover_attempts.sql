@@ -1,8 +1,8 @@
--- Every attempt of a computed period, or of a log as a whole, has its row in the observed schedule.
+-- Every attempt of a computed period, or of a whole log, has a row in the observed schedule.
 WITH computed AS (
     SELECT DISTINCT cluster, period, from_time, to_time
     FROM run
-    -- of a log whose old months are archived, only periods that reach into what is left
+    -- if old months are archived, only periods that overlap the rest
     WHERE stage = 'compute' AND (
         period = 'all' OR to_time > (SELECT min(end_time) FROM records WHERE NOT superseded)
     )

@@ -1,4 +1,5 @@
--- Of each column of a cluster's attempts (as in attempts.sql): the least and the greatest value, and how many there are.
+-- The least, the greatest, and the number of values in each column of a cluster's attempts (as in
+-- attempts.sql).
 -- parameters: cluster VARCHAR, since BIGINT, until BIGINT
 -- archive: since, until
 SELECT

@@ -1,6 +1,5 @@
--- The attempts of a cluster, as the log recorded them: all, or those that ended at an instant or
--- later, or never, and arrived before another (epoch s; NULL: no bound); in the order in which they arrived; ties in
--- that of SPEC §1 (sequence).
+-- The attempts of a cluster as recorded: those that ended at an instant or later, or never, and
+-- arrived before another (epoch s; NULL: no bound). Ordered by arrival; ties by sequence (SPEC §1).
 -- parameters: cluster VARCHAR, since BIGINT, until BIGINT
 -- archive: since, until
 SELECT * EXCLUDE (superseded, input_id)

@@ -1,4 +1,4 @@
--- What the figures of a cluster rest on: its inputs as they were taken in, and its computed periods.
+-- The inputs and the computed periods of a cluster.
 -- parameters: cluster VARCHAR
 SELECT 'input' AS kind, input_id AS name, NULL::BIGINT AS from_time, NULL::BIGINT AS to_time,
     concat_ws(' ', records, refused, duplicates, elsewhere, header) AS state

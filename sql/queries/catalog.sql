@@ -1,5 +1,4 @@
--- The tables of a database as they were made, and everything but views that could act when they are
--- read or written.
+-- The tables of a database, and everything except views that could act when these are read or written.
 SELECT 'table' AS kind, schema_name, table_name AS name, sql FROM system.main.duckdb_tables() WHERE NOT internal
 UNION ALL
 SELECT 'function', schema_name, function_name, macro_definition FROM system.main.duckdb_functions() WHERE NOT internal

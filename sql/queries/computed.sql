@@ -1,4 +1,4 @@
--- The periods of a cluster that were computed, and the run that did.
+-- The computed periods of a cluster, each with its run.
 -- parameters: cluster VARCHAR
 SELECT period, from_time, to_time, run_id FROM run
 WHERE cluster = $cluster AND stage = 'compute'

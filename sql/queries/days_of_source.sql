@@ -1,7 +1,7 @@
--- How many records of a source, doubtful ones included, have a time on each day since the epoch.
+-- The number of records of a source, doubtful ones included, with a time on each day since the epoch.
 -- parameters: cluster VARCHAR, source VARCHAR
--- Which inputs are of the source is asked first: to join ten million rows of the union on input_id
--- is an internal error of DuckDB 2.0.
+-- The inputs of the source are selected first: joining ten million rows of the union on input_id
+-- causes an internal error in DuckDB 2.0.
 WITH mine AS (
     SELECT input_id FROM inputs WHERE source = $source
 ),

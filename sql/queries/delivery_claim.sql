@@ -1,4 +1,4 @@
--- Makes a mail due, where it is not yet in the ledger or is in the state that may be left.
+-- Mark a mail as due if it is not in the ledger, or in the state that it may leave.
 -- parameters: run_id VARCHAR, report VARCHAR, recipient VARCHAR, cluster VARCHAR, period VARCHAR, message_id VARCHAR, now BIGINT, leave VARCHAR
 INSERT INTO delivery (
     run_id, report, recipient, cluster, period, state, attempts, message_id, updated_at

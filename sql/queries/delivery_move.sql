@@ -1,4 +1,4 @@
--- Moves one mail on; no row where it is not in the state that it is to leave.
+-- Change the state of a mail; no row if it is not in the expected state.
 -- parameters: run_id VARCHAR, report VARCHAR, recipient VARCHAR, leave VARCHAR, state VARCHAR, tried BIGINT, report_state VARCHAR, error VARCHAR, now BIGINT
 UPDATE delivery
 SET

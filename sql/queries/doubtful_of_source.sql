@@ -1,5 +1,5 @@
--- The doubtful records of a source, and whether their dates were accepted; without those that wait
--- because their month is archived.
+-- The doubtful records of a source, and whether their dates were accepted; without those whose month
+-- is archived.
 -- parameters: cluster VARCHAR, source VARCHAR
 SELECT
     doubtful.*,

@@ -1,4 +1,4 @@
--- Doubtful records of a cluster, but for those that wait because their month is archived.
+-- Doubtful records of a cluster, without those whose month is archived.
 -- parameters: cluster VARCHAR, file VARCHAR
 SELECT input_id, byte_offset
 FROM doubtful

@@ -1,4 +1,4 @@
--- The figures of a period that lie above a limit.
+-- The figures of a period that exceed a limit.
 -- parameters: cluster VARCHAR, period VARCHAR, metric VARCHAR, dimension VARCHAR, above DOUBLE
 SELECT pool, dimension_value, value, unit FROM summary_result
 WHERE cluster = $cluster AND period = $period AND metric = $metric AND dimension = $dimension

@@ -1,3 +1,3 @@
--- By which keys names of a cluster became pseudonyms on their way in; NULL: they did not.
+-- Fingerprints of the keys with which a cluster's names became pseudonyms; NULL: plain names.
 -- parameters: cluster VARCHAR
 SELECT DISTINCT header ->> 'people' AS fingerprint FROM inputs WHERE cluster = $cluster ORDER BY ALL

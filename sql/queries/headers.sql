@@ -1,3 +1,3 @@
--- What the headers of a cluster's logs said, in the order of the logs' names.
+-- The headers of a cluster's logs, by name of the log.
 -- parameters: cluster VARCHAR
 SELECT file, dialect, header::VARCHAR AS header FROM inputs WHERE cluster = $cluster ORDER BY file, input_id

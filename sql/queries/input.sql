@@ -1,3 +1,3 @@
--- What is known of one input; no row where the store has not seen it.
+-- One input; no row if the store does not know it.
 -- parameters: input_id VARCHAR
 SELECT file, records, refused, steps, elsewhere FROM inputs WHERE input_id = $input_id

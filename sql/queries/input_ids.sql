@@ -1,6 +1,6 @@
--- The inputs that figures of a span rest on: those with a record of an attempt that was queued or
--- running while an attempt that belongs to the span was. None of these ended before "since" (epoch s;
--- NULL: not known).
+-- The inputs that figures of a span depend on: those with a record of an attempt that was queued or
+-- running at the same time as an attempt of the span. No such attempt ended before "since" (epoch s;
+-- NULL: unknown).
 -- parameters: cluster VARCHAR, from_time BIGINT, to_time BIGINT, since BIGINT
 -- archive: since, to_time
 WITH own AS (
@@ -28,7 +28,7 @@ present AS (
 )
 SELECT
     input_id,
-    -- what of it was taken back, or taken in later: other records than the log alone would give
+    -- records set aside or replayed, so that the store differs from the log
     (SELECT count(*) FROM doubtful WHERE doubtful.input_id = present.input_id) AS doubtful,
     (
         SELECT count(*) FROM refused

@@ -1,5 +1,5 @@
--- When attempts of the tables ended or left the queue, or are known last of, hour by hour: the first
--- and the last instant (epoch s), and how many.
+-- The last known instants of attempts in the tables by hour: the first and the last one (epoch s), and
+-- their number.
 -- parameters: cluster VARCHAR
 SELECT min(instant) AS first, max(instant) AS last, count(*) AS attempts
 FROM (

@@ -1,5 +1,4 @@
--- Fair start times and forward starts of the observed schedule that were computed before, and what
--- they rest on.
+-- Fair start times and modelled starts of the observed schedule, with the bases they were computed on.
 -- parameters: cluster VARCHAR
 SELECT pool, cluster, job_id, attempt, fst_strict, fst_relaxed, fst_status, fst_basis, start_modelled,
     overtaken_own_s, forward_basis

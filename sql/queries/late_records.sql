@@ -1,5 +1,5 @@
--- New records of some inputs that ended before the instant up to which their cluster is archived,
--- and whether the archive has the same from another input. Old ones have figures: their job goes on.
+-- New records of some inputs that ended before the end of their cluster's archive, and whether the
+-- archive has the same record from another input. Old records have figures: their job continues.
 -- parameters: cluster VARCHAR, inputs VARCHAR[], until BIGINT
 WITH late AS (
     SELECT *

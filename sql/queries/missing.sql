@@ -1,4 +1,4 @@
--- The logs of a cluster of which nothing was taken though they hold something, and since when.
+-- The logs of a cluster that were refused as a whole, and since when.
 -- parameters: cluster VARCHAR
 SELECT file, reason, found_at
 FROM set_aside

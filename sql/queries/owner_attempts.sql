@@ -1,5 +1,5 @@
 -- The attempts of some users and accounts of a cluster that arrived before "until" and had not ended
--- at "since", in no order. Instants are epoch s; NULL: no bound.
+-- at "since". Instants are epoch s; NULL: no bound.
 -- parameters: cluster VARCHAR, schedule VARCHAR, until BIGINT, since BIGINT, users VARCHAR[], accounts VARCHAR[]
 -- archive: since, until
 SELECT

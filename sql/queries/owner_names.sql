@@ -1,4 +1,4 @@
--- Users and accounts that the attempts of a cluster name, together.
+-- Pairs of user and account in the attempts of a cluster.
 -- parameters: cluster VARCHAR, schedule VARCHAR
 SELECT DISTINCT "user", account
 FROM all_results

@@ -1,4 +1,4 @@
--- Rows for the tasks of a job array that had not been started yet.
+-- Rows that represent the pending tasks of a job array.
 -- parameters: cluster VARCHAR
 SELECT DISTINCT job_id, job_number, (start_time IS NULL AND end_time IS NULL) AS waits
 FROM records

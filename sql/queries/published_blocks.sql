@@ -1,4 +1,4 @@
--- The published figures over all users in blocks of weeks that were over at an instant (epoch s;
+-- The published figures over all users in blocks of weeks that had ended at an instant (epoch s;
 -- NULL: all).
 -- parameters: cluster VARCHAR, until BIGINT
 SELECT pool, from_time, to_time, width, walltime, metric, value

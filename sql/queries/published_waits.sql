@@ -1,5 +1,5 @@
--- What the jobs of one user or account waited for, by published block of weeks that were over at an
--- instant (epoch s).
+-- Waits of one user or account by cause, for published blocks of weeks that had ended at an instant
+-- (epoch s).
 -- parameters: cluster VARCHAR, until BIGINT, kind VARCHAR, name VARCHAR
 SELECT pool, to_time, part, wait_s
 FROM published_wait

@@ -1,4 +1,4 @@
--- The records of a source with a time in one of some spans of days, but for those called right.
+-- The records of a source with a time in some spans of days, without those accepted by hand.
 -- parameters: cluster VARCHAR, source VARCHAR, firsts BIGINT[], lasts BIGINT[]
 WITH spans AS (
     SELECT unnest($firsts::BIGINT[]) AS first, unnest($lasts::BIGINT[]) AS last

@@ -1,4 +1,4 @@
--- How many records of some inputs ended in a span, by log.
+-- The number of records of some inputs that ended in a span, by log.
 -- parameters: cluster VARCHAR, inputs VARCHAR[], from_time BIGINT, to_time BIGINT
 -- archive: from_time, to_time
 SELECT file, count(records.input_id) AS records

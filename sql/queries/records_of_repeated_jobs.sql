@@ -1,7 +1,6 @@
--- Every record of the jobs that an input has records of and of which there are several records, or
--- one that says only when something happened.
+-- Every record of the jobs in an input that have several records, or one that records only an event.
 -- parameters: cluster VARCHAR, input_id VARCHAR
-WITH numbers AS (  -- numbers are cheaper to group than texts, and most logs repeat none
+WITH numbers AS (  -- numbers are cheaper to group than texts; in most logs none repeats
     SELECT job_number FROM records
     WHERE cluster = $cluster AND job_number IN (
         SELECT job_number FROM records WHERE cluster = $cluster AND input_id = $input_id

@@ -1,4 +1,4 @@
--- The coverage row of a cluster's refused records, whose day is not known; none where there are none.
+-- The coverage row of a cluster's refused records, whose day is unknown; no row without any.
 -- parameters: cluster VARCHAR
 SELECT $cluster AS cluster, NULL::DATE AS day, n AS records, n AS refused, 'partial' AS state
 FROM (

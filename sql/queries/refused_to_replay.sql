@@ -1,4 +1,4 @@
--- Refused records that no replay has taken in, with what their log was read by.
+-- Refused records that no replay has accepted, with the dialect of their log.
 -- parameters: cluster VARCHAR, code VARCHAR, file VARCHAR
 SELECT
     refused.input_id, refused.file, refused.line, refused.byte_offset, refused.text, refused.code,

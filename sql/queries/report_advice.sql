@@ -1,5 +1,5 @@
--- The changes that were tried on a pool in a period, what is advised first, each with what it would do to
--- each width and walltime class.
+-- The changes tried on a pool in a period, advised ones first, each with its effect on each width and
+-- walltime class.
 -- parameters: cluster VARCHAR, period VARCHAR, pool VARCHAR
 SELECT
     advice.*, part.dimension AS part_dimension, part.dimension_value AS part,

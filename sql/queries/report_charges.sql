@@ -1,4 +1,4 @@
--- What requests of a period were compared with, and what had to be assumed of them.
+-- The amounts with which requests of a period were compared, and the assumptions about requests.
 -- parameters: cluster VARCHAR, period VARCHAR
 SELECT pool, resource, available, inferred, charged, attempts, unknown, clipped, first_start
 FROM charge_result

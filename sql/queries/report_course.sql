@@ -1,4 +1,4 @@
--- What each user adds to the main figures of stretches of time, by the attempts that ended in them.
+-- The contribution of each user to the main figures of spans, from the attempts that ended in them.
 -- parameters: cluster VARCHAR, schedule VARCHAR, from_times BIGINT[], to_times BIGINT[], counted VARCHAR[]
 -- archive: from_times, to_times
 WITH stretches AS (
@@ -7,7 +7,7 @@ WITH stretches AS (
         unnest($from_times::BIGINT[]) AS from_time,
         unnest($to_times::BIGINT[]) AS to_time
 ),
--- Attempts are joined by days of UTC, which is quicker than by the stretches themselves.
+-- Attempts are joined by days of UTC, which is faster than by the spans themselves.
 days AS (
     SELECT *, unnest(range(from_time // 86400, (to_time - 1) // 86400 + 1)) AS day FROM stretches
 ),

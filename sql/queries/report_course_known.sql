@@ -1,5 +1,5 @@
--- What each user adds to the main figures of periods, as it was summed up when these were computed.
--- "stretch" counts the stretches of time from 0; of those that are no such periods nothing is given.
+-- The contribution of each user to the main figures of periods, as stored when these were computed.
+-- "stretch" numbers the spans from 0; spans that are no such periods have no rows.
 -- parameters: cluster VARCHAR, schedule VARCHAR, periods VARCHAR[], from_times BIGINT[], to_times BIGINT[]
 WITH stretches AS (
     SELECT

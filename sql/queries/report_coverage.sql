@@ -1,4 +1,5 @@
--- How many days of a span the log has records for, from its first day with any to its last there.
+-- The number of days from the first to the last day with records in a span, and how many are empty or
+-- partial.
 -- parameters: cluster VARCHAR, from_day VARCHAR, to_day VARCHAR
 WITH known AS (
     SELECT day, state

@@ -1,4 +1,4 @@
--- Users and accounts of one schedule and period; who went short most comes first.
+-- Users and accounts of one schedule and period, largest shortfall first.
 -- parameters: cluster VARCHAR, schedule VARCHAR, period VARCHAR
 WITH own AS (
     SELECT *

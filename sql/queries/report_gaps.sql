@@ -1,4 +1,4 @@
--- The longest stretches of days without any record between others in a span, longest first.
+-- The longest gaps of days without records within a span, longest first.
 -- parameters: cluster VARCHAR, from_day VARCHAR, to_day VARCHAR, gaps BIGINT
 WITH known AS (
     SELECT day, state

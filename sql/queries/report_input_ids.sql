@@ -1,4 +1,4 @@
--- The inputs that a period's figures rest on, as the run that computed them noted; see input_ids.
+-- The inputs that a period's figures depend on, as recorded by their run; see input_ids.
 -- parameters: cluster VARCHAR, period VARCHAR
 SELECT regexp_replace(input, '-\d+\+\d+$', '') AS input_id
 FROM run_input JOIN run USING (run_id, cluster, period)

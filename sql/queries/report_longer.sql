@@ -1,4 +1,4 @@
--- Who was passed over in a period, of each pool and kind in which any was tested.
+-- The entities that were passed over in a period, by pool and kind, if any was tested.
 -- parameters: cluster VARCHAR, schedule VARCHAR, period VARCHAR
 SELECT
     pool, dimension AS kind,

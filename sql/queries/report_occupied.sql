@@ -1,11 +1,10 @@
--- Parts of each resource that users, or accounts, occupied within a period, in resource-seconds.
--- Beyond the "shown" with the highest occupancy of any of "resources", all others are added up
--- (place beyond "shown"). Unused resources have no row. "share" is the target at the end of the
+-- Occupancy of each resource by users, or accounts, within a period, in resource-seconds. All beyond
+-- the "shown" with the highest occupancy of any of "resources" are added up (place beyond "shown"). Unused resources have no row. "share" is the target at the end of the
 -- period.
 -- parameters: cluster VARCHAR, schedule VARCHAR, period VARCHAR, kind VARCHAR, resources VARCHAR[], from_time BIGINT, to_time BIGINT, shown BIGINT
 -- archive: from_time, to_time
 WITH instants AS (
-    -- the end of the period, or of what was known of it when it was computed
+    -- the end of the period, or of its known part when it was computed
     SELECT max(as_of) AS now
     FROM fairshare_day JOIN fairshare_entity USING (entity_id)
     WHERE cluster = $cluster AND period = $period
@@ -30,7 +29,7 @@ targets AS (
 summed AS (
     SELECT
         entity,
-        -- Whole numbers, so that sums depend on no order.
+        -- Whole numbers, so that sums do not depend on the order.
         sum(seconds::HUGEINT * cpus) AS cpus,
         sum(seconds::HUGEINT * mem_bytes) AS mem_bytes,
         sum(seconds::HUGEINT * gpus) AS gpus,

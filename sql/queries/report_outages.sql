@@ -1,4 +1,4 @@
--- The outages of a period, the longest first.
+-- The outages of a period, longest first.
 -- parameters: cluster VARCHAR, period VARCHAR
 SELECT pool, from_time, to_time, waited_s
 FROM outage_result

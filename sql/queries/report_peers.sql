@@ -1,5 +1,5 @@
--- How users, accounts, partitions and QOS were passed over, and what the jobs of those named waited for;
--- of the others only whether they could be tested.
+-- How users, accounts, partitions and QOS were passed over, with the causes of the waits of those
+-- named; of the others only whether they could be tested.
 -- parameters: cluster VARCHAR, schedule VARCHAR, period VARCHAR
 WITH beside AS (
     SELECT

@@ -1,6 +1,6 @@
--- Parts of all usage within a period under each penalty, of those whose part differs most between
--- them: "shift" is the greatest difference from the part by "base", and "moved" what a penalty
--- charges to others than "base" does, as a part of everything.
+-- Fractions of all usage within a period under each penalty, of the entities whose fractions differ
+-- most: "shift" is the greatest difference from the fraction under "base", and "moved" the fraction
+-- of all usage that a penalty charges to other entities than "base" does.
 -- parameters: cluster VARCHAR, period VARCHAR, base VARCHAR, rows BIGINT
 WITH own AS (
     SELECT entity_kind, entity, penalty, usage_fraction AS part

@@ -1,5 +1,5 @@
--- Why records of these inputs, or of all, were refused, with the first few of each reason; those
--- replayed since are left out.
+-- Reasons for which records of these inputs, or of all, were refused, with the first few of each;
+-- records replayed since are left out.
 -- parameters: cluster VARCHAR, whole BOOLEAN, inputs VARCHAR[], examples BIGINT
 WITH every AS (
     SELECT input_id, reason, file, line, text

@@ -1,4 +1,4 @@
--- What computed the figures of a period.
+-- The run that computed the figures of a period.
 -- parameters: cluster VARCHAR, period VARCHAR
 SELECT run_id, version, config_hash, input_hash
 FROM run

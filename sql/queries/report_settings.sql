@@ -1,6 +1,5 @@
--- What was in force when a period was computed, from the configuration that its run keeps: how
--- figures are computed and how usage decays, as JSON, the resamples of the bootstrap, and what was
--- fitted from the log.
+-- Settings in force when a period was computed, from the configuration of its run: sections metrics
+-- and usage as JSON, the number of bootstrap resamples, and what was fitted from the log.
 -- parameters: cluster VARCHAR, period VARCHAR
 SELECT
     (config -> '$.config.metrics')::VARCHAR AS metrics,

@@ -1,5 +1,5 @@
--- The attempts of each pool that wait, or gave up, longer than 95 % of their peers, of those that belong
--- to a period: how many there are of either kind, and those that are furthest beyond their peers.
+-- The attempts of a period that wait longer than 95 % of similar jobs did, or gave up after that, by
+-- pool: the number of either kind, and those that exceed similar jobs most.
 -- parameters: cluster VARCHAR, period VARCHAR, from_time BIGINT, to_time BIGINT, most BIGINT
 -- archive: from_time, to_time
 WITH held AS (

@@ -1,4 +1,4 @@
--- All figures of one schedule and period; the order is that of the text, for the reader to mend.
+-- All figures of one schedule and period, in the order of their texts.
 -- parameters: cluster VARCHAR, schedule VARCHAR, period VARCHAR
 SELECT pool, metric, dimension, dimension_value, value, lower, upper, unit, attempts
 FROM summary_result

@@ -1,5 +1,5 @@
--- How many records of some inputs (NULL: of all) give way to others: summaries to the bursts that
--- they sum up, earlier versions to later ones.
+-- The number of records of some inputs (NULL: all) that others replace: summaries by their bursts,
+-- earlier versions by later ones.
 -- parameters: cluster VARCHAR, inputs VARCHAR[]
 -- archive: inputs
 SELECT count(*) AS superseded

@@ -1,9 +1,9 @@
--- Decayed usage of a period by user and account: the part of the total on the last day, and its
--- mean over all days from the first day with any usage on. With targets there are rows for days
--- before the log begins, which carry no usage. (Before its own first attempt an entity has no
--- usage.) Targets are parts of the whole, also in a share tree. The rows are those with the highest
--- usage and those furthest from their target; "left_out" is the number of the others. "without"
--- counts those without a target if others have one, and "by_without" is their part of all usage;
+-- Decayed usage of a period by user and account: the fraction of the total on the last day, and its
+-- mean over all days from the first day with usage. With targets there are rows for days before the
+-- log begins, which have no usage. (Before its first attempt an entity has no usage.) Targets are
+-- fractions of everything, also in a share tree. The rows are those with the highest usage and those
+-- furthest from their target; "left_out" is the number of the others. "without" counts those
+-- without a target if others have one, and "by_without" is their fraction of all usage;
 -- "unused" is the sum of the targets of those without usage.
 -- parameters: cluster VARCHAR, period VARCHAR, rows BIGINT
 WITH named AS (

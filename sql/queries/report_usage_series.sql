@@ -1,5 +1,5 @@
--- Parts of all usage over time of the users, or accounts, with the highest usage, and of all others
--- together (place beyond "shown", with their number), from the first day with any usage on. Beyond
+-- Fractions of all usage over time, of the users, or accounts, with the highest usage and of all
+-- others together (place beyond "shown", with their number), from the first day with usage. Beyond
 -- "days" days each point is the mean of seven. In a share tree only accounts without accounts below
 -- them are listed, so that no usage is counted twice.
 -- parameters: cluster VARCHAR, period VARCHAR, method VARCHAR, kind VARCHAR, shown BIGINT, days BIGINT
@@ -37,7 +37,7 @@ parts AS (
     FROM instants
     WINDOW part AS (PARTITION BY CASE WHEN instants > $days THEN number // 7 ELSE number END)
 ),
--- All days are gone through once; what follows is made of these sums.
+-- All days are read once, for the sums that follow.
 summed AS (
     SELECT
         entity_id, parts.first_as_of,

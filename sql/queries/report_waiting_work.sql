@@ -8,8 +8,8 @@ WITH days AS (
         unnest($edges[:-2])::BIGINT AS first, unnest($edges[2:])::BIGINT AS last,
         $edges[1]::BIGINT AS origin
 ),
--- A day is part of two or three stretches of 86,400 s: attempts are joined by these, which is quicker
--- than by the days themselves.
+-- A day is part of two or three spans of 86,400 s: attempts are joined by these, which is faster than
+-- by the days themselves.
 parts AS (
     SELECT first, last, unnest(range(first // 86400, (last - 1) // 86400 + 1)) AS stretch FROM days
 ),
@@ -22,14 +22,14 @@ queued AS (
         AND start_time > arrival_time AND size * occupancy_s > 0
         AND arrival_time < $edges[-1] AND start_time > $edges[1] AND end_time > $edges[1]
 ),
--- Work that waits from an instant on, or no longer.
+-- Work that begins to wait at an instant, or ceases to.
 turns AS (
     SELECT pool, arrival_time AS since, work FROM queued
     UNION ALL
     SELECT pool, start_time, -work FROM queued
 ),
--- Until an instant t, Σ work · (t − since) has waited: so days need the sums of work and of
--- work · since alone. Whole numbers, which depend on no order.
+-- Until an instant t, Σ work · (t − since) has waited, so that days need only the sums of work and
+-- of work · since. Whole numbers, whose sums do not depend on the order.
 by_day AS (
     SELECT pool, first, sum(work) AS work, sum(work * (since - $edges[1])) AS moment
     FROM turns JOIN parts ON stretch = since // 86400 AND since >= first AND since < last

@@ -1,5 +1,5 @@
--- How much of their walltimes the attempts of each pool used that ended in a period: how many used up
--- to each tenth of it (tenth 0 to 9), and how many more than all of it (10); and the median part.
+-- Use of walltimes by the attempts of each pool that ended in a period: the number that used each
+-- tenth (0 to 9) or more than all of it (10), and the median fraction.
 -- parameters: cluster VARCHAR, schedule VARCHAR, from_time BIGINT, to_time BIGINT, whole BOOLEAN
 -- archive: from_time, to_time
 WITH ended AS (

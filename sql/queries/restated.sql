@@ -1,4 +1,4 @@
--- How many figures of a period have changed since a run computed them.
+-- The number of figures of a period that have changed since a run computed them.
 -- parameters: cluster VARCHAR, period VARCHAR, run_id VARCHAR
 SELECT count(*) AS restated
 FROM restatement

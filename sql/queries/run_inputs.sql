@@ -1,4 +1,4 @@
--- What the figures of a cluster's periods were made of: inputs, settings and version.
+-- Inputs, hash of the configuration and version behind the figures of a cluster's periods.
 -- parameters: cluster VARCHAR
 SELECT run.period, run.config_hash, run.version, list_sort(list(input)) AS inputs
 FROM run JOIN run_input USING (run_id, cluster, period)

@@ -1,4 +1,4 @@
--- What was in force when the figures of a cluster were last computed, as JSON.
+-- The configuration with which the figures of a cluster were last computed, as JSON.
 -- parameters: cluster VARCHAR
 SELECT config::VARCHAR AS settings
 FROM run

@@ -1,5 +1,5 @@
--- When a job came, as far as that is known, and when the last of its attempts ended, epoch s (NULL: one has not);
--- both NULL where there is no such job.
+-- The arrival of a job, if known, and the end of its last attempt (NULL: one is open), epoch s; both
+-- NULL if there is no such job.
 -- parameters: cluster VARCHAR, job_id VARCHAR
 SELECT
     min(coalesce(least(coalesce(eligible_time, submit_time), start_time), end_time, 0)) AS first,

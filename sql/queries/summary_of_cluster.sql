@@ -1,4 +1,4 @@
--- Every figure that the store holds of a cluster's observed schedule.
+-- Every figure of a cluster's observed schedule.
 -- parameters: cluster VARCHAR
 SELECT pool, period, metric, dimension, dimension_value, value, run_id
 FROM summary_result

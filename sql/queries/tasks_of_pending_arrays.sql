@@ -1,4 +1,4 @@
--- The tasks with separate records, of job arrays that had some tasks in one row.
+-- Tasks with their own record, of job arrays of which some tasks share a row.
 -- parameters: cluster VARCHAR
 SELECT DISTINCT job_number, array_task
 FROM records

@@ -1,3 +1,3 @@
--- The logs of a cluster that were taken in: how long each was, and the hash of its text.
+-- The logs of a cluster, with the length and hash of their texts.
 -- parameters: cluster VARCHAR
 SELECT bytes, content_sha256 FROM inputs WHERE cluster = $cluster ORDER BY bytes, content_sha256

@@ -1,5 +1,5 @@
--- The attempts of a cluster that may become part of a published block: they ended, their waits were
--- taken apart, and no block of their pool holds the time at which they ended.
+-- The attempts of a cluster that may become part of a published block: they ended, their waits have an
+-- account, and no block of their pool contains their end.
 -- parameters: cluster VARCHAR, schedule VARCHAR, ended VARCHAR
 SELECT
     pool, "user", account, width_class, walltime_s, size, end_time, occupancy_s, wait_s,

@@ -1,4 +1,4 @@
--- Periods of a cluster that were computed by a run that has not made their report.
+-- Computed periods of a cluster without a report by the same run.
 -- parameters: cluster VARCHAR
 SELECT computed.period, computed.from_time, computed.to_time, computed.run_id
 FROM run AS computed

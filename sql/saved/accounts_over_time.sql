@@ -1,4 +1,4 @@
--- How each account fared from period to period.
+-- Waits and shortfalls of each account by period.
 -- $account VARCHAR = NULL: only this account
 -- $cluster VARCHAR = NULL: only this cluster
 SELECT

@@ -1,4 +1,4 @@
--- Days without records, or with refused lines, as runs of days in the same state.
+-- Days without records or with refused lines; consecutive days in the same state form one row.
 -- $cluster VARCHAR = NULL: only this cluster
 WITH gaps AS (
     SELECT

@@ -1,4 +1,4 @@
--- Users with attempts that left the queue without starting, by how long those waited.
+-- Users with attempts that left the queue without starting, longest total wait first.
 -- $period VARCHAR = NULL: only this period
 -- $cluster VARCHAR = NULL: only this cluster
 SELECT

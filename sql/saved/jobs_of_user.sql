@@ -1,7 +1,7 @@
 -- The jobs of a user with their waits and fair start times, latest first.
--- $user VARCHAR: whose
+-- $user VARCHAR: name of the user
 -- $cluster VARCHAR = NULL: only this cluster
--- $top BIGINT = 100: how many attempts
+-- $top BIGINT = 100: maximum number of attempts
 SELECT
     cluster,
     job_id,

@@ -1,4 +1,4 @@
--- How far the modelled policy explains the observed starts, by period.
+-- How well the modelled policy explains the observed starts, by period.
 -- $metric VARCHAR = NULL: only this figure
 -- $cluster VARCHAR = NULL: only this cluster
 SELECT

@@ -1,7 +1,7 @@
--- Attempts that were overtaken by most later ones, with what they missed by.
+-- Attempts that were overtaken by the most later ones, with their misses of the fair start times.
 -- $user VARCHAR = NULL: only this user
 -- $cluster VARCHAR = NULL: only this cluster
--- $top BIGINT = 20: how many attempts
+-- $top BIGINT = 20: maximum number of attempts
 SELECT
     cluster,
     job_id,

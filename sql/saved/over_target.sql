@@ -1,5 +1,5 @@
--- Users (or accounts) that used more than their target share, on the last day known. Who has none of
--- its own (fairshare=parent) is left out.
+-- Users (or accounts) that used more than their target share, on the last known day. Those with
+-- fairshare=parent are left out.
 -- $kind VARCHAR = user: user or account
 -- $factor DOUBLE = 1.0: only above this multiple of the target
 -- $cluster VARCHAR = NULL: only this cluster

@@ -1,4 +1,4 @@
--- Records that were not taken in, and why; those that a replay took in since are left out.
+-- Refused records, and why; those that a replay has accepted since are left out.
 -- $cluster VARCHAR = NULL: only this cluster
 -- $code VARCHAR = NULL: only faults of this kind
 -- $file VARCHAR = NULL: only of this log

@@ -1,4 +1,4 @@
--- Lines that no dialect could take, by reason and file, with the first of them.
+-- Refused lines by reason and file, with the first of each.
 -- $cluster VARCHAR = NULL: only this cluster
 SELECT
     cluster,

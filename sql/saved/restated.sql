@@ -1,7 +1,7 @@
--- Published figures that later data changed, the largest relative change first.
+-- Published figures that later data changed, largest relative change first.
 -- $period VARCHAR = NULL: only this period
 -- $metric VARCHAR = NULL: only this figure
--- $top BIGINT = 50: how many
+-- $top BIGINT = 50: maximum number of figures
 SELECT
     cluster,
     period,

@@ -1,4 +1,4 @@
--- Attempts that wait, or gave up, longer than 95 % of similar jobs; those that still wait first.
+-- Attempts that wait longer than 95 % of similar jobs did, or gave up after that; waiting ones first.
 -- $user VARCHAR = NULL: only this user
 -- $cluster VARCHAR = NULL: only this cluster
 -- $only VARCHAR = NULL: waiting, only those that still wait; gave_up, only the others

@@ -1,7 +1,7 @@
--- Who waited most, by the hour of arrival in the cluster's zone.
+-- Users with the longest waits, by hour of arrival in the cluster's zone.
 -- $user VARCHAR = NULL: only this user
 -- $cluster VARCHAR = NULL: only this cluster
--- $top BIGINT = 3: how many users of each hour
+-- $top BIGINT = 3: maximum number of users per hour
 WITH waits AS (
     SELECT
         job.cluster,

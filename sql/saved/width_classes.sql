@@ -1,5 +1,5 @@
 -- How often each width class missed its strict and its relaxed fair start time.
--- $tolerance_s BIGINT = 60: seconds by which a start may be late and not count as missed
+-- $tolerance_s BIGINT = 60: seconds by which a start may be late without counting as a miss
 -- $cluster VARCHAR = NULL: only this cluster
 SELECT
     cluster,

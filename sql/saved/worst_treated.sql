@@ -1,7 +1,7 @@
--- Users whose attempts missed their fair start times by most, strict misses first.
+-- Users whose attempts missed their fair start times by most, by strict misses.
 -- $period VARCHAR = NULL: only this period
 -- $cluster VARCHAR = NULL: only this cluster
--- $top BIGINT = 20: how many users
+-- $top BIGINT = 20: maximum number of users
 SELECT
     cluster,
     pool,

@@ -7,14 +7,14 @@ CREATE TABLE inputs (
     dialect VARCHAR NOT NULL,
     content_sha256 VARCHAR NOT NULL,
     bytes BIGINT NOT NULL,             -- decompressed
-    records BIGINT NOT NULL,           -- lines that are records, refused ones included
+    records BIGINT NOT NULL,           -- lines with a record, refused ones included
     refused BIGINT NOT NULL,
-    steps BIGINT NOT NULL DEFAULT 0,   -- records of parts of jobs, which are no attempts
+    steps BIGINT NOT NULL DEFAULT 0,   -- records of job steps, which are no attempts
     elsewhere BIGINT NOT NULL DEFAULT 0, -- records of other clusters, which are left out
-    duplicates BIGINT NOT NULL,        -- records that another input had brought already
-    log_cluster VARCHAR,               -- what the log calls the cluster, where it does
-    header JSON NOT NULL,              -- what the log's header said
-    source VARCHAR                     -- what of config.toml brought it; the log itself
+    duplicates BIGINT NOT NULL,        -- records already known from another input
+    log_cluster VARCHAR,               -- name of the cluster in the log, if any
+    header JSON NOT NULL,              -- content of the log's header
+    source VARCHAR                     -- source in config.toml, or the log itself
 );
 
 CREATE TABLE records (
@@ -48,7 +48,7 @@ CREATE TABLE records (
     line BIGINT NOT NULL,
     byte_offset BIGINT NOT NULL,
     attempt BIGINT NOT NULL,
-    superseded BOOLEAN NOT NULL,       -- a summary whose bursts are attempts, or known better since
+    superseded BOOLEAN NOT NULL,       -- replaced by its bursts, or by a later version
     input_id VARCHAR NOT NULL
 );
 
@@ -65,7 +65,7 @@ CREATE TABLE refused (
     code VARCHAR                       -- a RefusalCode
 );
 
-CREATE TABLE seen (                    -- files that need not be read again while they look the same
+CREATE TABLE seen (                    -- files that are not read again while unchanged
     cluster VARCHAR NOT NULL,
     path VARCHAR NOT NULL,
     size BIGINT NOT NULL,
@@ -77,7 +77,7 @@ CREATE TABLE seen (                    -- files that need not be read again whil
 CREATE TABLE clusters (
     cluster VARCHAR PRIMARY KEY,
     zone VARCHAR NOT NULL,
-    notes JSON NOT NULL                -- what was inferred about it and from what
+    notes JSON NOT NULL                -- what was inferred about it, with sources
 );
 
 CREATE TABLE pools (
@@ -100,7 +100,7 @@ CREATE TABLE accepted (                          -- records whose dates were acc
     PRIMARY KEY (input_id, byte_offset)
 );
 
-CREATE TABLE set_aside (                         -- logs of which nothing was taken
+CREATE TABLE set_aside (                         -- logs that were refused as a whole
     cluster VARCHAR NOT NULL,
     source VARCHAR NOT NULL,
     path VARCHAR NOT NULL,
@@ -111,13 +111,13 @@ CREATE TABLE set_aside (                         -- logs of which nothing was ta
     PRIMARY KEY (cluster, path)
 );
 
--- Windows of time that commands were asked for, and when.
+-- Windows of time requested from commands, and when.
 CREATE TABLE pulled (
     cluster VARCHAR NOT NULL,
     source VARCHAR NOT NULL,           -- part of the hash of the command and the cluster's zone
     from_time BIGINT NOT NULL,
     to_time BIGINT NOT NULL,
-    pulled_at BIGINT NOT NULL,         -- when it was last asked for and taken in whole
+    pulled_at BIGINT NOT NULL,         -- when it was last requested and read completely
     PRIMARY KEY (cluster, source, from_time, to_time)
 );
 
@@ -126,7 +126,7 @@ CREATE TABLE pulled (
 CREATE TABLE archived (
     cluster VARCHAR NOT NULL,
     from_time BIGINT NOT NULL,         -- of the month, epoch s
-    to_time BIGINT NOT NULL,           -- of the month, or of the last period that is archived
+    to_time BIGINT NOT NULL,           -- of the month, or of the last archived period
     first_arrival BIGINT,              -- of its attempts, epoch s
     records BIGINT NOT NULL,
     results BIGINT NOT NULL,
@@ -144,7 +144,7 @@ CREATE TABLE archived_input (          -- how many records of each input are arc
     records BIGINT NOT NULL
 );
 
--- Which store this is, by the files that it archives; a store that never archived has no row.
+-- Identity of this store, part of the names of its archive's files; no row before the first archive.
 CREATE TABLE identity (
     store VARCHAR NOT NULL             -- 16 random hex digits, part of the names of its files
 );

@@ -36,7 +36,7 @@ CREATE TABLE entity_result (
     schedule VARCHAR NOT NULL,
     period VARCHAR NOT NULL,
     entity_kind VARCHAR NOT NULL,      -- user | account
-    entity VARCHAR,                    -- null: the log names none
+    entity VARCHAR,                    -- NULL: not in the log
     run_id VARCHAR NOT NULL
 );
 
@@ -66,7 +66,7 @@ CREATE TABLE fidelity_result (
     value DOUBLE,
     unit VARCHAR NOT NULL,
     run_id VARCHAR NOT NULL,
-    fair_order VARCHAR DEFAULT 'fcfs'  -- behind the fair start times of the pool
+    fair_order VARCHAR DEFAULT 'fcfs'  -- order of the pool's fair start times
 );
 
 CREATE TABLE coverage_result (
@@ -90,7 +90,7 @@ CREATE TABLE restatement (
     run_id VARCHAR NOT NULL
 );
 
--- Attempts that wait, or gave up, beyond what their peers wait.
+-- Attempts that wait longer than similar jobs did, or gave up after that.
 CREATE TABLE stuck_result (
     cluster VARCHAR NOT NULL,
     pool VARCHAR NOT NULL,
@@ -99,10 +99,10 @@ CREATE TABLE stuck_result (
     waited_s BIGINT NOT NULL,
     peer_p95_s BIGINT NOT NULL,
     peers BIGINT NOT NULL,
-    cause VARCHAR                      -- NULL: nothing is known of it
+    cause VARCHAR                      -- NULL: unknown
 );
 
--- Limits and windows in force, with the evidence of inferred ones.
+-- Limits and windows in force, with the evidence for inferred ones.
 CREATE TABLE rule_result (
     cluster VARCHAR NOT NULL,
     pool VARCHAR NOT NULL,
@@ -119,7 +119,7 @@ CREATE TABLE rule_result (
     run_id VARCHAR NOT NULL
 );
 
--- Stretches in which nothing ran while a job waited that could have run.
+-- Spans in which nothing ran while a job waited that could have run.
 CREATE TABLE outage_result (
     cluster VARCHAR NOT NULL,
     pool VARCHAR NOT NULL,
@@ -137,9 +137,9 @@ CREATE TABLE advice_result (
     period VARCHAR NOT NULL,
     change VARCHAR NOT NULL,           -- options of whatif
     title VARCHAR NOT NULL,
-    place BIGINT,                      -- NULL: it is not advised
+    place BIGINT,                      -- NULL: not advised
     outcome VARCHAR NOT NULL,
-    dimension VARCHAR,                 -- all | width_class; NULL: it was not tried
+    dimension VARCHAR,                 -- all | width_class; NULL: not tried
     dimension_value VARCHAR,
     observed_s BIGINT,
     today_s BIGINT,
@@ -152,7 +152,7 @@ CREATE TABLE advice_result (
     users BIGINT,
     gaining_users BIGINT,
     losing_users BIGINT,
-    never_start BIGINT,                -- NULL: it was not tried
+    never_start BIGINT,                -- NULL: not tried
     run_id VARCHAR NOT NULL
 );
 
@@ -199,12 +199,12 @@ CREATE TABLE course_result (
     wait_s BIGINT NOT NULL,
     booked_s BIGINT NOT NULL,          -- waits with an account
     unexplained_s BIGINT NOT NULL,
-    judged BIGINT NOT NULL,            -- attempts with a forward start that counts, or that one stands for
-    overtaken_s BIGINT NOT NULL        -- over these
+    judged BIGINT NOT NULL,            -- attempts with a modelled start, or represented by one
+    overtaken_s BIGINT NOT NULL        -- total over these attempts
 );
 
--- Figures over all users, for pages of users and accounts: blocks of closed weeks. A block is written
--- once and never changed, so that no two pages differ by late records (docs/people.md).
+-- Figures over all users, for pages of users and accounts, in blocks of completed weeks. A block is
+-- written once and never changed, so that late records cannot make pages differ (docs/people.md).
 CREATE TABLE published_block (
     cluster VARCHAR NOT NULL,
     pool VARCHAR NOT NULL,
@@ -216,7 +216,7 @@ CREATE TABLE published_block (
     value DOUBLE NOT NULL              -- rounded
 );
 
-CREATE TABLE published_wait (              -- what the jobs of each waited for in a block, s
+CREATE TABLE published_wait (              -- waits of each by cause in a block, s
     cluster VARCHAR NOT NULL,
     pool VARCHAR NOT NULL,
     from_time BIGINT NOT NULL,         -- of the block, epoch s
@@ -232,7 +232,7 @@ CREATE TABLE study_result (
     study VARCHAR NOT NULL,
     log VARCHAR NOT NULL,              -- name of the cluster whose logs were studied
     pool VARCHAR NOT NULL,
-    setting VARCHAR NOT NULL,          -- what was tried
+    setting VARCHAR NOT NULL,          -- such as a load and a policy
     metric VARCHAR NOT NULL,
     dimension VARCHAR NOT NULL,
     dimension_value VARCHAR,

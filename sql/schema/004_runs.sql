@@ -1,12 +1,12 @@
 -- The history of runs, the inputs of each, and the ledger of mails.
 
--- The history of runs as it stood when this database was last published (audit/nightly/history.py).
+-- The history of runs when this database was last published (audit/nightly/history.py).
 CREATE TABLE history (
     id BIGINT PRIMARY KEY,
     run BIGINT NOT NULL,
     stage VARCHAR NOT NULL,
-    cluster VARCHAR,                   -- null: of all
-    period VARCHAR,                    -- null: of all
+    cluster VARCHAR,                   -- NULL: all
+    period VARCHAR,                    -- NULL: all
     state VARCHAR NOT NULL,
     exit_code BIGINT NOT NULL,
     started_at BIGINT NOT NULL,
@@ -25,12 +25,12 @@ CREATE TABLE run_note (
     PRIMARY KEY (cluster, period)
 );
 
--- The inputs of each run's figures, so that the next run can tell why they changed.
+-- The inputs of each run's figures, so that the next run can report why they changed.
 CREATE TABLE run_input (
     run_id VARCHAR NOT NULL,
     cluster VARCHAR NOT NULL,
     period VARCHAR NOT NULL,
-    input VARCHAR NOT NULL             -- the input, and what of it was taken back or in later
+    input VARCHAR NOT NULL             -- the input, with numbers of records set aside or replayed
 );
 
 -- The ledger of mails: one row for each report and recipient.
@@ -41,10 +41,10 @@ CREATE TABLE delivery (
     cluster VARCHAR NOT NULL,
     period VARCHAR NOT NULL,
     state VARCHAR NOT NULL CHECK (state IN ('claimed', 'sending', 'sent', 'refused', 'unknown')),
-    attempts BIGINT NOT NULL,          -- tries so far
+    attempts BIGINT NOT NULL,          -- attempts so far
     message_id VARCHAR NOT NULL,
     report_state VARCHAR,              -- complete, partial, …: the state of the report in the mail
     updated_at BIGINT,
-    error VARCHAR,                     -- the last answer of the mail server, or why it was not asked
+    error VARCHAR,                     -- last answer of the mail server, or why it was not contacted
     PRIMARY KEY (run_id, report, recipient)
 );

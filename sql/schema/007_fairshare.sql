@@ -1,11 +1,11 @@
 -- Usage against targets, and the effect of the choice of a penalty.
 
--- Histories name each user and account once: in a row for each day their texts took most of the
--- time to write and to read them.
+-- Each user and account is named once: repeated in the row of each day, the texts took most of the time
+-- to write and read.
 CREATE TABLE fairshare_entity (
     entity_id BIGINT NOT NULL,
     cluster VARCHAR NOT NULL,
-    period VARCHAR NOT NULL,           -- whose days these are
+    period VARCHAR NOT NULL,           -- name of the period
     method VARCHAR NOT NULL,
     entity_kind VARCHAR NOT NULL,
     entity VARCHAR,
@@ -31,9 +31,9 @@ CREATE TABLE penalty_result (
     cluster VARCHAR NOT NULL,
     period VARCHAR NOT NULL,
     penalty VARCHAR NOT NULL,
-    configured BOOLEAN NOT NULL,       -- whether usage is charged by it
+    configured BOOLEAN NOT NULL,       -- whether the penalty is configured
     entity_kind VARCHAR NOT NULL,
-    entity VARCHAR,                    -- null: the log names none
+    entity VARCHAR,                    -- NULL: not in the log
     usage DOUBLE NOT NULL,
     usage_fraction DOUBLE NOT NULL,
     run_id VARCHAR NOT NULL
@@ -46,11 +46,11 @@ CREATE TABLE charge_result (
     pool VARCHAR NOT NULL,
     resource VARCHAR NOT NULL,
     available DOUBLE NOT NULL,
-    inferred BOOLEAN NOT NULL,         -- from the most that was in use
-    charged BOOLEAN NOT NULL,          -- whether the configured penalty heeds it
+    inferred BOOLEAN NOT NULL,         -- the peak in use
+    charged BOOLEAN NOT NULL,          -- whether the configured penalty counts it
     attempts BIGINT NOT NULL,          -- that started and occupied part of the period
-    unknown BIGINT NOT NULL,           -- of them with no amount in the log: they count 0
-    clipped BIGINT NOT NULL,           -- of them with more than is available: they count as all
-    first_start BIGINT,                -- when the first attempt of all started, as far as is known
+    unknown BIGINT NOT NULL,           -- of them without an amount in the log: they count 0
+    clipped BIGINT NOT NULL,           -- of them with more than available: they count as all of it
+    first_start BIGINT,                -- first known start of any attempt
     run_id VARCHAR NOT NULL
 );

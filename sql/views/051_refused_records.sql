@@ -1,4 +1,4 @@
--- Records that were not taken in, kept word for word.
+-- Refused records, as they were in the log.
 CREATE OR REPLACE VIEW refused_records AS
 SELECT
     cluster,
@@ -18,14 +18,14 @@ SELECT
     'doubtful', input_id
 FROM doubtful;
 
-COMMENT ON VIEW refused_records IS 'Records that were not taken in, kept word for word.';
+COMMENT ON VIEW refused_records IS 'Refused records, as they were in the log.';
 COMMENT ON COLUMN refused_records.cluster IS 'name of the cluster';
 COMMENT ON COLUMN refused_records.file IS 'log';
 COMMENT ON COLUMN refused_records.line IS 'line in the log, from 1';
 COMMENT ON COLUMN refused_records.byte_offset IS 'first byte of the record in the decompressed log';
 COMMENT ON COLUMN refused_records.code IS 'kind of fault: shape, value, order, time, cut, cluster or doubtful';
 COMMENT ON COLUMN refused_records.reason IS 'why it was refused';
-COMMENT ON COLUMN refused_records.text IS 'the record itself; bytes that are not UTF-8 as \xNN; NULL where its log was gone';
-COMMENT ON COLUMN refused_records.refused_at IS 'when; NULL in a one-off audit, which reads no clock';
-COMMENT ON COLUMN refused_records.replayed_at IS 'when a later replay took it in';
-COMMENT ON COLUMN refused_records.input IS 'what the store calls the log''s bytes';
+COMMENT ON COLUMN refused_records.text IS 'the record itself; bytes that are not UTF-8 as \xNN; NULL if its log was no longer available';
+COMMENT ON COLUMN refused_records.refused_at IS 'when it was refused; NULL in a one-off audit';
+COMMENT ON COLUMN refused_records.replayed_at IS 'when a replay accepted it';
+COMMENT ON COLUMN refused_records.input IS 'identifier of the log''s content in the store';

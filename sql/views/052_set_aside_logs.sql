@@ -1,4 +1,4 @@
--- Logs of which nothing was taken in, and why.
+-- Logs that were refused as a whole, and why.
 CREATE OR REPLACE VIEW set_aside_logs AS
 SELECT
     cluster,
@@ -9,10 +9,10 @@ SELECT
     to_timestamp(found_at) AS found_at
 FROM set_aside;
 
-COMMENT ON VIEW set_aside_logs IS 'Logs of which nothing was taken in, and why.';
+COMMENT ON VIEW set_aside_logs IS 'Logs that were refused as a whole, and why.';
 COMMENT ON COLUMN set_aside_logs.cluster IS 'name of the cluster';
-COMMENT ON COLUMN set_aside_logs.source IS 'what of config.toml brought it';
+COMMENT ON COLUMN set_aside_logs.source IS 'its source in config.toml';
 COMMENT ON COLUMN set_aside_logs.file IS 'log';
 COMMENT ON COLUMN set_aside_logs.code IS 'empty, damaged, unknown, limit, clusters or unreadable';
-COMMENT ON COLUMN set_aside_logs.reason IS 'why';
-COMMENT ON COLUMN set_aside_logs.found_at IS 'since when';
+COMMENT ON COLUMN set_aside_logs.reason IS 'why it was refused';
+COMMENT ON COLUMN set_aside_logs.found_at IS 'when it was first found';

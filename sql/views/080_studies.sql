@@ -19,12 +19,12 @@ COMMENT ON VIEW studies IS 'Results of the papers'' studies on logs, one row per
 COMMENT ON COLUMN studies.study IS 'name of the study, such as grid';
 COMMENT ON COLUMN studies.log IS 'name of the cluster whose logs were studied';
 COMMENT ON COLUMN studies.pool IS 'set of partitions that share hardware';
-COMMENT ON COLUMN studies.setting IS 'what was tried, such as a load and a policy';
-COMMENT ON COLUMN studies.metric IS 'what was measured';
-COMMENT ON COLUMN studies.dimension IS 'what the attempts are cut by: all, or such as width_class';
-COMMENT ON COLUMN studies.dimension_value IS 'which part of the dimension; NULL: all of it';
-COMMENT ON COLUMN studies.value IS 'the figure, in unit; NULL where there is none';
+COMMENT ON COLUMN studies.setting IS 'the setting, such as a load and a policy';
+COMMENT ON COLUMN studies.metric IS 'measure';
+COMMENT ON COLUMN studies.dimension IS 'how attempts are divided: all, or a property such as width_class';
+COMMENT ON COLUMN studies.dimension_value IS 'value of the dimension; NULL: all';
+COMMENT ON COLUMN studies.value IS 'the figure, in unit; NULL: undefined';
 COMMENT ON COLUMN studies.lower IS 'lower end of its 95 % interval; NULL: no interval';
 COMMENT ON COLUMN studies.upper IS 'upper end of its 95 % interval; NULL: no interval';
 COMMENT ON COLUMN studies.unit IS 'unit of value, lower and upper';
-COMMENT ON COLUMN studies.attempts IS 'attempts that the figure is of; NULL where it is of none in particular';
+COMMENT ON COLUMN studies.attempts IS 'number of attempts behind the figure; NULL: not a figure of attempts';

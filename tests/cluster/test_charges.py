@@ -1,4 +1,4 @@
-"""What attempts are charged, by the configured penalty and by others."""
+"""Charges of attempts by the configured penalty and by others."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ def usage(**given: Any) -> Fairshare:
     return Fairshare(config.Usage.model_validate(given))
 
 
-def test_each_is_charged_by_what_its_pool_has_in_the_order_of_the_rows() -> None:
+def test_attempts_are_charged_relative_to_their_pool_in_order() -> None:
     two = setting(pool("a", cpus=10), pool("b", cpus=40))
     frame = described(two)
     got = charges.charged(frame, two, usage())
@@ -116,7 +116,7 @@ def test_billing_by_weights_here_and_by_partition() -> None:
     assert got["odd"] == 20.0  # a partition without weights: its cpus
 
 
-def test_slurm_s_usage_heeds_the_factor_of_the_qos() -> None:
+def test_only_method_slurm_applies_usage_factors() -> None:
     one = setting(TEN)
     frame = described(one).with_columns(qos=pl.lit("free"))
     chosen = {"penalty": "billing", "billing_weights": {"cpus": 1.0}}
@@ -141,7 +141,7 @@ def parts(found: charges.Compared, penalty: str) -> dict[str, float]:
     )
 
 
-def test_who_takes_all_of_a_scarce_resource_moves_most() -> None:
+def test_using_all_of_a_scarce_resource_changes_most() -> None:
     # Within 100 s: zewura 0.1 of the cpus and all memory, cpu 0.4, gpu 50 s of 0.1 and half of the
     # gpus, odd 10 s of all cpus.
     found = compared(setting(TEN), usage())
@@ -166,7 +166,7 @@ def test_only_what_was_used_within_the_period_counts() -> None:
     assert parts(found, "cpu") == {"gpu": 1.0}
 
 
-def test_what_is_assumed_is_told() -> None:
+def test_amounts_and_unknown_requests_are_reported() -> None:
     found = compared(setting(TEN), usage(penalty="root")).charges
     assert found.filter(resource="mem_bytes").rows(named=True) == [
         {
@@ -186,7 +186,7 @@ def test_what_is_assumed_is_told() -> None:
     assert alone.filter("charged")["resource"].to_list() == ["cpus"]
 
 
-def test_the_most_in_use_stands_for_what_nobody_configured() -> None:
+def test_peaks_in_use_replace_unconfigured_amounts() -> None:
     found = compared(setting(pool(cpus=10)), usage())
     known = found.charges.rows_by_key("resource", named=True, unique=True)
     assert known["mem_bytes"]["available"] == 8e9
@@ -195,7 +195,7 @@ def test_the_most_in_use_stands_for_what_nobody_configured() -> None:
     assert parts(found, "max")["zewura"] == pytest.approx(100 / (100 + 40 + 50 + 10))
 
 
-def test_one_resource_alone_gives_nothing_to_compare() -> None:
+def test_with_one_resource_there_is_nothing_to_compare() -> None:
     one = setting(pool(cpus=10))
     frame = described(one).with_columns(mem_bytes=pl.lit(None, pl.Int64), gpus=pl.lit(0, pl.Int64))
     charged = charges.charged(frame, one, usage())

@@ -1,4 +1,4 @@
-"""Work that periods share is done once, however many there are."""
+"""Rows of the result tables."""
 
 from contextlib import closing
 from datetime import date
@@ -9,10 +9,13 @@ import polars as pl
 import pytest
 
 from audit.cluster import compute
+from audit.cluster.compute import outages_in, rules_of, waiting_by_rule
 from audit.cluster.setting import Setting
 from audit.cluster.windows import WHOLE, Window
 from audit.config.places import Site
 from audit.metrics.attempts.summary import summarise
+from audit.model import Limit, Period, Pool, Resource
+from audit.model import Window as Hours
 from audit.nightly.run import run
 from audit.scenario.workload import workload_of_rows
 from audit.store import database
@@ -22,16 +25,16 @@ from tests.nightly.test_run import FIGURES, NOW, site
 DAY = 86_400
 
 
-def test_a_first_night_of_many_months(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_periods_share_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [
         line(k, submit=k * DAY, wait=60, run=3_600, walltime=4_000, allocated=1)
         for k in range(1, 366)
     ]
-    looked_at: list[int] = []
+    summarised: list[int] = []
     workloads: list[int] = []
 
     def counted(held: pl.DataFrame, *rest: object, **named: object) -> pl.DataFrame:
-        looked_at.append(held.height)
+        summarised.append(held.height)
         return summarise(held, *rest, **named)  # type: ignore[arg-type]
 
     def made(held: pl.DataFrame, *rest: object) -> object:
@@ -43,8 +46,8 @@ def test_a_first_night_of_many_months(tmp_path: Path, monkeypatch: pytest.Monkey
     config = site(tmp_path, pools=({"name": "all", "backfill": "easy"},))
     (tmp_path / "logs" / "year.swf").write_text(log(lines, MaxProcs=4))
     run(Site(config, tmp_path), NOW, stages=("ingest", "compute"))
-    assert len(looked_at) > 6
-    assert sum(looked_at) < 1.2 * len(lines)
+    assert len(summarised) > 6
+    assert sum(summarised) < 1.2 * len(lines)
     assert workloads == [len(lines)]
 
 
@@ -71,24 +74,66 @@ def test_views_show_who_is_passed_over(tmp_path: Path) -> None:
         assert database.rows(con, others) == [(None, None, None)]
 
 
-DAY = 86_400
 SETTING = Setting("c", ZoneInfo("UTC"), (), {}, 9 * DAY, (), ())
 
 
-def told(window: Window, *ends: int | None) -> list[tuple[int, int, str]]:
+def days(window: Window, *ends: int | None) -> list[tuple[int, int, str]]:
     times = {name: pl.Series(ends, dtype=pl.Int64) for name in ("end_time", "arrival_time")}
     frame = pl.DataFrame({**times, "start_time": pl.Series([None] * len(ends), dtype=pl.Int64)})
     rows = compute.of_days(frame, SETTING, window).select("day", "records", "state").rows()
     return [((day - date(1970, 1, 1)).days, records, state) for day, records, state in rows]
 
 
-def test_days_between_are_empty() -> None:
-    assert told(WHOLE, 0, 1, 2 * DAY, None) == [(0, 2, "full"), (1, 0, "empty"), (2, 1, "full")]
-    assert told(WHOLE) == []
+def test_days_without_records_are_empty() -> None:
+    assert days(WHOLE, 0, 1, 2 * DAY, None) == [(0, 2, "full"), (1, 0, "empty"), (2, 1, "full")]
+    assert days(WHOLE) == []
 
 
-def test_a_window_tells_of_its_own_days_all_of_them() -> None:
+def test_a_window_has_all_of_its_own_days() -> None:
     ends = (0, 2 * DAY, 6 * DAY)
-    assert told(Window(None, 3 * DAY), *ends) == [(0, 1, "full"), (1, 0, "empty"), (2, 1, "full")]
-    assert told(Window(3 * DAY, 5 * DAY), *ends) == [(3, 0, "empty"), (4, 0, "empty")]
-    assert told(Window(5 * DAY, None), *ends) == [(5, 0, "empty"), (6, 1, "full")]
+    assert days(Window(None, 3 * DAY), *ends) == [(0, 1, "full"), (1, 0, "empty"), (2, 1, "full")]
+    assert days(Window(3 * DAY, 5 * DAY), *ends) == [(3, 0, "empty"), (4, 0, "empty")]
+    assert days(Window(5 * DAY, None), *ends) == [(5, 0, "empty"), (6, 1, "full")]
+
+
+POOL = Pool(
+    "main",
+    Resource.cpus,
+    8,
+    limits=(Limit(most=2, per="user", valid_from=date(2026, 1, 5)),),
+    windows=(
+        Hours(hours=(8, 9), walltime_above_s=3_600),
+        Hours(hours=(8, 9), overlap=True),
+    ),
+)
+LIMIT = "limit of 2 running jobs per user from 2026-01-05"
+
+
+def test_inferred_rules_have_evidence() -> None:
+    evidence = [{"rule": LIMIT, "starts": 40, "breaks": 1, "breaks_by_chance": 0.5, "gain": 0.2}]
+    rows = rules_of(POOL, evidence).to_dicts()
+    assert [row["kind"] for row in rows] == ["limit", "window", "overlap window"]
+    assert [row["source"] for row in rows] == ["inferred", "configured", "configured"]
+    assert rows[0]["rule"] == LIMIT
+    assert (rows[0]["starts"], rows[0]["breaks"]) == (40, 1)
+    assert rows[0]["valid_from"] == date(2026, 1, 5)
+    assert rows[1]["rule"] == "closed hours Mon 08–10 for jobs over 1 h"
+    assert rows[1]["starts"] is rows[1]["valid_from"] is None
+
+
+def test_outages_that_overlap_a_period() -> None:
+    outages = pl.DataFrame({"from_time": [0, 50, 200], "to_time": [40, 150, 300]})
+    assert outages_in(outages, Period("p", 100, 200))["from_time"].to_list() == [50]
+    assert outages_in(outages, Period("all", 0, 300)).height == 3
+
+
+def test_share_of_waiting_by_rule() -> None:
+    jobs = pl.DataFrame(
+        {
+            "wait_s": [100, 100, 200],
+            "rule": [LIMIT, None, LIMIT],
+            "cause_rule_free_s": [80.0, 0.0, 20.0],
+        }
+    )
+    assert waiting_by_rule(jobs, POOL) == {"1": 0.25, "window1": 0.0, "window2": 0.0}
+    assert waiting_by_rule(jobs.clear(), POOL) == {"1": 0.0, "window1": 0.0, "window2": 0.0}

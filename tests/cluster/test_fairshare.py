@@ -1,4 +1,4 @@
-"""Usage and shares as a configured run computes them, with the files that config.toml names."""
+"""Usage and shares of a configured run, with the files that config.toml names."""
 
 import math
 import re
@@ -84,7 +84,7 @@ def test_shares_of_everything() -> None:
     assert flat.of_all["user"] == {"ann": 0.3, "bob": 0.7}
 
 
-def test_all_faults_of_all_files_are_said_by_key_and_line(tmp_path: Path) -> None:
+def test_all_faults_of_all_files_are_reported_by_key_and_line(tmp_path: Path) -> None:
     (tmp_path / "assoc.psv").write_text(
         "Cluster|Account|User|Partition|Share|ParentName|GrpTRESMins\n"
         "lab|root|||1||\nlab|a|||1|b|\nlab|b|||1|a|\nlab|a|anna||many||\n"
@@ -122,7 +122,7 @@ def test_a_file_that_is_too_large_is_not_read(
         fairshare.read(usage(qos="qos.psv"), tmp_path, "lab")
 
 
-def test_usage_that_nothing_forgets_is_refused(tmp_path: Path) -> None:
+def test_usage_that_never_decreases_is_refused(tmp_path: Path) -> None:
     shutil.copytree(SLURM / "plain", tmp_path, dirs_exist_ok=True)
     conf = tmp_path / "slurm.conf"
     conf.write_text("PriorityDecayHalfLife=0\n")
@@ -172,7 +172,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Setting
     return charges.charged(described, setting, shares), setting, shares
 
 
-def test_histories_say_what_sshare_said(lab: tuple[pl.DataFrame, Setting, Fairshare]) -> None:
+def test_histories_equal_sshare(lab: tuple[pl.DataFrame, Setting, Fairshare]) -> None:
     charged, setting, shares = lab
     assert shares.tree is not None
     method = fairshare.decay_method(shares, setting)
@@ -225,7 +225,7 @@ def test_a_configured_run_keeps_the_history_of_the_tree(
 
 
 @pytest.mark.thorough
-def test_a_file_that_says_otherwise_computes_all_anew(tmp_path: Path) -> None:
+def test_a_changed_file_computes_all_anew(tmp_path: Path) -> None:
     write(tmp_path / "assoc.psv", ASSOCIATIONS.format(2))
     settings = site(tmp_path, usage={"associations": "assoc.psv", "operator": "relative"})
     write(tmp_path / "logs" / "1.swf", month(0))

@@ -1,4 +1,4 @@
-"""Who says how pools decide, and what a run keeps of it."""
+"""Inferred policies and rules, and how a run stores them."""
 
 import json
 from dataclasses import replace
@@ -25,14 +25,14 @@ RULED = POOLS[1]._replace(
 )
 
 
-def test_silent_are_those_of_which_no_key_says_it() -> None:
+def test_pools_without_a_configured_policy() -> None:
     assert fitted.silent(SETTING, None) == list(POOLS)
     late = config.Pool.model_validate({"name": "b", "partitions": ("b",), "depth": 3})
     site = config.Cluster(name="c", pools=(config.Pool(name="a"), late))
     assert fitted.silent(SETTING, site) == [POOLS[0]]
 
 
-def test_what_was_found_takes_the_place_of_what_was_assumed() -> None:
+def test_inferred_policies_replace_assumed_ones() -> None:
     before = replace(SETTING, facts=(*SETTING.facts, Fact("policy", "fcfs-easy", "the default")))
     found = Fitted(RULED, (Fact("policy", "sjf-easy", "the log"),), {})
     after = fitted.assuming(before, [found])
@@ -41,7 +41,7 @@ def test_what_was_found_takes_the_place_of_what_was_assumed() -> None:
     assert fitted.assuming(before, []) == before
 
 
-def test_a_run_keeps_what_it_assumed() -> None:
+def test_a_run_stores_what_it_assumed() -> None:
     found = Fitted(RULED, (), {"days": 30})
     kept = json.loads(json.dumps(fitted.in_force([found])))
     assert kept["b"]["days"] == 30

@@ -1,4 +1,4 @@
-"""Which figures changed, from what to what, and because of which records."""
+"""Restatements: which figures changed, and why."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def page(folder: Path) -> str:
 
 
 @pytest.mark.thorough
-def test_late_records_are_named_and_the_next_report_shows_what_they_changed(
+def test_late_records_and_their_effect_are_in_the_next_report(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     settings = after_a_night(tmp_path_factory, tmp_path)
@@ -47,14 +47,14 @@ def test_late_records_are_named_and_the_next_report_shows_what_they_changed(
     write(tmp_path / "logs" / "late.swf", month(0, jobs=3, first=40))
     run(Site(settings, tmp_path), NOW)
     assert changes(tmp_path) == [
-        (40.0, 43.0, "records came, of late.swf (3 of this period)"),
+        (40.0, 43.0, "records were added from late.swf (3 of this period)"),
     ]
     assert "What changed since these figures were last computed" in page(tmp_path)
-    assert "because records came, of late.swf (3 of this period)" in page(tmp_path)
+    assert "because records were added from late.swf (3 of this period)" in page(tmp_path)
 
 
 @pytest.mark.thorough
-def test_settings_and_mended_records_are_told_apart(tmp_path: Path) -> None:
+def test_changed_settings_and_mended_records_are_different_reasons(tmp_path: Path) -> None:
     settings = site(tmp_path)
     wrong = line(99, submit=5 * DAY + 9, run=33 * 365 * DAY)
     write(tmp_path / "logs" / "1.swf", month(0) + wrong + "\n")
@@ -67,11 +67,11 @@ def test_settings_and_mended_records_are_told_apart(tmp_path: Path) -> None:
     run(Site(settings, tmp_path), NOW, stages=FIGURES)
     assert quarantine.accept(Site(settings, tmp_path), "c", None) == 1
     run(Site(settings, tmp_path), NOW, stages=FIGURES)
-    mended = "records were set aside or taken in later, of 1.swf (40 of this period)"
+    mended = "records were set aside or restored in 1.swf (40 of this period)"
     assert mended in reasons(tmp_path)
 
 
-def test_that_a_log_is_missing_is_another_run_but_no_other_setting(tmp_path: Path) -> None:
+def test_a_missing_log_changes_the_run_but_not_the_hash_of_settings(tmp_path: Path) -> None:
     con = stores.new(tmp_path / "db")
     settings = {"cluster": {"name": "c"}, "config": {}}
     runs = [

@@ -1,4 +1,4 @@
-"""What is inferred about a cluster, and from what."""
+"""Inference of a cluster's zone and capacity from its log."""
 
 import polars as pl
 import pytest
@@ -39,7 +39,7 @@ def test_without_a_header_the_peak_in_use_is() -> None:
     assert "peak in use" in source
 
 
-def test_what_the_user_says_is_used_whatever_the_log_says() -> None:
+def test_pool_size_overrides_the_log() -> None:
     assert pool(attempts(4, 4), claims(16), asked=3) == (3, "--pool-size", None)
 
 

@@ -1,4 +1,4 @@
-"""How attempts are ranked by a configuration: Slurm's own priorities, as squeue printed them."""
+"""Ranking of attempts as configured: priorities equal those that squeue printed."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +37,7 @@ def opened() -> Log:
     return open_log(Request(logs=(LAB / "sacct.txt",), zone="UTC", cluster="lab"), config.Config())
 
 
-def test_priorities_are_those_that_squeue_printed() -> None:
+def test_priorities_equal_those_of_squeue() -> None:
     at, tick = 1_795_234_300, 1_795_234_198
     log, shares = opened(), fairshare.read(USAGE, LAB, "lab")
     ranked = ranking.of(shares, log.setting, [SLURM_S])
@@ -63,7 +63,7 @@ def test_priorities_are_those_that_squeue_printed() -> None:
         assert found[job] - int(nice) == int(printed), job
 
 
-def test_what_is_relative_to_what() -> None:
+def test_factors_are_normalised_by_the_greatest() -> None:
     log = opened()
     slurm = ranking.of(fairshare.read(USAGE, LAB, "lab"), log.setting, [SLURM_S]).multifactor
     assert slurm is not None
@@ -81,7 +81,7 @@ def test_what_is_relative_to_what() -> None:
     assert (weighed.weights["age"], weighed.weights["qos"]) == (5, 2000)
 
 
-def test_only_orders_that_go_by_usage_are_ranked() -> None:
+def test_orders_without_usage_are_not_ranked() -> None:
     log, shares = opened(), fairshare.read(USAGE, LAB, "lab")
     assert ranking.of(shares, log.setting, [Policy(Order.recorded)]) is EQUAL_SHARES
     plain_shares = fairshare.Fairshare(config.Usage())
@@ -93,18 +93,18 @@ def test_only_orders_that_go_by_usage_are_ranked() -> None:
 @pytest.mark.parametrize(
     ("update", "said"),
     [
-        ({"method": "half_life"}, 'order "multifactor" goes by usage of method "slurm"'),
+        ({"method": "half_life"}, 'order "multifactor" needs method = "slurm"'),
         ({"qos": None}, "needs four files"),
         ({"associations": None}, "needs four files"),
     ],
 )
-def test_what_is_missing_is_said(update: dict[str, object], said: str) -> None:
+def test_missing_files_are_reported(update: dict[str, object], said: str) -> None:
     shares = fairshare.read(USAGE.model_copy(update=update), LAB, "lab")
     with pytest.raises(ConfigError, match=said):
         ranking.of(shares, opened().setting, [SLURM_S])
 
 
-def test_flags_that_are_not_known(tmp_path: Path) -> None:
+def test_priority_flags(tmp_path: Path) -> None:
     for name in ("assoc.psv", "qos.psv", "partitions.txt"):
         (tmp_path / name).write_text((LAB / name).read_text())
     conf = (LAB / "config.txt").read_text()

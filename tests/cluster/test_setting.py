@@ -1,4 +1,4 @@
-"""From when to when a log speaks of a period."""
+"""The part of a period that a log covers."""
 
 import pytest
 

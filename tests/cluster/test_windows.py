@@ -1,4 +1,4 @@
-"""What a computation of some periods makes, and what it needs for that."""
+"""Attempts that a computation of some periods needs."""
 
 import polars as pl
 from hypothesis import given
@@ -21,7 +21,7 @@ def named(frame: pl.DataFrame) -> list[int]:
     return frame["job"].to_list()
 
 
-def test_a_window_owns_what_ended_in_it_and_the_last_one_what_is_open() -> None:
+def test_a_window_has_attempts_that_ended_in_it_and_the_last_one_open_ones() -> None:
     log = jobs((1, 0, 1, 9), (2, 0, 5, 10), (3, 0, 5, 19), (4, 0, 6, 20), (5, 0, 7, None))
     assert named(Window(None, 10).own(log)) == [1]
     assert named(Window(10, 20).own(log)) == [2, 3]
@@ -29,7 +29,7 @@ def test_a_window_owns_what_ended_in_it_and_the_last_one_what_is_open() -> None:
     assert named(WHOLE.own(log)) == [1, 2, 3, 4, 5]
 
 
-def test_it_needs_who_was_there_with_its_own_and_who_came_a_month_before() -> None:
+def test_a_window_needs_simultaneous_attempts_and_earlier_peers() -> None:
     log = jobs(
         (1, 0, 1, 50 - 1),  # gone before the own one arrived, and came long before
         (2, 0, 1, 50),  # still there when that arrived
@@ -42,7 +42,7 @@ def test_it_needs_who_was_there_with_its_own_and_who_came_a_month_before() -> No
     assert named(Window(None, 200).needed(early, POOL)) == [1, 2, 3, 4]
 
 
-def test_where_turns_go_by_usage_or_passes_are_counted_it_needs_all() -> None:
+def test_orders_by_history_need_all_attempts() -> None:
     log = jobs((1, -LEAD_S, 1, 2), (2, 50, 120, 130))
     by_usage = POOL._replace(policy=Policy(Order.fairshare, Backfill.easy))
     counted = POOL._replace(policy=Policy(interval_s=30))
@@ -58,7 +58,7 @@ def months(*attempts: int) -> dict[Period, int]:
     }
 
 
-def test_what_is_due_is_cut_where_it_is_too_much_or_not_adjacent() -> None:
+def test_stretches_are_adjacent_and_bounded() -> None:
     current = months(5, 5, 5, 5, 5)
     every = list(current)
     due = [every[0], every[1], every[2], every[4]]

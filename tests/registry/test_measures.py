@@ -1,4 +1,4 @@
-"""That the registry knows every measure, and that what is made from it is what is there."""
+"""The registry has every measure, and what is generated from it matches the results."""
 
 from contextlib import closing
 from pathlib import Path
@@ -73,7 +73,7 @@ def judged(pool: Pool) -> pl.DataFrame:
 
 
 def passed() -> pl.DataFrame:
-    """What is said of entities that are passed over, and of one of which nothing can be said."""
+    """Return results for entities that are passed over, and for one that cannot be decided."""
     named = ("x", 20, 8, 9.0, 8.0, 0.8, 0.1, 99, 0.5, 0.0, True, None, "not only during bursts")
     unknown = ("y", 0, 0, 0.0, 0.0, *(None,) * 2, 0, *(None,) * 3, "too few jobs with pairs", None)
     of_kind = [(*named, 2.0, True), (*named, 2.0, False), (*unknown, None, None)]
@@ -88,23 +88,23 @@ def passed() -> pl.DataFrame:
     )
 
 
-def test_the_registry_knows_each_figure_of_a_summary_its_unit_and_dimensions() -> None:
+def test_each_figure_of_a_summary_has_an_entry_with_unit_and_dimensions() -> None:
     rows = summary(judged(SEVERAL), SEVERAL)
-    told = pl.DataFrame(passed_over.rows(passed()), rows.schema, orient="row")
-    rows = pl.concat([rows, told])
+    decided = pl.DataFrame(passed_over.rows(passed()), rows.schema, orient="row")
+    rows = pl.concat([rows, decided])
     dimensions = {str(metric): set(of["dimension"]) for (metric,), of in rows.group_by("metric")}
     assert dimensions == {key: set(one.dimensions) for key, one in measures.SUMMARY.items()}
     for metric, value, unit in rows.select("metric", "dimension_value", "unit").iter_rows():
         assert unit == measures.unit_of(metric, value)
 
 
-def test_what_is_not_always_there_says_when() -> None:
+def test_conditional_measures_say_when() -> None:
     of_one_user = complete(ONE_RESOURCE).with_columns(user=pl.lit("ann"))
     always = set(summary(of_one_user, ONE_RESOURCE)["metric"])
     assert always == {key for key, one in measures.SUMMARY.items() if not one.when}
 
 
-def test_the_registry_knows_each_figure_of_fidelity() -> None:
+def test_each_figure_of_fidelity_has_an_entry() -> None:
     held = judged(ONE_RESOURCE)
     replayed = held.select(*fidelity.KEY, replayed_start_time="start_time")
     rows = fidelity.fidelity(held, replayed)
@@ -154,7 +154,7 @@ OF_LAXITY = Column("laxity_s", columns.BIGINT, "walltime − runtime", measures.
 
 @pytest.fixture
 def with_laxity(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the registry had a measure more, with its column."""
+    """Add a measure and its column to the registry."""
     monkeypatch.setitem(measures.SUMMARY, LAXITY.key, LAXITY)
     monkeypatch.setattr(columns, "OF_ATTEMPTS", (*columns.OF_ATTEMPTS, OF_LAXITY))
     monkeypatch.setattr(catalogue, "_made", {})
@@ -162,7 +162,7 @@ def with_laxity(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("with_laxity")
 def test_an_entry_is_all_that_a_new_measure_needs(store: Connection) -> None:
-    """Beside the code that computes its column: of a store made before, too."""
+    """Existing stores get the column as well."""
     execute(store, "INSERT INTO job_result (cluster, pool, schedule, job_id, attempt, standing, "
             "run_id) VALUES ('c', 'p', 'observed', '1', 1, 'ended', 'r')")  # fmt: skip
     migrations.migrate(store)
@@ -182,7 +182,7 @@ def test_an_entry_is_all_that_a_new_measure_needs(store: Connection) -> None:
 
 
 def checked(store: Connection, folder: Path) -> int:
-    """The check of tables of a published copy of a store."""
+    """Check the tables of a published copy of a store."""
     publish.publish(store, folder / "published.duckdb")
     with closing(database.open_snapshot(folder / "published.duckdb", tables_only=True)) as con:
         return catalogue.check_tables(con)

@@ -104,7 +104,7 @@ def test_parameters_are_values_of_their_type(published: Connection) -> None:
     ):
         with pytest.raises(UsageError, match=said):
             saved.arguments(published, query, given)
-    with pytest.raises(UsageError, match="needs --param user=… \\(whose\\)"):
+    with pytest.raises(UsageError, match="needs --param user=… \\(name of the user\\)"):
         saved.arguments(published, saved.named("jobs_of_user"), {})
     with pytest.raises(UsageError, match="did you mean 'worst_treated'"):
         saved.named("worst_treatd")
