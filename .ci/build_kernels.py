@@ -2,7 +2,7 @@
 
 Each .pyx file of audit/kernels becomes one extension module for the stable ABI of Python 3.11, and
 Cython's own code for memoryviews one more. There are two builds of the same sources. The release
-build lies beside them. `python .ci/build_kernels.py --checked` makes the checked build, in
+build is beside them. `python .ci/build_kernels.py --checked` makes the checked build, in
 var/checked: the test suite imports it, and it checks indices and assertions.
 """
 

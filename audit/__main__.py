@@ -12,8 +12,8 @@ from typing import NoReturn
 def main() -> NoReturn:
     """Run the command, then end the process without freeing its memory.
 
-    Python's garbage collection at exit would take half a second after an audit. Files are closed,
-    threads have ended and exit handlers have run by then.
+    Garbage collection at exit would take half a second after an audit. Files are closed, threads
+    have ended and exit handlers have run by then.
     """
     ended: list[int] = []
 

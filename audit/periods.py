@@ -42,7 +42,7 @@ def day_of(instant: int, in_zone: ZoneInfo) -> date:
 def day_edges(from_time: int, to_time: int, in_zone: ZoneInfo) -> list[int]:
     """Return ``from_time``, every midnight inside the span, and ``to_time``.
 
-    An empty span gives ``[from_time]``.
+    No end if it is empty.
     """
     edges = [from_time]
     day = day_of(from_time, in_zone) + timedelta(days=1)
@@ -55,8 +55,7 @@ def day_edges(from_time: int, to_time: int, in_zone: ZoneInfo) -> list[int]:
 def between(from_day: date, to_day: date, in_zone: ZoneInfo) -> Period:
     """Return the period from ``from_day`` up to, but not including, ``to_day``.
 
-    Raises:
-        UsageError: the period would be empty.
+    UsageError if empty.
     """
     from audit.model import Period
 
@@ -96,7 +95,7 @@ _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
 def covering(kind: str, first: int, last: int, in_zone: ZoneInfo) -> list[Period]:
-    """Return the periods that hold the epoch seconds from ``first`` to ``last`` (≥ ``first``).
+    """Return the periods that contain the epoch seconds from ``first`` to ``last`` (≥ ``first``).
 
     ``kind`` is ``"day"`` (named 2026-10-31), ``"week"`` (from Monday; 2026-W44), ``"month"``
     (2026-10), ``"quarter"`` (2026-Q4) or ``"year"`` (2026).

@@ -1,16 +1,15 @@
 """The registry of policies: queue orders, backfillings, and the settings of a policy.
 
-An entry says all that the rest of fairaudit needs to know of it: its key in config.toml and on the
-command line, its label in help texts and docs, its code in the kernels, what it needs to know, what
-it costs to simulate, and which settings it takes. An entry that leaves one of these out cannot be
-made: importing this module raises. Nothing heavy is imported, so that ``--help`` is fast.
+An entry is the only place that describes a policy: its key in config.toml and on the command line,
+its label, its code in the kernels, what it needs, its cost and its settings. An incomplete entry
+cannot be imported. Nothing heavy is imported, so that ``--help`` is fast.
 
 Costs are constants a (CPU seconds) and exponents b of ``a · (n + 1)^b``, with n attempts that run
 or wait; ``scenario.cost`` says how they were fitted.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal, NamedTuple, Self, get_type_hints
 
@@ -32,24 +31,26 @@ Cost = tuple[float, float]
 """a in CPU seconds, and b."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class OrderTraits:
-    """What there is to know of a queue order."""
+    """The properties of a queue order."""
 
+    key: str
     label: str
     kernel: str
     """Code in ``kernels.scheduling.simulation``; RANK: the rank of an attempt never changes."""
     deeper: float
-    """What it adds to b of fair and forward starts, compared with the order by arrival."""
+    """Addition to b of fair and modelled starts, compared with the order by arrival."""
+    _: KW_ONLY
     rank_by: str | None = None
-    """Of RANK: the column of ``scenario.workload.Workload`` that ranks go by; ``-`` before it:
+    """Of RANK: the column of ``scenario.workload.Workload`` for the rank; ``-`` before it:
     descending; None: arrival."""
     needs: Literal["priority", "usage"] | None = None
-    """Recorded priorities, or what owners used or waited."""
+    """Recorded priorities, or the usage or waits of owners."""
     by_owner: bool = False
-    """Whether it goes by what an attempt's owner used or waited, and by nothing else."""
+    """Whether the order depends only on the usage or waits of an attempt's owner."""
     by_estimates: bool = False
-    """Whether it goes by walltimes."""
+    """Whether it depends on walltimes."""
 
 
 class Order(StrEnum):
@@ -58,188 +59,134 @@ class Order(StrEnum):
     _value_: str
     traits: OrderTraits
 
-    def __new__(cls, key: str, traits: OrderTraits) -> Self:
-        """A member whose value is its key."""
-        member = str.__new__(cls, key)
-        member._value_ = key
-        member.traits = traits
+    def __new__(cls, traits: OrderTraits) -> Self:
+        """Return a member whose value is its key."""
+        member = str.__new__(cls, traits.key)
+        member._value_, member.traits = traits.key, traits
         return member
 
-    fcfs = "fcfs", OrderTraits(label="first come, first served", kernel="RANK", deeper=0.0)
-    sjf = (
-        "sjf",
-        OrderTraits(
-            label="shortest walltime first",
-            kernel="RANK",
-            deeper=0.2,
-            rank_by="estimate",
-            by_estimates=True,
-        ),
+    fcfs = OrderTraits("fcfs", "first come, first served", "RANK", 0.0)
+    sjf = OrderTraits(
+        "sjf", "shortest walltime first", "RANK", 0.2, rank_by="estimate", by_estimates=True
     )
-    lxf = (
-        "lxf",
-        OrderTraits(
-            label="largest expansion factor first",
-            kernel="EXPANSION",
-            deeper=0.43,
-            by_estimates=True,
-        ),
+    lxf = OrderTraits("lxf", "largest expansion factor first", "EXPANSION", 0.43, by_estimates=True)
+    recorded = OrderTraits(
+        *("recorded", "highest priority in the log first", "RANK", 0.2),
+        rank_by="-priority",
+        needs="priority",
     )
-    recorded = (
-        "recorded",
-        OrderTraits(
-            label="highest priority in the log first",
-            kernel="RANK",
-            deeper=0.2,
-            rank_by="-priority",
-            needs="priority",
-        ),
+    fairshare = OrderTraits(
+        *("fairshare", "highest fairshare priority first", "FAIRSHARE", 0.3),
+        needs="usage",
+        by_owner=True,
     )
-    fairshare = (
-        "fairshare",
-        OrderTraits(
-            label="highest fairshare priority first",
-            kernel="FAIRSHARE",
-            deeper=0.3,
-            needs="usage",
-            by_owner=True,
-        ),
+    nuwt = OrderTraits(
+        *("nuwt", "users who waited longest for what they used first", "NUWT", 0.3),
+        needs="usage",
+        by_owner=True,
     )
-    nuwt = (
-        "nuwt",
-        OrderTraits(
-            label="users who waited longest for what they used first",
-            kernel="NUWT",
-            deeper=0.3,
-            needs="usage",
-            by_owner=True,
-        ),
-    )
-    multifactor = (
-        "multifactor",
-        OrderTraits(
-            label="Slurm's priority, highest first",
-            kernel="MULTIFACTOR",
-            deeper=0.43,
-            needs="usage",
-        ),
+    multifactor = OrderTraits(
+        "multifactor", "Slurm's priority, highest first", "MULTIFACTOR", 0.43, needs="usage"
     )
 
 
 BY_OWNER: Final = tuple(order for order in Order if order.traits.by_owner)
-"""Orders that go by what an attempt's owner used or waited."""
+"""Orders that depend only on the usage or waits of an attempt's owner."""
 
 BY_USAGE: Final = tuple(order for order in Order if order.traits.needs == "usage")
-"""Orders that go by that, among other things."""
+"""Orders that depend on them, among other things."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BackfillTraits:
-    """What there is to know of a backfilling."""
+    """The properties of a backfilling."""
 
+    key: str
     label: str
     kernel: str
     """Name of its code in ``kernels.scheduling.simulation``."""
-    fair: Cost
-    """Of the fair start times of an attempt."""
-    forward: Cost
-    """Of the forward start of an attempt."""
-    replay: Cost
-    """Of an attempt's passes in a replay."""
+    fair: Cost  # of the fair start times of an attempt
+    forward: Cost  # of the modelled start of an attempt
+    replay: Cost  # of an attempt's passes in a replay
     settings: tuple[str, ...] = ()
-    """Settings of ``Policy`` that it takes, besides those that every backfilling takes."""
+    """The settings of ``Policy`` that it takes, besides those that every backfilling takes."""
     reservations: int | None = 0
-    """How many attempts that cannot start have a place in its plan; None: all, unless the setting
-    of this name says otherwise."""
+    """Number of attempts that cannot start and have a reservation; None: all, unless the setting
+    of this name limits it."""
     keeps_plans: bool = False
-    """Whether a planned start is a promise. No log tells such plans."""
+    """Whether a planned start is a promise. No log records such plans."""
 
 
 class Backfill(StrEnum):
-    """Who may start before those ahead in the queue (SPEC §4, *Backfilling*)."""
+    """How attempts may start before others ahead in the queue (SPEC §4, *Backfilling*)."""
 
     _value_: str
     traits: BackfillTraits
 
-    def __new__(cls, key: str, traits: BackfillTraits) -> Self:
-        """A member whose value is its key."""
-        member = str.__new__(cls, key)
-        member._value_ = key
-        member.traits = traits
+    def __new__(cls, traits: BackfillTraits) -> Self:
+        """Return a member whose value is its key."""
+        member = str.__new__(cls, traits.key)
+        member._value_, member.traits = traits.key, traits
         return member
 
-    none = (
-        "none",
-        BackfillTraits(
-            label="no job overtakes another",
-            kernel="NONE",
-            fair=(1.5e-06, 0.87),
-            forward=(1.1e-06, 0.97),
-            replay=(6e-07, 0.0),
-        ),
+    none = BackfillTraits(
+        key="none",
+        label="no job overtakes another",
+        kernel="NONE",
+        fair=(1.5e-06, 0.87),
+        forward=(1.1e-06, 0.97),
+        replay=(6e-07, 0.0),
     )
-    no_guarantee = (
-        "no_guarantee",
-        BackfillTraits(
-            label="every job that fits starts",
-            kernel="NO_GUARANTEE",
-            fair=(9.2e-07, 1.01),
-            forward=(4.7e-07, 1.22),
-            replay=(3e-07, 0.25),
-        ),
+    no_guarantee = BackfillTraits(
+        key="no_guarantee",
+        label="every job that fits starts",
+        kernel="NO_GUARANTEE",
+        fair=(9.2e-07, 1.01),
+        forward=(4.7e-07, 1.22),
+        replay=(3e-07, 0.25),
     )
-    easy = (
-        "easy",
-        BackfillTraits(
-            label="one reservation, for the first waiting job",
-            kernel="EASY",
-            fair=(7.8e-07, 1.05),
-            forward=(4.3e-07, 1.23),
-            replay=(4.5e-07, 0.25),
-            settings=("depth", "window_s"),
-            reservations=1,
-        ),
+    easy = BackfillTraits(
+        key="easy",
+        label="one reservation, for the first waiting job",
+        kernel="EASY",
+        fair=(7.8e-07, 1.05),
+        forward=(4.3e-07, 1.23),
+        replay=(4.5e-07, 0.25),
+        settings=("depth", "window_s"),
+        reservations=1,
     )
-    conservative = (
-        "conservative",
-        BackfillTraits(
-            label="a reservation for every job",
-            kernel="CONSERVATIVE",
-            fair=(2.6e-08, 2.51),
-            forward=(1.5e-08, 2.66),
-            replay=(2.7e-08, 1.4),
-            reservations=None,
-            keeps_plans=True,
-        ),
+    conservative = BackfillTraits(
+        key="conservative",
+        label="a reservation for every job",
+        kernel="CONSERVATIVE",
+        fair=(2.6e-08, 2.51),
+        forward=(1.5e-08, 2.66),
+        replay=(2.7e-08, 1.4),
+        reservations=None,
+        keeps_plans=True,
     )
-    conservative_replan = (
-        "conservative_replan",
-        BackfillTraits(
-            label="replanned in each pass, as in Slurm",
-            kernel="REPLAN",
-            fair=(5.5e-08, 2.27),
-            forward=(5.5e-09, 3.03),
-            replay=(1.2e-08, 1.8),
-            settings=("depth", "window_s", "reservations"),
-            reservations=None,
-        ),
+    conservative_replan = BackfillTraits(
+        key="conservative_replan",
+        label="replanned in each pass, as in Slurm",
+        kernel="REPLAN",
+        fair=(5.5e-08, 2.27),
+        forward=(5.5e-09, 3.03),
+        replay=(1.2e-08, 1.8),
+        settings=("depth", "window_s", "reservations"),
+        reservations=None,
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Setting:
-    """What there is to know of a number that a policy may have."""
+    """The properties of a number that a policy may have."""
 
-    flag: str
-    """Its option on the command line."""
+    flag: str  # its option on the command line
     help: str
-    part: str
-    """What stands before it in the name of a policy."""
-    says: str
-    """The same in a sentence that begins with "with"."""
+    part: str  # its prefix in the name of a policy
+    says: str  # the same in a sentence that begins with "with"
     unit: Literal["count", "duration"] = "count"
-    most: int | None = None
-    """The greatest value; the least is 1."""
+    most: int | None = None  # the greatest value; the least is 1
 
 
 class Policy(NamedTuple):
@@ -250,53 +197,49 @@ class Policy(NamedTuple):
     depth: Annotated[
         int | None,
         Setting(
-            flag="--depth",
-            help="Maximum number of queued jobs examined per pass.",
-            part="depth",
-            says="a depth of",
+            "--depth", "Maximum number of queued jobs examined per pass.", "depth", "a depth of"
         ),
     ] = None
     """None: all of the queue."""
     window_s: Annotated[
         int | None,
         Setting(
-            flag="--window",
-            help="Longest walltime that may overtake, in seconds.",
-            part="window",
-            says="a window, in s, of",
-            unit="duration",
+            "--window",
+            "Longest walltime that may overtake, in seconds.",
+            "window",
+            "a window, in s, of",
+            "duration",
         ),
     ] = None
-    """None with a longer estimate starts, or is planned, past one that has to wait."""
+    """Attempts with a longer estimate never start, or are planned, before one that has to wait."""
     interval_s: Annotated[
         int | None,
         Setting(
-            flag="--interval",
-            help="Seconds between two passes.",
-            part="every",
-            says="passes, in s, every",
-            unit="duration",
-            most=3_600,
+            "--interval",
+            "Seconds between two passes.",
+            "every",
+            "passes, in s, every",
+            "duration",
+            3_600,
         ),
     ] = None
-    """Passes are at its multiples since the first arrival; None: at each instant at which something
-    happens."""
+    """Passes take place at its multiples since the first arrival; None: at each event."""
     reservations: Annotated[
         int | None,
         Setting(
-            flag="--reservations",
-            help="Number of waiting jobs with reservations in conservative_replan; 1 equals easy.",
-            part="reserve",
-            says="reservations for",
+            "--reservations",
+            "Number of waiting jobs with reservations in conservative_replan; 1 equals easy.",
+            "reserve",
+            "reservations for",
         ),
     ] = None
-    """For how many that cannot start a pass keeps a place in its plan; others start where that
-    delays none of these. None: for all; 1 is ``easy``, but for steps that are planned. What Maui
-    calls RESERVATIONDEPTH and PBS backfill_depth."""
+    """Number of attempts for which a pass makes a reservation; others start if they delay none of
+    these. None: all; 1 is ``easy``, except for planned steps. Maui's RESERVATIONDEPTH and PBS's
+    backfill_depth."""
 
     @property
     def name(self) -> str:
-        """Such as ``fcfs-easy``; names the schedule that it makes."""
+        """Such as ``fcfs-easy``; names the schedule that the policy makes."""
         parts = (
             f"{setting.part}{value}"
             for key, setting in SETTINGS.items()
@@ -306,28 +249,22 @@ class Policy(NamedTuple):
 
     @property
     def not_taken(self) -> list[str]:
-        """The keys of settings that it has, but its backfilling does not take."""
+        """The keys of settings that the policy has and its backfilling does not take."""
         given = (key for key in SETTINGS if getattr(self, key) is not None)
         return [key for key in given if self.backfill not in takers(key)]
 
     def changed(self, **changes: Any) -> "Policy":
         """Return the policy with these fields; None leaves one as it is.
 
-        Settings stay only where the backfilling takes them.
-
-        Raises:
-            UsageError: a setting is given that the backfilling does not take.
+        Settings are dropped if the backfilling does not take them. Raises UsageError if such a
+        setting is given.
         """
         given = {key: value for key, value in changes.items() if value is not None}
         after = self._replace(**{**dict.fromkeys(SETTINGS), **given})
         for key in after.not_taken:
             raise UsageError(f"{SETTINGS[key].flag}: {refused(key)}")
-        kept = {
-            key: getattr(self, key)
-            for key in SETTINGS
-            if key not in given and after.backfill in takers(key)
-        }
-        return after._replace(**kept)
+        kept = {key: getattr(self, key) for key in SETTINGS if key not in given}
+        return after._replace(**{k: v for k, v in kept.items() if after.backfill in takers(k)})
 
 
 def _settings() -> dict[str, Setting]:
@@ -345,17 +282,17 @@ SETTINGS: Final[Mapping[str, Setting]] = _settings()
 
 
 def takers(key: str) -> tuple[Backfill, ...]:
-    """Return the backfillings that take a setting: all where none names it."""
+    """Return the backfillings that take a setting: all if no backfilling names it."""
     named = tuple(fill for fill in Backfill if key in fill.traits.settings)
     return named or tuple(Backfill)
 
 
 def refused(key: str) -> str:
-    """Say which backfillings take a setting."""
+    """Return a text that says which backfillings take a setting."""
     fills = takers(key)
     return f"only backfill {' and '.join(fills)} {'has' if len(fills) == 1 else 'have'} one"
 
 
 def choices(registry: type[Order] | type[Backfill]) -> str:
-    """List the keys of a registry with their labels."""
+    """Return the keys of a registry with their labels, as a list in words."""
     return ", ".join(f"{member.value} ({member.traits.label})" for member in registry)

@@ -1,4 +1,4 @@
-"""What a rule is called on pages, in tables and in the column ``rule``: a noun phrase."""
+"""Rules of a pool in words: noun phrases for pages, tables, titles and the column ``rule``."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -13,31 +13,34 @@ UNITS: Final[Mapping[str | None, tuple[str, str]]] = {
     "gpus": ("GPU", "GPUs"),
 }
 _GIB: Final = 1 << 30
-_HOUR_S, _MINUTE_S = 3_600, 60
+_TIMES: Final = ((3_600, "h"), (60, "min"), (1, "s"))
+_PREPOSITIONS: Final = {"user": "of", "account": "of", "qos": "with", "partition": "in"}
 
 
 def rule_text(rule: Limit | Window, resource: str) -> str:
-    """Return what a rule is called, such as ``limit of 10 running jobs per user``.
+    """Return the name of a rule, such as ``limit of 10 running jobs per user``.
 
-    Args:
-        rule: a limit or a window.
-        resource: the pool's counted resource, in which widths are given.
+    ``resource`` is the pool's counted resource, the unit of widths.
     """
     scope = scope_text(rule, resource)
     since = f" from {rule.valid_from}" if rule.valid_from else ""
     days = f"{since} until {rule.valid_to - timedelta(days=1)}" if rule.valid_to else since
     if isinstance(rule, Limit):
-        whom = f"per {rule.per}" if rule.per else "in total"
-        whose = f" for {scope}" if scope else ""
-        return f"limit of {amount(rule.most, rule.resource)} {whom}{whose}{days}"
-    hours = ", ".join(texts(rule.hours)).replace("-", "–")
+        entity = f"per {rule.per}" if rule.per else "in total"
+        jobs = f" for {scope}" if scope else ""
+        return f"limit of {amount(rule.most, rule.resource)} {entity}{jobs}{days}"
     if rule.overlap:
-        return f"hours {hours} that {scope or 'jobs'} may not run into{days}"
-    return f"closed hours {hours} for {scope or 'all jobs'}{days}"
+        return f"{hours_text(rule)} that {scope or 'jobs'} may not run into{days}"
+    return f"closed {hours_text(rule)} for {scope or 'all jobs'}{days}"
+
+
+def hours_text(window: Window) -> str:
+    """Return the hours of a window, such as ``hours Mon–Fri 08–18``."""
+    return "hours " + ", ".join(texts(window.hours)).replace("-", "–")
 
 
 def scope_text(scope: Scope, resource: str) -> str:
-    """Return which jobs a rule is about, such as ``jobs over 4 h in partition long``; or ""."""
+    """Return the jobs of a rule, such as ``jobs over 4 h in partition long``; "" for all."""
     parts = []
     if scope.walltime_above_s is not None:
         parts.append(f"over {duration(scope.walltime_above_s)}")
@@ -45,9 +48,8 @@ def scope_text(scope: Scope, resource: str) -> str:
         parts.append(f"over {amount(scope.size_above, resource)}")
     if scope.size_up_to is not None:
         parts.append(f"up to {amount(scope.size_up_to, resource)}")
-    prepositions = {"user": "of", "account": "of", "qos": "with", "partition": "in"}
     parts += [
-        f"{prepositions[kind]} {kind} {', '.join(names)}"
+        f"{_PREPOSITIONS[kind]} {kind} {', '.join(names)}"
         for kind in KINDS
         if (names := getattr(scope, kind)) is not None
     ]
@@ -62,7 +64,6 @@ def amount(most: int, resource: str | None) -> str:
 
 
 def duration(seconds: int) -> str:
-    """Return a walltime in the largest unit that shows it exactly, such as ``4 h``."""
-    if seconds % _HOUR_S == 0:
-        return f"{seconds // _HOUR_S:,} h"
-    return f"{seconds // _MINUTE_S:,} min" if seconds % _MINUTE_S == 0 else f"{seconds:,} s"
+    """Return a time in the largest unit that shows it exactly, such as ``4 h``."""
+    size, unit = next(one for one in _TIMES if seconds % one[0] == 0)
+    return f"{seconds // size:,} {unit}"

@@ -1,6 +1,6 @@
-"""The rules of a pool: what may run at one time, and hours in which some jobs are not started.
+"""The rules of a pool: limits on what may run at one time, and hours when some jobs do not start.
 
-There is one definition of each, for config.toml, the simulation, fit, what-if and advice.
+config.toml, the simulation, fit, what-if and advice share these definitions.
 """
 
 from __future__ import annotations
@@ -10,14 +10,7 @@ from collections.abc import Iterable
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    TypeAdapter,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
 
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 DAY: Final = 24
@@ -26,20 +19,17 @@ WEEK: Final = 168
 
 Kind = Literal["user", "account", "qos", "partition"]
 KINDS: Final[tuple[Kind, ...]] = ("user", "account", "qos", "partition")
-"""Columns by whose names a scope may select attempts."""
+"""Columns that a scope may select attempts by."""
 Per = Literal["user", "account", "qos", "partition", "job"]
 
 _HOURS: Final = re.compile(r"(\w{3})(?:-(\w{3}))?(?: (\d\d?)-(\d\d?))?", re.ASCII)
 
 
 def hours_of_week(text: str) -> frozenset[int]:
-    """Hours of the week: ``Mon-Fri 08-18``, ``Sat-Sun``, or ``Fri 22-06`` (until Saturday at 6).
+    """Return the hours of ``Mon-Fri 08-18``, ``Sat-Sun``, or ``Fri 22-06`` (until Saturday at 6).
 
-    Returns:
-        0 is that which begins on Monday at 00:00, 167 the last of Sunday.
-
-    Raises:
-        ValueError: it is not written like that.
+    Hour 0 begins on Monday at 00:00, hour 167 is the last of Sunday. Raises ValueError if the text
+    has another form.
     """
     match = _HOURS.fullmatch(text)
     named = [] if match is None else [day for day in match.group(1, 2) if day is not None]
@@ -55,7 +45,7 @@ def hours_of_week(text: str) -> frozenset[int]:
 
 
 def texts(hours: Iterable[int]) -> list[str]:
-    """Write hours of the week as ``hours_of_week`` reads them, those of the same days in one."""
+    """Return hours of the week as texts that ``hours_of_week`` reads, the same days in one."""
     by_stretch: dict[tuple[int, int], list[int]] = {}
     held = set(hours)
     for day in range(7):
@@ -71,7 +61,10 @@ def texts(hours: Iterable[int]) -> list[str]:
 
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Runs of ascending numbers that follow each other: first, and the one behind the last."""
+    """Return runs of consecutive numbers, given in ascending order.
+
+    First, and the one after the last.
+    """
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and found[-1][1] == number:
@@ -82,7 +75,7 @@ def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def _several(given: Any) -> Any:
-    """What may be one or several, as a tuple; JSON has lists."""
+    """Return one value or several as a tuple; JSON has lists."""
     if isinstance(given, str):
         return (given,)
     return tuple(given) if isinstance(given, list) else given
@@ -100,7 +93,7 @@ _Texts: TypeAdapter[tuple[frozenset[int], ...]] = TypeAdapter(
 
 
 def _hours(given: Any) -> Any:
-    """Hours of the week as numbers, where they are texts."""
+    """Return hours of the week as numbers, from texts if necessary."""
     given = _several(given)
     if isinstance(given, tuple) and given and all(isinstance(hour, int) for hour in given):
         return given
@@ -108,7 +101,7 @@ def _hours(given: Any) -> Any:
 
 
 class Scope(BaseModel):
-    """The attempts that match all conditions that are given."""
+    """The attempts that match all conditions that are set."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -117,57 +110,53 @@ class Scope(BaseModel):
     qos: _Names | None = None
     partition: _Names | None = None
     walltime_above_s: int | None = Field(default=None, ge=0)
-    """They ask for more seconds, or, where the log does not say that, took more."""
+    """The walltime is longer; if it is unknown, the runtime is."""
     size_above: int | None = Field(default=None, ge=0)
-    """They ask for more of the pool's counted resource."""
     size_up_to: int | None = Field(default=None, ge=0)
-    """They ask for no more of it."""
 
     @property
     def conditions(self) -> dict[str, Any]:
-        """Each condition, None where it is not given."""
+        """Each condition; None if it is not set."""
         return {name: getattr(self, name) for name in Scope.model_fields}
 
     def but(self, **changes: Any) -> Self:
-        """The same with these fields instead, which are not validated."""
+        """Return a copy with these fields, which are not validated."""
         return self.model_copy(update=changes)
 
 
 class Rule(Scope):
     """A rule for the attempts of a scope, in force at all times or for some days only."""
 
-    valid_from: date | None = None
-    """The first day on which it is in force, on the pool's clock; None: from the beginning."""
-    valid_to: date | None = None
-    """The day after the last one; None: to the end."""
+    valid_from: date | None = None  # the first day in force, on the pool's clock
+    valid_to: date | None = None  # the day after the last one
 
     @property
     def written(self) -> str:
-        """The scope, and the days where they are given: part of the bases of fair start times."""
+        """The scope, and the days if they are set; part of the bases of fair start times."""
         fields = ", ".join(f"{name}={value!r}" for name, value in self.conditions.items())
         days = f", valid={self.valid_from}/{self.valid_to}"
         return f"Scope({fields})" + (days if self.valid_from or self.valid_to else "")
 
 
 class Limit(Rule):
-    """What may run at one time (SPEC §10, *Limits*)."""
+    """A limit on the attempts that run at one time (SPEC §10, *Limits*)."""
 
     most: int = Field(ge=0)
     resource: _Amount | None = None
-    """The column of ``model.ATTEMPTS`` of which ``most`` is an amount; None: of attempts."""
+    """The column of ``model.ATTEMPTS`` that ``most`` limits; None: the number of attempts."""
     per: Per | None = None
-    """Whom the limit counts for separately; None: all that are in the scope, together."""
+    """The entities that are counted separately; None: the whole scope is counted together."""
     exempt_qos: tuple[_Name, ...] = ()
     """Attempts of the scope with these QOS count, but never wait."""
 
     def __repr__(self) -> str:
-        """All that figures depend on: its text is part of the bases of fair start times."""
+        """Return all that figures depend on: the text is part of the bases of fair start times."""
         most, per = f"most={self.most}, resource={self.resource!r}", f"per={self.per!r}"
         return f"Limit({most}, {per}, scope={self.written}, exempt_qos={self.exempt_qos!r})"
 
 
 class Window(Rule):
-    """Hours of the week in which none of the scope is started, on the pool's clock.
+    """Hours of the week, on the pool's clock, in which no attempt of the scope starts.
 
     An *overlap window* also keeps jobs from starting whose walltime reaches into the hours.
     """
@@ -180,10 +169,10 @@ class Window(Rule):
     ]
     """Ascending; 0 begins on Monday at 00:00, 167 is the last of Sunday."""
     overlap: bool = False
-    """Whether a job is not started at t either if [t, t + walltime) reaches into the hours; a job
-    without a walltime is then treated like one whose walltime is its occupancy."""
+    """Whether a job does not start at t either if [t, t + walltime) reaches into the hours; an
+    unknown walltime is taken to be the occupancy."""
 
     def __repr__(self) -> str:
-        """All that figures depend on; see ``Limit``."""
+        """Return all that figures depend on; see ``Limit``."""
         overlap = ", overlap=True" if self.overlap else ""
         return f"Window(hours={self.hours!r}, scope={self.written}{overlap})"

@@ -1,1 +1,1 @@
-"""What is measured of fairaudit, the made-up logs for it, and pages of docs/ that take long."""
+"""Measurements of fairaudit, synthetic logs for them, and pages of docs/ that take long."""

@@ -5,9 +5,9 @@
     python -m bench.run --only metrics,ingest         # in RESULTS.json the others stay as they are
     python -m bench.run --check                       # writes nothing; 1 where a ratio got worse
 
-Each stage runs in a process of its own, which says what it has measured, as JSON; one that fails,
-or takes longer than ``--minutes``, is left out, said, and ends the run with 1. The check compares
-ratios with those of RESULTS.json (``measure.comparing``); what seems worse is measured once more.
+Each stage runs in a separate process that prints its figures as JSON. One that fails, or takes
+longer than ``--minutes``, is reported, and the run ends with 1. The check compares ratios with
+those of RESULTS.json (``measure.comparing``); stages that seem worse are measured once more.
 """
 
 import argparse
@@ -33,9 +33,9 @@ HERE = Path(__file__).parent
 KEPT, PAGE = HERE / "RESULTS.json", HERE / "RESULTS.md"
 SIZES = (10_000, 100_000, 1_000_000)
 CHECKED = (10_000, 100_000)
-"""Sizes of a check: quick, and what got worse shows there too."""
+"""Sizes of a check, which is quick and shows most changes."""
 MINUTES = 10.0
-"""What a stage may take."""
+"""Time limit of a stage."""
 Made = dict[str, list[Figure]]
 """Figures by stage."""
 STAGES = {
@@ -144,7 +144,7 @@ def kept() -> list[Figure]:
 
 
 def together(before: Sequence[Figure], new: Sequence[Figure]) -> list[Figure]:
-    """All figures, the new ones in the place of those before."""
+    """All figures; new ones replace older ones."""
     fresh = {figure.stage for figure in new}
     order = dict.fromkeys(figure.stage for figure in (*before, *new))
     return [
@@ -156,7 +156,7 @@ def together(before: Sequence[Figure], new: Sequence[Figure]) -> list[Figure]:
 
 
 def worse(stages: Sequence[str], sizes: Sequence[int], minutes: float) -> tuple[list[Change], bool]:
-    """What got worse, measured twice, and whether all stages came to their end."""
+    """The figures that got worse in two measurements, and whether all stages finished."""
     then = kept()
     made, whole_run = all_of(stages, sizes, minutes)
     compared = {stage: changes(then, figures) for stage, figures in made.items()}
@@ -203,7 +203,7 @@ def main() -> int:
 
 
 def told(change: Change) -> str:
-    """What got worse, and by how much."""
+    """A line for each figure that got worse, with the factor."""
     size = "" if change.now.size is None else f", {change.now.size:,}"
     tolerated = f"{1 + change.tolerance:.2f} times are tolerated"
     what = f"{change.now.stage}: {change.now.what}{size}"

@@ -1,4 +1,4 @@
-"""Hypothesis repeats itself, real logs are read where they are to be had."""
+"""Settings of Hypothesis, and fixtures that all tests share."""
 
 import functools
 import gc
@@ -18,8 +18,7 @@ from tests import stores
 from tests.examples import USUAL
 from tests.places import ROOT
 
-# The same examples each time: a few find what they will ever find, and `few` (of `make test`) most
-# of that. `search` is there to find more.
+# The same examples each time; `few` is the profile of `make test`, `search` finds more.
 settings.register_profile(
     "repeatable", derandomize=True, deadline=None, max_examples=USUAL, print_blob=True
 )
@@ -28,10 +27,10 @@ settings.register_profile("search", deadline=None, max_examples=2_000, print_blo
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 MEMORY = Path("/dev/shm")
-"""Files there are never synced to a disk, for which a store waits often and long."""
+"""Files there are never synced to a disk, which takes a store much of its time."""
 
 ROOM = 4 * 2**30
-"""Bytes that must be free there; what passed is removed at once, so far less is needed."""
+"""Minimum of free bytes there; much less is used, since folders of passed tests are removed."""
 
 
 def _roomy(folder: Path) -> bool:
@@ -47,7 +46,7 @@ if _roomy(MEMORY):  # the workers of pytest-xdist get folders within the first p
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Brings the checked build of the kernels up to date, before workers start."""
+    """Update the checked build of the kernels before workers start."""
     if not hasattr(config, "workerinput"):
         script = ROOT / ".ci" / "build_kernels.py"
         subprocess.run([sys.executable, script, "--checked"], check=True)
@@ -55,9 +54,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What waits for minutes begins first; the others go by meanwhile.
+    """Start the tests that wait for minutes first.
 
-    To read a real log takes seconds: who asks for one is marked.
+    Reading a real log takes seconds, so tests that use one are marked as thorough.
     """
     for item in items:
         if "real_logs" in getattr(item, "fixturenames", ()):
@@ -66,7 +65,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported and collected stays to the end: it is not looked through for garbage."""
+    """Exclude what was imported and collected from garbage collection."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
@@ -74,7 +73,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _commands_read_once() -> Iterator[None]:
-    """A command within the process of a test: of each option it is read once what it is."""
+    """Parse the definitions of commands once per process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
         yield
@@ -82,7 +81,7 @@ def _commands_read_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _stores_migrated_once() -> Iterator[None]:
-    """Whatever makes a new store gets a copy of one (made in tests/store/test_migrations.py)."""
+    """New stores are copies of one empty store; tests/store/test_migrations.py tests migrations."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(migrations, "migrated", stores.migrated)
         yield
@@ -90,7 +89,7 @@ def _stores_migrated_once() -> Iterator[None]:
 
 @pytest.fixture
 def short_paper(monkeypatch: pytest.MonkeyPatch) -> bytes:
-    """A PDF takes twice as long as the rest of an audit: where its pages do not matter, this is it.
+    """Replace the PDF, which takes twice as long as the rest of an audit.
 
     PDFs are laid out in tests/report/render, and whole audits make theirs in
     tests/oneoff/test_audit.py and tests/test_security.py.
@@ -111,11 +110,9 @@ def real_logs() -> Path:
 
 
 def pytest_unconfigure() -> None:
-    """Keeps pytest's closing line the last.
+    """Close stderr, where DuckDB's bindings would report objects in reference cycles as leaked.
 
-    What tests leave in reference cycles until the interpreter is gone, DuckDB's bindings then
-    report on stderr as leaked; that fairaudit itself leaves nothing is tested in a process of its
-    own (tests/store/test_database.py).
+    tests/store/test_database.py tests in a separate process that fairaudit leaves none.
     """
     gc.unfreeze()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

@@ -1,4 +1,4 @@
-"""A mail server on this machine, with TLS and login, which misbehaves as a test tells it to."""
+"""A mail server on this machine, with TLS and login, whose faults a test can set."""
 
 import asyncio
 import shutil
@@ -49,7 +49,7 @@ def certificate(folder: Path) -> Path:
 
 @dataclass
 class Server:
-    """What the server is told to do, and what it got."""
+    """The settings of the server, and the mails it received."""
 
     port: int
     got: list[tuple[str, EmailMessage]] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Server:
     asked: list[str] = field(default_factory=list)
     """Recipients of each try."""
     answers: dict[str, list[str]] = field(default_factory=dict)
-    """What to say to RCPT, by recipient, one after the other; then all is well."""
+    """Answers to RCPT, by recipient, one after the other; later ones succeed."""
     content_answers: dict[str, list[str]] = field(default_factory=dict)
     """The same to a mail's text; ``drop`` cuts the line, ``hang`` says nothing."""
     before_rcpt: Callable[[str], None] | None = None
@@ -93,7 +93,7 @@ class Server:
 
     @property
     def recipients(self) -> list[str]:
-        """Who got a mail, in order."""
+        """The recipients of the received mails, sorted."""
         return sorted(address for address, _ in self.got)
 
 

@@ -1,4 +1,4 @@
-"""Where things lie in a checkout."""
+"""Folders of a checkout."""
 
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,6 @@
-"""What takes seconds to make and is only looked at: made once, for all workers of pytest-xdist.
+"""Test data that takes seconds and is only read: made once for all workers of pytest-xdist.
 
-A fixture of a module is made anew by each worker that runs one of the module's tests, and again by
-one that has run others in between.
+A fixture of a module would be made anew by each worker that runs one of the module's tests.
 """
 
 import fcntl
@@ -15,7 +14,7 @@ import pytest
 def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
     """A folder that holds what ``make`` wrote into it; tests leave it as it is.
 
-    Who comes while another worker makes it waits. What fails leaves nothing: the next one tries.
+    Other workers wait meanwhile. If ``make`` fails, the next worker tries again.
 
     Args:
         factory: pytest's.

@@ -37,10 +37,7 @@ def new(path: Path) -> Connection:
 
 @contextmanager
 def migrated(
-    path: Path,
-    memory_limit: str = "512MB",
-    seed: Path | None = None,
-    base: Path | None = None,
+    path: Path, memory_limit: str = "512MB", seed: Path | None = None, base: Path | None = None
 ) -> Iterator[Connection]:
     """``migrations.migrated``, which begins a new store as ``new`` does."""
     if seed is None and not path.exists():

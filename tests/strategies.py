@@ -236,7 +236,7 @@ def rankings(draw: st.DrawFn) -> Ranking:
 
 
 TIES = {"lab": ("", 1), "bob": ("lab", 3), "den": ("", 1), "ann": ("den", 3), "cem": ("den", 1)}
-"""A tree in which accounts and users tie; nobody knows of dot."""
+"""A tree in which accounts and users tie; it lacks dot."""
 PARENTS = {
     "lab": ("", None),
     "bob": ("lab", 1),
@@ -244,7 +244,7 @@ PARENTS = {
     "cem": ("", 1),
     "dot": ("", 2),
 }
-"""One in which an account has no share of its own."""
+"""A tree in which an account has no share."""
 _slurm_trees = st.sampled_from([multifactor.EVEN, TREE, TIES, PARENTS])
 
 
@@ -363,9 +363,7 @@ def _limited(draw: st.DrawFn, log: Log) -> Log:
         windows = [k for k in range(len(shut)) if draw(st.booleans())]
         jobs.append(job._replace(counts=tuple(counts), windows=tuple(windows)))
     return log._replace(
-        jobs=tuple(jobs),
-        most=most,
-        windows=tuple(Window(each, 1, period, EPOCH) for each in shut),
+        jobs=tuple(jobs), most=most, windows=tuple(Window(each, 1, period, EPOCH) for each in shut)
     )
 
 
@@ -529,7 +527,7 @@ def slurm_of(slurm: multifactor.Slurm) -> Multifactor:
 
 
 def priorities_of(log: Log, slurm: Multifactor | None) -> Priorities:
-    """What stays of the priorities of a log's attempts; whom the tree does not know is root's."""
+    """The kept priorities of a log's attempts; users that the tree lacks belong to root."""
     assert slurm is not None
     names = slurm.tree.names
     return Priorities(

@@ -28,7 +28,7 @@ class Run(Protocol):
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """Within this process: a process of its own takes two seconds to begin."""
+    """Run within this process, because a new one takes two seconds to start."""
 
     def call(script: str, *arguments: str | Path) -> tuple[int, str]:
         monkeypatch.setattr(sys, "argv", [script, *map(str, arguments)])
@@ -65,7 +65,7 @@ def test_the_demo_log_comes_back_as_it_was_drawn(run: Run, tmp_path: Path) -> No
 
 
 def test_the_same_arguments_write_the_same_bytes(run: Run, tmp_path: Path) -> None:
-    """In a process of its own, which remembers nothing, and here."""
+    """In a new process, and in this one."""
     command = [sys.executable, "-m", "bench.logs.demo_log", str(tmp_path / "a"), "--jobs", "200"]
     subprocess.run(command, check=True, cwd=ROOT)
     assert run("demo_log.py", tmp_path / "b", "--jobs", "200")[0] == 0

@@ -1,4 +1,4 @@
-"""What bench/ makes of its figures: exponents, comparisons, tables. Nothing is timed here."""
+"""Exponents, comparisons and tables of bench/; nothing is timed here."""
 
 import math
 import sys

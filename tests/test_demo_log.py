@@ -28,7 +28,7 @@ class Arguments(TypedDict):
     load: float
 
 
-# So crowded that who gives up would often have become the head of the queue before long.
+# So crowded that cancelled jobs would often have become the head of the queue.
 SMALL: Arguments = {"seed": 4, "jobs": 1500, "capacity": 128, "load": 0.97}
 
 

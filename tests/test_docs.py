@@ -1,4 +1,4 @@
-"""What the documents say is there: commands, views, metrics, exit codes, the notebook."""
+"""Documents match the code: commands, views, metrics, exit codes, the notebook."""
 
 import re
 import runpy
@@ -13,7 +13,7 @@ from typer.main import get_command
 from audit import errors
 from audit.cli.app import INTERRUPTED, app, main
 from audit.store import database
-from audit.studies.operators.compute import rules
+from audit.studies.operators import rules
 from tests.logs import busy, write
 from tests.places import ROOT
 from tests.store.test_migrations import VIEWS
@@ -137,7 +137,7 @@ def test_every_figure_of_a_summary_is_documented(
         stem = names[0].rsplit("_", 1)[0]
         documented |= {name.replace("…", stem) for name in names}
     several = {f"used_{resource}" for resource in ("cpus", "nodes", "gpus", "mem_bytes")}
-    # two users: nobody has peers, and nothing can be said of who is passed over
+    # two users: too few for peers and for the figures of overtaken users
     peered = {
         "peer_ratio",
         "excess_wait",

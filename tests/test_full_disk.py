@@ -19,7 +19,7 @@ from tests.nightly.test_run import NOW, month, site
 
 @contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[Path]:
-    """A file system of its own that holds ``size``; only root can make one."""
+    """A separate file system of ``size``; only root can make one."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "fairaudit-test", str(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:

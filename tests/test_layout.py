@@ -1,4 +1,4 @@
-"""The house itself: how large its folders, files and functions are, and that tests mirror them."""
+"""Limits on the size of folders, files and functions; tests mirror modules."""
 
 import ast
 import functools
@@ -26,11 +26,14 @@ BESIDE_THE_MIRROR: Final = {
     "tests/ingest/test_nothing_lost.py": "all of its room, over a long log",
     "tests/ingest/test_sacct_logs.py": "the way of one dialect into the store",
     "tests/mail/test_pages.py": "mails about users and accounts, through a server",
+    "tests/metrics/attempts/test_anatomy.py": "the second reading of account",
+    "tests/metrics/attempts/test_excess.py": "sums and ratios of peers",
     "tests/metrics/attempts/test_made_sites.py": "who is named on made sites and permuted logs",
     "tests/metrics/attempts/test_real_logs.py": "all of its room, over real logs",
     "tests/nightly/test_fortnight.py": "many nights in a row",
+    "tests/nightly/keeping/test_retention.py": "the part of archiving that removes",
     "tests/nightly/keeping/test_claims.py": "which store an archive belongs to, in several folders",
-    "tests/report/render/test_accessible.py": "the page as everybody can read it",
+    "tests/report/render/test_accessible.py": "the accessibility of the page",
     "tests/report/render/test_golden.py": "pieces of what readers get, as they were last looked at",
     "tests/report/render/test_in_chromium.py": "the page as a browser shows it",
     "tests/security/test_configured_texts.py": "one site, at every page, mail and command",
@@ -66,10 +69,7 @@ TESTED_IN: Final = {
     "analyst/answers": "analyst/test_sql",
     "analyst/confined": "security/test_statements",
     "analyst/messages": "security/test_statements",
-    "cli/output": "cli/test_app",
     "cluster/results": "nightly/test_run",
-    "config/mail": "config/test_file",
-    "config/pools": "config/test_clusters",
     "config/runs": "config/test_file",
     "config/sections": "config/test_file",
     "files/privacy": "security/test_modes",
@@ -79,33 +79,30 @@ TESTED_IN: Final = {
     "kernels/passed_over": "metrics/attempts/test_passed_over",
     "kernels/events": "ingest/test_events",
     "mail/ledger": "mail/test_delivery",
-    "nightly/keeping/pack": "security/test_backups",
     "oneoff/sshare/jobs": "oneoff/sshare/test_recompute",
+    "nightly/keeping/pack": "security/test_backups",
     "pipeline/computing": "oneoff/test_audit",
-    "report/index": "nightly/test_reports",
+    "report/index": "nightly/test_due",
     "metrics/closed_hours": "scenario/test_limits",
     "rule_text": "metrics/attempts/test_account",
-    "report/judgement/owners": "report/judgement/test_page_one",
     "report/charts/series": "report/charts/test_waiting",
     "report/render/identity": "oneoff/test_verify",
     "store/streams": "store/test_database",
     "scenario/fit/levels": "scenario/fit/test_rules",
     "scenario/fit/hours": "scenario/fit/test_rules",
-    "oneoff/fit_policy/pictures": "oneoff/fit_policy/test_plan",
+    "oneoff/fit_policy/charts": "oneoff/fit_policy/test_plan",
     "oneoff/fit_policy/page": "oneoff/fit_policy/test_plan",
     "oneoff/fit_policy/writing": "oneoff/fit_policy/test_plan",
     "studies/commands": "cli/test_studies",
     "kernels/fitting": "scenario/fit/test_occasions",
-    "kernels/stretches": "scenario/fit/test_rules",
     "studies/sensitivity/page": "studies/sensitivity/test_plan",
     "oneoff/whatif/page": "oneoff/whatif/test_plan",
-    "studies/workload/charts": "studies/workload/test_plan",
     "workers/on_slurm": "slurm/test_dask",
 }
 """Modules of ``audit/`` without a test of their own, and the test in ``tests/`` that uses them."""
 
 IMPORTED_BY_NAME: Final = {
-    "audit.analyst.confined": "a process of its own, which audit.analyst.reader starts",
+    "audit.analyst.confined": "a separate process, which audit.analyst.reader starts",
     "audit.studies.commands": "by its entry point",
 }
 """Modules that nothing in the package imports, and what they are for; dialects are besides."""

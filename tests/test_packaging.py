@@ -18,15 +18,10 @@ BESIDE = ("sql/", "templates/", "config.toml")  # inside the package in a wheel,
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:
-    """What a command prints that must succeed, in an environment that names no checkout."""
+    """The output of a command that must succeed, in an environment without the checkout."""
     clean = {"HOME": str(cwd), "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
     done = subprocess.run(
-        command,
-        cwd=cwd,
-        env={**clean, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
+        command, cwd=cwd, env={**clean, **environment}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -80,7 +75,7 @@ def names(wheel: Path) -> set[str]:
 def test_the_wheel_holds_what_git_does(wheel: Path) -> None:
     if not shutil.which("git") or not (ROOT / ".git").exists():
         pytest.skip("no git here: cannot tell what the wheel should hold")
-    # New files count too: a clean checkout has none, and one at work need not commit to test.
+    # Untracked files count too, so that tests do not require a commit.
     known = run(
         *(
             "git",

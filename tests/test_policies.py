@@ -75,21 +75,21 @@ main()
     ("entry", "refusal"),
     [
         ('kernel="NO_SUCH_CODE", deeper=0.0', "KeyError: 'NO_SUCH_CODE'"),
-        ('kernel="RANK"', "missing 1 required keyword-only argument: 'deeper'"),
-        ("deeper=0.0", "missing 1 required keyword-only argument: 'kernel'"),
+        ('kernel="RANK"', "missing 1 required positional argument: 'deeper'"),
+        ("deeper=0.0", "missing 1 required positional argument: 'kernel'"),
     ],
 )
 def test_an_order_without_kernel_or_cost_cannot_be_imported(entry: str, refusal: str) -> None:
-    made = f'    odd = "odd", OrderTraits(label="odd", {entry})\n'
-    done = with_entry("    sjf = (\n", made, "import audit.scenario.engine")
+    made = f'    odd = OrderTraits("odd", label="odd", {entry})\n'
+    done = with_entry("    sjf = OrderTraits(\n", made, "import audit.scenario.engine")
     assert done.returncode == 1
     assert refusal in done.stderr
 
 
 def test_an_order_by_a_number_of_a_job_is_one_entry() -> None:
     made = (
-        '    widest = "widest", OrderTraits(\n'
-        '        label="widest job first", kernel="RANK", deeper=0.2, rank_by="-request")\n'
+        '    widest = OrderTraits("widest", '
+        '"widest job first", kernel="RANK", deeper=0.2, rank_by="-request")\n'
     )
     program = """
 from pydantic import ValidationError
@@ -97,7 +97,7 @@ from audit import config
 from audit.metrics.attempts.population import describe
 from audit.model import Pool, Resource
 from audit.scenario.engine import simulate
-from audit.scenario.whatif import options, titles
+from audit.scenario.whatif import options
 from bench.pages import policies_page
 from tests.strategies import ended, frame
 
@@ -109,13 +109,13 @@ except ValidationError as error:
     print(error)
 print(policies_page.table())
 machine = Pool("main", Resource.cpus, 4)
-print(titles.title(options.change(order=pool.order), machine))
+print(options.title(options.change(order=pool.order), machine))
 rows = [ended(0, 0, 10, 4, job_id="1")]
 rows += [ended(k, 20, 30, k, job_id=str(k)) for k in (2, 3, 4)]
 made = simulate(describe(frame(rows), [machine]), machine, 100, pool.policy)
 print(*made.sort("start_time")["job_id"])
 """
-    done = with_entry("    sjf = (\n", made, program + HELP)
+    done = with_entry("    sjf = OrderTraits(\n", made, program + HELP)
     assert done.returncode == 0, done.stderr
     for said in (
         "widest-easy",
@@ -140,13 +140,13 @@ def test_a_setting_is_one_entry() -> None:
 from pydantic import ValidationError
 from audit import config
 from audit.model import Pool, Resource
-from audit.oneoff.fit_policy import wording
-from audit.scenario.whatif import options, titles
+from audit.oneoff.fit_policy import elements
+from audit.scenario.whatif import options
 from audit.scenario.scenario import decided
 from bench.pages import policies_page
 
 pool = config.Pool.model_validate({"name": "p", "quota": 3})
-print(pool.policy.name, "|", wording.policy(pool.policy))
+print(pool.policy.name, "|", elements.policy(pool.policy))
 try:
     config.Pool.model_validate({"name": "p", "quota": 10})
 except ValidationError as error:
@@ -154,7 +154,7 @@ except ValidationError as error:
 print(policies_page.table())
 machine = Pool("p", Resource.cpus, 4)
 change = options.change(quota=5)
-print(decided(machine, change).policy.name, "|", titles.title(change, machine))
+print(decided(machine, change).policy.name, "|", options.title(change, machine))
 """
     place = "    @property\n    def name(self) -> str:\n"
     done = with_entry(place, made, program + HELP)

@@ -1,4 +1,4 @@
-"""What reaches a terminal, and how."""
+"""Progress on terminals and in logs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What docs/security.md promises: hostile names through every door, private results, no secrets."""
+"""The promises of docs/security.md: hostile names, private results, no secrets."""
 
 import base64
 import csv
@@ -45,7 +45,7 @@ NAMES = {
     "css": "</style>url(http://127.0.0.1:9/)",
     "path": "../../../etc/cron.d/x",
 }
-"""What a user may name a job, an account, or himself."""
+"""Hostile names of jobs, accounts and users."""
 
 
 def hostile_log() -> bytes:

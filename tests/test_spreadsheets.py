@@ -1,4 +1,4 @@
-"""What no cell of a CSV file does: run in a spreadsheet, steer a terminal, turn writing around."""
+"""Cells of CSV files are harmless in spreadsheets and terminals, and keep their direction."""
 
 import re
 

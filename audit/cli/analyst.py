@@ -18,9 +18,10 @@ from audit.cli.options import (
     configuration,
     grouped,
     published,
+    say,
+    show,
     site,
 )
-from audit.cli.output import say, show
 from audit.errors import UsageError
 from audit.words import Format
 
@@ -114,7 +115,7 @@ def stuck(
 ) -> None:
     """List jobs that wait, or gave up, longer than 95 % of similar jobs, and what held them.
 
-    By chance one job in twenty waits so long.
+    By chance, one job in twenty waits that long.
     """
     only = "waiting" if waiting else None
     target.saved("stuck", rows, user=user, cluster=cluster, only=only)

@@ -14,8 +14,8 @@ import typer
 from typer.core import TyperGroup
 
 from audit import __version__
-from audit.cli import analyst, nightly, oneoff, setup, studies
-from audit.cli.output import say
+from audit.cli import analyst, nightly, oneoff, setup
+from audit.cli.options import say
 from audit.errors import UNWRITABLE, AuditError, UsageError, of_system
 
 INTERRUPTED: Final = 130
@@ -70,7 +70,7 @@ app = typer.Typer(
 for command in (
     *(oneoff.audit, nightly.run, nightly.ingest, nightly.report, nightly.service, nightly.status),
     *(nightly.deliver, nightly.archive, nightly.backup, nightly.restore, setup.init),
-    *(oneoff.explain, oneoff.sshare, oneoff.simulate, studies.whatif, studies.fit_policy),
+    *(oneoff.explain, oneoff.sshare, oneoff.simulate, oneoff.whatif, oneoff.fit_policy),
     *(analyst.sql, analyst.stuck, analyst.refused, oneoff.verify, setup.doctor, setup.pseudonym),
 ):
     app.command(command.__name__.replace("_", "-"))(command)

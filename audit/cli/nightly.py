@@ -9,7 +9,7 @@ from typing import Annotated
 from typer import Argument, Exit, Option
 
 from audit.cli import options as opt
-from audit.cli.output import at_work, say, show, warn
+from audit.cli.options import at_work, say, show, warn
 from audit.errors import UsageError
 from audit.progress import stopped_by_signals
 

@@ -1,13 +1,16 @@
-"""Options that several commands share, and the values they are made into.
+"""Options that several commands share, the values they are made into, and the output.
 
-typer knows single options only. A *group* is a parameter of a command that replaces
-several options; ``grouped`` puts these options into the signature that typer reads.
+typer knows single options only. A *group* is a parameter of a command that replaces several
+options; ``grouped`` puts these options into the signature that typer reads. Results go to stdout,
+everything else to stderr.
 """
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
@@ -15,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 from typer import Argument, Option
 
 from audit.policies import SETTINGS, Backfill, Order, choices
+from audit.progress import Progress, printable
 from audit.words import Resource
 
 if TYPE_CHECKING:
@@ -197,9 +201,7 @@ RULES = options(
         metavar="WHO=N",
     ),
     relax=optional(
-        list[str],
-        "Another bound of a limit or a window of config.toml.",
-        metavar="N=M|windowN=M",
+        list[str], "Another bound of a limit or a window of config.toml.", metavar="N=M|windowN=M"
     ),
     lift=optional(
         list[str],
@@ -238,3 +240,39 @@ def published(path: Path | None, settings: Config) -> Path:
     if path is None or not settings.clusters:
         return DEFAULT_OUT / "audit.duckdb"
     return path.parent / settings.output.database
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from audit.cluster.inference import Fact
+
+at_work = Progress
+"""Shows the progress of long work in a ``with`` block."""
+
+
+def show(result: object) -> None:
+    """Print one line of the result."""
+    print(printable(str(result)))
+
+
+def say(text: str) -> None:
+    """Print a line on stderr."""
+    with suppress(OSError):  # the exit code matters more than a full disk here
+        print(printable(text), file=sys.stderr)
+
+
+def warn(warnings: Iterable[str]) -> None:
+    """Print warnings on stderr."""
+    for warning in warnings:
+        say(f"warning: {warning}")
+
+
+def described(fact: Fact) -> str:
+    """Return an inferred value and its source."""
+    return f"{fact.what}: {fact.value} (from {fact.source})"
+
+
+def tell(progress: Progress) -> Callable[[Fact], None]:
+    """Return a callback that prints facts above the progress bars."""
+    return lambda fact: progress.say(described(fact))

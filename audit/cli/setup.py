@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from audit.cli import options as opt
-from audit.cli.output import at_work, described, say, show, warn
+from audit.cli.options import at_work, described, say, show, warn
 from audit.errors import UsageError
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from audit.cluster.setting import Setting, covered, whole_log
 from audit.cluster.windows import WHOLE, Window
 from audit.metrics.attempts import (
     account,
-    anatomy,
     passed_over,
     peers,
     performance,
@@ -274,7 +273,7 @@ def _completed(
         scenario.described_by(performance.overtakes(shares)), tolerance_s=metrics.tolerance_s
     )
     cycle_s = account.cycle_of(pool, metrics.tolerance_s)
-    booked = account.account(anatomy.anatomy(decided, pool, now), pool, now, cycle_s=cycle_s)
+    booked = account.account(account.anatomy(decided, pool, now), pool, now, cycle_s=cycle_s)
     fair = fair_start_times(
         scenario.described_by(population.compact(booked.attempts)),
         known=known,

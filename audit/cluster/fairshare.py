@@ -24,8 +24,7 @@ from audit.formats.slurm.sacctmgr import ROOT, Association, Fault
 from audit.formats.slurm.scontrol import Partition
 from audit.formats.slurm.slurm_conf import SlurmConf
 from audit.metrics.attempts.summary import KINDS
-from audit.metrics.fairshare.history import day_ends, history_parts
-from audit.metrics.fairshare.tree_history import tree_history
+from audit.metrics.fairshare.history import day_ends, history_parts, tree_history
 from audit.metrics.fairshare.trees import Node, Tree
 from audit.metrics.fairshare.usage import HalfLife, Method, Windows
 from audit.metrics.slurm.shares import tree_of

@@ -37,7 +37,11 @@ def partition_groups(attempts: pl.DataFrame) -> list[list[str | None]]:
     shared = used.join(members(used["node_list"]), on="node_list").select("partition", "node")
     groups = _connected(
         {*named_partitions(names)} | {f"node {node}" for node in nodes}
-        for names, nodes in shared.unique().group_by("partition").agg("node").sort("partition").rows()
+        for names, nodes in shared.unique()
+        .group_by("partition")
+        .agg("node")
+        .sort("partition")
+        .rows()
     )
     counts = dict(attempts["partition"].value_counts().iter_rows())
     found, rest = [], []
@@ -69,6 +73,26 @@ def _connected(sets: Iterable[set[str]]) -> list[set[str]]:
     return found
 
 
+def counted(attempts: pl.DataFrame) -> Resource:
+    """Return GPUs if nearly all attempts request some; else CPUs, or what else the log gives."""
+    share = attempts.select((pl.col("gpus") > 0).mean()).item() or 0.0
+    if share >= ALL_ASK:
+        return Resource.gpus
+    return next((one for one in Resource if attempts[one.value].count()), Resource.cpus)
+
+
+def _requested(attempts: pl.DataFrame) -> dict[str, float]:
+    """Return of CPUs and GPUs the share of attempts, or of waiting, that requests some."""
+    ready = pl.coalesce("eligible_time", "submit_time")
+    waited = (pl.col("start_time") - ready).clip(0)
+    shares = {}
+    for name in ("cpus", "gpus"):
+        some = pl.col(name) > 0
+        of_waiting = waited.filter(some).sum() / pl.max_horizontal(waited.sum(), 1)
+        shares[name] = attempts.select(pl.max_horizontal(some.mean(), of_waiting)).item() or 0.0
+    return shares
+
+
 class Hardware(NamedTuple):
     """What a pool consists of."""
 
@@ -88,26 +112,12 @@ def hardware(attempts: pl.DataFrame) -> Hardware:
     Args:
         attempts: columns of ``model.ATTEMPTS``; all of the pool.
     """
-    waited = (
-        pl.col("start_time") - pl.min_horizontal(pl.coalesce("eligible_time", "submit_time"))
-    ).clip(0)
-    asked = {
-        name: attempts.select(
-            share=(pl.col(name) > 0).mean(),
-            waiting=waited.filter(pl.col(name) > 0).sum() / pl.max_horizontal(waited.sum(), 1),
-        ).row(0)
-        for name in ("cpus", "gpus")
-    }
-    limits = [name for name, shares in asked.items() if max(s or 0 for s in shares) >= ASKED_SHARE]
-    counted = "gpus" if (asked["gpus"][0] or 0) >= ALL_ASK else "cpus"
-    if counted not in limits:
-        present = [one.value for one in Resource if attempts[one.value].count()]
-        counted = present[0] if present else "cpus"
-        limits = [counted]
-    order = [counted, *(name for name in limits if name != counted)]
+    found = counted(attempts)
+    limits = [name for name, share in _requested(attempts).items() if share >= ASKED_SHARE]
+    order = [found.value, *(name for name in limits if name != found.value)]
     spans = _spans(attempts)
     peaks = {name: _peak(spans, name) for name in order}
-    return Hardware(Resource(counted), peaks, _nodes(attempts, order))
+    return Hardware(found, peaks, _nodes(attempts, order))
 
 
 def _spans(attempts: pl.DataFrame) -> pl.DataFrame:
@@ -145,9 +155,7 @@ def _nodes(attempts: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]
     if share is None or share < COMPLETE or (spans["listed"].sum() or 0) > MOST_PLACES:
         return ()
     placed = spans.filter(known).join(listed, on="node_list")
-    each = [
-        (-(-pl.col(name).fill_null(0) // pl.col("listed"))).alias(name) for name in resources
-    ]
+    each = [(-(-pl.col(name).fill_null(0) // pl.col("listed"))).alias(name) for name in resources]
     alone = _peaks(placed.filter(pl.col("listed") == 1), resources)
     several = placed.select("node", *each).group_by("node").agg(pl.col(*resources).max())
     most = pl.concat([alone, several]).group_by("node").agg(pl.col(*resources).max()).sort("node")

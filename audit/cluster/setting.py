@@ -13,7 +13,7 @@ from audit import config, periods
 from audit.cluster import hardware, inference
 from audit.cluster.inference import Fact
 from audit.formats.dialects import Header
-from audit.model import Period, Policy, Pool, Resource, Step
+from audit.model import Node, Period, Policy, Pool, Resource, Step
 
 ASSUMED = Policy()
 """The policy of fair start times if none is configured."""
@@ -134,9 +134,9 @@ def configured(
         of_pool = [part for part, name in partition_pool.items() if name == each.name]
         if of_pool or len(pools) == 1:
             rows = attempts.filter(pl.col("partition").is_in(of_pool, nulls_equal=True))
-            pool, fact = _pool(each, rows, whole, zone, told.now)
+            pool, of_pool = _pool(each, rows, whole, zone, told.now)
             found.append(pool)
-            facts.append(fact)
+            facts += of_pool
     warnings = _warnings(facts, attempts, headers)
     return Setting(
         cluster.name, zone, tuple(found), partition_pool, told.now, tuple(facts), warnings
@@ -161,15 +161,23 @@ def _pool(
     headers: Sequence[Header],
     zone: ZoneInfo,
     now: int,
-) -> tuple[Pool, Fact]:
-    """Return a configured pool, and the source of its capacity."""
+) -> tuple[Pool, list[Fact]]:
+    """Return a configured pool, and the sources of its capacity.
+
+    Of a pool without any configured capacity, all resources and nodes are inferred.
+    """
     resource, name = chosen.resource, chosen.name
     amounts = chosen.capacity.model_dump(exclude_none=True)
+    nodes: tuple[Node, ...] = ()
     if resource in amounts:
         value = f"{amounts[resource]:,} {resource}"
-        fact = Fact(f"capacity of pool {name!r}", value, "config.toml")
+        facts = [Fact(f"capacity of pool {name!r}", value, "config.toml")]
+    elif not amounts and hardware.counted(attempts) == resource:
+        inferred, facts = inference.pool(attempts, headers, None, None, now, name)
+        amounts, nodes = dict(inferred.amounts), inferred.nodes
     else:
         amounts[resource], fact = inference.capacity(attempts, headers, resource, None, now, name)
+        facts = [fact]
     steps = tuple(
         Step(
             periods.day_start(step.since, zone),
@@ -190,7 +198,8 @@ def _pool(
         chosen.limits,
         chosen.windows,
         str(zone),
-    ), fact
+        nodes,
+    ), facts
 
 
 def _warnings(

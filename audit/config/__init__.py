@@ -4,7 +4,17 @@ A test compares the shipped config.toml with the defaults here. Times are in sec
 memory as in DuckDB (``4GB``).
 """
 
-from audit.config.clusters import PLACEHOLDERS, Cluster, Source
+from audit.config.clusters import (
+    DIGITS,
+    PLACEHOLDERS,
+    PREFIXES,
+    Amounts,
+    Cluster,
+    People,
+    Pool,
+    Source,
+    Step,
+)
 from audit.config.compute import Compute, Slurm, Tls
 from audit.config.file import (
     Bound,
@@ -20,10 +30,7 @@ from audit.config.file import (
     Verdict,
     load,
 )
-from audit.config.mail import Mail, Recipient, allowed
-from audit.config.people import DIGITS, PREFIXES, People
-from audit.config.pools import Amounts, Pool, Step
-from audit.config.runs import Ingest, Retention, Service, is_loopback
+from audit.config.runs import Ingest, Mail, Recipient, Retention, Service, allowed, is_loopback
 from audit.config.sections import in_bytes
 from audit.config.usage import ByResource, Share, Usage, Weights
 from audit.rules import Limit, Window

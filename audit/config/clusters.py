@@ -1,20 +1,160 @@
-"""One cluster: its pools, its logs, its periods, and the checks across its parts."""
+"""Sections [[clusters]], [[clusters.pools]] and [clusters.people], and the checks across them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import date
-from typing import Annotated, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, create_model, field_validator, model_validator
 
 from audit import periods
-from audit.config.people import People, faults
-from audit.config.pools import Pool
-from audit.config.sections import Fault, Section, refusal
+from audit.config.sections import Fault, Section, one_of, refusal
 from audit.config.usage import Usage
 from audit.errors import UsageError
-from audit.policies import Order
+from audit.policies import BY_OWNER, BY_USAGE, SETTINGS, Backfill, Order, Policy, refused
+from audit.rules import Limit, Window
+from audit.words import Resource
+
+_Order = Annotated[Order, Field(strict=False)]
+_Count = Annotated[int | None, Field(ge=1)]
+
+
+class Amounts(Section):
+    """Amounts of resources."""
+
+    cpus: _Count = None
+    nodes: _Count = None
+    gpus: _Count = None
+    mem_bytes: _Count = None
+
+
+class Step(Amounts):
+    """Amounts from the start of a day on."""
+
+    since: date
+    planned: bool = False
+
+
+if TYPE_CHECKING:
+
+    class _Decides(Section):
+        """Also has a field for each setting of a policy."""
+
+        order: Order = Order.fcfs
+        backfill: Backfill = Backfill.easy
+else:
+    _Decides = create_model(
+        "_Decides",
+        __base__=Section,
+        order=(_Order, Order.fcfs),
+        backfill=(Annotated[Backfill, Field(strict=False)], Backfill.easy),
+        **{
+            key: (int | None, Field(default=None, ge=1, le=setting.most))
+            for key, setting in SETTINGS.items()
+        },
+    )
+
+
+class Pool(_Decides):
+    """A set of partitions that share hardware."""
+
+    name: str = Field(min_length=1)
+    partitions: tuple[str, ...] = ()
+    resource: Annotated[Resource, Field(strict=False)] = Resource.cpus
+    capacity: Amounts = Amounts()
+    steps: tuple[Step, ...] = ()
+    exclusive_nodes: bool = False
+    fair_order: Annotated[_Order, BeforeValidator(one_of((Order.fcfs, *BY_OWNER)))] = Order.fcfs
+    limits: tuple[Limit, ...] = ()
+    windows: tuple[Window, ...] = ()
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that fair start times assume."""
+        return Policy(*(getattr(self, key) for key in Policy._fields))
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Pool:
+        faults = [Fault((key,), refused(key), getattr(self, key)) for key in self.policy.not_taken]
+        if faults:
+            raise refusal("Pool", faults)
+        if any(later.since <= earlier.since for earlier, later in pairwise(self.steps)):
+            raise ValueError("steps must be in the order of their days, one per day")
+        both = self.fair_order in BY_OWNER and self.order in BY_USAGE
+        if both and self.fair_order is not self.order:
+            raise ValueError(
+                f'order = "{self.order}" with fair_order = "{self.fair_order}": set both to the '
+                'same order, or one of them to "fcfs"'
+            )
+        return self
+
+
+PREFIXES: Final = {"user": "u", "account": "a", "group": "g", "reservation": "r"}
+"""Columns that can have pseudonyms, and the letter that these begin with."""
+DIGITS: Final = 12
+
+Column = Literal["user", "account", "group", "reservation"]
+
+
+class People(Section):
+    """Groups and accounts of users, and pseudonyms."""
+
+    file: str | None = Field(default=None, min_length=1)
+    replace: bool = False
+    key_file: str | None = Field(default=None, min_length=1)
+    pseudonyms: tuple[Column, ...] = Field(default=("user", "account", "group"), min_length=1)
+
+    @property
+    def hidden(self) -> tuple[Column, ...]:
+        """The columns with pseudonyms, sorted."""
+        return () if self.key_file is None else tuple(sorted(set(self.pseudonyms)))
+
+
+def faults(people: People, usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:
+    """Yield the names in a cluster's configuration where records have pseudonyms."""
+    if usage.associations is not None and {"user", "account"} & set(people.hidden):
+        yield Fault(
+            ("usage", "associations"),
+            "contains names, but records have pseudonyms (people.key_file): use usage.shares",
+            usage.associations,
+        )
+    for where, column, name in _named(usage, pools):
+        if column in people.hidden and not is_pseudonym(column, name):
+            yield Fault(
+                where,
+                "is a name, but records have pseudonyms (people.key_file): 'fairaudit pseudonym "
+                f"--{column} NAME' prints it",
+                name,
+            )
+
+
+def is_pseudonym(column: str, name: str) -> bool:
+    """Whether a name has the form of a pseudonym of its column."""
+    return re.fullmatch(rf"{PREFIXES[column]}-[0-9a-f]{{{DIGITS}}}", name) is not None
+
+
+def _named(
+    usage: Usage, pools: tuple[Pool, ...]
+) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    """Yield the key path, the column and the name of each user and account."""
+    for key, column in (("users", "user"), ("accounts", "account")):
+        for name in getattr(usage, key):
+            yield ("usage", key, name), column, name
+    for number, share in enumerate(usage.shares):
+        for key, column in (("account", "account"), ("parent", "account"), ("user", "user")):
+            name = getattr(share, key)
+            if name is not None and (name != "root" or column == "user"):
+                yield ("usage", "shares", number, key), column, name
+    for k, pool in enumerate(pools):
+        for key, scopes in (("limits", pool.limits), ("windows", pool.windows)):
+            for number, scope in enumerate(scopes):
+                for column in ("user", "account"):
+                    for name in getattr(scope, column) or ():
+                        yield ("pools", k, key, number, column), column, name
+
 
 PLACEHOLDERS = ("{from}", "{to}", "{from_epoch}", "{to_epoch}")
 """Placeholders in a source's command for the edges of the requested window of time."""

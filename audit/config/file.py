@@ -11,8 +11,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from audit.config.clusters import Cluster
 from audit.config.compute import Compute
-from audit.config.mail import Mail, Recipient, allowed
-from audit.config.runs import Ingest, Retention, Service
+from audit.config.runs import Ingest, Mail, Recipient, Retention, Service, allowed
 from audit.config.sections import MemoryAmount, Section
 from audit.errors import ConfigError
 from audit.words import ARCHIVE

@@ -67,9 +67,9 @@ class Site:
         return f"{os.path.relpath(self.archive, self.database.parent)}/{file_name(cluster)}"
 
     def archive_of(self, database: Path) -> Path | None:
-        """Return the configured archive if this is the published database.
+        """Return the configured archive if this is the published database, else None.
 
-        None: any other database, whose archive is beside it and has the default name.
+        The archive of any other database is beside it and has the default name.
         """
         same = os.path.abspath(database) == os.path.abspath(self.database)  # noqa: PTH100
         return self.archive if same else None

@@ -1,15 +1,15 @@
-"""Sections [ingest], [service] and [retention]."""
+"""Sections [ingest], [service], [retention], [mail] and [[recipients]]."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
-from audit.config.sections import Section
+from audit.config.sections import Section, checked
 
 _DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MONTHS: Final = (
@@ -133,3 +133,129 @@ class Retention(Section):
     refused_days: int = Field(default=0, ge=0)
     archive_months: int = Field(default=0, ge=0)
     compact: bool = True
+
+
+SUBJECT_NAMES: Final = ("cluster", "period", "from", "to", "state", "users", "accounts", "verdict")
+"""Names that ``mail.subject`` can contain."""
+
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_DOMAIN = rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*"
+_LOCAL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
+
+
+def _address(text: str) -> str:
+    """Return a bare address of SMTP without extensions, its domain in lower case."""
+    if len(text) > 254 or not re.fullmatch(rf"{_LOCAL}@{_DOMAIN}", text):
+        raise ValueError("must be one bare address, such as anna@example.org")
+    local, domain = text.rsplit("@", 1)
+    return f"{local}@{domain.lower()}"
+
+
+def allowed(address: str, domains: tuple[str, ...]) -> str:
+    """Return the address in the form that mail is sent to.
+
+    Raises:
+        ValueError: it is not an address, or not in ``domains`` (``mail.domains``; empty: any).
+    """
+    good = _address(address)
+    if domains and good.rsplit("@", 1)[1] not in domains:
+        raise ValueError(f"its domain is not among mail.domains ({', '.join(domains)})")
+    return good
+
+
+Name = Annotated[str, Field(min_length=1)]
+Domain = Annotated[
+    str, checked(lambda text: re.fullmatch(_DOMAIN, text), "must be a domain, such as example.org")
+]
+Host = Annotated[
+    str,
+    checked(
+        lambda text: re.fullmatch(r"[A-Za-z0-9._:\-]+", text),
+        "must be only the name of a host, without scheme, user, password or port",
+    ),
+]
+
+
+class Mail(Section):
+    """How reports are delivered."""
+
+    via: Literal["none", "smtp", "outbox"] = "none"
+    outbox: str = "fairaudit-outbox"
+    host: Host = "localhost"
+    port: int | None = Field(default=None, ge=1, le=65535)
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    ca_file: str | None = None
+    user: str | None = Field(default=None, pattern=r"^[!-~]+$")
+    password_env: str | None = Field(default=None, min_length=1)
+    password_file: str | None = Field(default=None, min_length=1)
+    timeout_s: int = Field(default=60, ge=1, le=3600)
+    attempts: int = Field(default=4, ge=1, le=20)
+    backoff_s: int = Field(default=60, ge=0, le=3600)
+    sender: Annotated[str, AfterValidator(_address)] | None = None
+    domains: tuple[Annotated[Domain, AfterValidator(str.lower)], ...] = ()
+    operators: tuple[str, ...] = ()
+    subject: str = "{cluster}, {period}: {verdict}"
+    message_id_domain: Domain | None = None
+    backlog: int = Field(default=1, ge=1)
+    corrections: bool = False
+    attachments_mb: float = Field(default=10.0, ge=0.0)
+
+    @field_validator("subject")
+    @classmethod
+    def _known_names(cls, value: str) -> str:
+        if not value.strip() or not value.isprintable():
+            raise ValueError("must be one line of printable text")
+        if unknown := sorted(set(re.findall(r"\{(.*?)\}", value)) - set(SUBJECT_NAMES)):
+            known = ", ".join(f"{{{name}}}" for name in SUBJECT_NAMES)
+            raise ValueError(f"{{{unknown[0]}}} is unknown; known names: {known}")
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Mail:
+        if self.via != "none" and self.sender is None:
+            raise ValueError("sender is missing: the address that reports are sent from")
+        secrets = (self.password_env is not None) + (self.password_file is not None)
+        if secrets > 1:
+            raise ValueError("either password_env or password_file, not both")
+        if secrets != (self.user is not None):
+            raise ValueError("a login needs user and either password_env or password_file")
+        if self.user is not None and self.security == "none":
+            raise ValueError('security = "none" would send the password unencrypted')
+        return self
+
+
+class Recipient(Section):
+    """Recipients of reports."""
+
+    addresses: tuple[str, ...] = Field(min_length=1)
+    clusters: tuple[str, ...] = ()
+    periods: tuple[Literal["day", "week", "month"], ...] = ()
+    users: tuple[Name, ...] = ()
+    accounts: tuple[Name, ...] = ()
+    attach: tuple[Literal["pdf", "csv", "page", "page_pdf"], ...] | None = None
+    charts: bool = True
+
+    @field_validator("attach")
+    @classmethod
+    def _pages_have_owners(
+        cls, value: tuple[str, ...] | None, info: ValidationInfo
+    ) -> tuple[str, ...] | None:
+        pages = [name for name in value or () if name in ("page", "page_pdf")]
+        if pages and not (info.data.get("users") or info.data.get("accounts")):
+            raise ValueError(
+                f'"{pages[0]}" is the page of a user or account: name some in users or accounts, '
+                'or attach "pdf", the report'
+            )
+        return value
+
+    @property
+    def owners(self) -> tuple[tuple[str, str], ...]:
+        """The users and accounts it is restricted to, as pairs ("user" or "account", name)."""
+        users = (("user", name) for name in self.users)
+        return (*users, *(("account", name) for name in self.accounts))
+
+    def gets(self, cluster: str, period: str) -> bool:
+        """Whether it gets reports on this cluster over periods of this length."""
+        return (not self.clusters or cluster in self.clusters) and (
+            not self.periods or period in self.periods
+        )

@@ -101,7 +101,7 @@ HEAD_BYTES = 1 << 18
 """Size of the part of a log that determines its dialect and holds its header."""
 
 MODULES: Final = (
-    *("sacct.json", "sacct.text", "pbs.reader", "lsf.acct", "gridengine.accounting"),
+    *("sacct.json", "sacct.text", "pbs.reader", "lsf", "gridengine"),
     *("htcondor.long", "htcondor.json", "htcondor.xml", "swf", "near_swf"),
 )
 """The modules with a ``DIALECT``; the first that recognises a log reads it."""

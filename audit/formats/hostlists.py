@@ -53,5 +53,3 @@ def _numbers(part: str) -> list[str] | None:
     if max(len(first), len(last)) > 18 or not 0 <= int(last) - int(first) < MOST:
         return None
     return [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
-
-

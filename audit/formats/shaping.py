@@ -15,7 +15,7 @@ import polars as pl
 
 from audit.formats.dialects import Header, Parsed
 from audit.formats.instants import LATEST
-from audit.formats.lines import NEWLINE, Block, Lines
+from audit.formats.lines import NEWLINE, Block, Lines, Offsets
 from audit.model import RECORDS, REFUSALS, RefusalCode
 
 LARGEST: Final = 1 << 28
@@ -80,6 +80,26 @@ def table(rows: Iterable[Sequence[int | None]], names: Sequence[str]) -> pl.Data
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
     pairs = zip(names, columns, strict=True)
     return pl.DataFrame([pl.Series(name, column, dtype=pl.Int64) for name, column in pairs])
+
+
+def keyed(
+    rows: Offsets, keys: pl.Series, values: pl.Series, names: Sequence[str], height: int
+) -> pl.DataFrame:
+    """Return pairs of keys and values as a table with ``height`` rows and a column for each name.
+
+    ``rows`` are the rows of the pairs. Other keys are skipped; of equal ones the last counts.
+    """
+    place = keys.replace_strict(
+        {name: number for number, name in enumerate(names)}, default=-1, return_dtype=pl.Int64
+    )
+    known = np.flatnonzero(place.to_numpy() >= 0)
+    last = np.full((len(names), height), -1, dtype=np.int64)
+    last[place.gather(known).to_numpy(), rows[known]] = known
+    chosen = pl.Series(last.reshape(-1))
+    found = values.gather(chosen.set(chosen < 0, None))
+    return pl.DataFrame(
+        {name: found.slice(number * height, height) for number, name in enumerate(names)}
+    )
 
 
 class Texts:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit.errors import RefusedError, SeveralClustersError
+from audit.errors import RefusedError, SeveralClustersError, UsageError
 from audit.formats.dialects import Parsed
-from audit.ingest import files, people
+from audit.ingest import people
 from audit.ingest.attempts import settle_new
-from audit.ingest.logs import Opened, Unread, clusters, parsed_blocks
-from audit.ingest.naming import Named, Names, Naming, RenamedError
+from audit.ingest.logs import Opened, Unread, clusters, lines_at, parsed_blocks
+from audit.ingest.people import AS_THEY_ARE, PeopleFilter
 from audit.ingest.quarantine import EXAMPLES, Counted, check_refused, weigh_ages, weigh_dates
 from audit.model import REFUSALS, RefusalCode
 from audit.store import queries
@@ -26,6 +27,100 @@ Progress = Callable[[str, int, int], None]
 
 BATCH_ROWS: Final = 2 * 122_880
 """Minimum number of records of an insert, unless it is the last: two row groups of DuckDB."""
+
+
+STRAY: Final = 0.05
+"""Maximum share of records with other cluster names that are taken for damaged."""
+
+
+class Named(NamedTuple):
+    """A cluster's name."""
+
+    cluster: str  # in the store
+    source: str  # origin of the name
+    called: str | None  # in the records of logs that name several; those of others are skipped
+    people_filter: PeopleFilter = AS_THEY_ARE
+
+
+Naming = Callable[[Sequence[str]], Named]
+"""Returns the name, given the sorted names in the records of all logs.
+
+Raises UsageError where the user must choose one. Called again when later records name more.
+"""
+
+
+def called_by(wanted: str | None, named: Sequence[str], flag: str) -> str | None:
+    """Return the name in the records of the cluster called ``wanted`` in the store.
+
+    It is the same name if the records have it, else their only name. ``flag`` is the option that
+    chooses a cluster.
+
+    Raises:
+        SeveralClustersError: the records name several clusters, and not that one.
+    """
+    if wanted in named:
+        return wanted
+    if len(named) > 1:
+        raise SeveralClustersError(
+            "the records are of several clusters",
+            f": {', '.join(named)}; choose one ({flag})",
+            f"; choose one ({flag})",
+        )
+    return named[0] if named else None
+
+
+class RenamedError(Exception):
+    """Records change the name under which earlier ones were inserted."""
+
+
+class Names:
+    """The clusters that records have named so far, and the resulting name.
+
+    If nearly all records name one cluster, it is that one: the other names are damaged.
+    """
+
+    def __init__(self, logs: Sequence[Opened], naming: Naming) -> None:
+        self.used = False  # whether anything was inserted under the name
+        self.strays: frozenset[str] = frozenset()
+        """Damaged names, whose records are refused."""
+        self._logs = logs
+        self._naming = naming
+        self._names: set[str] = set()
+        self._named: Named | None = None
+
+    def now(self, more: Iterable[str] = ()) -> Named:
+        """Return the name once ``more`` names are known."""
+        more = set(more)
+        if self._named is None or not more <= self._names:
+            self._names |= more
+            before, self._named = self._named, self._ask()
+            if self.used and self._named != before:
+                raise RenamedError
+        return self._named
+
+    def _ask(self) -> Named:
+        try:
+            return self._naming(sorted(self._names))
+        except UsageError:
+            # records that come later may settle it, and an error lists all names
+            counted: Counter[str] = Counter()
+            for log in self._logs:
+                counted.update(clusters(log))
+            self._names.update(counted)
+            if main := _main(counted):
+                self.strays = frozenset(self._names - {main})
+                return self._naming([main])
+            return self._naming(sorted(self._names))
+
+
+def _main(counted: Counter[str]) -> str | None:
+    """Return the cluster that nearly all records name, if any."""
+    if not counted:
+        return None
+    ((name, most),) = counted.most_common(1)
+    others = counted.total() - most
+    # of a few records, one may be damaged
+    return name if others <= max(STRAY * counted.total(), min(1, most // 10)) else None
 
 
 class Taken(NamedTuple):
@@ -298,7 +393,7 @@ def _strays(log: Opened, lost: pl.DataFrame, called: str | None) -> pl.DataFrame
     """Return the refusals of records with a damaged cluster name."""
     if lost.is_empty():
         return pl.DataFrame(schema=REFUSALS)
-    texts = files.lines_at(log.source.path, lost["byte_offset"])
+    texts = lines_at(log.source.path, lost["byte_offset"])
     reason = pl.format(
         "names the cluster '{}', nearly all others '{}': damaged?", "cluster", pl.lit(called)
     )

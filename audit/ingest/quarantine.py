@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.errors import RefusedError
-from audit.ingest import files
+from audit.ingest import logs
 from audit.ingest.attempts import settle
 from audit.model import RECORDS
 from audit.store import queries
@@ -180,7 +180,7 @@ def _aside(
         (input_id, offset): text
         for (input_id,), part in records.group_by("input_id")
         if input_id in read
-        for offset, text in files.lines_at(read[str(input_id)], part["byte_offset"]).items()
+        for offset, text in logs.lines_at(read[str(input_id)], part["byte_offset"]).items()
     }
     places = records.select("input_id", "byte_offset").iter_rows()
     return records.with_columns(

@@ -17,12 +17,9 @@ from libc.stdlib cimport free, realloc
 import numpy as np
 
 from audit.kernels.sweeps cimport time_at
-from audit.kernels.waiting cimport (
-    CAUSES, CLAIMED, CYCLE, EARLIER, EXCEEDS, FITS, HELD, KEPT, LATER, NOBODY, NODES, OWN_QUEUED,
-    OWN_RUNNING, RULE, RULE_FREE, UNAVAILABLE, UNEXPLAINED, UNKNOWN, Log, Nodes, Queue, Rules,
-    State, Times, claim_nodes, close_gap, exceeds, fits_claimed, fits_left, fits_nodes, forbids,
-    is_closed, is_forbidden, is_held, join, occupy, place_of, set_available, short_of, turn,
-)
+
+include "waiting.pxi"
+include "nodes.pxi"
 
 
 cdef enum:
@@ -100,13 +97,7 @@ cdef struct Next:
 
 
 def book_waits(
-    Log log,
-    Nodes nodes,
-    Times times,
-    Rules rules,
-    const int64_t[::1] capacity,
-    Py_ssize_t most,
-    Bookings made,
+    Log log, Nodes nodes, Times times, Rules rules, const int64_t[::1] capacity, Py_ssize_t most, Bookings made
 ):
     """Add each second of each wait to one of its causes.
 
@@ -131,14 +122,7 @@ def book_waits(
         raise MemoryError("no memory for the stretches of waits")
 
 
-def find_idle(
-    Log log,
-    Nodes nodes,
-    Times times,
-    Rules rules,
-    const int64_t[::1] capacity,
-    Py_ssize_t most,
-):
+def find_idle(Log log, Nodes nodes, Times times, Rules rules, const int64_t[::1] capacity, Py_ssize_t most):
     """Return the stretches in which nothing runs while the log lasts: begin, end, waited."""
     cdef Py_ssize_t users = int(np.max(log.user, initial=UNKNOWN)) + 1
     cdef State state = State(rules, capacity, nodes, users)
@@ -154,14 +138,7 @@ def find_idle(
 
 
 cdef void _sweep(
-    Log log,
-    Nodes nodes,
-    Times times,
-    Rules rules,
-    State state,
-    Queue queue,
-    Bookings made,
-    Idle idle,
+    Log log, Nodes nodes, Times times, Rules rules, State state, Queue queue, Bookings made, Idle idle
 ) noexcept nogil:
     cdef Next coming = Next(0, 0, 0, 0, 0, 0, 0)
     cdef int64_t since = 0, now
@@ -258,16 +235,8 @@ cdef void _leave(Log log, Queue queue, Bookings made, int64_t i, bint booking) n
 
 
 cdef void _watch(
-    Log log,
-    Nodes nodes,
-    Times times,
-    Rules rules,
-    State state,
-    Queue queue,
-    Idle idle,
-    Py_ssize_t old,
-    int64_t since,
-    int64_t now,
+    Log log, Nodes nodes, Times times, Rules rules, State state, Queue queue, Idle idle, Py_ssize_t old,
+    int64_t since, int64_t now
 ) noexcept nogil:
     """Add the time in which an attempt waits that fits the capacity and that nothing forbids."""
     cdef Py_ssize_t place
@@ -287,16 +256,8 @@ cdef void _watch(
 
 
 cdef void _spend(
-    Log log,
-    Nodes nodes,
-    Times times,
-    Rules rules,
-    State state,
-    Queue queue,
-    Bookings made,
-    Py_ssize_t old,
-    int64_t since,
-    int64_t now,
+    Log log, Nodes nodes, Times times, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t old,
+    int64_t since, int64_t now
 ) noexcept nogil:
     """Book the time up to ``now`` for everything that waits.
 
@@ -319,16 +280,8 @@ cdef void _spend(
 
 
 cdef inline void _book(
-    Log log,
-    Nodes nodes,
-    Times times,
-    Rules rules,
-    State state,
-    Queue queue,
-    Bookings made,
-    Py_ssize_t place,
-    int64_t since,
-    int64_t now,
+    Log log, Nodes nodes, Times times, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t place,
+    int64_t since, int64_t now
 ) noexcept nogil:
     """Book the time from ``since`` to ``now`` for the block at ``place``."""
     cdef int64_t i = queue.attempt[place], slot = queue.slot[place], own, earlier
@@ -387,14 +340,8 @@ cdef Py_ssize_t _lacking(Log log, Nodes nodes, State state, int64_t i) noexcept 
 
 
 cdef void _book_rules(
-    Rules rules,
-    State state,
-    Queue queue,
-    int64_t slot,
-    int64_t i,
-    int64_t since,
-    int64_t now,
-    bint fits,
+    Rules rules, State state, Queue queue, int64_t slot, int64_t i, int64_t since, int64_t now,
+    bint fits
 ) noexcept nogil:
     """Book a stretch in which some rule forbids attempt ``i``: to rule, and to each of these."""
     cdef Py_ssize_t rule, limits = rules.most.shape[0]
@@ -410,15 +357,8 @@ cdef void _book_rules(
 
 
 cdef void _book_claims(
-    Log log,
-    Nodes nodes,
-    Rules rules,
-    State state,
-    Queue queue,
-    Bookings made,
-    Py_ssize_t place,
-    int64_t since,
-    int64_t now,
+    Log log, Nodes nodes, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t place, int64_t since,
+    int64_t now
 ) noexcept nogil:
     """Let the members of a block claim what is left, in their order; book the rest for the others.
 
@@ -465,16 +405,8 @@ cdef void _book_claims(
 
 
 cdef void _claim(
-    Log log,
-    Nodes nodes,
-    Rules rules,
-    State state,
-    Queue queue,
-    Bookings made,
-    Py_ssize_t place,
-    int64_t i,
-    int64_t since,
-    int64_t now,
+    Log log, Nodes nodes, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t place, int64_t i,
+    int64_t since, int64_t now
 ) noexcept nogil:
     """Let attempt ``i`` claim its request, and book what it waits for meanwhile."""
     cdef int64_t user = log.user[i], late, counter, amount, slot
@@ -508,14 +440,8 @@ cdef void _claim(
 
 
 cdef void _note(
-    Log log,
-    Queue queue,
-    Spans spans,
-    int64_t slot,
-    int64_t i,
-    int64_t cause,
-    int64_t begin,
-    int64_t end,
+    Log log, Queue queue, Spans spans, int64_t slot, int64_t i, int64_t cause, int64_t begin,
+    int64_t end
 ) noexcept nogil:
     """Note a stretch of one cause in the wait of a block, or lengthen its last one."""
     cdef int64_t last = queue.span[slot]

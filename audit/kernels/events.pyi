@@ -24,15 +24,9 @@ class Way(IntEnum):
 @final
 class Events:
     def __init__(
-        self,
-        life: _Ints,
-        kind: _Ints,
-        way: _Ints,
-        at: _Ints,
-        start: _Ints,
-        end: _Ints,
-        over: _Bools,
-    ) -> None: ...
+        self, life: _Ints, kind: _Ints, way: _Ints, at: _Ints, start: _Ints, end: _Ints,
+        over: _Bools
+    ) -> None: ...  # fmt: skip
 
 @final
 class Settled:

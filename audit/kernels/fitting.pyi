@@ -6,56 +6,32 @@ from numpy.typing import NDArray
 @final
 class Log:
     def __init__(
-        self,
-        arrival: NDArray[np.int64],
-        start: NDArray[np.int64],
-        end: NDArray[np.int64],
-        request: NDArray[np.int64],
-        waits: NDArray[np.bool_],
-        by_start: NDArray[np.int64],
-        by_end: NDArray[np.int64],
-        step_time: NDArray[np.int64],
-        step_change: NDArray[np.int64],
-    ) -> None: ...
+        self, arrival: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64],
+        request: NDArray[np.int64], waits: NDArray[np.bool_], by_start: NDArray[np.int64],
+        by_end: NDArray[np.int64], step_time: NDArray[np.int64], step_change: NDArray[np.int64]
+    ) -> None: ...  # fmt: skip
 
 @final
 class Rules:
     def __init__(
-        self,
-        first: NDArray[np.int64],
-        counter: NDArray[np.int64],
-        amount: NDArray[np.int64],
-        binding: NDArray[np.bool_],
-        most: NDArray[np.int64],
-        edge_time: NDArray[np.int64],
-        edge_counter: NDArray[np.int64],
-        edge_change: NDArray[np.int64],
-        outage: NDArray[np.int64],
-    ) -> None: ...
+        self, first: NDArray[np.int64], counter: NDArray[np.int64], amount: NDArray[np.int64],
+        binding: NDArray[np.bool_], most: NDArray[np.int64], edge_time: NDArray[np.int64],
+        edge_counter: NDArray[np.int64], edge_change: NDArray[np.int64], outage: NDArray[np.int64]
+    ) -> None: ...  # fmt: skip
 
 @final
 class Trial:
     def __init__(
-        self,
-        entity: NDArray[np.int64],
-        amount: NDArray[np.int64],
-        reach: NDArray[np.int64],
-        closes: NDArray[np.int64],
-        opens: NDArray[np.int64],
-        entities: int,
-        most: int,
-    ) -> None: ...
+        self, entity: NDArray[np.int64], amount: NDArray[np.int64], reach: NDArray[np.int64],
+        closes: NDArray[np.int64], opens: NDArray[np.int64], entities: int, most: int
+    ) -> None: ...  # fmt: skip
 
 @final
 class Spans:
     def __init__(
-        self,
-        job: NDArray[np.int64],
-        since: NDArray[np.int64],
-        until: NDArray[np.int64],
-        stretch: NDArray[np.int64],
-        claims: NDArray[np.bool_],
-    ) -> None: ...
+        self, job: NDArray[np.int64], since: NDArray[np.int64], until: NDArray[np.int64],
+        stretch: NDArray[np.int64], claims: NDArray[np.bool_]
+    ) -> None: ...  # fmt: skip
 
 @final
 class Use:
@@ -64,30 +40,18 @@ class Use:
     ) -> None: ...
 
 def fitting_spans(
-    log: Log,
-    rules: Rules,
-    trial: Trial,
-    capacity: NDArray[np.int64],
-    split: bool,
-    out: Spans,
+    log: Log, rules: Rules, trial: Trial, capacity: NDArray[np.int64], split: bool, out: Spans
 ) -> int: ...
 def levels_in(
-    use: Use,
-    entity: NDArray[np.int64],
-    amount: NDArray[np.int64],
-    since: NDArray[np.int64],
-    until: NDArray[np.int64],
-    at: NDArray[np.int64],
-    highest: NDArray[np.int64],
-) -> None: ...
+    use: Use, entity: NDArray[np.int64], amount: NDArray[np.int64], since: NDArray[np.int64],
+    until: NDArray[np.int64], at: NDArray[np.int64], highest: NDArray[np.int64]
+) -> None: ...  # fmt: skip
 def times_above(
-    use: Use,
-    entity: NDArray[np.int64],
-    amount: NDArray[np.int64],
-    since: NDArray[np.int64],
-    until: NDArray[np.int64],
-    most: int,
-    above: NDArray[np.int64],
-    last: NDArray[np.int64],
-    seconds: NDArray[np.int64],
-) -> None: ...
+    use: Use, entity: NDArray[np.int64], amount: NDArray[np.int64], since: NDArray[np.int64],
+    until: NDArray[np.int64], most: int, above: NDArray[np.int64], last: NDArray[np.int64],
+    seconds: NDArray[np.int64]
+) -> None: ...  # fmt: skip
+def best_stretch(
+    base: NDArray[np.float64], hours: NDArray[np.float64], which: int,
+    chance: NDArray[np.float64], least: float, raw: float
+) -> tuple[int, int, float, float]: ...  # fmt: skip

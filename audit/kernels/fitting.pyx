@@ -106,12 +106,8 @@ cdef class Walk:
 
 
 def fitting_spans(
-    Log log not None,
-    Rules rules not None,
-    Trial trial not None,
-    const int64_t[::1] capacity,
-    bint split,
-    Spans out,
+    Log log not None, Rules rules not None, Trial trial not None, const int64_t[::1] capacity,
+    bint split, Spans out
 ):
     """Write the spans in which attempts would have fitted and no rule forbade their start.
 
@@ -243,29 +239,22 @@ cdef void _leave_queue(Log log, Walk walk, int64_t now, Spans out) noexcept nogi
 
 
 cdef void _queue_claims(
-    Log log,
-    Rules rules,
-    Trial trial,
-    Walk walk,
-    Next coming,
-    int64_t now,
-    int64_t until,
-    Spans out,
+    Log log, Rules rules, Trial trial, Walk walk, Next coming, int64_t now, int64_t until, Spans out
 ) noexcept nogil:
     """Walk the queue from ``now`` until the next instant."""
     cdef int64_t job
     cdef int64_t closing = NEVER  # how long until a window of the trial closes; ≤ 0: it is closed
     cdef State state
-    cdef Py_ssize_t k, x
+    cdef bint fits
+    cdef Py_ssize_t k
     if coming.window < trial.opens.shape[0]:
         closing = trial.closes[coming.window] - now
     walk.left[:] = walk.free
     for k in range(walk.waiting):
         job = walk.queue[k]
         state = OUT
-        if not _fits(log.request, job, walk.free):
-            walk.stretch[job] = 0
-        else:
+        fits = _fits(log.request, job, walk.free)
+        if fits:
             if walk.stretch[job] == 0:
                 walk.stretches += 1
                 walk.stretch[job] = walk.stretches
@@ -276,7 +265,9 @@ cdef void _queue_claims(
                     if not _withheld(trial, walk, job, closing):
                         _claim(log, rules, walk, job)
         _change(walk, job, state, now, out)
-        if walk.split:
+        if not fits:
+            walk.stretch[job] = 0  # not before: its last span tells its stretch
+        elif walk.split:
             _change(walk, job, OUT, until, out)
     if walk.claimed.shape[0] > 0:
         walk.claimed[:] = 0
@@ -291,9 +282,7 @@ cdef inline void _claim(Log log, Rules rules, Walk walk, Py_ssize_t job) noexcep
         walk.claimed[rules.counter[x]] += rules.amount[x]
 
 
-cdef inline bint _withheld(
-    Trial trial, Walk walk, Py_ssize_t job, int64_t closing
-) noexcept nogil:
+cdef inline bint _withheld(Trial trial, Walk walk, Py_ssize_t job, int64_t closing) noexcept nogil:
     """Return whether the trial forbids a start, given what runs."""
     if trial.entity[job] < 0:
         return False
@@ -357,13 +346,8 @@ cdef class Use:
 
 
 def levels_in(
-    Use use not None,
-    const int64_t[::1] entity,
-    const int64_t[::1] amount,
-    const int64_t[::1] since,
-    const int64_t[::1] until,
-    int64_t[::1] at,
-    int64_t[::1] highest,
+    Use use not None, const int64_t[::1] entity, const int64_t[::1] amount,
+    const int64_t[::1] since, const int64_t[::1] until, int64_t[::1] at, int64_t[::1] highest
 ):
     """Write the level of each span as it begins, and the highest one in it.
 
@@ -392,15 +376,9 @@ def levels_in(
 
 
 def times_above(
-    Use use not None,
-    const int64_t[::1] entity,
-    const int64_t[::1] amount,
-    const int64_t[::1] since,
-    const int64_t[::1] until,
-    int64_t most,
-    int64_t[::1] above,
-    int64_t[::1] last,
-    int64_t[::1] seconds,
+    Use use not None, const int64_t[::1] entity, const int64_t[::1] amount,
+    const int64_t[::1] since, const int64_t[::1] until, int64_t most, int64_t[::1] above,
+    int64_t[::1] last, int64_t[::1] seconds
 ):
     """Write when a limit first forbids each span's attempt, and when it allows a last one.
 
@@ -450,3 +428,94 @@ cdef inline Py_ssize_t _step(Use use, int64_t entity, int64_t instant) noexcept 
 cdef inline int64_t _used(Use use, int64_t entity, Py_ssize_t step) noexcept nogil:
     """Return what an entity has in use from a step on."""
     return use.used[step] if step >= use.first[entity] else 0
+
+
+cdef struct Best:
+    Py_ssize_t begin
+    Py_ssize_t extent
+    double score
+    double seconds
+
+
+def best_stretch(
+    const double[:, :, :, ::1] base,
+    const double[:, :, :, :, ::1] hours,
+    Py_ssize_t which,
+    const double[:, ::1] chance,
+    double least,
+    double raw,
+):
+    """Return the stretch of hours that is worth most as a window for a class.
+
+    A stretch is worth chance · (starts + occasions) − starts of the class in a run of blocks.
+    It must hold ``least`` of both, of the class and of its neighbours, and the class' share of
+    starts be at most ``raw`` of the neighbours'. Of stretches worth the same, the shortest.
+
+    Args:
+        base: occasions, starts and seconds that a stretch of no hours holds, by the hour before
+            which it begins, [begin, 3, classes, blocks]; the last class is the sum of all.
+        hours: what each further hour adds, [begin, hours, 3, classes, blocks]; if it is the same
+            for all begins, [1, hours, …] from the first hour of the circle on.
+        which: the class; its neighbours are all others.
+        chance: the share of starts to be expected of a rule in a run, [blocks, blocks + 1].
+        least, raw: see above.
+
+    Returns:
+        Its first hour, its hours − 1, its score (0: no stretch is worth anything), its seconds.
+    """
+    cdef Py_ssize_t blocks = base.shape[3], circle = base.shape[0], whole = base.shape[2] - 1
+    cdef Py_ssize_t begin, extent, row, block, first, hour
+    cdef bint same = hours.shape[0] == 1
+    cdef double own
+    cdef Best best = Best(0, 0, 0.0, 0.0)
+    cdef double[:, ::1] sums = np.zeros((5, blocks + 1))
+    cdef double[:, ::1] held = np.zeros((5, blocks))
+    with nogil:
+        for begin in range(circle):
+            for row in range(3):
+                for block in range(blocks):
+                    own = base[begin, row, which, block]
+                    held[row, block] = own
+                    if row < 2:
+                        held[3 + row, block] = base[begin, row, whole, block] - own
+            for extent in range(circle - 1):
+                first = 0 if same else begin
+                hour = (begin + extent) % circle if same else extent
+                for row in range(3):
+                    for block in range(blocks):
+                        own = hours[first, hour, row, which, block]
+                        held[row, block] += own
+                        sums[row, block + 1] = sums[row, block] + held[row, block]
+                        if row < 2:
+                            held[3 + row, block] += hours[first, hour, row, whole, block] - own
+                            sums[3 + row, block + 1] = sums[3 + row, block] + held[3 + row, block]
+                best = _better(best, sums, chance, least, raw, begin, extent)
+    return best.begin, best.extent, best.score, best.seconds
+
+
+cdef Best _better(
+    Best best,
+    const double[:, ::1] sums,
+    const double[:, ::1] chance,
+    double least,
+    double raw,
+    Py_ssize_t begin,
+    Py_ssize_t extent,
+) noexcept nogil:
+    """Return a stretch if it is worth more, in some run of blocks, than the best so far."""
+    cdef Py_ssize_t first, behind, blocks = sums.shape[1] - 1
+    cdef double withheld, starts, idle, served, score
+    for first in range(blocks):
+        for behind in range(first + 1, blocks + 1):
+            withheld = sums[0, behind] - sums[0, first]
+            starts = sums[1, behind] - sums[1, first]
+            score = chance[first, behind] * (withheld + starts) - starts
+            if score <= 0 or score < best.score - 1e-9 or withheld + starts < least:
+                continue
+            idle = sums[3, behind] - sums[3, first]
+            served = sums[4, behind] - sums[4, first]
+            if idle + served < least or starts * (idle + served) > raw * served * (withheld + starts):
+                continue
+            if score > best.score + 1e-9 or extent < best.extent:
+                best = Best(begin, extent, score, sums[2, blocks])
+    return best

@@ -174,9 +174,7 @@ cdef inline bint _as_much(
 
 cdef inline bint _held_at(Py_ssize_t block, Subjects subjects, int64_t instant) noexcept nogil:
     cdef Py_ssize_t first = subjects.held_begin[block]
-    cdef Py_ssize_t place = _upper(
-        subjects.held_from, first, subjects.held_end[block], instant
-    )
+    cdef Py_ssize_t place = _upper(subjects.held_from, first, subjects.held_end[block], instant)
     return place > first and instant <= subjects.held_to[place - 1]
 
 

@@ -19,9 +19,7 @@ cdef inline Sum plus(Sum total, double value) noexcept nogil:
     return Sum(high, total.low + ((total.high - (high - part)) + (value - part)))
 
 
-cdef inline void add(
-    double[::1] high, double[::1] low, int64_t index, double value
-) noexcept nogil:
+cdef inline void add(double[::1] high, double[::1] low, int64_t index, double value) noexcept nogil:
     """Add ``value`` to one element of an array of sums."""
     cdef Sum total = plus(Sum(high[index], low[index]), value)
     high[index], low[index] = total.high, total.low

@@ -7,17 +7,9 @@ _Floats = NDArray[np.float64]
 
 def ranks(keys: _Floats, ranked: _Bools, out: _Ints) -> None: ...
 def keep_present(
-    present: _Bools,
-    instants: _Ints,
-    usage: _Floats,
-    fraction: _Floats,
-    rank: _Ints,
-    as_of: _Ints,
-    column: NDArray[np.uint32],
-    usage_out: _Floats,
-    fraction_out: _Floats,
-    rank_out: _Ints,
-) -> None: ...
+    present: _Bools, instants: _Ints, usage: _Floats, fraction: _Floats, rank: _Ints, as_of: _Ints,
+    column: NDArray[np.uint32], usage_out: _Floats, fraction_out: _Floats, rank_out: _Ints
+) -> None: ...  # fmt: skip
 def priorities(operator: int, targets: _Floats, states: _Floats, out: _Floats) -> None: ...
 def climb(
     parents: _Ints, groups: _Ints, shared: _Bools, usage: _Floats, states: _Floats

@@ -135,10 +135,8 @@ def climb(
 
 
 def apply(
-    int64_t operator,
-    const double[::1] targets,
-    const double[:, ::1] states,
-    double[:, ::1] priorities,
+    int64_t operator, const double[::1] targets, const double[:, ::1] states,
+    double[:, ::1] priorities
 ):
     """Write each node's priority among its siblings; NaN where its target is."""
     cdef Py_ssize_t k, node

@@ -13,23 +13,13 @@ class Attempts:
 
 def number(hashes: _Ints, codes: _Codes, firsts: _Ints, counts: _Ints) -> int: ...
 def group_by_owner(
-    codes: _Codes,
-    start: _Ints,
-    end: _Ints,
-    penalty: _Floats,
-    places: _Ints,
-    start_out: _Ints,
-    end_out: _Ints,
-    penalty_out: _Floats,
-) -> None: ...
+    codes: _Codes, start: _Ints, end: _Ints, penalty: _Floats, places: _Ints, start_out: _Ints,
+    end_out: _Ints, penalty_out: _Floats
+) -> None: ...  # fmt: skip
 def window_usage(
-    attempts: Attempts,
-    edges: _Ints,
-    bounds: _Ints,
-    weights: _Floats,
-    usage: _Floats,
-    total: _Floats,
-) -> None: ...
+    attempts: Attempts, edges: _Ints, bounds: _Ints, weights: _Floats, usage: _Floats,
+    total: _Floats
+) -> None: ...  # fmt: skip
 def half_life_usage(
     attempts: Attempts, instants: _Ints, half_life: float, usage: _Floats, total: _Floats
 ) -> None: ...

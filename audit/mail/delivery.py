@@ -1,11 +1,11 @@
-"""Reports to their recipients: each once, whatever happens on the way.
+"""Sends reports to their recipients: each once, even if runs are killed.
 
-The mails to send follow from the store: the reports that were made, the recipients of config.toml,
-and the ledger (table ``delivery``), in which each mail has one row. A row is `claimed` before
-anything is sent, `sending` from just before the mail is transmitted, then `sent`, `refused`, or
-again `claimed` where the server said "later". If a run is killed while a row is `claimed`, the next
-run sends the mail. If it is `sending`, it is unknown whether the mail arrived: the row becomes
-`unknown`, is reported, and is sent again only on request.
+The mails follow from the store: the reports that were made, the recipients of config.toml, and the
+ledger (table ``delivery``), in which each mail has one row. A row is `claimed` before anything is
+sent, `sending` from just before the mail is transmitted, then `sent`, `refused`, or again `claimed`
+if the server said "later". If a run is killed while a row is `claimed`, the next run sends the
+mail. If it is `sending`, it is unknown whether the mail arrived: the row becomes `unknown`, is
+reported, and is sent again only on request.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _SETTLED: Final = (Outcome.SENT, Outcome.REFUSED, Outcome.UNKNOWN)
 """Outcomes after which a mail is not due any more; they are states of the ledger too."""
 _AGAIN: Final = "'fairaudit deliver --failed' tries again"
 _TWICE: Final = (
-    "nobody knows whether it arrived; 'fairaudit deliver --failed --unknown' sends it again, "
-    "perhaps for the second time"
+    "it may have arrived; 'fairaudit deliver --failed --unknown' sends it again, perhaps for the "
+    "second time"
 )
 
 
@@ -140,9 +140,8 @@ def by_hand(
 ) -> Delivered:
     """Send what is due in the store of ``fairaudit run``; options as of ``deliver``.
 
-    Raises:
-        UsageError: config.toml sends no mail, or there is no store yet.
-        LockedError: another run is at work.
+    Raises UsageError if config.toml sends no mail or there is no store, LockedError if another run
+    is at work.
     """
     _require_mail(site.config)
     if not site.config.recipients:
@@ -165,17 +164,12 @@ def _require_mail(config: Config) -> None:
 
 
 def try_out(site: Site, address: str, now: int) -> Answer:
-    """Send a mail that says that mail works.
+    """Send a test mail.
 
-    Raises:
-        UsageError: nothing may be sent to ``address``, or no mail at all.
-        DeliveryError: it could not be handed over; the message says why.
+    Raises UsageError if no mail may be sent there, DeliveryError if it could not be handed over.
     """
     _require_mail(site.config)
-    text = (
-        "This mail was asked for with 'fairaudit deliver --test-send'.\n"
-        "That it arrived shows that reports can be mailed from there."
-    )
+    text = "'fairaudit deliver --test-send' sent this mail.\nReports can be mailed from there."
     try:
         recipient = allowed(address, site.config.mail.domains)
     except ValueError as error:
@@ -189,9 +183,8 @@ def try_out(site: Site, address: str, now: int) -> Answer:
 def tell_operator(site: Site, subject: str, text: str) -> str | None:
     """Write to ``mail.operators`` that something failed.
 
-    Returns:
-        None, or which of them could not be reached and why. No error is raised for that, as it
-        would hide the failure that was to be reported.
+    Returns None, or which of them could not be reached and why. No error is raised for that, as it
+    would hide the failure that was to be reported.
     """
     if site.config.mail.via == "none":
         return None
@@ -250,7 +243,7 @@ class _Draft:
         return mails.pictures(self.page)
 
     def letter(self, mail: ledger.Due) -> mails.Letter:
-        """The content of a mail for one recipient."""
+        """Return the content of a mail for one recipient."""
         wish, settings = mail.wish, self.site.config.mail
         spoken = [self.owners[who] for who in wish.owners]
         files, remarks = self._files(wish, spoken)
@@ -265,7 +258,7 @@ class _Draft:
     def _files(
         self, wish: mails.Wish, spoken: list[OwnerContents]
     ) -> tuple[list[mails.File], list[str]]:
-        """The attachments for one recipient, and remarks about them."""
+        """Return the attachments for one recipient, and remarks about them."""
         report, options = self.report, self.site.config.report
         plain = f"{places.file_name(report.cluster)}_{report.period.name}"
         files: list[mails.File] = []

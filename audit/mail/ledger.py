@@ -1,7 +1,7 @@
-"""The ledger of mails: what is due to whom, and the outcome.
+"""The ledger of mails: the mails that are due, and their outcomes.
 
 Table ``delivery`` has one row for each report and recipient. Each step is one statement or one
-transaction, and takes place only if the row is still in the state that it is to leave.
+transaction, and takes place only if the row is still in the expected state.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Due:
     recipient: str
     wish: mails.Wish
     message_id: str
-    leave: str  # the state of its row in the ledger; empty: there is none
+    leave: str  # the state of its row in the ledger; empty if it has no row
     corrected: bool  # whether the recipient has an earlier version
 
     @property
@@ -75,10 +75,10 @@ def due(
     complete: Callable[[Report], bool],
     again: Container[str],
 ) -> Iterator[Due]:
-    """Yield what a cluster's recipients have not got yet, oldest report first.
+    """Yield the mails that a cluster's recipients have not received yet, oldest report first.
 
     Args:
-        complete: whether a report is; called for those that were mailed when they were not.
+        complete: whether a report is; called for those that were mailed while they were partial.
         again: states of the ledger that are due again.
     """
     found = queries.rows(con, "delivery_reports", cluster=cluster.name, now=now)
@@ -112,7 +112,7 @@ def _leave(
     complete: Callable[[Report], bool],
     again: Container[str],
 ) -> str | None:
-    """The state of a mail that is due, empty if it has no row; None if it is not due.
+    """Return the state of a mail that is due, empty if it has no row; None if it is not due.
 
     ``rows`` of the ledger are about one recipient and period, oldest change first.
     """
@@ -128,7 +128,7 @@ def _leave(
 
 
 def _recipients(config: Config, cluster: Cluster) -> dict[str, mails.Wish]:
-    """The recipients of a cluster's reports, each once, with what they get."""
+    """Return the recipients of a cluster's reports, each once, and the parts that they get."""
     wishes: dict[str, list[tuple[str, mails.Wish]]] = {}
     for entry in config.recipients:
         if entry.gets(cluster.name, cluster.period):
@@ -143,14 +143,14 @@ def _recipients(config: Config, cluster: Cluster) -> dict[str, mails.Wish]:
 
 
 def message_id(settings: Mail, parts: Sequence[object]) -> str:
-    """The id of a mail: the same for the same parts."""
+    """Return the id of a mail: the same for the same parts."""
     assert settings.sender is not None  # config.Mail requires it
     domain = settings.message_id_domain or settings.sender.rsplit("@", 1)[1]
     return f"<{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]}@{domain}>"
 
 
 def claim(con: Connection, mail: Due, now: int) -> bool:
-    """Claim a mail for this delivery; False if another delivery was faster."""
+    """Claim a mail for this delivery; return False if another delivery was faster."""
     if mail.leave == "claimed":
         return True
     of = {"cluster": mail.report.cluster, "period": mail.report.period.name}
@@ -179,7 +179,7 @@ def move(
 ) -> None:
     """Move a mail from one state to the next, in one statement.
 
-    Raises TakenError if it is not in the state that it is to leave.
+    Raises TakenError if it is in another state than ``leave``.
     """
     change = {"leave": leave, "state": state, "tried": tried, "now": now}
     result = {"report_state": report_state, "error": error}

@@ -1,7 +1,7 @@
 """The content of a mail about a report, and the ``EmailMessage`` made of it.
 
 Names from a log or a configuration are text in the message: characters that cannot be printed are
-replaced by their code points before they come near a header, and templates escape the rest.
+replaced by their code points before they reach a header, and templates escape the rest.
 """
 
 import itertools
@@ -19,12 +19,12 @@ from audit.report.charts import drawing
 from audit.report.charts.over_time import trend
 from audit.report.charts.style import Chart
 from audit.report.charts.waiting import owner_why
-from audit.report.judgement.page_one import PageOne, Trust, page_one
+from audit.report.judgement.page_one import PageOne, page_one
 from audit.report.judgement.questions import Question
 from audit.report.owner import text as owner_text
 from audit.report.owner.text import Answer
 from audit.report.record.owner import OwnerContents
-from audit.report.record.page import Contents, Who
+from audit.report.record.page import Contents, Trust, Who
 from audit.report.render import export
 from audit.report.render import page as render
 from audit.report.text import advice, wording
@@ -155,13 +155,13 @@ def compose(
 
 
 def _days(contents: Contents) -> tuple[str, str]:
-    """The first and the last day of a report."""
+    """Return the first and the last day of a report."""
     span = contents.span
     return wording.day(span.from_time, span.zone), wording.day(span.to_time - 1, span.zone)
 
 
 def too_large(files: Sequence[File], limit_mb: float) -> str | None:
-    """Why these attachments are left out; None if they are within the limit."""
+    """Return why these attachments are left out; None if they are within the limit."""
     size = sum(len(file.content) for file in files) / 1e6
     if size <= limit_mb:
         return None
@@ -179,7 +179,7 @@ def headline(
     *,
     corrected: bool = False,
 ) -> str:
-    """The subject: one printable line, which always shows that a report is not complete."""
+    """Return the subject: one printable line, which always shows that a report is not complete."""
     spoken = () if wish.whole else wish.owners
     first, last = _days(contents)
     days = contents.covered_days if contents.brief else 0
@@ -207,7 +207,7 @@ def headline(
 
 
 def _of_owners(owners: Sequence[OwnerContents]) -> str:
-    """The verdicts on users and accounts for a subject; of many, how many waited longer."""
+    """Return the verdicts on users and accounts for a subject; of many, how many waited longer."""
     if len(owners) <= _VERDICTS:
         return "; ".join(map(owner_text.short, owners))
     longer = sum(any(part.longer for part in of.parts) for of in owners)
@@ -215,7 +215,7 @@ def _of_owners(owners: Sequence[OwnerContents]) -> str:
 
 
 def _verdict(one: PageOne | None, days: int) -> str:
-    """Return the verdict for a subject; ``days``: those covered, if that is why there is none."""
+    """Return the verdict for a subject, or the covered days if there are too few for one."""
     if one is None:
         return f"only {wording.plural(days, 'day')} covered so far" if days else "no data"
     return one.verdict.short
@@ -246,7 +246,7 @@ def _part(of: OwnerContents) -> Part:
 
 
 def pictures(contents: Contents) -> tuple[Picture, ...]:
-    """A few charts of the pool that page one is about; none without a page one."""
+    """Return a few charts of the pool that page one is about; none without a page one."""
     one = page_one(contents)
     if one is None:
         return ()
@@ -256,7 +256,7 @@ def pictures(contents: Contents) -> tuple[Picture, ...]:
 
 
 def owner_pictures(of: OwnerContents) -> tuple[Picture, ...]:
-    """The charts of one user or account, of the pool where it waited most."""
+    """Return the charts of one user or account, of the pool where it waited most."""
     if not of.parts:
         return ()
     most = of.parts[0]
@@ -276,7 +276,7 @@ def _pictures(charts: Iterable[Chart | None], pool: str | None) -> tuple[Picture
 
 
 def csv_files(contents: Contents, owners: Sequence[Who] = ()) -> tuple[File, ...]:
-    """The report's tables; with ``owners``, only their own rows."""
+    """Return the report's tables; with ``owners``, only their own rows."""
     if not owners:
         every = itertools.chain.from_iterable(export.files(contents).values())
         return tuple(File(file.name, "text/csv", file.text.encode()) for file in every)
@@ -311,7 +311,7 @@ class Envelope(NamedTuple):
 
 
 def message(letter: Letter, envelope: Envelope) -> EmailMessage:
-    """A letter as a mail: text, HTML with its charts, attachments."""
+    """Return a letter as a mail: text, HTML with its charts, attachments."""
     values: Mapping[str, object] = {"letter": letter, "state": letter.standing.state.value}
     mail = envelope.holding(letter.subject)
     mail.set_content(render.fill("email/report.txt", values))
@@ -328,7 +328,7 @@ def message(letter: Letter, envelope: Envelope) -> EmailMessage:
 
 
 def note(subject: str, text: str, envelope: Envelope) -> EmailMessage:
-    """A short mail of text alone, as operators get."""
+    """Return a short mail of text alone, as operators get."""
     mail = envelope.holding(wording.name(subject, 200))
     lines = (wording.name(line, 2_000) if line else "" for line in text.splitlines())
     mail.set_content("\n".join(lines) + "\n")

@@ -1,8 +1,8 @@
 """Hands a mail over: to a mail server, or into a folder. The only home of smtplib.
 
-Each mail has one recipient and its own connection, so outcomes are independent. The server's answer
-decides what may be done next: a mail that was refused or put off did not arrive, one that was
-accepted did, and between the last byte and the answer the outcome is unknown.
+Each mail has one recipient and its own connection, so outcomes are independent. A mail that was
+refused or put off did not arrive, one that was accepted did, and between the last byte and the
+answer the outcome is unknown.
 """
 
 import base64
@@ -138,14 +138,14 @@ class Smtp:
         return None
 
     def _reached(self) -> smtplib.SMTP | Answer:
-        """A connection on which mail may be sent, or the reason of the failure."""
+        """Return a connection on which mail may be sent, or the reason of the failure."""
         try:
             return self._connected()
         except smtplib.SMTPNotSupportedError as error:
             return self._answer(Outcome.BARRED, str(error))
         except ssl.SSLCertVerificationError as error:
             why = f"its certificate cannot be verified: {error.verify_message}"
-            remedy = "a site's own authority is named by mail.ca_file"
+            remedy = "set mail.ca_file to the certificate of the site's own authority"
             return self._answer(Outcome.BARRED, f"{why}; {remedy}")
         except smtplib.SMTPResponseException as error:
             gone = Outcome.DOWN if 400 <= error.smtp_code < 500 else Outcome.BARRED
@@ -154,7 +154,7 @@ class Smtp:
             return self._answer(Outcome.DOWN, _reason(error))
 
     def _connected(self) -> smtplib.SMTP:
-        """A connection on which mail may be sent: encrypted and logged in, as configured."""
+        """Return a connection on which mail may be sent: encrypted and logged in, as configured."""
         mail = self.mail
         where: Any = {"port": mail.port or _PORTS[mail.security], "timeout": mail.timeout_s}
         server = (
@@ -164,7 +164,7 @@ class Smtp:
         )
         try:
             if mail.security == "starttls":
-                server.starttls(context=self.trust)  # raises where the server has none
+                server.starttls(context=self.trust)  # raises if the server does not offer it
             server.ehlo_or_helo_if_needed()
             if mail.user is not None:
                 server.login(mail.user, self.password or "")
@@ -201,7 +201,7 @@ class Smtp:
         return Answer(Outcome.SENT)
 
     def _text(self, code: int, reply: bytes | str) -> str:
-        """A server's reply on one line."""
+        """Return a server's reply on one line."""
         text = reply if isinstance(reply, str) else reply.decode(errors="backslashreplace")
         if self.hides:
             enhanced = _ENHANCED.match(text)
@@ -209,7 +209,7 @@ class Smtp:
         return f"{code} {' '.join(text.split())}"
 
     def _answer(self, outcome: Outcome, reply: str) -> Answer:
-        """An answer without the password, in case the server repeats it."""
+        """Return an answer without the password, in case the server repeats it."""
         for secret in _forms(self.mail.user, self.password):
             reply = reply.replace(secret, "(password)")
         return Answer(outcome, f"{self.mail.host}: {reply}"[:500])
@@ -228,7 +228,7 @@ def _reason(error: Exception) -> str:
 
 
 def _forms(user: str | None, password: str | None) -> list[str]:
-    """The password in each form in which it is transmitted, longest first."""
+    """Return the password in each form in which it is transmitted, longest first."""
     if not password:
         return []
     encoded = [password, f"\0{user}\0{password}", f"{user}\0{user}\0{password}"]
@@ -260,7 +260,7 @@ def _password(mail: Mail, folder: Path) -> str | None:
 
 
 def _trust(mail: Mail, folder: Path) -> ssl.SSLContext:
-    """The context that verifies the server's certificate and name, which is never skipped."""
+    """Return the context that verifies the server's certificate and name, always."""
     if mail.ca_file is None:
         return ssl.create_default_context()
     path = folder / mail.ca_file

@@ -1,6 +1,6 @@
-"""When windows are closed: hours of the week on a clock, as spans of time.
+"""Closed hours of windows: hours of the week on a local clock, as spans of time.
 
-By the zone's calendar, with its summer time; each span is half-open, in epoch s.
+Clock changes follow the zone's calendar; each span is half-open, in epoch s.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -17,11 +17,11 @@ Ints = NDArray[np.int64]
 HOUR_S: Final = 3_600
 DAY_S: Final = 86_400
 EPOCH_HOUR: Final = 72
-"""Hour of the week at which the epoch began: Thursday at 00:00."""
+"""Hour of the week of the epoch: Thursday at 00:00."""
 
 
 Offset = tuple[int, int, int]
-"""Begin and end of a time in which a clock is not changed, and how far it is ahead of UTC, s."""
+"""Begin and end of a time with a constant UTC offset, and that offset, s."""
 
 
 def closed_spans(
@@ -29,13 +29,13 @@ def closed_spans(
 ) -> tuple[Ints, Ints]:
     """Return when these hours of the week begin and end between two instants, epoch s, ascending.
 
-    Neighbouring hours are one span. Spans are cut at ``since`` and ``until``.
+    Adjacent hours form one span. Spans are cut at ``since`` and ``until``.
     """
     return spans_of_hours(hours, [*offsets(zone, since, until)])
 
 
 def spans_of_hours(hours: Collection[int], on: Sequence[Offset]) -> tuple[Ints, Ints]:
-    """Return the same on a clock with these offsets, which follow each other."""
+    """Return the same on a clock with these offsets, which adjoin each other."""
     closed = np.isin(np.arange(WEEK), list(hours))
     times, states = [], []
     for begin, end, offset in on:
@@ -50,7 +50,7 @@ def spans_of_hours(hours: Collection[int], on: Sequence[Offset]) -> tuple[Ints, 
 
 
 def offsets(zone: ZoneInfo, since: int, until: int) -> Iterator[Offset]:
-    """Yield the offsets of a zone's clock between two instants, epoch s."""
+    """Yield the UTC offsets of a zone between two instants, epoch s."""
     ahead = _ahead(zone, since)
     begin = low = since
     while low < until:
@@ -67,6 +67,5 @@ def offsets(zone: ZoneInfo, since: int, until: int) -> Iterator[Offset]:
 
 
 def _ahead(zone: ZoneInfo, instant: int) -> int:
-    """Return how far a clock is ahead of UTC, s."""
     shift = datetime.fromtimestamp(instant, tz=zone).utcoffset()
     return int(shift.total_seconds()) if shift else 0

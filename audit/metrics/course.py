@@ -1,14 +1,13 @@
-"""The main figures of a pool over time: of one stretch after another, and what changed.
+"""The main figures of a pool in successive stretches of time, and the latest change.
 
 Each figure is a ratio of sums over the attempts that ended in a stretch:
 
-    wait_mean           = Σ wait / number of attempts
-    cause_unexplained_share = Σ unexplained / Σ wait, of waits with an account (SPEC §11)
-    overtaken_time_mean = Σ overtaken / number, of attempts with a forward start      (SPEC §10)
+    wait_mean               = Σ wait / number of attempts
+    cause_unexplained_share = Σ unexplained / Σ wait, of waits with an account       (SPEC §11)
+    overtaken_time_mean     = Σ overtaken / number, of attempts with a modelled start (SPEC §10)
 
-Users are resampled, each with all its attempts of all stretches (SPEC §5, *Uncertainty*): who runs
-in two stretches is the same user in both, so what differs between users does not blur how one
-stretch differs from another.
+Users are resampled, each with all its attempts of all stretches (SPEC §5, *Uncertainty*), so
+differences between users do not blur the difference between two stretches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,17 +25,17 @@ Ints = NDArray[np.int64]
 SUMS: Final = pl.Schema(
     {
         "stretch": pl.Int64,
-        "user": pl.String,  # null: the log names none; all of those together are one
+        "user": pl.String,  # null: all attempts without a user together
         "first_arrival": pl.Int64,  # epoch s, of its attempts in the stretch
         "attempts": pl.Int64,
         "wait_s": pl.Int64,
         "booked_s": pl.Int64,  # waits with an account
         "unexplained_s": pl.Int64,
-        "judged": pl.Int64,  # attempts with a forward start that counts, or that one stands for
+        "judged": pl.Int64,  # weight of the attempts whose modelled start counts
         "overtaken_s": pl.Int64,  # over these
     }
 )
-"""What each user adds to the sums of each stretch; one row per pair that has any attempt."""
+"""The sums of each user in each stretch; one row per pair with attempts."""
 
 _ADDED: Final = tuple(name for name in SUMS if name not in {"stretch", "user", "first_arrival"})
 
@@ -45,7 +44,7 @@ RATIOS: Final = {
     "overtaken_time_mean": ("overtaken_s", "judged"),
     "cause_unexplained_share": ("unexplained_s", "booked_s"),
 }
-"""The figures, and the sums above and below their lines."""
+"""The figures: numerator and denominator."""
 
 
 class Measured(NamedTuple):
@@ -56,12 +55,12 @@ class Measured(NamedTuple):
 
 
 class Course(NamedTuple):
-    """The figures of each stretch by name, and how the last differs from the one before."""
+    """The figures of each stretch by name, and the difference of the last two."""
 
     figures: tuple[dict[str, Measured], ...]
     attempts: tuple[int, ...]
     differences: dict[str, Measured]
-    """Empty where there are fewer than two stretches."""
+    """Empty with fewer than two stretches."""
 
 
 def course(
@@ -71,17 +70,16 @@ def course(
     resamples: int = RESAMPLES,
     figures: Sequence[str] = tuple(RATIOS),
 ) -> Course:
-    """The figures of ``stretches`` stretches of time.
+    """Return the figures of ``stretches`` stretches of time.
 
     Args:
         sums: columns of ``SUMS``; ``stretch`` counts from 0.
-        stretches: how many there are, those without any attempt included.
+        stretches: their number, empty ones included.
         seed: of the bootstrap, ≥ 0.
 
     Returns:
-        Each figure, None where nothing is below its line; intervals of none with fewer than two
-        users in them. A difference is that of the last stretch less the last but one, None where
-        either is.
+        Each figure, None for 0/0; no intervals with fewer than two users. A difference is the last
+        stretch minus the one before, None where either is.
     """
     units = _numbered(sums)
     drawn = Resamples(int(units.max(initial=-1)) + 1, seed, resamples)
@@ -100,7 +98,7 @@ def course(
 
 
 def _numbered(sums: pl.DataFrame) -> Ints:
-    """The number of each row's user: by what it did, so that a name changes no interval."""
+    """Return the number of each row's user, by activity so that names affect no interval."""
     did = [name for name in _ADDED if name != "attempts"]
     users = sums.group_by("user").agg(pl.col("first_arrival").min(), pl.col(_ADDED).sum())
     users = users.sort("first_arrival", "attempts", *did, "user").with_row_index("unit")
@@ -133,7 +131,7 @@ def _stretch(
     units: Ints,
     drawn: Resamples,
 ) -> _Stretch:
-    """The sums of the rows that are ``held``, and what resamples add up to of the ``needed``."""
+    """Return the sums of the rows ``held``, and the resampled sums ``needed``."""
     of = {name: column[held] for name, column in columns.items()}
     resampled = drawn.sums(units[held], *(of[name] for name in needed))
     return _Stretch(

@@ -1,18 +1,18 @@
-"""What may be published about everybody without telling about anybody (disclosure control).
+"""Disclosure control: figures about all users that reveal no single one.
 
-Pages for one user or account compare it with everybody. Their reader can subtract: own figures from
-everybody's, an account's from everybody's, yesterday's page from today's. Each figure here is
-therefore made of all attempts of a *block* of whole, closed weeks, and a block is published once
-and for all. A set of attempts may be published only if, after taking out those of any one user or
-any one account, at least ``FEWEST`` users remain, or no attempt of an account's set does.
+Pages for one user or account compare it with all others. Their readers can subtract: their own
+figures from those of all, an account's from those of all, yesterday's page from today's. Therefore
+each figure describes all attempts of a *block* of whole, closed weeks, and a block is published
+only once. A set of attempts may be published only if, without those of any one user or any one
+account, at least ``FEWEST`` users remain, or no attempt of an account's set does.
 
     block        the fewest consecutive closed weeks that may be published, from the first week on
     class        width class × walltime class; its set is the class's attempts in a block
-    remainder    the block's attempts in classes that are not published: must be publishable too
+    remainder    the block's attempts in unpublished classes: it must be publishable, too
 
-Conventions: an attempt belongs to the week in which it ended, on the cluster's clock, whatever its
-arrival. Attempts without a user count as nobody: they add no user, but they remain. Figures are
-rounded: durations and amounts to two significant digits, shares to 1 %.
+An attempt belongs to the week in which it ended, in local time. Attempts without a user add no
+user, but they remain. Figures are rounded: durations and amounts to two significant digits, shares
+to 1 %.
 
 Source: A. Hundepool et al., Statistical Disclosure Control (2012), chapter 4 (minimum frequency
 rule, secondary suppression).
@@ -32,7 +32,7 @@ from audit.model import Period
 from audit.registry.causes import CAUSES, CONTESTED
 
 FEWEST: Final = 5
-"""Users that must remain when those whom a reader knows are taken out."""
+"""Users that must remain without those that a reader knows."""
 BLOCKS: Final = pl.Schema(
     {
         "from_time": pl.Int64,  # of the block, epoch s
@@ -43,9 +43,9 @@ BLOCKS: Final = pl.Schema(
         "value": pl.Float64,
     }
 )
-"""Published figures. ``wait_mean`` in s, over attempts; of a class over users, so that one user is
-not the class; ``contested_mean`` the same of the contested wait, of classes only.
-``cause_CAUSE_share``: parts of all waiting. ``consumed``: resource-seconds."""
+"""Published figures. ``wait_mean`` in s: over attempts, or in a class the mean of the users' means;
+``contested_mean`` the same of the contested wait, of classes only. ``cause_CAUSE_share``: parts of
+all waiting. ``consumed``: resource-seconds."""
 
 WAITS: Final = pl.Schema(
     {
@@ -57,7 +57,7 @@ WAITS: Final = pl.Schema(
         "wait_s": pl.Float64,
     }
 )
-"""What the attempts of each user and account waited for in a block: others' attempts show in it."""
+"""The waits of each user's and account's own attempts in a block, by cause."""
 
 Pair = tuple[str | None, str | None]
 """User and account of an attempt."""
@@ -66,17 +66,16 @@ Class = tuple[str | None, str]
 
 
 class Block(NamedTuple):
-    """Consecutive weeks that are published together, by their places."""
+    """Consecutive weeks that are published together, by their indices."""
 
     first: int
     last: int
 
 
 def may_be_published(pairs: Collection[Pair]) -> bool:
-    """Whether a figure about the attempts of these users and accounts may be published.
+    """Return whether a figure about the attempts of these users and accounts may be published.
 
-    Args:
-        pairs: user and account of the attempts, each combination once.
+    ``pairs``: user and account of the attempts, each combination once.
     """
     accounts = defaultdict(set)
     for user, account in pairs:
@@ -94,11 +93,11 @@ def may_be_published(pairs: Collection[Pair]) -> bool:
 
 
 def published_classes(pairs: Collection[tuple[Class, Pair]]) -> set[Class]:
-    """The classes of a block about which figures may be published, each and as what they leave.
+    """Return the classes of a block that may be published, so that their remainder may be, too.
 
     Args:
         pairs: class, user and account of the block's attempts, each combination once. Attempts of
-            unknown width are of no class, and are part of the remainder.
+            unknown width have no class and belong to the remainder.
     """
     of = defaultdict(set)
     for label, pair in pairs:
@@ -112,11 +111,11 @@ def published_classes(pairs: Collection[tuple[Class, Pair]]) -> set[Class]:
 
 
 def blocks(weeks: Sequence[Period], pairs: Collection[tuple[int, Pair]]) -> Iterator[Block]:
-    """The blocks that closed weeks make; weeks after the last block wait for more users.
+    """Yield the blocks of closed weeks; weeks after the last block wait for more users.
 
     Args:
-        weeks: not yet published, in order; weeks on either side of a gap are never put together.
-        pairs: place of the week, user and account of the attempts, each combination once.
+        weeks: unpublished, in order; a block contains no gap.
+        pairs: index of the week, user and account of the attempts, each combination once.
     """
     of = defaultdict(set)
     for number, pair in pairs:
@@ -132,13 +131,13 @@ def blocks(weeks: Sequence[Period], pairs: Collection[tuple[int, Pair]]) -> Iter
 
 
 def publish(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
-    """The figures about everybody in closed weeks that were not published before.
+    """Return the figures about all users in closed weeks that were not yet published.
 
     Args:
-        attempts: of one pool, ended, with a wait that was divided by cause: user, account,
-            width_class, walltime_s, size, end_time, occupancy_s, wait_s and the columns of causes.
-            Those that ended in none of ``weeks`` are left out.
-        weeks: closed, not yet published, in order.
+        attempts: of one pool, ended, with an account of the wait: user, account, width_class,
+            walltime_s, size, end_time, occupancy_s, wait_s and the columns of causes. Those that
+            ended in none of ``weeks`` are left out.
+        weeks: closed, unpublished, in order.
 
     Returns:
         Columns of ``BLOCKS``.
@@ -153,11 +152,7 @@ def publish(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
 
 
 def waits(attempts: pl.DataFrame, published: pl.DataFrame) -> pl.DataFrame:
-    """What the attempts of each user and account waited for in newly published blocks.
-
-    Returns:
-        Columns of ``WAITS``.
-    """
+    """Return the waits of each user and account in newly published blocks: columns of ``WAITS``."""
     spans = published.select("from_time", "to_time").unique().sort("from_time")
     over = [Period("", *span) for span in spans.iter_rows()]
     held = _placed(attempts, over)
@@ -181,12 +176,12 @@ def waits(attempts: pl.DataFrame, published: pl.DataFrame) -> pl.DataFrame:
 
 
 def rounded(value: float) -> float:
-    """A number to two significant digits."""
+    """Return a number to two significant digits."""
     return round(value, 1 - math.floor(math.log10(abs(value)))) if value else 0.0
 
 
 def _placed(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
-    """The attempts that ended in ``weeks``, with the place of the week and their class."""
+    """Return the attempts that ended in ``weeks``, with the index of the week and their class."""
     starts = np.array([week.from_time for week in weeks], np.int64)
     ends = np.array([week.to_time for week in weeks], np.int64)
     ended = attempts["end_time"].to_numpy()
@@ -201,13 +196,13 @@ def _placed(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
 
 
 def _pairs(attempts: pl.DataFrame, *by: str) -> set[tuple[Any, Pair]]:
-    """Each combination of ``by`` (one value, or a tuple), user and account, once."""
+    """Return each combination of ``by`` (one value, or a tuple), user and account, once."""
     rows = attempts.select(*by, "user", "account").unique().iter_rows()
     return {(row[0] if len(by) == 1 else row[:-2], row[-2:]) for row in rows}
 
 
 def _figures(of: pl.DataFrame) -> Iterator[tuple[str | None, str | None, str, float]]:
-    """Class, metric and value of one block's figures: of all together, then of each class."""
+    """Yield class, metric and value of one block's figures: of all attempts, then of each class."""
     waited = int(of["wait_s"].sum())
     consumed = (of["size"].fill_null(0).cast(pl.Float64) * of["occupancy_s"]).to_numpy().sum()
     yield None, None, "wait_mean", rounded(waited / of.height)

@@ -1,7 +1,7 @@
-"""Figures with their resamples: what is compared between settings is drawn for all of them alike.
+"""Figures with their resamples, so that compared figures use the same draws.
 
-A figure is a ratio of sums over units (users, or days), or is made of such figures. Its resamples
-are the same figure of the same draws, so an interval of any difference is one of paired draws.
+A figure is a ratio of sums over units (users or days), or a combination of such figures. Its
+resamples are the same figure of the same draws, so the interval of a difference is paired.
 
 Source: B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap (1993), §13.3.
 """
@@ -19,41 +19,40 @@ Floats = NDArray[np.float64]
 
 
 class Draws(NamedTuple):
-    """How a study draws its resamples."""
+    """The parameters of a study's resamples."""
 
     seed: int
-    """≥ 0, also of whatever else is random in the study."""
+    """≥ 0, also used for everything else that is random in the study."""
     number: int = RESAMPLES
-    """So many resamples; ``uncertainty.resamples`` of the configuration."""
+    """Number of resamples; ``uncertainty.resamples`` of the configuration."""
 
     def of(self, units: int, kind: int = 0) -> Resamples:
-        """Resamples of so many units; ``kind``, from 0 on, tells users from days, for example."""
+        """Return resamples of ``units`` units; each ``kind`` ≥ 0 has its own seed."""
         return Resamples(units, self.seed + kind, self.number)
 
     def intervals(self, units: str) -> tuple[str, str]:
-        """What a page says of its intervals; ``units`` such as ``resamples of users``."""
+        """Return a page's statement about its intervals; ``units`` such as "resamples of users"."""
         return ("Intervals", f"95 %, percentile bootstrap, {self.number:,} {units}, PCG64")
 
 
 class Drawn(NamedTuple):
-    """A figure, and the same figure of each resample; NaN where there is none of it."""
+    """A figure, and the same figure of each resample; NaN where it is undefined."""
 
     value: float
     resamples: Floats
 
     def estimate(self) -> Estimate:
-        """With its 95 % interval; without one where hardly a resample has the figure."""
+        """Return the figure with its 95 % interval, if at least two resamples have it."""
         if np.count_nonzero(~np.isnan(self.resamples)) < 2:
             return Estimate(self.value, None, None)
         return of_resamples(self.value, self.resamples)
 
 
 def ratio(resamples: Resamples, above: Floats, below: Floats) -> Drawn:
-    """Σ above / Σ below over all units, and of each resample of them.
+    """Return Σ above / Σ below over all units, and of each resample of them.
 
     Args:
-        above, below: what each unit adds to the two sums; below ≥ 0. Units that add nothing to
-            either have no part in it.
+        above, below: the addends of each unit; below ≥ 0. Units that add nothing are left out.
     """
     units = np.flatnonzero((below > 0) | (above != 0))
     total = float(below.sum())
@@ -67,10 +66,9 @@ def ratio(resamples: Resamples, above: Floats, below: Floats) -> Drawn:
 
 
 def combined(figures: Sequence[Drawn], combine: Callable[[Floats], Floats]) -> Drawn:
-    """A figure of several figures, resample by resample.
+    """Return a figure computed from several figures, resample by resample.
 
-    Args:
-        combine: takes an array whose first axis is the k figures, and removes it.
+    ``combine`` reduces the first axis of an array, which has the k figures.
     """
     value = combine(np.array([figure.value for figure in figures]))
     resamples = combine(np.stack([figure.resamples for figure in figures]))
@@ -78,5 +76,5 @@ def combined(figures: Sequence[Drawn], combine: Callable[[Floats], Floats]) -> D
 
 
 def difference(one: Drawn, other: Drawn) -> Drawn:
-    """one − other."""
+    """Return one − other."""
     return Drawn(one.value - other.value, one.resamples - other.resamples)

@@ -7,6 +7,7 @@ Conventions: R resources, in their own units; N nodes; n attempts; times in epoc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -54,8 +55,7 @@ class Placed(NamedTuple):
         """Return the capacity of each set, [sets · R]."""
         member, edges = self.nodes.member, self.nodes.first_member
         sums = [
-            self.nodes.capacity[:, member[begin:end]].sum(axis=1)
-            for begin, end in zip(edges[:-1], edges[1:], strict=True)
+            self.nodes.capacity[:, member[begin:end]].sum(axis=1) for begin, end in pairwise(edges)
         ]
         return np.concatenate([np.zeros(0, np.int64), *sums])
 
@@ -73,10 +73,14 @@ def sums_of(rows: pl.DataFrame) -> Placed:
 def members(node_lists: pl.Series) -> pl.DataFrame:
     """Return the nodes of each different hostlist: node_list, node; unreadable ones have none."""
     different = node_lists.drop_nulls().unique().sort()
-    return pl.DataFrame(
-        {"node_list": different, "node": [expand(text) or [] for text in different]},
-        schema={"node_list": pl.String, "node": pl.List(pl.String)},
-    ).explode("node").drop_nulls()
+    return (
+        pl.DataFrame(
+            {"node_list": different, "node": [expand(text) or [] for text in different]},
+            schema={"node_list": pl.String, "node": pl.List(pl.String)},
+        )
+        .explode("node")
+        .drop_nulls()
+    )
 
 
 def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:

@@ -1,9 +1,7 @@
-"""Nearest-rank quantiles and exactly rounded sums, which all figures use.
+"""Nearest-rank quantiles, exactly rounded sums, and ranks.
 
-Both give the same bits whatever the order of the values, and neither invents a value between two
-(SPEC §1: percentiles are nearest-rank, the median included).
-
-Ranks and their correlation are for many resamples at once.
+Quantiles and sums give the same bits whatever the order of the values (SPEC §1: percentiles are
+nearest-rank, the median included).
 """
 
 import itertools
@@ -12,6 +10,9 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 MEDIAN: Final = 500
 LOWER_QUARTILE: Final = 250
@@ -22,32 +23,27 @@ P99: Final = 990
 
 
 def rank(count: int, thousandths: int) -> int:
-    """max(1, ⌈count · q⌉), in whole numbers, since 0.07 · 100 exceeds 7 in floating point."""
+    """Return max(1, ⌈count · q⌉), in whole numbers since 0.07 · 100 > 7 in floating point."""
     return max(1, -(-count * thousandths // 1000))
 
 
-def nearest_rank(ascending: NDArray[np.float64], thousandths: int) -> float | None:
-    """The least value that at least ``thousandths``/1000 of all values do not exceed.
-
-    That is the value of ``rank``. Null where there are no values.
-    """
+def nearest_rank(ascending: Floats, thousandths: int) -> float | None:
+    """Return the least value that at least ``thousandths``/1000 of all values do not exceed."""
     count = len(ascending)
-    if count == 0:
-        return None
-    return float(ascending[rank(count, thousandths) - 1])
+    return float(ascending[rank(count, thousandths) - 1]) if count else None
 
 
 _FEW: Final = 256
-"""Fewer values of a group are added more quickly without digits."""
+"""Values per group below which ``math.fsum`` is faster than sums of digits."""
 
 
-def exact_sum(values: NDArray[np.float64]) -> float:
-    """The sum, rounded once: independent of the values' order."""
+def exact_sum(values: Floats) -> float:
+    """Return the sum, rounded once: independent of the order of the values."""
     return grouped_sums(np.zeros(len(values), np.int64), values, 1)[0]
 
 
-def grouped_sums(groups: NDArray[np.int64], values: NDArray[np.float64], count: int) -> list[float]:
-    """``exact_sum`` of the values of each group 0, …, ``count`` − 1; 0 for an empty one."""
+def grouped_sums(groups: Ints, values: Floats, count: int) -> list[float]:
+    """Return ``exact_sum`` of the values of each group 0, …, ``count`` − 1."""
     from audit.kernels import sums
 
     if len(values) >= _FEW * count:
@@ -63,11 +59,30 @@ def grouped_sums(groups: NDArray[np.int64], values: NDArray[np.float64], count: 
     return [math.fsum(ordered[begin:end].tolist()) for begin, end in itertools.pairwise(ends)]
 
 
-Floats = NDArray[np.float64]
+def add_ints(groups: Ints, values: Ints, count: int) -> Ints:
+    """Return the sum of the values of each group 0, …, ``count`` − 1."""
+    from audit.kernels import sums
+
+    out = np.zeros(count, np.int64)
+    sums.add_ints(groups, values, out)
+    return out
+
+
+def renumbered(keys: Ints, bound: int) -> tuple[Ints, Ints]:
+    """Return the distinct keys, ascending, and the place of each key among them.
+
+    Keys are from 0 to below ``bound``. They are counted, unless there are far fewer than that.
+    """
+    if bound > 8 * len(keys):
+        return np.unique(keys, return_inverse=True)
+    found = np.flatnonzero(np.bincount(keys, minlength=bound))
+    place = np.zeros(bound, np.int64)
+    place[found] = np.arange(len(found))
+    return found, place[keys]
 
 
 def ranks(values: Floats) -> Floats:
-    """Average ranks 1 … n along the first axis; NaN everywhere in a column that holds one."""
+    """Return average ranks 1 … n along the first axis; all NaN in a column that has a NaN."""
     less = (values[:, None] > values[None]).sum(1)
     same = (values[:, None] == values[None]).sum(1)
     known = ~np.isnan(values).any(0)
@@ -76,13 +91,13 @@ def ranks(values: Floats) -> Floats:
 
 
 def spearman(one: Floats, other: Floats) -> Floats:
-    """Spearman's rank correlation along the first axis, with average ranks for ties.
+    """Return Spearman's rank correlation along the first axis, with average ranks for ties.
 
     Args:
-        one, other: arrays [n] or [n, columns]; n values that belong together in pairs.
+        one, other: n paired values, [n] or [n, columns].
 
     Returns:
-        For each column in [−1, 1]; NaN where one of them is constant, or holds a NaN.
+        A value in [−1, 1] per column; NaN if one of them is constant or contains a NaN.
     """
     first, second = ranks(one), ranks(other)
     first, second = first - first.mean(0), second - second.mean(0)

@@ -1,7 +1,7 @@
 """The sweep through a pool's queue that books each second of each wait (``audit.kernels.account``).
 
-The anatomy of waits (SPEC §10) and the account of waits (SPEC §11) are two readings of it.
-Conventions: n attempts in the order (arrival, submit, sequence); times in epoch s.
+``metrics.attempts.account`` reads the account and the anatomy of waits from it. Conventions: n
+attempts in the order (arrival, submit, sequence); times in epoch s.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from audit.model import SEQUENCE, Pool, Standing
 from audit.rules import Limit, Window
 
 if TYPE_CHECKING:
-    from audit.kernels.waiting import Log
+    from audit.kernels.account import Log
 
 Ints = NDArray[np.int64]
 
@@ -40,40 +40,39 @@ BOOKED: Final = (
     *("held", "unavailable", "rule", "rule_free", "own_queued", "own_running"),
     *("claimed", "earlier", "later", "cycle", "unexplained", "kept", "nodes"),
 )
-"""What the kernel books, in its order. ``rule_free`` is part of ``rule``, and ``kept`` of ``cycle``
+"""The kernel's causes, in its order. ``rule_free`` is part of ``rule``, and ``kept`` of ``cycle``
 and ``unexplained``."""
 
 TRACED: Final = 2
-"""The kernel's flag of an attempt of which every stretch is kept."""
+"""Flag of the attempt of which the kernel keeps every stretch."""
 NEVER: Final = int(np.iinfo(np.int64).max)
 
 
 class Holds(NamedTuple):
-    """Times in which single attempts may not start; of an attempt they follow each other."""
+    """Times in which single attempts may not start; those of one attempt ascend, disjoint."""
 
     row: Ints  # place in the order of attempts, ascending
     begin: Ints
     end: Ints
 
 
-NO_STEPS: Final = CapacitySteps(
-    np.zeros(0, np.int64), np.zeros((0, 0), np.int64), np.zeros(0, np.bool_)
-)
-NO_HOLDS: Final = Holds(*(np.zeros(0, np.int64) for _ in range(3)))
+_NONE: Final[Ints] = np.zeros(0, np.int64)
+NO_HOLDS: Final = Holds(_NONE, _NONE, _NONE)
+NO_STEPS: Final = CapacitySteps(_NONE, np.zeros((0, 0), np.int64), np.zeros(0, np.bool_))
 
 
 @dataclass(frozen=True)
 class Queued:
-    """The attempts of a pool in their order, and when each queued and ran."""
+    """The attempts of a pool in their order."""
 
     rows: pl.DataFrame
-    """With ``waits``, whether its wait is booked; ``leave``, when it leaves the queue; and ``end``,
-    that of running ones assumed."""
+    """With ``waits``, whether the wait is booked; ``leave``, when it leaves the queue; and ``end``,
+    assumed for running attempts."""
     reserved: pl.DataFrame
-    """The same of those that ran in reservations."""
+    """The same for attempts in reservations."""
 
     def column(self, name: str) -> Ints:
-        """Return an integer column, unknown ones as 0."""
+        """Return an integer column, with 0 for null."""
         return _ints(self.rows[name].fill_null(0))
 
 
@@ -82,8 +81,8 @@ def queued(numbered: pl.DataFrame, now: int, waits: pl.Expr | bool) -> Queued:
 
     Args:
         numbered: columns of ``model.DESCRIBED`` and ``row``, of one pool, in any order.
-        now: until when open attempts wait.
-        waits: which of those whose arrival and end of waiting are known wait for the pool.
+        now: time until which open attempts wait.
+        waits: condition for waiting, of attempts with a known arrival and end of the wait.
     """
     standing, start = pl.col("standing"), pl.col("start_time")
     leaves = (
@@ -127,7 +126,7 @@ class InForce(NamedTuple):
 def in_force(
     queue: Queued, limits: Sequence[Limit], windows: Sequence[Window], zone: str
 ) -> InForce:
-    """Return limits and windows in the form that the kernel takes."""
+    """Return limits and windows as the kernel takes them."""
     held = queue.rows.with_columns(occupancy=pl.col("occupancy_s"))
     n, clock = held.height, periods.zone(zone)
     counter = np.full((len(limits), n), -1)
@@ -158,7 +157,7 @@ def in_force(
         begin, end = _validity(window, clock)
         begin, end = max(begin, since), min(end, last)
         spans.append(
-            closed_spans(window.hours, clock, begin, end) if begin < end else (_none(), _none())
+            closed_spans(window.hours, clock, begin, end) if begin < end else (_NONE, _NONE)
         )
     validity = [_validity(limit, clock) for limit in limits]
     return InForce(
@@ -167,8 +166,8 @@ def in_force(
         np.array([end for _, end in validity], np.int64),
         reach,
         np.cumsum([0, *(len(begins) for begins, _ in spans)]),
-        np.concatenate([_none(), *(begins for begins, _ in spans)]),
-        np.concatenate([_none(), *(ends for _, ends in spans)]),
+        np.concatenate([_NONE, *(begins for begins, _ in spans)]),
+        np.concatenate([_NONE, *(ends for _, ends in spans)]),
         counters,
     )
 
@@ -180,14 +179,14 @@ def _validity(rule: Limit | Window, clock: ZoneInfo) -> tuple[int, int]:
 
 
 class Booked(NamedTuple):
-    """The result of a sweep, for n attempts and R rules (limits, then windows)."""
+    """Result of a sweep, for n attempts and R rules (limits, then windows)."""
 
     seconds: NDArray[np.float64]  # [len(BOOKED), n], ≥ 0
     forbidden: Ints  # [R, n]: s in which each rule forbids an attempt
     stretches: pl.DataFrame
     """place (of the attempt), cause (place in ``BOOKED``), begin, end: stretches held or under a
-    rule, ascending by attempt and time. Of a traced attempt all, with len(BOOKED) + the number of
-    the rule as the cause of those under a rule."""
+    rule, ascending by attempt and time. Of a traced attempt all; rule k has the cause len(BOOKED) +
+    k."""
 
     lacking: Ints
     """[R + 1, n]: s in which an attempt would fit on nodes but for each resource; the last: for
@@ -200,18 +199,17 @@ class Booked(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known of single attempts, [n]."""
+    """Facts about single attempts, [n]."""
 
     holds: Holds = NO_HOLDS
-    """Times in which they may not start."""
     noted: NDArray[np.bool_] | None = None
-    """Which of them something else was recorded to hold when they left the queue."""
+    """Whether a hold was recorded when the attempt left the queue."""
     cycle_s: int = 0
-    """For how long before its start an attempt may wait for the next pass, s."""
+    """Longest wait for the next pass before a start, s."""
     ready: Ints | None = None
-    """When a policy would have started each; ``NEVER``: not."""
+    """When a policy would have started each attempt, or ``NEVER``."""
     traced: int | None = None
-    """An attempt of which every stretch of its wait is kept."""
+    """The attempt of which every stretch of the wait is kept."""
 
 
 def book(
@@ -227,17 +225,15 @@ def book(
 
     Args:
         queue: the attempts, [n].
-        pool: its amounts, and what changed in them.
-        rules: its rules.
-        known: what is known of single attempts.
-        outage_s: the least length of an outage, s; None: outages are not looked for.
-        by_nodes: whether the pool's nodes decide who fits, where they are known.
+        pool: its amounts and their changes.
+        outage_s: least length of an outage, s; None: outages are not considered.
+        by_nodes: whether the pool's nodes decide what fits, where they are known.
 
     Returns:
-        What was booked; and the outages, [3, k]: begin, end, s in which a job waited that fits.
+        The bookings; and the outages, [3, k]: begin, end, s in which a job waited that fits.
     """
     from audit.kernels import account as kernels
-    from audit.kernels.waiting import Nodes, Rules, Times
+    from audit.kernels.account import Nodes, Rules, Times
 
     found = sums_of(queue.rows)
     if by_nodes and pool.nodes:
@@ -277,11 +273,11 @@ def book(
 
 
 STRETCHES: Final = 20_000_000
-"""The most stretches of single attempts that are kept apart."""
+"""Greatest number of stretches of single attempts that are kept apart."""
 
 
 def _stretches(spans: Ints, blocks: _Blocks) -> pl.DataFrame:
-    """Return the stretches of each attempt; blocks with too many have one for each cause."""
+    """Return the stretches of each attempt; if there are too many, one for each block and cause."""
     members = pl.DataFrame({"first": blocks.first, "place": blocks.place, "leave": blocks.leave})
     held = pl.DataFrame(spans, ("first", "cause", "begin", "end"), orient="row")
     sizes = held.group_by("first").agg(number=pl.len())
@@ -298,7 +294,7 @@ def _stretches(spans: Ints, blocks: _Blocks) -> pl.DataFrame:
 
 
 class _Blocks(NamedTuple):
-    """Equal attempts of one user that follow each other in the queue; of w that wait."""
+    """Equal attempts of one user that follow each other in the queue; w of them wait."""
 
     number: Ints  # [n], that of the block
     place: Ints  # [w], of those that wait, ascending
@@ -307,12 +303,11 @@ class _Blocks(NamedTuple):
     most: int  # the most blocks that wait at one time
 
 
-def _blocks(
-    queue: Queued, pool: Pool, rules: InForce, known: Known, found: Placed
-) -> _Blocks:
-    """Return the blocks in which attempts wait; one with a history of its own is alone in its."""
+def _blocks(queue: Queued, pool: Pool, rules: InForce, known: Known, found: Placed) -> _Blocks:
+    """Return the blocks in which attempts wait; a traced or held attempt forms its own."""
     held, n = queue.rows, queue.rows.height
-    arrival, leave, user = queue.column("arrival_time"), queue.column("leave"), _users(queue)
+    arrival, leave = queue.column("arrival_time"), queue.column("leave")
+    user = numbered(held["user"])
     waiting = np.flatnonzero(held["waits"].to_numpy() & (leave > arrival))
     changed = np.zeros(n, np.bool_)
     equal = [arrival, user, _flags(n, known), *_requests(queue, pool), found.set_of]
@@ -338,20 +333,24 @@ def _blocks(
 
 
 def _log(queue: Queued, pool: Pool, known: Known, blocks: _Blocks, found: Placed) -> Log:
-    """Return the log in the form that the kernel takes."""
-    from audit.kernels.waiting import Log
+    """Return the log as the kernel takes it."""
+    from audit.kernels.account import Log
 
     held, n = queue.rows, queue.rows.height
     leave = queue.column("leave")
     start, end = queue.column("start_time"), queue.column("end")
     started = held["start_time"].is_not_null().to_numpy()
-    at_work = np.flatnonzero(started & (end > start))
+    ran = np.flatnonzero(started & (end > start))
+
+    def by(times: Ints, chosen: Ints) -> Ints:
+        return chosen[time_order(times[chosen])]
+
     return Log(
         arrival=queue.column("arrival_time"),
         leave=leave,
         start=start,
         end=end,
-        user=_users(queue),
+        user=numbered(held["user"]),
         request=_requests(queue, pool),
         set=found.set_of,
         block=blocks.number,
@@ -361,31 +360,26 @@ def _log(queue: Queued, pool: Pool, known: Known, blocks: _Blocks, found: Placed
         first_hold=np.searchsorted(known.holds.row, np.arange(n)),
         last_hold=np.searchsorted(known.holds.row, np.arange(n), side="right"),
         by_arrival=blocks.place,
-        by_leave=_by(leave, blocks.place),
-        by_start=_by(start, at_work),
-        by_end=_by(end, at_work),
+        by_leave=by(leave, blocks.place),
+        by_start=by(start, ran),
+        by_end=by(end, ran),
     )
 
 
 def _flags(n: int, known: Known) -> Ints:
-    """Return the kernel's flags of n attempts."""
     flags = np.zeros(n, np.int64) if known.noted is None else known.noted.astype(np.int64)
     if known.traced is not None:
         flags[known.traced] |= TRACED
     return flags
 
 
-def _users(queue: Queued) -> Ints:
-    return numbered(queue.rows["user"])
-
-
 def _requests(queue: Queued, pool: Pool) -> Ints:
-    """Return what each attempt requests, [resources, n]."""
+    """Return the requests, [resources, n]."""
     return np.stack([queue.column(name) for name in counted_resources(pool)])
 
 
 def _cuts(rules: InForce, holds: Holds, queue: Queued, waiting: Ints) -> Ints:
-    """Return when something changes besides starts, ends and steps."""
+    """Return the instants at which rules and holds change."""
     arrival, leave = (queue.column(name)[waiting] for name in ("arrival_time", "leave"))
     found = [rules.valid_from, rules.valid_to, holds.begin, holds.end, rules.span_to]
     for k, reach in enumerate(rules.reach):
@@ -404,25 +398,16 @@ def _cuts(rules: InForce, holds: Holds, queue: Queued, waiting: Ints) -> Ints:
             np.add.at(covered, low, 1)
             np.add.at(covered, np.maximum(high, low), -1)
             found.append(edges[np.cumsum(covered)[:-1] > 0])
-    cuts: Ints = np.unique(np.concatenate([_none(), *found]))
+    cuts: Ints = np.unique(np.concatenate([_NONE, *found]))
     inside: Ints = cuts[(cuts >= arrival.min(initial=NEVER)) & (cuts < leave.max(initial=0))]
     return inside
 
 
-def _by(times: Ints, chosen: Ints) -> Ints:
-    order: Ints = chosen[time_order(times[chosen])]
-    return order
-
-
 def numbered(names: pl.Series) -> Ints:
-    """Return names as numbers from 1 on; 0: unknown."""
+    """Return names as numbers from 1 on; 0 for null."""
     known = names.unique().drop_nulls().sort()
     return _ints(names.cast(pl.Enum(known)).to_physical().cast(pl.Int64).fill_null(-1)) + 1
 
 
 def _ints(column: pl.Series) -> Ints:
     return np.ascontiguousarray(column.to_numpy(), np.int64)
-
-
-def _none() -> Ints:
-    return np.zeros(0, np.int64)

@@ -1,9 +1,9 @@
 """Percentile bootstrap intervals (SPEC §5, *Uncertainty*): 1,000 resamples, 95 %, PCG64.
 
-What is resampled is a *unit*: a user, whose attempts move together, or a day where the figure is of
-the whole pool. All figures of one kind of unit are computed on the same resamples. A figure of a
-part of the population (one width class, say) takes from each resample the units that are in that
-part; resamples without any are left out. With fewer than two units there is no interval.
+The *unit* of resampling is a user, whose attempts move together, or a day where the figure
+describes the whole pool. All figures with the same kind of unit use the same resamples. A figure of
+a part of the population, such as a width class, takes from each resample the units of that part;
+resamples without any are left out. There is no interval with fewer than two units.
 
 Source: B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap (1993), §13.3.
 """
@@ -28,61 +28,55 @@ LOWER = 25  # thousandths
 UPPER = 975
 NONE: Interval = (None, None)
 _AT_ONCE: Final = 1 << 16
-"""Words of 64 random bits that are made at once."""
+"""Words of 64 random bits generated at a time."""
 
 
 class Resamples:
-    """How often each of ``units`` units was drawn in each resample."""
+    """Counts of each of ``units`` units in each resample."""
 
     def __init__(self, units: int, seed: int, resamples: int = RESAMPLES) -> None:
-        """Draws ``resamples`` times ``units`` units, with replacement, by PCG64 of ``seed`` ≥ 0."""
-        from audit.kernels import resampling
+        """Draw ``units`` units with replacement, ``resamples`` times, by PCG64 of ``seed`` ≥ 0."""
+        from audit.kernels import sums
 
         self.units = units
-        # No count is above 255: of more draws, one in so many being of a unit, about one is.
+        # Counts are Poisson with mean 1 or less: none exceeds 255.
         self.by_unit = np.zeros((units, resamples), np.uint8)
         random = np.random.PCG64(seed)
         done, of_all = 0, units * resamples
         while done < of_all:
             words = random.random_raw(min((of_all - done + 1) // 2, _AT_ONCE))
             bits = words.astype("<u8", copy=False).view("<u4").astype(np.uint32, copy=False)
-            done = resampling.count_draws(bits, done, self.by_unit)
+            done = sums.count_draws(bits, done, self.by_unit)
 
     @cached_property
     def weights(self) -> IntTable:
-        """The same with a row per resample."""
+        """The counts, resamples × units."""
         return np.ascontiguousarray(self.by_unit.T, np.int64)
 
     def sums(self, units: Ints, *values: Floats) -> Floats:
-        """Each resample's Σ of values, one of which belongs to each of ``units``.
+        """Return Σ weight · value of each resample, a row for each array of ``values``.
 
-        Returns:
-            One row per element of ``values``, of one sum per resample.
+        Values belong to the distinct ``units``.
         """
-        from audit.kernels import resampling
+        from audit.kernels import sums
 
         out = np.empty((len(values), self.by_unit.shape[1]))
-        resampling.weighted_sums(self.by_unit, units, np.array(values, np.float64), out)
+        sums.weighted_sums(self.by_unit, units, np.array(values, np.float64), out)
         return out
 
     def ratio(self, units: Ints, above: Floats, below: Floats) -> Interval:
-        """Interval of Σ above / Σ below; a mean where ``below`` counts.
-
-        Args:
-            units: the distinct units in question.
-            above, below: what each of them adds to the two sums.
-        """
+        """Return the interval of Σ above / Σ below over the distinct ``units``."""
         return self.ratios(units, {"above": above, "below": below}, [("above", "below")])[0]
 
     def ratios(
         self, units: Ints, terms: Mapping[str, Floats], pairs: Sequence[tuple[str, str]]
     ) -> list[Interval]:
-        """Intervals of several ratios of sums, each sum drawn once.
+        """Return intervals of several ratios of sums, each sum drawn once.
 
         Args:
-            units: the distinct units in question.
-            terms: what each of them adds to each sum, by the sum's name.
-            pairs: the sums above and below each ratio's line.
+            units: the distinct units of these sums.
+            terms: the addends of each sum, one per unit, by name.
+            pairs: the names of each numerator and denominator.
         """
         if len(units) < 2:
             return [NONE for _ in pairs]
@@ -96,39 +90,26 @@ class Resamples:
     def quantiles(
         self, units: Ints, ascending: Floats, thousandths: Sequence[int]
     ) -> list[Interval]:
-        """Intervals of nearest-rank quantiles of values that belong to units."""
+        """Return intervals of nearest-rank quantiles of ``ascending`` values, each of a unit."""
+        from audit.kernels import sums
+
         if len(np.unique(units)) < 2:
             return [NONE for _ in thousandths]
-        out = self.drawn_quantiles(units, ascending, thousandths)
-        drawn = out[~np.isnan(out[:, 0])]
-        return [interval(column) for column in drawn.T]
-
-    def drawn_quantiles(self, units: Ints, ascending: Floats, thousandths: Sequence[int]) -> Floats:
-        """Each resample's nearest-rank quantiles, args as for ``quantiles``.
-
-        Returns:
-            A row per resample, a column per quantile; NaN where it drew none of the units.
-        """
-        from audit.kernels import resampling
-
-        length = math.isqrt(len(units) * self.units) + 1  # balances passing over and looking into
+        length = math.isqrt(len(units) * self.units) + 1  # balances skipping and searching blocks
         number = -(-len(units) // length)
         cells = np.arange(len(units)) // length * self.units + units
         blocks = np.bincount(cells, minlength=number * self.units).reshape(number, self.units)
         out = np.empty((len(self.weights), len(thousandths)))
-        asked = np.asarray(thousandths, np.int64)
         values = np.ascontiguousarray(ascending, np.float64)
-        resampling.weighted_quantiles(
-            self.weights, blocks.astype(np.int64), length, units, values, asked, out
+        wanted = np.asarray(thousandths, np.int64)
+        sums.weighted_quantiles(
+            self.weights, blocks.astype(np.int64), length, units, values, wanted, out
         )
-        return out
+        drawn = out[~np.isnan(out[:, 0])]
+        return [interval(column) for column in drawn.T]
 
     def spread(self, units: Ints, values: Floats) -> tuple[Interval, Interval]:
-        """Intervals of F = Σ (mean − value)² and of the population standard deviation.
-
-        Args:
-            units: the distinct units in question.
-        """
+        """Return intervals of F = Σ (mean − value)² and of the population standard deviation."""
         if len(units) < 2:
             return NONE, NONE
         centred = values - values.mean()  # variance from sums of squares loses less about 0
@@ -141,6 +122,6 @@ class Resamples:
 
 
 def interval(figures: Floats) -> Interval:
-    """The middle 95 % of the resamples' figures; none of none."""
+    """Return the middle 95 % of the resampled figures, if any."""
     ascending = np.sort(figures)
     return nearest_rank(ascending, LOWER), nearest_rank(ascending, UPPER)

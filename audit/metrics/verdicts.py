@@ -1,20 +1,18 @@
-"""Whether a paper's conclusion holds on a log, decided by a stated comparison.
+"""Verdicts: whether a paper's conclusion holds on a log, by stated comparisons.
 
-Two figures are compared by their difference and its 95 % interval, a paired bootstrap: both are of
-the same attempts under two schedules, a resample draws the units (users) for both alike, and the
-interval is of the difference itself (``metrics.uncertainty``). It is much narrower than those of
-the two figures are apart.
+Two figures are compared by their difference and its 95 % interval from a paired bootstrap: both
+describe the same attempts under two schedules, and a resample draws the same units (users) for both
+(``metrics.uncertainty``). This interval is much narrower than those of the two figures suggest.
 
     greater   yes: the whole interval lies above 0 · no: none of it does · else undecided
     less      the same below 0
     near      yes: the whole interval lies within ± margin · no: all of it outside · else undecided
     between   the same within two limits, of a ratio for example
 
-Where there is no interval (fewer than two units), nothing is decided.
+Without an interval (fewer than two units) the answer is undecided.
 
-A *claim* is the paper's sentence and such comparisons; each study states its claims as a table, and
-makes the figures that they compare. A claim holds where all of its comparisons do, does not where
-one does not, and is undecided otherwise.
+A *claim* is the paper's sentence with such comparisons; each study states its claims as a table. A
+claim holds if all of its comparisons do, does not hold if one does not, and is undecided otherwise.
 
 Source: SPEC §5, *Uncertainty*; for ``near``, D. J. Schuirmann, A comparison of the two one-sided
 tests procedure and the power approach for assessing the equivalence of average bioavailability
@@ -47,33 +45,33 @@ class Holds(StrEnum):
 
 
 class Verdict(NamedTuple):
-    """What a log says to a claim of a paper."""
+    """The answer of a log to a claim of a paper."""
 
     claim: str
-    """What the paper concludes, in our words."""
+    """The paper's conclusion, paraphrased."""
     holds: Holds
     because: str
-    """What was compared, the figures and their interval."""
+    """The comparisons, with figures and intervals."""
     source: str
     """Paper and section, such as ``[S §5]``."""
 
 
 class Estimate(NamedTuple):
-    """A figure with its 95 % interval; without one where there are fewer than two units."""
+    """A figure with its 95 % interval, which needs at least two units."""
 
     value: float
     lower: float | None
     upper: float | None
 
     def __str__(self) -> str:
-        """Such as ``120.0 [80.41, 160.2]``; where there is no interval, it says so."""
+        """Return ``120.0 [80.41, 160.2]``, for example."""
         if self.lower is None or self.upper is None:
             return f"{_digits(self.value)} (no interval)"
         return f"{_digits(self.value)} [{_digits(self.lower)}, {_digits(self.upper)}]"
 
 
 def _digits(value: float) -> str:
-    """Four significant digits, without an exponent; whole numbers from 1,000 on."""
+    """Return four significant digits, without an exponent; whole numbers from 1,000 on."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     behind = 3 - math.floor(math.log10(abs(value)))
@@ -83,7 +81,7 @@ def _digits(value: float) -> str:
 def mean_difference(
     units: Ints, one: Floats | Ints, other: Floats | Ints, resamples: Resamples
 ) -> Estimate:
-    """Mean of ``one`` − mean of ``other`` over the same attempts.
+    """Return mean of ``one`` − mean of ``other`` over the same attempts.
 
     Args:
         units: the number of each attempt's unit (its user), < ``resamples.units``.
@@ -96,7 +94,7 @@ def mean_difference(
 
 
 def mean(units: Ints, values: Floats | Ints, resamples: Resamples) -> Estimate:
-    """The mean of ``values``, one per attempt; arguments and errors as ``mean_difference``."""
+    """Return the mean of ``values``, one per attempt; otherwise as ``mean_difference``."""
     if len(values) == 0:
         raise ValueError("no attempts: there is no mean")
     present = np.flatnonzero(np.bincount(units))
@@ -107,7 +105,7 @@ def mean(units: Ints, values: Floats | Ints, resamples: Resamples) -> Estimate:
 
 
 def of_resamples(value: float, resampled: Floats) -> Estimate:
-    """A figure with the interval of its resamples; those without the figure (NaN) are left out."""
+    """Return a figure with the interval of its resamples, of which NaN are left out."""
     ascending = np.sort(resampled[~np.isnan(resampled)])
     return Estimate(value, nearest_rank(ascending, LOWER), nearest_rank(ascending, UPPER))
 
@@ -118,16 +116,16 @@ def estimate(
     combine: Callable[[Mapping[str, Floats]], Floats],
     resamples: Resamples,
 ) -> Estimate | None:
-    """A figure made of several sums over the same attempts.
+    """Return a figure that is a function of several sums over the same attempts.
 
     Args:
         units: as for ``mean_difference``.
-        terms: what is summed, by name; one element per attempt.
-        combine: makes the figure of the sums, element by element; NaN where it is not defined.
-        resamples: of the units; those for which the figure is not defined are left out.
+        terms: the addends of each sum, one per attempt, by name.
+        combine: computes the figure from the sums, elementwise; NaN where it is undefined.
+        resamples: of the units; those with an undefined figure are left out.
 
     Returns:
-        None where the figure itself is not defined.
+        None if the figure itself is undefined.
     """
     totals = {
         name: np.array([exact_sum(values.astype(np.float64))]) for name, values in terms.items()
@@ -146,9 +144,9 @@ def estimate(
 def ratio(
     units: Ints, above: Floats | Ints, below: Floats | Ints, resamples: Resamples
 ) -> Estimate | None:
-    """Σ above / Σ below of what is ≥ 0; ∞ where only the latter is 0, None where both are.
+    """Return Σ above / Σ below of addends ≥ 0: ∞ if only the latter is 0, None if both are.
 
-    Arguments as for ``mean_difference``. In resamples both being 0 counts as 1.
+    Arguments as for ``mean_difference``. In a resample 0/0 counts as 1.
     """
     figure = estimate(units, {"above": above, "below": below}, _ratio, resamples)
     return figure if above.any() or below.any() else None
@@ -162,7 +160,7 @@ def _ratio(sums: Mapping[str, Floats]) -> Floats:
 
 
 def between(figure: Estimate | None, low: float, high: float) -> Holds:
-    """Whether a figure lies in [low, high]."""
+    """Return whether a figure lies in [low, high]."""
     if figure is None or figure.lower is None or figure.upper is None:
         return Holds.undecided
     if low <= figure.lower and figure.upper <= high:
@@ -171,7 +169,7 @@ def between(figure: Estimate | None, low: float, high: float) -> Holds:
 
 
 def greater(difference: Estimate | None) -> Holds:
-    """Whether one figure is greater than another, by their difference one − other."""
+    """Return whether one figure is greater than another, by their difference one − other."""
     if difference is None or difference.lower is None or difference.upper is None:
         return Holds.undecided
     if difference.lower > 0:
@@ -180,35 +178,32 @@ def greater(difference: Estimate | None) -> Holds:
 
 
 def less(difference: Estimate | None) -> Holds:
-    """Whether one figure is less than another, by their difference one − other."""
+    """Return whether one figure is less than another, by their difference one − other."""
     if difference is None or difference.lower is None or difference.upper is None:
         return Holds.undecided
     return greater(Estimate(-difference.value, -difference.upper, -difference.lower))
 
 
 def near(difference: Estimate | None, margin: float) -> Holds:
-    """Whether two figures differ by no more than ``margin`` ≥ 0, by their difference."""
+    """Return whether two figures differ by at most ``margin`` ≥ 0, by their difference."""
     return between(difference, -margin, margin)
 
 
 def opposite(holds: Holds) -> Holds:
-    """Whether the contrary holds."""
+    """Return whether the contrary holds."""
     return {Holds.yes: Holds.no, Holds.no: Holds.yes}.get(holds, Holds.undecided)
 
 
 def every(parts: Iterable[Holds]) -> Holds:
-    """Whether all parts of a claim hold: no where one does not; of none, undecided."""
+    """Return whether all parts of a claim hold; undecided without parts."""
     seen = set(parts)
     if Holds.no in seen:
         return Holds.no
     return Holds.yes if seen == {Holds.yes} else Holds.undecided
 
 
-# --- claims --------------------------------------------------------------------------------------
-
-
 class Asked(NamedTuple):
-    """Where the interval of a figure must lie, for what is claimed of it to hold."""
+    """The condition on the interval of a figure under which a claim holds."""
 
     text: str
     decide: Callable[[Estimate | None], Holds]
@@ -220,32 +215,32 @@ NOT_ABOVE_0: Final = Asked("≤ 0", lambda difference: opposite(greater(differen
 
 
 def within(low: float, high: float) -> Asked:
-    """In [low, high]; a figure that cannot be below 0 has no lower limit where ``low`` is 0."""
+    """Return the condition [low, high]; with ``low`` = 0, of a figure ≥ 0, only the upper limit."""
     text = f"{low:g} to {high:g}" if low else f"at most {high:g}"
     return Asked(text, lambda figure: between(figure, low, high))
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A figure, most often of two things compared, and what is asked of it."""
+    """A figure, usually a difference, and its condition."""
 
     what: str
-    """What is compared, such as ``sjf − fcfs``."""
+    """Such as ``sjf − fcfs``."""
     estimate: Estimate | None
     """None: there is nothing to compare."""
     asked: Asked = ABOVE_0
     decides: bool = True
-    """False: it is shown beside the others, and decides nothing."""
+    """False: it is shown, but does not affect the verdict."""
 
     @property
     def holds(self) -> Holds:
-        """Whether the figure lies where it must."""
+        """Whether the figure meets its condition."""
         return self.asked.decide(self.estimate)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper concludes, and the comparisons by which it holds on a log, or does not."""
+    """A conclusion of a paper, and the comparisons that decide whether it holds on a log."""
 
     sentence: str
     source: str
@@ -253,19 +248,19 @@ class Claim:
     comparisons: Sequence[Comparison]
 
     def verdict(self, because: str) -> Verdict:
-        """What the comparisons that decide come to; ``because`` has their figures."""
+        """Return the verdict of the comparisons that decide; ``because`` has their figures."""
         holds = every(one.holds for one in self.comparisons if one.decides)
         return Verdict(self.sentence, holds, because, self.source)
 
 
 def tally(verdicts: Iterable[Verdict]) -> Mapping[Holds, int]:
-    """How many claims hold, do not hold, and cannot be decided."""
+    """Return the number of claims that hold, do not hold, and are undecided."""
     counts = Counter(verdict.holds for verdict in verdicts)
     return {holds: counts[holds] for holds in Holds}
 
 
 class Outcome(StrEnum):
-    """What a change does to a part."""
+    """The effect of a change on a part of the population."""
 
     gains = "gains"
     """The whole interval is below 0."""
@@ -273,11 +268,11 @@ class Outcome(StrEnum):
     """The whole interval is above 0."""
     unclear = "unclear"
     same = "same"
-    """Nothing differs."""
+    """No difference."""
 
 
 def outcome(value: float, lower: float | None, upper: float | None) -> Outcome:
-    """What a difference says where less is better."""
+    """Return the meaning of a difference in a figure of which less is better."""
     if value == 0 and (lower, upper) in ((None, None), (0, 0)):
         return Outcome.same
     if lower is None or upper is None:

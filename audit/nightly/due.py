@@ -1,8 +1,9 @@
-"""The stage ``compute``: the figures of a cluster that are due.
+"""The stages ``compute`` and ``report``: a cluster's due figures and reports, and the index page.
 
 Figures of a period are due if their inputs are not those of the figures in the store, or if fair
 start times were left for the next night. Of a cluster with archived months only as much is read as
-the due periods need, a few periods at a time; of other clusters everything is read.
+the due periods need, a few periods at a time; of other clusters everything is read. A report is due
+if the run that computed its period's figures has made none.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import itertools
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import polars as pl
@@ -22,15 +25,23 @@ from audit.cluster.identity import Identity
 from audit.cluster.setting import Setting, configured
 from audit.cluster.windows import AFTER_S, Stretch, Window, stretches
 from audit.config import Cluster
+from audit.config.places import Site
 from audit.errors import UsageError
+from audit.files import privacy, replace
 from audit.metrics.attempts.peers import LEAD_S
-from audit.model import ATTEMPTS, Period
-from audit.nightly import settled
+from audit.model import ATTEMPTS, OBSERVED, Period
 from audit.nightly.keeping import archiving
-from audit.nightly.stages import Work
-from audit.pipeline import published
+from audit.nightly.stages import Work, in_force
+from audit.pipeline import drawing, owners, published
 from audit.pipeline.computing import Task, compute_and_keep
-from audit.store import archive, queries
+from audit.pipeline.drawing import HTML
+from audit.report import index
+from audit.report.index import Answer, Link, answers, render_index
+from audit.report.reading.trending import trends
+from audit.report.record.page import Who
+from audit.report.record.pool import Trend
+from audit.report.text.notices import notices
+from audit.store import archive, database, queries
 from audit.store.attempts import first_arrival, read_attempts
 from audit.store.database import Connection
 
@@ -42,9 +53,8 @@ _DAY_S = 86_400
 def compute(work: Work, cluster: Cluster) -> bool:
     """Compute the periods whose figures do not rest on what the store holds now.
 
-    Returns:
-        Whether there was anything to compute from, and no fair start time is left for the next
-        night.
+    Returns whether there was anything to compute from, and no fair start time is left for the next
+    night.
 
     Raises:
         UsageError: the requested period does not exist, or the pools are not known well enough to
@@ -106,13 +116,13 @@ class _Stored:
     log: Period | None = None  # the time that the log covers; None: as its attempts say
 
     def identities(self) -> list[Identity]:
-        """The inputs of each current period's figures."""
+        """Return the inputs of each current period's figures."""
         con, name, current = self.work.con, self.cluster.name, list(self.periods)
         if not current:  # what is left of archived months alone: an open job, say
             return []
-        in_force = settled.in_force(self.work, self.cluster) | {"pools": self.setting.pools}
+        given = in_force(self.work, self.cluster) | {"pools": self.setting.pools}
         if self.fairshare.in_force:
-            in_force["files"] = self.fairshare.in_force
+            given["files"] = self.fairshare.in_force
         missing: dict[Period, list[list[str]]] = {}
         for file, reason, since in queries.rows(con, "missing", cluster=name):
             for period in _near(since, current):
@@ -124,7 +134,7 @@ class _Stored:
         for period in current:
             lost = {"missing": missing[period]} if period in missing else {}
             text = json.dumps(
-                in_force | lost, sort_keys=True, default=lambda rule: rule.model_dump(mode="json")
+                given | lost, sort_keys=True, default=lambda rule: rule.model_dump(mode="json")
             )
             found.append(Identity.of(con, name, period, text, since))
         return found
@@ -161,7 +171,7 @@ class _Stored:
             after *= 2
 
     def _needed_since(self, window: Window) -> int | None:
-        """The end from which on attempts matter to a window, through usage or as peers; epoch s."""
+        """Return the epoch second from which on attempts matter, by usage or as peers."""
         begin = window.from_time
         if begin is None:
             return None
@@ -177,7 +187,7 @@ class _Stored:
 
 
 def _stored(work: Work, cluster: Cluster) -> _Stored | None:
-    """A cluster's data in the store; None if it has no records."""
+    """Return a cluster's data in the store; None if it has no records."""
     con, name = work.con, cluster.name
     hours = queries.run(con, "instants", cluster=name)
     if hours.is_empty():
@@ -200,22 +210,22 @@ def _stored(work: Work, cluster: Cluster) -> _Stored | None:
 
 
 def _near(found: int, current: Sequence[Period]) -> Sequence[Period]:
-    """The periods that lack a log which was set aside at an instant.
+    """Return the periods that lack a log which was set aside at an instant.
 
-    Nobody knows what it holds. A log that a night finds is most likely of that day or the day
-    before: the periods with these days lack it, or the last period if it ended earlier.
+    A log that a night finds is most likely of that day or the day before: the periods with these
+    days lack it, or the last period if it ended earlier.
     """
     near = [one for one in current if one.from_time <= found < one.to_time + _DAY_S]
     return near or current[-1:]
 
 
 def _unfinished(con: Connection, cluster: str) -> set[str]:
-    """The runs for which a budget left fair start times to be computed."""
+    """Return the runs for which a budget left fair start times to be computed."""
     return {run_id for (run_id,) in queries.rows(con, "unfinished", cluster=cluster)}
 
 
 def _exceeded(work: Work, due: Sequence[Identity]) -> Iterator[str]:
-    """The figures of periods that are above a threshold of config.toml."""
+    """Yield the figures of periods that are above a threshold of config.toml."""
     for limit, run in itertools.product(work.site.config.thresholds, due):
         of = {"cluster": run.cluster, "period": run.period.name, "metric": limit.metric}
         for pool, part, value, unit in queries.rows(
@@ -229,10 +239,10 @@ def _exceeded(work: Work, due: Sequence[Identity]) -> Iterator[str]:
 def _periods(
     hours: pl.DataFrame, cluster: Cluster, setting: Setting, archived: int | None
 ) -> dict[Period, int]:
-    """The periods in which an attempt ended or left the queue, with their numbers of attempts.
+    """Return the periods in which attempts ended or left the queue, and the number of each.
 
-    Periods without any are left out: one wrong date decades away would otherwise make thousands of
-    empty days. So are those that begin before ``archived`` (epoch s).
+    Periods without any are left out, because one wrong date decades away would otherwise make
+    thousands of empty days; so are those that begin before ``archived`` (epoch s).
     """
     known = sorted({*hours["first"].to_list(), *hours["last"].to_list()})
     every = periods.covering(cluster.period, known[0], known[-1], setting.zone)
@@ -246,3 +256,90 @@ def _periods(
         for period, begin, end, count in zip(every, begins, ends, counts, strict=True)
         if begin < end and (archived is None or period.from_time >= archived)
     }
+
+
+def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]]) -> None:
+    """Make the reports that are due; each file replaces the old one in one step.
+
+    ``due`` has the name, start and end (epoch s) of each period, and the run that computed it.
+    """
+    con, config, night, what = work.con, work.site.config, work.night, f"reports of {cluster.name}"
+    named = [
+        who
+        for recipient in config.recipients
+        if recipient.gets(cluster.name, cluster.period)
+        for who in itertools.starmap(Who, recipient.owners)
+    ]
+    if named and due:  # reads all attempts
+        names = owners.names(con, cluster.name)
+        named = [who for who in named if who in names]
+    for number, (name, start, end, run_id) in enumerate(due):
+        work.progress(what, number, len(due))
+        folder = work.site.report(cluster.name, name)
+        privacy.shared_folder(folder, with_group=work.site.shared)
+        period = Period(name, start, end)
+        made = drawing.draw(
+            con, config, cluster.name, period, folder, pdf=config.report.pdf, also=named
+        )
+        if made.failure is not None:
+            night.failures.append(made.failure)
+            continue
+        index.keep(con, made.contents)
+        _note_report(con, cluster.name, name, run_id, work.now)
+        night.reports.append(made.html)
+        grave = [notice.text for notice in notices(made.contents) if notice.grave]
+        empty = ["no attempt ended in this period"] if made.contents.empty else []
+        night.warnings += [f"{cluster.name} {name}: {text}" for text in (*empty, *grave)]
+    if due:
+        work.progress(what, len(due), len(due))
+
+
+def _note_report(con: Connection, cluster: str, period: str, run_id: str, now: int) -> None:
+    of = "cluster = ? AND period = ? AND stage ="
+    copied = "SELECT * REPLACE ('report' AS stage, ? AS ended_at) FROM run"
+    with database.transaction(con):
+        database.execute(con, f"DELETE FROM run WHERE {of} 'report'", [cluster, period])  # noqa: S608
+        database.execute(
+            con,
+            f"INSERT INTO run {copied} WHERE {of} 'compute' AND run_id = ?",
+            [now, cluster, period, run_id],
+        )
+
+
+PAGE = "index.html"
+
+
+def write_index(con: Connection, site: Site) -> Path | None:
+    """Write the index page; return None if there is no report yet."""
+
+    def link(page: Path) -> str:
+        return quote(page.relative_to(site.reports).as_posix())
+
+    def href(cluster: str, period: str) -> str | None:
+        page = site.report(cluster, period) / HTML
+        return link(page) if page.is_file() else None  # None: it is no longer kept
+
+    def pages(answer: Answer) -> list[Link]:
+        found = owners.found(site.report(answer.cluster, answer.period))
+        return [Link(who, link(file)) for file, who in found.items()]
+
+    shown = [answer for answer in answers(con) if href(answer.cluster, answer.period)]
+    if not shown:
+        return None
+    found = _trends(con, shown, site.config.uncertainty.resamples)
+    page = render_index(shown, found, href, pages)
+    replace.write(site.reports / PAGE, page.encode(), alone=True, with_group=site.shared)
+    return site.reports / PAGE
+
+
+def _trends(con: Connection, shown: list[Answer], resamples: int) -> dict[str, Trend]:
+    """Return, by cluster, the trend of the main pool up to its newest report."""
+    newest = {answer.cluster: answer for answer in reversed(shown)}
+    found = {}
+    for cluster, answer in newest.items():
+        zone = queries.run(con, "report_cluster", cluster=cluster, period=answer.period)["zone"][0]
+        period = Period(answer.period, answer.from_time, answer.to_time)
+        of_pools = trends(con, cluster, period, OBSERVED, zone, resamples)
+        if answer.pool in of_pools:
+            found[cluster] = of_pools[answer.pool]
+    return found

@@ -1,9 +1,9 @@
 """The history of runs: what each stage did, where a run cannot lose it.
 
-It is a small SQLite file beside the store: it can be read while a run writes the store, and when
-the store cannot be opened. A run adds its row before it does anything else. The row of a run that
-was killed is marked as abandoned by the next run. The published database holds a copy (view
-``runs``). Only the holder of the store's lock writes.
+A small SQLite file beside the store, which can be read while a run writes the store, and when the
+store cannot be opened. A run adds its row before it does anything else, and marks the rows of
+killed runs as abandoned. The published database holds a copy (view ``runs``). Only the holder of
+the store's lock writes.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Entry:
 
 
 def path_in(state: Path) -> Path:
-    """The history's file in the folder of the store."""
+    """Return the history's file in the folder of the store."""
     return state / state_folder.HISTORY
 
 
@@ -91,11 +91,10 @@ class History:
         self._con = _connect(self._path)
         for table in _TABLES:
             self._write(table)
-        error = "ended without a word: killed, or the disk was full"
         self._write(
             "UPDATE history SET state = 'abandoned', exit_code = 4, ended_at = ?, error = ? "
             "WHERE state = 'running'",
-            *(clock(), error),
+            *(clock(), "ended without a word: killed, or the disk was full"),
         )
 
     def close(self) -> None:
@@ -156,18 +155,17 @@ class History:
         if isinstance(error, KeyboardInterrupt):
             with suppress(StoreError):
                 self.end(number, "abandoned", AuditError.exit_code, "asked to stop")
-        elif isinstance(error, AuditError):
-            self.conclude(number, [error])
         elif isinstance(error, Exception):
-            self.conclude(number, [AuditError(f"{type(error).__name__}: {error}")])
+            defect = AuditError(f"{type(error).__name__}: {error}")
+            self.conclude(number, [error if isinstance(error, AuditError) else defect])
 
     def settled(self, what: str) -> str | None:
-        """The basis on which nothing of ``what`` was left to be done."""
+        """Return the basis on which no work of ``what`` was left."""
         rows = self._con.execute("SELECT basis FROM settled WHERE what = ?", [what])
         return next((basis for (basis,) in rows), None)
 
     def settle(self, what: str, basis: str) -> None:
-        """Record that nothing of ``what`` is left to be done on this basis."""
+        """Record that no work of ``what`` is left on this basis."""
         self._write("INSERT OR REPLACE INTO settled VALUES (?, ?)", what, basis)
 
     def forget(self, before: int) -> None:
@@ -184,7 +182,7 @@ class History:
         entries = _select(self._con, "WHERE state <> 'running' ORDER BY id")
         columns = _COLUMNS.split(", ")
         values = [[getattr(entry, column) for entry in entries] for column in columns]
-        unnested = ", ".join("unnest(?)" for _ in columns)
+        unnested = ", ".join(["unnest(?)"] * len(columns))
         insert = f"INSERT INTO history ({_COLUMNS}, version) SELECT {unnested}, ?"
         with database.transaction(con):
             database.execute(con, "DELETE FROM history")
@@ -198,7 +196,7 @@ class History:
 
 
 def read(state: Path) -> list[Entry]:
-    """All entries, newest first, also while a run is at work; none if no run ever began.
+    """Return all entries, newest first; none if no run ever began. A run may be at work.
 
     Entries that say "running" are shown as abandoned unless the store is held. Raises StoreError if
     the file cannot be read.
@@ -222,10 +220,7 @@ def read(state: Path) -> list[Entry]:
 
 
 def examine(path: Path) -> None:
-    """Check a history from elsewhere: it holds entries, and nothing that acts.
-
-    Raises StoreError if it is damaged, or no history.
-    """
+    """Raise StoreError unless a file from elsewhere is a history: sound, and nothing that acts."""
     typed = " AND ".join(f"typeof({name}) IN ({kinds})" for name, kinds in _TYPES.items())
     states = "state IN ('running', 'done', 'failed', 'abandoned')"
     try:
@@ -253,12 +248,7 @@ def examine(path: Path) -> None:
 
 
 def check(con: sqlite3.Connection) -> None:
-    """Read a whole SQLite file.
-
-    Raises:
-        StoreError: it is damaged.
-        sqlite3.Error: it is no SQLite file.
-    """
+    """Read a whole SQLite file; raise StoreError if it is damaged, sqlite3.Error if it is none."""
     ((result,),) = con.execute("PRAGMA integrity_check(1)").fetchall()
     if result != "ok":
         raise StoreError(f"is damaged: {result}")

@@ -1,9 +1,9 @@
 """Pings: a monitor elsewhere learns that a run begins, and how it ended.
 
 The protocol is that of Healthchecks and similar services: a POST to ``URL/start`` when a run
-begins, to ``URL`` when it ended well, and to ``URL/fail`` otherwise. A monitor that hears nothing
-in time raises the alarm, also if this machine is down. The text says how much was done and which
-kinds of errors occurred: no name, path or line of a log leaves the site.
+begins, to ``URL`` when it ended well, and to ``URL/fail`` otherwise. A monitor that receives
+nothing in time raises the alarm, also if this machine is down. The text has counts and kinds of
+errors; no name, path or line of a log leaves the site.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _MOST: Final = 500  # maximum length of a ping's text, in bytes
 def pinged(config: Config, clusters: Sequence[str], night: Night) -> Iterator[Callable[[], None]]:
     """Ping the end of the block; yield a function that pings the begin.
 
-    LockedError and a request to stop ping nothing. A ping that does not arrive becomes a warning of
-    ``night`` and changes nothing else. An address that several clusters share is pinged once.
+    LockedError and a request to stop ping nothing. A ping that does not arrive is only a warning of
+    ``night``. An address that several clusters share is pinged once.
     """
     service = config.service
     addresses = dict.fromkeys(service.ping_by_cluster.get(name, service.ping) for name in clusters)
@@ -60,8 +60,8 @@ def pinged(config: Config, clusters: Sequence[str], night: Night) -> Iterator[Ca
 def send(address: str, end: End, text: str, timeout_s: float) -> str | None:
     """Send one ping; return None, or why it failed, without the secret part of the address.
 
-    The thread bounds the whole exchange by ``timeout_s``, whatever the server does; the timeout of
-    the request, which bounds each step of it, is longer.
+    The thread bounds the whole exchange by ``timeout_s``, whatever the server does; the request's
+    timeout bounds only each step of it.
     """
     answers: list[str | None] = []
     thread = threading.Thread(
@@ -75,7 +75,6 @@ def send(address: str, end: End, text: str, timeout_s: float) -> str | None:
 
 
 def _post(address: str, end: End, text: str, timeout_s: float) -> str | None:
-    """Why the server did not accept it; None if it did."""
     parts = urlsplit(address)
     path = f"{parts.path.rstrip('/')}/{end}" if end else parts.path
     request = urllib.request.Request(  # noqa: S310 - config.Service requires http(s)
@@ -99,7 +98,7 @@ def _post(address: str, end: End, text: str, timeout_s: float) -> str | None:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows no redirection: the site did not name the host it leads to."""
+    """Follows no redirection, since it may lead to a host that the site did not name."""
 
     def redirect_request(self, *_: object) -> None:
         """Return None, which leaves the answer as it is."""

@@ -1,7 +1,7 @@
-"""The stage ``ingest``: what is new in a cluster's sources, into the store.
+"""The stage ``ingest``: new logs of a cluster's sources, into the store.
 
 A file is read unless it was read as it looks now; a command is run, window by window if it has
-windows. A log that cannot be read is set aside and recorded as a failure; it stops nothing else.
+windows. A log that cannot be read is set aside and recorded as a failure; the others are read.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ from audit.store.database import Connection
 from audit.words import SetAsideCode
 
 if TYPE_CHECKING:
+    from audit.ingest.ingest import Named
     from audit.ingest.logs import Unread
-    from audit.ingest.naming import Named
 
 SETTLED_S: Final = 3600
 """Seconds without a change after which a log that ends in the middle of a line, or of its
-compressed data, is taken to be complete."""
+compressed data, is taken to be complete.
+"""
 
 _DAY_S: Final = 86_400
 
@@ -200,34 +201,30 @@ class _Pull:
 
     @contextmanager
     def _unless_unreadable(self, path: Path) -> Iterator[None]:
-        """Set a path aside that is no file, or that the system does not allow to look at."""
-        failure: UsageError
-        try:
-            yield
-            return
-        except UsageError as error:
-            failure = error
-        except OSError as error:
-            failure = UsageError(f"{readable(path)}: cannot be read: {error.strerror}")
+        """Set a path aside that is no file, or that may not be looked at."""
         from audit.ingest.logs import Unread
 
-        self._set_aside([Unread(path, failure)])
+        try:
+            yield
+        except UsageError as error:
+            self._set_aside([Unread(path, error)])
+        except OSError as error:
+            why = UsageError(f"{readable(path)}: cannot be read: {error.strerror}")
+            self._set_aside([Unread(path, why)])
 
     def _take(self, paths: Sequence[Path], origin: str | None) -> dict[Path, list[str]]:
         """Take in new logs.
 
-        Returns:
-            For each log that the store now has: the ids of its text and, where it has grown, of the
-            part that the store had before.
+        Returns, for each log that the store now has, the ids of its text and, where it has grown,
+        of
+        the part that the store had before.
         """
         if not paths:
             return {}
         from audit.formats.dialects import Reading
         from audit.ingest import people
-        from audit.ingest.files import Part
-        from audit.ingest.ingest import identify_text, take_in_by_name
-        from audit.ingest.logs import Unread, open_each
-        from audit.ingest.naming import Named, called_by
+        from audit.ingest.ingest import Named, called_by, identify_text, take_in_by_name
+        from audit.ingest.logs import Part, Unread, open_each
 
         work, cluster, source = self.work, self.cluster, self.source
         work.prepare()

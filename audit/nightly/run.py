@@ -1,12 +1,10 @@
 """A night, by config.toml: pull, ingest, compute, report, publish, deliver.
 
-The store decides what is to be done: a file is read if it was not read as it is, a
-period is computed if its figures have other inputs, a report is made if its run made none, and the
-database is published if it is not what the store holds. So a run that finds nothing new changes
-nothing, and one that was killed is finished by the next.
-
-The history records each stage before it begins and when it has ended. If a stage fails, only what
-depends on it is left undone.
+The store decides what is to be done: a file is read if it was not read as it is, a period is
+computed if its figures have other inputs, a report is made if its run made none, and the database
+is published if it is not what the store holds. So a run that finds nothing new changes nothing, and
+one that was killed is finished by the next. If a stage fails, only what depends on it is left
+undone.
 """
 
 from __future__ import annotations
@@ -21,9 +19,9 @@ from audit.config import Cluster
 from audit.config.places import Site
 from audit.errors import AuditError, UsageError, withholding
 from audit.files import state_folder
-from audit.nightly import pinging, pulling, settled
+from audit.nightly import pinging, pulling, stages
 from audit.nightly.history import WHOLE, History
-from audit.nightly.keeping import archiving, retention
+from audit.nightly.keeping import archiving
 from audit.nightly.stages import STAGES, Night, StoppedError, Work, own_state
 from audit.store import archive, database, migrations, publish, queries
 
@@ -98,39 +96,39 @@ def _do(work: Work, clusters: Sequence[Cluster]) -> None:
         for stage, do in (("ingest", pulling.ingest), ("compute", _compute), ("report", _report)):
             if not work.stage(stage, cluster.name, partial(do, work, cluster)):
                 break
-    retention.forget(work.con, work.past, work.site.config.retention, work.now)
+    archiving.forget(work.con, work.past, work.site.config.retention, work.now)
     work.stage("publish", None, lambda: _publish(work))
     if work.site.config.mail.via != "none":
         work.stage("deliver", None, lambda: _deliver(work))
     try:
-        retention.remove_reports(work.con, work.site, work.now)
+        archiving.remove_reports(work.con, work.site, work.now)
     except AuditError as error:
         work.night.failures.append(error)
 
 
 def _compute(work: Work, cluster: Cluster) -> None:
     """Compute what is due, unless it is known that nothing is."""
-    if work.only is None and settled.figures(work, cluster).settled:
+    if work.only is None and stages.figures(work, cluster).settled:
         return
     from audit.nightly import due
 
     if due.compute(work, cluster) and work.only is None:
-        settled.figures(work, cluster).settle()
+        stages.figures(work, cluster).settle()
 
 
 def _report(work: Work, cluster: Cluster) -> None:
     """Make the reports that are due, if any are."""
     if missing := queries.rows(work.con, "unreported", cluster=cluster.name):
-        from audit.nightly import reports
+        from audit.nightly import due
 
-        reports.report(work, cluster, missing)
-        reports.write_index(work.con, work.site)
+        due.report(work, cluster, missing)
+        due.write_index(work.con, work.site)
 
 
 def _publish(work: Work) -> None:
     """Publish what the store holds, and remove files that are no longer named."""
     site = work.site
-    retention.remove_drafts(site.database)
+    archiving.remove_drafts(site.database)
     work.past.copy(work.con)
     work.night.published = _renew(work)
     for cluster in site.config.clusters:
@@ -139,7 +137,7 @@ def _publish(work: Work) -> None:
 
 def _deliver(work: Work) -> None:
     """Send what is due, and publish the outcome."""
-    if settled.mails(work).settled:
+    if stages.mails(work).settled:
         return
     from audit.mail import delivery
 
@@ -150,11 +148,11 @@ def _deliver(work: Work) -> None:
     if done.changed:
         _renew(work)
     elif not done.failures:
-        settled.mails(work).settle()
+        stages.mails(work).settle()
 
 
 def _renew(work: Work) -> bool:
-    """Publish what the store holds, unless readers have it already; return whether it was done."""
+    """Publish the store unless readers have its content already; return whether it was done."""
     con, target = work.con, work.site.database
     if target.exists():
         with database.looking_into(con, target):

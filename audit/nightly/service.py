@@ -90,7 +90,7 @@ def by_hand(
 def attend(
     site: Site, cluster: str, clock: Callable[[], float], stop: Event, say: Say
 ) -> Night | None:
-    """Do the run of a cluster when no other is at work; return None if it came to nothing.
+    """Do the run of a cluster when no other is at work; return None if it did not end.
 
     Errors are reported here and to the operators; none is raised.
     """
@@ -134,4 +134,4 @@ def tell(site: Site, failures: Sequence[Exception], say: Say, what: str) -> None
     except AuditError as error:
         wrong = str(error)
     if wrong is not None:
-        say(f"the operators could not be told: {wrong}")
+        say(f"the operators could not be notified: {wrong}")

@@ -2,7 +2,7 @@
 
 A command may be run for one window of time after another. Windows have fixed edges, so a command
 prints the same for one unless something in it changed. A window is requested again until no record
-of it can be late any more.
+of it can be late.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Window(NamedTuple):
 
 
 def files(source: config.Source, folder: Path) -> list[Path]:
-    """The files that match a source's pattern, sorted by path; if it names a folder, those in it.
+    """Return the files that match a source's pattern, sorted; if it names a folder, those in it.
 
-    FIFOs, sockets and broken links are included, as a log should be there. Folders
-    are too, unless the pattern matches any name.
+    FIFOs, sockets and broken links are included, as a log should be there. Folders are too, unless
+    the pattern matches any name.
     """
     assert source.files is not None  # callers check
     pattern = str(folder / source.files)
@@ -59,7 +59,7 @@ def files(source: config.Source, folder: Path) -> list[Path]:
 
 
 def windows(source: config.Source, zone: str, now: int) -> list[Window]:
-    """The windows of a source that begin before ``now``, the earliest first."""
+    """Return the windows of a source that begin before ``now``, the earliest first."""
     assert source.since is not None  # config requires it
     in_zone = periods.zone(zone)
     listed = []
@@ -74,7 +74,7 @@ def windows(source: config.Source, zone: str, now: int) -> list[Window]:
 def due(
     source: config.Source, zone: str, now: int, pulled: Mapping[tuple[int, int], int]
 ) -> list[Window]:
-    """The windows never pulled, or last pulled when records could still come.
+    """Return the windows never pulled, or last pulled when records could still come.
 
     ``pulled`` has the epoch second at which each window, by its edges, was last pulled completely.
     """
@@ -87,7 +87,7 @@ def due(
 
 
 def identify(source: config.Source, zone: str) -> str:
-    """The id of a command in the store: a part of a hash, so that none of its words is kept."""
+    """Return the id of a command in the store: a part of a hash, which keeps none of its words."""
     text = json.dumps([source.command, zone])
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
@@ -95,7 +95,7 @@ def identify(source: config.Source, zone: str) -> str:
 def words(
     source: config.Source, zone: str, window: Window | None = None, now: int | None = None
 ) -> list[str]:
-    """The words of a source's command with the edges of a window filled in.
+    """Return the words of a source's command with the edges of a window filled in.
 
     Nothing after ``now`` (epoch s) is requested. Without a window, the words stay as they are.
     """
@@ -124,15 +124,14 @@ def printed(
 ) -> Iterator[Path]:
     """Run a source's command in ``folder``, without a shell; yield the file with its output.
 
-    The command sees little of the environment, and the cluster's zone as its own, so that it prints
-    times of that zone. Its whole process group is killed at the time limit or if the run is
-    stopped: what ``watch``, which is called often, raises ends the command.
+    The command sees few variables of the environment, and the cluster's zone as its own. Its
+    process group is killed at the time limit, or if ``watch``, which is called often, raises.
 
     Args:
         spool: the file to write; it is removed when the block ends.
         window, now: as of ``words``.
 
-    Raises SourceError if the command cannot be started, fails, or takes too long; or the system
+    Raises SourceError if the command cannot be started, fails, or takes too long, or if the system
     does not know the zone.
     """
     command = words(source, zone, window, now)
@@ -162,7 +161,6 @@ def printed(
 
 
 def _environment(source: config.Source, zone: str) -> dict[str, str]:
-    """The environment of a command."""
     if zone != "UTC" and not any((Path(place) / zone).is_file() for place in zoneinfo.TZPATH):
         raise SourceError(
             f"the system does not know the time zone {zone}, so commands would print times of "
@@ -186,7 +184,7 @@ def _running(**how: Any) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: int, watch: Callable[[], None]) -> int:
-    """The exit code of a process, or minus the number of the signal that ended it."""
+    """Return the exit code of a process, or minus the number of the signal that ended it."""
     deadline = time.monotonic() + timeout_s
     while True:
         left = deadline - time.monotonic()

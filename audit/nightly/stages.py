@@ -1,16 +1,27 @@
-"""The stages of a run: their input, their results, and how the history records them."""
+"""The stages of a run: their input, their results, and how the history records them.
+
+To find out which periods are due, a run reads all attempts of a cluster and infers its pools; for
+the mails that are due, it reads the state of every report. The history keeps a digest of everything
+that these depend on (``Basis``) once no work is left, so a run that finds nothing new ends early.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from audit import __version__, periods
+from audit.config import Cluster
 from audit.config.places import Site
 from audit.errors import UNWRITABLE, AuditError, UsageError, failed, refusals, withholding
 from audit.files import caches, folders, privacy
 from audit.nightly.history import History
+from audit.store import queries
 from audit.store.database import Connection
 
 if TYPE_CHECKING:
@@ -92,7 +103,7 @@ class Work:
 
 
 def require_own_config(path: Path) -> None:
-    """Check that no other user can change a config.toml; raise UsageError otherwise."""
+    """Raise UsageError if another user can change this config.toml."""
     try:
         folders.require(path)
     except OSError as error:
@@ -101,10 +112,7 @@ def require_own_config(path: Path) -> None:
 
 
 def require_own_outputs(site: Site) -> None:
-    """Check that no other user can change a folder that runs write to.
-
-    Raises UsageError if another user can, or a path cannot be followed.
-    """
+    """Raise UsageError if another user can change a folder that runs write to."""
     for key, place in (
         ("state", site.state),
         ("database", site.database.parent),
@@ -116,7 +124,7 @@ def require_own_outputs(site: Site) -> None:
 
 
 def own_state(site: Site) -> Path:
-    """The folder of the store, private to this user; it is made if it does not exist.
+    """Return the folder of the store, which is made if necessary and private to this user.
 
     Raises UsageError if it cannot be made or written to, or as ``require_own_outputs``.
     """
@@ -128,3 +136,75 @@ def own_state(site: Site) -> Path:
         why = f"cannot be written to: {refused.strerror} (output.state)"
         raise UsageError(f"{site.state}: {why}")
     return site.state
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The facts that decide whether any work of one kind is left."""
+
+    past: History
+    what: str
+    digest: str
+
+    @property
+    def settled(self) -> bool:
+        """Whether no work was left when this basis was last recorded."""
+        return self.past.settled(self.what) == self.digest
+
+    def settle(self) -> None:
+        """Record that no work is left."""
+        self.past.settle(self.what, self.digest)
+
+
+def figures(work: Work, cluster: Cluster) -> Basis:
+    """Return the facts that decide which figures of a cluster are due.
+
+    The version, the configuration and the files that it names, the inputs that were taken in, what
+    was computed of them, and when the days of the cluster's zone begin.
+    """
+    rows = queries.rows(work.con, "basis", cluster=cluster.name)
+    zone = periods.zone(cluster.zone)
+    edges = [
+        periods.day_start(periods.day_of(edge, zone), zone)
+        for row in rows
+        for edge in row[2:4]
+        if edge is not None
+    ]
+    usage, chosen = cluster.usage, in_force(work, cluster)
+    named = (usage.associations, usage.qos, usage.partitions, usage.slurm_conf)
+    files = [name and _digest(work.site.folder / name) for name in named]
+    return _basis(work, f"figures of {cluster.name}", [*chosen.values()], files, rows, edges)
+
+
+def in_force(work: Work, cluster: Cluster) -> dict[str, object]:
+    """Return the part of the configuration that a cluster's figures depend on."""
+    config = work.site.config
+    return {
+        "config": config.model_dump(mode="json", include={"metrics", "uncertainty"}),
+        "cluster": cluster.model_dump(mode="json", exclude={"sources"}),
+    }
+
+
+def mails(work: Work) -> Basis:
+    """Return the facts that decide which mails are due: recipients, reports, and the ledger."""
+    chosen = work.site.config.model_dump(mode="json", include={"mail", "recipients"})
+    clusters = [
+        [
+            *(cluster.name, cluster.period),
+            queries.rows(work.con, "delivery_reports", cluster=cluster.name, now=work.now),
+            queries.rows(work.con, "delivery_ledger", cluster=cluster.name),
+        ]
+        for cluster in work.site.config.clusters
+    ]
+    return _basis(work, "mails", chosen, clusters)
+
+
+def _basis(work: Work, what: str, *parts: object) -> Basis:
+    text = json.dumps([__version__, *parts])
+    return Basis(work.past, what, hashlib.sha256(text.encode()).hexdigest())
+
+
+def _digest(file: Path) -> str | None:
+    with suppress(OSError):  # the reader of the file reports it
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    return None

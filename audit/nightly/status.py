@@ -56,7 +56,7 @@ class Status:
 
 
 def look(site: Site, now: int) -> Status:
-    """The state of a site's runs at ``now``; raises StoreError if the history cannot be read."""
+    """Return the state of a site's runs at ``now``; raise StoreError if there is no history."""
     entries = history.read(site.state)
     stored = timetable.stored(timetable_in(site.state))
     hindrance = _hindrance([site.state, site.database.parent, site.reports])
@@ -65,17 +65,22 @@ def look(site: Site, now: int) -> Status:
         instant = due(site.config, cluster, entries, stored)
         ended = (one for one in entries if _covers(one, cluster) and one.state != "running")
         times = timetable.times_of(site.config, cluster)
-        coming = timetable.next_after(times, cluster.zone, now)
-        overdue = instant is None or instant + site.config.service.overdue_s < now
-        last = next(ended, None)
         standings.append(
-            Standing(cluster.name, cluster.zone, last, instant, coming, overdue, hindrance)
+            Standing(
+                cluster.name,
+                cluster.zone,
+                next(ended, None),
+                instant,
+                timetable.next_after(times, cluster.zone, now),
+                instant is None or instant + site.config.service.overdue_s < now,
+                hindrance,
+            )
         )
     return Status(entries, standings, lock.holder(site.state / state_folder.STORE))
 
 
 def _hindrance(places: Sequence[Path]) -> str | None:
-    """Why one of these folders, if it exists, cannot be written to."""
+    """Return why one of these folders, if it exists, cannot be written to."""
     for place in filter(Path.is_dir, places):
         if (error := caches.refused(place)) is not None:
             return f"{place}: cannot be written to: {error.strerror}"
@@ -85,14 +90,14 @@ def _hindrance(places: Sequence[Path]) -> str | None:
 
 
 def timetable_in(state: Path) -> Path:
-    """The job store's file in the folder of the store."""
+    """Return the job store's file in the folder of the store."""
     return state / "timetable.sqlite"
 
 
 def due(
     config: Config, cluster: Cluster, entries: Sequence[Entry], stored: Mapping[str, int]
 ) -> int | None:
-    """When the run after the last is due, epoch s; None if none ever ran or was planned.
+    """Return when the run after the last is due, epoch s; None if none ever ran or was planned.
 
     A run that failed counts: what it left is retried by the next. One that was killed or stopped
     does not: what it left is due at once. ``stored`` is what the timetable had for clusters that
@@ -106,7 +111,7 @@ def due(
 
 
 def lines(status: Status, most: int) -> Iterator[str]:
-    """The status as lines of text, with the newest ``most`` entries."""
+    """Yield the status as lines of text, with the newest ``most`` entries."""
     zones = {standing.cluster: periods.zone(standing.zone) for standing in status.clusters}
     usual = next(iter(zones.values()))
     shown = [_row(entry, zones.get(entry.cluster or "", usual)) for entry in status.entries[:most]]
@@ -124,7 +129,7 @@ def lines(status: Status, most: int) -> Iterator[str]:
 
 
 def as_json(status: Status, site: Site, most: int) -> dict[str, object]:
-    """The status in the form that docs/service.md describes; keys are only ever added."""
+    """Return the status in the form that docs/service.md describes; keys are only ever added."""
     of_cluster = {cluster.name: cluster.sources for cluster in site.config.clusters}
     return {
         "shape": 1,
@@ -150,7 +155,10 @@ def as_json(status: Status, site: Site, most: int) -> dict[str, object]:
 
 
 def _source(source: Source, folder: Path) -> dict[str, object]:
-    """Where logs come from; of a command its program alone, as its words may hold a secret."""
+    """Return where logs come from.
+
+    Of a command its program alone, since words may hold a secret.
+    """
     if source.command is not None:
         return {"kind": "command", "what": source.command[0], "files": None, "newest": None}
     changed = []

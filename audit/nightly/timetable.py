@@ -1,8 +1,8 @@
 """When runs are due, and a scheduler that begins them. The only home of APScheduler.
 
 APScheduler's jobs are described by text alone (a function's path, a cluster's name) and are made
-anew from the configuration at each start, so nothing that an older version stored is ever read but
-when each cluster's run was due next.
+anew from the configuration at each start. Older versions leave nothing that is read but the time at
+which each cluster's run was due.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _REACH: Final = timedelta(hours=3)  # no clock change is longer, except across t
 
 
 def next_after(times: str, zone: str, after: int) -> int:
-    """The first instant after ``after`` at which a clock in ``zone`` shows one of ``times``.
+    """Return the first instant after ``after`` at which a clock in ``zone`` shows one of ``times``.
 
     Each time on the clock's face counts once: a time that is skipped counts later, by the length of
     the skip; of a time that is shown twice the first counts.
@@ -66,7 +66,7 @@ def next_after(times: str, zone: str, after: int) -> int:
 
 
 def times_of(config: Config, cluster: Cluster) -> str:
-    """When a cluster's runs are due, as five fields of cron."""
+    """Return when a cluster's runs are due, as five fields of cron."""
     return config.service.by_cluster.get(cluster.name, config.service.times)
 
 
@@ -79,7 +79,7 @@ class Times(BaseTrigger):  # type: ignore[misc]
         self.times, self.zone = times, zone
 
     def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
-        """The next time after the previous one; without one, from ``now`` on."""
+        """Return the next time after the previous one; without one, from ``now`` on."""
         after = now - timedelta(seconds=1) if previous_fire_time is None else previous_fire_time
         instant = next_after(self.times, self.zone, int(after.timestamp()))
         return datetime.fromtimestamp(instant, UTC)
@@ -101,7 +101,7 @@ def begin(store: str, cluster: str) -> None:
 
 
 def stored(path: Path) -> dict[str, int]:
-    """When each cluster's run was due next (epoch s), by the job store at ``path``."""
+    """Return when each cluster's run was due next (epoch s), by the job store at ``path``."""
     if not path.exists():
         return {}
     try:

@@ -1,4 +1,4 @@
-"""``fairaudit audit``: reads logs, and makes a report and a database, without a configuration."""
+"""``fairaudit audit``: makes a report and a database from logs, without a configuration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from audit.cluster.fairshare import Fairshare
 from audit.cluster.fitted import Fit, Fitted
 from audit.cluster.identity import Identity
 from audit.cluster.inference import Fact
-from audit.cluster.setting import ASSUMED, Setting, between_days, whole_log
+from audit.cluster.setting import ASSUMED, between_days, whole_log
 from audit.config import Cluster, Config, Usage
 from audit.errors import EmptyLogError, UsageError
 from audit.files import privacy
@@ -132,9 +132,9 @@ def audit(
             taken = take_in(con, logs, site, config, progress)
             cluster = taken.cluster.value
             missing = (*unread, *taken.kept_out)
-            plan = _planned(taken, request, options, config, site.configured, folder)
+            plan = _planned(taken, missing, request, options, config, site.configured, folder)
             del taken  # its attempts are as large as the log
-            plan = _fitted(con, _without(plan, missing), config, fit, progress)
+            plan = _fitted(con, plan, config, fit, progress)
             of = (cluster, _compute(con, plan, config, inferred, progress), work)
             del plan
             report = drawing.draw(
@@ -170,16 +170,9 @@ def _compute(
     return plan.period
 
 
-def _without(plan: _Audit, missing: Sequence[Unread]) -> _Audit:
-    """Return the plan with the names of missing logs, which the report lists."""
-    listed = sorted(
-        [one.name, one.reason] for one in missing if not isinstance(one.error, EmptyLogError)
-    )
-    return replace(plan, in_force={**plan.in_force, "missing": listed}) if listed else plan
-
-
 def _planned(
     taken: TakenIn,
+    missing: Sequence[Unread],
     request: Request,
     options: Options,
     config: Config,
@@ -189,7 +182,12 @@ def _planned(
     if options.owners:
         owners.Names(taken.attempts.select("user", "account").iter_rows()).require(options.owners)
     setting = request.setting(taken, site, options.policy)
-    stated = [] if site is None else _stated(setting, options)
+    stated = []
+    if site is not None and options.policy is not None:
+        for pool in setting.pools:
+            policy = pool.policy.changed(order=options.order, backfill=options.backfill)
+            fact = Fact("policy", policy.name, "--order and --backfill")
+            stated.append(Fitted(pool._replace(policy=policy), (fact,), {}))
     setting = fitted.assuming(setting, stated)
     period = whole = whole_log(taken.attempts, setting.now)
     if options.from_day or options.to_day:
@@ -212,22 +210,13 @@ def _planned(
     else:
         in_force["cluster"] = site.model_dump(mode="json", exclude={"sources"})
         in_force |= {"files": shares.in_force, "assumed": fitted.in_force(stated)}
+    listed = [[log.name, log.reason] for log in missing if not isinstance(log.error, EmptyLogError)]
+    if listed:  # the report names them
+        in_force["missing"] = sorted(listed)
     silent = [] if options.policy is not None else fitted.silent(setting, site)
     pages = bool(options.owners) or config.report.owner_pages == "named"
     task = Task(taken.attempts, setting, shares, [], pages=pages)
     return _Audit(task, in_force, period, silent)
-
-
-def _stated(setting: Setting, options: Options) -> list[Fitted]:
-    """Return the configured pools with the policy of the options."""
-    if options.policy is None:
-        return []
-    found = []
-    for pool in setting.pools:
-        policy = pool.policy.changed(order=options.order, backfill=options.backfill)
-        fact = Fact("policy", policy.name, "--order and --backfill")
-        found.append(Fitted(pool._replace(policy=policy), (fact,), {}))
-    return found
 
 
 def _fitted(

@@ -1,12 +1,13 @@
-"""Simulated schedules of a log, written as SWF or Parquet."""
+"""``fairaudit simulate``: what-if schedules of a log, written as SWF or Parquet."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -32,6 +33,8 @@ from audit.scenario.workload import KEYS
 
 SUFFIXES: Final = (".swf", ".parquet")
 _OPEN: Final = (Standing.RUNNING.value, Standing.PENDING.value)
+_SWF_STATES: Final = (JobState.COMPLETED.value, JobState.CANCELLED.value)
+"""States that SWF knows; all other ended attempts have failed."""
 
 
 @dataclass(frozen=True)
@@ -77,17 +80,14 @@ def simulate(
     inferred: Callable[[Fact], None] = lambda fact: None,
     folder: Path = Path(),
 ) -> Outcome:
-    """Simulate each pool of a log under a change, and write the schedule if asked to.
+    """Simulate each pool of a log under a change, and write the schedule to ``out``, if any.
 
-    The file is written whole or not at all; the same logs and configuration give the same bytes.
-
-    Args:
-        chosen: the configuration in force. Pools, steps and policies are those of the cluster of
-            this name in it, if it has any.
-        out: the schedule's file, by its suffix SWF or Parquet; None: none.
+    Pools, steps and policies are those of the configured cluster of this name, if there is one. The
+    suffix of ``out`` chooses SWF or Parquet; it is written whole or not at all. The same logs and
+    configuration give the same bytes.
 
     Raises:
-        AuditError: see the classes of ``audit.errors``, with their exit codes.
+        AuditError: see ``audit.errors``.
     """
     if out is not None:
         _refuse_unfit(out, request.logs)
@@ -98,56 +98,53 @@ def simulate(
     for pool in setting.pools:
         today = whatif.scenario(log.described, setting, pool, change, configured)
         pairs.append((today, changed(today, change)))
-    facts = _policy_facts([after.pool for _, after in pairs], change, cluster)
+    source = _policy_source(change, cluster)
+    names = [(after.pool.name, after.pool.policy.name) for _, after in pairs]
+    facts = [Fact(f"policy of pool {pool!r}", policy, source) for pool, policy in names]
     for fact in (*setting.facts, *facts):
         inferred(fact)
     schedules, comparisons = [], []
     for done, (today, after) in enumerate(pairs):
         progress("simulating", done, len(pairs))
-        pool, attempts = after.pool, after.attempts
-        policy, tau_s = pool.policy, chosen.metrics.tau_s
-        simulated = engine.simulate(attempts, pool, setting.now, policy, tau_s, after.fairshare)
-        unsound = check_simulated(simulated, attempts, pool, setting.now)
-        require_sound(unsound, f"schedule {policy.name!r}")
-        schedules.append(_settled(simulated, attempts))
-        comparisons.append(_compared(schedules[-1], today, after))
+        schedule = _simulated(after, chosen.metrics.tau_s)
+        schedules.append(schedule)
+        last = latest_instant(schedule) or 0
+        observed = _figures(today.attempts, today.attempts, today.pool, today.now)
+        simulated = _figures(schedule, after.attempts, after.pool, last)
+        comparisons.append(Comparison(*names[done], observed, simulated))
     progress("simulating", len(pairs), len(pairs))
     if out is not None:
         whole = pl.concat(schedules)
         as_swf = out.suffix.lower() == ".swf"
-        _write(out, to_swf(whole, setting) if as_swf else to_parquet(whole))
+        try:
+            replace.write(out, to_swf(whole, setting) if as_swf else to_parquet(whole))
+        except OSError as error:
+            why = error.strerror or error
+            raise UsageError(f"{out}: cannot be written: {why} (--out)") from error
     return Outcome(out, tuple(comparisons), setting.warnings)
 
 
-def _compared(schedule: pl.DataFrame, today: Scenario, after: Scenario) -> Comparison:
-    """Return a pool's schedule beside what was observed."""
-    last = latest_instant(schedule) or 0
-    return Comparison(
-        today.pool.name,
-        after.pool.policy.name,
-        _figures(today.attempts, today.attempts, today.pool, today.now),
-        _figures(schedule, after.attempts, after.pool, last),
-    )
+_SHOWN: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
+    "attempts": ("attempts", wording.count),
+    "started": ("started", wording.count),
+    "never_started": ("never started", wording.count),
+    "start_unknown": ("start unknown", wording.count),
+    "wait_mean": ("mean wait, s", partial(wording.number, digits=4)),
+    "wait_median": ("median wait, s", partial(wording.number, digits=4)),
+    "bounded_slowdown_mean": ("mean bounded slowdown", wording.number),
+    "utilization": ("utilization", wording.percent),
+    "span_s": ("first arrival to last end", wording.duration),
+}
+"""By field of ``Figures``: label and format."""
 
 
 def table(comparison: Comparison) -> str:
     """Return the figures of a pool, observed and simulated, for a terminal."""
-    rows: list[tuple[str, Callable[[Figures], str]]] = [
-        ("attempts", lambda figures: wording.count(figures.attempts)),
-        ("started", lambda figures: wording.count(figures.started)),
-        ("never started", lambda figures: wording.count(figures.never_started)),
-        ("start unknown", lambda figures: wording.count(figures.start_unknown)),
-        ("mean wait, s", lambda figures: wording.number(figures.wait_mean, 4)),
-        ("median wait, s", lambda figures: wording.number(figures.wait_median, 4)),
-        ("mean bounded slowdown", lambda figures: wording.number(figures.bounded_slowdown_mean)),
-        ("utilization", lambda figures: wording.percent(figures.utilization)),
-        ("first arrival to last end", lambda figures: wording.duration(figures.span_s)),
-    ]
-    observed, simulated = comparison.observed, comparison.simulated
-    if not observed.start_unknown and not simulated.start_unknown:
-        rows = [row for row in rows if row[0] != "start unknown"]
     lines = [(f"pool {wording.name(comparison.pool)}", "observed", comparison.schedule)]
-    lines += [(label, shown(observed), shown(simulated)) for label, shown in rows]
+    for field, (label, shown) in _SHOWN.items():
+        was, would = (getattr(of, field) for of in (comparison.observed, comparison.simulated))
+        if field != "start_unknown" or was or would:
+            lines.append((label, shown(was), shown(would)))
     widths = [max(len(line[column]) for line in lines) for column in range(3)]
     return "".join(
         f"{label:<{widths[0]}}  {was:>{widths[1]}}  {would:>{widths[2]}}\n"
@@ -159,11 +156,8 @@ def to_swf(schedule: pl.DataFrame, setting: Setting) -> bytes:
     """Return a schedule as an SWF log.
 
     Submit times are arrivals, so that waits are those of the schedule; processors are the pool's
-    counted resource. Attempts that are open or of unknown arrival are left out.
-
-    Args:
-        schedule: columns of ``model.DESCRIBED``.
-        setting: the cluster, whose name, zone and pools the header states.
+    counted resource. Attempts that are open or of unknown arrival are left out. The header states
+    name, zone and pools of ``setting``.
     """
     arrival = pl.min_horizontal("arrival_time", "start_time", "end_time")
     is_open = pl.col("standing").is_in(_OPEN)
@@ -176,7 +170,11 @@ def to_swf(schedule: pl.DataFrame, setting: Setting) -> bytes:
             submit_time=arrival,
             cpus="size",
             occupancy_s=pl.when(started | ~never).then("occupancy_s"),
-            state=pl.when(never).then(pl.lit(str(JobState.CANCELLED))).otherwise(_swf_state()),
+            state=pl.when(never)
+            .then(pl.lit(str(JobState.CANCELLED)))
+            .when(pl.col("state").is_in(_SWF_STATES) | pl.col("state").is_null())
+            .then("state")
+            .otherwise(pl.lit(str(JobState.FAILED))),
         )
         .sort("submit_time", maintain_order=True)
     )
@@ -225,18 +223,8 @@ def _refuse_unfit(out: Path, logs: Sequence[Path]) -> None:
         raise UsageError(f"{out}: is the log itself; name another file to write (--out)")
 
 
-def _write(out: Path, content: bytes) -> None:
-    """Put a file in place in one step."""
-    try:
-        replace.write(out, content)
-    except OSError as error:
-        raise UsageError(f"{out}: cannot be written: {error.strerror or error} (--out)") from error
-
-
-def _policy_facts(
-    pools: Sequence[Pool], change: Change, cluster: config.Cluster | None
-) -> list[Fact]:
-    """Return the policy that each pool is simulated under, and its source."""
+def _policy_source(change: Change, cluster: config.Cluster | None) -> str:
+    """Return what sets the policy of the simulation."""
     sources = [
         SETTINGS[key].flag if key in SETTINGS else f"--{key}"
         for key in Policy._fields
@@ -244,17 +232,17 @@ def _policy_facts(
     ]
     if not {"order", "backfill"} <= change.policy.keys():
         sources.append("default" if cluster is None else "config.toml")
-    return [
-        Fact(f"policy of pool {pool.name!r}", pool.policy.name, ", ".join(sources))
-        for pool in pools
-    ]
+    return ", ".join(sources)
 
 
-def _settled(schedule: pl.DataFrame, observed: pl.DataFrame) -> pl.DataFrame:
-    """Return a schedule whose attempts that ran, but do not start here, are marked."""
-    ran = observed.filter(pl.col("standing") == Standing.ENDED).select(
-        *KEYS, _ran=pl.lit(value=True)
-    )
+def _simulated(after: Scenario, tau_s: int) -> pl.DataFrame:
+    """Return the schedule of a scenario; attempts that ran, but do not start in it, are marked."""
+    attempts, pool, now = after.attempts, after.pool, after.now
+    schedule = engine.simulate(attempts, pool, now, pool.policy, tau_s, after.fairshare)
+    unsound = check_simulated(schedule, attempts, pool, now)
+    require_sound(unsound, f"schedule {pool.policy.name!r}")
+    ended = attempts.filter(pl.col("standing") == Standing.ENDED)
+    ran = ended.select(*KEYS, _ran=pl.lit(value=True))
     joined = schedule.join(ran, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
     hindered = pl.col("_ran").is_not_null() & pl.col("start_time").is_null()
     return joined.with_columns(
@@ -292,17 +280,6 @@ def _figures(schedule: pl.DataFrame, observed: pl.DataFrame, pool: Pool, now: in
 
 def _mean(values: np.typing.NDArray[np.float64]) -> float | None:
     return exact_sum(values) / len(values) if len(values) else None
-
-
-def _swf_state() -> pl.Expr:
-    """Return states as SWF knows them; all other ended attempts have failed."""
-    known = [state.value for state in (JobState.COMPLETED, JobState.CANCELLED)]
-    state = pl.col("state")
-    return (
-        pl.when(state.is_in(known) | state.is_null())
-        .then(state)
-        .otherwise(pl.lit(str(JobState.FAILED)))
-    )
 
 
 def _about(pool: Pool) -> str:

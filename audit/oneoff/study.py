@@ -1,6 +1,6 @@
 """Runs studies in parts that a later run can reuse, and writes their pages.
 
-A study of a log is a *plan*: independent cells, and what to make of their frames. Finished cells
+The *plan* of a study has independent cells, and makes the study from their frames. Finished cells
 are kept beside the page, so that an interrupted study continues and makes the same bytes.
 """
 
@@ -64,10 +64,10 @@ class Plan(NamedTuple):
     """A study to be computed."""
 
     settings: str
-    """Settings of the cells besides the log; only cells with the same settings are reused."""
+    """Settings of the cells besides the log; cells of other settings are not reused."""
     cells: Sequence[Cell]
     finish: Callable[[Sequence[pl.DataFrame]], Made]
-    """Makes the study from the frames, in the order of the cells."""
+    """Makes the study from the frames of the cells, in their order."""
 
 
 def conduct(
@@ -100,10 +100,8 @@ def conduct(
     cells_of = identity(key, str(log.setting), *log.sha256, planned.settings, str(chosen.metrics))
     database = target.database or target.out / f"{key}.duckdb"
     threads = target.threads or chosen.simulation.threads
-    try:
+    with _writing(target.out):
         folders.make(target.out)
-    except OSError as error:
-        raise _unwritable(target.out, error) from error
     busy = "another run is making this study"
     with lock.held(target.out / f"{key}.html", busy=busy), replacing(database):
         folder = target.out / f".{key}.cells"
@@ -132,8 +130,8 @@ def run_cells(
 
     Args:
         cells: must have different keys.
-        folder: where finished cells are kept, each whole or not at all. Cells of another identity
-            are removed.
+        folder: keeps finished cells, each whole or not at all. Cells of another identity are
+            removed.
         identity: what all cells depend on; see ``identity``.
 
     Raises:
@@ -143,7 +141,12 @@ def run_cells(
     """
     if len({cell.key for cell in cells}) < len(cells):
         raise ValueError("two cells have the same key")
-    home = _place(folder, identity)
+    home = folder / identity
+    with _writing(folder):
+        folders.make(home)
+        for other in folder.iterdir():
+            if other != home:
+                shutil.rmtree(other)
     files = [home / f"{_sha256(cell.key)[:16]}.arrow" for cell in cells]
     frames = [_finished(file) for file in files]
     missing = [number for number, frame in enumerate(frames) if frame is None]
@@ -160,26 +163,14 @@ def run_cells(
         parts = [cells[number].compute for number in missing]
         for place, frame in executor.each(computed, None, parts, stopped):
             number = missing[place]
-            _save(frame, files[number])
+            with _writing(home), replace.drafting(files[number], alone=True) as draft:
+                frame.write_ipc(draft, compression="zstd")
             frames[number] = frame
             done += 1
             progress("computing", done, len(cells))
     if stop.is_set() and done < len(cells):
         raise KeyboardInterrupt
     return [frame for frame in frames if frame is not None]
-
-
-def _place(folder: Path, identity: str) -> Path:
-    """Return the folder of this identity, and remove those of others."""
-    place = folder / identity
-    try:
-        folders.make(place)
-        for other in folder.iterdir():
-            if other != place:
-                shutil.rmtree(other)
-    except OSError as error:
-        raise _unwritable(folder, error) from error
-    return place
 
 
 def identity(*dependencies: str) -> str:
@@ -193,10 +184,8 @@ def refuse_unfit(out: Path) -> None:
         raise UsageError(f"{out}: is not a folder; choose another place with --out")
     if out.exists() and not os.access(out, os.W_OK | os.X_OK):
         raise UsageError(f"{out}: cannot be written; choose another place with --out")
-    try:
+    with _writing(out):
         folders.require(out)
-    except OSError as error:
-        raise _unwritable(out, error) from error
 
 
 def write(study: Study, out: Path, others: Mapping[str, str] = {}) -> tuple[Path, ...]:
@@ -209,17 +198,15 @@ def write(study: Study, out: Path, others: Mapping[str, str] = {}) -> tuple[Path
     """
     page = (f"{study.key}.html", pages.render_html(study))
     tables = [*((file.name, file.text) for file in pages.files(study)), *others.items()]
-    try:
+    with _writing(out):
         folders.make(out)
         for name, text in (*tables, page):
             replace.write(out / name, text.encode(), alone=True)
-    except OSError as error:
-        raise _unwritable(out, error) from error
     return tuple(out / name for name, _ in (page, *tables))
 
 
 def _keep(result: Made, log: str, target: Path, chosen: config.Config, *, add: bool) -> None:
-    """Write a study's rows to a database: added to its content, or to a new one."""
+    """Add a study's rows to a database, or write them to a new one."""
     seed = target if add and target.exists() else None
     with migrations.temporary(chosen.store.memory_limit, seed) as con:
         key = {"study": result.page.key, "log": log}
@@ -248,17 +235,15 @@ def _finished(file: Path) -> pl.DataFrame | None:
         return None
 
 
-def _save(frame: pl.DataFrame, file: Path) -> None:
+@contextmanager
+def _writing(place: Path) -> Iterator[None]:
+    """Turn an OSError into a UsageError about ``place``."""
     try:
-        with replace.drafting(file, alone=True) as draft:
-            frame.write_ipc(draft, compression="zstd")
+        yield
     except OSError as error:
-        raise _unwritable(file.parent, error) from error
-
-
-def _unwritable(place: Path, error: OSError) -> UsageError:
-    why = error.strerror or error
-    return UsageError(f"{place}: cannot be written ({why}); choose another place with --out")
+        why = error.strerror or error
+        text = f"{place}: cannot be written ({why}); choose another place with --out"
+        raise UsageError(text) from error
 
 
 def _sha256(*parts: str) -> str:

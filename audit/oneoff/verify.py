@@ -48,19 +48,18 @@ def verify(report: Path, published: Path | None, config: Config, folder: Path) -
         claim = identity.read(given)
     except ReportError as error:
         raise ReportError(f"{report}: {error}") from error
-    beside = report.parent / "audit.duckdb"
-    if published is None and not beside.exists() and not config.clusters:
-        raise UsageError(
-            f"{report}: no audit.duckdb beside it; name its database with --db, or its "
-            "configuration with --config"
-        )
-    configured = folder / config.output.database
-    path = published or (beside if beside.exists() else configured)
+    path = published or report.parent / "audit.duckdb"
+    if published is None and not path.exists():
+        if not config.clusters:
+            raise UsageError(
+                f"{report}: no audit.duckdb beside it; name its database with --db, or its "
+                "configuration with --config"
+            )
+        path = folder / config.output.database
     archive = places.Site(config, folder).archive_of(path)
-    of = f"{claim.cluster}, {claim.period.name}, by run {claim.run_id}"
-    named = f"report of {of}"
-    if claim.owner is not None:
-        named = f"page of {claim.owner.kind} {claim.owner.name} on {of}"
+    who = claim.owner
+    what = "report of" if who is None else f"page of {who.kind} {who.name} on"
+    named = f"{what} {claim.cluster}, {claim.period.name}, by run {claim.run_id}"
     with closing(database.open_snapshot(path, archive=archive)) as con:
         difference = _difference(con, claim, given, config.report)
     text = difference or "the same, byte for byte"

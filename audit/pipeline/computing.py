@@ -23,7 +23,7 @@ from audit.workers import chosen as workers
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be computed of a cluster."""
+    """The input of a computation of a cluster's figures."""
 
     attempts: pl.DataFrame  # those that the window needs, or all; columns of ``model.ATTEMPTS``
     setting: Setting
@@ -48,9 +48,8 @@ def compute_and_keep(
     Fair start times in the store with the same inputs are reused. ``now`` (epoch s) is recorded;
     None: no time is.
 
-    Raises:
-        WorkersError: the workers that the configuration names cannot be used.
-        StoreError: the results cannot be stored.
+    Raises WorkersError if the configured workers cannot be used, StoreError if the results cannot
+    be stored.
     """
     setting = task.setting
     progress("computing", 0, 1)

@@ -39,7 +39,7 @@ def prepare(config: Config, *, pdf: bool) -> None:
 
 
 def contents_of(con: Connection, config: Config, cluster: str, period: Period) -> Contents:
-    """The content of the report of a period, of the configured length."""
+    """Return the content of the report of a period, of the configured length."""
     of = config.verdict
     bounds = Bounds(Bound(of.overtaken.warn, of.overtaken.fail))
     options = Options(rows=config.report.rows, examples=config.report.examples, bounds=bounds)
@@ -66,9 +66,7 @@ def draw(
         pdf: whether to make the PDF too. If that fails, the page is made nevertheless.
         also: users and accounts of the log that get a page in any case.
 
-    Raises:
-        ReportError: the page cannot be made.
-        OSError: a file cannot be written.
+    Raises ReportError if the page cannot be made, OSError if a file cannot be written.
     """
 
     def put(name: str, content: bytes) -> Path:

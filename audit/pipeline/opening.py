@@ -16,9 +16,8 @@ from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting, configured, one_off
 from audit.errors import EmptyLogError, LogError, UsageError
 from audit.formats.dialects import PLAIN, Header, Reading
-from audit.ingest.ingest import Progress, take_in_by_name
+from audit.ingest.ingest import Named, Naming, Progress, called_by, take_in_by_name
 from audit.ingest.logs import Opened, Unread, open_each, open_logs
-from audit.ingest.naming import Named, Naming, called_by
 from audit.metrics.attempts import population
 from audit.model import Policy, Pool
 from audit.store import migrations
@@ -40,15 +39,13 @@ class Request:
     zone: str | None = None
 
     def open(self) -> list[Opened]:
-        """The logs with their dialects; errors as of ``logs.open_logs``."""
+        """Return the logs with their dialects; errors as of ``logs.open_logs``."""
         return open_logs(self.logs, self.dialect, self.reading)
 
     def open_each(self) -> tuple[list[Opened], list[Unread]]:
-        """The same, but one that cannot be read stops no other.
+        """Return the same, and the logs that cannot be read.
 
-        Raises:
-            UsageError: a log does not exist, or may not be read.
-            LogError: none can be read; the error is the first log's.
+        Raises UsageError if a log does not exist or may not be read, LogError if none can be read.
         """
         opened, unread = open_each(self.logs, self.dialect, self.reading)
         for one in unread:
@@ -59,14 +56,16 @@ class Request:
     def setting(
         self, taken: TakenIn, cluster: config.Cluster | None = None, policy: Policy | None = None
     ) -> Setting:
-        """The cluster's setting by the configuration, or by these flags and its logs.
+        """Return the cluster's setting by the configuration, or by these flags and its logs.
 
         Raises UsageError if a flag contradicts the configuration.
         """
         of_logs = (taken.attempts, taken.headers)
         if cluster is None:
-            asked = (self.resource, self.pool_size, self.zone)
-            return one_off(taken.cluster, *of_logs, *asked, policy)
+            return one_off(
+                *(taken.cluster, taken.attempts, taken.headers),
+                *(self.resource, self.pool_size, self.zone, policy),
+            )
         flags = {"pool-size": self.pool_size, "resource": self.resource, "zone": self.zone}
         for flag, value in flags.items():
             if value is not None:
@@ -79,7 +78,7 @@ class Request:
 
 @dataclass(frozen=True)
 class TakenIn:
-    """What a store holds of a cluster whose logs were taken in."""
+    """The data of a cluster in a store into which its logs were taken."""
 
     cluster: Fact  # its name, and where that is from
     attempts: pl.DataFrame
@@ -159,10 +158,10 @@ class Site:
     """The cluster in the configuration, if it is there; set once it is named."""
 
     def __call__(self, names: Sequence[str]) -> Named:
-        """The name of the cluster, given those in the logs' records.
+        """Return the name of the cluster, given the names in the logs' records.
 
-        Raises UsageError if the configuration has other clusters, or several to choose from; or the
-        records have several names, and none was chosen.
+        Raises UsageError if the configuration has other clusters, or if there are several names or
+        clusters and none was chosen.
         """
         named = self._named(names)
         self.configured = _configured_cluster(self.chosen, self.option, named.called)
@@ -189,7 +188,10 @@ class Site:
 
 
 def pools(log: Log, only: str | None = None) -> list[Pool]:
-    """The pools with attempts in the log, or the one ``only``; UsageError if none has any."""
+    """Return the pools with attempts in the log, or the one ``only``.
+
+    Raise UsageError if there is none.
+    """
     known = {pool.name: pool for pool in log.setting.pools}
     if only is not None and only not in known:
         raise UsageError(f"--pool {only}: no such pool; there is: {', '.join(known)}")
@@ -201,7 +203,7 @@ def pools(log: Log, only: str | None = None) -> list[Pool]:
 
 
 def largest_pool(log: Log, name: str | None = None) -> Pool:
-    """The pool ``name``, or the one in which most attempts ended; UsageError if there is none."""
+    """Return the pool ``name``, or the one in which most attempts ended."""
     counts = dict(population.ended(log.described)["pool"].value_counts().iter_rows())
     return max(pools(log, name), key=lambda pool: counts.get(pool.name, 0))
 
@@ -209,7 +211,7 @@ def largest_pool(log: Log, name: str | None = None) -> Pool:
 def _configured_cluster(
     chosen: config.Config, option: str | None, called: str | None
 ) -> config.Cluster | None:
-    """The cluster of the configuration with the chosen name, the log's name, or the only one."""
+    """Return the configured cluster with the chosen name, the log's name, or the only one."""
     if not chosen.clusters:
         return None
     clusters = {cluster.name: cluster for cluster in chosen.clusters}

@@ -13,7 +13,7 @@ from audit.errors import ReportError, UsageError
 from audit.files import replace
 from audit.model import OBSERVED
 from audit.progress import printable
-from audit.report.judgement.owners import named
+from audit.report.judgement.place import named
 from audit.report.owner import build
 from audit.report.record.page import Contents, Who
 from audit.report.render import identity
@@ -23,7 +23,10 @@ from audit.store.database import Connection
 
 
 def with_pages(contents: Contents, config: Config, also: Sequence[Who]) -> Contents:
-    """A report with links to the pages beside it: of ``also``, and those it names if configured."""
+    """Return a report with links to the pages beside it.
+
+    Of ``also``, and of entities that it names.
+    """
     chosen = config.report.owner_pages == "named" and not contents.brief
     pages = tuple(dict.fromkeys((*also, *(named(contents) if chosen else ()))))
     options = dataclasses.replace(contents.options, pages=pages)
@@ -41,8 +44,7 @@ def write(
 ) -> tuple[Path, ...]:
     """Write a page for each of ``owners`` into a folder, and return the files.
 
-    ``linked`` pages link to the report, which is there too. Raises OSError if a file cannot be
-    written.
+    ``linked`` pages link to the report in that folder. Raises OSError if a file cannot be written.
     """
     shared, files = config.output.shared_with_group, []
     for made in build.build(con, contents, owners):
@@ -59,7 +61,7 @@ def remove_others(folder: Path, kept: Sequence[Path]) -> None:
 
 
 def found(folder: Path) -> dict[Path, Who]:
-    """The pages in the folder of a report, and their users and accounts; no other files."""
+    """Return the pages in the folder of a report, and their users and accounts; no other files."""
     pages = {}
     for file in sorted(file for pattern in places.OWNER_PAGES for file in folder.glob(pattern)):
         with suppress(ReportError, OSError):
@@ -84,7 +86,7 @@ class Names:
         return who.name in self._of[who.kind]
 
     def nearest(self, who: Who) -> str | None:
-        """The most similar name in the log, if any is similar."""
+        """Return the most similar name in the log, if any is similar."""
         near = difflib.get_close_matches(who.name, sorted(self._of[who.kind]), n=1)
         return near[0] if near else None
 
@@ -97,5 +99,5 @@ class Names:
 
 
 def names(con: Connection, cluster: str) -> Names:
-    """The users and accounts of a cluster in a database."""
+    """Return the users and accounts of a cluster in a database."""
     return Names(queries.rows(con, "owner_names", cluster=cluster, schedule=OBSERVED))

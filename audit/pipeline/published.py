@@ -36,7 +36,7 @@ def open_published(
     job: str | None = None,
     archive: Path | None = None,
 ) -> Log:
-    """The attempts of a cluster, and its pools as its figures were computed with them.
+    """Return the attempts of a cluster, and its pools as its figures were computed with them.
 
     Args:
         chosen: if it has the cluster, its pools are as described there; otherwise as they were
@@ -47,7 +47,7 @@ def open_published(
             needs more (``by_history``). None: all are.
 
     Raises:
-        UsageError: there is no such database, cluster or job, or it holds several clusters.
+        UsageError: there is no such database, cluster or job, or it has several clusters.
         LockedError: a run is writing the file.
         StoreError: the file is no database.
     """
@@ -68,7 +68,7 @@ def open_published(
 def _read(
     con: Connection, cluster: str, site: config.Cluster | None, job: str | None
 ) -> tuple[pl.DataFrame, Setting]:
-    """The attempts and the setting; see ``open_published``."""
+    """Return the attempts and the setting; see ``open_published``."""
     if job is not None and archive.months(con, cluster):
         ((first, last),) = queries.rows(con, "span_of_job", cluster=cluster, job_id=job)
         if first is None:
@@ -83,13 +83,13 @@ def _read(
 
 
 def told(con: Connection, cluster: str) -> Told:
-    """What a cluster's setting needs of its attempts, without reading these; there are some."""
+    """Return the facts about a cluster's attempts that its setting needs, without reading them."""
     ((latest,),) = queries.rows(con, "latest_instant", cluster=cluster)
     return Told([row for (row,) in queries.rows(con, "partitions", cluster=cluster)], latest)
 
 
 def headers(con: Connection, cluster: str) -> dict[str, Header]:
-    """The logs' own headers, by name of the file."""
+    """Return the logs' own headers, by name of the file."""
     found = {}
     for file, _, text in queries.rows(con, "headers", cluster=cluster):
         header = json.loads(text)
@@ -116,7 +116,7 @@ def _setting(
     site: config.Cluster | None,
     known: Told | None = None,
 ) -> Setting:
-    """Pools, zone and instant: as configured, or as they were when figures were computed."""
+    """Return the setting: as configured, or as it was when figures were computed."""
     of_logs = headers(con, cluster)
     if site is not None:
         return configured(site, attempts, of_logs, known)

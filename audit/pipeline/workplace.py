@@ -37,7 +37,7 @@ def workplace(out: Path) -> Iterator[Path]:
 
 
 def _remove_empty(folders: list[Path]) -> None:
-    """Remove folders, innermost first, as far as they are empty."""
+    """Remove folders, innermost first, up to the first that is not empty."""
     with suppress(OSError):
         for folder in folders:
             folder.rmdir()

@@ -1,11 +1,11 @@
-"""The record of a report, read from the database and nothing else.
+"""The content of a report, read from the database alone.
 
-So a report can be made again later from the same database, and compared byte for byte. What it says
-of a period rests on the inputs that its figures rest on: logs read since then change nothing in it.
+A report can therefore be reproduced from the same database, byte for byte. It uses only the logs
+behind its figures: logs read since then do not change it.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -42,7 +42,7 @@ from audit.store import queries
 from audit.store.database import Connection
 
 _CHANGES: Final = 6
-"""Most restated figures that are shown."""
+"""Most restated figures shown."""
 
 
 def build(
@@ -53,25 +53,26 @@ def build(
     *,
     schedule: str = OBSERVED,
 ) -> Contents:
-    """Return everything that the report on ``cluster`` and ``period`` says.
+    """Return the content of the report on a cluster and period.
+
+    If the period's figures were not computed, the report says so.
 
     Args:
         con: a store or a published snapshot.
-        cluster: its name in the database.
-        period: one whose figures were computed; one without any makes a report that says so.
-        options: what the reader chose.
         schedule: the observed schedule, or the name of a simulated one.
 
     Raises:
-        ReportError: the database does not know the cluster.
+        ReportError: the database does not have the cluster.
     """
     of_period = {"cluster": cluster, "period": period.name}
     if not (known := queries.rows(con, "report_cluster", **of_period)):
-        raise ReportError(f"cluster {cluster!r}: the database holds nothing of it; ingest its logs")
+        raise ReportError(f"cluster {cluster!r}: not in the database; ingest its logs first")
     zone_name, noted = known[0]
     notes, warnings = _notes(noted)
     settings = settings_of(con, cluster, period)
     of_inputs = _of_inputs(con, cluster, period)
+    ids = None if period.whole_log else of_inputs["inputs"]
+    ((superseded,),) = queries.rows(con, "report_superseded", cluster=cluster, inputs=ids)
     read = queries.run(con, "report_inputs", **of_inputs)
     inputs = records(Input, read.rename({"content_sha256": "sha256", "bytes": "size"}))
     missing = queries.run(con, "report_missing", **of_period)["missing"].drop_nulls()
@@ -91,7 +92,7 @@ def build(
         notes=notes,
         warnings=warnings,
         inputs=inputs,
-        superseded=_superseded(con, **of_inputs),
+        superseded=superseded,
         refusals=_refusals(con, of_inputs, options.examples),
         definitions=definitions(settings.metrics),
         provenance=run[0] if run else Provenance(*["unknown"] * 4),
@@ -107,7 +108,7 @@ def build(
 
 
 def settings_of(con: Connection, cluster: str, period: Period) -> Settings:
-    """Return the settings behind the figures of a period; defaults where the database has none."""
+    """Return the settings behind the figures of a period; defaults if the database has none."""
     rows = queries.run(con, "report_settings", cluster=cluster, period=period.name)
     metrics, resamples, decay, assumed = rows.row(0) if rows.height else (None,) * 4
     usage_ = json.loads(decay) if decay else None
@@ -117,7 +118,7 @@ def settings_of(con: Connection, cluster: str, period: Period) -> Settings:
     )
     try:
         known = None if metrics is None else Metrics.model_validate_json(metrics)
-    except ValidationError:  # of a version that knew other keys
+    except ValidationError:  # written by a version with other keys
         known = None
     if known is None:
         return found
@@ -125,7 +126,7 @@ def settings_of(con: Connection, cluster: str, period: Period) -> Settings:
 
 
 def _assumed(fitted: Mapping[str, Any]) -> dict[str, Assumed]:
-    """What ``cluster.fitted`` kept of each pool."""
+    """Return what ``cluster.fitted`` stored, by pool."""
     return {
         pool: Assumed(tuple(of["says"]), of["unexplained"]["before"], of["unexplained"]["after"])
         for pool, of in fitted.items()
@@ -134,7 +135,7 @@ def _assumed(fitted: Mapping[str, Any]) -> dict[str, Assumed]:
 
 
 def _of_inputs(con: Connection, cluster: str, period: Period) -> dict[str, Any]:
-    """Which logs a period rests on, as arguments of queries about logs."""
+    """Return the logs behind a period's figures, as arguments of queries."""
     known = queries.rows(con, "report_input_ids", cluster=cluster, period=period.name)
     if not known and not period.whole_log:
         within = {"from_time": period.from_time, "to_time": period.to_time}
@@ -143,24 +144,10 @@ def _of_inputs(con: Connection, cluster: str, period: Period) -> dict[str, Any]:
     return {"cluster": cluster, "whole": period.whole_log, "inputs": ids}
 
 
-def _superseded(con: Connection, *, cluster: str, whole: bool, inputs: list[str]) -> int:
-    """How many records of the logs of a period give way to others."""
-    of = None if whole else inputs
-    ((number,),) = queries.rows(con, "report_superseded", cluster=cluster, inputs=of)
-    return int(number)
-
-
 def _span(con: Connection, cluster: str, period: Period, schedule: str, zone_name: str) -> Span:
-    """The period, and what of it the data cover."""
     within = {"from_time": period.from_time, "to_time": period.to_time}
-    known = queries.run(
-        con,
-        "report_data_span",
-        cluster=cluster,
-        schedule=schedule,
-        whole=period.whole_log,
-        **within,
-    )
+    of = {"cluster": cluster, "schedule": schedule, "whole": period.whole_log}
+    known = queries.run(con, "report_data_span", **of, **within)
     (span,) = records(
         Span, known, name=period.name, **within, whole_log=period.whole_log, zone=zone_name
     )
@@ -200,7 +187,7 @@ def _refusals(con: Connection, of_inputs: dict[str, Any], examples: int) -> tupl
 
 
 def _restatement(con: Connection, of_period: Mapping[str, str]) -> Restatement | None:
-    """The largest changes since the figures of the period were computed the last time."""
+    """Return the changes since the period's figures were last computed."""
     rows = queries.rows(con, "report_restated", **of_period)
     if not rows:
         return None
@@ -214,7 +201,7 @@ def _restatement(con: Connection, of_period: Mapping[str, str]) -> Restatement |
 
 
 def _silent_since(con: Connection, cluster: str, period: Period) -> int | None:
-    """When the last period before ended, where others lie between that have no record."""
+    """Return the end of the last period with records, unless this period follows it directly."""
     if period.whole_log:
         return None
     before = queries.run(con, "report_before", cluster=cluster, from_time=period.from_time)
@@ -223,17 +210,14 @@ def _silent_since(con: Connection, cluster: str, period: Period) -> int | None:
 
 
 def _notes(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Notes and warnings of ``clusters.notes``.
+    """Return the notes and warnings in ``clusters.notes``.
 
-    ``{"notes": […], "warnings": […]}``; a bare list, or an object of texts, is all notes.
+    It is ``{"notes": […], "warnings": […]}``, or a list or object of notes.
     """
     value = json.loads(text)
-    if isinstance(value, dict) and set(value) <= {"notes", "warnings"}:
-        return _texts(value.get("notes", [])), _texts(value.get("warnings", []))
-    if isinstance(value, dict):
-        return _texts(f"{key}: {text}" for key, text in value.items()), ()
-    return _texts(value), ()
-
-
-def _texts(values: Iterable[object]) -> tuple[str, ...]:
-    return tuple(str(value) for value in values)
+    if isinstance(value, dict) and not set(value) <= {"notes", "warnings"}:
+        value = [f"{key}: {text}" for key, text in value.items()]
+    if not isinstance(value, dict):
+        value = {"notes": value}
+    notes, warnings = (tuple(map(str, value.get(key, ()))) for key in ("notes", "warnings"))
+    return notes, warnings

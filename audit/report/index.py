@@ -1,6 +1,6 @@
-"""The page over all reports of a site: by cluster and period, with verdicts and the trend.
+"""The index of all reports of a site, by cluster and period, with verdicts and trends.
 
-The verdicts are kept in the store when reports are made, for this page and for analysts.
+Verdicts are stored when reports are made, for this page and for analysts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,6 @@ import polars as pl
 
 from audit.report.charts.over_time import trend
 from audit.report.judgement.page_one import of_pool
-from audit.report.judgement.questions import undated
 from audit.report.reading import records
 from audit.report.record.page import Contents, Who
 from audit.report.record.pool import Trend
@@ -21,7 +20,7 @@ from audit.store.database import Connection
 
 
 class Answer(NamedTuple):
-    """What a report answers of one pool, with its main figures; times in s, None: not known."""
+    """The verdict of a report on one pool, with its main figures; times in s."""
 
     cluster: str
     pool: str
@@ -37,14 +36,14 @@ class Answer(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One report in the list: what it answers of its main pool, and where it is."""
+    """One report: the verdict on its main pool, and the address."""
 
     answer: Answer
     href: str
 
 
 class Link(NamedTuple):
-    """The page of a user or account, and where it is."""
+    """The page of a user or account, and its address."""
 
     who: Who
     href: str
@@ -56,11 +55,11 @@ class Part(NamedTuple):
     cluster: str
     lines: Sequence[Line]
     picture: page.Picture | None
-    pages: Sequence[Link]  # of users and accounts, beside the newest report
+    pages: Sequence[Link]  # of users and accounts, with the newest report
 
 
 def keep(con: Connection, contents: Contents) -> None:
-    """Replace the verdicts on a report's period in the store."""
+    """Store the verdicts of a report, replacing those on the same period."""
     span = contents.span
     of = {"cluster": contents.cluster, "period": span.name}
     rows = [
@@ -74,7 +73,7 @@ def keep(con: Connection, contents: Contents) -> None:
             "run_id": contents.provenance.run_id,
         }
         for pool in contents.pools
-        if not contents.brief and (pool.attempts or undated(pool))
+        if not contents.brief and (pool.attempts or pool.undated)
         for verdict in (of_pool(contents, pool).verdict,)
     ]
     with database.transaction(con):
@@ -87,7 +86,7 @@ def keep(con: Connection, contents: Contents) -> None:
 
 
 def answers(con: Connection) -> tuple[Answer, ...]:
-    """Return what all reports answer, by cluster, the newest period first."""
+    """Return the verdicts of all reports, by cluster, the newest period first."""
     return records(Answer, queries.run(con, "index_verdicts"))
 
 
@@ -100,16 +99,17 @@ def render_index(
     """Return the page as one self-contained file.
 
     Args:
-        answers: as of ``answers``.
-        trends: by cluster, of the pool in which most was consumed.
-        href: where the report of a cluster and a period is, relative to the page; None: nowhere.
-        pages: those of users and accounts beside a report.
+        answers: as from ``answers``.
+        trends: by cluster, of the main pool.
+        href: returns the address of the report on a cluster and a period, relative to the page;
+            None if there is none.
+        pages: returns the pages of users and accounts with a report.
     """
     parts = []
     for cluster, of_cluster in groupby(answers, lambda answer: answer.cluster):
         lines = []
         for period, of_period in groupby(of_cluster, lambda answer: answer.period):
-            main = next(of_period)  # of the pool in which most was consumed
+            main = next(of_period)  # of the pool with the most consumption
             if where := href(cluster, period):
                 lines.append(Line(main, where))
         if lines:

@@ -4,15 +4,14 @@ Fair and modelled starts simulate the n attempts that run or wait on arrival, at
 
     cost = a · (n + 1)^b
 
-with a and b by backfilling and order, for each of the two (``audit.policies`` has them). They were
-fitted, as lines through the logarithms, to measured snapshots of up to 25,000 attempts
-(``bench/scale/deep_queues.py`` repeats it, and prints what other orders add). An estimate decides
-what is computed, not a clock, so that a log gives the same figures on every machine. The sum over
-all attempts is about right; attempts that wait until the log ends take several times their
-estimate, others less.
+with a and b by backfilling and order, for each of the two (``audit.policies``), fitted to measured
+snapshots of up to 25,000 attempts as lines through the logarithms (``bench/scale/deep_queues.py``
+repeats this). A replay has a few passes for each attempt, whose cost grows likewise, with other
+constants (fitted by hand to the same logs, n from 40 to 3,000).
 
-A replay has a few passes for each attempt, whose cost grows likewise, with other constants (fitted
-by hand to the logs of bench/scale/deep_queues.py, n from 40 to 3,000).
+Estimates, not a clock, decide what is computed, so that a log gives the same figures on every
+machine. The sum over all attempts is about right; attempts that wait until the log ends take
+several times their estimate, others less.
 """
 
 from collections.abc import Sequence
@@ -40,8 +39,7 @@ def costs(work: Workload, policy: Policy) -> Costs:
     """Return the estimated CPU seconds of each attempt's fair start times and modelled start."""
     deep: Floats = np.float64(1.0) + depths(work)
     more, of = policy.order.traits.deeper, policy.backfill.traits
-    fair, forward = (constant * deep ** (power + more) for constant, power in (of.fair, of.forward))
-    return Costs(fair, forward)
+    return Costs(*(constant * deep ** (power + more) for constant, power in (of.fair, of.forward)))
 
 
 def depths(work: Workload) -> Ints:
@@ -58,14 +56,8 @@ _TABLES: Final = 3e-06
 
 
 def replay_cost(depth: Floats | Ints, policy: Policy) -> float:
-    """Return the estimated CPU seconds of a replay, with the tables around it.
-
-    Args:
-        depth: see ``depths``.
-    """
-    constants = [policy.backfill.traits.replay]
-    if policy.reservations is not None:
-        constants = [_RESERVING]
+    """Return the estimated CPU seconds of a replay, with the tables around it; see ``depths``."""
+    constants = [policy.backfill.traits.replay if policy.reservations is None else _RESERVING]
     if policy.order is not Order.fcfs:
         constants.append(_ORDERING)
     deep: Floats = np.float64(1.0) + depth
@@ -83,13 +75,13 @@ SHORT_S: Final = 60
 _HALVINGS: Final = 60
 
 
-def stands_for(cost: Floats, budget: float, wait: Ints, strata: Sequence[Ints], seed: int) -> Ints:
-    """Return the weights of a sample whose cost fits a budget; 0: left out.
+def weights(cost: Floats, budget: float, wait: Ints, strata: Sequence[Ints], seed: int) -> Ints:
+    """Return the weights of a sample whose cost fits a budget; 0: left out, all 1: all fit.
 
     Systematic sampling with unequal chances: the attempts are sorted by strata, randomly within
     each, and passed once, so that every stratum has its share. An attempt is drawn with chance 1/m,
-    m a whole number, and then has weight m, so that weighted sums over the sample are
-    unbiased (Horvitz and Thompson), and sums of whole numbers stay whole.
+    m a whole number, and then has weight m, so that weighted sums over the sample are unbiased
+    (Horvitz and Thompson), and sums of whole numbers stay whole.
 
         m = ⌈√(cost / (wait + 60 s)) / λ⌉     λ as large as the budget allows
 
@@ -102,9 +94,6 @@ def stands_for(cost: Floats, budget: float, wait: Ints, strata: Sequence[Ints], 
         budget: > 0, for all that is drawn, on average over draws.
         wait: s, of each.
         strata: columns of numbers, the most important first; equal rows are one stratum.
-
-    Returns:
-        All 1 where all fit into the budget.
 
     Sources: W. G. Madow, On the Theory of Systematic Sampling, II (1949); W. G. Cochran, Sampling
     Techniques (1977), §5.5 and §9A.7.
@@ -130,7 +119,7 @@ def stands_for(cost: Floats, budget: float, wait: Ints, strata: Sequence[Ints], 
 def _each(cost: Floats, wait: Ints, budget: float) -> Ints:
     """Return m of each, with the largest λ whose expected cost is within the budget."""
     size = np.sqrt(cost / (wait + SHORT_S))
-    low, high = budget / float((cost / size).sum()), float(size.max())  # it does at the first
+    low, high = budget / float((cost / size).sum()), float(size.max())  # low is within it
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         if (cost / np.ceil(size / middle)).sum() <= budget:

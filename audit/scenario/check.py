@@ -5,13 +5,13 @@ the capacity, a limit or a window; every attempt is there once with its real occ
 ``conservative``, none starts later than first promised (a limit that forbids a planned start voids
 the promise).
 
-Conventions: times are epoch seconds, an attempt holds what it requests over ``[start, end)``.
-Findings are rows of ``FINDINGS``, in a fixed order; ``require_sound`` raises them. The check knows
-no policy: a sound schedule is possible, not necessarily what EASY would have made.
+Times are epoch seconds; an attempt holds what it requests over ``[start, end)``. The check knows no
+policy: a sound schedule is possible, not necessarily the one that EASY would have made.
 """
 
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -20,16 +20,15 @@ from audit.errors import SimulationError
 from audit.metrics.attempts.contention import counted_resources
 from audit.model import Pool
 from audit.scenario.engine import PLANNED
-from audit.scenario.limit_check import beyond, hindered
 from audit.scenario.limits import UNLIMITED, Bools, Ints, Limits
-from audit.scenario.workload import KEYS, NEVER, Workload, instants, workload
+from audit.scenario.workload import KEYS, NEVER, Workload, instants, sum_until, workload
 
 
 class Check(StrEnum):
     """Faults of an attempt; the unit of ``amount`` in brackets."""
 
     LOST = "lost"
-    """Not started, and nothing prevents it for ever [rows of the schedule without a start]."""
+    """Not started, though nothing prevents it for ever [rows of the schedule without a start]."""
     STRANGER = "stranger"
     """In the schedule but not among the attempts to schedule [rows]."""
     TWICE = "twice"
@@ -41,9 +40,9 @@ class Check(StrEnum):
     OCCUPANCY_CHANGED = "occupancy_changed"
     """It runs for longer (+) or shorter (−) than it really did [seconds]."""
     OVER_CAPACITY = "over_capacity"
-    """After its start more than the capacity is in use [resource: the first of which it is so]."""
+    """After its start more than the capacity is in use [amount of the first such resource]."""
     BEYOND_LIMIT = "beyond_limit"
-    """A limit or a window forbids its start [amount or attempts in excess; window: 1 or more]."""
+    """A limit or a window forbids its start [amount or attempts in excess; window: ≥ 1]."""
     LATER_THAN_PLANNED = "later_than_planned"
     """It starts after the start first promised, though the pool lost nothing [seconds]."""
 
@@ -54,11 +53,11 @@ FINDINGS: Final = pl.Schema(
         "cluster": pl.String,
         "job_id": pl.String,
         "attempt": pl.Int64,
-        "at": pl.Int64,  # the instant of the fault; null for what has no instant
-        "amount": pl.Int64,  # by how much, see Check
+        "at": pl.Int64,  # the instant of the fault; null where there is none
+        "amount": pl.Int64,  # see Check
     }
 )
-"""One row per fault found."""
+"""One row per fault."""
 
 
 class Capacity(NamedTuple):
@@ -73,7 +72,7 @@ class Capacity(NamedTuple):
 
     @classmethod
     def constant(cls, amount: int) -> "Capacity":
-        """Return a constant ``amount`` of what the column ``size`` requests."""
+        """Return a constant ``amount`` of the column ``size``."""
         none = np.zeros(0, np.int64)
         return cls(("size",), np.array([amount]), none, none.reshape(0, 1), none.astype(np.bool_))
 
@@ -106,21 +105,20 @@ def check_schedule(
 
     Args:
         schedule: ``cluster, job_id, attempt, start_time, end_time``, and ``planned_start_time``
-            where starts were promised. An attempt with a null end runs on. May be the same frame as
-            ``attempts``, to check an observed schedule.
+            where starts were promised. An attempt with a null end runs on. May be ``attempts``
+            itself, to check an observed schedule.
         attempts: ``cluster, job_id, attempt, arrival_time``, the columns that ``capacity`` names,
-            and ``occupancy_s`` where the occupancy is to be compared. Attempts that request more
-            than the largest capacity need not start; nor need any whose row has no start, where one
-            requests more than is left in the end and may block the queue for ever. Where
-            ``blocked`` is true, the attempt takes from the capacity as a step, for as long as the
-            schedule says (SPEC §5).
+            and ``occupancy_s`` to compare occupancies. Attempts that request more than the largest
+            capacity need not start. If one requests more than is left in the end, it may block the
+            queue for ever, and no attempt without a start is lost. Where ``blocked`` is true, the
+            attempt takes from the capacity as a step while it runs (SPEC §5).
         capacity: all ≥ 0 before the first step. A number is of ``size``.
-        snapshot_time: attempts that started before it were running when the simulation began, and
-            may exceed the capacity. Nothing may start from then on that adds to that.
+        snapshot_time: attempts that started earlier ran when the simulation began, and may exceed
+            the capacity. No later start may add to that.
         limits: of the ``attempts``, row for row; those that can never start need not.
 
-    A step may take away what is in use; from then on starts must fit. A start may be later than
-    promised where the pool lost something unforeseen between the promise and that start.
+    A step may take away what is in use; later starts must fit. A start may be later than promised
+    if the pool lost something unforeseen between the promise and that start.
 
     Returns:
         ``FINDINGS``, in the order of ``Check``, then of the instant, then of ``attempts``.
@@ -132,15 +130,13 @@ def check_schedule(
     Source: SPEC §4, §5.
     """
     has = Capacity.constant(capacity) if isinstance(capacity, int) else capacity
-    asked = _asked(attempts, has.resources)
+    listed = _listed(attempts, has.resources)
     rows = schedule.select(*KEYS, "start_time", "end_time", _optional(schedule, PLANNED))
-    placed = rows.join(asked, on=KEYS, how="inner", nulls_equal=True, maintain_order="left")
-    own = placed.filter(~pl.col("blocked"))
+    placed = rows.join(listed, on=KEYS, how="inner", nulls_equal=True, maintain_order="left")
     findings = [
-        *_presence(rows, asked, placed, has, limits),
-        *_times(own),
-        _over_capacity(placed, has, snapshot_time),
-        _beyond_limit(placed, limits, snapshot_time),
+        *_presence(rows, listed, placed, has, limits),
+        *_times(placed.filter(~pl.col("blocked"))),
+        *_excesses(placed, has, limits, snapshot_time),
         _later_than_planned(placed, has, snapshot_time),
     ]
     return (
@@ -155,43 +151,29 @@ def check_schedule(
 def check_simulated(
     schedule: pl.DataFrame, described: pl.DataFrame, pool: Pool, now: int
 ) -> pl.DataFrame:
-    """Find everything that makes ``schedule`` impossible for ``described`` on ``pool``.
+    """Check a schedule that ``engine.simulate`` made of ``described``; return ``FINDINGS``.
 
-    Args:
-        schedule: see ``engine.simulate``. Open attempts, which have no end there, run for as long
-            as the simulation assumes.
-        described: the attempts that it was made of, columns of ``model.DESCRIBED``.
-
-    Returns:
-        ``FINDINGS``, see ``check_schedule``.
+    Open attempts, which have no end there, run for as long as the simulation assumes.
     """
     work, keys = workload(described, pool, now)
     own = described.filter(pl.col("pool") == pool.name)
-    others = own.join(keys, on=KEYS, how="anti", nulls_equal=True)  # those left as they were
+    others = own.join(keys, on=KEYS, how="anti", nulls_equal=True)  # left as they were
     rows = schedule.join(others, on=KEYS, how="anti", nulls_equal=True, maintain_order="left")
     assumed = keys.with_columns(_occupancy=pl.Series(work.occupancy))
     ended = rows.join(assumed, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
     end = pl.coalesce("end_time", pl.col("start_time") + pl.col("_occupancy"))
-    resources = tuple(counted_resources(pool))
-    return check_schedule(
-        ended.with_columns(end_time=end),
-        _attempts(work, keys, resources),
-        _capacity(work, resources),
-        limits=work.limits,
-    )
+    attempts, capacity = _as_checked(work, keys, tuple(counted_resources(pool)))
+    return check_schedule(ended.with_columns(end_time=end), attempts, capacity, limits=work.limits)
 
 
 def check_replay(
     work: Workload, start: Ints, planned: Ints, from_time: int | None = None
 ) -> pl.DataFrame:
-    """Find everything that makes the starts of a replay impossible.
+    """Check the starts of a replay; return ``FINDINGS``, with positions as ``job_id``.
 
     Args:
         start, planned: start and promised start of each attempt; NEVER: none.
         from_time: when the replay began, see ``engine.replay``.
-
-    Returns:
-        ``FINDINGS``, see ``check_schedule``; ``job_id`` is the position of the attempt.
     """
     count = len(work.arrival)
     keys = pl.DataFrame(
@@ -202,19 +184,20 @@ def check_replay(
     taking_part = np.ones(count, np.bool_)
     if from_time is not None:
         running = (work.start < from_time) & (work.end > from_time)
-        left = (work.start < from_time) & ~running
         unknown = (work.arrival < from_time) & (work.start == NEVER) & ~work.open
+        taking_part = (running | (work.start >= from_time)) & ~unknown
         begun, end = np.where(running, work.start, begun), np.where(running, work.end, end)
-        taking_part = ~left & ~unknown
     frame = keys.with_columns(
         instants(times).alias(name)
         for name, times in (("start_time", begun), ("end_time", end), (PLANNED, planned))
     )
     resources = tuple(f"resource_{x}" for x in range(len(work.capacity)))
+    attempts, capacity = _as_checked(work, keys, resources)
+    chosen = pl.Series(taking_part, dtype=pl.Boolean)
     return check_schedule(
-        frame.filter(pl.Series(taking_part, dtype=pl.Boolean)),
-        _attempts(work, keys, resources).filter(pl.Series(taking_part, dtype=pl.Boolean)),
-        _capacity(work, resources),
+        frame.filter(chosen),
+        attempts.filter(chosen),
+        capacity,
         snapshot_time=from_time,
         limits=work.limits.of_those(taking_part),
     )
@@ -238,27 +221,25 @@ def require_sound(findings: pl.DataFrame, what: str = "schedule") -> None:
     )
 
 
-def _attempts(work: Workload, keys: pl.DataFrame, resources: tuple[str, ...]) -> pl.DataFrame:
-    """Return the attempts of ``work`` as ``check_schedule`` takes them."""
+def _as_checked(
+    work: Workload, keys: pl.DataFrame, resources: tuple[str, ...]
+) -> tuple[pl.DataFrame, Capacity]:
+    """Return the attempts of ``work`` and their capacity as ``check_schedule`` takes them."""
     request = work.request.reshape(len(work.arrival), len(resources))
-    return keys.with_columns(
+    attempts = keys.with_columns(
         pl.Series("arrival_time", work.arrival),
         *(pl.Series(name, request[:, x]) for x, name in enumerate(resources)),
         pl.Series("occupancy_s", work.occupancy),
         pl.Series("blocked", work.blocked),
     )
-
-
-def _capacity(work: Workload, resources: tuple[str, ...]) -> Capacity:
-    """Return the capacity for the attempts of ``work``."""
     change = work.step_change.reshape(len(work.step_time), len(resources))
-    return Capacity(resources, work.capacity, work.step_time, change, work.step_planned)
+    return attempts, Capacity(resources, work.capacity, work.step_time, change, work.step_planned)
 
 
-def _asked(attempts: pl.DataFrame, resources: tuple[str, ...]) -> pl.DataFrame:
+def _listed(attempts: pl.DataFrame, resources: tuple[str, ...]) -> pl.DataFrame:
     """Return arrival, requests, occupancy and position of the attempts to schedule."""
     blocked = pl.col("blocked") if "blocked" in attempts.columns else pl.lit(value=False)
-    asked = attempts.select(
+    listed = attempts.select(
         *KEYS,
         "arrival_time",
         *resources,
@@ -266,32 +247,32 @@ def _asked(attempts: pl.DataFrame, resources: tuple[str, ...]) -> pl.DataFrame:
         blocked.fill_null(value=False).alias("blocked"),
     ).with_row_index("position")
     for column in ("arrival_time", *resources):
-        if asked[column].null_count():
+        if unknown := listed[column].null_count():
             raise SimulationError(
-                f"schedule check: {column} is unknown for {asked[column].null_count()} attempts; "
-                "leave them out, or pass what the scheduler used"
+                f"schedule check: {column} is unknown for {unknown} attempts; leave them out, or "
+                "pass what the scheduler used"
             )
     for column in resources:
-        if asked.filter(pl.col(column) < 0).height:
+        if listed.filter(pl.col(column) < 0).height:
             raise SimulationError(f"schedule check: a {column} is negative")
-    if asked.select(KEYS).is_duplicated().any():
+    if listed.select(KEYS).is_duplicated().any():
         raise SimulationError("schedule check: an attempt is listed twice among those to schedule")
-    return asked
+    return listed
 
 
 def _presence(
     rows: pl.DataFrame,
-    asked: pl.DataFrame,
+    listed: pl.DataFrame,
     placed: pl.DataFrame,
     capacity: Capacity,
     limits: Limits,
-) -> list[pl.DataFrame]:
+) -> Iterator[pl.DataFrame]:
     """Find lost attempts, strangers, and attempts with more than one row."""
     counts = rows.group_by(KEYS, maintain_order=True).agg(
         rows=pl.len(), starts=pl.col("start_time").count(), at=pl.col("start_time").max()
     )
-    both = asked.join(counts, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
-    strangers = counts.join(asked, on=KEYS, how="anti", nulls_equal=True, maintain_order="left")
+    both = listed.join(counts, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+    strangers = counts.join(listed, on=KEYS, how="anti", nulls_equal=True, maintain_order="left")
     waits = both.filter(pl.col("starts").fill_null(0) == 0, ~pl.col("blocked"))
     request = _requests(waits, capacity)
     queued = (request <= capacity.largest).all(axis=1)
@@ -299,93 +280,68 @@ def _presence(
     left = capacity.levels[-1] - _requests(runs_on, capacity).sum(axis=0)
     stuck = queued & ((request > 0) & (request > left)).any(axis=1)
     if limits.some:
-        waiting = waits["position"].to_numpy().astype(np.int64)
-        on = runs_on["position"].to_numpy().astype(np.int64)
+        waiting, on = (frame["position"].to_numpy().astype(np.int64) for frame in (waits, runs_on))
         queued &= ~limits.exceeded[waiting] & ~hindered(limits, waiting, on)
     if stuck.any():  # it may head the queue for ever
         queued &= waits["rows"].is_null().to_numpy()
-    return [
-        _finding(
-            Check.LOST,
-            waits.filter(pl.Series(queued, dtype=pl.Boolean)),
-            at="arrival_time",
-            amount=pl.col("rows").fill_null(0),
-        ),
-        _finding(Check.STRANGER, strangers, at="at", amount=pl.col("rows")),
-        _finding(Check.TWICE, both.filter(pl.col("rows") > 1), at="at", amount=pl.col("rows")),
-    ]
+    lost = waits.filter(pl.Series(queued, dtype=pl.Boolean))
+    yield _finding(Check.LOST, lost, "arrival_time", pl.col("rows").fill_null(0))
+    yield _finding(Check.STRANGER, strangers, "at", pl.col("rows"))
+    yield _finding(Check.TWICE, both.filter(pl.col("rows") > 1), "at", pl.col("rows"))
 
 
-def _times(placed: pl.DataFrame) -> list[pl.DataFrame]:
+def _times(placed: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Find starts before arrivals, ends before starts, and changed occupancies."""
     start, end, arrival = pl.col("start_time"), pl.col("end_time"), pl.col("arrival_time")
+    for check, at, amount in (
+        (Check.STARTS_BEFORE_ARRIVAL, "start_time", arrival - start),
+        (Check.ENDS_BEFORE_START, "end_time", start - end),
+    ):
+        yield _finding(check, placed.filter(amount > 0), at, amount)
     gain = (end - start) - pl.col("occupancy_s")
-    return [
-        _finding(
-            Check.STARTS_BEFORE_ARRIVAL,
-            placed.filter(start < arrival),
-            at="start_time",
-            amount=arrival - start,
-        ),
-        _finding(
-            Check.ENDS_BEFORE_START, placed.filter(end < start), at="end_time", amount=start - end
-        ),
-        _finding(Check.OCCUPANCY_CHANGED, placed.filter(gain != 0), at="end_time", amount=gain),
-    ]
+    yield _finding(Check.OCCUPANCY_CHANGED, placed.filter(gain != 0), "end_time", gain)
 
 
-def _over_capacity(
-    placed: pl.DataFrame, capacity: Capacity, snapshot_time: int | None
-) -> pl.DataFrame:
-    """Find attempts whose start leaves more in use than the capacity.
+def _excesses(
+    placed: pl.DataFrame, capacity: Capacity, limits: Limits, snapshot_time: int | None
+) -> Iterator[pl.DataFrame]:
+    """Find attempts whose start exceeds the capacity, or that limits or windows forbid."""
+    rows = placed.filter(pl.col("start_time").is_not_null())
+    start, blocked = rows["start_time"].to_numpy(), rows["blocked"].to_numpy()
+    # an end before the start is another finding
+    end = np.maximum(rows["end_time"].fill_null(NEVER).to_numpy(), start)
+    position = rows["position"].to_numpy().astype(np.int64)
+    given = pl.col("blocked")
+    if snapshot_time is not None:
+        given |= pl.col("start_time") < snapshot_time
+    for check, excess in (
+        (Check.OVER_CAPACITY, _over(capacity, _requests(rows, capacity), start, end, blocked)),
+        (Check.BEYOND_LIMIT, beyond(limits, position, start, end, blocked)),
+    ):
+        faults = rows.with_columns(excess=pl.Series(excess)).filter(pl.col("excess") > 0, ~given)
+        yield _finding(check, faults, "start_time", pl.col("excess"))
+
+
+def _over(capacity: Capacity, request: Ints, start: Ints, end: Ints, blocked: Bools) -> Ints:
+    """Return by how much each start exceeds the capacity, in the first such resource.
 
     An attempt that starts at t must fit beside all that runs right after t; without occupancy,
     beside what runs from before t to after it, as it can go first. Blocked attempts come and go as
     steps do, before all passes.
     """
-    rows, start, end, blocked = _started(placed)
-    request = _requests(rows, capacity)
     brief = end == start
     own, steps = ~brief & ~blocked, ~brief & blocked
     has = capacity.at(start)
     excess = np.zeros(len(start), np.int64)
     for x in reversed(range(len(capacity.resources))):
         asks = request[:, x]
-        ended = _total_at(end[~brief], asks[~brief], start, "right")
-        taken = _total_at(start[steps], asks[steps], start, "right") - ended
-        right_after = taken + _total_at(start[own], asks[own], start, "right")
-        through = taken + _total_at(start[own], asks[own], start, "left")
+        ended = sum_until(end[~brief], asks[~brief], start)
+        taken = sum_until(start[steps], asks[steps], start) - ended
+        right_after = taken + sum_until(start[own], asks[own], start)
+        through = taken + sum_until(start[own], asks[own], start - 1)
         over = np.where(brief, through + asks, right_after) - has[:, x]
         excess = np.where((over > 0) & (asks > 0), over, excess)
-    return _exceeding(Check.OVER_CAPACITY, rows, excess, snapshot_time)
-
-
-def _beyond_limit(placed: pl.DataFrame, limits: Limits, snapshot_time: int | None) -> pl.DataFrame:
-    """Find attempts whose start limits or windows forbid."""
-    rows, start, end, blocked = _started(placed)
-    position = rows["position"].to_numpy().astype(np.int64)
-    excess = beyond(limits, position, start, end, blocked)
-    return _exceeding(Check.BEYOND_LIMIT, rows, excess, snapshot_time)
-
-
-def _started(placed: pl.DataFrame) -> tuple[pl.DataFrame, Ints, Ints, Bools]:
-    """Return the rows that start, with start and end, and whether each is blocked."""
-    rows = placed.filter(pl.col("start_time").is_not_null())
-    start = rows["start_time"].to_numpy()
-    # an end before the start is another finding
-    end = np.maximum(rows["end_time"].fill_null(NEVER).to_numpy(), start)
-    return rows, start, end, rows["blocked"].to_numpy()
-
-
-def _exceeding(
-    check: Check, rows: pl.DataFrame, excess: Ints, snapshot_time: int | None
-) -> pl.DataFrame:
-    """Return findings where there is an ``excess`` and the start was the simulation's to choose."""
-    given = pl.col("blocked")
-    if snapshot_time is not None:
-        given |= pl.col("start_time") < snapshot_time
-    faults = rows.with_columns(excess=pl.Series(excess)).filter(pl.col("excess") > 0, ~given)
-    return _finding(check, faults, at="start_time", amount=pl.col("excess"))
+    return excess
 
 
 def _later_than_planned(
@@ -401,14 +357,13 @@ def _later_than_planned(
     promised = late["arrival_time"].to_numpy()
     if snapshot_time is not None:
         promised = np.maximum(promised, snapshot_time)
-    before = np.searchsorted(losses, promised, side="right")
-    kept = np.searchsorted(losses, late["start_time"].to_numpy(), side="right") == before
-    return _finding(
-        Check.LATER_THAN_PLANNED,
-        late.filter(pl.Series(kept, dtype=pl.Boolean)),
-        at="start_time",
-        amount=pl.col("start_time") - pl.col(PLANNED),
+    before, then = (
+        np.searchsorted(losses, times, side="right")
+        for times in (promised, late["start_time"].to_numpy())
     )
+    kept = late.filter(pl.Series(then == before, dtype=pl.Boolean))
+    by = pl.col("start_time") - pl.col(PLANNED)
+    return _finding(Check.LATER_THAN_PLANNED, kept, "start_time", by)
 
 
 def _requests(rows: pl.DataFrame, capacity: Capacity) -> Ints:
@@ -416,22 +371,13 @@ def _requests(rows: pl.DataFrame, capacity: Capacity) -> Ints:
     return np.column_stack([rows[name].cast(pl.Int64).to_numpy() for name in capacity.resources])
 
 
-def _total_at(at: Ints, amounts: Ints, times: Ints, side: Literal["left", "right"]) -> Ints:
-    """Return the sum of the ``amounts`` before each time (left), or up to it (right)."""
-    order = np.argsort(at, kind="stable")
-    totals = np.concatenate((np.zeros(1, np.int64), np.cumsum(amounts[order])))
-    found: Ints = totals[np.searchsorted(at[order], times, side=side)]
-    return found
-
-
 def _optional(frame: pl.DataFrame, column: str) -> pl.Expr:
     """Return the int64 ``column`` of ``frame``, or nulls."""
-    return (
-        (pl.col(column) if column in frame.columns else pl.lit(None)).cast(pl.Int64).alias(column)
-    )
+    values = pl.col(column) if column in frame.columns else pl.lit(None)
+    return values.cast(pl.Int64).alias(column)
 
 
-def _finding(check: Check, faults: pl.DataFrame, *, at: str, amount: pl.Expr) -> pl.DataFrame:
+def _finding(check: Check, faults: pl.DataFrame, at: str, amount: pl.Expr) -> pl.DataFrame:
     """Return rows of ``FINDINGS`` with the position of the attempt, null for a stranger."""
     position = pl.col("position") if "position" in faults.columns else pl.lit(None)
     return faults.select(
@@ -441,3 +387,86 @@ def _finding(check: Check, faults: pl.DataFrame, *, at: str, amount: pl.Expr) ->
         amount.cast(pl.Int64).alias("amount"),
         position.cast(pl.UInt32).alias("position"),
     )
+
+
+# --- limits and windows --------------------------------------------------------------------------
+
+_LAST: Final = 1 << 40
+"""Longer than any schedule, s."""
+
+
+def beyond(limits: Limits, attempt: Ints, start: Ints, end: Ints, blocked: Bools) -> Ints:
+    """Return by how much each row's start exceeds what its counters allow, over all limits.
+
+    Within an instant blocked attempts come and go first, then come the starts, in unknown order: an
+    attempt bound by a limit must fit beside all that runs through the instant and all others that
+    are bound and start then; one without occupancy, beside what runs through it.
+
+    Args:
+        attempt: the attempt of each row, one of the n of ``limits``.
+        start, end: of each row, epoch s; known.
+
+    Returns:
+        Per row; 0: no excess; in a closed window 1 or more.
+    """
+    excess = np.zeros(len(attempt), np.int64)
+    if not limits.some or len(attempt) == 0:
+        return excess
+    touched = limits.first[attempt + 1] - limits.first[attempt]
+    row = np.repeat(np.arange(len(attempt)), touched)
+    offset = np.arange(len(row)) - np.repeat(np.cumsum(touched) - touched, touched)
+    at = limits.first[attempt[row]] + offset
+    counter, amount = limits.counter[at], limits.amount[at]
+    begins, ends, aside = start[row], end[row], blocked[row]
+    brief = begins == ends
+    binds = limits.binding[at] & ~aside
+
+    def total(of: Bools, times: Ints, until: Ints) -> Ints:
+        amounts = np.where(brief, 0, amount)[of]
+        return _totals(counter[of], times[of], amounts, counter, until)
+
+    gone = total(~brief, ends, begins)
+    through = total(~aside, begins, begins - 1) + total(aside, begins, begins) - gone
+    together = through + total(binds, begins, begins) - total(binds, begins, begins - 1)
+    used = np.where(brief, through + amount, together) + _closed(limits, counter, begins)
+    over = np.where(binds, np.maximum(used - limits.most[counter], 0), 0)
+    np.maximum.at(excess, row, over)
+    return excess
+
+
+def hindered(limits: Limits, attempt: Ints, runs_on: Ints) -> Bools:
+    """Return whether the attempts ``runs_on``, which never end, keep each attempt from starting."""
+    used = np.zeros(len(limits.most), np.int64)
+    for k in runs_on.tolist():
+        own = slice(limits.first[k], limits.first[k + 1])
+        np.add.at(used, limits.counter[own], limits.amount[own])
+    full = limits.binding & (used[limits.counter] + limits.amount > limits.most[limits.counter])
+    so_far = np.concatenate(([0], np.cumsum(full)))
+    stuck: Bools = so_far[limits.first[attempt + 1]] > so_far[limits.first[attempt]]
+    return stuck
+
+
+def _closed(limits: Limits, counter: Ints, until: Ints) -> Ints:
+    """Return what windows add to each counter at each time."""
+    edges = limits.edges
+    if len(edges.time) == 0:
+        return np.zeros(len(counter), np.int64)
+    if edges.cycle:  # after the known edges the last period repeats
+        last = edges.time[-edges.cycle] + edges.period - 1
+        repeated = last - (edges.period - 1) + (until - last - 1) % edges.period
+        until = np.where(until > last, repeated, until)
+    return _totals(edges.counter, edges.time, edges.change, counter, until)
+
+
+def _totals(of: Ints, times: Ints, amounts: Ints, counter: Ints, until: Ints) -> Ints:
+    """Return the sum of the ``amounts`` of each counter up to each time."""
+    if len(times) == 0:
+        return np.zeros(len(counter), np.int64)
+    origin = min(int(times.min()), int(until.min(initial=times.min())))
+    order = np.lexsort((times, of))
+    sums = np.concatenate(([0], np.cumsum(amounts[order])))
+    key = of[order] * _LAST + np.minimum(times[order] - origin, _LAST - 1)
+    low = np.searchsorted(key, counter * _LAST)
+    high = np.searchsorted(key, counter * _LAST + until - origin, side="right")
+    found: Ints = sums[high] - sums[low]
+    return found

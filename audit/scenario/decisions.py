@@ -1,8 +1,8 @@
-"""Which attempts the modelled policy would have started on the observed schedule, and when.
+"""When the modelled policy would have started each attempt on the observed schedule.
 
 Conventions as in ``scenario.workload``. At each instant of the observed schedule one pass of the
-policy is made over what then ran and waited. The next pass does not depend on its
-decisions, so a model's errors do not add up.
+policy is made over what then ran and waited. The next pass does not depend on its decisions, so a
+model's errors do not add up.
 
 Source: SPEC §10, *Decisions*.
 """
@@ -31,7 +31,7 @@ class Decisions(NamedTuple):
     over_capacity: Bools  # [n], more was in use than the capacity once it had started
     withheld: Ints
     """[n], what forbade the start at some instant between ``ready`` and the start, as an index of
-    ``CAUSES``; [0] where causes are not asked for."""
+    ``CAUSES``; [0] without ``causes``."""
 
 
 CAUSES: Final = (IdleBecause.UNEXPLAINED, IdleBecause.WINDOW, IdleBecause.LIMIT)
@@ -42,22 +42,22 @@ def decisions(
 ) -> Decisions:
     """Return the first instant at which ``policy`` would have started each attempt.
 
-    At each instant t of the observed schedule (arrivals, starts, ends, capacity steps, edges of
-    windows; with an interval, at the next multiple) one pass is made. Running are the attempts with
-    start < t < end and their expected ends, queued are those with arrival ≤ t ≤ start. Blocked
-    attempts take from the free amounts, and count towards limits, from their start to their end, as
-    steps that no planner sees. Owners are ranked by the observed history. An attempt that is put
-    aside (see ``tolerance_s``) runs from its start on, that instant included.
-    ``conservative`` is judged as ``conservative_replan``: its plan is in no log. Under
-    ``multifactor`` with an interval no log shows when slurmctld's backfill runs: passes are where
-    an attempt starts, and an interval after the first event since a pass.
+    One pass is made at each instant t of the observed schedule: arrivals, starts, ends, capacity
+    steps, edges of windows; with an interval, at the next multiple. Attempts with start < t < end
+    run until their expected ends; those with arrival ≤ t ≤ start are queued. Blocked attempts take
+    from the free amounts, and count towards limits, from their start to their end, as steps that no
+    planner sees. Owners are ranked by the observed history. An attempt that is put aside (see
+    ``tolerance_s``) runs from its start on, that instant included. ``conservative`` is judged as
+    ``conservative_replan``, as its plan is in no log. Under ``multifactor`` with an interval, a
+    pass is made where an attempt starts, and an interval after the first event since a pass, as no
+    log shows when slurmctld's backfill runs.
 
     Args:
         tolerance_s: an attempt that would have started longer ago takes no part in passes for
             others, s, ≥ 0.
 
     Returns:
-        ``ready`` is NEVER too for attempts that are never queued. Those that still wait when the
+        ``ready`` is NEVER also for attempts that are never queued. Those that still wait when the
         log ends may have one.
     """
     count = len(work.arrival)
@@ -68,16 +68,17 @@ def decisions(
     if policy.backfill.traits.keeps_plans:
         policy = policy._replace(backfill=Backfill.conservative_replan)
     setting = engine.setting(work, policy, work.queued & work.present, taken=work.blocked)
-    crowd = largest_snapshot(work, work.present)
-    (pool,) = setting.pools((crowd,), ledger=(0, 0))
+    (pool,) = setting.pools((largest_snapshot(work, work.present),), ledger=(0, 0))
     started = np.flatnonzero(work.has_started & ~work.blocked)
+    ended = work.has_started & ~work.open
+    known = (work.arrival, work.start[work.has_started], work.end[ended])
     kernels.decide(
         setting.model,
         setting.observed,
         started[np.argsort(work.start[started], kind="stable")],
         setting.capacity,
         tolerance_s,
-        _last(work),
+        max(int(times.max(initial=-NEVER)) for times in known),  # the last instant of the log
         pool,
         found.ready,
         found.over_capacity,
@@ -103,7 +104,7 @@ def decision_times(scenario: Scenario, *, tolerance_s: int = TOLERANCE_S) -> pl.
     ended = (described["standing"] == Standing.ENDED.value).to_numpy()[rows]
     place = driver.places(described.height, rows, ended & work.queued)
     causes = pl.Series([each.value for each in CAUSES])
-    ready, start = pl.col("ready_time"), pl.col("start_time")
+    ready, late = pl.col("ready_time"), pl.col("start_time") - pl.col("ready_time") > tolerance_s
     return (
         described.with_columns(
             instants(found.ready).gather(place).alias("ready_time"),
@@ -111,11 +112,13 @@ def decision_times(scenario: Scenario, *, tolerance_s: int = TOLERANCE_S) -> pl.
             _cause=causes.gather(pl.Series(found.withheld).gather(place)),
         )
         .with_columns(
-            decision=pl.when("_over")
+            decision=pl.when(pl.col("_over").is_null())
+            .then(None)
+            .when("_over")
             .then(pl.lit(Decision.OVER_CAPACITY.value))
             .when(ready.is_null())
             .then(pl.lit(Decision.UNFORESEEN.value))
-            .when(start - ready > tolerance_s)
+            .when(late)
             .then(pl.lit(Decision.LATE.value))
             .otherwise(pl.lit(Decision.ON_TIME.value)),
             # blocked attempts are judged only where a limit covers their reason
@@ -123,13 +126,5 @@ def decision_times(scenario: Scenario, *, tolerance_s: int = TOLERANCE_S) -> pl.
                 pl.when(blocked()).then(pl.lit(IdleBecause.LIMIT.value)).otherwise("_cause")
             ),
         )
-        .with_columns(decision=pl.when(pl.col("_over").is_not_null()).then("decision"))
         .drop("_over", "_cause")
     )
-
-
-def _last(work: Workload) -> int:
-    """Return the last instant that the log knows of."""
-    ends = work.end[work.has_started & ~work.open]
-    known = (work.arrival, work.start[work.has_started], ends)
-    return max(int(times.max(initial=-NEVER)) for times in known)

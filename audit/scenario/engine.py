@@ -11,22 +11,13 @@ from numpy.typing import NDArray
 
 from audit.errors import SimulationError
 from audit.kernels.scheduling import simulation as kernels
-from audit.kernels.scheduling.simulation import (
-    Jobs,
-    Ledger,
-    Model,
-    Observed,
-    Owners,
-    Rules,
-    Steps,
-)
+from audit.kernels.scheduling.simulation import Jobs, Ledger, Model, Observed, Owners, Rules, Steps
 from audit.metrics.attempts import fidelity, population
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.population import TAU_S, describe
 from audit.model import ATTEMPTS, Period, Pool
 from audit.policies import BY_OWNER, BY_USAGE, Backfill, Order, Policy, refused
 from audit.scenario import ownership
-from audit.scenario.limits import Limits
 from audit.scenario.multifactor import Clock
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
 from audit.scenario.scenario import Scenario
@@ -50,7 +41,7 @@ class Replay(NamedTuple):
 
 
 def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> Replay:
-    """Simulate a pool under ``policy``.
+    """Simulate a pool under ``policy`` (SPEC §4).
 
     Args:
         from_time: begin with what ran (observed start < from_time < end) and what waited (arrival <
@@ -61,15 +52,11 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
     Returns:
         Each attempt's start, ≥ its arrival. An attempt that requests more than the largest capacity
         or than a limit allows never starts.
-
-    Source: SPEC §4.
     """
     count = len(work.arrival)
     begun = np.full(count, NEVER)
     planned = np.full(count if policy.backfill.traits.keeps_plans else 0, NEVER)
-    since = from_time
-    if since is None:
-        since = int(work.arrival.min()) if count else 0
+    since = int(work.arrival.min(initial=NEVER)) if from_time is None else from_time
     # an attempt of unknown start takes part if it arrives later
     taking_part = work.present | (work.arrival >= since)
     made = setting(work, policy, work.queued & taking_part, taken=work.blocked)
@@ -91,7 +78,7 @@ def simulate(
     tau_s: int = TAU_S,
     fairshare: Fairshare = EQUAL_SHARES,
 ) -> pl.DataFrame:
-    """Return the schedule that ``policy`` would have made of the attempts of ``pool``.
+    """Return the schedule that ``policy`` would have made of the attempts of ``pool`` (SPEC §4).
 
     All attempts arrive when they did, in an empty pool. Blocked and reserved attempts, and those
     that never started, stay as they were. Open attempts have no end.
@@ -102,8 +89,6 @@ def simulate(
     Returns:
         Columns of ``model.DESCRIBED`` and ``planned_start_time`` (null unless ``conservative``).
         The schedule has the policy's name. An attempt that never starts has a null start.
-
-    Source: SPEC §4.
     """
     work, keys = workload(described, pool, now, fairshare)
     return as_schedule(described, pool, work, keys, replay(work, policy), policy.name, tau_s)
@@ -119,24 +104,23 @@ def as_schedule(
     tau_s: int = TAU_S,
 ) -> pl.DataFrame:
     """Return a simulation of a workload as a schedule called ``name``; see ``simulate``."""
+    start = instants(starts.start)
     placed = keys.with_columns(
-        _start=instants(starts.start),
+        _start=start,
         _arrival=pl.Series(work.arrival),
-        _occupancy=pl.Series(work.occupancy),
-        _open=pl.Series(work.open),
+        _end=(start + pl.Series(work.occupancy)).set(pl.Series(work.open), None),
         **{PLANNED: instants(starts.planned)},
     )
     of_pool = described.filter(pl.col("pool") == pool.name)
     joined = of_pool.join(placed, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
     taking_part = pl.col("_arrival").is_not_null()
-    closed = taking_part & ~pl.col("_open").fill_null(False)
     attempts = joined.with_columns(
-        start_time=pl.when(taking_part).then("_start").otherwise("start_time"),
-        eligible_time=pl.when(taking_part).then("_arrival").otherwise("eligible_time"),
-        end_time=pl.when(closed)
-        .then(pl.col("_start") + pl.col("_occupancy"))
-        .when(~taking_part)
-        .then("end_time"),
+        pl.when(taking_part).then(made).otherwise(name).alias(name)
+        for made, name in (
+            ("_start", "start_time"),
+            ("_arrival", "eligible_time"),
+            ("_end", "end_time"),
+        )
     )
     schedule = describe(attempts.select(ATTEMPTS.names()), [pool], schedule=name, tau_s=tau_s)
     plans = placed.select(*KEYS, PLANNED)
@@ -153,8 +137,8 @@ class Ranking(NamedTuple):
     owners: Owners
     path: Ints
     siblings: Ints
-    half_life: float
     clock: Clock
+    half_life: float
 
     def ledger(self, attempts: int, steps: int) -> Ledger:
         """Return space for starts and ends of ``attempts``, and of blocked ones by ``steps``."""
@@ -164,28 +148,21 @@ class Ranking(NamedTuple):
         return Ledger(self.owners, self.path, self.siblings, changes, self.half_life, books)
 
 
-class Parts(NamedTuple):
-    """The parts of a model."""
-
-    jobs: Jobs
-    steps: Steps
-    rules: Rules
-    ranking: Ranking
-
-
 class Setting(NamedTuple):
     """A workload under a policy."""
 
     work: Workload
-    parts: Parts
+    jobs: Jobs
+    steps: Steps
+    rules: Rules
+    ranking: Ranking
     observed: Observed
     capacity: Ints
 
     @property
     def model(self) -> Model:
-        """Return the model."""
-        jobs, steps, rules, ranking = self.parts
-        return Model(jobs, steps, rules, ranking.owners)
+        """The model."""
+        return Model(self.jobs, self.steps, self.rules, self.ranking.owners)
 
     def pools(
         self,
@@ -198,11 +175,11 @@ class Setting(NamedTuple):
         """Return pools for ``sizes`` attempts at one time, which share a ledger and their starts.
 
         Args:
-            ledger: how many attempts and steps it has space for; None: all of them.
+            ledger: the number of attempts and steps that it has space for; None: all of them.
             begun, promised: where starts and promised starts are written.
         """
-        count, steps = len(self.work.arrival), self.parts.steps.number
-        book = self.parts.ranking.ledger(*(ledger or (count, steps)))
+        count, steps = len(self.work.arrival), self.steps.number
+        book = self.ranking.ledger(*(ledger or (count, steps)))
         begun = np.full(count, NEVER) if begun is None else begun
         promised = begun[:0] if promised is None else promised
         return [kernel_pool(self.work, size, steps, book, begun, promised) for size in sizes]
@@ -227,12 +204,6 @@ def setting(
         ranked_by: the order that owners are ranked for; None: that of the policy.
     """
     ranking = kernel_ranking(work, policy.order if ranked_by is None else ranked_by)
-    parts = Parts(
-        kernel_jobs(work, policy, queued, ranking.owner),
-        kernel_steps(work, taken),
-        rules(policy, work, fair_order),
-        ranking,
-    )
     observed = Observed(
         start=contiguous(work.start),
         end=contiguous(work.end),
@@ -240,25 +211,23 @@ def setting(
         present=work.present if observes_blocked else work.present & ~work.blocked,
         queues=contiguous(work.sized),
     )
-    return Setting(work, parts, observed, contiguous(work.capacity))
+    jobs = kernel_jobs(work, policy, queued, ranking.owner)
+    steps, ruled = kernel_steps(work, taken), rules(policy, work, fair_order)
+    return Setting(work, jobs, steps, ruled, ranking, observed, contiguous(work.capacity))
 
 
 def kernel_ranking(work: Workload, order: Order) -> Ranking:
-    """Return what an order needs to know of owners."""
-    counted = (work.start != NEVER) & ~(work.end == NEVER)
+    """Return the ranking of owners under an order."""
+    counted = work.has_started & (work.end != NEVER)
     owner, owners, path, siblings, clock = ownership.kernel_owners(
         order, work.owners, work.arrival, work.start, work.end, counted
     )
     decay = ownership.half_life(order, work.owners)
-    return Ranking(contiguous(owner), owners, contiguous(path), contiguous(siblings), decay, clock)
+    return Ranking(contiguous(owner), owners, contiguous(path), contiguous(siblings), clock, decay)
 
 
 def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rules:
-    """Return a policy, and the order that would be fair.
-
-    Raises:
-        SimulationError: they do not go together.
-    """
+    """Return a policy and the order that would be fair, or raise SimulationError on a conflict."""
     if fair_order not in (Order.fcfs, *BY_OWNER):
         raise SimulationError(f"fair_order {fair_order.value}: one of fcfs, fairshare, nuwt")
     if fair_order in BY_OWNER and policy.order in BY_USAGE and fair_order is not policy.order:
@@ -287,9 +256,9 @@ def kernel_jobs(
 ) -> Jobs:
     """Return the attempts; those not ``queued`` have no rank.
 
-    ``in_all``: they are charged their whole usage, as under NUWT, not usage per second.
+    With ``in_all`` they are charged their whole usage, as under NUWT, not usage per second.
     """
-    count = len(work.arrival)
+    count, limits = len(work.arrival), work.limits
     in_all |= policy.order is Order.nuwt
     rank = np.arange(count)
     if (rank_by := policy.order.traits.rank_by) is not None:
@@ -304,19 +273,14 @@ def kernel_jobs(
         request=by_resource(work.request, len(work.capacity)),
         owner=owner,
         charge=contiguous(work.owners.used if in_all else work.owners.charge),
-        limits=kernel_limits(work.limits),
-    )
-
-
-def kernel_limits(limits: Limits) -> kernels.Limits:
-    """Return limits and windows."""
-    return kernels.Limits(
-        first=contiguous(limits.first),
-        counter=contiguous(limits.counter),
-        amount=contiguous(limits.amount),
-        binding=contiguous(limits.binding),
-        most=limits.most,
-        edges=kernels.Edges(**limits.edges._asdict()),
+        limits=kernels.Limits(
+            first=contiguous(limits.first),
+            counter=contiguous(limits.counter),
+            amount=contiguous(limits.amount),
+            binding=contiguous(limits.binding),
+            most=limits.most,
+            edges=kernels.Edges(**limits.edges._asdict()),
+        ),
     )
 
 
@@ -329,7 +293,7 @@ def kernel_pool(
     promised: Ints,
     **bounds: int,
 ) -> kernels.Pool:
-    """Return a pool for at most ``attempts`` of a workload at one time (``kernels.Pool``).
+    """Return a ``kernels.Pool`` for at most ``attempts`` of a workload at one time.
 
     ``bounds`` are its parameters for long queues: ``block_bits``, ``long_queue``, ``few_gaps``.
     """
@@ -389,7 +353,7 @@ def contiguous(array: NDArray[Scalar]) -> NDArray[Scalar]:
     return np.ascontiguousarray(array)
 
 
-# --- how far a policy explains what was observed (SPEC §5, *Model fidelity*) ---------------------
+# --- model fidelity (SPEC §5) --------------------------------------------------------------------
 
 
 def model_fidelity(
@@ -397,14 +361,9 @@ def model_fidelity(
 ) -> pl.DataFrame:
     """Return how well a replay of ``period`` under the pool's policy reproduces observed starts.
 
-    Compared are the attempts that the replay queued and that ended in the period.
-
-    Args:
-        scenario: its attempts have the columns that ``fair_start_times`` adds.
-        tolerance_s: attempts that waited longer are looked at apart, s, ≥ 0.
-
-    Returns:
-        Columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``.
+    It covers the attempts that the replay queued and that ended in the period; those that waited
+    longer than ``tolerance_s`` also get figures of their own. The scenario's attempts have the
+    columns of ``fair_start_times``; the result has those of ``fidelity.FIDELITY_SCHEMA``.
     """
     start = instants(replayed_starts(scenario, period)).alias("replayed_start_time")
     replayed = population.in_period(scenario.attempts.with_columns(start), period)
@@ -412,14 +371,10 @@ def model_fidelity(
 
 
 def replayed_starts(scenario: Scenario, period: Period) -> Ints:
-    """Return when the attempts of a period start in a replay of it.
+    """Return when the attempts of a period start in a replay, by row of the scenario, epoch s.
 
-    The replay begins with what ran and waited when the period began, that of the whole log with an
-    empty pool, and has the arrivals of the period.
-
-    Returns:
-        One element per row of the scenario's attempts, epoch s; NEVER: it was not replayed, or
-        never starts.
+    The replay begins with what ran and waited when the period began (that of the whole log with an
+    empty pool), and has the arrivals of the period. NEVER: not replayed, or never started.
     """
     known, rows = scenario.indexed
     inside = known.arrival < (NEVER if period.whole_log else period.to_time)

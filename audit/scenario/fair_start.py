@@ -17,11 +17,10 @@ from audit.kernels.scheduling.simulation import Trials
 from audit.metrics.attempts.contention import reserved_rows
 from audit.metrics.attempts.miss import misses
 from audit.metrics.attempts.population import TAU_S
-from audit.model import BY_USAGE, COUNTED, FstStatus, Order, Policy, Standing
+from audit.model import BY_USAGE, FstStatus, Order, Policy, Standing
 from audit.scenario import driver, engine, forward
-from audit.scenario.basis import Bases
-from audit.scenario.budget import costs, stands_for
-from audit.scenario.driver import ALL, Effort, Range, nevers
+from audit.scenario.budget import costs, weights
+from audit.scenario.driver import ALL, Bases, Effort, Range, nevers
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import (
     KEYS,
@@ -42,8 +41,6 @@ DAY_S: Final = 86_400
 STATUSES: Final = [status.value for status in FstStatus]
 """Statuses by their codes, which arrays hold."""
 _CODE: Final = {status: code for code, status in enumerate(FstStatus)}
-_COUNTED: Final = [_CODE[FstStatus(each)] for each in COUNTED]
-"""Statuses that ``over_capacity`` replaces."""
 
 
 class FairStarts(NamedTuple):
@@ -65,9 +62,9 @@ def fair_starts(
 
     The snapshot of attempt j at a = arrival_j holds as running those with start < a < end, and as
     queued those before j in (arrival, submit, sequence) order with start ≥ a. From there the policy
-    is simulated with the actual occupancies; nothing that comes after j exists. Strict: j is in the
-    queue; its start. Relaxed: j joins at the last start of the others (at a where none is queued);
-    its start.
+    is simulated with the actual occupancies and without anything that comes after j. The strict
+    fair start time is the start of j if j is in the queue; the relaxed one is its start if it joins
+    at the last start of the others (at a where none is queued).
 
     Args:
         subjects: indices of the attempts to compute; None: all.
@@ -81,9 +78,7 @@ def fair_starts(
     Source: SPEC §5; [S] §3.1.
     """
     times = _none(len(work.arrival))
-    chosen = np.zeros(len(work.arrival), np.bool_)
-    chosen[slice(None) if subjects is None else subjects] = True
-    chosen &= work.queued
+    chosen = driver.chosen_of(len(work.arrival), subjects) & work.queued
     request = _Request(work, policy, fair_order, chosen)
     driver.compute(_computation, request, chosen, times, effort)
     return times
@@ -100,18 +95,16 @@ def _computation(request: _Request) -> Callable[[Range], FairStarts]:
     """Return what computes a range of indices; see ``Executor.each``."""
     work, policy, fair_order, chosen = request
     out = _none(len(work.arrival))
-    order = policy.order if policy.order in BY_USAGE else fair_order
     setting = engine.setting(
         *(work, policy, work.queued),
         taken=np.zeros(len(work.arrival), np.bool_),
-        ranked_by=order,
+        ranked_by=policy.order if policy.order in BY_USAGE else fair_order,
         fair_order=fair_order,
     )
     plans_ahead = policy.backfill.traits.reservations is None and work.step_planned.any()
     at_once = not (plans_ahead or work.limits.some or policy.interval_s)
     crowd = largest_snapshot(work, work.present)
-    steps = setting.parts.steps.number
-    most_steps = steps + 2 * min(int(work.blocked.sum()), crowd)
+    most_steps = setting.steps.number + 2 * min(int(work.blocked.sum()), crowd)
 
     def space() -> Trials:
         one, two, three = setting.pools((crowd, crowd, crowd), ledger=(crowd, most_steps))
@@ -120,13 +113,8 @@ def _computation(request: _Request) -> Callable[[Range], FairStarts]:
 
     def kernel(trials: Trials, part: Range) -> None:
         kernels.fair_starts(
-            setting.model,
-            setting.observed,
-            setting.capacity,
-            at_once,
-            chosen,
-            part.low,
-            part.high,
+            *(setting.model, setting.observed, setting.capacity, at_once, chosen),
+            *part,
             trials,
             out.strict,
             out.relaxed,
@@ -162,73 +150,30 @@ def fair_start_times(
 
     Source: SPEC §5; [S] §3.1; [K] §2.3 for the fair slowdown.
     """
-    described, policy, fair_order = (
-        scenario.attempts,
-        scenario.pool.policy,
-        scenario.pool.fair_order,
-    )
+    described, pool = scenario.attempts, scenario.pool
     work, rows = scenario.indexed
-    subject = _subjects(described, effort.wanted)[rows]
-    status = _statuses(work)
-    bases = Bases(work, rows, described, policy, fair_order)
+    ended = pl.col("standing") == Standing.ENDED.value
+    wanted = ended if effort.wanted is None else ended & effort.wanted
+    subject = described.select(wanted).to_series().to_numpy()[rows]
+    bases = Bases(work, rows, described, pool.policy, pool.fair_order)
     keys = described.select(KEYS)[rows]
     times, holds = _still_known(known, keys, bases, subject)
     missing = subject & work.queued & ~holds
     half = forward.stale(known, keys, bases, holds & (times.strict != NEVER))
     drawn_by = described.select(DRAWN_BY)[rows]
-    number = _sample(work, drawn_by, missing, half, policy, effort.budget_s)
-    left_out = number == 0
-    status[left_out] = _CODE[FstStatus.NOT_SAMPLED]
+    weight = _sample(work, drawn_by, missing, half, pool.policy, effort.budget_s)
+    left_out = weight == 0
     for array, nothing in zip(times, _none(1), strict=True):
         array[left_out] = nothing[0]
     computed = np.flatnonzero(missing & ~left_out)
-    new = fair_starts(work, policy, computed, effort, fair_order)
+    new = fair_starts(work, pool.policy, computed, effort, pool.fair_order)
     for old, found in zip(times, new, strict=True):
         old[computed] = found[computed]
-    status[times.over_capacity & np.isin(status, _COUNTED)] = _CODE[FstStatus.OVER_CAPACITY]
+    status = _statuses(work, left_out, times.over_capacity)
     basis = bases.until(np.maximum(times.strict, times.relaxed))
     del work, bases, keys, new, missing, computed  # as large as the log, each
     place = driver.places(described.height, rows, subject)
-    return misses(_with(described, place, times, status, number, basis), tau_s)
-
-
-def _subjects(described: pl.DataFrame, wanted: pl.Expr | None) -> Bools:
-    ended = pl.col("standing") == Standing.ENDED.value
-    return described.select(ended if wanted is None else ended & wanted).to_series().to_numpy()
-
-
-def _sample(
-    work: Workload,
-    described: pl.DataFrame,
-    missing: Bools,
-    half: Bools,
-    policy: Policy,
-    budget_s: float | None,
-) -> Ints:
-    """Return the weight of each attempt in the sample; 0: missing, and left out.
-
-    ``half`` attempts lack their modelled start alone. Where that is not drawn, the rest is given
-    up, so that all figures are of one sample. Strata are users, width classes and days of arrival.
-    Each night draws anew from what is left.
-    """
-    number = np.ones(len(missing), np.int64)
-    if budget_s is None:
-        return number
-    fair_cost, forward_cost = costs(work, policy)
-    open_to = missing | half
-    of_each = described.filter(pl.Series(open_to))
-    day = work.arrival[open_to] // DAY_S
-    strata = [_codes(of_each["user"]), _codes(of_each["width_class"]), day]
-    cost = (forward_cost + np.where(missing, fair_cost, 0.0))[open_to]
-    seed = len(missing) - len(cost)  # how many are known, or never will be
-    number[open_to] = stands_for(cost, budget_s, of_each["wait_s"].to_numpy(), strata, seed)
-    return number
-
-
-def _codes(column: pl.Series) -> Ints:
-    """Return values as numbers by where each occurs first, so that a name changes no draw."""
-    first = pl.int_range(pl.len()).min().over("value")
-    return column.alias("value").to_frame().select(first).to_series().to_numpy()
+    return misses(_with(described, place, times, status, weight, basis), tau_s)
 
 
 def _with(
@@ -247,11 +192,45 @@ def _with(
         BASIS: pl.Series(basis).set(left_out, None),
     }
     outside = (pl.col("standing") == Standing.ENDED) & reserved_rows(described)
-    queued = pl.Series(STATUSES, dtype=pl.String).gather(pl.Series(status).gather(place))
+    of_queue = pl.Series(STATUSES, dtype=pl.String).gather(pl.Series(status).gather(place))
     return described.with_columns(
         *(values.gather(place).alias(name) for name, values in added.items()),
-        fst_status=pl.when(outside).then(pl.lit(FstStatus.RESERVED.value)).otherwise(queued),
+        fst_status=pl.when(outside).then(pl.lit(FstStatus.RESERVED.value)).otherwise(of_queue),
     )
+
+
+def _sample(
+    work: Workload,
+    described: pl.DataFrame,
+    missing: Bools,
+    half: Bools,
+    policy: Policy,
+    budget_s: float | None,
+) -> Ints:
+    """Return the weight of each attempt in the sample; 0: missing, and left out.
+
+    ``half`` attempts lack their modelled start alone. Where that is not drawn, the rest is given
+    up, so that all figures are of one sample. Strata are users, width classes and days of arrival.
+    Each night draws anew from what is left.
+    """
+    weight = np.ones(len(missing), np.int64)
+    if budget_s is None:
+        return weight
+    fair_cost, forward_cost = costs(work, policy)
+    open_to = missing | half
+    of_each = described.filter(pl.Series(open_to))
+    day = work.arrival[open_to] // DAY_S
+    strata = [_codes(of_each["user"]), _codes(of_each["width_class"]), day]
+    cost = (forward_cost + np.where(missing, fair_cost, 0.0))[open_to]
+    seed = len(missing) - len(cost)  # the number of those that are known, or never will be
+    weight[open_to] = weights(cost, budget_s, of_each["wait_s"].to_numpy(), strata, seed)
+    return weight
+
+
+def _codes(column: pl.Series) -> Ints:
+    """Return values as numbers by where each occurs first, so that a name changes no draw."""
+    first = pl.int_range(pl.len()).min().over("value")
+    return column.alias("value").to_frame().select(first).to_series().to_numpy()
 
 
 def _none(count: int) -> FairStarts:
@@ -261,12 +240,9 @@ def _none(count: int) -> FairStarts:
 def _still_known(
     known: pl.DataFrame | None, keys: pl.DataFrame, bases: Bases, subject: Bools
 ) -> tuple[FairStarts, Bools]:
-    """Return what an earlier result has of the subjects, and which of it still holds."""
-    (strict, relaxed), holds = driver.recalled(
-        *(known, keys, ("fst_strict", "fst_relaxed"), BASIS),
-        lambda strict, relaxed: bases.until(np.maximum(strict, relaxed)),
-        subject,
-    )
+    """Return what an earlier result has of the subjects, and whether it still holds."""
+    columns = ("fst_strict", "fst_relaxed")
+    (strict, relaxed), holds = driver.recalled(known, keys, columns, BASIS, bases.until, subject)
     over = np.zeros(len(subject), np.bool_)
     if known is not None and holds.any():
         were = known.filter(pl.col("fst_status") == FstStatus.OVER_CAPACITY.value).select(KEYS)
@@ -275,8 +251,8 @@ def _still_known(
     return FairStarts(strict, relaxed, over & holds), holds
 
 
-def _statuses(work: Workload) -> NDArray[np.int8]:
-    """Return each attempt's status but for ``over_capacity``, which only a snapshot shows."""
+def _statuses(work: Workload, left_out: Bools, over_capacity: Bools) -> NDArray[np.int8]:
+    """Return each attempt's status as its number in ``STATUSES``."""
     status = np.full(len(work.arrival), _CODE[FstStatus.FINAL], np.int8)
     for holds, value in (
         (work.preempted, FstStatus.PREEMPTED_CONTEXT),
@@ -285,7 +261,12 @@ def _statuses(work: Workload) -> NDArray[np.int8]:
     ):
         if holds.any():
             status[in_snapshots(work, holds.astype(np.int64)) > 0] = _CODE[value]
-    status[work.exceeding] = _CODE[FstStatus.EXCEEDS_LIMIT]
-    status[~work.fitting] = _CODE[FstStatus.EXCEEDS_CAPACITY]
-    status[work.blocked] = _CODE[FstStatus.BLOCKED]
+    for which, value in (
+        (over_capacity, FstStatus.OVER_CAPACITY),
+        (work.exceeding, FstStatus.EXCEEDS_LIMIT),
+        (~work.fitting, FstStatus.EXCEEDS_CAPACITY),
+        (work.blocked, FstStatus.BLOCKED),
+        (left_out, FstStatus.NOT_SAMPLED),
+    ):
+        status[which] = _CODE[value]
     return status

@@ -1,9 +1,8 @@
 """Modelled starts: when each attempt would have started with all later arrivals (SPEC §10).
 
-Conventions as in ``scenario.workload``. A fair start time is what the policy would have given an
-attempt without later arrivals, its modelled (*forward*) start what it would have given it with
-them. Their difference is the delay by later arrivals; the rest of the wait is what the modelled
-policy does not know.
+Conventions as in ``scenario.workload``. A fair start time is the start under the policy without
+later arrivals, a modelled (*forward*) start that with them. Their difference is the delay by later
+arrivals; the modelled policy does not explain the rest of the wait.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ from audit.kernels.scheduling import simulation as kernels
 from audit.kernels.scheduling.simulation import Jobs, Model, Trials
 from audit.model import FstStatus, Order, Policy
 from audit.scenario import driver, engine
-from audit.scenario.basis import Bases
-from audit.scenario.driver import ALL, Effort, Range, nevers
+from audit.scenario.driver import ALL, Bases, Effort, Range, nevers
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS, NEVER, Bools, Ints, Workload, instants, largest_snapshot
 
@@ -55,8 +53,8 @@ def forward_starts(
         subjects: indices of the attempts to compute; None: all.
         user: [n], the user of each as a number ≥ 0; NO_USER: unknown and unique. None:
             those of ``work.owners``.
-        strict: [n], strict fair start times by arrival where they are known, else NEVER. Where
-            nothing arrives until then they are modelled starts too.
+        strict: [n], strict fair start times by arrival where known, else NEVER. Where nothing
+            arrives until then they are also the modelled starts.
 
     Returns:
         NEVER where an attempt is no subject, is never queued, or would never start.
@@ -66,9 +64,7 @@ def forward_starts(
     count = len(work.arrival)
     times = ForwardStarts(nevers(count), nevers(count))
     queued = work.queued & work.present
-    chosen = np.zeros(count, np.bool_)
-    chosen[slice(None) if subjects is None else subjects] = True
-    chosen &= queued
+    chosen = driver.chosen_of(count, subjects) & queued
     if strict is not None:
         known = chosen & _last_to_come(work, policy, queued | work.blocked, strict)
         times.start[known] = times.without_own[known] = strict[known]
@@ -98,16 +94,15 @@ class _Request(NamedTuple):
 
 class _Space(NamedTuple):
     trials: Trials
-    jobs: Jobs  # whose ranks are changed meanwhile
+    jobs: Jobs  # their ranks are changed meanwhile
 
 
 def _computation(request: _Request) -> Callable[[Range], ForwardStarts]:
     """Return what computes a range of indices; see ``Executor.each``."""
-    work, policy, chosen, queued, whose = request
-    count, user = len(work.arrival), engine.contiguous(whose)
+    work, policy, chosen, queued, users = request
+    count, user = len(work.arrival), engine.contiguous(users)
     out = ForwardStarts(nevers(count), nevers(count))
     setting = engine.setting(work, policy, queued, taken=work.blocked, observes_blocked=False)
-    _, steps, rules, ranking = setting.parts
     taken_after = engine.kernel_steps(work, work.blocked, delay_s=1)
     later = kernels.Later(
         own=_next_own(user, queued | work.blocked),
@@ -119,15 +114,15 @@ def _computation(request: _Request) -> Callable[[Range], ForwardStarts]:
 
     def space() -> _Space:
         one, two, three = setting.pools((crowd, count, count))
-        own_steps = engine.step_space(len(work.capacity), steps.number)
+        own_steps = engine.step_space(len(work.capacity), setting.steps.number)
         blocked = int(work.blocked.sum())
         trials = Trials(one, two, three, own_steps, crowd=crowd, blocked=blocked)
-        return _Space(trials, setting.parts.jobs.with_own_rank())
+        return _Space(trials, setting.jobs.with_own_rank())
 
     def kernel(own: _Space, part: Range) -> None:
         kernels.forward_starts(
-            Model(own.jobs, steps, rules, ranking.owners),
-            Model(own.jobs, taken_after, rules, ranking.owners),
+            Model(own.jobs, setting.steps, setting.rules, setting.ranking.owners),
+            Model(own.jobs, taken_after, setting.rules, setting.ranking.owners),
             *(setting.observed, setting.capacity, later, chosen),
             *part,
             own.trials,
@@ -156,7 +151,7 @@ def forward_start_times(
     - overtaken_s: start_modelled − fst_strict, s: delay by later arrivals; < 0: it gained
     - overtaken_own_s: the part by later arrivals of the same user: start_modelled less what that
       would be without them, s; null where it would never start without them
-    - unmodelled_s: start − start_modelled, s: what the modelled policy does not know, of both signs
+    - unmodelled_s: start − start_modelled, s: unexplained by the modelled policy, of both signs
     - forward_basis: int64; equal bases have equal modelled starts
 
     ``fst_status`` becomes ``provisional`` where it would be final and start_modelled lies after
@@ -208,9 +203,9 @@ def forward_start_times(
 
 
 def stale(known: pl.DataFrame | None, keys: pl.DataFrame, bases: Bases, subject: Bools) -> Bools:
-    """Return which subjects have no modelled start in an earlier result that still holds, [n].
+    """Return whether each subject lacks a modelled start in an earlier result that still holds.
 
-    None has where that result lacks modelled starts altogether: then they are not asked for.
+    [n]; False where that result has no modelled starts at all: then they are not wanted.
     """
     if known is None or BASIS not in known.columns:
         return np.zeros(len(subject), np.bool_)
@@ -222,14 +217,11 @@ def stale(known: pl.DataFrame | None, keys: pl.DataFrame, bases: Bases, subject:
 def _still_known(
     known: pl.DataFrame | None, keys: pl.DataFrame, bases: Bases, subject: Bools
 ) -> tuple[ForwardStarts, Bools]:
-    """Return what an earlier result has of the subjects, and which of it still holds."""
+    """Return what an earlier result has of the subjects, and whether it still holds."""
     if known is not None and not known.is_empty():
         known = known.with_columns(_without=pl.col("start_modelled") - pl.col("overtaken_own_s"))
-    times, holds = driver.recalled(
-        *(known, keys, ("start_modelled", "_without"), BASIS),
-        lambda start, without: bases.forward(np.maximum(start, without)),
-        subject,
-    )
+    columns = ("start_modelled", "_without")
+    times, holds = driver.recalled(known, keys, columns, BASIS, bases.forward, subject)
     return ForwardStarts(*times), holds
 
 

@@ -73,7 +73,7 @@ class Priorities(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """When slurmctld recalculates, and how many nodes."""
+    """When slurmctld recalculates, and the number of nodes of the tree."""
 
     nodes: int
     period: int
@@ -89,12 +89,12 @@ class Clock(NamedTuple):
 NO_CLOCK = Clock(1, 1, 0, 0.0, np.zeros(0, np.int64))
 
 
-def priorities(held: pl.DataFrame, settings: Multifactor) -> Priorities:
+def priorities(jobs: pl.DataFrame, settings: Multifactor) -> Priorities:
     """Return the constant parts of the priorities of attempts.
 
     Args:
-        held: user, account, partition, qos, start_time, walltime_s and amounts (cpus, nodes;
-            gpus and mem_bytes where they have a weight). Null amounts count 0; a user without an
+        jobs: user, account, partition, qos, start_time, walltime_s and amounts (cpus, nodes; gpus
+            and mem_bytes where they have a weight). Null amounts count 0; a user without an
             association is charged to its account, or to root.
 
     Raises:
@@ -102,7 +102,7 @@ def priorities(held: pl.DataFrame, settings: Multifactor) -> Priorities:
     """
     if unknown := sorted({*settings.weights} - {*FACTORS}):
         raise SimulationError(f"weight of {unknown[0]!r}: one of {', '.join(FACTORS)}")
-    jobs = held.select(
+    factored = jobs.select(
         pl.col("cpus", "nodes").fill_null(0),
         "walltime_s",
         age_s=pl.lit(0),
@@ -111,21 +111,18 @@ def priorities(held: pl.DataFrame, settings: Multifactor) -> Priorities:
         qos_priority=_looked_up("qos", settings.qos, 0),
         tier=_looked_up("partition", settings.tiers, 1),
     )
-    parts = factors(jobs, settings.scale)
-    fixed = np.zeros(held.height)
+    parts = factors(factored, settings.scale)
+    fixed = np.zeros(jobs.height)
     for name in ("assoc", "jobsize", "partition", "qos"):
         fixed += settings.weights.get(name, 0.0) * parts[name].to_numpy()
     for name, weight in settings.tres.items():
         if name in COUNTED:
             column, _ = COUNTED[name]
             has = {of: total[column] for of, total in settings.totals.items() if total.get(column)}
-            share = held[column].fill_null(0) / held.select(_looked_up("partition", has, 0))[:, 0]
+            share = jobs[column].fill_null(0) / jobs.select(_looked_up("partition", has, 0))[:, 0]
             fixed += weight * np.nan_to_num(share.to_numpy(), nan=0.0, posinf=0.0)
-    return Priorities(
-        np.maximum(places(settings.tree, held).nodes, 0),
-        fixed,
-        jobs["tier"].to_numpy().astype(np.int64),
-    )
+    node = np.maximum(places(settings.tree, jobs).nodes, 0)
+    return Priorities(node, fixed, factored["tier"].to_numpy().astype(np.int64))
 
 
 def _looked_up(column: str, by_name: Mapping[str, int], default: int) -> pl.Expr:
@@ -136,7 +133,7 @@ def _looked_up(column: str, by_name: Mapping[str, int], default: int) -> pl.Expr
 def kernel_slurm(
     settings: Multifactor, own: Priorities, charge: Floats, start: Ints, end: Ints, counted: Bools
 ) -> tuple[Slurm, Clock]:
-    """Return what the kernels take, and when Slurm recalculates.
+    """Return Slurm's state as the kernels take it, and when Slurm recalculates.
 
     Args:
         charge: usage of each per second, [n] ≥ 0.
@@ -160,8 +157,7 @@ def kernel_slurm(
     span = (int(start[ran].min()), int(end[ran].max()) + AHEAD_S) if len(ran) else (0, 0)
     clock = Clock(nodes, usage.period_s, usage.phase_s, usage.rate, usage.resets(*span))
     kernels.observe(
-        *(slurm, clock.books(), at[order], charge[who]),
-        *(start[who], time[order], ends[order]),
+        *(slurm, clock.books(), at[order], charge[who], start[who], time[order], ends[order])
     )
     return slurm, clock
 
@@ -179,7 +175,7 @@ def _tree(settings: Multifactor) -> dict[str, Any]:
     if classic:
         for node in range(1, len(norm)):
             norm[node] = norm[over[node]] * (1.0 if is_parent[node] else part[node])
-        part[level == 0] = 1.0  # without shares they are as their account
+        part[level == 0] = 1.0  # without shares they have those of their account
     else:
         norm[is_parent] = norm[over[is_parent]]
     part[is_parent] = -1.0

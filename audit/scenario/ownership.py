@@ -1,10 +1,10 @@
 """Owners of attempts, for the orders ``fairshare`` and ``nuwt`` (SPEC §4, *Queue order*).
 
-``fairshare``: an owner is a leaf of a share tree; its priority is the vector of F(target, state) of
-the nodes on the way to it (SPEC §7), the state being a node's part of its siblings' decayed usage.
-Usage is up to the last multiple of the recalculation interval since the first arrival: observed
-until a simulation begins, then simulated, blocked attempts included, reserved ones not. Without a
-tree, all users (accounts) are siblings with the same share. Priorities are compared in steps of
+``fairshare``: an owner is a leaf of a share tree. Its priority is the vector of F(target, state) of
+the nodes on the path to it (SPEC §7); a node's state is its part of its siblings' decayed usage.
+Usage counts up to the last multiple of the recalculation interval since the first arrival: observed
+until a simulation begins, then simulated; blocked attempts count, reserved ones do not. Without a
+tree, all users (accounts) are siblings with equal shares. Priorities are compared in steps of
 2^−32, so that rounding does not decide ties.
 
 ``nuwt``: largest NUWT (SPEC §6) over the attempts that have ended so far, one-job owners included;
@@ -22,7 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
-from audit.kernels.scheduling.simulation import Owners, Slurm, sum_up
+from audit.kernels.scheduling.simulation import Owners, sum_up
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.metrics.fairshare.trees import Tree
@@ -88,7 +88,7 @@ def owners_of(attempts: pl.DataFrame, fairshare: Fairshare) -> Ownership:
             usage per second is not the size (``metrics.fairshare.penalty``).
 
     Raises:
-        SimulationError: the settings do not go together.
+        SimulationError: the settings conflict.
     """
     if fairshare.operator not in OPERATORS:
         raise SimulationError(
@@ -101,13 +101,9 @@ def owners_of(attempts: pl.DataFrame, fairshare: Fairshare) -> Ownership:
     if isinstance(fairshare.method, Windows) and fairshare.method.alignment != "trailing":
         raise SimulationError("the order fairshare knows trailing windows only")
     slurm = fairshare.multifactor
-    named = attempts[fairshare.kind]
-    names = named.unique().sort()
-    number = pl.DataFrame({"name": names}).with_row_index("number")
-    of = pl.DataFrame({"name": named}).join(
-        number, on="name", how="left", nulls_equal=True, maintain_order="left"
-    )
-    name = of["number"].cast(pl.Int64).to_numpy()
+    names = attempts[fairshare.kind].unique().sort()
+    number = pl.DataFrame({fairshare.kind: names}).with_row_index("number")
+    name = _joined(attempts.select(fairshare.kind), number)
     if fairshare.tree is None:
         tree, leaf = _siblings(names, fairshare.kind), name + 1
     else:
@@ -115,21 +111,27 @@ def owners_of(attempts: pl.DataFrame, fairshare: Fairshare) -> Ownership:
     size = attempts["size"].fill_null(0).cast(pl.Float64)
     charge = attempts["penalty"] if "penalty" in attempts.columns else size
     runtime = attempts["occupancy"] - attempts["suspended_s"].fill_null(0)
-    names_of = attempts.select("user", "account", "partition")
-    each = names_of.unique()
-    each = each.with_columns(_fingerprint=pl.Series(_fingerprints(each), dtype=pl.Int64))
-    on = names_of.columns
-    fingerprint = names_of.join(each, on=on, how="left", nulls_equal=True, maintain_order="left")
+    named = attempts.select("user", "account", "partition")
+    each = named.unique()
+    prints = each.with_columns(_print=pl.Series(_fingerprints(each), dtype=pl.Int64))
     return Ownership(
         leaf.astype(np.int64),
-        name.astype(np.int64),
-        fingerprint["_fingerprint"].to_numpy(),
+        name,
+        _joined(named, prints),
         charge.to_numpy().astype(np.float64),
         (runtime.clip(0) * size).to_numpy().astype(np.float64),
         tree,
         fairshare,
         None if slurm is None else multifactor.priorities(attempts, slurm),
     )
+
+
+def _joined(names: pl.DataFrame, table: pl.DataFrame) -> Ints:
+    """Return the number that ``table`` has for each row of ``names``."""
+    (number,) = {*table.columns} - {*names.columns}
+    on = names.columns
+    found = names.join(table, on=on, how="left", nulls_equal=True, maintain_order="left")
+    return found[number].cast(pl.Int64).to_numpy()
 
 
 def unowned(count: int) -> Ownership:
@@ -152,72 +154,66 @@ class _History(NamedTuple):
     rate: Floats
 
 
+class KernelOwners(NamedTuple):
+    """Owners as the kernels take them."""
+
+    owner: Ints  # [n], of each attempt
+    owners: Owners
+    path: Ints  # nodes × levels, to each owner
+    siblings: Ints  # the account of each group of siblings
+    clock: Clock
+
+
 def kernel_owners(
     order: Order, ownership: Ownership, arrival: Ints, start: Ints, end: Ints, counted: Bools
-) -> tuple[Ints, Owners, Ints, Ints, Clock]:
+) -> KernelOwners:
     """Return owners as the kernels take them.
 
     Args:
         order: one outside ``model.BY_USAGE`` needs no owners.
         counted: attempts whose observed start is known.
 
-    Returns:
-        Each attempt's owner; the owners; the path to each, nodes × levels; the account of each
-        group of siblings; and when Slurm recalculates.
-
     Raises:
         SimulationError: the order is ``multifactor``, and Slurm's configuration is unknown.
     """
-    fairshare = ownership.fairshare
+    fairshare, own = ownership.fairshare, ownership.priorities
     method = fairshare.method
-    slurm, clock = _slurm(order, ownership, start, end, counted)
+    slurm, clock = multifactor.no_slurm(), NO_CLOCK
     windows = isinstance(method, Windows) and order is Order.fairshare
-    weights = [method.decay**i for i in range(method.depth)] if isinstance(method, Windows) else []
     if order is Order.fairshare:
         owner = ownership.leaf
         path, target = paths(ownership.tree), trees.targets(ownership.tree)
         siblings = len(path) + trees.groups(ownership.tree)
         history = _used(path, siblings, ownership, start, end, counted, _half_life(method))
-    elif order is Order.nuwt:
-        owner = ownership.name
-        count = int(owner.max(initial=-1)) + 1
-        path = np.full((count, 1), -1)
-        history = _waited(count, ownership, arrival, start, end, counted)
-        target, siblings = np.zeros(count), np.zeros(count, np.int64)
     else:
         owner = np.zeros(len(start), np.int64)
-        if order is Order.multifactor and ownership.priorities is not None:
-            owner = ownership.priorities.node
-        path = np.full((1, 1), -1)
         history = _History(np.zeros(2, np.int64), np.zeros(0, np.int64), *np.zeros((2, 0)))
-        target, siblings = np.zeros(1), np.zeros(1, np.int64)
-    return (
-        owner,
-        Owners(
-            target=target,
-            operator=OPERATORS.index(fairshare.operator),
-            weights=np.array(weights if windows else [], np.float64),
-            interval=method.interval_s if isinstance(method, Windows) else 0,
-            origin=int(arrival.min(initial=2**62)) if len(arrival) else 0,
-            recalculation=fairshare.recalculation_s,
-            slurm=slurm,
-            **history._asdict(),
-        ),
-        path,
-        siblings,
-        clock,
+        count = 1
+        if order is Order.nuwt:
+            owner = ownership.name
+            count = int(owner.max(initial=-1)) + 1
+            history = _waited(count, ownership, arrival, start, end, counted)
+        elif order is Order.multifactor:
+            if fairshare.multifactor is None or own is None:
+                raise SimulationError("order multifactor: nothing says how Slurm is configured")
+            owner = own.node
+            slurm, clock = multifactor.kernel_slurm(
+                *(fairshare.multifactor, own, ownership.charge, start, end, counted)
+            )
+        path, target = np.full((count, 1), -1), np.zeros(count)
+        siblings = np.zeros(count, np.int64)
+    weights = [method.decay**i for i in range(method.depth)] if isinstance(method, Windows) else []
+    owners = Owners(
+        target=target,
+        operator=OPERATORS.index(fairshare.operator),
+        weights=np.array(weights if windows else [], np.float64),
+        interval=method.interval_s if isinstance(method, Windows) else 0,
+        origin=int(arrival.min(initial=2**62)) if len(arrival) else 0,
+        recalculation=fairshare.recalculation_s,
+        slurm=slurm,
+        **history._asdict(),
     )
-
-
-def _slurm(
-    order: Order, ownership: Ownership, start: Ints, end: Ints, counted: Bools
-) -> tuple[Slurm, Clock]:
-    if order is not Order.multifactor:
-        return multifactor.no_slurm(), NO_CLOCK
-    settings, own = ownership.fairshare.multifactor, ownership.priorities
-    if settings is None or own is None:
-        raise SimulationError("order multifactor: nothing says how Slurm is configured")
-    return multifactor.kernel_slurm(settings, own, ownership.charge, start, end, counted)
+    return KernelOwners(owner, owners, path, siblings, clock)
 
 
 def half_life(order: Order, ownership: Ownership) -> float:
@@ -234,7 +230,7 @@ def settings(ownership: Ownership) -> str:
 
 
 def paths(tree: Tree) -> Ints:
-    """Return the nodes from below the root to each node, nodes × levels; −1 beyond it.
+    """Return the nodes from below the root to each node, nodes × levels; −1 after its end.
 
     The path of a user without a share of its own ends at its account.
     """
@@ -253,11 +249,9 @@ def _siblings(names: pl.Series, kind: Kind) -> Tree:
     """Return a tree of one level; unnamed owners are one sibling."""
     count = len(names)
     return Tree(
-        ("", *(name or "" for name in names)),
-        ("account", *[kind] * count),
+        *(("", *(name or "" for name in names)), ("account", *[kind] * count)),
         (None,) * (count + 1),
-        np.array([-1, *[0] * count], np.int64),
-        np.array([1.0, *[0.0] * count]),
+        *(np.array([-1, *[0] * count], np.int64), np.array([1.0, *[0.0] * count])),
     )
 
 
@@ -270,11 +264,8 @@ def _placed(attempts: pl.DataFrame, tree: Tree) -> tuple[Tree, Ints]:
     if not unknown.any():
         return tree, leaf
     more = Tree(
-        (*tree.names, ""),
-        (*tree.kinds, "user"),
-        (*tree.partitions, None),
-        np.append(tree.parents, 0),
-        np.append(tree.shares, 0.0),
+        *((*tree.names, ""), (*tree.kinds, "user"), (*tree.partitions, None)),
+        *(np.append(tree.parents, 0), np.append(tree.shares, 0.0)),
     )
     return more, np.where(unknown, len(tree.names), leaf)
 

@@ -29,7 +29,7 @@ class Scenario:
     """Attempts, and the pool and policy that schedule them."""
 
     attempts: pl.DataFrame
-    """Columns of ``model.DESCRIBED``, of the pool; ``penalty`` where usage is charged by one."""
+    """Columns of ``model.DESCRIBED``, of the pool; ``penalty`` where usage is charged by it."""
     pool: Pool
     """With the policy in force."""
     now: int
@@ -59,7 +59,7 @@ class Amount(NamedTuple):
     relative: bool
 
     def of(self, present: int) -> int:
-        """Return the capacity that it makes of the present one."""
+        """Return the new capacity."""
         return present + self.amount if self.relative else self.amount
 
 
@@ -68,7 +68,7 @@ class Bound(NamedTuple):
 
     kind: rules.Kind
     name: str | None
-    """None: each of them."""
+    """None: each entity of the kind."""
     most: int
     unit: str | None = None
     """None: the pool's counted resource."""
@@ -76,7 +76,7 @@ class Bound(NamedTuple):
     """Whether requests above the limit are exempt."""
 
     def of(self, pool: Pool) -> Limit:
-        """Return the limit that it is for a pool."""
+        """Return the limit for a pool."""
         resource = None if self.unit == "jobs" else self.unit or pool.resource.value
         scope: dict[str, Any] = {"size_up_to": self.most} if self.narrow else {}
         scope |= {"per": self.kind} if self.name is None else {self.kind: self.name}
@@ -96,15 +96,15 @@ class Change(NamedTuple):
     walltimes: Fraction | None = None
     """Walltimes are at most this multiple of the occupancy; ≥ 1."""
     walltimes_of: tuple[str, ...] = ()
-    """The users whose walltimes these are; empty: all."""
+    """The users whose walltimes change; empty: all."""
     capacity: Amount | None = None
     """Of the counted resource."""
     nodes: Amount | None = None
     """All amounts of the pool grow in proportion."""
     lift: tuple[str, ...] = ()
-    """Limits and windows that are removed; see ``lifted``."""
+    """Removed limits and windows; see ``lifted``."""
     relax: Mapping[str, int] = {}
-    """Other bounds of limits and windows; see ``relaxed``."""
+    """New bounds of limits and windows; see ``relaxed``."""
     limits: tuple[Bound, ...] = ()
     """Further limits."""
     walltime_limits: Mapping[str, int] = {}
@@ -122,17 +122,23 @@ def changed(today: Scenario, change: Change) -> Scenario:
     """
     pool = decided(today.pool, change)
     _refuse_unused(pool, change)
-    attempts = _without(today, change.without)
-    if change.walltimes is not None:
-        users = change.walltimes_of or None
-        _refuse_unknown(users or (), attempts["user"], pool, "--walltimes", "user")
-        attempts = asking_for(attempts, change.walltimes, users)
-    partitions = today.attempts["partition"]
-    if change.walltime_limits:
-        _refuse_unknown(change.walltime_limits, partitions, pool, "--max-walltime", "partition")
-        attempts = cut_short(attempts, change.walltime_limits)
+    attempts = today.attempts
+    if change.without:
+        _refuse_unknown(change.without, attempts["user"], pool, "--without-user", "user")
+        attempts = attempts.filter(~pl.col("user").is_in(list(change.without)).fill_null(False))
+        if attempts.is_empty():
+            raise UsageError("--without-user: no attempt would be left")
     named = [each.name for each in change.limits if each.kind == "partition" and each.name]
-    _refuse_unknown(named, partitions, pool, "--limit", "partition")
+    for names, known, flag, kind in (
+        (change.walltimes_of, attempts["user"], "--walltimes", "user"),
+        (change.walltime_limits, today.attempts["partition"], "--max-walltime", "partition"),
+        (named, today.attempts["partition"], "--limit", "partition"),
+    ):
+        _refuse_unknown(names, known, pool, flag, kind)
+    if change.walltimes is not None:
+        attempts = asking_for(attempts, change.walltimes, change.walltimes_of or None)
+    if change.walltime_limits:
+        attempts = cut_short(attempts, change.walltime_limits)
     fairshare = today.fairshare
     if change.targets:
         fairshare = retargeted(fairshare, today.attempts, change.targets)
@@ -145,7 +151,7 @@ def changed(today: Scenario, change: Change) -> Scenario:
 
 
 def decided(pool: Pool, change: Change) -> Pool:
-    """Return the pool with another policy and other rules.
+    """Return the pool with the policy and rules of a change.
 
     Raises:
         UsageError: the policy after the change does not take a setting, or the pool does not have a
@@ -182,21 +188,15 @@ def _refuse_unknown(
 
 
 def lifted(pool: Pool, names: Sequence[str]) -> Pool:
-    """Return a pool without some of its limits and windows.
+    """Return a pool without some of its limits and windows, or raise UsageError.
 
-    Args:
-        names: ``all``, ``limits``, ``windows``; the number of a limit, from 1 on, in the order of
-            the configuration; or that of a window, such as ``window2``.
-
-    Raises:
-        UsageError: it has no such limit or window.
+    ``names`` are ``all``, ``limits``, ``windows``, or those of ``rules_of``.
     """
     rules = rules_of(pool)
+    kinds = {"all": (Limit, Window), "limits": (Limit,), "windows": (Window,)}
     for name in names:
-        if name in ("all", "limits", "windows"):
-            kinds = {"limits": Limit, "windows": Window}
-            of = kinds.get(name, (Limit, Window))
-            rules = {key: rule for key, rule in rules.items() if not isinstance(rule, of)}
+        if name in kinds:
+            rules = {key: rule for key, rule in rules.items() if not isinstance(rule, kinds[name])}
         else:
             _rule(pool, name, "--lift")
             rules.pop(name, None)
@@ -204,14 +204,10 @@ def lifted(pool: Pool, names: Sequence[str]) -> Pool:
 
 
 def relaxed(pool: Pool, bounds: Mapping[str, int]) -> Pool:
-    """Return a pool with other bounds of some limits and windows.
+    """Return a pool with other bounds of some limits and windows, or raise UsageError.
 
-    Args:
-        bounds: by rule, named as in ``lifted``: the amount of a limit; of a window the walltime (s)
-            above which it holds, or else the size.
-
-    Raises:
-        UsageError: it has no such limit or window, or the window has no such bound.
+    ``bounds`` are by name (``rules_of``): the amount of a limit; the walltime (s) above which a
+    window applies, or else the size.
     """
     rules = rules_of(pool)
     for name, bound in bounds.items():
@@ -227,7 +223,7 @@ Rule = Limit | Window
 
 
 def rules_of(pool: Pool) -> dict[str, Rule]:
-    """Return the limits and windows of a pool by name: ``1``, ``2``, …, ``window1``, …."""
+    """Return limits and windows, in the order of the configuration: ``1``, …, ``window1``, …."""
     numbered: dict[str, Rule] = {str(k): limit for k, limit in enumerate(pool.limits, 1)}
     return numbered | {f"window{k}": window for k, window in enumerate(pool.windows, 1)}
 
@@ -260,16 +256,6 @@ def _ruled(pool: Pool, rules: Mapping[str, Rule]) -> Pool:
 # --- other attempts ------------------------------------------------------------------------------
 
 
-def _without(today: Scenario, users: Collection[str]) -> pl.DataFrame:
-    if not users:
-        return today.attempts
-    _refuse_unknown(users, today.attempts["user"], today.pool, "--without-user", "user")
-    attempts = today.attempts.filter(~pl.col("user").is_in(list(users)).fill_null(False))
-    if attempts.is_empty():
-        raise UsageError("--without-user: no attempt would be left")
-    return attempts
-
-
 def asking_for(
     attempts: pl.DataFrame, factor: Fraction, users: Collection[str] | None = None
 ) -> pl.DataFrame:
@@ -299,33 +285,26 @@ def cut_short(attempts: pl.DataFrame, limits: Mapping[str, int]) -> pl.DataFrame
     Args:
         limits: by partition, s ≥ 1.
     """
-    given = {"partition": list(limits), "_limit": list(limits.values())}
-    known = pl.DataFrame(given, schema={"partition": pl.String, "_limit": pl.Int64})
-    both = attempts.join(known, on="partition", how="left", maintain_order="left")
-    limit = pl.col("_limit")
+    limit = pl.col("partition").replace_strict(dict(limits), default=None, return_dtype=pl.Int64)
     cut = (pl.col("occupancy_s") > limit).fill_null(False)
     shorter = pl.when(limit.is_not_null()).then(pl.min_horizontal("walltime_s", limit))
-    return both.with_columns(
+    return attempts.with_columns(
         walltime_s=shorter.otherwise("walltime_s"),
         end_time=pl.when(cut).then(pl.col("start_time") + limit).otherwise("end_time"),
         **{
             name: pl.when(cut & (pl.col(name) > limit)).then(limit).otherwise(name)
             for name in ("occupancy_s", "suspended_s", "runtime_s")
         },
-    ).select(attempts.columns)
+    )
 
 
 # --- another capacity ----------------------------------------------------------------------------
 
 
 def resized(pool: Pool, capacity: Amount | None, nodes: Amount | None) -> Pool:
-    """Return a pool of another size, at all times.
+    """Return a pool of another size, at all times, or raise UsageError.
 
-    Args:
-        nodes: every amount grows in proportion to them, rounded down.
-
-    Raises:
-        UsageError: nothing would be left, or the number of nodes is unknown.
+    With ``nodes`` every amount grows in proportion, rounded down.
     """
     if capacity is not None and nodes is not None:
         raise UsageError("--nodes and --capacity: give one of them")
@@ -369,11 +348,7 @@ def _resized(pool: Pool, flag: str, size: Callable[[str, int], int]) -> Pool:
 
 
 def reweighted(fairshare: Fairshare, weights: Mapping[str, float]) -> Fairshare:
-    """Return Slurm's priorities with other weights of the named factors.
-
-    Raises:
-        UsageError: there is no such factor.
-    """
+    """Return Slurm's priorities with other weights of the named factors, or raise UsageError."""
     slurm = fairshare.multifactor
     assert slurm is not None  # the order is multifactor
     if unknown := sorted({*weights} - {*FACTORS}):

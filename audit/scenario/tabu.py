@@ -2,9 +2,8 @@
 
 The pool is served first come, first served under ``conservative``. At each multiple of 300 s since
 the first arrival, after the passes, a tabu search looks for a better plan of the queued attempts:
-it takes one out at random, lets the others move up, puts it back at the earliest start that is
-left, and keeps the result if SELECTBETTER prefers it. Then attempts now planned for this instant
-start.
+it takes one out at random, moves the others up, puts it back at the earliest start that is left,
+and keeps the result if SELECTBETTER prefers it. Then attempts now planned for this instant start.
 
 SELECTBETTER prefers B to A where
 
@@ -92,7 +91,9 @@ def replay(
     Raises:
         SimulationError: a parameter is too small, or the pool has limits or windows.
     """
-    _refuse_impossible(search)
+    for name, bound in {"seed": 0, "every_s": 1, "turns": 0, "tabu": 1}.items():
+        if (value := getattr(search, name)) < bound:
+            raise SimulationError(f"tabu search: {name} {value}: give at least {bound}")
     if work.limits.some:
         raise SimulationError("ts: a plan is not optimised where a pool has limits or windows")
     count = len(work.arrival)
@@ -141,14 +142,9 @@ def simulate(
     tau_s: int = TAU_S,
     on_progress: Callable[[int], None] = lambda now: None,
 ) -> pl.DataFrame:
-    """Return the schedule that TS would have made of the attempts of ``pool``, called ``ts``.
+    """Return the schedule that TS would have made, called ``ts``; see ``engine.simulate``.
 
-    See ``engine.simulate``. The column of planned starts is null: no promise is certain.
-
-    Raises:
-        SimulationError: a parameter is too small, or ``pool`` has limits or windows.
-
-    Source: SPEC §8, [K] §4.
+    The column of planned starts is null: no promise is certain. ``replay`` lists the errors.
     """
     work, keys = workload(described, pool, now)
     searched = replay(work, search, on_progress)
@@ -156,12 +152,3 @@ def simulate(
     return engine.as_schedule(
         described, pool, work, keys, engine.Replay(searched.start, promised), "ts", tau_s
     )
-
-
-def _refuse_impossible(search: Search) -> None:
-    """Raise SimulationError where a parameter is too small."""
-    least = {"seed": 0, "every_s": 1, "turns": 0, "tabu": 1}
-    for name, bound in least.items():
-        value = getattr(search, name)
-        if value < bound:
-            raise SimulationError(f"tabu search: {name} {value}: give at least {bound}")

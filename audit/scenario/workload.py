@@ -1,7 +1,7 @@
 """The attempts of one pool as a scheduler sees them: arrays in the order in which ties are broken.
 
 Conventions: n attempts, R resources, S capacity steps. Times are epoch seconds, durations seconds,
-amounts the resources' own units, all int64. NEVER is an instant that does not come.
+amounts in the resources' own units, all int64. NEVER is an instant that does not come.
 """
 
 from typing import Final, NamedTuple, TypeVar
@@ -41,7 +41,7 @@ _READ: Final = cs.by_name(
     *SEQUENCE,
     require_all=False,
 )
-"""The columns that a workload is made of."""
+"""The columns of a workload."""
 
 
 class Workload(NamedTuple):
@@ -58,7 +58,7 @@ class Workload(NamedTuple):
     open: Bools  # [n], running or pending when the log was taken
     assumed: Bools  # [n], running and without walltime, so that ``end`` is assumed
     preempted: Bools  # [n]
-    sized: Bools  # [n], the counted amount is known; else it is 0, and snapshots do not queue it
+    sized: Bools  # [n], the size is known; else it is 0, and snapshots do not queue the attempt
     capacity: Ints  # [R], before any step
     step_time: Ints  # [S], ascending
     step_change: Ints  # [S] or [S, R]: what is added to what is free
@@ -70,8 +70,7 @@ class Workload(NamedTuple):
     def largest(self) -> Ints:
         """The largest capacity of each resource over time, [R]."""
         change = self.step_change.reshape(len(self.step_time), len(self.capacity))
-        totals = np.concatenate((np.zeros((1, len(self.capacity)), np.int64), change.cumsum(0)))
-        most: Ints = self.capacity + totals.max(0)
+        most: Ints = self.capacity + change.cumsum(0).max(0, initial=0)
         return most
 
     @property
@@ -99,7 +98,7 @@ class Workload(NamedTuple):
 
     @property
     def exceeding(self) -> Bools:
-        """Whether each attempt breaks a limit by itself, [n]."""
+        """Whether each attempt alone exceeds a limit, [n]."""
         return self.limits.exceeded if self.limits.some else np.zeros(len(self.arrival), np.bool_)
 
     def first(self, count: int) -> "Workload":
@@ -113,7 +112,7 @@ class Workload(NamedTuple):
 
 
 class Indexed(NamedTuple):
-    """A workload, and where its attempts are in the frame that it was made of."""
+    """A workload, and the rows of its attempts in its frame."""
 
     work: Workload
     rows: Ints  # [n]
@@ -122,12 +121,20 @@ class Indexed(NamedTuple):
 def workload(
     described: pl.DataFrame, pool: Pool, now: int, fairshare: Fairshare = EQUAL_SHARES
 ) -> tuple[Workload, pl.DataFrame]:
-    """Return the workload of ``pool``, and ``cluster, job_id, attempt`` of each of its attempts.
+    """Return a workload, and ``cluster, job_id, attempt`` of each of its attempts."""
+    work, rows = workload_of_rows(described, pool, now, fairshare)
+    return work, described.select(KEYS)[rows]
+
+
+def workload_of_rows(
+    described: pl.DataFrame, pool: Pool, now: int, fairshare: Fairshare = EQUAL_SHARES
+) -> Indexed:
+    """Return the workload of ``pool`` (SPEC §4).
 
     It leaves out attempts that never started, that ran in an advance reservation, or whose run time
     is unknown, and pending ones without a walltime or of unknown size. An attempt whose arrival is
     unknown arrives at its start. A reservation lowers the capacity, from its first start to its
-    last end, by the most that was ever in use in it.
+    last end, by its peak use.
 
     estimate = max(walltime, occupancy), or the occupancy where the walltime is unknown or
     unlimited; at least 1 s. Open attempts occupy max(walltime, now − start + 1). Without a walltime
@@ -137,17 +144,7 @@ def workload(
     Args:
         described: columns of ``model.DESCRIBED``, and ``penalty`` where usage is charged by
             something other than size; attempts of other pools are ignored.
-
-    Source: SPEC §4.
     """
-    work, rows = workload_of_rows(described, pool, now, fairshare)
-    return work, described.select(KEYS)[rows]
-
-
-def workload_of_rows(
-    described: pl.DataFrame, pool: Pool, now: int, fairshare: Fairshare = EQUAL_SHARES
-) -> Indexed:
-    """Return the same with the row of each attempt in ``described`` instead of its key."""
     resources = counted_resources(pool)
     numbered = described.select(_READ).with_row_index("row")
     attempts = _schedulable(only(numbered, pl.col("pool") == pool.name), now)
@@ -199,10 +196,7 @@ def limited(work: Workload, described: pl.DataFrame, pool: Pool, now: int) -> Wo
 
 
 def _schedulable(described: pl.DataFrame, now: int) -> pl.DataFrame:
-    """Return the attempts of known arrival and run time, in order.
-
-    Adds ``open``, and ``occupancy`` and ``end`` as a simulation assumes them.
-    """
+    """Return attempts of known arrival and run time, in order, with open, occupancy and end."""
     running = pl.col("standing") == Standing.RUNNING
     pending = pl.col("standing") == Standing.PENDING
     start, walltime = pl.col("start_time"), pl.col("walltime_s")
@@ -234,9 +228,9 @@ def _usual_occupancy() -> pl.Expr:
     ended = pl.when(pl.col("standing") == Standing.ENDED).then("occupancy_s")
     rank = (ended.count().cast(pl.Int64) * 9 + 9) // 10
     percentile = ended.sort(nulls_last=True).get(rank - 1, null_on_oob=True)
-    alike = ("width_class", "partition")
-    enough = ended.count().over(alike) >= LEAST_ALIKE
-    return pl.when(enough).then(percentile.over(alike)).otherwise(percentile)
+    group = ("width_class", "partition")
+    enough = ended.count().over(group) >= LEAST_ALIKE
+    return pl.when(enough).then(percentile.over(group)).otherwise(percentile)
 
 
 def _last_known(attempts: pl.DataFrame, now: int) -> int:
@@ -265,10 +259,9 @@ def in_snapshots(work: Workload, weight: NDArray[Number]) -> NDArray[Number]:
     started = work.has_started
     arriving = (work.queued & work.sized & work.present) | (work.blocked & started)
     large = started & ~(work.queued & work.sized) & ~work.blocked
-    there = sum_before(np.where(arriving, weight, 0).astype(weight.dtype))
-    enters = np.where(large, work.start, NEVER)
-    entered = sum_until(enters, np.where(large, weight, 0).astype(weight.dtype), work.arrival - 1)
-    return there + entered - gone(work, np.where(arriving | large, weight, 0).astype(weight.dtype))
+    early, late = (np.where(which, weight, 0).astype(weight.dtype) for which in (arriving, large))
+    entered = sum_until(np.where(large, work.start, NEVER), late, work.arrival - 1)
+    return sum_before(early) + entered - gone(work, early + late)
 
 
 def sum_before(amounts: NDArray[Number]) -> NDArray[Number]:
@@ -286,9 +279,8 @@ def gone(work: Workload, amounts: NDArray[Number]) -> NDArray[Number]:
 def sum_until(times: Ints, amounts: NDArray[Number], until: Ints) -> NDArray[Number]:
     """Return the sum of the ``amounts`` whose time is at most each of ``until``."""
     order = np.argsort(times, kind="stable")
-    totals = np.concatenate(
-        (np.zeros(1, amounts.dtype), np.cumsum(amounts[order], dtype=amounts.dtype))
-    )
+    sums = np.cumsum(amounts[order], dtype=amounts.dtype)
+    totals = np.concatenate((np.zeros(1, amounts.dtype), sums))
     by_then: NDArray[Number] = totals[np.searchsorted(times[order], until, side="right")]
     return by_then
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from audit.cli.options import DEFAULT_OUT, Out, grouped
-from audit.cli.output import at_work, say, show
-from audit.cli.studies import OfStudy, prepare
+from audit.cli.oneoff import OfStudy, prepare
+from audit.cli.options import DEFAULT_OUT, Out, at_work, grouped, say, show
 from audit.policies import Backfill
 
 if TYPE_CHECKING:
@@ -46,8 +45,8 @@ def operators(
 ) -> None:
     """Check which rules each priority operator keeps, and how finely it distinguishes users."""
     from audit.oneoff.study import write
-    from audit.studies.operators.compute.resolution import Setting
     from audit.studies.operators.page import study
+    from audit.studies.operators.resolution import Setting
 
     prepare(out)
     with at_work() as progress:
@@ -56,7 +55,7 @@ def operators(
         show(file)
 
 
-@experiment.command("grid")
+@experiment.command()
 @grouped
 def grid(
     *,
@@ -71,15 +70,14 @@ def grid(
 ) -> None:
     """Measure the unfairness of queue orders and backfilling at several loads."""
     from audit.errors import UsageError
-    from audit.studies.grid import plan as study_plan
+    from audit.studies import plans
 
     if widest & (widest - 1) or widest < 1:
         raise UsageError(f"--widest {widest}: not a power of two")
-    planned = study_plan.plan(given.pool, attempts, study_plan.loads(loads), widest)
-    given.conduct(study_plan.KEY, planned)
+    given.conduct("grid", plans.grid(given.pool, attempts, plans.loads(loads), widest))
 
 
-@experiment.command("users")
+@experiment.command()
 @grouped
 def users(
     *,
@@ -90,36 +88,34 @@ def users(
     given: OfStudy,
 ) -> None:
     """Compare how six policies treat users: FCFS, BF, BF-EASY, BF-CONS, BF-FAIR, TS."""
-    from audit.studies.users import plan as study_plan
+    from audit.studies import plans
 
-    given.conduct(study_plan.KEY, study_plan.plan(given.pool, search_seconds))
+    given.conduct("users", plans.users(given.pool, search_seconds))
 
 
-@experiment.command("sensitivity")
+@experiment.command()
 @grouped
 def sensitivity(
     *,
     group_by: Annotated[
-        GroupBy | None,
-        typer.Option(help="Groups of attempts; default: account or width class."),
+        GroupBy | None, typer.Option(help="Groups of attempts; default: account or width class.")
     ] = None,
     groups: Annotated[
         int, typer.Option(min=2, max=6, help="Number of groups; the smallest are merged.")
     ] = 6,
     backfill: Annotated[
-        Backfill | None,
-        typer.Option(help="Backfilling; default: easy, or as configured."),
+        Backfill | None, typer.Option(help="Backfilling; default: easy, or as configured.")
     ] = None,
     given: OfStudy,
 ) -> None:
     """Vary fairshare's settings: interval, depth, decay, targets, arrivals."""
-    from audit.studies.sensitivity import plan as study_plan
+    from audit.studies import plans
 
     by = cast("By | None", group_by.value if group_by else None)
-    given.conduct(study_plan.KEY, study_plan.plan(given.pool, by, groups, backfill))
+    given.conduct("sensitivity", plans.sensitivity(given.pool, by, groups, backfill))
 
 
-@experiment.command("workload")
+@experiment.command()
 @grouped
 def workload(
     *,
@@ -130,9 +126,9 @@ def workload(
     given: OfStudy,
 ) -> None:
     """Reduce a log to a small model of its workload, from which logs can be drawn."""
-    from audit.studies.workload import plan as study_plan
+    from audit.studies import plans
 
-    given.conduct(study_plan.KEY, study_plan.plan(given.pool, clusters))
+    given.conduct("workload", plans.workload(given.pool, clusters))
 
 
 @experiment.command()
@@ -154,6 +150,6 @@ def synthetic(
     seed: Annotated[int, typer.Option(min=0, help="Seed; the same seed gives the same log.")] = 0,
 ) -> None:
     """Draw a log of any length from a model of a workload."""
-    from audit.studies.workload.plan import make_log
+    from audit.studies.plans import make_log
 
     say(make_log(model, out, seed=seed, jobs=jobs, intensity=intensity, machine=machine))

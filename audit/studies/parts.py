@@ -1,4 +1,4 @@
-"""A part of a log, and the same part at another load: the input of simulation studies.
+"""The part of a log that studies simulate, and the same part at another load.
 
 The *part* is the first attempts that started, in (arrival, submit, sequence) order. As in [S §4],
 run times and walltimes are multiplied to reach a load; arrivals stay:
@@ -7,8 +7,8 @@ run times and walltimes are multiplied to reach a load; arrivals stay:
     factor       = load / offered load
     occupancy    becomes occupancy · factor, rounded half up, ≥ 1 s where it was > 0
 
-and the same for walltimes. A part has no schedule: its attempts have no start. Other causes of wait
-in the log are unknown at another load, so all attempts queue from their arrival.
+and the same for walltimes. All attempts queue from their arrival: their starts, and other causes of
+wait, belong to the log's own load.
 
 Source: SPEC §8; [S] G. Sabin, P. Sadayappan, Unfairness Metrics for Space-Sharing Parallel Job
 Schedulers, §4.
@@ -34,7 +34,7 @@ _RAN: Final = (Standing.ENDED.value, Standing.START_UNKNOWN.value)
 
 
 class Part(NamedTuple):
-    """The attempts that a study simulates, and the number of those it left out before their end."""
+    """The attempts that a study simulates, and the number of those left out before their end."""
 
     described: pl.DataFrame
     """Columns of ``model.DESCRIBED``, in (arrival, submit, sequence) order, without starts."""
@@ -65,10 +65,7 @@ class Part(NamedTuple):
 
     @property
     def inexact(self) -> int:
-        """Number of attempts with an estimate longer than their occupancy.
-
-        Only these can surprise a planner; an unknown walltime counts as exact (SPEC §4).
-        """
+        """Number of attempts with an estimate above their occupancy."""
         longer = self.described["walltime_s"] > self.described["occupancy_s"]
         return int(longer.fill_null(value=False).sum())
 
@@ -127,20 +124,21 @@ def scaled(part: Part, load: Fraction) -> Part:
         UsageError: all arrive at once, or nothing is asked for.
     """
     above, below = (load / _offered(part)).as_integer_ratio()
-
-    def stretched(name: str, least: int) -> pl.Series:
-        times = [
-            None
-            if time is None
-            else max((2 * time * above + below) // (2 * below), least and time > 0)
-            for time in part.described[name].to_list()
-        ]
-        return pl.Series(name, times, pl.Int64)
-
     least = {"occupancy_s": 1, "runtime_s": 0, "suspended_s": 0, "walltime_s": 1}
-    return part._replace(
-        described=part.described.with_columns(stretched(*item) for item in least.items())
+    stretched = (
+        pl.Series(
+            name,
+            [
+                None
+                if time is None
+                else max((2 * time * above + below) // (2 * below), at_least and time > 0)
+                for time in part.described[name].to_list()
+            ],
+            pl.Int64,
+        )
+        for name, at_least in least.items()
     )
+    return part._replace(described=part.described.with_columns(stretched))
 
 
 def exact(part: Part) -> Part:
@@ -154,7 +152,6 @@ def arrays(part: Part, name: str) -> Ints:
 
 
 def _unscheduled(ran: pl.DataFrame, top_width: int) -> pl.DataFrame:
-    """Return attempts as they arrive, without the results of a schedule."""
     gone = ("start_time", "end_time", "wait_s", "bounded_slowdown", "reason")
     return ran.with_columns(
         **{name: pl.lit(None, DESCRIBED[name]) for name in gone},
@@ -165,7 +162,6 @@ def _unscheduled(ran: pl.DataFrame, top_width: int) -> pl.DataFrame:
 
 
 def _at(pool: Pool, instant: int) -> Pool:
-    """Return the pool as it was at an instant, without steps."""
     amounts = dict(pool.amounts)
     for step in pool.steps:
         if step.since <= instant:
@@ -176,7 +172,6 @@ def _at(pool: Pool, instant: int) -> Pool:
 
 
 def _offered(part: Part) -> Fraction:
-    """Return the offered load, exactly."""
     area = int(arrays(part, "occupancy_s") @ arrays(part, "size"))
     if part.span_s == 0 or area == 0:
         what = "arrive at the same time" if area else "occupy nothing"

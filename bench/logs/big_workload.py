@@ -1,4 +1,4 @@
-"""What the big logs of bench/ are made of: a workload drawn from the model in workload.toml."""
+"""The workload of the big logs of bench/, drawn from the model in workload.toml."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the users of the demo log submit: who, when, how wide, for how long, and how it ends.
+"""The jobs of the demo log: users, times, sizes, runtimes, and states at the end.
 
 Sixty users of three accounts out of balance. They submit by day more than by night and on weekdays
 more than on weekends, some weeks more than others; in sessions, at times in campaigns of dozens of

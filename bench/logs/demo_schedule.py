@@ -1,6 +1,6 @@
 """A made-up accounting log with real waits: a synthetic workload, scheduled by EASY.
 
-``demo_jobs`` says who submits what; here it is scheduled, and some give up while they wait.
+The jobs of ``demo_jobs`` are scheduled, and some are cancelled while they wait.
 
 **Those who gave up waiting** do not bend the schedule. They are put beside the finished schedule
 of all others, and each is cancelled before the first instant at which it could have been the head
@@ -117,11 +117,7 @@ def as_schedule(log: pl.DataFrame) -> pl.DataFrame:
 
 
 def _leave(
-    rng: np.random.Generator,
-    drawn: Jobs,
-    candidate: NDArray[np.bool_],
-    start: Ints,
-    capacity: int,
+    rng: np.random.Generator, drawn: Jobs, candidate: NDArray[np.bool_], start: Ints, capacity: int
 ) -> Ints:
     """When each candidate gives up without having had any effect; −1 where it cannot.
 

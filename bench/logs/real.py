@@ -1,4 +1,4 @@
-"""Real logs of the folder that FAIRAUDIT_REAL_LOGS names, and what stands in for them."""
+"""Real logs of the folder in FAIRAUDIT_REAL_LOGS, and their substitutes."""
 
 import os
 import subprocess

@@ -49,8 +49,8 @@ def repeated_logs(kth: Path, records: int, folder: Path) -> list[Path]:
 def log_side_by_side(kth: Path, records: int, folder: Path, users: int) -> Path:
     """Writes ``records`` jobs of eleven months, of as many machines like KTH-SP2 as that takes.
 
-    Each machine's jobs come some minutes after those of the one before; all are shared out among so
-    many users, each with about as many jobs.
+    Each machine's jobs come some minutes after those of the one before; all are divided among
+    ``users`` users, each with about as many jobs.
     """
     header, jobs = _read(kth)
     machines = -(-records // jobs.height)
@@ -95,7 +95,7 @@ def _repetitions(
 
 
 def _shared_out(jobs: pl.DataFrame, users: int) -> pl.DataFrame:
-    """The jobs, as if they were those of so many users."""
+    """The jobs, divided among ``users`` users."""
     whose = pl.col("job") * _STEP % users + 1
     return jobs.with_columns(field_12=whose, field_13=whose % GROUPS + 1)
 

@@ -1,1 +1,1 @@
-"""How it is measured, and what is made of the figures: the same for all stages."""
+"""Measuring and evaluating figures, in the same way for all stages."""

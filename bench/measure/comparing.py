@@ -4,8 +4,8 @@ A ratio is worse when it is more than the committed one times 1 + tolerance, whe
 
     tolerance = LEAST + NOISES · √(noise then² + noise now²)
 
-and the noise of a ratio is by how much of it a round typically differed. LEAST is for what differs
-between two runs and not between rounds of one: where things lie in memory, what else is in the
+and the noise of a ratio is by how much of it a round typically differed. LEAST covers differences
+between two runs but not between rounds of one, such as the layout of memory and the content of
 caches. It was chosen by repeating runs of the same code (docs/development.md).
 """
 
@@ -46,7 +46,7 @@ class Change(NamedTuple):
 
 
 def changes(then: Iterable[Figure], now: Iterable[Figure]) -> list[Change]:
-    """The figures that both runs have, and that stand beside the same, in the order of ``now``."""
+    """The figures that both runs compare with the same twin or limit, in the order of ``now``."""
     before = {figure.key: figure for figure in then if figure.compared}
     return [
         Change(before[figure.key], figure)

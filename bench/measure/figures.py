@@ -27,18 +27,18 @@ class Figure(NamedTuple):
     """The least that has to be done for it."""
     peak_mib: float | None = None
     goal: float | None = None
-    """What the ratio to the twin should be at most; without a twin, the seconds."""
+    """Greatest acceptable ratio to the twin; without a twin, the greatest seconds."""
     peak_goal: float | None = None
-    """What ``peak_mib`` should be at most."""
+    """Greatest acceptable ``peak_mib``."""
 
     @property
     def key(self) -> tuple[str, str, int | None, str]:
-        """What two runs have to share for their ratios to be comparable."""
+        """The key that two runs must share for their ratios to be comparable."""
         return self.stage, self.what, self.size, self.compared.what if self.compared else ""
 
     @property
     def compared(self) -> Beside | None:
-        """What the check compares by."""
+        """The comparison that the check uses."""
         return self.twin or self.limit
 
     @property

@@ -38,7 +38,7 @@ class Growth(NamedTuple):
 
 
 def growths(figures: Iterable[Figure]) -> list[Growth]:
-    """What was measured at two sizes or more, in the order of the figures."""
+    """Figures measured at two sizes or more, in their order."""
     series: dict[tuple[str, str], list[Figure]] = {}
     for figure in figures:
         if figure.size is not None:

@@ -1,4 +1,4 @@
-"""What figures were measured on, and with; no names of hosts, users or folders."""
+"""The machine and the versions of a measurement, without names of hosts, users or folders."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ def machine(libraries: tuple[str, ...] = ("duckdb", "polars", "cython")) -> str:
 
 
 def processor() -> str:
-    """Its model, where the system tells it."""
+    """The model of the processor, if the system shows it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

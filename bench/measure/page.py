@@ -11,8 +11,8 @@ def page(machine: str, took: str, figures: Sequence[Figure], pictures: Sequence[
     parts = [
         "# How fast it is",
         f"Made by `make bench` ({took}) on: {machine}.",
-        "Times are user CPU of all threads, in seconds, medians of rounds in which all that stands "
-        "in a row took turns; × is ours over theirs, the median of the rounds: less is better. "
+        "Times are user CPU of all threads, in seconds, medians of rounds in which the works of "
+        "a row took turns; × is ours over theirs, the median of the rounds: less is better. "
         "Ratios bear what else a machine does, times do not. A *twin* gives the same result "
         "another way; a *limit* is the least that has to be done, and gives no result: it says "
         "how far a stage is from it. *Attempts* are records where logs are read.",
@@ -30,7 +30,7 @@ def page(machine: str, took: str, figures: Sequence[Figure], pictures: Sequence[
 
 _GROWTH = (
     "The power of the number of attempts with which CPU grows: least squares over all sizes, of "
-    "the logarithms. What is below 1 has a part that does not grow."
+    "the logarithms. Below 1, a part does not grow."
 )
 
 

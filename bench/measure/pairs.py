@@ -1,7 +1,7 @@
 """User CPU of works that take turns, so that whatever else the machine does touches all of them.
 
 Works are done once to warm up, then in rounds. A work that takes little is done several times in a
-turn. What counts is the ratio of two works within a round: it stays where absolute times do not.
+turn. The ratio of two works within a round matters: it is stable even if absolute times are not.
 """
 
 import math
@@ -24,7 +24,7 @@ LEAST_S = 0.15
 """User CPU of a turn at least: the kernel's clock ticks in hundredths of a second."""
 ROUNDS = 5
 ENOUGH_S = 6.0
-"""After so much user CPU no further round begins, once there were ``FEWEST``."""
+"""User CPU after which no further round begins, once there were ``FEWEST``."""
 FEWEST = 3
 LONG_S = 10.0
 """Works that take longer together are done once: what warms up is little of it."""
@@ -67,7 +67,7 @@ def in_turns(works: Mapping[str, Work]) -> dict[str, list[float]]:
 
 
 def beside(what: str, ours: Sequence[float], theirs: Sequence[float]) -> Beside:
-    """What stands beside ours, from the same rounds.
+    """The comparison of our rounds with those of another work.
 
     The ratio is the median over the rounds, the noise by how much of it a round typically differs:
     the median distance from it.

@@ -1,6 +1,6 @@
 """Writes what docs/metrics.md takes from the registry of measures: `make metrics-page`.
 
-The page's other words are its own. What stands between two marks,
+The rest of the page is written by hand. The text between two marks,
 
     <!-- measures: NAME -->
     <!-- end -->

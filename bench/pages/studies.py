@@ -6,7 +6,7 @@ about the paper's conclusions, with the time that it took, kernels compiled.
 
     FAIRAUDIT_REAL_LOGS=… python -m bench.pages.studies [FOLDER]
 
-What was finished in FOLDER is taken from there, so that a run that was stopped goes on.
+Finished studies in FOLDER are reused, so that an interrupted run can continue.
 """
 
 import base64
@@ -36,7 +36,7 @@ PICTURE = re.compile(
 
 
 class Page(NamedTuple):
-    """What is kept of a study's page."""
+    """The kept parts of a study's page."""
 
     pictures: list[tuple[bytes, str]]  # SVG, and what it shows
     verdicts: list[list[str]]  # a header, then a row each

@@ -1,12 +1,11 @@
 """Why attempts of real logs waited: makes the pages ``docs/studies/*-waits.md``.
 
-What a user would run on each log of the folder that ``FAIRAUDIT_REAL_LOGS`` names: an audit, whose
-database tells the anatomy of waits and the most overtaken attempts, with and without fitted rules;
-``fit-policy``; ``explain``.
+Runs an audit of each log in the folder ``FAIRAUDIT_REAL_LOGS``, with and without fitted rules, for
+the anatomy of waits and the most overtaken attempts; ``fit-policy``; ``explain``.
 
     FAIRAUDIT_REAL_LOGS=… python -m bench.pages.waits [FOLDER]
 
-What was finished in FOLDER is taken from there.
+Finished results in FOLDER are reused.
 """
 
 import csv
@@ -72,7 +71,7 @@ OVERTAKEN = f"""
 
 
 def fairaudit(*arguments: object) -> str:
-    """What a command prints.
+    """The output of a command.
 
     Raises:
         subprocess.CalledProcessError: it fails.
@@ -100,7 +99,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
 
 
 def anatomy(database: Path) -> list[str]:
-    """All waiting by what stood in the way, by width class."""
+    """All waiting by cause, by width class."""
     shares: dict[object, dict[object, object]] = {}
     for row in asked(database, SHARES):
         of = shares.setdefault(row["width"], {"attempts": row["attempts"]})

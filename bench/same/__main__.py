@@ -7,7 +7,7 @@
                                           # and shows the first rows that differ
 
 The audits stay in var/same. The reference is one JSON file per log, in bench/same/reference.
-Renames since it was written stand in ``names.RENAMES``.
+``names.RENAMES`` lists later renames.
 """
 
 import argparse
@@ -34,7 +34,7 @@ class Log(NamedTuple):
     """A log to audit."""
 
     path: Callable[[], Path | None]
-    """Gives its file, or None where this machine has none."""
+    """Returns its file, or None if this machine lacks it."""
     options: Sequence[str] = ()
     """Options of `fairaudit audit` beside --no-pdf.
 

@@ -1,4 +1,4 @@
-"""What the comparison knows of names: renames, what is left out, which text is prose, sort keys."""
+"""Names for the comparison: renames, columns left out, columns of prose, sort keys."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -63,9 +63,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "path": "a place on this machine",
     "source": "a place on this machine",
 }
-TABLES_LEFT_OUT: Final[Mapping[str, str]] = {
-    "migrations": "names of the files in sql/schema",
-}
+TABLES_LEFT_OUT: Final[Mapping[str, str]] = {"migrations": "names of the files in sql/schema"}
 PROSE: Final = frozenset({"header", "notes", "sentence", "title"})
 """Text columns that may be reworded: only the numbers in them are compared."""
 

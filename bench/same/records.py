@@ -1,4 +1,4 @@
-"""What is kept of an audit to compare later ones with, and how two of them differ."""
+"""The record of an audit for later comparisons, and the differences of two records."""
 
 import hashlib
 import json

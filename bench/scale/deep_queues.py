@@ -1,10 +1,10 @@
-"""What fair and forward starts cost by how many run and wait, and the constants fitted to it.
+"""CPU of fair and modelled starts by the number of jobs, and the constants fitted to it.
 
     python -m bench.scale.deep_queues        # some minutes; prints a table, and audit's constants
 
 Logs into which more arrives than the pool can do, so that the queue grows to 25,000; of each depth
 some attempts are asked for. Schedules of first come first served with ``easy`` throughout. CPU of
-one thread, kernels warm. What is printed last stands in ``audit/scenario/budget.py``.
+one thread, kernels warm. The last lines printed are constants of ``audit/scenario/budget.py``.
 """
 
 import sys
@@ -28,7 +28,7 @@ LOADS = {
 """By load, the depths that are looked for, and how many attempts nearest to each are asked for."""
 BY_TIME = (Order.fcfs, Order.sjf, Order.lxf, Order.nuwt, Order.fairshare)
 ENOUGH_S = 30.0
-"""A load's lines end when they have taken so long."""
+"""Time limit of each load, s."""
 
 
 def deep(load: float) -> Workload:

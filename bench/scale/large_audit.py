@@ -33,7 +33,7 @@ GOALS = {"exponent": 1.1, "cpu_s": 25.0, "peak_mib": 1_200.0}
 
 
 class Audit(NamedTuple):
-    """What an audit cost."""
+    """The cost of an audit."""
 
     cpu_s: dict[str, float]  # by stage
     peak_mib: float
@@ -55,7 +55,7 @@ def _measure(logs: list[Path], out: Path) -> Audit:
 
 
 def audit(attempts: int) -> Audit:
-    """What an audit of so many attempts costs, in a process of its own.
+    """The cost of an audit of ``records`` attempts, in a separate process.
 
     Raises:
         RuntimeError: FAIRAUDIT_REAL_LOGS names no KTH-SP2.
@@ -137,7 +137,9 @@ def _write(text: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="how a whole audit grows with its log")
-    parser.add_argument("--attempts", type=int, help="audit so many, and write nothing")
+    parser.add_argument(
+        "--attempts", type=int, help="audit this number of attempts, and write no page"
+    )
     parser.add_argument("--child", nargs="+", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:

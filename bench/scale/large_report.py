@@ -3,8 +3,8 @@
     python -m bench.scale.large_report      # 1 M attempts, 5,000 users; some minutes
 
 KTH-SP2 repeated side by side, its jobs shared out among users (`repeated_log`), is audited with few
-fair start times, which the report does not mind; then the report alone is made, in a process of its
-own. Goals: twice the CPU of its queries and 15 s, and 1 GB.
+fair start times; then the report alone is made, in a separate process. Goals: twice the CPU of its
+queries and 15 s, and 1 GB.
 """
 
 import argparse

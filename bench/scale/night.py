@@ -1,4 +1,4 @@
-"""One night of `ten_years`, in a process of its own: what each stage cost, as a line of JSON."""
+"""One night of `ten_years`, in a separate process: the cost of each stage, as a line of JSON."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""CPU of each stage of an audit or a night, told apart inside the process that does them."""
+"""CPU of each stage of an audit or a night, measured within its process."""
 
 import resource
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -50,9 +50,9 @@ NIGHT: Mapping[str, str] = {
     "audit.nightly.due.compute": "what is due",
     "audit.nightly.due.read_attempts": "attempts from the store",
     "audit.nightly.keeping.archiving.put_away": "archiving",
-    "audit.nightly.reports.report": "making the page",
+    "audit.nightly.due.report": "making the page",
     "audit.nightly.run._publish": "publishing",
-    "audit.nightly.run._compact": "compacting",
+    "audit.store.publish.compact": "compacting",
 }
 """The same of a night."""
 

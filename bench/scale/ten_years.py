@@ -3,10 +3,10 @@
     python -m bench.scale.ten_years --months 120 --clusters 10 --attempts 100000000 --each 12
 
 Each cluster's log is drawn from the workload model of bench/ and scheduled by EASY, month by month
-(what runs or waits when a month ends goes on in the next). Each night is a process of its own that
-does what `fairaudit run` does with the logs of `--each` months. Told of each: wall and CPU of its
-stages, its peak memory, and how large database and archive are. `--budget` bounds the CPU of the
-fair start times of a pool. The next logs are drawn while a night runs.
+(what runs or waits when a month ends goes on in the next). Each night is a separate process that
+does what `fairaudit run` does with the logs of `--each` months. It prints wall and CPU of its
+stages, its peak memory, and the size of database and archive. `--budget` bounds the CPU of the fair
+start times of a pool. The next logs are drawn while a night runs.
 """
 
 import argparse
@@ -195,12 +195,7 @@ def nights(arguments: argparse.Namespace, folder: Path) -> Iterator[dict[str, An
             "archive_mib": sum(file.stat().st_size for file in folder.glob("fairaudit-archive/*/*"))
             >> 20,
         }
-        yield {
-            "month": part.stop,
-            "attempts": attempts,
-            **sizes,
-            **told,
-        }
+        yield {"month": part.stop, "attempts": attempts, **sizes, **told}
 
 
 def _drawn(clusters: Sequence[Cluster], months: range) -> tuple[dict[str, bytes], int]:
@@ -236,13 +231,15 @@ def table(told: Sequence[dict[str, Any]]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="ten years of a big site")
     parser.add_argument("--months", type=int, default=120)
-    parser.add_argument("--each", type=int, default=1, help="so many months' logs a night")
+    parser.add_argument(
+        "--each", type=int, default=1, help="number of months whose logs each night reads"
+    )
     parser.add_argument("--clusters", type=int, default=10)
     parser.add_argument("--attempts", type=int, default=100_000_000)
     parser.add_argument("--archive", type=int, default=1, help="retention.archive_months")
     parser.add_argument("--budget", type=int, default=300, help="simulation.budget_s")
     parser.add_argument("--advice", type=int, default=2, help="simulation.advice_budget_s")
-    parser.add_argument("--out", type=Path, help="where each night is told, a line of JSON")
+    parser.add_argument("--out", type=Path, help="file for a line of JSON on each night")
     arguments = parser.parse_args()
     every = []
     with tempfile.TemporaryDirectory(prefix="ten-years-") as folder:

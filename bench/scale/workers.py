@@ -1,10 +1,11 @@
-"""What workers of Dask cost and save: the same work by one thread, and by one and two workers.
+"""Costs and savings of Dask's workers: the same work by one thread, and by one and two workers.
 
     python -m bench.scale.workers  # some minutes; prints the table of docs/scale.md
 
 Fair and forward starts of KTH-SP2 (of FAIRAUDIT_REAL_LOGS) and of a made log, and the policy grid
-on KTH-SP2. In turn, round after round, on one machine; of each the least is told: user CPU seconds
-of this process and of all workers, seconds on the clock, and what went through the folder.
+on KTH-SP2. In turn, round after round, on one machine; the table has the least of each: user CPU
+seconds of this process and of all workers, seconds on the clock, and bytes that went through the
+folder.
 """
 
 import os
@@ -96,7 +97,7 @@ def tasks() -> Iterator[Task]:
 
 
 def user_s(executor: Executor) -> float:
-    """User CPU so far, of this process and of an executor's workers."""
+    """User CPU of this process and of an executor's workers."""
     own = os.times().user
     if isinstance(executor, Dask):
         own += sum(each.user for each in executor._session.client.run(os.times).values())
@@ -104,7 +105,7 @@ def user_s(executor: Executor) -> float:
 
 
 def cost(task: Task, executor: Executor) -> tuple[Cost, Any]:
-    """What it takes, and what it gives."""
+    """The cost and the result."""
     begun, wall = user_s(executor), time.perf_counter()
     made = task.run(executor)
     elapsed = time.perf_counter() - wall

@@ -1,1 +1,1 @@
-"""What is measured; each module has ``measure``, and RUN lists them (``bench.run``)."""
+"""The stages that are measured; each module has ``measure``, and ``bench.run`` lists them."""

@@ -1,4 +1,4 @@
-"""Start-up of each command, in a process of its own, warm: what a person waits for at least.
+"""Start-up of each command in a separate process, warm.
 
 Beside a bare interpreter, which is the limit.
 """
@@ -51,7 +51,7 @@ def command_names() -> list[str]:
 def started(
     what: str, arguments: Sequence[object], goal: float | None, code: int = 0, rounds: int = ROUNDS
 ) -> Figure:
-    """What a command takes, in turns with a bare interpreter."""
+    """The CPU of a command, in turns with a bare interpreter."""
     fairaudit(arguments, code)
     ours, bare = [], []
     for _ in range(rounds):

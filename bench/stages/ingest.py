@@ -34,7 +34,7 @@ from bench.measure.figures import Figure
 from bench.measure.pairs import measured
 
 STORED = ("swf", "sacct", "pbs")
-"""What is also taken into the store."""
+"""Dialects whose logs are also taken into the store."""
 FEW = 30_000
 """Of fewer records an ingest mostly makes the store, which is once for all."""
 STORED_GOAL = 2.0
@@ -54,7 +54,7 @@ class Log(NamedTuple):
     goal: float
     """Of the CPU of ``bare``."""
     csv: str | None = None
-    """How ``read_csv`` is told to read it; None: it cannot."""
+    """Options with which ``read_csv`` reads it; None: it cannot."""
 
 
 def _jobs(records: int) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""What it costs to compile all kernels, as an installation does, and to load them.
+"""The cost of compiling all kernels, as an installation does, and of loading them.
 
 Beside importing numpy, without which nothing is done.
 """

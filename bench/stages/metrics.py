@@ -18,7 +18,7 @@ import polars as pl
 import polars.selectors as cs
 
 from audit.metrics.attempts import figures, performance
-from audit.metrics.attempts.anatomy import anatomy
+from audit.metrics.attempts.account import anatomy
 from audit.metrics.attempts.fidelity import fidelity
 from audit.metrics.attempts.miss import TOLERANCE_S, misses
 from audit.metrics.attempts.parts import coded, number_users
@@ -162,7 +162,7 @@ def _activity(made: Made) -> pl.DataFrame:
 
 
 def _summary(made: Made) -> pl.DataFrame:
-    """With intervals, of 1,000 draws of users; the twin has none. Causes of waiting left out."""
+    """With intervals of 1,000 draws of users, which the twin lacks. Causes of waiting left out."""
     read = made.judged.select(cs.by_name(*figures.read(), require_all=False)).drop(COLUMNS)
     numbered = number_users(read)
     resamples = Resamples(numbered["unit"].n_unique(), 1)

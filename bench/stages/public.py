@@ -1,10 +1,9 @@
 """Simulation against a public simulator: AccaSim, from the Python Package Index.
 
 `fairaudit simulate` and AccaSim each read the same log and write their schedule, in a process of
-their own, under EASY in the order of arrival. AccaSim is installed into an environment of its own,
-``var/public-simulator``, with its versions pinned; where it cannot be had nothing is measured, and
-that is said. OCST, pyss, CQSim, Alea and Batsim are not in
-that index.
+their own, under EASY in the order of arrival. AccaSim is installed into a separate environment,
+``var/public-simulator``, with pinned versions. If that fails, the stage says so and measures
+nothing. OCST, pyss, CQSim, Alea and Batsim are not in that index.
 
 AccaSim gives processors of nodes, one to a node here, and guards only the first that waits, as
 EASY does; its schedules are not compared with ours.

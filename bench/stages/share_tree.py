@@ -17,9 +17,9 @@ import polars as pl
 
 from audit.kernels import trees as kernels
 from audit.metrics.fairshare import trees
+from audit.metrics.fairshare.history import tree_history
 from audit.metrics.fairshare.operators import OPERATORS, code
 from audit.metrics.fairshare.penalty import relative_penalty
-from audit.metrics.fairshare.tree_history import tree_history
 from audit.metrics.fairshare.trees import Node, Tree
 from audit.metrics.fairshare.usage import Method, Windows
 from bench.measure.figures import Figure

@@ -4,8 +4,8 @@ FAIRAUDIT_YARDSTICK names its folder, FAIRAUDIT_REAL_LOGS that of the logs; it i
 is. On KTH-SP2 and LANL-CM5; on the first attempts only of KTH-SP2 compressed to a load of 0.85, and
 of LANL-CM5 under ``conservative``, for all of which the yardstick takes minutes. Both sides run
 with one thread. It has each schedule from its own simulation, which ours must equal; of the fair
-start times it takes short cuts that ours may not (attempts that started on arrival, SPEC §5).
-Decisions and forward starts it has none of: beside them stand its simulation and its fair start
+start times it takes short cuts that ours may not (attempts that started on arrival, SPEC §5). It
+lacks decisions and modelled starts, which are compared with its simulation and its fair start
 times.
 
 Without it, and for how costs grow, made-up logs at a load of 0.85 on 1,000 processors, beside one
@@ -70,19 +70,14 @@ TRACES = (
     Trace(f"KTH-SP2, load 0.85, first {PART:,}", KTH, 100, "0.82", PART, rounds=1),
     Trace("LANL-CM5", LANL, 1024, policies=("easy",)),
     Trace(
-        f"LANL-CM5, first {PART:,}",
-        LANL,
-        1024,
-        first=PART,
-        policies=("conservative",),
-        rounds=1,
+        f"LANL-CM5, first {PART:,}", LANL, 1024, first=PART, policies=("conservative",), rounds=1
     ),
 )
 SAID = {"easy": "EASY", "conservative": "CONS"}
 PARTS = {"simulation": "sim", "fair start times": "fst reconstructed 1 thr"}
-"""What the yardstick calls its policies and parts."""
+"""The yardstick's names of policies and parts."""
 YARD = {
-    # what stands beside ours
+    # the yardstick's part for each of ours
     "simulation": "simulation",
     "decisions": "simulation",
     "fair start times": "fair start times",
@@ -136,7 +131,7 @@ def timed_by_yardstick(program: Path, trace: Trace, path: Path) -> dict[str, flo
 
 
 def works(made: Workload, policy: Policy) -> dict[str, Callable[[], object]]:
-    """What is measured of a workload that the policy scheduled."""
+    """The measurements of a workload that the policy scheduled."""
     strict = fair_starts(made, policy).strict
     return {
         "simulation": partial(engine.replay, made, policy),
@@ -182,7 +177,7 @@ def against_the_yardstick(trace: Trace, program: Path, source: Path) -> Iterator
 
 
 def by_owner() -> Iterator[Figure]:
-    """What it costs to serve by what owners used or waited; schedules, and queues, differ."""
+    """The cost of orders by usage or waits; schedules, and queues, differ."""
     work = steady(PART)
     random = np.random.Generator(np.random.PCG64(4))
     users = [

@@ -49,7 +49,7 @@ USED = (pl.col("cpus") * (pl.col("end_time") - pl.col("start_time"))).sum()
 
 
 def one_pass(attempts: pl.DataFrame) -> pl.DataFrame:
-    """What each user used, in cpu-seconds."""
+    """The usage of each user, in cpu-seconds."""
     return attempts.group_by("user").agg(USED)
 
 

@@ -1,4 +1,4 @@
-"""Queries: refusals, limits, and output of hostile names."""
+"""Queries: limits, formats, and output of hostile names."""
 
 import csv
 import io
@@ -60,51 +60,15 @@ def ask(
 
 
 @pytest.mark.parametrize(
-    "statement",
-    [
-        *("SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM sniff_csv('/etc/passwd')"),
-        *("SELECT * FROM read_text('/etc/passwd')", "SELECT * FROM read_blob('/etc/passwd')"),
-        *("SELECT * FROM read_json('/etc/passwd')", "SELECT * FROM read_parquet('/etc/passwd')"),
-        *("SELECT * FROM parquet_metadata('/etc/passwd')", "SELECT * FROM read_duckdb('escape')"),
-        *("SELECT * FROM glob('/*')", "FROM '/etc/passwd'", "FROM 'http://127.0.0.1:9/x.csv'"),
-        *("FROM query('COPY (SELECT 1) TO ''escape''')", "FROM json_execute_serialized_sql('x')"),
-        "FROM enable_logging(storage='file', storage_config={'path': 'escape'})",
-        "FROM enable_profiling(save_location='escape')",
-        "FROM published",  # a variable of the caller
-        *("FROM pl", "FROM pandas_scan(0)", "COPY (SELECT 1) TO 'escape'"),
-        *("COPY job_result FROM '/etc/passwd'", "EXPLAIN ANALYZE COPY (SELECT 1) TO 'escape'"),
-        *("EXPLAIN ANALYZE CREATE TEMP TABLE t AS SELECT 1", "EXPORT DATABASE 'escape'"),
-        *("IMPORT DATABASE '/tmp'", "ATTACH 'escape' AS other", "ATTACH ':memory:' AS other"),
-        *("DETACH hostile", "USE memory", "INSTALL httpfs"),
-        *("FORCE INSTALL httpfs FROM 'http://127.0.0.1:9'", "LOAD httpfs", "UPDATE EXTENSIONS"),
-        *("SET threads = 1", "SET memory_limit = '100GB'", "SET max_execution_time = 0"),
-        *("SET VARIABLE x = 1", "RESET lock_configuration", "PRAGMA memory_limit = '9GB'"),
-        *("PRAGMA enable_profiling", "PRAGMA database_list", "FROM duckdb_databases()"),
-        *("FROM system.main.duckdb_databases", 'FROM "DUCKDB_Settings"()'),
-        *("FROM duckdb_extensions()", "FROM pg_catalog.pg_settings", "FROM pragma_database_list"),
-        *("SELECT current_setting('allowed' || '_paths')", "SHOW allowed_paths"),
-        "FROM query('FROM duckdb_' || 'settings()')",
-        "FROM \"query\" /* */ ('FROM duckdb_' || 'settings()')",
-        *("FROM query_table('duckdb_' || 'databases')", "SELECT getenv('HOME')"),
-        *("CALL enable_logging(storage_path='escape')", "CALL force_checkpoint()"),
-        *("CALL pragma_version()", "CHECKPOINT", "VACUUM", "CREATE TABLE t (a INT)"),
-        *("CREATE TEMP TABLE t (a INT)", "CREATE MACRO f() AS 1", "CREATE SECRET s (TYPE http)"),
-        "INSERT INTO job_result (cluster) VALUES ('x')",
-        "WITH a AS (INSERT INTO job_result (cluster) VALUES ('x') RETURNING *) FROM a",
-        *("UPDATE job_result SET cluster = 'x'", "DELETE FROM job_result", "DROP VIEW summary"),
-        *("BEGIN", "PREPARE p AS SELECT 1", "SELECT 1; SELECT 2", "SELECT 1; DROP VIEW summary"),
-        *("SELECT 1) AS answer (c0); DROP VIEW summary --", "", "-- nothing"),
-    ],
+    "statement", ["FROM read_csv('/etc/passwd')", "SELECT 1; SELECT 2", "", "-- nothing"]
 )
-def test_statements_can_only_select_from_the_database(
-    con: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
+@pytest.mark.parametrize("form", Format)
+def test_other_statements_are_refused_in_each_format(
+    con: Reader, statement: str, form: Format
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    for form in (Format.csv, Format.parquet):
-        with pytest.raises(UsageError, match=r"^sql: "):
-            ask(con, statement, form)
-    assert list(tmp_path.iterdir()) == []
-    assert ask(con, "SELECT count(*) AS n FROM job_fairness")[0] == b"n\n%d\n" % len(HOSTILE)
+    """Many more are in ``tests/security/statements.py``."""
+    with pytest.raises(UsageError, match=r"^sql: "):
+        ask(con, statement, form)
 
 
 @pytest.mark.parametrize(

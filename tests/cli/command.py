@@ -1,4 +1,4 @@
-"""The command as a user meets it."""
+"""The command as users call it."""
 
 import subprocess
 import sys
@@ -13,8 +13,12 @@ HEAVY: Final = frozenset(
 """Libraries that take long to load."""
 
 
+QUICK: Final = ("--no-pdf", "--no-fit", "--no-advice")
+"""Options of audits whose advice does not matter."""
+
+
 class Done(NamedTuple):
-    """How a command ended, and what it printed."""
+    """The exit code of a command, and its output."""
 
     code: int
     stdout: str
@@ -32,7 +36,7 @@ def left_in(folder: Path) -> list[str]:
 
 
 def loaded(arguments: Iterable[str], of: Iterable[str]) -> list[str]:
-    """Which modules of ``of`` a process has loaded when the command with these arguments ends."""
+    """Return the modules of ``of`` that a process has loaded when the command ends."""
     script = (
         "import sys\nfrom audit.cli.app import main\n"
         "try:\n    main()\nfinally:\n    sys.stdout = sys.__stderr__\n"

@@ -1,17 +1,23 @@
-"""Runs the command within the process of a test."""
+"""Fixtures: the command within the process of a test, and a database that it made."""
 
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 from audit.cli.app import main
+from audit.config import Config
+from audit.oneoff.audit import Options, audit
+from audit.pipeline.opening import Request
 from tests.cli.command import Done, Run
+from tests.logs import busy, write
+from tests.shared import once
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """Runs fairaudit's main in a folder of the test's own, within this process."""
+    """Run fairaudit's main in the test's folder, within this process."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
 
@@ -25,3 +31,15 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
         return Done(check, printed.out, printed.err)
 
     return command
+
+
+@pytest.fixture
+def audited(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
+    """The database of an audit of a.swf (``busy(60)``) that was made without a PDF in tmp_path."""
+
+    def make(folder: Path) -> None:
+        log = write(folder / "a.swf", busy(60))
+        audit(Request(logs=[log]), Options(out=folder / "fairaudit-out", pdf=False), Config())
+
+    shutil.copytree(once(tmp_path_factory, "audited-busy", make), tmp_path, dirs_exist_ok=True)
+    return tmp_path / "fairaudit-out" / "audit.duckdb"

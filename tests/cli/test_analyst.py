@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import Run
+from tests.cli.command import QUICK, Run
 from tests.logs import busy, line, log, write
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("audited")
 def test_sql_formats_limits_and_mistakes(run: Run, tmp_path: Path) -> None:
-    write(tmp_path / "a.swf", busy(60))
-    run("audit", "a.swf", "--no-pdf")
     query = "SELECT job_id, wait_s FROM job_fairness ORDER BY job_id::INT"
     shown = run("sql", query, "--rows", 3)
     assert "(3 rows)" in shown.stdout
@@ -41,10 +40,18 @@ def test_sql_formats_limits_and_mistakes(run: Run, tmp_path: Path) -> None:
 
 
 def test_stuck_lists_jobs_that_gave_up_later_than_similar_jobs(run: Run, tmp_path: Path) -> None:
-    peers = [line(k, submit=k, wait=0, run=60, allocated=1, user=1 + k % 3) for k in range(1, 31)]
-    gone = line(99, submit=5, wait=7_200, run=-1, allocated=1, user=9, status=5)
-    write(tmp_path / "a.swf", log([*peers, gone], MaxProcs=100))
-    run("audit", "a.swf", "--no-pdf")
+    similar = [line(k, submit=k, wait=0, run=60, allocated=1, user=1 + k % 3) for k in range(1, 31)]
+
+    def audit(cancelled: int) -> None:
+        gone = [
+            line(99 + k, submit=5, wait=7_200, run=-1, allocated=1, user=9, status=5)
+            for k in range(cancelled)
+        ]
+        write(tmp_path / "a.swf", log([*similar, *gone], MaxProcs=100))
+        run("audit", "a.swf", *QUICK)
+
+    assert "no such database" in run("stuck", check=2).stderr
+    audit(1)
     shown = run("stuck")
     assert "(1 row)" in shown.stdout
     assert " unavailable " in shown.stdout  # nothing runs any more while it waits
@@ -53,29 +60,17 @@ def test_stuck_lists_jobs_that_gave_up_later_than_similar_jobs(run: Run, tmp_pat
     assert found == [("99", 7_200, 0)]
     assert len(run("stuck", "--waiting", "--format", "csv").stdout.splitlines()) == 1
     assert run("stuck", "--user", "1", "--format", "json").stdout == "[]\n"
-
-
-def test_stuck_lists_all_unless_told_how_many(run: Run, tmp_path: Path) -> None:
-    similar = [line(k, submit=k, wait=0, run=60, allocated=1, user=1 + k % 3) for k in range(1, 31)]
-    gone = [
-        line(100 + k, submit=5, wait=7_200, run=-1, allocated=1, user=9, status=5)
-        for k in range(60)
-    ]
-    write(tmp_path / "a.swf", log([*similar, *gone], MaxProcs=100))
-    run("audit", "a.swf", "--no-pdf")
-    assert "(60 rows)" in run("stuck").stdout
+    audit(60)
+    assert "(60 rows)" in run("stuck").stdout  # all, unless --rows is given
     capped = run("stuck", "--rows", 50)
     assert "(50 rows)" in capped.stdout
     assert "only the first 50 rows are shown; --rows N shows more" in capped.stderr
 
 
-def test_stuck_without_a_database_says_so(run: Run) -> None:
-    assert "no such database" in run("stuck", "--db", "none.duckdb", check=2).stderr
-
-
 def test_refused_records_are_listed_corrected_and_accepted(run: Run, tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     config = '[report]\npdf = false\n[[clusters]]\nname = "c"\nsources = [{files = "logs/*"}]\n'
+    config = f"uncertainty.resamples = 100\n{config}"
     write(tmp_path / "config.toml", config)
     wrong = line(98, submit=33 * 365 * 86_400)
     text = busy(40, MaxProcs=4) + "1 2 3\n" + wrong + "\n"

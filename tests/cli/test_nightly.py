@@ -8,7 +8,10 @@ import pytest
 from tests.cli.command import Run
 from tests.logs import busy, write
 
-CONFIG = '[report]\npdf = false\n[[clusters]]\nname = "c"\n[[clusters.sources]]\nfiles = "a.swf"\n'
+CONFIG = (
+    "[uncertainty]\nresamples = 100\n[report]\npdf = false\n"
+    '[[clusters]]\nname = "c"\n[[clusters.sources]]\nfiles = "a.swf"\n'
+)
 
 
 @pytest.fixture(autouse=True)

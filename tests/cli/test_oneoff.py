@@ -1,39 +1,25 @@
-"""``audit``: its output, its exit code, what it leaves behind."""
+"""Commands without a configuration: output, exit codes, files, and options of studies."""
 
 import gzip
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
+from typer import Context
+from typer.main import get_command
 
-from audit.config import Config
-from audit.oneoff.audit import Options, audit
-from audit.pipeline.opening import Request
-from tests.cli.command import Run, left_in
+from audit.cli.app import app
+from tests.cli.command import QUICK, Run, left_in
 from tests.logs import busy, line, log, starving, write
-from tests.shared import once
 
 pytestmark = pytest.mark.usefixtures("short_paper")
-
-
-def _audited(folder: Path) -> None:
-    log_path = write(folder / "a.swf", busy(60))
-    audit(Request(logs=[log_path]), Options(out=folder / "fairaudit-out", pdf=False), Config())
-
-
-@pytest.fixture
-def audited(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
-    """The database of an audit of a.swf that was made without a PDF in this folder."""
-    made = once(tmp_path_factory, "audited-busy", _audited)
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path / "fairaudit-out" / "audit.duckdb"
 
 
 def test_an_audit_makes_report_and_database(run: Run, tmp_path: Path) -> None:
@@ -52,7 +38,7 @@ def test_an_audit_makes_report_and_database(run: Run, tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_an_audit_writes_pages_of_users_and_accounts(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "mine.swf", busy(60))
-    asked = ("audit", "mine.swf", "--no-pdf", "--no-fit", "--no-advice")
+    asked = ("audit", "mine.swf", *QUICK)
     done = run(*asked, "--user", "1", "--account", "1", "--user", "2")
     pages = ["user-1.html", "user-2.html", "account-1.html"]
     assert [Path(name).name for name in done.stdout.splitlines()[-4:-1]] == pages
@@ -68,7 +54,7 @@ def test_an_audit_writes_pages_of_users_and_accounts(run: Run, tmp_path: Path) -
 def test_a_database_that_is_named_is_added_to(run: Run, tmp_path: Path) -> None:
     first = write(tmp_path / "1.swf", busy(30))
     second = write(tmp_path / "2.swf", busy(50))
-    same = ("--cluster", "c", "--no-pdf")
+    same = ("--cluster", "c", *QUICK)
     for database, order in (("ab.duckdb", (first, second, first)), ("ba.duckdb", (second, first))):
         for path in order:
             run("audit", path, "--db", database, *same)
@@ -85,7 +71,7 @@ def test_a_database_that_is_named_is_added_to(run: Run, tmp_path: Path) -> None:
 def test_several_clusters_live_in_one_database(run: Run, tmp_path: Path) -> None:
     for name in ("one", "two"):
         write(tmp_path / f"{name}.swf", busy(20))
-        run("audit", f"{name}.swf", "--db", "both.duckdb", "--no-pdf")
+        run("audit", f"{name}.swf", "--db", "both.duckdb", *QUICK)
     query = "SELECT cluster, count(*) AS n FROM job_fairness GROUP BY ALL ORDER BY ALL"
     found = run("sql", query, "--db", "both.duckdb", "--format", "csv")
     assert found.stdout == "cluster,n\none,20\ntwo,20\n"
@@ -181,20 +167,20 @@ def opened_elsewhere(path: Path, *, read_only: bool) -> Iterator[subprocess.Pope
 def test_a_locked_database(run: Run, tmp_path: Path, audited: Path) -> None:
     before = audited.read_bytes()
     with opened_elsewhere(audited, read_only=False) as other:
-        done = run("audit", "a.swf", "--no-pdf", check=75)
+        done = run("audit", "a.swf", *QUICK, check=75)
         assert "another run or reader has this database open" in done.stderr
         assert run("sql", "SELECT 1", check=75).stdout == ""
         other.communicate("\n")
     assert audited.read_bytes() == before
     assert left_in(tmp_path / "fairaudit-out") == ["audit.duckdb", "report.html"]
-    run("audit", "a.swf", "--no-pdf")
+    run("audit", "a.swf", *QUICK)
 
 
 @pytest.mark.thorough
 def test_a_reader_does_not_stop_an_audit(run: Run, tmp_path: Path, audited: Path) -> None:
     with opened_elsewhere(audited, read_only=True) as reader:
         write(tmp_path / "a.swf", busy(50))
-        run("audit", "a.swf", "--no-pdf")
+        run("audit", "a.swf", *QUICK)
         assert reader.communicate("\n")[0] == "60\n"
     new = run("sql", "SELECT count(*) AS n FROM job_fairness", "--format", "json")
     assert new.stdout == '[{"n":50}]\n'
@@ -215,24 +201,24 @@ def test_what_is_no_database_of_ours_is_not_replaced(run: Run, tmp_path: Path) -
 @pytest.mark.thorough
 def test_a_header_that_lies(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60, MaxProcs=2))
-    done = run("audit", "a.swf", "--no-pdf")
+    done = run("audit", "a.swf", *QUICK)
     assert "says 2 cpus, but one attempt ran on 4: the observed peak of 4 is used" in done.stderr
-    insists = run("audit", "a.swf", "--no-pdf", "--pool-size", 2)
+    insists = run("audit", "a.swf", *QUICK, "--pool-size", 2)
     assert "capacity of pool 'all': 2 cpus (from --pool-size)" in insists.stderr
 
 
 def test_a_job_larger_than_the_pool_is_counted(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60))
-    done = run("audit", "a.swf", "--no-pdf", "--pool-size", 3)
+    done = run("audit", "a.swf", *QUICK, "--pool-size", 3)
     query = "SELECT value FROM summary WHERE metric = 'exceeds_capacity'"
     assert run("sql", query, "--format", "csv").stdout == "value\n15.0\n"
-    warning = "Larger than the whole pool, whose size may therefore be wrong: 15 attempts."
+    warning = "Attempts larger than the whole pool, whose size may be wrong: 15."
     assert warning in done.stderr
 
 
 def test_an_end_before_its_start_is_kept_and_shown(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60) + line(99, submit=9000, run=-50) + "\n")
-    done = run("audit", "a.swf", "--no-pdf")
+    done = run("audit", "a.swf", *QUICK)
     assert "1 line of 61" in done.stderr
     found = run("sql", "SELECT file, line, reason FROM refused_records", "--format", "csv")
     assert found.stdout.splitlines()[1] == (
@@ -242,7 +228,7 @@ def test_an_end_before_its_start_is_kept_and_shown(run: Run, tmp_path: Path) -> 
 
 def test_a_period_without_data_says_so(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60))
-    done = run("audit", "a.swf", "--no-pdf", "--from", "2030-01-01", "--to", "2030-02-01")
+    done = run("audit", "a.swf", *QUICK, "--from", "2030-01-01", "--to", "2030-02-01")
     assert "warning: no attempt ended in the period 2030-01-01..2030-02-01" in done.stderr
     assert not done.stdout.startswith("- ")
     page = (tmp_path / "fairaudit-out" / "report.html").read_text()
@@ -255,7 +241,7 @@ def test_a_report_of_an_earlier_audit_does_not_stay_beside_a_new_one(
 ) -> None:
     write(tmp_path / "a.swf", busy(60))
     run("audit", "a.swf")
-    run("audit", "a.swf", "--no-pdf")
+    run("audit", "a.swf", *QUICK)
     assert left_in(tmp_path / "fairaudit-out") == ["audit.duckdb", "report.html"]
 
 
@@ -298,19 +284,19 @@ def test_a_log_of_sacct_with_and_without_its_header(run: Run, tmp_path: Path) ->
     query = 'SELECT job_id, "user", state, wait_s FROM job_fairness ORDER BY job_id'
     seen = []
     for name, more in (("with", []), ("without", ["--columns", header.replace("|", ",")])):
-        run("audit", f"{name}.txt", "--zone", "Europe/Berlin", "--no-pdf", *more)
+        run("audit", f"{name}.txt", "--zone", "Europe/Berlin", *QUICK, *more)
         seen.append(run("sql", query, "--format", "csv").stdout)
     assert seen[0] == seen[1]
     assert len(seen[0].splitlines()) == 4
     assert "1,ann,COMPLETED,10" in seen[0]
-    said = run("audit", "without.txt", "--no-pdf", check=2)
+    said = run("audit", "without.txt", *QUICK, check=2)
     assert "--columns " in said.stderr
 
 
 def test_names_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
     evil = SACCT.replace("|bob|", "|b\x1b[31mob|")
     write(tmp_path / "evil.txt", evil)
-    done = run("audit", "evil.txt", "--cluster", "x\x1b[2J", "--zone", "UTC", "--no-pdf")
+    done = run("audit", "evil.txt", "--cluster", "x\x1b[2J", "--zone", "UTC", *QUICK)
     assert "\x1b" not in done.stdout + done.stderr
 
 
@@ -332,3 +318,68 @@ def test_an_audit_advises_within_a_budget(run: Run, tmp_path: Path) -> None:
     assert run(*query).stdout == "place,outcome,change\n"
     refused = run(*asked, "--no-advice", "--advice-budget", 5, check=2)
     assert "give either --no-advice or --advice-budget" in refused.stderr
+
+
+STUDIES = (
+    ("whatif", "--order", "sjf"),
+    ("fit-policy",),
+    ("experiment", "grid"),
+    ("experiment", "users"),
+    ("experiment", "sensitivity"),
+    ("experiment", "workload"),
+)
+
+
+def options(*command: str) -> set[str]:
+    found: Any = get_command(app)
+    for name in command:
+        found = found.get_command(Context(found), name)
+    return {option for one in found.params for option in one.opts}
+
+
+def test_every_study_of_logs_has_the_shared_options() -> None:
+    shared = set.intersection(*(options(*study[:2]) for study in STUDIES[1:]))
+    assert shared - {"--help"} == {
+        *("logs", "--out", "--db", "--pool", "--pool-size", "--resource", "--zone", "--columns"),
+        *("--separator", "--dialect", "--cluster", "--threads", "--config"),
+    }
+    assert shared < options("whatif")
+    assert {"--max-walltime", "--limit"} < options("whatif")
+    assert options("experiment", "users") - shared == {"--search-seconds"}
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_an_unknown_pool_is_refused(study: tuple[str, ...], run: Run, tmp_path: Path) -> None:
+    lines = (line(k, submit=60 * k, user=k % 3, group=k % 2) for k in range(1, 40))
+    write(tmp_path / "mine.swf", log(lines, MaxProcs=8))
+    message = run(*study, "mine.swf", "--pool", "gpu\x1b[2J", check=2).stderr
+    assert "--pool gpu\\x1b[2J" in message
+    assert "all" in message
+    assert left_in(tmp_path) == ["mine.swf"]
+
+
+def test_warnings_about_the_log_are_shown(run: Run, tmp_path: Path) -> None:
+    lines = (line(k, submit=60 * k, allocated=9) for k in range(40))
+    write(tmp_path / "mine.swf", log(lines, MaxProcs=8))
+    assert "warning: " in run("whatif", "mine.swf", "--capacity", "+1").stderr
+
+
+@pytest.mark.thorough
+def test_a_study_makes_the_same_page_and_tables_every_time(run: Run, tmp_path: Path) -> None:
+    done = run("experiment", "operators", "--bits", 4, "--out", "studies")
+    made = [tmp_path / name for name in done.stdout.splitlines()]
+    assert made[0].name == "operators.html"
+    assert sorted(made) == sorted((tmp_path / "studies").iterdir())
+    assert {path.suffix for path in made[1:]} == {".csv"}
+    first = [path.read_bytes() for path in made]
+    run("experiment", "operators", "--bits", 4, "--out", "studies")
+    assert [path.read_bytes() for path in made] == first
+
+
+def test_an_unusable_folder_is_refused_at_once(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("mine", encoding="utf-8")
+    done = run("experiment", "operators", "--out", "taken", check=2)
+    assert "taken: is not a folder; choose another place with --out" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert left_in(tmp_path) == ["taken"]
+    run("experiment", "operators", "--bits", 2, check=2)

@@ -11,9 +11,8 @@ from tests.logs import busy, write
 DATABASE = "fairaudit-out/audit.duckdb"
 
 
+@pytest.mark.usefixtures("audited")
 def test_doctor(run: Run, tmp_path: Path) -> None:
-    write(tmp_path / "a.swf", busy(60))
-    run("audit", "a.swf", "--no-pdf")
     done = run("doctor", "--db", DATABASE)
     assert "WRONG" not in done.stdout
     assert "60 attempts, every check passes" in done.stdout
@@ -25,10 +24,9 @@ def test_doctor(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("audited")
 def test_doctor_compares_limits_with_the_logs(run: Run, tmp_path: Path) -> None:
     # Users 1 to 3 request 1 to 4 CPUs.
-    write(tmp_path / "a.swf", busy(60))
-    run("audit", "a.swf", "--no-pdf")
 
     def found(rules: str, cluster: str = "a", check: int = 0) -> str:
         text = f'[[clusters]]\nname = "{cluster}"\n[[clusters.pools]]\n'

@@ -18,7 +18,7 @@ from audit.config.places import Site
 from audit.errors import ConfigError
 from audit.formats.slurm.sacctmgr import Association
 from audit.metrics.attempts import population
-from audit.metrics.fairshare.tree_history import tree_history
+from audit.metrics.fairshare.history import tree_history
 from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import Period
 from audit.nightly.run import run

@@ -17,14 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit import config, periods
-from audit.config.people import is_pseudonym
+from audit.config.clusters import is_pseudonym
 from audit.config.places import Site
 from audit.errors import ConfigError, DialectError, LogError
 from audit.formats.lines import Block
 from audit.ingest import people
-from audit.ingest.ingest import take_in_by_name
+from audit.ingest.ingest import Named, take_in_by_name
 from audit.ingest.logs import Unread, open_logs
-from audit.ingest.naming import Named
 from audit.ingest.people import AS_THEY_ARE, PeopleFilter
 from audit.model import RECORDS, REFUSALS
 from audit.nightly.run import run

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.errors import RefusedError
-from audit.ingest.ingest import take_in, take_in_by_name
+from audit.ingest.ingest import Named, take_in, take_in_by_name
 from audit.ingest.logs import open_each, open_logs
-from audit.ingest.naming import Named
 from audit.ingest.quarantine import APART_DAYS, Part, doubts, parts
 from audit.store import queries
 from audit.store.database import Connection, fetch

@@ -6,18 +6,17 @@ import polars as pl
 import pytest
 
 from audit.cluster.identity import Identity
-from audit.config.people import is_pseudonym
+from audit.config.clusters import is_pseudonym
 from audit.errors import ConfigError
-from audit.ingest.ingest import take_in, take_in_by_name
+from audit.ingest.ingest import Named, take_in, take_in_by_name
 from audit.ingest.logs import open_logs
-from audit.ingest.naming import Named
 from audit.ingest.people import AS_THEY_ARE, PeopleFilter
 from audit.ingest.replay import Replayed, accept, replay
 from audit.model import Period
 from audit.store import queries
 from audit.store.database import Connection, fetch
 from tests import stores
-from tests.ingest.test_naming import naming
+from tests.ingest.test_ingest import naming
 from tests.ingest.test_quarantine import held, odd, of_2026, ordinary
 from tests.logs import line, write
 

@@ -13,9 +13,8 @@ from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Header, Parsed, Reading
 from audit.formats.lines import Block
 from audit.formats.sacct import proposals
-from audit.ingest.ingest import take_in, take_in_by_name
+from audit.ingest.ingest import Named, Naming, called_by, take_in, take_in_by_name
 from audit.ingest.logs import clusters, open_logs
-from audit.ingest.naming import Named, Naming, called_by
 from audit.store import queries
 from audit.store.database import Connection, fetch
 from tests import stores

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.errors import AuditError, LogError, TruncatedLogError, UsageError
-from audit.ingest import files, streams
+from audit.ingest import logs, streams
 from audit.ingest.streams import as_utf8
 
 TEXT = b"".join(b"%d one line of a log\n" % number for number in range(4_000))
@@ -135,7 +135,7 @@ def test_what_is_no_file_is_named_and_nothing_waits_for_it(tmp_path: Path) -> No
         }
         for path, said in found.items():
             with pytest.raises(UsageError, match=said) as caught:
-                files.inspect(path)
+                logs.inspect(path)
             assert caught.value.exit_code == 2
             assert str(caught.value).startswith(f"{path}: ")
 

@@ -7,18 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from audit.kernels import resampling
+from audit.kernels import sums
 from tests.places import ROOT
 
 CHECKED = ROOT / "var" / "checked"
 
 
 def test_tests_import_the_checked_build() -> None:
-    assert Path(resampling.__file__).is_relative_to(CHECKED)
+    assert Path(sums.__file__).is_relative_to(CHECKED)
 
 
 def test_processes_of_tests_import_the_checked_build() -> None:
-    code = "from audit.kernels import resampling; print(resampling.__file__)"
+    code = "from audit.kernels import sums; print(sums.__file__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert Path(done.stdout).is_relative_to(CHECKED)
 
@@ -26,4 +26,4 @@ def test_processes_of_tests_import_the_checked_build() -> None:
 @pytest.mark.xfail(raises=pytest.PytestUnraisableExceptionWarning, reason="strict: it must fail")
 def test_an_index_out_of_range_fails_a_test() -> None:
     by_unit, beyond, out = np.ones((2, 1), np.uint8), np.array([2]), np.empty((1, 1))
-    resampling.weighted_sums(by_unit, beyond, np.ones((1, 1)), out)
+    sums.weighted_sums(by_unit, beyond, np.ones((1, 1)), out)

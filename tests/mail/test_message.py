@@ -127,7 +127,7 @@ def test_a_mail_of_an_account_speaks_of_that_account_alone() -> None:
     for text in (plain, html):
         assert "Account physics waited 1.5 times as long as similar jobs" in text
         assert "per job, mean (4–6 h)" in text
-        assert "Too few others had jobs of other widths" in text  # what they can do
+        assert "Too few other users had jobs of other widths" in text  # what they can do
         for other in ("maths", "anna", "ben", "Who goes short"):
             assert other not in text
     lines = [line for line in plain[: plain.index("Attached")].splitlines() if line.strip()]
@@ -174,7 +174,7 @@ def test_who_had_no_job_is_told_so() -> None:
     nothing = replace(owners.owner(PHYSICS), parts=())
     made = letter(sample.contents(), about(PHYSICS), owned=[nothing])
     for kind in ("plain", "html"):
-        assert "Account physics: none of their jobs ended in this period." in body(sent(made), kind)
+        assert "Account physics: no job ended in this period." in body(sent(made), kind)
     assert mail.owner_pictures(nothing) == ()
 
 

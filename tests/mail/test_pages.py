@@ -82,7 +82,7 @@ def test_each_gets_what_is_about_them_and_of_nobody_else(
         assert "<a href" not in page.get_content()
     html = mails["ann"].get_body(("html",))
     assert html is not None
-    assert "waited. annabella: " in html.get_content()  # what its picture says
+    assert "of waiting. annabella: " in html.get_content()  # what its picture says
     plain = mails["ann"].get_body(("plain",))
     assert plain is not None
     said = plain.get_content()

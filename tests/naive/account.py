@@ -86,7 +86,9 @@ class Site(NamedTuple):
                 free = on.minus(free, self.used[one.key])
         return free
 
-    def amounts(self, j: One, running: Sequence[One], t: int) -> tuple[Amounts, Amounts, list[Amounts]]:
+    def amounts(
+        self, j: One, running: Sequence[One], t: int
+    ) -> tuple[Amounts, Amounts, list[Amounts]]:
         """The capacity that j may use, what is free of it, and what each running attempt uses."""
         if not self.machines:
             capacity = self.pool.capacity_at(t)

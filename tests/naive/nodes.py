@@ -51,7 +51,7 @@ def placement(
     """What the request takes of which nodes: the first, or if uneven the freest; None: no place."""
     wanted = parts(request, nodes)
     part, missing, taken = wanted[0], len(wanted), {}
-    most = 1 if is_even(request, nodes) else missing
+    most = 1 if is_even(request, nodes) else max(max(amounts) for amounts in free.values())
     can = {
         name: max(k for k in range(most + 1) if k == 0 or holds(free[name], part, k))
         for name in allowed
@@ -68,8 +68,7 @@ def placement(
 def minus(free: Mapping[str, Amounts], taken: Mapping[str, Amounts], sign: int = 1) -> Free:
     return {
         name: tuple(
-            a - sign * b
-            for a, b in zip(amounts, taken.get(name, (0,) * len(amounts)), strict=True)
+            a - sign * b for a, b in zip(amounts, taken.get(name, (0,) * len(amounts)), strict=True)
         )
         for name, amounts in free.items()
     }

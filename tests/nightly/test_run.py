@@ -146,7 +146,7 @@ STAGES = {
     "noting the run": "audit.cluster.identity.Identity.note",
     "drawing": "audit.report.render.page.draw",
     "writing a page": "audit.pipeline.drawing.replace.write",
-    "noting the report": "audit.nightly.reports._note_report",
+    "noting the report": "audit.nightly.due._note_report",
     "publishing": "audit.store.publish.attach",
 }
 
@@ -236,7 +236,7 @@ def test_one_bad_log_stops_nothing(tmp_path: Path) -> None:
     assert done.computed == ["c 2026-01"]
     assert done.published
     page = (tmp_path / "fairaudit-reports" / "c" / "2026-01" / "report.html").read_text("utf-8")
-    assert "Log 2.swf could not be taken in, so what it holds is missing: not a log that" in page
+    assert "Log 2.swf could not be read, so its records are missing: not a log that" in page
     assert "3.swf" not in page
 
     write(tmp_path / "logs" / "4.swf", month(1, jobs=9) + "1 2 3\n" * 5)

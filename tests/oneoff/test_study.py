@@ -22,7 +22,7 @@ from audit.oneoff.study import Plan, Target
 from audit.pipeline.opening import Log, Request
 from audit.report.study.cells import Cell
 from audit.store import database
-from audit.studies.grid import plan as grid
+from audit.studies import plans
 from audit.workers.executors import Threads
 from tests.logs import line, log, write
 
@@ -140,7 +140,7 @@ def swf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(path, log(map(job, range(1, 61)), MaxProcs=4))
 
 
-PLAN = grid.plan(loads=grid.loads("0.9"))
+PLAN = plans.grid(loads=plans.loads("0.9"))
 CHOSEN = Config(uncertainty=Uncertainty(resamples=100))
 
 
@@ -233,8 +233,8 @@ def test_one_run_at_a_time_in_a_folder(swf: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        (grid.plan("gpu"), "--pool gpu: no such pool; there is: all"),
-        (grid.plan(attempts=1), "has no load; take more"),
+        (plans.grid("gpu"), "--pool gpu: no such pool; there is: all"),
+        (plans.grid(attempts=1), "has no load; take more"),
     ],
 )
 def test_impossible_studies_are_refused_at_once(
@@ -248,7 +248,7 @@ def test_impossible_studies_are_refused_at_once(
 @pytest.mark.parametrize("text", ["", "0", "0.8,x", "-1", "11", "1/0"])
 def test_a_load_is_a_share_of_the_capacity(text: str) -> None:
     with pytest.raises(UsageError, match=r"--loads: '.*' is no load; give shares"):
-        grid.loads(text)
+        plans.loads(text)
 
 
 def test_the_command(

@@ -35,7 +35,7 @@ def test_a_one_off_report_is_made_again_and_edits_are_found(
         assert verdict.same, verdict.text
 
     page = made.html.read_text(encoding="utf-8")
-    made.html.write_text(page.replace("Who is passed over", "Who is fine", 1), encoding="utf-8")
+    made.html.write_text(page.replace("Passed over by later jobs", "All fine", 1), encoding="utf-8")
     verdict = _verify(made.html)
     assert not verdict.same
     assert "Who is fine" in verdict.text
@@ -46,7 +46,8 @@ def test_a_one_off_report_is_made_again_and_edits_are_found(
     made.pdf.write_bytes(whole + b"\n")
     assert "first at byte" in _verify(made.pdf).text
 
-    for text, said in (("<html></html>", "says nowhere"), ("fairaudit-report:e30=", "edited")):
+    texts = {"<html></html>": "contains no identity", "fairaudit-report:e30=": "edited"}
+    for text, said in texts.items():
         with pytest.raises(ReportError, match=said):
             _verify(write(tmp_path / "x.html", text), made.database)
     with pytest.raises(UsageError, match="--db"):

@@ -4,15 +4,26 @@ from dataclasses import replace
 
 from audit.registry.causes import CAUSES
 from audit.report.record.page import (
+    Charge,
     Contents,
     Coverage,
+    DecayedUsage,
     Gap,
     Input,
+    Occupied,
+    OccupiedLine,
     Options,
+    PenaltyChoice,
+    PenaltyOf,
+    PenaltyRow,
     Provenance,
     Refusal,
     RefusedLine,
     Span,
+    UsageLine,
+    UsageOf,
+    UsageRow,
+    UsageSeries,
 )
 from audit.report.record.pool import (
     Breakdown,
@@ -30,19 +41,6 @@ from audit.report.record.pool import (
     StatusCount,
     Step,
     Walltimes,
-)
-from audit.report.record.usage import (
-    Charge,
-    DecayedUsage,
-    Occupied,
-    OccupiedLine,
-    PenaltyChoice,
-    PenaltyOf,
-    PenaltyRow,
-    UsageLine,
-    UsageOf,
-    UsageRow,
-    UsageSeries,
 )
 from audit.report.text.definitions import definitions
 

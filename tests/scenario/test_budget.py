@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.model import Backfill, Order, Policy
-from audit.scenario.budget import LONGEST, costs, depths, replay_cost, stands_for
+from audit.scenario.budget import LONGEST, costs, depths, replay_cost, weights
 from tests.naive.simulation import Log
 from tests.strategies import arrays, logs
 
@@ -75,7 +75,7 @@ DRAWS = 600
 def drawn(budget: float, seed: int, cost: np.ndarray, wait: np.ndarray) -> np.ndarray:
     """Attempts of four users in two widths, drawn within a budget."""
     place = np.arange(len(cost))
-    return stands_for(cost, budget, wait, [place % 4, place // 4 % 2], seed)
+    return weights(cost, budget, wait, [place % 4, place // 4 % 2], seed)
 
 
 def some(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -134,7 +134,7 @@ def test_each_stratum_has_its_share(seed: int, each: int) -> None:
     users = np.arange(count) % 5
     budget = count / each
     wait = np.zeros(count, np.int64)
-    number = stands_for(np.ones(count), budget, wait, [users, np.arange(count) // 5], seed)
+    number = weights(np.ones(count), budget, wait, [users, np.arange(count) // 5], seed)
     sampled = np.maximum(number, 1) > 1
     stands = number[sampled]
     assert len(set(stands.tolist())) == 1
@@ -153,8 +153,8 @@ def test_the_same_seed_draws_the_same(seed: int) -> None:
 
 def test_nobody_and_next_to_nothing() -> None:
     nothing = np.zeros(0, np.int64)
-    assert len(stands_for(np.zeros(0), 1.0, nothing, [nothing], 0)) == 0
-    assert stands_for(np.ones(1), 1e-9, np.zeros(1, np.int64), [np.zeros(1, np.int64)], 0)[0] in {
+    assert len(weights(np.zeros(0), 1.0, nothing, [nothing], 0)) == 0
+    assert weights(np.ones(1), 1e-9, np.zeros(1, np.int64), [np.zeros(1, np.int64)], 0)[0] in {
         0,
         10**9,
     }

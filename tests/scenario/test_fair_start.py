@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from audit.errors import SimulationError
 from audit.metrics.attempts.population import describe
 from audit.model import BY_OWNER, Backfill, Order, Policy, Pool, Resource
-from audit.scenario.budget import Costs, stands_for
+from audit.scenario.budget import Costs, weights
 from audit.scenario.driver import Effort
 from audit.scenario.engine import replay
 from audit.scenario.fair_start import fair_start_times, fair_starts
@@ -497,6 +497,6 @@ def _draw_with(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """Draws from another seed than any night does."""
 
     def other(cost: Any, budget: float, wait: Any, strata: Any, seed: int) -> Any:
-        return stands_for(cost, budget, wait, strata, 1_000 * number + seed)
+        return weights(cost, budget, wait, strata, 1_000 * number + seed)
 
-    monkeypatch.setattr("audit.scenario.fair_start.stands_for", other)
+    monkeypatch.setattr("audit.scenario.fair_start.weights", other)

@@ -21,7 +21,7 @@ from audit.workers.executors import Threads
 from tests.examples import examples
 from tests.naive import forward as slow
 from tests.naive.simulation import NOBODY, Job, Log, Ranking, log_of
-from tests.scenario.test_basis import STEPS, renamed
+from tests.scenario.test_driver import STEPS, renamed
 from tests.scenario.test_engine import known, shifted, slow_pool
 from tests.scenario.test_fair_start import own
 from tests.scenario.test_fair_start import table as fair_table

@@ -17,7 +17,7 @@ from audit.scenario import engine, tabu
 from audit.scenario.check import check_replay, check_simulated, require_sound
 from audit.scenario.tabu import Search
 from audit.scenario.workload import NEVER, workload
-from audit.studies.users.plan import Stopwatch
+from audit.studies.plans import Stopwatch
 from tests.examples import examples
 from tests.metrics.attempts.test_real_logs import described
 from tests.naive import tabu as slow

@@ -1,4 +1,4 @@
-"""A published database with an archive, and what may not change beside it."""
+"""A published database with an archive, and other files that must not change."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tests.store.test_archive import fill, record
 
 @dataclass(frozen=True)
 class Place:
-    """A folder as a site has one."""
+    """The folder of a site."""
 
     folder: Path
 
@@ -28,11 +28,11 @@ class Place:
         return min((self.folder / ARCHIVE).rglob("*-records-*.parquet"))
 
     def fill(self, statement: str) -> str:
-        """The statement with the paths of this folder."""
+        """Return the statement with the paths of this folder."""
         return statement.format(db=self.database, folder=self.folder, kept=self.kept)
 
     def state(self) -> dict[str, tuple[str, int, int]]:
-        """Every file and folder: a hash, its size and its mode."""
+        """Return hash, size and mode of every file and folder."""
         return {
             str(path.relative_to(self.folder)): (
                 sha256(path.read_bytes()).hexdigest() if path.is_file() else "",
@@ -44,7 +44,7 @@ class Place:
 
 
 def published(folder: Path) -> Place:
-    """A database with an archive of one month, and a file of another kind."""
+    """Make a database with an archive of one month, and a foreign file."""
     with migrations.migrated(folder / "store.duckdb", base=folder) as con:
         fill(con, *(record(f"old {n}", 50 + n) for n in range(3)), record("young", 200))
         archive.move(con, "c", (10, 100), folder, f"{ARCHIVE}/c")

@@ -1,4 +1,4 @@
-"""What an attacker sends as SQL, and what an analyst does.
+"""SQL of attackers and of analysts.
 
 ``{db}``, ``{folder}`` and ``{kept}`` become the published database, its folder, and a file of its
 archive.
@@ -159,6 +159,15 @@ WRITING: Final = (
     "",
     "-- nothing",
     ";;",
+    # further ones
+    *("EXPLAIN ANALYZE CREATE TEMP TABLE t AS SELECT 1", "CREATE TEMP TABLE t (a INT)"),
+    *(
+        "IMPORT DATABASE '/tmp'",
+        "DETACH hostile",
+        "CALL enable_logging(storage_path='{folder}/escape')",
+    ),
+    "WITH a AS (INSERT INTO job_result (cluster) VALUES ('x') RETURNING *) FROM a",
+    "SELECT 1) AS answer (c0); DROP VIEW summary --",
 )
 """Statements that would change files, settings or the state of the connection."""
 
@@ -302,8 +311,19 @@ READING: Final = (
     "SELECT * FROM job_fairness, LATERAL read_text('/etc/passwd')",
     "PIVOT (FROM read_text('/etc/passwd')) ON filename USING count(*)",
     "FROM (PIVOT job_fairness ON job_id USING count(*))",
+    # by other names and functions
+    *("FROM published", "FROM pl"),  # variables of the caller
+    *("SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM sniff_csv('/etc/passwd')"),
+    *("SELECT * FROM read_json('/etc/passwd')", "SELECT * FROM read_parquet('/etc/passwd')"),
+    *("SELECT * FROM parquet_metadata('/etc/passwd')", "SELECT * FROM read_duckdb('{db}')"),
+    *("FROM 'http://127.0.0.1:9/x.csv'", "FROM json_execute_serialized_sql('x')"),
+    "FROM enable_logging(storage='file', storage_config={{'path': '{folder}/escape'}})",
+    "FROM enable_profiling(save_location='{folder}/escape')",
+    "FROM query('FROM duckdb_' || 'settings()')",
+    "FROM \"query\" /* */ ('FROM duckdb_' || 'settings()')",
+    "FROM query_table('duckdb_' || 'databases')",
 )
-"""Statements that would tell of other files, or of where this machine keeps things."""
+"""Statements that would reveal other files, or paths of this machine."""
 
 BOMBS: Final = (
     "SELECT repeat('x', 1000000000000)",
@@ -402,4 +422,4 @@ LEGITIMATE: Final = (
     "SELECT current_date = today(), now() IS NOT NULL, random() < 1, typeof(1), version() <> ''",
     "SELECT 'it''s', E'\\n', $$dollar$$, 'ü', '\u202e' AS \"odd \"\"name\"\"\";",
 )
-"""What an analyst asks, which must work, and give what DuckDB gives."""
+"""Statements of analysts, which must work and return the same as in DuckDB."""

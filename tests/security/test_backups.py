@@ -1,4 +1,4 @@
-"""Backups that were crafted, and backups and restores that are killed."""
+"""Crafted backups, and killed backups and restores."""
 
 import gzip
 import hashlib
@@ -39,13 +39,13 @@ MANIFEST: Final = "manifest.json"
 STORE: Final = "store.duckdb"
 HISTORY: Final = "history.sqlite"
 BEFORE: Final = (["first", "old"], ["first"])
-"""Jobs and stages as they were saved."""
+"""Jobs and stages in the backup."""
 LATER: Final = (["first", "old", "second", "third"], ["second", "first"])
-"""The same when the restore begins."""
+"""The same before the restore."""
 
 
 def work(folder: Path, job: str, *more: str) -> None:
-    """What a night does: all jobs are archived in one file, a stage noted, the store published."""
+    """Do the work of a night: archive all jobs in one file, record a stage, publish the store."""
     state = own_state(Site(SETTINGS, folder))
     with (
         state_folder.held(state, "test") as store,
@@ -64,7 +64,7 @@ def work(folder: Path, job: str, *more: str) -> None:
 
 
 def found(folder: Path) -> tuple[list[str], list[str]]:
-    """Jobs and stages, as the next process finds them; it removes what was left behind."""
+    """Return jobs and stages as the next process finds them; it removes leftovers."""
     state = own_state(Site(SETTINGS, folder))
     with (
         state_folder.held(state, "test") as store,
@@ -82,7 +82,7 @@ def found(folder: Path) -> tuple[list[str], list[str]]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site with a backup, and with a night after that, whose archive has other files."""
+    """A site with a backup, and a night after it whose archive has other files."""
 
     def make(folder: Path) -> None:
         work(folder, "first", "old")
@@ -108,7 +108,7 @@ def members(file: Path) -> dict[str, bytes]:
 
 
 def entry(name: str, content: bytes = b"", **header: Any) -> bytes:
-    """A member of a tar: its header with these fields, and its content as it is."""
+    """Return a member of a tar: its header with these fields, and its content."""
     info = tarfile.TarInfo(name)
     info.size = len(content)
     for field, value in header.items():
@@ -126,7 +126,7 @@ def whole(inside: dict[str, bytes]) -> bytes:
 
 
 def claimed(**values: object) -> Callable[[dict[str, bytes]], bytes]:
-    """The backup with other values in its manifest."""
+    """Return a maker of backups with other values in the manifest."""
     return lambda inside: whole(
         {**inside, MANIFEST: json.dumps({**json.loads(inside[MANIFEST]), **values}).encode()}
     )
@@ -137,12 +137,12 @@ def manifest(text: bytes) -> Callable[[dict[str, bytes]], bytes]:
 
 
 def with_first(*parts: bytes) -> Callable[[dict[str, bytes]], bytes]:
-    """The backup after some members."""
+    """Return a maker of backups that begin with these members."""
     return lambda inside: tar([*parts, whole(inside)])
 
 
 def instead(name: str, *parts: bytes) -> Callable[[dict[str, bytes]], bytes]:
-    """The backup with other members in the place of one."""
+    """Return a maker of backups in which other members replace one."""
     return lambda inside: tar(
         [*(entry(each, content) for each, content in inside.items() if each != name), *parts]
     )
@@ -156,7 +156,7 @@ def pax(name: str, content: bytes, **headers: str) -> bytes:
 
 
 def header_at(offset: int, value: bytes) -> Callable[[dict[str, bytes]], bytes]:
-    """The backup with other bytes in the first header, whose sum is right."""
+    """Return a maker of backups with other bytes in the first header, whose checksum is right."""
 
     def change(inside: dict[str, bytes]) -> bytes:
         made = bytearray(whole(inside))
@@ -254,7 +254,7 @@ CRAFTED: Final[dict[str, Callable[[dict[str, bytes]], bytes]]] = {
 
 
 def refused(place: Path, text: bytes) -> AuditError:
-    """What is said of a backup, which changes nothing."""
+    """Return the error of restoring a backup, which must change nothing."""
     (place / "b.tar").write_bytes(text)
     before = _content(place)
     with pytest.raises((UsageError, StoreError)) as caught:
@@ -284,7 +284,7 @@ def test_a_crafted_backup_is_refused_before_anything_is_replaced(place: Path) ->
     assert found(place) == BEFORE
 
 
-def test_the_command_says_so_in_one_line(place: Path) -> None:
+def test_the_command_reports_it_in_one_line(place: Path) -> None:
     (place / "config.toml").write_text('[[clusters]]\nname = "c"\nzone = "UTC"\n')
     (place / "b.tar").write_bytes(claimed(failing=5)(members(place / "b.tar")))
     done = subprocess.run(
@@ -303,7 +303,7 @@ def test_the_command_says_so_in_one_line(place: Path) -> None:
 
 
 def with_store(place: Path, *statements: str, **values: object) -> bytes:
-    """The backup with another store, of which the manifest says what is so."""
+    """Return the backup with another store and a manifest that matches it."""
     inside = members(place / "b.tar")
     file = place.parent / "crafted.duckdb"
     file.write_bytes(inside[STORE])
@@ -467,7 +467,7 @@ assert status == 0
 
 
 def killed(what: str, site: Path, folder: Path) -> list[int]:
-    """What is found after a process was killed before its first change of a file, its second, …."""
+    """Return what is found after killing a process before each change of a file."""
     done = subprocess.run(
         [sys.executable, "-c", KILLING, str(site), str(folder), what],
         env={**os.environ, "PYTHONPATH": str(ROOT)},

@@ -1,4 +1,4 @@
-"""What config.toml puts into names reaches pages, mails and terminals as visible text alone."""
+"""Hostile names in config.toml become visible text in pages, mails and terminals."""
 
 import csv
 import io
@@ -18,7 +18,7 @@ from tests.nightly.test_run import month
 from tests.security.test_names_with_key import Site, forms, text_of
 
 ODD: Final = "\u202e\u2066\x1b\x07\u2028\u200b\xad\ufeff\x85"
-"""Characters that reverse, hide, steer or break lines."""
+"""Characters that reverse, hide or break lines, or control terminals."""
 SHOWN: Final = r"\u202e"
 END: Final = "\nBcc: all@example.org"
 
@@ -28,7 +28,7 @@ def odd(label: str) -> str:
 
 
 def write_site(folder: Path) -> None:
-    """A site in which every text of config.toml that may be one is hostile."""
+    """Write a site in which every text of config.toml is hostile."""
     scope = {key: [odd(key)] for key in ("user", "account", "qos", "partition")}
     pools = [
         {
@@ -108,7 +108,7 @@ def test_pages_show_them(made: Site) -> None:
             assert char not in text, f"{name}: {char!r}"
         assert f"cluster{SHOWN}" in unescape(text), name
         for where, data in forms(name, path.read_bytes(), path):
-            if where == "data of a page" and not data.startswith(b"{"):  # what it says of itself
+            if where == "data of a page" and not data.startswith(b"{"):  # its claim
                 harmless(data.decode(), f"{where} in {name}")
     assert f"first-pool{SHOWN}" in unescape(pages["report.html"].read_text())
 
@@ -187,14 +187,14 @@ def test_commands_show_them(made: Site, words: tuple[str, ...]) -> None:
         '<p title="{{ x }}">',
     ],
 )
-def test_whatever_a_template_does_passes_one_function(template: str) -> None:
+def test_all_output_of_templates_passes_one_function(template: str) -> None:
     text = page._environment().from_string(template).render(x=f"a{ODD}&z")
     assert visible(f"a{ODD}") in text
     for char in ODD:
         assert char not in text
 
 
-def test_an_operators_mail_is_of_one_subject() -> None:
+def test_an_operators_mail_has_one_subject() -> None:
     mail = note(
         odd("subject"),
         odd("text"),

@@ -1,4 +1,4 @@
-"""Nobody's waits can be had by subtracting pages, or one night's page from the next night's."""
+"""Differences between pages, or between nights, do not reveal the waits of a user."""
 
 import base64
 import re
@@ -53,7 +53,7 @@ class Job(NamedTuple):
 
 
 def days(numbers: range, users: Mapping[str, str] | tuple[str, ...] = USERS) -> Iterator[Job]:
-    """Each day each user has a narrow job; some have a wide one as well."""
+    """Yield a narrow job of each user on each day, and a wide one of some users."""
     for day in numbers:
         for k, user in enumerate(users):
             yield Job(user, day * DAY + k * 60, 600 + 97 * k, 1)
@@ -62,7 +62,7 @@ def days(numbers: range, users: Mapping[str, str] | tuple[str, ...] = USERS) -> 
 
 
 def alone(user: str, at: int) -> list[Job]:
-    """Five jobs that waited long."""
+    """Return five jobs with long waits."""
     return [Job(user, at + k * 60, 7 * HOUR, 1) for k in range(5)]
 
 
@@ -74,7 +74,7 @@ NIGHTS = (
     ("a week of three users is closed", [*days(range(22, 26), FEW), *alone(FEW[0], 28 * DAY)]),
 )
 ATTACKS = (1, 3)
-"""Nights in which the victim alone had jobs."""
+"""Nights with jobs of the victim only."""
 
 
 def log(jobs: list[Job], first: int) -> str:
@@ -90,7 +90,7 @@ def log(jobs: list[Job], first: int) -> str:
 
 
 class Night(NamedTuple):
-    """What was there after it."""
+    """The results of a night."""
 
     folder: Path
     pages: dict[Who, str]  # as a reader sees them, without digests
@@ -98,12 +98,12 @@ class Night(NamedTuple):
 
 
 def settings_of(folder: Path) -> config.Config:
-    everybody = {
+    whole = {
         "addresses": ("pi@example.org",),
         "users": tuple(USERS),
         "accounts": tuple(ACCOUNTS),
     }
-    changed = {"report": {"pdf": False, "owner_pages": "asked"}, "recipients": (everybody,)}
+    changed = {"report": {"pdf": False, "owner_pages": "asked"}, "recipients": (whole,)}
     plain = site(folder, zone="UTC").model_dump()
     return config.Config.model_validate({**plain, **changed})
 
@@ -124,7 +124,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> list[Night]:
 
 
 def seen(html: str) -> str:
-    """A page without what is made of a digest: which run made it, and of what."""
+    """Return a page without the digests of its run and inputs."""
     claim = re.search(r"fairaudit-report:([\w=-]+)", html)
     assert claim is not None
     said = base64.urlsafe_b64decode(claim[1]).decode()
@@ -135,7 +135,7 @@ def seen(html: str) -> str:
 
 
 def letters(folder: Path, settings: config.Config) -> dict[Who, str]:
-    """What the mail to each says, its tables included."""
+    """Return the text of the mail to each, its tables included."""
     with closing(database.open_snapshot(folder / settings.output.database)) as con:
         ((name, from_time, to_time, _), *_) = queries.rows(con, "computed", cluster="c")
         contents = drawing.contents_of(con, settings, "c", Period(name, from_time, to_time))
@@ -158,12 +158,12 @@ def letters(folder: Path, settings: config.Config) -> dict[Who, str]:
 
 
 def mine(who: Who) -> bool:
-    """Whether the victim's jobs are this user's or account's own."""
+    """Whether the page of this user or account includes the victim's jobs."""
     return who.name in (VICTIM, USERS[VICTIM])
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_jobs_of_one_user_change_no_page_and_no_mail_of_anybody_else(
+def test_jobs_of_one_user_change_no_page_or_mail_of_others(
     nights: list[Night], attack: int
 ) -> None:
     before, after = nights[attack - 1 : attack + 1]
@@ -184,13 +184,13 @@ class Key(NamedTuple):
 
 
 def published(night: Night) -> dict[Key, float]:
-    """What is published of everybody: block, class and metric to value."""
+    """Return the published figures over all users."""
     with closing(database.open_snapshot(night.folder / "fairaudit.duckdb")) as con:
         rows = queries.rows(con, "published_blocks", cluster="c", until=None)
     return {Key(*row[1:-1]): row[-1] for row in rows}
 
 
-def test_what_is_published_once_stays_as_it_is(nights: list[Night]) -> None:
+def test_published_figures_never_change(nights: list[Night]) -> None:
     versions = [published(night) for night in nights]
     for before, after in pairwise(versions):
         assert before.items() <= after.items()
@@ -202,19 +202,19 @@ def test_what_is_published_once_stays_as_it_is(nights: list[Night]) -> None:
     assert blocks[-1] == {(FIRST + k * WEEK, FIRST + (k + 1) * WEEK) for k in range(3)}
 
 
-def test_nothing_that_can_be_had_by_subtraction_is_of_one_to_four_users(
+def test_no_difference_of_figures_is_of_one_to_four_users(
     nights: list[Night],
 ) -> None:
-    """Of all pairs of sets of jobs that figures are made of, at any nights, one within the other.
+    """Compare all nested pairs of sets of jobs behind figures of any night.
 
-    What the page of an account and those of its members leave is not looked at: its head sees them.
+    Differences between pages of an account and of its members are left out: its head sees both.
     """
-    everybody, own = sets_of_jobs(nights)
-    assert len(everybody) == 9  # three blocks, two classes in two of them, all of two and of three
+    common, own = sets_of_jobs(nights)
+    assert len(common) == 9  # three blocks, two classes in two of them, all of two and of three
     nested = 0
     for one, other in [
-        *combinations(everybody, 2),
-        *((one, other) for one in everybody for other in own),
+        *combinations(common, 2),
+        *((one, other) for one in common for other in own),
     ]:
         for within, around in ((one, other), (other, one)):
             if within < around:
@@ -225,26 +225,26 @@ def test_nothing_that_can_be_had_by_subtraction_is_of_one_to_four_users(
 
 
 def sets_of_jobs(nights: list[Night]) -> tuple[set[frozenset[Job]], set[frozenset[Job]]]:
-    """Of figures about everybody, single blocks and all of a night, and of exact own figures."""
+    """Return the sets of jobs behind figures over all users, and behind exact own figures."""
     known: list[Job] = []
-    everybody, own, before = set(), set(), set[Key]()
+    common, own, before = set(), set(), set[Key]()
     whole: frozenset[Job] = frozenset()
     for (_, jobs), night in zip(NIGHTS, nights, strict=True):
         known += jobs
         for begin, end, width, *_ in published(night).keys() - before:
             held = frozenset(job for job in known if begin <= FIRST + job.end < end)
             label = {"1": 1, "5-8": 8, None: None}[width]
-            everybody.add(frozenset(job for job in held if label in (None, job.size)))
+            common.add(frozenset(job for job in held if label in (None, job.size)))
             whole |= held
             for who in OWNERS:
                 of = frozenset(job for job in held if who.name in (job.user, USERS[job.user]))
                 own |= {of, frozenset(job for job in of if job.size == label)} - {frozenset()}
-        everybody.add(whole)
+        common.add(whole)
         before = {*published(night)}
-    return everybody, own
+    return common, own
 
 
-def test_all_pages_of_a_night_say_the_same_of_everybody(nights: list[Night]) -> None:
+def test_all_pages_of_a_night_have_the_same_figures_over_all_users(nights: list[Night]) -> None:
     for night in nights:
         said = {
             re.search(r"all jobs in closed weeks waited ([\d.]+ \w+)", page)
@@ -265,7 +265,7 @@ def test_pages_of_each_night_can_be_made_again(nights: list[Night]) -> None:
 
 
 @pytest.mark.parametrize("account", ["one", "five"])
-def test_an_audit_by_hand_tells_no_more(tmp_path: Path, account: str) -> None:
+def test_a_one_off_audit_reveals_no_more(tmp_path: Path, account: str) -> None:
     """The same before and after five jobs of one user in the week that the log ends in."""
     jobs = [*days(range(15))]
     asked = (Who("user", f"{account}-0"), Who("account", account))

@@ -1,4 +1,4 @@
-"""Who may read and write each file and folder that commands leave, whatever the umask is."""
+"""Permissions of all files and folders that commands create, whatever the umask is."""
 
 import os
 import shutil
@@ -44,14 +44,14 @@ files = "logs/*.swf"
 command = ["sh", "-c", "find . -printf '%y %m %P\\n' > listing; cat logs/1.swf"]
 """
 GIVEN = {"config.toml", "listing", "logs"}
-"""What the test, or the command of its source, writes."""
+"""Files of the test, or of the command of its source."""
 SHARED = {"fairaudit-reports", "fairaudit-archive", "fairaudit.duckdb", "audited"}
-"""What ``output.shared_with_group`` lets the group read, with all below it."""
+"""Files and folders that ``output.shared_with_group`` lets the group read."""
 
 
 @contextmanager
 def under(umask: int) -> Iterator[None]:
-    """Processes that are begun within the block have this umask."""
+    """Start processes with this umask while the block runs."""
     before = os.umask(umask)
     try:
         yield
@@ -72,7 +72,7 @@ def fairaudit(site: Path, *words: str) -> None:
 
 
 def everything(site: Path) -> list[tuple[str, int]]:
-    """Each path below a folder, and its mode with its kind."""
+    """Return each path below a folder, with its mode and kind."""
     return [
         (str(path.relative_to(site)), path.lstat().st_mode)
         for path in site.rglob("*")
@@ -81,7 +81,7 @@ def everything(site: Path) -> list[tuple[str, int]]:
 
 
 def listed(listing: Path) -> list[tuple[str, int]]:
-    """The same of what the source's command saw while the run was at work."""
+    """Return the same as listed by the source's command during the run."""
     kinds = {"f": stat.S_IFREG, "d": stat.S_IFDIR}
     rows = (line.split(" ", 2) for line in listing.read_text().splitlines())
     return [
@@ -92,7 +92,7 @@ def listed(listing: Path) -> list[tuple[str, int]]:
 
 
 def wrong(found: list[tuple[str, int]], *, shared: bool) -> list[str]:
-    """Those with which others may do more, or the group less, than is documented."""
+    """Return those that give others more rights, or the group fewer, than documented."""
     expected = {True: 0o050, False: 0o040} if shared else {True: 0, False: 0}
 
     def of_group(name: str) -> bool:

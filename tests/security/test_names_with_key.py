@@ -1,4 +1,4 @@
-"""With a key, no real name is in anything that a night of failures leaves or says."""
+"""With a key, a night of failures leaves and prints no real name."""
 
 import base64
 import gzip
@@ -35,13 +35,13 @@ from tests.logs import line, log
 from tests.nightly.test_run import NOW, month, site
 
 REAL: Final = "qzxwvkjq"
-"""What every real name holds, and nothing else does."""
+"""Part of every real name, and of nothing else."""
 USERS: Final = tuple(f"{name}qzxwvkjq" for name in ("anna", "ben", "cleo"))
 JOBS: Final = 6
 
 
 def frame(first: int, schedd: str = "") -> pl.DataFrame:
-    """Jobs whose every name is a real one."""
+    """Return jobs with real names only."""
     jobs = [
         {
             **PLAIN_JOB,
@@ -66,7 +66,7 @@ def frame(first: int, schedd: str = "") -> pl.DataFrame:
 
 
 def damaged(data: bytes) -> bytes:
-    """The same log, with a name in the place of the first number behind the last job's user."""
+    """Return the log with a name instead of the first number after the last job's user."""
     at = data.rindex(USERS[0].encode())
     return (
         data[:at]
@@ -76,7 +76,7 @@ def damaged(data: bytes) -> bytes:
 
 
 def logs() -> dict[str, bytes]:
-    """Logs of every dialect, each with good records and a refused one."""
+    """Return logs of every dialect, each with good records and a refused one."""
     swf = log(
         [*(line(900 + k, submit=600 * k, user=k % 3) for k in range(JOBS)), "950 finnqzxwvkjq 3"],
         UnixStartTime=f"{EPOCH} by annaqzxwvkjq",
@@ -85,7 +85,7 @@ def logs() -> dict[str, bytes]:
         Computer="cleoqzxwvkjq-cluster",
         TimeZoneString="annaqzxwvkjq/Berlin",
     )
-    nobody = pl.lit(None, pl.String)
+    missing = pl.lit(None, pl.String)
     json_ = sacct_json.write(frame(200))
     wrong_clock = frame(800).with_columns(
         pl.col("submit_time", "eligible_time", "start_time", "end_time") - 40 * 365 * 86_400
@@ -95,7 +95,7 @@ def logs() -> dict[str, bytes]:
         "a.json": re.sub(rb'("start": )\d+', rb'\1"gregqzxwvkjq"', json_, count=1),
         "a.pbs": damaged(pbs.write(frame(300))),
         "a.lsf": damaged(lsf.write(frame(400))),
-        "a.ge": damaged(gridengine.write(frame(500).with_columns(reservation=nobody))),
+        "a.ge": damaged(gridengine.write(frame(500).with_columns(reservation=missing))),
         "a.condor": damaged(htcondor.write(frame(600, "ap#"))),
         "a.ads": damaged(htcondor.write(frame(650, "ap#"), "jsonl")),
         "a.xml": damaged(htcondor.write(frame(700, "ap#"), "xml")),
@@ -140,11 +140,11 @@ DAMAGED: Final = {
     "near.swf": (log([line(1)]).replace(" ", ",") + "annaqzxwvkjq," * 17 + "benqzxwvkjq\n").encode()
     * 9,
 }
-"""Logs that cannot be taken in."""
+"""Logs that cannot be read."""
 
 
 def text_of(settings: dict[str, object]) -> str:
-    """Settings as a config.toml of inline tables; its values are written as JSON writes them."""
+    """Return settings as a config.toml of inline tables, with values as in JSON."""
 
     def written(value: object) -> str:
         if isinstance(value, dict):
@@ -158,7 +158,7 @@ def text_of(settings: dict[str, object]) -> str:
 
 
 def write_site(folder: Path) -> None:
-    """One cluster for each failure, one that is computed, one key for all."""
+    """Write a site with one cluster per failure, one that is computed, and one key."""
     (folder / "people.key").write_bytes(b"k" * 32)
     (folder / "people.key").chmod(0o600)
     (folder / "people.csv").write_text("user,group\nannaqzxwvkjq,departmentqzxwvkjq\n")
@@ -212,7 +212,7 @@ def write_site(folder: Path) -> None:
 
 
 class Site:
-    """A site after its night, and all that commands said there."""
+    """A site after its night, and all output of commands there."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -220,7 +220,7 @@ class Site:
         self.codes: dict[str, int] = {}
 
     def call(self, *words: str) -> str:
-        """What a command says, on stdout and stderr."""
+        """Return the output of a command on stdout and stderr."""
         kept = io.BytesIO()
         out = io.TextIOWrapper(kept, encoding="utf-8", write_through=True)
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(out):
@@ -236,7 +236,7 @@ class Site:
         return said
 
     def left(self) -> Iterator[Path]:
-        """All that fairaudit wrote."""
+        """Yield all files that fairaudit wrote."""
         for name in ("fairaudit-state", "fairaudit-reports", "fairaudit-outbox", "saved"):
             yield from (path for path in (self.folder / name).rglob("*") if path.is_file())
         yield self.folder / "fairaudit.duckdb"
@@ -252,7 +252,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 
 def test_every_failure_happened(made: Site) -> None:
-    """What is searched below is not searched in vain."""
+    """Otherwise the searches below would find nothing."""
     entries = history.read(made.folder / "fairaudit-state")
     failed = {entry.cluster for entry in entries if entry.state == "failed"} - {None}
     known = [of.name for of in config.load(made.folder / "config.toml").clusters]
@@ -274,7 +274,7 @@ def test_every_failure_happened(made: Site) -> None:
     assert people == [("good",)]
 
 
-def test_what_failed_is_said_with_the_place_to_look(made: Site) -> None:
+def test_failures_are_reported_with_the_place_to_look(made: Site) -> None:
     said = made.said["run"]
     for message in (
         "command 'sh' failed with exit code 3; run it by hand to see what it says",
@@ -291,7 +291,7 @@ def test_what_failed_is_said_with_the_place_to_look(made: Site) -> None:
         assert message in said, said
 
 
-def test_no_command_says_a_name(made: Site) -> None:
+def test_no_command_prints_a_name(made: Site) -> None:
     folder = made.folder
     with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
         ((job,),) = database.rows(con, "SELECT min(job_id) FROM job_fairness")
@@ -339,7 +339,7 @@ def test_no_command_says_a_name(made: Site) -> None:
         assert REAL not in said.lower(), name
 
 
-def test_no_file_holds_a_name(made: Site) -> None:
+def test_no_file_contains_a_name(made: Site) -> None:
     searched = set()
     for path in made.left():
         for where, content in forms(path.name, path.read_bytes(), path):
@@ -349,7 +349,7 @@ def test_no_file_holds_a_name(made: Site) -> None:
     assert "attachment of a PDF" in searched
 
 
-def test_no_member_of_a_backup_holds_a_name(made: Site, tmp_path: Path) -> None:
+def test_no_member_of_a_backup_contains_a_name(made: Site, tmp_path: Path) -> None:
     folder = made.folder / "saved"
     folder.mkdir(exist_ok=True)
     made.call("backup", str(folder))
@@ -364,7 +364,7 @@ def test_no_member_of_a_backup_holds_a_name(made: Site, tmp_path: Path) -> None:
 
 
 def forms(name: str, content: bytes, path: Path) -> Iterator[tuple[str, bytes]]:
-    """A file as it is, and what it holds encoded or compressed."""
+    """Yield the bytes of a file, and its encoded or compressed parts."""
     yield "bytes", content
     if name.endswith(".duckdb"):
         con = database.open_snapshot(path)
@@ -396,7 +396,7 @@ def _either(found: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("when", ["connect", "recipient", "content"])
-def test_what_a_mail_server_says_is_not_kept(
+def test_answers_of_a_mail_server_are_not_kept(
     made: Site, tmp_path: Path, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = site(tmp_path, people={"key_file": "people.key"})
@@ -451,7 +451,7 @@ def _refusing(said: str) -> object:
 def test_a_defect_shows_no_value(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: bool
 ) -> None:
-    """Unless no name is hidden, the message of an error that nobody foresaw is withheld."""
+    """The message of an unexpected error is withheld if any name is hidden."""
     settings = site(tmp_path, people={"key_file": "people.key"} if key else {})
 
     def broken(*_: object) -> None:
@@ -470,7 +470,7 @@ def test_a_defect_shows_no_value(
 
 
 @pytest.mark.parametrize("error", [AuditError("a", ": b", ": c"), ConfigError("a: c", "", ": x")])
-def test_an_error_without_its_outside_says_what_to_do(error: AuditError) -> None:
+def test_a_withheld_error_keeps_its_advice(error: AuditError) -> None:
     assert str(error.withheld()) == "a: c"
     assert type(error.withheld()) is type(error)
     assert error.withheld().withheld() is not None

@@ -1,7 +1,7 @@
-"""What another user of the machine can do to files by links, exchanged folders and files laid out.
+"""Attacks by another user of the machine: links, exchanged folders, and files placed in advance.
 
-The neighbour is a process of the user nobody; fairaudit runs as root, as a neighbour who writes
-through its hands can do most then.
+The neighbour is a process with user id 65534. fairaudit runs as root, where an attack can do most
+harm.
 """
 
 import os
@@ -27,12 +27,14 @@ pytestmark = pytest.mark.skipif(
     reason="only root, with setpriv, can become a neighbour: NOT TRIED",
 )
 run = conftest.run
-SETTINGS = Config.model_validate({"uncertainty": {"resamples": 100}})
+SETTINGS = Config.model_validate(
+    {"uncertainty": {"resamples": 100}, "simulation": {"advice_budget_s": 0}}
+)
 PRECIOUS = ("report.html", "report.pdf", "audit.duckdb", "store.duckdb")
 
 
 def neighbour(script: str, *arguments: object) -> int:
-    """Run a shell script as the user nobody; return its exit code."""
+    """Run a shell script as the neighbour; return its exit code."""
     return subprocess.run(
         [
             *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"),
@@ -44,7 +46,7 @@ def neighbour(script: str, *arguments: object) -> int:
 
 
 def seen(folder: Path) -> dict[str, object]:
-    """Everything below a folder: kind, mode, owner and content."""
+    """Return everything below a folder: mode, owner, inode and content."""
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         look = path.lstat()
@@ -55,7 +57,7 @@ def seen(folder: Path) -> dict[str, object]:
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder that everybody can reach, with one in it that only root can, full of files."""
+    """A folder that all users can enter, with one in it that only root can, full of files."""
     made = Path(tempfile.mkdtemp(prefix="neighbours-", dir="/tmp"))
     made.chmod(0o755)
     try:
@@ -128,7 +130,7 @@ def test_nothing_is_written_where_a_neighbour_can_exchange_it(
 
 
 def test_exchanging_folders_while_an_audit_runs_gains_nothing(place: Path, log: Path) -> None:
-    """In a sticky folder, where the neighbour may make what he likes."""
+    """The folder is sticky, so that the neighbour can create files in it."""
     shared = place / "shared"
     shared.mkdir()
     shared.chmod(0o1777)
@@ -151,7 +153,7 @@ def test_exchanging_folders_while_an_audit_runs_gains_nothing(place: Path, log: 
 
 
 def test_a_working_folder_cannot_be_exchanged_for_a_link(place: Path, log: Path) -> None:
-    """The neighbour owns the output folder: it is refused, and would be exchanged if not."""
+    """The neighbour owns the output folder, which is therefore refused."""
     theirs = place / "theirs"
     theirs.mkdir()
     os.chown(theirs, 65534, 65534)
@@ -175,27 +177,27 @@ def test_a_working_folder_cannot_be_exchanged_for_a_link(place: Path, log: Path)
         *(".fairaudit", "audit.duckdb", "report.html", "report.pdf"),
     ],
 )
-def test_what_was_laid_there_while_the_folder_was_open_is_not_written_through(
+def test_files_placed_while_the_folder_was_open_are_not_written_through(
     place: Path, log: Path, name: str, kind: str
 ) -> None:
-    """A folder that its user has closed again may still hold what the neighbour left in it."""
+    """A folder that was open for a while may still contain files of the neighbour."""
     out, victim = place / "out", place / "victim"
     out.mkdir()
     out.chmod(0o777)
-    laid = out / name.replace("PID", str(os.getpid()))
+    placed = out / name.replace("PID", str(os.getpid()))
     if kind == "second name":
-        laid.hardlink_to(victim / "report.html")  # some kernels let the neighbour do so
+        placed.hardlink_to(victim / "report.html")  # some kernels let the neighbour do so
     else:
         target = victim if kind == "link to a folder" else victim / "report.html"
-        assert neighbour('ln -s "$2" "$1"', laid, target) == 0
+        assert neighbour('ln -s "$2" "$1"', placed, target) == 0
     out.chmod(0o755)
     before = seen(victim)
-    with suppress(UsageError):  # or it replaces what was laid there
+    with suppress(UsageError):  # or it replaces the file
         audit(Request(logs=[log]), Options(out=out, pdf=False), SETTINGS)
     assert seen(victim) == before
 
 
-def test_a_folder_that_a_neighbour_was_quicker_to_make_is_refused(place: Path, log: Path) -> None:
+def test_a_folder_that_a_neighbour_made_first_is_refused(place: Path, log: Path) -> None:
     shared, victim = place / "shared", place / "victim"
     shared.mkdir()
     shared.chmod(0o1777)
@@ -222,15 +224,15 @@ def test_a_config_that_a_neighbour_can_change_runs_no_command(run: Run, place: P
         for command in ("run", "ingest", "report", "service"):
             said = run(command, "--config", config, check=2).stderr
             assert f"run 'chmod go-w {changed}'" in said
-        told = run("doctor", "--config", config, check=2).stdout
-        assert f"WRONG  permissions of config.toml: {config}" in told
+        said = run("doctor", "--config", config, check=2).stdout
+        assert f"WRONG  permissions of config.toml: {config}" in said
         changed.chmod(before)
     assert sorted(path.name for path in site.iterdir()) == ["config.toml"]
     assert not (place / "made").exists()
     assert "ok     permissions of config.toml" in run("doctor", "--config", config).stdout
 
 
-def test_doctor_tells_of_programs_and_secrets_that_others_can_use(run: Run, place: Path) -> None:
+def test_doctor_reports_programs_and_secrets_that_others_can_use(run: Run, place: Path) -> None:
     program = write(place / "fetch", "#!/bin/sh\n")
     for name in ("key", "password"):
         write(place / name, "k" * 32)
@@ -244,7 +246,7 @@ def test_doctor_tells_of_programs_and_secrets_that_others_can_use(run: Run, plac
     program.chmod(0o777)
     for name in ("key", "password"):
         (place / name).chmod(0o604)
-    told = run("doctor", "--config", config, check=2).stdout
-    assert f"{program}: runs as this user, but other users can change {program}" in told
-    assert f"{place / 'key'}: others can read the key: chmod o=" in told
-    assert f"{place / 'password'}: others can read the password in it: chmod o=" in told
+    said = run("doctor", "--config", config, check=2).stdout
+    assert f"{program}: runs as this user, but other users can change {program}" in said
+    assert f"{place / 'key'}: others can read the key: chmod o=" in said
+    assert f"{place / 'password'}: others can read the password in it: chmod o=" in said

@@ -1,4 +1,4 @@
-"""What an analyst's SQL cannot do: each layer alone, then all of them, and what must still work."""
+"""Confinement of analysts' SQL: each layer alone, all of them, and statements that must work."""
 
 import csv
 import io
@@ -17,6 +17,7 @@ from audit.analyst import reader
 from audit.analyst.sql import Limits, Question, Reader, answer
 from audit.errors import StoreError, UsageError
 from audit.store import database, selection
+from audit.store.database import Connection
 from audit.store.grammar import Grammar
 from audit.words import Format
 from tests.places import ROOT
@@ -63,9 +64,14 @@ def opened(place: Place) -> Iterator[Reader]:
 
 
 @pytest.fixture(scope="module")
-def names(place: Place) -> frozenset[str]:
+def con(place: Place) -> Iterator[Connection]:
     with closing(database.open_snapshot(place.database)) as con:
-        return selection.readable(con)
+        yield con
+
+
+@pytest.fixture(scope="module")
+def names(con: Connection) -> frozenset[str]:
+    return selection.readable(con)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +81,7 @@ def grammar() -> Iterator[Grammar]:
 
 
 def ask(opened: Reader, text: str, **given: str) -> list[str]:
-    """What is written, as lines, then what is said."""
+    """Return the lines of the result, then the remarks."""
     out, said = io.BytesIO(), list[str]()
     opened.query(Question(text, given, Format.csv, raw=True), out, said.append)
     return [*out.getvalue().decode().splitlines(), *said]
@@ -112,7 +118,7 @@ def confined(place: Place) -> Iterator[Reader]:
 def test_the_operating_system_alone_keeps_every_file(
     place: Place, confined: Reader, statement: str
 ) -> None:
-    """DuckDB would do all of it: nothing is checked, and nothing is locked."""
+    """Nothing is checked or locked, so that DuckDB would run all of it."""
     if not confined.landlock:
         pytest.skip("this kernel has no Landlock")
     before = place.state()
@@ -123,7 +129,7 @@ def test_the_operating_system_alone_keeps_every_file(
 
 @pytest.mark.parametrize("statement", DESTROYING)
 def test_without_a_layer_files_are_lost(tmp_path: Path, statement: str) -> None:
-    """The attack is real: what the layers are for."""
+    """The attacks work without the layers."""
     place = published(tmp_path)
     before = place.state()
     with duckdb.connect(str(place.database), read_only=True) as con:
@@ -135,7 +141,7 @@ def test_without_a_layer_files_are_lost(tmp_path: Path, statement: str) -> None:
 def test_without_landlock_no_byte_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
 ) -> None:
-    """A file may lose its content there, but nothing takes its place, and no disk fills."""
+    """A file may lose its content, but nothing is written, and no disk fills."""
     place = published(tmp_path)
     old_kernel = "confine.landlock = lambda: 0\n"
     monkeypatch.setattr(reader, "PROGRAM", WITHOUT_PARSE_LAYER + old_kernel + SERVE)
@@ -149,7 +155,7 @@ def test_without_landlock_no_byte_is_written(
     assert all(after[name][1] == 0 for name in changed & {*after})
 
 
-def test_without_landlock_it_says_so_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_landlock_it_warns_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     old_kernel = "; from audit.files import confine; confine.landlock = lambda: 0; confined.serve("
     monkeypatch.setattr(reader, "PROGRAM", reader.PROGRAM.replace("; confined.serve(", old_kernel))
     reader.end()
@@ -163,7 +169,7 @@ def test_without_landlock_it_says_so_once(place: Place, monkeypatch: pytest.Monk
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
 def test_the_modes_alone_keep_every_file(tmp_path: Path) -> None:
-    """Files as they are published, and their owner, whom nothing else restrains."""
+    """Modes of published files protect them from their owner without other layers."""
     place = published(tmp_path)
     for path in (tmp_path, *tmp_path.rglob("*")):
         os.chown(path, 65_534, 65_534)
@@ -211,9 +217,9 @@ def test_nothing_is_changed_or_told(place: Place, opened: Reader, statement: str
 
 
 @pytest.mark.parametrize("statement", BOMBS)
-def test_what_takes_too_much_is_ended(place: Place, statement: str) -> None:
+def test_statements_beyond_the_limits_are_ended(place: Place, statement: str) -> None:
     before = place.state()
-    limits = Limits(2, "100MB")
+    limits = Limits(1, "100MB")
     with closing(Reader(place.database, limits)) as opened:
         with pytest.raises(UsageError, match=r"^sql: "):
             ask(opened, statement)
@@ -265,7 +271,7 @@ def test_a_prompt_keeps_the_database_that_it_opened(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
 def test_another_user_is_confined_as_well(place: Place) -> None:
-    """Root needs no user namespace, and opens what others may not."""
+    """Unlike root, another user needs a user namespace."""
     program = (
         "import os, sys\n"
         "sys.path.insert(0, sys.argv[1])\n"
@@ -295,16 +301,15 @@ def test_another_user_is_confined_as_well(place: Place) -> None:
 
 
 @pytest.mark.parametrize("statement", LEGITIMATE)
-def test_what_analysts_ask_is_answered_as_duckdb_does(
-    place: Place, opened: Reader, grammar: Grammar, names: frozenset[str], statement: str
+def test_legitimate_statements_return_the_same_as_in_duckdb(
+    con: Connection, opened: Reader, grammar: Grammar, names: frozenset[str], statement: str
 ) -> None:
     given = {"name": "it's $name"} if "$name" in statement else {}
-    with closing(database.open_snapshot(place.database)) as con:
-        asked = selection.select(con, grammar, names, statement, given)
-        found = con.execute(asked.query, given or None).fetchall()
-        columns = [column.name for column in asked.columns]
-        assert con.execute(statement, given or None).fetchall() == found
-        assert [column[0] for column in con.description or ()] == columns
+    asked = selection.select(con, grammar, names, statement, given)
+    found = con.execute(asked.query, given or None).fetchall()
+    columns = [column.name for column in asked.columns]
+    assert con.execute(statement, given or None).fetchall() == found
+    assert [column[0] for column in con.description or ()] == columns
     out = io.BytesIO()
     opened.query(Question(statement, given, Format.csv), out, print)
     assert len(list(csv.reader(io.StringIO(out.getvalue().decode())))) == 1 + len(found)
@@ -319,7 +324,7 @@ def test_what_analysts_ask_is_answered_as_duckdb_does(
         "EXPLAIN (FORMAT json) SELECT $name",
     ],
 )
-def test_plans_are_shown_and_tell_of_no_place(place: Place, opened: Reader, statement: str) -> None:
+def test_plans_are_shown_without_paths(place: Place, opened: Reader, statement: str) -> None:
     shown = "\n".join(ask(opened, statement, **({"name": "a"} if "$name" in statement else {})))
     assert "plan" in shown
     assert str(place.folder) not in shown

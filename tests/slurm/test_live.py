@@ -19,9 +19,8 @@ from typing import Any, Final, Self
 import pytest
 
 from audit import config
-from audit.oneoff.sshare.recompute import recompute
-from audit.oneoff.sshare.site import Request
-from audit.oneoff.sshare.table import psv
+from audit.oneoff.sshare.inputs import Request
+from audit.oneoff.sshare.recompute import psv, recompute
 from audit.store import database
 from tests.slurm import lab as slurm
 from tests.slurm.lab import Cluster, Lab, until

@@ -1,4 +1,4 @@
-"""Rows that are gathered until they are worth an insert."""
+"""Inserts of collected rows, and histories of fairshare."""
 
 import polars as pl
 import pytest
@@ -19,9 +19,9 @@ def test_rows_arrive_whole_and_in_order(store: Connection, monkeypatch: pytest.M
         rows.add("several", pl.DataFrame({"b": numbers.cast(pl.String), "a": numbers}))
         rows.add("other", pl.DataFrame({"a": [low]}))
     rows.finish()
-    told = fetch(store, "SELECT a, b FROM several ORDER BY rowid")
-    assert told["a"].to_list() == list(range(21))
-    assert told["b"].to_list() == [str(number) for number in range(21)]
+    got = fetch(store, "SELECT a, b FROM several ORDER BY rowid")
+    assert got["a"].to_list() == list(range(21))
+    assert got["b"].to_list() == [str(number) for number in range(21)]
     assert fetch(store, "SELECT a FROM other")["a"].sort().to_list() == [0, 3, 5, 20]
 
 
@@ -37,32 +37,32 @@ DAYS = pl.DataFrame(
     cluster=pl.lit("c"), method=pl.lit("m"), entity_kind=pl.lit("user"), run_id=pl.lit("r")
 )
 MORE = DAYS.with_columns(as_of=pl.col("as_of") + 10, usage=pl.col("usage") * 10)
-TOLD = ("period", "entity", "parent", "as_of", "usage")
+SHOWN = ("period", "entity", "parent", "as_of", "usage")
 
 
-def held(con: Connection) -> list[tuple[object, ...]]:
+def days(con: Connection) -> list[tuple[object, ...]]:
     return fetch(
-        con, f"SELECT {', '.join(TOLD)} FROM fairshare_day JOIN fairshare_entity USING (entity_id)"
+        con, f"SELECT {', '.join(SHOWN)} FROM fairshare_day JOIN fairshare_entity USING (entity_id)"
     ).rows()
 
 
-def test_each_is_named_once_and_keeps_its_days(store: Connection) -> None:
+def test_each_entity_is_named_once_and_keeps_its_days(store: Connection) -> None:
     insert_history(store, DAYS, MORE)
     insert_history(store, DAYS.with_columns(cluster=pl.lit("d")))
-    expected = pl.concat([DAYS, MORE, DAYS]).select(TOLD).rows()
-    assert sorted(held(store), key=repr) == sorted(expected, key=repr)
+    expected = pl.concat([DAYS, MORE, DAYS]).select(SHOWN).rows()
+    assert sorted(days(store), key=repr) == sorted(expected, key=repr)
     entities = fetch(store, "FROM fairshare_entity")
     assert entities.height == 2 * DAYS.height
     assert entities["entity_id"].n_unique() == entities.height
     assert fetch(store, "FROM fairshare_history").height == 3 * DAYS.height
 
 
-def test_those_of_a_cluster_go_but_for_periods_that_are_kept(store: Connection) -> None:
+def test_histories_of_a_cluster_are_deleted_except_kept_periods(store: Connection) -> None:
     insert_history(store, DAYS)
     appending.delete_histories(store, cluster="d")
-    assert len(held(store)) == DAYS.height
+    assert len(days(store)) == DAYS.height
     appending.delete_histories(store, cluster="c", keep=["q"])
-    assert sorted(held(store), key=repr) == [("q", "ann", None, 2, 4.0), ("q", "bob", None, 2, 5.0)]
+    assert sorted(days(store), key=repr) == [("q", "ann", None, 2, 4.0), ("q", "bob", None, 2, 5.0)]
     appending.delete_histories(store, cluster="c")
-    assert held(store) == []
+    assert days(store) == []
     assert fetch(store, "FROM fairshare_entity").is_empty()

@@ -1,4 +1,4 @@
-"""Jobs move to files and back, whole; readers see both, and nothing else of the machine."""
+"""Jobs move to files and back as a whole; readers see both, and no other files."""
 
 import os
 import re
@@ -55,8 +55,8 @@ def con(tmp_path: Path) -> Iterator[Connection]:
             record("again", 130, attempt=2),
             record("open", 40),
             record("open", None, attempt=2),
-            record("told twice", 60),
-            record("told twice", None, attempt=0, superseded=True),
+            record("summed up", 60),
+            record("summed up", None, attempt=0, superseded=True),
             record("young", 100),
             record("old", 50, cluster="other"),
         )
@@ -69,7 +69,7 @@ def move(
     return archive.move(con, "c", edges, folder, place)
 
 
-def test_a_job_goes_whole_or_stays(con: Connection, tmp_path: Path) -> None:
+def test_a_job_moves_as_a_whole_or_stays(con: Connection, tmp_path: Path) -> None:
     before = {
         table: fetch(con, f"FROM {table} ORDER BY ALL") for table in ("records", "job_result")
     }
@@ -121,7 +121,7 @@ def test_a_disk_that_fills_up_on_the_way_takes_no_row(
         assert fetch(con, f"FROM {view} ORDER BY ALL").equals(rows_before)
 
 
-def test_what_gives_way_to_a_job_goes_with_it(con: Connection, tmp_path: Path) -> None:
+def test_replaced_records_move_with_their_job(con: Connection, tmp_path: Path) -> None:
     """A summary with a later end than the job's own records."""
     fill(con, record("old", 140, attempt=0, superseded=True))
     move(con, tmp_path, 10, 50, 100)
@@ -142,7 +142,7 @@ def test_the_same_jobs_make_the_same_file(con: Connection, tmp_path: Path) -> No
     assert again == month
 
 
-def test_files_that_no_month_names_go(con: Connection, tmp_path: Path) -> None:
+def test_files_of_no_month_are_removed(con: Connection, tmp_path: Path) -> None:
     months = move(con, tmp_path, 10, 50, 100)
     folder = tmp_path / "archive" / "c"
     store = archive.identity(con)
@@ -190,7 +190,7 @@ def test_files_of_an_archive_are_read_only_and_replaced(con: Connection, tmp_pat
         assert (tmp_path / file).stat().st_mode & 0o777 == 0o440
 
 
-def test_a_file_that_is_gone_is_named(con: Connection, tmp_path: Path) -> None:
+def test_a_missing_file_is_named(con: Connection, tmp_path: Path) -> None:
     (month,) = move(con, tmp_path, 10, 100)
     (tmp_path / month.files[1]).unlink()
     with pytest.raises(StoreError, match=r"output\.archive.*results"):
@@ -230,7 +230,7 @@ def test_names_are_no_statements(con: Connection, tmp_path: Path) -> None:
     assert jobs(con, "records")
 
 
-def test_a_query_opens_the_files_that_its_arguments_ask_for(
+def test_a_query_opens_only_files_that_its_arguments_select(
     con: Connection, tmp_path: Path
 ) -> None:
     fill(con, record("waited", 95, submit_time=15, start_time=90, input_id="late"))

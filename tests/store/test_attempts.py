@@ -1,4 +1,4 @@
-"""Attempts as the store gives them: all of them, in order, in little memory."""
+"""Attempts read from the store, and sums of them."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -24,25 +24,23 @@ def records(count: int, **changed: pl.Expr) -> pl.DataFrame:
     return rows.with_columns(**changed)
 
 
-def test_columns_are_whole_whatever_they_hold(store: Connection) -> None:
+def test_constant_and_empty_columns_are_complete(store: Connection) -> None:
     some = pl.when(pl.col("job_number") > 2).then(7)
     held = records(
         6, gpus=some, mem_bytes=pl.lit(5), priority=pl.lit(0.5), qos=pl.lit(None, pl.String)
     )
     insert(store, "records", held, {"superseded": False, "input_id": "x"})
     (cluster,) = held["cluster"].unique()
-    told = read_attempts(store, cluster)
-    assert told.schema == ATTEMPTS
-    assert told.equals(
+    got = read_attempts(store, cluster)
+    assert got.schema == ATTEMPTS
+    assert got.equals(
         queries.run(store, "attempts", cluster=cluster, since=None, until=None), null_equal=True
     )
     assert read_attempts(store, "nobody's").schema == ATTEMPTS
     assert read_attempts(store, "nobody's").is_empty()
 
 
-def test_they_come_in_the_order_in_which_they_are_described(
-    store: Connection, tmp_path: Path
-) -> None:
+def test_attempts_are_in_the_order_of_describe(store: Connection, tmp_path: Path) -> None:
     number = pl.col("job_number")
     held = records(
         40,
@@ -53,9 +51,9 @@ def test_they_come_in_the_order_in_which_they_are_described(
         line=40 - number,
     )
     insert(store, "records", held, {"superseded": False, "input_id": "x"})
-    told = read_attempts(store, held["cluster"][0])
-    described = describe(told, [Pool("all", Resource.cpus, 10)])
-    assert described["job_id"].to_list() == told["job_id"].to_list()
+    got = read_attempts(store, held["cluster"][0])
+    described = describe(got, [Pool("all", Resource.cpus, 10)])
+    assert described["job_id"].to_list() == got["job_id"].to_list()
     assert describe(held, [Pool("all", Resource.cpus, 10)]).equals(described, null_equal=True)
 
 
@@ -67,7 +65,7 @@ def sums(con: Connection, *over: Period) -> pl.DataFrame:
 
 
 def keep(con: Connection, *periods: Period) -> None:
-    """As a night does that computed them."""
+    """Store sums as a night that computed these periods does."""
     runs = [{"period": name, "from_time": first, "to_time": last} for name, first, last in periods]
     of = {"cluster": "c", "run_id": "r", "stage": "compute", "state": "done", "version": "1"}
     hashes = {"config": "{}", "config_hash": "c", "input_hash": "i"}
@@ -77,7 +75,7 @@ def keep(con: Connection, *periods: Period) -> None:
 
 @pytest.fixture
 def con(tmp_path: Path) -> Iterator[Connection]:
-    """An attempt ends every 7 s until 290; the log names every third user only."""
+    """A store in which an attempt ends every 7 s until 290; two thirds of them have a user."""
     ends = range(0, 290, 7)
     rows = [
         {
@@ -101,7 +99,7 @@ def con(tmp_path: Path) -> Iterator[Connection]:
         yield con
 
 
-def test_kept_sums_are_those_of_the_attempts(con: Connection) -> None:
+def test_stored_sums_equal_those_of_the_attempts(con: Connection) -> None:
     read = sums(con, *MONTHS)
     assert read.schema == {"pool": pl.String(), **SUMS}
     assert read["attempts"].sum() == 42
@@ -112,7 +110,7 @@ def test_kept_sums_are_those_of_the_attempts(con: Connection) -> None:
     assert_frame_equal(sums(con, *MONTHS), read)
 
 
-def test_what_has_other_bounds_or_another_schedule_is_read_anew(con: Connection) -> None:
+def test_other_bounds_or_schedules_are_read_anew(con: Connection) -> None:
     keep(con, *MONTHS)
     con.execute("DELETE FROM job_result WHERE end_time < 50")
     half = sums(con, Period("2026-01", 0, 60), MONTHS[1])
@@ -121,6 +119,6 @@ def test_what_has_other_bounds_or_another_schedule_is_read_anew(con: Connection)
     assert attempts.course_sums(con, "c", "replay", MONTHS).is_empty()
 
 
-def test_only_periods_that_sites_report_are_kept(con: Connection) -> None:
+def test_only_periods_that_sites_report_have_stored_sums(con: Connection) -> None:
     keep(con, Period("all", 0, 300))
     assert database.rows(con, "FROM course_result") == []

@@ -1,4 +1,4 @@
-"""Names of files in an archive; what crafted databases hold is in ``tests/security``."""
+"""Names of files in an archive; crafted databases are in ``tests/security``."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def test_a_name_leads_to_a_file_of_the_archive(root: str) -> None:
         *(f"archive/../archive/{NAME}", f"/site/published/archive/{NAME}", None),
     ],
 )
-def test_what_no_store_would_name_a_file_is_refused(name: str | None) -> None:
+def test_other_names_are_refused(name: str | None) -> None:
     with pytest.raises(StoreError, match="which is not in the archive") as caught:
         catalogue.path_in(BASE / "archive", BASE, name)
     assert "\x1b" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""The one opener of DuckDB: writing, reading, and what a locked-down reader cannot do."""
+"""The only opener of DuckDB: writing, reading, and the limits of a locked reader."""
 
 import subprocess
 import sys
@@ -47,37 +47,25 @@ def test_names_and_texts_are_quoted(store: Connection, tmp_path: Path) -> None:
         assert database.fetch(con, f"SELECT a FROM {database.quote_name(name)}").item() == text
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "SELECT * FROM read_csv('/etc/passwd')",
-        "SELECT * FROM sniff_csv('/etc/passwd')",
-        "SELECT * FROM read_text('/etc/passwd')",
-        "SELECT * FROM glob('/*')",
-        "SELECT * FROM '/etc/passwd'",
-        "COPY (SELECT 1) TO '/tmp/fairaudit-escape'",
-        "ATTACH '/tmp/fairaudit-escape' AS other",
-        "INSTALL httpfs",
-        "LOAD httpfs",
-        "SET threads = 1",
-        "SET enable_external_access = true",
-        "RESET lock_configuration",
-        "SELECT getenv('HOME')",
-        "INSERT INTO migrations VALUES (99, 'x')",
-        "CREATE TABLE t (a BIGINT)",
-        "DROP VIEW summary",
-        "EXPORT DATABASE '/tmp/fairaudit-escape'",
-    ],
+REFUSED = (
+    *("SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM sniff_csv('/etc/passwd')"),
+    *("SELECT * FROM read_text('/etc/passwd')", "SELECT * FROM glob('/*')"),
+    *("SELECT * FROM '/etc/passwd'", "COPY (SELECT 1) TO '/tmp/fairaudit-escape'"),
+    *("ATTACH '/tmp/fairaudit-escape' AS other", "INSTALL httpfs", "LOAD httpfs"),
+    *("SET threads = 1", "SET enable_external_access = true", "RESET lock_configuration"),
+    *("SELECT getenv('HOME')", "INSERT INTO migrations VALUES (99, 'x')"),
+    *("CREATE TABLE t (a BIGINT)", "DROP VIEW summary", "EXPORT DATABASE '/tmp/fairaudit-escape'"),
 )
-def test_a_snapshot_reads_itself_and_nothing_else(
-    store: Connection, tmp_path: Path, statement: str
-) -> None:
+
+
+def test_a_snapshot_reads_itself_and_nothing_else(store: Connection, tmp_path: Path) -> None:
     path = tmp_path / "snapshot.duckdb"
     publish.publish(store, path)
     with closing(database.open_snapshot(path)) as con:
-        with pytest.raises(StoreError):
-            database.fetch(con, statement)
-        assert database.fetch(con, "SELECT count(*) FROM summary").item() == 0
+        for statement in REFUSED:
+            with pytest.raises(StoreError):
+                database.fetch(con, statement)
+            assert database.fetch(con, "SELECT count(*) FROM summary").item() == 0, statement
     assert not Path("/tmp/fairaudit-escape").exists()
 
 
@@ -93,7 +81,7 @@ def test_a_long_query_is_interrupted(store: Connection, tmp_path: Path) -> None:
         database.fetch(con, endless)
 
 
-def test_what_is_no_database(tmp_path: Path) -> None:
+def test_files_that_are_no_database(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no such database"):
         database.open_snapshot(tmp_path / "none")
     text = tmp_path / "text"
@@ -142,7 +130,7 @@ with tempfile.TemporaryDirectory() as folder:
     assert done.stderr == ""
 
 
-def test_a_store_looks_into_another_database_and_is_itself_again(tmp_path: Path) -> None:
+def test_a_store_looks_into_another_database(tmp_path: Path) -> None:
     other = tmp_path / "other.duckdb"
     for path, number in ((tmp_path / "own.duckdb", 1), (other, 2)):
         with closing(database.open_store(path)) as con:

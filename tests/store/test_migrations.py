@@ -93,7 +93,7 @@ DIVIDED = (
     *("wait_own_s", "wait_earlier_s", "wait_later_s"),
     *("peer_wait_s", "excess_wait_s", "peer_contested_s", "contested_excess_s"),
 )
-"""Seconds that are shared out among several: no whole ones."""
+"""Columns of seconds with fractions."""
 
 
 def test_times_are_instants_and_durations_whole_seconds(store: Connection) -> None:
@@ -122,7 +122,7 @@ def test_migrating_again_changes_nothing_but_a_newer_store_is_refused(store: Con
 
 
 @pytest.mark.parametrize("folder", ["sql/schema", "sql/views"])
-def test_views_are_made_anew_if_a_script_has_changed_and_left_alone_otherwise(
+def test_views_are_made_anew_only_if_a_script_has_changed(
     store: Connection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: str
 ) -> None:
     comment = "SELECT comment FROM duckdb_views() WHERE view_name = 'stuck'"
@@ -143,7 +143,7 @@ def test_views_are_made_anew_if_a_script_has_changed_and_left_alone_otherwise(
     migrations.migrate(store)
 
 
-def test_a_view_that_the_scripts_do_not_make_is_not_kept(store: Connection) -> None:
+def test_foreign_views_are_removed(store: Connection) -> None:
     """A store may come from another user's backup."""
     execute(store, "CREATE SCHEMA other")
     for view in ("stuck", "own", "other.records", "all_records"):

@@ -30,7 +30,7 @@ def number(con: Connection) -> int:
 
 
 @pytest.mark.thorough
-def test_readers_keep_what_they_opened_through_ten_publishes(
+def test_readers_keep_their_snapshot_through_ten_publishes(
     numbers: Connection, tmp_path: Path
 ) -> None:
     store = numbers
@@ -79,7 +79,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(store: Connection, tmp_p
         publish.publish(store, tmp_path / "nowhere" / "snapshot.duckdb")
 
 
-def test_what_was_published_can_be_worked_on(numbers: Connection, tmp_path: Path) -> None:
+def test_a_new_store_begins_with_a_published_database(numbers: Connection, tmp_path: Path) -> None:
     store = numbers
     path = tmp_path / "snapshot.duckdb"
     execute(store, "INSERT INTO clusters (cluster, zone, notes) VALUES ('c', 'UTC', '{}')")
@@ -90,7 +90,7 @@ def test_what_was_published_can_be_worked_on(numbers: Connection, tmp_path: Path
             number(con)  # a table that is not of fairaudit
 
 
-def test_a_store_that_is_handed_over_is_what_readers_find(tmp_path: Path) -> None:
+def test_a_store_that_is_handed_over_becomes_the_published_file(tmp_path: Path) -> None:
     path, store = tmp_path / "audit.duckdb", tmp_path / "store.duckdb"
     for value in (7, 8):
         with migrations.migrated(store) as con:
@@ -121,7 +121,7 @@ def test_a_published_file_is_read_only_and_replaced(
 
 
 UNPRIVILEGED = ["setpriv", "--bounding-set=-all"] if os.geteuid() == 0 else []
-"""Root without its rights is an owner whom modes bind."""
+"""Makes root an owner that file modes restrict."""
 
 OWNER = """
 import sys
@@ -163,7 +163,7 @@ print(files - named, len(named))
 """
 
 
-def test_an_owner_without_more_rights_replaces_what_is_read_only(tmp_path: Path) -> None:
+def test_an_owner_without_privileges_replaces_read_only_files(tmp_path: Path) -> None:
     done = subprocess.run(
         [*UNPRIVILEGED, sys.executable, "-c", OWNER, str(tmp_path)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},

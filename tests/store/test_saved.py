@@ -1,4 +1,4 @@
-"""Saved queries: declared truly, and answering over a database with data."""
+"""Saved queries: declarations match, and each returns rows."""
 
 import re
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def answer(con: Connection, name: str, **given: str) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("name", saved.every())
-def test_every_saved_query_is_declared_truly_and_answers(published: Connection, name: str) -> None:
+def test_declarations_match_and_every_query_returns_rows(published: Connection, name: str) -> None:
     query = saved.named(name)
     assert re.fullmatch(r"[A-Z].+\.", query.doc)
     declared = {parameter.name for parameter in query.parameters}
@@ -63,7 +63,7 @@ def test_every_saved_query_is_declared_truly_and_answers(published: Connection, 
             assert answer(published, name, top="1").height <= max(1, found.height - 1)
 
 
-def test_what_they_say_is_so(published: Connection) -> None:
+def test_results_are_as_documented(published: Connection) -> None:
     misses = answer(published, "worst_treated")["miss_strict_s"].drop_nulls().to_list()
     assert misses == sorted(misses, reverse=True)
     stuck = answer(published, "stuck", only="gave_up")
@@ -82,8 +82,8 @@ def test_what_they_say_is_so(published: Connection) -> None:
     assert set(answer(published, "restated", metric="attempts")["new_value"]) >= {44.0}
 
 
-def test_who_has_no_share_of_its_own_is_not_above_it(store: Connection) -> None:
-    """With fairshare=parent the share that is shown is that of the account."""
+def test_without_a_share_an_entity_is_not_over_target(store: Connection) -> None:
+    """With fairshare=parent the view shows the share of the account."""
     rows = pl.DataFrame(
         {"entity": ["ann", "bob"], "share": [0.5, 0.5], "share_of_all": [0.1, None]},
     ).with_columns(
@@ -94,7 +94,7 @@ def test_who_has_no_share_of_its_own_is_not_above_it(store: Connection) -> None:
     assert answer(store, "over_target")["entity"].to_list() == ["ann"]
 
 
-def test_parameters_are_values_of_their_type(published: Connection) -> None:
+def test_parameters_must_have_their_type(published: Connection) -> None:
     odd = "1' OR '1' = '1"
     assert answer(published, "jobs_of_user", user=odd).is_empty()
     query = saved.named("worst_treated")

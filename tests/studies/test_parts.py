@@ -102,9 +102,7 @@ def test_what_is_left_out_is_counted() -> None:
 
 
 def test_the_pool_is_what_it_was_at_the_first_arrival() -> None:
-    pool = POOL._replace(
-        steps=(Step(EPOCH - 5, (("cpus", 6),)), Step(EPOCH + 5, (("cpus", 9),))),
-    )
+    pool = POOL._replace(steps=(Step(EPOCH - 5, (("cpus", 6),)), Step(EPOCH + 5, (("cpus", 9),))))
     made = cut(
         [ended(EPOCH, EPOCH, EPOCH + 9, 6), ended(EPOCH + 7, EPOCH + 9, EPOCH + 10, 7)], pool
     )

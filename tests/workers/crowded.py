@@ -10,7 +10,7 @@ from tests.strategies import arrays, performed
 
 
 def crowded(count: int) -> Workload:
-    """So many attempts of few owners in a pool that is too small for them, as ``sjf`` runs them."""
+    """Return attempts of few users in a pool that is too small for them, as ``sjf`` runs them."""
     random = np.random.default_rng(5)
     drawn = zip(
         np.sort(random.integers(0, 30 * count, count)).tolist(),

@@ -1,4 +1,4 @@
-"""config.toml selects the executor, which is reported; with a fallback no work is lost."""
+"""config.toml selects the executor; with a fallback no work is lost."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -25,19 +25,19 @@ class Failing:
 
     def __init__(self, after: int) -> None:
         self.after = after
-        self.asked = 0
+        self.calls = 0
 
     def each(
         self, prepare: Any, shared: Any, parts: Sequence[Any], stopped: Stopped = lambda: False
     ) -> Iterator[tuple[int, Any]]:
-        self.asked += 1
+        self.calls += 1
         make = prepare(shared)
         for number in range(len(parts) - 1, len(parts) - 1 - self.after, -1):
             yield number, make(parts[number])
         raise WorkersError("they are gone")
 
 
-def test_without_a_word_threads_of_this_process_work() -> None:
+def test_the_default_is_threads_of_this_process() -> None:
     said: list[str] = []
     with executor(Compute(), 3, said.append) as one:
         assert isinstance(one, Threads)
@@ -53,7 +53,7 @@ def test_workers_are_not_looked_for_before_there_is_work() -> None:
 
 
 @pytest.mark.parametrize("after", [0, 1, 3])
-def test_what_the_workers_did_not_do_is_done_here(after: int) -> None:
+def test_with_a_fallback_this_process_does_the_rest(after: int) -> None:
     said: list[str] = []
     first = Failing(after)
     both = Staged(IN_TURN, first, 0, 12, fallback=True, say=said.append)
@@ -62,7 +62,7 @@ def test_what_the_workers_did_not_do_is_done_here(after: int) -> None:
     assert said == ["warning: they are gone; this process goes on alone (compute.fallback)"]
     assert both.width == 1
     assert list(both.each(doubled, None, [7])) == [(0, 14)]
-    assert first.asked == 1
+    assert first.calls == 1
     assert len(said) == 1
 
 
@@ -75,7 +75,7 @@ def test_an_error_of_the_work_itself_is_no_reason_to_fall_back() -> None:
 
 
 class Clock:
-    """Stands still but where the work lets it go on."""
+    """A clock that only the work advances."""
 
     now = 100.0
 
@@ -96,17 +96,17 @@ def test_workers_elsewhere_do_what_was_not_done_in_time() -> None:
     assert (both.width, both.parts) == (1, 12)
     assert sorted(both.each(clock.slow, None, [1, 2, 3])) == [(0, 2), (1, 4), (2, 6)]
     clock.now += 100.0  # others' time does not count
-    assert elsewhere.asked == 0
+    assert elsewhere.calls == 0
     part = both.each(clock.slow, None, [4, 5, 6])
     assert [next(part), next(part)] == [(0, 8), (1, 10)]
     with pytest.raises(WorkersError, match="they are gone"):
         next(part)
-    assert elsewhere.asked == 1
+    assert elsewhere.calls == 1
     assert (both.width, both.parts) == (5, 40)
 
 
 @pytest.mark.parametrize("alone_s", [0.5, 1.5, 4.0, 9.0])
-def test_who_does_which_part_changes_nothing(alone_s: float) -> None:
+def test_results_do_not_depend_on_who_does_a_part(alone_s: float) -> None:
     clock = Clock()
 
     class Slow(InTurn):
@@ -125,16 +125,16 @@ def test_who_does_which_part_changes_nothing(alone_s: float) -> None:
     assert sorted(both.each(doubled, None, [4, 5, 6, 7])) == [(0, 8), (1, 10), (2, 12), (3, 14)]
 
 
-def test_a_stop_is_one_for_all() -> None:
+def test_a_stop_ends_all_executors() -> None:
     clock, elsewhere = Clock(), Failing(0)
     both = Staged(IN_TURN, elsewhere, 5.0, 12, clock=clock)
     done: list[int] = []
     for _, made in both.each(clock.slow, None, [1, 2, 3], lambda: len(done) > 0):
         done.append(made)
-    assert (done, elsewhere.asked) == ([2], 0)
+    assert (done, elsewhere.calls) == ([2], 0)
 
 
-def test_what_is_missing_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_libraries_are_reported_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
         executor(Compute(engine="dask", workers=1, alone_s=0)) as one,

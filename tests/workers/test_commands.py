@@ -72,7 +72,7 @@ SLOW = [pytest.param(command, marks=pytest.mark.thorough) for command in ("audit
 
 
 @pytest.mark.parametrize("command", ["run", "fit-policy", *SLOW])
-def test_who_is_named_does_the_work_and_it_is_the_same(
+def test_configured_workers_do_the_work_with_the_same_result(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = made(tmp_path / "here", "", COMMANDS[command], monkeypatch)

@@ -1,4 +1,4 @@
-"""Dask's workers, real ones: what they give is the same, whoever of them is killed."""
+"""Real workers of Dask: results are the same even if one is killed."""
 
 import os
 import signal
@@ -65,7 +65,7 @@ def two(said: list[str]) -> Iterator[Dask]:
     assert not folder.exists()
 
 
-def test_each_part_is_done_by_workers_and_it_is_said(two: Dask, said: list[str]) -> None:
+def test_workers_do_each_part_and_it_is_reported(two: Dask, said: list[str]) -> None:
     made = dict(two.each(tripled, BY, list(range(9))))
     assert {part: values.tolist() for part, (_, values) in made.items()} == {
         part: [3 * part, 3 * part + 3, 3 * part + 6] for part in range(9)
@@ -91,7 +91,7 @@ def test_a_worker_that_is_killed_changes_nothing(two: Dask) -> None:
 
 
 def test_an_interrupt_is_not_for_workers(two: Dask) -> None:
-    """A terminal sends it to all processes at once, and cells that are under way are finished."""
+    """A terminal sends it to all processes, but started cells are finished."""
     found = two._session.client.run(signal.getsignal, signal.SIGINT)
     assert set(found.values()) == {signal.SIG_IGN}
 
@@ -185,12 +185,12 @@ def test_it_works_by_address_and_leaves_the_shared_folder_empty(
 
 
 def lose(
-    running: Running, how: Callable[[Any], object], asked: Compute
+    running: Running, how: Callable[[Any], object], options: Compute
 ) -> tuple[dict[int, Any], list[str]]:
     """The results, and the messages, when the workers are lost after the first part."""
     said: list[str] = []
     made: dict[int, Any] = {}
-    with executor(asked, 1, said.append) as one:
+    with executor(options, 1, said.append) as one:
         for number, (_, values) in one.each(tripled, BY, list(range(9))):
             if not made:
                 how(running[0])
@@ -205,7 +205,7 @@ LOST: list[tuple[Callable[[Any], object], str]] = [
 
 
 @pytest.mark.parametrize(("how", "what"), LOST, ids=["workers", "scheduler"])
-def test_when_all_are_lost_it_ends_with_a_plain_error(
+def test_if_all_are_lost_it_ends_with_a_plain_error(
     running: Running, how: Callable[[Any], object], what: str, tmp_path: Path
 ) -> None:
     with pytest.raises(WorkersError, match=what):
@@ -220,14 +220,14 @@ def test_or_this_process_goes_on_alone(running: Running, how: Callable[[Any], ob
     assert said[-1].endswith("; this process goes on alone (compute.fallback)")
 
 
-def test_a_scheduler_that_cannot_be_reached_is_told_by_its_key(tmp_path: Path) -> None:
+def test_an_unreachable_scheduler_is_named_by_its_key(tmp_path: Path) -> None:
     said = r"Dask at tcp://127.0.0.1:9 \(compute.scheduler\): cannot be reached .*is it running"
     with executor(at(AWAY, tmp_path)) as one, pytest.raises(WorkersError, match=said):
         list(one.each(tripled, BY, [1]))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_used_is_told_by_its_key(tmp_path: Path) -> None:
+def test_an_unusable_folder_is_named_by_its_key(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     said = r"compute.folder: .*/file cannot be used \(Not a direct"
     with executor(at(AWAY, tmp_path / "file")) as one, pytest.raises(WorkersError, match=said):

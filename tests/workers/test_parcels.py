@@ -72,7 +72,7 @@ def test_frames_and_columns_keep_types_values_and_names(
         assert column.equals(was, check_dtypes=True)
 
 
-def test_what_occurs_again_is_one_file_and_one_thing(tmp_path: Path) -> None:
+def test_repeated_objects_are_one_file_and_one_object(tmp_path: Path) -> None:
     shared = np.arange(SMALL)
     packer, opener = Packer(tmp_path), Opener(tmp_path)
     one, two = (opener.opened(packer.packed((shared, k))) for k in (1, 2))
@@ -94,7 +94,7 @@ def test_small_arrays_and_functions_need_no_file(tmp_path: Path) -> None:
     assert files(tmp_path) == []
 
 
-def test_what_has_been_read_can_be_removed(tmp_path: Path) -> None:
+def test_objects_that_were_read_can_be_removed(tmp_path: Path) -> None:
     opener = Opener(tmp_path)
     parcel = Packer(tmp_path).packed(FRAME)
     opener.opened(parcel)
@@ -104,6 +104,6 @@ def test_what_has_been_read_can_be_removed(tmp_path: Path) -> None:
         opener.opened(parcel)
 
 
-def test_what_cannot_travel_is_a_defect(tmp_path: Path) -> None:
+def test_objects_that_cannot_be_packed_are_a_defect(tmp_path: Path) -> None:
     with pytest.raises((pickle.PicklingError, AttributeError)):
         Packer(tmp_path).packed(lambda: None)

@@ -23,10 +23,7 @@ from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import forward_starts
 from audit.scenario.scenario import Change
-from audit.studies.grid import plan as grid
-from audit.studies.sensitivity import plan as sensitivity
-from audit.studies.users import plan as users
-from audit.studies.workload import plan as workload
+from audit.studies import plans
 from audit.workers import remote
 from audit.workers.executors import computed
 from audit.workers.parcels import Packer
@@ -60,12 +57,12 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Log:
 @pytest.mark.parametrize(
     "of",
     [
-        grid.plan(None, 60, grid.loads("0.8"), 128),
-        users.plan(None, None),
-        sensitivity.plan(None, None, 3, None),
+        plans.grid(None, 60, plans.loads("0.8"), 128),
+        plans.users(None, None),
+        plans.sensitivity(None, None, 3, None),
         fit.plan(None, 1.0),
         whatif.plan(Change(without=("1",)), None, Config(), Path()),
-        workload.plan(None, 2),
+        plans.workload(None, 2),
     ],
     ids=["grid", "users", "sensitivity", "fit", "whatif", "workload"],
 )
@@ -94,7 +91,7 @@ def test_a_worker_that_computes_with_something_else_refuses(tmp_path: Path) -> N
         remote.run(str(tmp_path), ours, b"")
 
 
-def test_a_folder_that_is_not_shared_is_told_by_its_key(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_shared_is_named_by_its_key(tmp_path: Path) -> None:
     with pytest.raises(WorkersError, match=r"cannot use .*gone .*compute\.folder must be a folder"):
         remote.run(str(tmp_path / "gone"), identity(), b"")
 
@@ -111,7 +108,7 @@ def _plus_one(part: int) -> int:
 PREPARED: list[int] = []
 
 
-def test_what_parts_have_in_common_is_opened_once(tmp_path: Path) -> None:
+def test_shared_objects_are_opened_once(tmp_path: Path) -> None:
     PREPARED.clear()
     packer = Packer(tmp_path)
     work = packer.packed((counted, pl.DataFrame({"x": [1, 2]})))
@@ -121,7 +118,7 @@ def test_what_parts_have_in_common_is_opened_once(tmp_path: Path) -> None:
     assert PREPARED == [2]
 
 
-def test_a_worker_lets_go_of_older_work(tmp_path: Path) -> None:
+def test_a_worker_forgets_older_work(tmp_path: Path) -> None:
     for name in "abc":
         folder = tmp_path / name
         folder.mkdir()
@@ -139,7 +136,7 @@ def test_it_names_the_version_and_the_kernels() -> None:
     assert len(found["kernels"]) == 12
 
 
-def test_what_differs_is_told_with_both_values() -> None:
+def test_differences_show_both_values() -> None:
     ours = {"fairaudit": "1.0", "kernels": "abc", "numpy": "2"}
     assert difference(ours, dict(ours)) is None
     assert difference(ours, {**ours, "kernels": "xyz"}) == "kernels xyz, here abc"

@@ -1,17 +1,17 @@
 """Accounting logs of PBS: OpenPBS, PBS Professional and TORQUE.
 
-A line is a record: local time, type, job, and keys with values. Times are the epoch seconds of the
-keys; the local time only where there are none. Types:
+A line is a record, `MM/DD/YYYY HH:MM:SS;TYPE;ID;key=value key=value …`. A value with a blank is in
+quotes (`"`, or `'` if it contains a `"`); nothing is escaped. Times are the epoch seconds of the
+keys; the local time at the beginning only where there are none. Types:
 
 - `Q`: the job entered a queue. `S`, `s`: a run started. `E`: a run ended; also `R` with keys (PBS
   Professional), after which the job waits again.
 - `D` deleted, `A` aborted by the server, `M` moved to another server, and `R` without keys
   (TORQUE): the job left its run, or the queue. `z`, `r`: its run was suspended, resumed.
-- `C` checkpointed, `T` restarted from a checkpoint, `P`, `p` provisioning, `u`, `c`, `e` phases of
-  a job that releases nodes, `a` altered, `L` licences, and `U`, `Y`, `B`, `F`, `K`, `k` of
-  reservations, and `G` (written by some sites' own programs), are counted and skipped.
+- Others (checkpoints, provisioning, phases of a job that releases nodes, licences, reservations)
+  are counted and skipped.
 
-``ingest.events`` combines all records of a job, from any number of days, into attempts. In short:
+``ingest.events`` combines all records of a job, from any number of days, into attempts:
 
 - An attempt's size is what was allocated, else what was requested (``records``); its account is
   `account`, else `project`.
@@ -40,27 +40,22 @@ import polars as pl
 
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.instants import instants
-from audit.formats.lines import Block, Lines, Offsets, cut, without_return
+from audit.formats.lines import Block, as_text, cut
 from audit.formats.pbs.records import KEYS, REQUEUED, identified, shown, typed
-from audit.formats.pbs.splitting import heads, values
-from audit.formats.shaping import REFUSED, faulted, shaped
+from audit.formats.shaping import REFUSED, faulted, keyed, shaped
 from audit.model import JobState, RecordKind, RefusalCode
 
 KINDS: Final = {
+    # type: kind of record
     "Q": RecordKind.QUEUED.value,
     **dict.fromkeys("SsE", RecordKind.SIGHTING.value),
     **dict.fromkeys("RDAM", RecordKind.LEFT.value),  # an `R` with keys is a sighting
     "z": RecordKind.PAUSED.value,
     "r": RecordKind.RESUMED.value,
 }
-"""Kind of record of each type."""
 PASSED_OVER: Final = "CTPpuceaLUYBFKkG"
-"""Types that are skipped."""
-STATES: Final = {
-    **dict.fromkeys("DA", JobState.CANCELLED.value),
-    "R": REQUEUED,
-    "M": "MOVED",
-}
+"""Types that are skipped; some sites' own programs write `G`."""
+STATES: Final = {**dict.fromkeys("DA", JobState.CANCELLED.value), "R": REQUEUED, "M": "MOVED"}
 """States of jobs that left."""
 
 _HEAD: Final = re.compile(
@@ -72,6 +67,13 @@ _STAMPED: Final = re.compile(
     rb"(?:S;[^;\n]*;[^\n]*\bstart|E;[^;\n]*;[^\n]*\bend)=(\d{9,10})\b",
     re.MULTILINE,
 )
+_ITEM: Final = re.compile(
+    r"""(?:^|(?<=\ ))(?P<key>[A-Za-z][\w.]*)=
+        (?:"(?P<double>[^"]*)"(?=\ |$)|'(?P<single>[^']*)'(?=\ |$)|(?P<bare>[^ ]*))""",
+    re.VERBOSE,
+)
+_QUOTED: Final = r"""^(?:"[^"]*"|'[^']*')$"""
+_HEAD_LENGTH: Final = 19
 _HOUR: Final = 3_600
 _FURTHEST: Final = 14
 """Hours that a zone may be ahead of UTC; it may be one less behind."""
@@ -115,52 +117,49 @@ def _wall(stamp: bytes) -> int:
 
 def parse(block: Block, header: Header) -> Parsed:
     """Read whole lines."""
-    spans = _filled(block.data)
-    head = heads(block.data, spans)
-    whole = np.full(len(spans.starts), fill_value=True)
-    whole[-1:] = block.data.endswith(b"\n")
-    kind, shape = pl.col("type"), RefusalCode.SHAPE
+    spans = cut(np.frombuffer(block.data, dtype=np.uint8))
+    text = pl.Series("line", [as_text(block.data).decode()])
+    line, kind, shape = pl.col("line"), pl.col("type"), RefusalCode.SHAPE
     headless = "does not begin with a time, a type and an id, each with a ; behind it"
     faults = (
         (~pl.col("whole"), RefusalCode.CUT, "the log ends within this record"),
         (kind.is_null() | pl.col("id").is_null(), shape, headless),
         (pl.col("kind").is_null() & ~pl.col("passed"), shape, shown("type", "is none of PBS's")),
     )
-    lines = head.frame.with_columns(
-        kind=kind.replace_strict(KINDS, default=None, return_dtype=pl.String),
-        number=pl.int_range(pl.len(), dtype=pl.Int64),
-        whole=pl.Series(whole),
-        passed=kind.is_in(list(PASSED_OVER)).fill_null(value=False) & pl.Series(whole),
-    ).with_columns(**faulted(faults))
+    names = ("time", "type", "id", "message")
+    parts = line.str.splitn(";", 4).struct.rename_fields(names)
+    headed = (pl.col("time").str.len_bytes() == _HEAD_LENGTH) & pl.col("message").is_not_null()
+    lines = (
+        text.str.split("\n")
+        .explode()
+        .head(len(spans.starts))
+        .to_frame()
+        .with_columns(
+            parts.struct.unnest(),
+            number=pl.int_range(pl.len(), dtype=pl.Int64),
+            whole=(pl.int_range(pl.len()) < pl.len() - 1) | pl.lit(block.data.endswith(b"\n")),
+        )
+        .filter(line.str.contains(r"[^\s\x0B\x0C]"))
+        .with_columns(pl.when(headed & (pl.col(name) != "")).then(name) for name in names[:3])
+        .with_columns(
+            kind=kind.replace_strict(KINDS, default=None, return_dtype=pl.String),
+            passed=kind.is_in(list(PASSED_OVER)).fill_null(value=False) & pl.col("whole"),
+        )
+        .with_columns(**faulted(faults))
+    )
     good = lines.filter(pl.col("problem").is_null() & ~pl.col("passed")).drop("problem", "code")
-    found = [lines.select(REFUSED.names()).filter(pl.col("problem").is_not_null())]
-    if good.height:
-        found += _records(block.data, spans, head.messages, good, header.zone or "UTC")
+    bad = lines.select(REFUSED.names()).filter(pl.col("problem").is_not_null())
+    found = [bad, *_records(good, header.zone or "UTC")] if good.height else bad
     return shaped(block, spans, found, steps=int(lines["passed"].sum()))
 
 
-def _filled(raw: bytes) -> Lines:
-    """Return the lines that are not blank, without their ends."""
-    data = np.frombuffer(raw, dtype=np.uint8)
-    lines = cut(data)
-    ends = without_return(data, lines)
-    filled = ends > lines.starts
-    filled[filled] = data[lines.starts[filled]] != ord(" ")  # no record begins with a blank
-    for number in np.flatnonzero(~filled & (ends > lines.starts)):
-        filled[number] = bool(raw[lines.starts[number] : ends[number]].strip())
-    return Lines(lines.starts[filled], ends[filled])
-
-
-def _records(
-    raw: bytes, spans: Lines, messages: Offsets, good: pl.DataFrame, zone: str
-) -> list[pl.DataFrame]:
+def _records(good: pl.DataFrame, zone: str) -> list[pl.DataFrame]:
     """Return the records of runs and queues, and the others, of lines with a valid head."""
-    keyed = good["type"].is_in(["Q", "S", "s", "E", "R"])
-    numbers = good["number"].filter(keyed).to_numpy()
-    lines = Lines(spans.starts[numbers], spans.ends[numbers])
-    runs = good.filter(keyed).hstack(values(raw, lines, messages[numbers], list(KEYS)))
+    listed = good["type"].is_in(["Q", "S", "s", "E", "R"])
+    runs = good.filter(listed)
+    runs = runs.hstack(values(runs["message"]))
     bare = (runs["type"] == "R") & runs["start"].is_null()
-    events = pl.concat([good.filter(~keyed), runs.filter(bare).select(good.columns)])
+    events = pl.concat([good.filter(~listed), runs.filter(bare).select(good.columns)])
     runs = runs.filter(~bare)
     undated = (runs["type"] == "Q") & runs["ctime"].is_null()
     rerun = pl.col("type") == "R"
@@ -172,6 +171,38 @@ def _records(
         **_stamps(runs["time"].set(~undated, None), zone),
     )
     return [typed(named), _events(events, zone)]
+
+
+def values(messages: pl.Series) -> pl.DataFrame:
+    """Return the values of ``KEYS`` in each message; of equal keys the last, null where empty.
+
+    Messages with a blank within quotes are read one by one.
+    """
+    items = messages.str.split(" ")
+    pairs = items.explode().str.splitn("=", 2)
+    key, value = pairs.struct.field("field_0"), pairs.struct.field("field_1")
+    row = np.repeat(np.arange(len(items)), items.list.len())
+    quoted = value.str.contains("^[\"']").fill_null(value=False)
+    if quoted.any():
+        closed = value.filter(quoted).str.contains(_QUOTED)
+        odd = np.unique(row[quoted.to_numpy()][~closed.to_numpy()])
+        where = pl.Series(np.flatnonzero(quoted.to_numpy()))
+        value = value.scatter(where, value.filter(quoted).str.slice(1).str.head(-1))
+    else:
+        odd = np.zeros(0, dtype=np.int64)
+    found = keyed(row, key, value, tuple(KEYS), len(items)).with_columns(pl.all().replace("", None))
+    if not len(odd):
+        return found
+    read = [_items(messages[number]) for number in odd.tolist()]
+    return found.with_columns(found[key].scatter(odd, [of.get(key) for of in read]) for key in KEYS)
+
+
+def _items(message: str) -> dict[str, str | None]:
+    """Return the keys and values of one message; None for an empty value."""
+    return {
+        match["key"]: match["double"] or match["single"] or match["bare"] or None
+        for match in _ITEM.finditer(message)
+    }
 
 
 def _events(lines: pl.DataFrame, zone: str) -> pl.DataFrame:

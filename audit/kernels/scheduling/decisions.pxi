@@ -96,9 +96,7 @@ cdef void judge(Pool pool, Model model, Observed observed, Decided out) noexcept
     start_observed(pool, model, observed, out)
 
 
-cdef int64_t next_observed(
-    Pool pool, Model model, Observed observed, Decided out
-) noexcept nogil:
+cdef int64_t next_observed(Pool pool, Model model, Observed observed, Decided out) noexcept nogil:
     """Return the next instant of the observed schedule, or NEVER."""
     cdef State *state = &pool.state
     cdef int64_t instant = min(state.next_end, state.due)

@@ -1,7 +1,261 @@
-# Fair start times: each attempt's snapshot, simulated forward (SPEC §5).
+# Snapshots of the observed schedule, kept by a sweep over the attempts; a whole schedule simulated
+# anew; and fair start times: each attempt's snapshot, simulated forward (SPEC §5).
 #
-# Subjects do not depend on one another. So a range of them is computed by itself, and the sweep
-# begins where the range begins.
+# The sweep visits the attempts in order and records in a pool which of them run and which wait.
+# Those that it does not queue are kept *aside*: blocked ones until they end, others until they have
+# started. Subjects do not depend on one another, so a range of them is computed by itself, and the
+# sweep begins where the range begins.
+
+
+cdef class Trials:
+    """A sweep, and working space for simulations that begin with its snapshots."""
+    cdef Pool snapshot
+    cdef Pool trial  # one simulation
+    cdef Pool spare  # as large: a state that several simulations begin with
+    cdef Steps steps  # space for all steps, and two for each blocked attempt of a snapshot
+    cdef int64_t[::1] aside
+    cdef int64_t aside_number
+    cdef int64_t[::1] lasting  # blocked attempts that last, where they are steps
+    cdef int64_t lasting_number
+    cdef int64_t next_change  # nothing that waits or is aside changes up to this instant
+
+    def __init__(
+        self, Pool snapshot not None, Pool trial not None, Pool spare not None,
+        Steps steps not None, *, int64_t crowd, int64_t blocked=0
+    ):
+        self.snapshot, self.trial, self.spare, self.steps = snapshot, trial, spare, steps
+        self.aside, self.lasting = np.zeros(crowd, np.int64), np.zeros(blocked, np.int64)
+
+
+cdef void begin_sweep(
+    Trials trials, Model model, Observed observed, const int64_t[::1] capacity, int64_t low
+) noexcept nogil:
+    """Make the snapshot at the arrival of attempt ``low``."""
+    cdef int64_t now = model.jobs.arrival[low], job
+    reset(trials.snapshot, capacity)
+    trials.aside_number = trials.lasting_number = 0
+    trials.next_change = NEVER
+    for job in range(low):
+        if observed.start[job] >= now or observed.end[job] > now:
+            enter(trials, job, now, model, observed)
+
+
+cdef void enter(
+    Trials trials, int64_t job, int64_t now, Model model, Observed observed
+) noexcept nogil:
+    """Put an attempt that arrived earlier into the snapshot of ``now``."""
+    if not observed.present[job]:
+        return
+    if observed.start[job] < now and not observed.blocked[job]:
+        if observed.end[job] > now:
+            run_on(trials.snapshot, job, model.jobs, observed)
+        return
+    trials.next_change = min(trials.next_change, changes_after(job, observed))
+    if model.jobs.rank[job] < 0 or not observed.queues[job]:
+        trials.aside[trials.aside_number] = job
+        trials.aside_number += 1
+    else:
+        enqueue(trials.snapshot, job, model.jobs, model.rules)
+
+
+cdef void run_on(Pool pool, int64_t job, Jobs jobs, Observed observed) noexcept nogil:
+    """Enter a started attempt as running."""
+    hold(pool, job, observed.start[job] + jobs.estimate[job], observed.end[job], jobs)
+
+
+cdef int64_t changes_after(int64_t job, Observed observed) noexcept nogil:
+    """Return the last instant at which an attempt is in the queue or aside."""
+    cdef int64_t last = observed.start[job]
+    if observed.blocked[job] and last != NEVER:
+        last = max(last, observed.end[job] - 1)
+    return last
+
+
+cdef void move_on(Trials trials, int64_t now, Model model, Observed observed) noexcept nogil:
+    """Bring the snapshot to ``now``."""
+    cdef State *state = &trials.snapshot.state
+    state.now = now
+    state.step = add_steps(model.steps, state.step, now, trials.snapshot.free)
+    let_edges_pass(trials.snapshot, model.jobs.limits)
+    if trials.next_change < now:
+        trials.next_change = NEVER
+        start_queued(trials, model.jobs, observed)
+        start_aside(trials, model.jobs, observed)
+    if state.next_end <= now:
+        release(trials.snapshot, model.jobs)
+
+
+cdef void start_queued(Trials trials, Jobs jobs, Observed observed) noexcept nogil:
+    """Remove started attempts from the queue, which has no gaps."""
+    cdef State *state = &trials.snapshot.state
+    cdef int64_t kept = 0, job, i
+    for i in range(state.tail):
+        job = trials.snapshot.queue_job[i]
+        if observed.start[job] < state.now:
+            if observed.end[job] > state.now:
+                run_on(trials.snapshot, job, jobs, observed)
+            continue
+        trials.next_change = min(trials.next_change, observed.start[job])
+        if kept != i:
+            move_place(trials.snapshot, i, kept)
+        kept += 1
+    state.tail = state.waiting = kept
+
+
+cdef void start_aside(Trials trials, Jobs jobs, Observed observed) noexcept nogil:
+    """Remove attempts from ``aside`` that are no longer there."""
+    cdef int64_t now = trials.snapshot.state.now, kept = 0, job, last, i
+    for i in range(trials.aside_number):
+        job = trials.aside[i]
+        last = changes_after(job, observed)
+        if last < now:
+            if not observed.blocked[job] and observed.end[job] > now:
+                run_on(trials.snapshot, job, jobs, observed)
+            continue
+        trials.next_change = min(trials.next_change, last)
+        trials.aside[kept] = job
+        kept += 1
+    trials.aside_number = kept
+
+
+cdef bint any_blocked(Trials trials, Observed observed) noexcept nogil:
+    """Return whether any attempt that is kept aside is blocked."""
+    cdef int64_t i
+    for i in range(trials.aside_number):
+        if observed.blocked[trials.aside[i]]:
+            return True
+    return False
+
+
+cdef void add_blocked(Trials trials, Model model, Observed observed) noexcept nogil:
+    """Write the steps that the snapshot has not taken, and those of its blocked attempts.
+
+    A blocked attempt takes its request at its observed start, and gives it back at its end.
+    """
+    cdef int64_t number = 0, step, i, job
+    for step in range(trials.snapshot.state.step, model.steps.number):
+        copy_step(model.steps, step, trials.steps, number)
+        number += 1
+    for i in range(trials.aside_number):
+        job = trials.aside[i]
+        if observed.blocked[job]:
+            number += insert_step(trials.steps, number, observed.start[job], model.jobs, job, False)
+            number += insert_step(trials.steps, number, observed.end[job], model.jobs, job, True)
+    trials.steps.number = number
+
+
+cdef bint insert_step(
+    Steps out, int64_t number, int64_t instant, Jobs jobs, int64_t job, bint ends
+) noexcept nogil:
+    """Insert the step of a blocked attempt into ``number`` others; return whether there is one."""
+    cdef int64_t place = number, x
+    if instant == NEVER:
+        return False
+    while place > 0 and out.time[place - 1] > instant:
+        copy_step(out, place - 1, out, place)
+        place -= 1
+    out.time[place], out.job[place] = instant, job
+    out.planned[place], out.ends[place] = False, ends
+    for x in range(out.change.shape[0]):
+        out.change[x, place] = jobs.request[x, job] if ends else -jobs.request[x, job]
+    return True
+
+
+cdef void copy_step(Steps source, int64_t step, Steps target, int64_t place) noexcept nogil:
+    """Copy one step to another place."""
+    target.time[place], target.planned[place] = source.time[step], source.planned[step]
+    target.job[place], target.ends[place] = source.job[step], source.ends[step]
+    copy_column(target.change, place, source.change, step)
+
+
+cdef bint holds_too_much(Pool snapshot, Steps steps) noexcept nogil:
+    """Return whether more is held than there is, including what blocked attempts take right now."""
+    cdef int64_t x
+    move(snapshot.spare, 0, snapshot.free, 0, snapshot.free.shape[0])
+    add_steps(steps, snapshot.state.step, snapshot.state.now, snapshot.spare)
+    for x in range(snapshot.spare.shape[0]):
+        if snapshot.spare[x] < 0:
+            return True
+    return False
+
+
+cdef void copy_state(Pool source, Pool target) noexcept nogil:
+    """Copy what runs, what waits and what is free, but no plans."""
+    cdef int64_t tail = source.state.tail
+    target.state = source.state
+    move(target.free, 0, source.free, 0, source.free.shape[0])
+    move(target.spare, 0, source.spare, 0, source.spare.shape[0])
+    move(target.used, 0, source.used, 0, source.used.shape[0])
+    move_running(target, 0, source, 0, source.state.running)
+    move(target.queue_job, 0, source.queue_job, 0, tail)
+    move(target.queue_estimate, 0, source.queue_estimate, 0, tail)
+    move(target.queue_width, 0, source.queue_width, 0, tail)
+    move_rows(target.queue_request, 0, source.queue_request, 0, tail)
+    make_stale(target, 0, tail)
+
+
+cdef void copy_plans(Pool source, Pool target) noexcept nogil:
+    """Copy plans and their profile."""
+    move(target.plan, 0, source.plan, 0, source.state.tail)
+    move(target.freed, 0, source.freed, 0, source.state.tail)
+    copy_profile(source.profile, target.profile)
+
+
+cdef void plan_afresh(Pool pool, Model model) noexcept nogil:
+    """Plan all queued attempts at the first pass, as if none had been planned before."""
+    cdef int64_t i
+    for i in range(pool.state.tail):
+        pool.plan[i] = UNPLANNED
+        pool.freed[i] = 0
+    await_pass(pool, model)
+    arrange(pool, model)
+    plan_waiting(pool, model)
+    pool.state.freed = 0
+    pool.state.news = False
+
+
+# --- a whole schedule ----------------------------------------------------------------------------
+
+
+def replay(
+    Model model not None, Observed observed not None, const uint8_t[::1] takes_part,
+    const int64_t[::1] capacity, int64_t since, bint goes_on, Pool pool not None
+):
+    """Simulate everything that happens from ``since`` on, with what ran and waited then.
+
+    Args:
+        model: the attempts, of which those with rank < 0 are never queued; steps of the capacity
+            and of blocked attempts; the policy.
+        takes_part: [attempts], bool: which of them are simulated.
+        since: epoch s. Attempts that started before it are as observed.
+        goes_on: whether earlier usage of the observed schedule counts.
+        pool: with space for all attempts. Its ``begun`` gets the starts, NEVER: none.
+    """
+    cdef State *state = &pool.state
+    cdef int64_t attempts = pool.begun.shape[0], job
+    with nogil:
+        reset(pool, capacity)
+        pool.begun[:] = NEVER
+        state.now = since
+        state.arriving = state.until = attempts
+        for job in range(attempts):
+            if model.jobs.arrival[job] >= since:
+                state.arriving = job
+                break
+            if not takes_part[job]:
+                continue
+            if observed.start[job] < since:
+                pool.begun[job] = observed.start[job]
+                if observed.end[job] > since:
+                    run_on(pool, job, model.jobs, observed)
+            elif model.jobs.rank[job] >= 0:
+                enqueue(pool, job, model.jobs, model.rules)
+        if model.rules.backfill == Backfill.CONSERVATIVE:
+            foresee(pool, model)
+        if by_owner(model.rules):
+            open_books(pool, model, since if goes_on else since - 1)
+        follow(pool, model)
+
 
 
 def fair_starts(
@@ -36,7 +290,6 @@ def fair_starts(
                 strict[job], relaxed[job] = fair_start(trials, job, model, at_once)
             enter(trials, job, model.jobs.arrival[job], model, observed)
 
-
 cdef (int64_t, int64_t) fair_start(
     Trials trials, int64_t job, Model model, bint at_once
 ) noexcept nogil:
@@ -50,7 +303,6 @@ cdef (int64_t, int64_t) fair_start(
         return from_source(trials.spare, trials.trial, job, model, at_once)
     return from_source(trials.snapshot, trials.trial, job, model, at_once)
 
-
 cdef (int64_t, int64_t) from_source(
     Pool source, Pool trial, int64_t job, Model model, bint at_once
 ) noexcept nogil:
@@ -61,9 +313,7 @@ cdef (int64_t, int64_t) from_source(
     others; and where passes examine only a few, a ghost may not be examined though it is alone.
     """
     cdef bint with_ghost = (
-        model.rules.latest_last
-        and model.rules.backfill != Backfill.CONSERVATIVE
-        and model.rules.depth == NEVER
+        model.rules.latest_last and model.rules.backfill != Backfill.CONSERVATIVE and model.rules.depth == NEVER
     )
     cdef int64_t strict, relaxed
     begin_again(source, trial, job, model, with_ghost)
@@ -78,7 +328,6 @@ cdef (int64_t, int64_t) from_source(
         follow(trial, model)
         strict = trial.begun[job]
     return strict, relaxed
-
 
 cdef void prepare(Pool snapshot, Pool start, int64_t job, Model model) noexcept nogil:
     """Make the state that the simulations for ``job`` begin with from a snapshot.
@@ -96,7 +345,6 @@ cdef void prepare(Pool snapshot, Pool start, int64_t job, Model model) noexcept 
             open_books(start, model, start.state.now)
         plan_afresh(start, model)
 
-
 cdef void remove_those_behind(Pool pool, int64_t job, Model model) noexcept nogil:
     """Remove queued attempts whose turn, in the fair order, comes after that of ``job``."""
     cdef State *state = &pool.state
@@ -109,7 +357,6 @@ cdef void remove_those_behind(Pool pool, int64_t job, Model model) noexcept nogi
         if compare(pool.ledger, model.jobs.owner[pool.queue_job[i]], owner) < 0:
             leave(pool, i)
     close_gaps(pool)
-
 
 cdef void begin_again(Pool source, Pool pool, int64_t job, Model model, bint joins) noexcept nogil:
     """Let a simulation begin from ``source``, in which ``job`` is not queued; ``joins``: it joins.
@@ -131,7 +378,6 @@ cdef void begin_again(Pool source, Pool pool, int64_t job, Model model, bint joi
     if joins:
         enqueue(pool, job, model.jobs, model.rules)
 
-
 cdef int64_t joined_last(Pool pool, int64_t job, Model model, bint at_once) noexcept nogil:
     """Return when ``job`` starts if it joins a simulation once all others have started.
 
@@ -148,7 +394,6 @@ cdef int64_t joined_last(Pool pool, int64_t job, Model model, bint at_once) noex
     enqueue(pool, job, model.jobs, model.rules)
     follow(pool, model)
     return pool.begun[job]
-
 
 cdef int64_t earliest_alone(Pool pool, int64_t job, Jobs jobs, Steps steps) noexcept nogil:
     """Return when ``job`` starts with no other queued attempt: as soon as it fits, or NEVER."""
@@ -175,7 +420,6 @@ cdef int64_t earliest_alone(Pool pool, int64_t job, Jobs jobs, Steps steps) noex
             sink(pool, 0, running)
         if fits(jobs.request, job, pool.spare):
             return instant
-
 
 cdef void sink(Pool pool, int64_t i, int64_t count) noexcept nogil:
     """Let element ``i`` of the heap ``pool.order`` sink to its place."""

@@ -76,9 +76,7 @@ cdef (int64_t, int64_t) forward_start(
     cdef int64_t attempts = later.own.shape[0], mine = later.own[job], start
     cdef State *state = &trials.trial.state
     cdef bint branches, differs
-    cdef bint may_pause = (
-        not by_owner(model.rules) and model.jobs.limits.edges.time.shape[0] == 0
-    )
+    cdef bint may_pause = (not by_owner(model.rules) and model.jobs.limits.edges.time.shape[0] == 0)
     begin_forward(trials, job, model, later, attempts)
     if mine < attempts and may_pause:
         state.pause = model.jobs.arrival[mine]

@@ -259,9 +259,7 @@ cdef (double, double, int64_t) used_by(
     return used, entry.rate, until
 
 
-cdef double decayed_usage(
-    Owners owners, Ledger ledger, int64_t k, int64_t instant
-) noexcept nogil:
+cdef double decayed_usage(Owners owners, Ledger ledger, int64_t k, int64_t instant) noexcept nogil:
     """Return the decayed usage of account ``k``: SPEC §7, ``windows`` (trailing) or ``half_life``.
 
     Usage in windows grows evenly until one of their bounds reaches a change of rate.

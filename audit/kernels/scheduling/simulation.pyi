@@ -23,56 +23,26 @@ class Backfill(IntEnum):
 
 class Slurm:
     def __init__(
-        self,
-        *,
-        fixed: _Floats,
-        tier: _Ints,
-        age_weight: float,
-        max_age: float,
-        fairshare_weight: float,
-        classic: bool,
-        dampening: float,
-        parent: _Ints,
-        over: _Ints,
-        norm: _Floats,
-        part: _Floats,
-        is_user: _Ints,
-        first: _Ints,
-        member: _Ints,
-        entry: _Ints,
-        time: _Ints,
-    ) -> None: ...
+        self, *, fixed: _Floats, tier: _Ints, age_weight: float, max_age: float,
+        fairshare_weight: float, classic: bool, dampening: float, parent: _Ints, over: _Ints,
+        norm: _Floats, part: _Floats, is_user: _Ints, first: _Ints, member: _Ints, entry: _Ints,
+        time: _Ints
+    ) -> None: ...  # fmt: skip
 
 class Books:
     def __init__(self, nodes: int, period: int, phase: int, rate: float, resets: _Ints) -> None: ...
 
 class Owners:
     def __init__(
-        self,
-        *,
-        target: _Floats,
-        operator: int,
-        weights: _Floats,
-        interval: int,
-        origin: int,
-        recalculation: int,
-        first: _Ints,
-        time: _Ints,
-        value: _Floats,
-        rate: _Floats,
-        slurm: Slurm,
-    ) -> None: ...
+        self, *, target: _Floats, operator: int, weights: _Floats, interval: int, origin: int,
+        recalculation: int, first: _Ints, time: _Ints, value: _Floats, rate: _Floats, slurm: Slurm
+    ) -> None: ...  # fmt: skip
 
 class Ledger:
     def __init__(
-        self,
-        owners: Owners,
-        path: _Ints,
-        siblings: _Ints,
-        changes: int,
-        half_life: float,
-        books: Books,
-    ) -> None: ...
+        self, owners: Owners, path: _Ints, siblings: _Ints, changes: int, half_life: float,
+        books: Books
+    ) -> None: ...  # fmt: skip
 
 class Edges:
     def __init__(
@@ -81,29 +51,15 @@ class Edges:
 
 class Limits:
     def __init__(
-        self,
-        *,
-        first: _Ints,
-        counter: _Ints,
-        amount: _Ints,
-        binding: _Bools,
-        most: _Ints,
-        edges: Edges,
-    ) -> None: ...
+        self, *, first: _Ints, counter: _Ints, amount: _Ints, binding: _Bools, most: _Ints,
+        edges: Edges
+    ) -> None: ...  # fmt: skip
 
 class Jobs:
     def __init__(
-        self,
-        *,
-        arrival: _Ints,
-        occupancy: _Ints,
-        estimate: _Ints,
-        rank: _Ints,
-        request: _Ints,
-        owner: _Ints,
-        charge: _Floats,
-        limits: Limits,
-    ) -> None: ...
+        self, *, arrival: _Ints, occupancy: _Ints, estimate: _Ints, rank: _Ints, request: _Ints,
+        owner: _Ints, charge: _Floats, limits: Limits
+    ) -> None: ...  # fmt: skip
     def with_own_rank(self) -> Jobs: ...
 
 class Steps:
@@ -114,19 +70,9 @@ class Steps:
 
 class Rules:
     def __init__(
-        self,
-        *,
-        order: Order,
-        fair: Order,
-        latest_last: bool,
-        backfill: Backfill,
-        depth: int,
-        window: int,
-        every: int,
-        origin: int,
-        between: bool,
-        reservations: int,
-    ) -> None: ...
+        self, *, order: Order, fair: Order, latest_last: bool, backfill: Backfill, depth: int,
+        window: int, every: int, origin: int, between: bool, reservations: int
+    ) -> None: ...  # fmt: skip
 
 class Model:
     def __init__(self, jobs: Jobs, steps: Steps, rules: Rules, owners: Owners) -> None: ...
@@ -138,31 +84,15 @@ class Observed:
 
 class Pool:
     def __init__(
-        self,
-        *,
-        resources: int,
-        attempts: int,
-        steps: int,
-        counters: int,
-        ledger: Ledger,
-        begun: _Ints,
-        promised: _Ints,
-        block_bits: int = 6,
-        long_queue: int = 192,
-        few_gaps: int = 8,
-    ) -> None: ...
+        self, *, resources: int, attempts: int, steps: int, counters: int, ledger: Ledger,
+        begun: _Ints, promised: _Ints, block_bits: int = 6, long_queue: int = 192, few_gaps: int = 8
+    ) -> None: ...  # fmt: skip
 
 class Trials:
     def __init__(
-        self,
-        snapshot: Pool,
-        trial: Pool,
-        spare: Pool,
-        steps: Steps,
-        *,
-        crowd: int,
-        blocked: int = 0,
-    ) -> None: ...
+        self, snapshot: Pool, trial: Pool, spare: Pool, steps: Steps, *, crowd: int,
+        blocked: int = 0
+    ) -> None: ...  # fmt: skip
 
 class Later:
     def __init__(self, *, own: _Ints, user: _Ints, blocked: _Bools, start: _Ints) -> None: ...
@@ -179,17 +109,9 @@ class Workspace:
 class Pursuit:
     now: int
     def __init__(
-        self,
-        pool: Pool,
-        model: Model,
-        space: Workspace,
-        *,
-        capacity: _Ints,
-        origin: int,
-        every: int,
-        turns: int,
-        timed: bool,
-    ) -> None: ...
+        self, pool: Pool, model: Model, space: Workspace, *, capacity: _Ints, origin: int,
+        every: int, turns: int, timed: bool
+    ) -> None: ...  # fmt: skip
     def go_on(self, words: NDArray[np.uint64]) -> bool: ...
 
 def observe(
@@ -200,49 +122,18 @@ def priorities(
 ) -> tuple[list[float], list[float]]: ...
 def sum_up(first: _Ints, time: _Ints, value: _Floats, rate: _Floats, half_life: float) -> None: ...
 def replay(
-    model: Model,
-    observed: Observed,
-    takes_part: _Bools,
-    capacity: _Ints,
-    since: int,
-    goes_on: bool,
-    pool: Pool,
-) -> None: ...
+    model: Model, observed: Observed, takes_part: _Bools, capacity: _Ints, since: int,
+    goes_on: bool, pool: Pool
+) -> None: ...  # fmt: skip
 def fair_starts(
-    model: Model,
-    observed: Observed,
-    capacity: _Ints,
-    at_once: bool,
-    subject: _Bools,
-    low: int,
-    high: int,
-    trials: Trials,
-    strict: _Ints,
-    relaxed: _Ints,
-    over: _Bools,
-) -> None: ...
+    model: Model, observed: Observed, capacity: _Ints, at_once: bool, subject: _Bools, low: int,
+    high: int, trials: Trials, strict: _Ints, relaxed: _Ints, over: _Bools
+) -> None: ...  # fmt: skip
 def forward_starts(
-    model: Model,
-    sweep: Model,
-    observed: Observed,
-    capacity: _Ints,
-    later: Later,
-    subject: _Bools,
-    low: int,
-    high: int,
-    trials: Trials,
-    start: _Ints,
-    without_own: _Ints,
-) -> None: ...
+    model: Model, sweep: Model, observed: Observed, capacity: _Ints, later: Later, subject: _Bools,
+    low: int, high: int, trials: Trials, start: _Ints, without_own: _Ints
+) -> None: ...  # fmt: skip
 def decide(
-    model: Model,
-    observed: Observed,
-    by_start: _Ints,
-    capacity: _Ints,
-    tolerance: int,
-    until: int,
-    pool: Pool,
-    ready: _Ints,
-    over: _Bools,
-    withheld: _Ints,
-) -> None: ...
+    model: Model, observed: Observed, by_start: _Ints, capacity: _Ints, tolerance: int, until: int,
+    pool: Pool, ready: _Ints, over: _Bools, withheld: _Ints
+) -> None: ...  # fmt: skip

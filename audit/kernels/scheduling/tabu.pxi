@@ -54,9 +54,7 @@ cdef class Workspace:
     cdef readonly int64_t moves  # plans made by moving an attempt
     cdef readonly int64_t accepted  # those of them that were better
 
-    def __init__(
-        self, Pool pool not None, int64_t attempts, int64_t owners, int64_t tabu, stop
-    ):
+    def __init__(self, Pool pool not None, int64_t attempts, int64_t owners, int64_t tabu, stop):
         self.slots = np.zeros(attempts + 1, "i8, i8, i8, i8, i8")
         self.order = np.zeros(attempts + 1, np.int64)
         self.tabu = np.zeros(tabu, np.int64)

@@ -1,24 +1,43 @@
-"""Account of waits: every second of every wait is booked to exactly one cause (SPEC §11).
+"""Account (SPEC §11) and anatomy (SPEC §10) of waits, both from one sweep (``queue_sweep``).
 
-At t, with free(t) what the running attempts leave of capacity(t), the queue is walked in its order
-(arrival, submit, sequence), with left = free(t) at first. For each attempt, the first that holds:
+*Account*: every second of every wait is booked to exactly one cause. At t, with free(t) the part of
+capacity(t) that running attempts leave, the queue is walked in its order (arrival, submit,
+sequence), with left = free(t) at first. For each attempt, the first condition that holds:
 
-    held         a begin time, dependency, hold, throttle of its array or licence keeps it
+    held         a begin time, dependency, hold, throttle of its array or licence keeps it waiting
     unavailable  it requests more than capacity(t), or t lies in an outage
-    rule         a limit or window forbids it, given what runs and what has claimed before it
+    rule         a limit or window forbids it, given the running attempts and the claims before it
     own, earlier, later
-                 it does not fit in free(t): the second is divided by who uses the *short resource*
+                 it does not fit in free(t): the second is divided by use of the *short resource*
     cycle, unexplained
                  it fits in left, and claims its request; cycle: in the last ``cycle_s`` of the wait
     own          it fits in left and the claims of its own user
     claimed      jobs ahead of it have claimed what it needs
 
-An *outage* is a stretch of at least ``OUTAGE_S`` in which nothing runs and, for as long, an attempt
-waits that fits and that nothing forbids. Before the first start nobody knows what ran.
+An *outage* lasts at least ``OUTAGE_S``: nothing runs, and for at least as long an attempt waits
+that fits and that nothing forbids. Before the first start the use is unknown.
 
-The causes sum to the wait, up to rounding of divided seconds. Requests of 0 fit always; attempts of
-unknown size have no account. A recorded reason that names a hold is evidence of the instant at
-which it was written: the last stretch of the wait, if the attempt could have claimed then.
+*Anatomy*: each second of a wait belongs to one part. Where the attempt fits in free(t):
+
+    room      it still fits after the claims of all earlier ones that wait and fit, in that order
+    shared    it does not
+
+Where it does not fit:
+
+    down      it requests more than capacity(t)
+    else the second is divided by use of the *short resource*, that with the greatest
+    (request − free)/capacity (of several: the counted one, then the one named first):
+    own       by attempts of the same user
+    earlier   by others that come before it in the order
+    later     by others that come after it
+
+Where the modelled start is known (``scenario.decisions``), room splits into ``kept``, before that
+instant: the policy keeps the capacity for others; and ``idle``, from then on.
+
+Both sum to the wait, up to rounding of divided seconds. An unknown request is 0, and 0 always fits.
+No attempt is known to belong to an unknown user. A recorded reason that names a hold is evidence of
+the instant at which it was written: the last stretch of the wait, if the attempt could have claimed
+then. In the anatomy blocked attempts do not wait; reservations leave the pool with their resources.
 """
 
 from collections.abc import Sequence
@@ -28,9 +47,10 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from audit.metrics.attempts.reasons import hold_kind
+from audit.metrics.attempts.reasons import held_up, hold_kind
 from audit.metrics.queue_sweep import (
     BOOKED,
+    NEVER,
     Booked,
     Holds,
     Ints,
@@ -40,8 +60,8 @@ from audit.metrics.queue_sweep import (
     in_force,
     queued,
 )
-from audit.model import SEQUENCE, Pool
-from audit.registry.causes import CAUSES
+from audit.model import SEQUENCE, Decision, Pool
+from audit.registry.causes import CAUSES, PARTS, Cause, Part
 from audit.rule_text import rule_text
 from audit.rules import Limit, Window
 
@@ -49,7 +69,7 @@ OUTAGE_S: Final = 600
 
 _READ: Final = cs.by_name(
     *("standing", "arrival_time", "submit_time", "start_time", "end_time", "user", "reason"),
-    *("reservation", "node_list", "cpus", "nodes", "gpus", "mem_bytes", *SEQUENCE),
+    *("reservation", "node_list", "cpus", "nodes", "gpus", "mem_bytes", "ready_time", *SEQUENCE),
     *("account", "partition", "qos", "size", "walltime_s", "occupancy_s"),
     require_all=False,
 )
@@ -59,27 +79,25 @@ class Account(NamedTuple):
     """The account of a pool."""
 
     attempts: pl.DataFrame
-    """What was given, with the columns of ``CAUSES``, ``RULE_FREE``, rule and held_by."""
+    """The given frame with the columns of ``CAUSES``, ``RULE_FREE``, rule and held_by."""
     outages: pl.DataFrame
     """from_time, to_time (epoch s), waited_s: s in which an attempt waited that could have run."""
     barred: pl.DataFrame
     """job_id, attempt, begin, end (epoch s): when attempts were held or under a rule, ascending."""
     traced: pl.DataFrame
-    """All stretches of the traced attempt's wait, ascending: begin, end (epoch s), cause (key of a
-    cause; of divided seconds the greatest part) and ``by``: the rule, the kind of hold, or
-    ``outage``."""
+    """All stretches of the traced attempt's wait, ascending: begin, end (epoch s), cause (key; of
+    divided seconds the greatest part) and ``by``: the rule, the kind of hold, or ``outage``."""
 
 
 NO_HOLDS: Final = pl.DataFrame(
     schema={"row": pl.Int64, "begin": pl.Int64, "end": pl.Int64, "kind": pl.String}
 )
-"""``row`` counts rows of what ``account`` is given; begin and end are epoch s; kind is one of
+"""``row`` counts the rows of ``described``; begin and end are epoch s; kind is one of
 ``reasons.HOLDS``."""
 
 KEY: Final = ("job_id", "attempt")
 RULE_FREE: Final = "cause_rule_free_s"
-"""The part of the seconds under a rule in which the attempt fits in what is free."""
-
+"""The part of the seconds under a rule in which the attempt fits in the free capacity."""
 
 _BARRED: Final = (BOOKED.index("held"), BOOKED.index("rule"))
 
@@ -103,19 +121,17 @@ def account(
 
     Args:
         described: columns of ``model.DESCRIBED``; *all* attempts of one pool, in any order.
-        pool: its amounts, what changed in them, and the rules in force.
-        now: until when open attempts wait, epoch s.
+        pool: its amounts and their changes, and the rules in force.
+        now: time until which open attempts wait, epoch s.
         cycle_s: interval of the scheduler's passes, s.
-        outage_s: least length of an outage, s.
         holds: known times in which attempts may not start, columns of ``NO_HOLDS``.
+        outage_s: least length of an outage, s.
         traced: row of the attempt of which all stretches are returned.
 
     Returns:
         The columns of ``CAUSES`` and ``RULE_FREE`` in s, ≥ 0, float64; null where the arrival, the
-        size or the end of the wait is not known, and for attempts in reservations. ``rule`` is the
+        size or the end of the wait is unknown, and for attempts in reservations. ``rule`` is the
         rule that forbids the attempt longest, ``held_by`` the hold that lasts longest.
-
-    Source: SPEC §11.
     """
     rows = described.select(_READ).with_row_index("row")
     queue = queued(rows, now, pl.col("size") > 0)
@@ -136,12 +152,17 @@ def account(
         outage_s=outage_s,
         by_nodes=True,
     )
-    names = rule_names(pool)
-    made = queue.rows.select("row").hstack(_made(booked, names, placed, kinds, queue))
-    added = rows.select("row").join(made, on="row", how="left")
-    spans = (outages[0], np.minimum(outages[1], now), outages[2])
+    names, spans = rule_names(pool), (outages[0], np.minimum(outages[1], now), outages[2])
+    made = pl.DataFrame(
+        {
+            **_seconds(booked, CAUSES),
+            RULE_FREE: booked.of("rule_free"),
+            "rule": _longest_rule(booked, names),
+            "held_by": _longest_hold(placed, queue.rows.height).fill_null(kinds),
+        }
+    ).with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
     return Account(
-        described.hstack(added.drop("row")),
+        _with(described, queue, made),
         pl.DataFrame(dict(zip(("from_time", "to_time", "waited_s"), spans, strict=True))),
         _barred(booked.stretches, queue, described),
         _traced(booked, place, names, placed, kinds, outages),
@@ -152,6 +173,60 @@ def rule_names(pool: Pool) -> list[str]:
     """Return the names of a pool's limits, then windows, as in the column ``rule``."""
     rules: list[Limit | Window] = [*pool.limits, *pool.windows]
     return [rule_text(rule, pool.resource) for rule in rules]
+
+
+def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
+    """Add the parts of each attempt's wait, in s, ≥ 0.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; *all* attempts of one pool, in any order;
+            optionally with the columns of ``scenario.decisions``.
+        pool: its amounts and their changes, and its limits.
+        now: time until which open attempts wait, epoch s.
+
+    Returns:
+        ``described`` with the columns of ``PARTS``: int64, or float64 where seconds may be divided;
+        null where the arrival or the end of the wait is unknown, and for blocked attempts and those
+        in reservations. Where decisions are known also kept_s and idle_s, int64, null without a
+        decision and for over_capacity; idle_because is then null where idle_s is 0 or null.
+
+    Source: SPEC §10, *Anatomy*.
+    """
+    rows = described.select(_READ).with_row_index("row")
+    turn = ~held_up(rows.rename({"occupancy_s": "occupancy"}), pool.limits)
+    queue = queued(rows.with_columns(turn=pl.Series(turn)), now, pl.col("turn"))
+    ready = None
+    if "ready_time" in rows.columns:
+        ready = queue.rows["ready_time"].fill_null(NEVER).to_numpy().astype(np.int64)
+    booked, _ = book(queue, pool, in_force(queue, (), (), pool.zone), Known(ready=ready))
+    made = pl.DataFrame({**_seconds(booked, PARTS), "kept_s": booked.of("kept")}).with_columns(
+        pl.col(*(part.column for part in PARTS if not part.divided), "kept_s").cast(pl.Int64)
+    )
+    added = _with(described, queue, made)
+    if "decision" not in described.columns:
+        return added.drop("kept_s")
+    split = pl.col("wait_room_s").is_not_null() & (pl.col("decision") != Decision.OVER_CAPACITY)
+    return added.with_columns(
+        kept_s=pl.when(split).then("kept_s"),
+        idle_s=pl.when(split).then(pl.col("wait_room_s") - pl.col("kept_s")),
+    ).with_columns(idle_because=pl.when(pl.col("idle_s") > 0).then("idle_because"))
+
+
+def _seconds(booked: Booked, columns: Sequence[Cause | Part]) -> dict[str, np.ndarray]:
+    """Return the seconds of causes or parts, by column."""
+    return {
+        one.column: np.sum([booked.of(key) for key in one.booked], axis=0, initial=0.0)
+        for one in columns
+    }
+
+
+def _with(described: pl.DataFrame, queue: Queued, made: pl.DataFrame) -> pl.DataFrame:
+    """Add the columns made for the queue; null for attempts that do not wait."""
+    known = made.select(pl.when(queue.rows["waits"]).then(pl.all()).name.keep())
+    placed = known.with_columns(queue.rows["row"])
+    every = pl.DataFrame({"row": pl.int_range(described.height, dtype=pl.UInt32, eager=True)})
+    added = every.join(placed, on="row", how="left", maintain_order="left")
+    return described.hstack(added.drop("row"))
 
 
 def _traced(
@@ -182,28 +257,8 @@ def _traced(
     return pl.DataFrame(rows, schema, orient="row")
 
 
-def _made(
-    booked: Booked, names: Sequence[str], holds: pl.DataFrame, kinds: pl.Series, queue: Queued
-) -> pl.DataFrame:
-    """Return the columns of the account of what was booked."""
-    count = booked.seconds.shape[1]
-    columns = {
-        cause.column: sum((booked.of(key) for key in cause.booked), np.zeros(count))
-        for cause in CAUSES
-    }
-    made = pl.DataFrame(
-        {
-            **columns,
-            RULE_FREE: booked.of("rule_free"),
-            "rule": _longest(booked, names),
-            "held_by": _longest_hold(holds, count).fill_null(kinds),
-        }
-    ).with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
-    return made.select(pl.when(queue.rows["waits"]).then(pl.all()).name.keep())
-
-
 def _barred(stretches: pl.DataFrame, queue: Queued, described: pl.DataFrame) -> pl.DataFrame:
-    """Return stretches by job and attempt instead of place in the queue."""
+    """Return the stretches held or under a rule, by job and attempt."""
     places = queue.rows.select("row", place=pl.int_range(pl.len()))
     held = stretches.filter(pl.col("cause").is_in(_BARRED) | (pl.col("cause") >= len(BOOKED)))
     return (
@@ -213,13 +268,12 @@ def _barred(stretches: pl.DataFrame, queue: Queued, described: pl.DataFrame) -> 
     )
 
 
-def _longest(booked: Booked, names: Sequence[str]) -> pl.Series:
-    """Return the name of the rule that forbids each attempt longest; null: none does."""
+def _longest_rule(booked: Booked, names: Sequence[str]) -> pl.Series:
+    """Return the name of the rule that forbids each attempt longest, or null."""
     if not names:
         return pl.repeat(None, booked.seconds.shape[1], dtype=pl.String, eager=True)
-    which = pl.Series(booked.forbidden.argmax(axis=0))
-    name = which.replace_strict(list(range(len(names))), names, return_dtype=pl.String)
-    return name.set(pl.Series(booked.forbidden.max(axis=0) == 0), None)
+    longest = pl.Series(names).gather(booked.forbidden.argmax(axis=0))
+    return longest.set(pl.Series(booked.forbidden.max(axis=0) == 0), None)
 
 
 def _placed(holds: pl.DataFrame, queue: Queued) -> pl.DataFrame:
@@ -241,7 +295,7 @@ def _placed(holds: pl.DataFrame, queue: Queued) -> pl.DataFrame:
 
 
 def _longest_hold(placed: pl.DataFrame, count: int) -> pl.Series:
-    """Return the kind of hold that lasts longest of each of ``count`` attempts; null: none."""
+    """Return the kind of hold that lasts longest of each of ``count`` attempts, or null."""
     longest = (
         placed.group_by("row", "kind")
         .agg(lasted=(pl.col("end") - pl.col("begin")).sum())

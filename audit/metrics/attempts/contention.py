@@ -1,8 +1,6 @@
-"""What the attempts of a pool compete for, and which of them do not (SPEC §4, §5).
+"""Capacity of a pool, and the attempts that compete for it (SPEC §4, §5).
 
 Conventions: R resources, S capacity steps; amounts in the resources' own units, times in epoch s.
-
-Sweeps see an attempt as a *lifetime*: when it was in the pool, and from when on it ran.
 """
 
 from typing import NamedTuple
@@ -17,20 +15,20 @@ Ints = NDArray[np.int64]
 
 
 class CapacitySteps(NamedTuple):
-    """When a pool's amounts change; ascending."""
+    """Changes of a pool's amounts, ascending in time."""
 
     time: Ints  # [S]
     change: Ints  # [S, R]: what is added
-    planned: NDArray[np.bool_]  # [S], known to planners beforehand
+    planned: NDArray[np.bool_]  # [S], whether planners know of it in advance
 
 
 def reserved_rows(held: pl.DataFrame) -> pl.Series:
-    """Whether each attempt ran in an advance reservation."""
+    """Return whether each attempt ran in an advance reservation."""
     return (held["reservation"].str.len_bytes() > 0).fill_null(False)
 
 
 def counted_resources(pool: Pool) -> list[str]:
-    """The columns of ``ATTEMPTS`` that limit who fits; the pool's counted resource first."""
+    """Return the columns of ``ATTEMPTS`` that limit starts; the pool's counted resource first."""
     further = [
         name
         for name, _ in pool.amounts
@@ -40,12 +38,12 @@ def counted_resources(pool: Pool) -> list[str]:
 
 
 def amounts(pool: Pool) -> Ints:
-    """What the pool has of each of ``counted_resources`` before any step, [R]."""
+    """Return the pool's amount of each of ``counted_resources`` before any step, [R]."""
     return np.array([_amount(pool, name) for name in counted_resources(pool)], np.int64)
 
 
 def largest_amounts(pool: Pool) -> dict[str, int]:
-    """The most that the pool ever has of each of ``counted_resources``, as declared."""
+    """Return the greatest declared amount of each of ``counted_resources``."""
     had = {name: [_amount(pool, name)] for name in counted_resources(pool)}
     for step in pool.steps:
         for name, amount in step.amounts:
@@ -55,14 +53,14 @@ def largest_amounts(pool: Pool) -> dict[str, int]:
 
 
 def capacity_steps(pool: Pool, reserved: pl.DataFrame) -> CapacitySteps:
-    """What changes in the amounts of ``counted_resources``: as declared, and by reservations.
+    """Return the changes of ``counted_resources``: as declared, and by reservations.
 
-    A reservation takes from the capacity, while it lasts, as much as was ever in use in it: from
-    its first start to its last end.
+    From its first start to its last end, a reservation takes its peak use from the capacity.
 
     Args:
-        reserved: of the attempts that ran in reservations, reservation, start_time, ``end`` (that
-            of open ones assumed) and the resources.
+        reserved: attempts that ran in reservations: reservation, start_time, ``end`` (assumed for
+        open
+            ones) and the resources.
     """
     resources = counted_resources(pool)
     had = {name: _amount(pool, name) for name in resources}
@@ -89,7 +87,7 @@ def capacity_steps(pool: Pool, reserved: pl.DataFrame) -> CapacitySteps:
 
 
 def _peak(started: pl.DataFrame, resource: str) -> int:
-    """The most of ``resource`` that was in use at one time."""
+    """Return the greatest amount of ``resource`` in use at one time."""
     begins = started.select(at="start_time", change=pl.col(resource).fill_null(0))
     ends = started.select(at="end", change=-pl.col(resource).fill_null(0))
     totals = pl.concat([begins, ends]).group_by("at").agg(pl.col("change").sum()).sort("at")
@@ -101,9 +99,10 @@ def _amount(pool: Pool, resource: str) -> int:
 
 
 class Lifetimes(NamedTuple):
-    """One element per row of the frame, arrival ≤ start ≤ end; a life of no length has no effect.
+    """Lifetimes of attempts in a pool, arrival ≤ start ≤ end; one element per row of a frame.
 
-    An attempt that has not started by the time it leaves the pool has start = end.
+    A lifetime of length 0 has no effect. An attempt that leaves the pool without a start has
+    start = end.
     """
 
     arrival: Ints
@@ -116,21 +115,17 @@ class Lifetimes(NamedTuple):
 
 
 def lifetimes(described: pl.DataFrame, now: int, count_never_started: bool = False) -> Lifetimes:
-    """The lifetimes of the attempts of one pool.
+    """Return the lifetimes of the attempts of one pool.
 
-    Open attempts live up to ``now``. Those whose start is unknown, and, unless
-    ``count_never_started``, those that never started, get no life. An unknown size is 0. Who
-    started but arrived nobody knows when lives from the start on.
-
-    Args:
-        described: columns of ``model.DESCRIBED``, of one pool.
-        count_never_started: attempts that never started are queued until they left.
+    Open attempts live up to ``now``, those of unknown arrival from their start. Attempts with an
+    unknown start, and, unless ``count_never_started``, those that never started have an empty life;
+    otherwise they are queued until they left. An unknown size is 0.
     """
     counted = [Standing.ENDED.value, Standing.ARRIVAL_UNKNOWN.value]
     if count_never_started:
         counted.append(Standing.NEVER_STARTED.value)
     if (described["standing"] == Standing.ENDED.value).all() and not described["size"].has_nulls():
-        lives = described  # nothing to work out; spares large logs six copies
+        lives = described  # saves six copies of large logs
     else:
         standing = pl.col("standing")
         leaves = (
@@ -156,7 +151,7 @@ def lifetimes(described: pl.DataFrame, now: int, count_never_started: bool = Fal
 
 
 def time_order(times: Ints) -> Ints:
-    """The indices that sort ``times``, stably."""
+    """Return the indices that sort ``times``, stably."""
     from audit.kernels import sweeps
 
     order, spare = np.empty_like(times), np.empty_like(times)

@@ -1,27 +1,26 @@
-"""How well a modelled policy reproduces the starts that were observed (SPEC §5, *Model fidelity*).
+"""Fidelity of a modelled policy to the observed starts (SPEC §5, *Model fidelity*).
 
-A fair start time tells what a policy would have done. A site's scheduler is not that policy, so
-some of every miss is the model's error. What it is worth shows when the whole log is replayed under
-the same policy: with o_j the observed and r_j the replayed start of attempt j,
+A site's scheduler is not the modelled policy, so a part of every miss is the model's error. A
+replay of the whole log under that policy measures it: with o_j the observed and r_j the replayed
+start,
 
     start error  = |r_j − o_j|, its median and 90th percentile, nearest-rank
     correlation  = Spearman's, average ranks, of the waits r_j − arrival_j and o_j − arrival_j
-    mean wait    = mean of (r_j − o_j): how much longer the replay lets them wait
+    mean wait    = mean of (r_j − o_j): the additional wait in the replay
     beyond       = Σ of the misses ≥ that median (or 90th percentile) / Σ of all misses
 
-Conventions: the first three are over attempts whose start is known in both schedules; the shares
-over all attempts whose misses are part of totals. Nothing is clipped.
+The first three are over attempts with a start in both schedules; the shares over all misses that
+count in totals. Nothing is clipped.
 
-Where it is known what one pass at each instant of the observed schedule would have decided, and
-when each attempt would have started with all that came later (SPEC §10), there are also
+Decisions of single passes on the observed schedule, and modelled starts (SPEC §10), add
 
-    foreseen     = share of attempts that would have been started by the time they were
-    on time      = share of those that would first have been started at most the tolerance before
-    agreement    = the same of those that waited longer than the tolerance
-    unexplained  = (Σ room of those not foreseen + Σ idle that nothing explains) / Σ wait
-    forward      = Spearman's, of forward start − arrival and the wait; of those that waited, too
+    foreseen     = share of attempts that the policy would have started no later than the site
+    on time      = share of those that it would have started at most the tolerance earlier
+    agreement    = the same of attempts that waited longer than the tolerance
+    unexplained  = (Σ room of those not foreseen + Σ idle without a reason) / Σ wait
+    forward      = Spearman's, of modelled start − arrival and the wait; of those that waited, too
 
-over attempts that were judged, those left out in whose start more was in use than there is.
+over attempts with a decision other than over_capacity.
 
 Source: for the ranks, C. Spearman, The Proof and Measurement of Association between Two Things
 (1904).
@@ -50,13 +49,12 @@ _READ: Final = (
     *("wait_s", "wait_room_s", "decision", "kept_s", "idle_s", "idle_because", "start_modelled"),
 )
 ENOUGH_AGREEMENT: Final = 0.8
-"""Of the attempts that waited, the share that a model must start when the site did before anybody
-is named by it (SPEC §10)."""
+"""Least agreement of a model that may name entities (SPEC §10)."""
 ENOUGH_CORRELATION: Final = 0.65
-"""The same of the rank correlation of waits from forward starts with those observed."""
+"""Least rank correlation of modelled and observed waits, likewise."""
 
 FIDELITY_SCHEMA = pl.Schema({"metric": pl.String, "value": pl.Float64, "unit": pl.String})
-"""Columns of ``fidelity_result`` that are the metrics' own."""
+"""Columns of ``fidelity_result`` that are computed here."""
 
 
 def fidelity(
@@ -64,21 +62,19 @@ def fidelity(
     replayed: pl.DataFrame | None = None,
     tolerance_s: int = TOLERANCE_S,
 ) -> pl.DataFrame:
-    """The figures that stand beside every fair start time of one pool and period.
+    """Return the figures that accompany every fair start time of one pool and period.
 
     Args:
-        held: what ``miss.misses`` gave, with fst_status; those rows that the period holds.
-        replayed: cluster, job_id, attempt (each key once) and replayed_start_time, int64 epoch s,
-            null where the replay did not start it; attempts of other periods may be among them.
-            None: ``held`` itself has replayed_start_time.
-        tolerance_s: who waited longer is looked at apart, s, ≥ 0.
+        held: attempts of the period, with the columns of ``miss.misses`` and fst_status. replayed:
+        cluster, job_id, attempt (each key once) and replayed_start_time, int64 epoch s, null
+            without a start; may contain others. None: ``held`` has replayed_start_time.
+        tolerance_s: longest wait that does not count as waiting, s, ≥ 0.
 
     Returns:
-        Columns of ``FIDELITY_SCHEMA``, the same rows for the same columns: those about decisions
-        and forward starts are left out where these are. ``replayed`` counts the attempts with
-        both starts; errors are in s, ≥ 0, ``mean_wait_error`` of either sign; ``wait_correlation``
-        in [−1, 1], null where all waits of a schedule are the same; the shares in [0, 1], null
-        where nothing was missed. All but the first are null where no attempt has both starts.
+        Columns of ``FIDELITY_SCHEMA``; without decisions, or modelled starts, there are no rows
+        about them. ``replayed`` is the number of attempts with both starts; errors are in s, ≥ 0,
+        ``mean_wait_error`` of either sign; ``wait_correlation`` is null if all waits of a schedule
+        are equal; shares are null without misses.
     """
     key = () if replayed is None else KEY
     subjects = ended(held.select(cs.by_name(*key, *_READ, require_all=False)))
@@ -104,7 +100,7 @@ _Figure = tuple[str, float | None]
 
 
 def _of_errors(starts: pl.DataFrame) -> tuple[dict[str, float | None], list[_Figure]]:
-    """The median of start errors and their 90th percentile, by name; and all figures of them."""
+    """Return the median and 90th percentile of start errors, by name; and all figures of them."""
     both = starts.drop_nulls("replayed_start_time")
     start, arrival = both["start_time"].to_numpy(), both["arrival_time"].to_numpy()
     again = both["replayed_start_time"].to_numpy()
@@ -120,66 +116,57 @@ def _of_errors(starts: pl.DataFrame) -> tuple[dict[str, float | None], list[_Fig
 
 
 def _of(subjects: pl.DataFrame, condition: pl.Expr, *columns: str) -> pl.DataFrame:
-    """These columns, and weights, of the attempts of which a condition holds."""
+    """Return these columns, and weights, of the attempts that meet a condition."""
     read = cs.by_name(*columns, WEIGHT, require_all=False)
     return subjects.lazy().filter(condition).select(read).collect()
 
 
 def _of_decisions(subjects: pl.DataFrame, tolerance_s: int) -> list[_Figure]:
-    """How often the policy would have started an attempt when the site did."""
+    """Return how often the policy would have started an attempt when the site did."""
     if "decision" not in subjects.columns:
         return []
-    over = pl.col("decision") == Decision.OVER_CAPACITY
-    judged = pl.col("decision").is_not_null() & ~over
-    waited = judged & (pl.col("wait_s") > tolerance_s)
-    foreseen = pl.col("decision") != Decision.UNFORESEEN
-    on_time = pl.col("decision") == Decision.ON_TIME
-    told = {
+    decision, wait = pl.col("decision"), pl.col("wait_s")
+    over = decision == Decision.OVER_CAPACITY
+    judged = decision.is_not_null() & ~over
+    waited = judged & (wait > tolerance_s)
+    unforeseen, on_time = decision == Decision.UNFORESEEN, decision == Decision.ON_TIME
+    figures = {
         "decided": judged.sum().cast(pl.Float64),
         "decided_over_capacity": over.sum().cast(pl.Float64),
-        "foreseen_share": foreseen.filter(judged).mean(),
+        "foreseen_share": (~unforeseen).filter(judged).mean(),
         "on_time_share": on_time.filter(judged).mean(),
-        "waited_foreseen_share": foreseen.filter(waited).mean(),
+        "waited_foreseen_share": (~unforeseen).filter(waited).mean(),
         "agreement": on_time.filter(waited).mean(),
+        "unexplained_wait_share": pl.lit(None),
     }
-    figures: list[_Figure] = list(subjects.select(**told).row(0, named=True).items())
-    return [*figures, ("unexplained_wait_share", _unexplained(subjects, judged))]
-
-
-def _unexplained(subjects: pl.DataFrame, judged: pl.Expr) -> float | None:
-    """The share of all waiting that neither the policy nor a known cause explains."""
-    if "idle_because" not in subjects.columns:
-        return None
-    apart = judged & pl.col("idle_s").is_not_null()
-    kept = apart & (pl.col("decision") == Decision.UNFORESEEN)
-    idle = apart & (pl.col("idle_because") == IdleBecause.UNEXPLAINED)
-    unexplained, waited = subjects.select(
-        pl.col("kept_s").filter(kept).sum() + pl.col("idle_s").filter(idle).sum(),
-        pl.col("wait_s").filter(apart).sum(),
-    ).row(0)
-    return unexplained / waited if waited else None
+    if "idle_because" in subjects.columns:
+        apart = judged & pl.col("idle_s").is_not_null()
+        no_reason = pl.col("idle_because") == IdleBecause.UNEXPLAINED
+        kept = pl.col("kept_s").filter(apart & unforeseen).sum()
+        total = wait.filter(apart).sum()
+        unexplained = kept + pl.col("idle_s").filter(apart & no_reason).sum()
+        figures["unexplained_wait_share"] = pl.when(total != 0).then(unexplained / total)
+    return list(subjects.select(**figures).row(0, named=True).items())
 
 
 def _of_forward_starts(subjects: pl.DataFrame, tolerance_s: int) -> list[_Figure]:
-    """How well forward starts order the waits that were observed."""
+    """Return how well modelled starts order the observed waits."""
     if "start_modelled" not in subjects.columns:
         return []
     has_forward = pl.col("start_modelled").is_not_null() & in_totals("strict")
     known = repeated(_of(subjects, has_forward, "start_modelled", "arrival_time", "wait_s"))
-    waited = known.filter(pl.col("wait_s") > tolerance_s)
-    return [
-        (name, rank_correlation(*_modelled_and_observed(of)))
-        for name, of in (("forward_correlation", known), ("waited_forward_correlation", waited))
-    ]
-
-
-def _modelled_and_observed(attempts: pl.DataFrame) -> tuple[Ints, Ints]:
-    modelled = attempts["start_modelled"] - attempts["arrival_time"]
-    return modelled.to_numpy(), attempts["wait_s"].to_numpy()
+    figures = []
+    for name, of in (
+        ("forward_correlation", known),
+        ("waited_forward_correlation", known.filter(pl.col("wait_s") > tolerance_s)),
+    ):
+        modelled = (of["start_modelled"] - of["arrival_time"]).to_numpy()
+        figures.append((name, rank_correlation(modelled, of["wait_s"].to_numpy())))
+    return figures
 
 
 def rank_correlation(one: Ints, other: Ints) -> float | None:
-    """Spearman's rank correlation of two columns, in [−1, 1]; equal values share an average rank.
+    """Return Spearman's rank correlation of two columns, with average ranks for ties.
 
     Null where a column has fewer than two distinct values.
     """
@@ -193,12 +180,7 @@ def rank_correlation(one: Ints, other: Ints) -> float | None:
 
 
 def fits(agreement: float | None, correlation: float | None) -> bool:
-    """Whether a model fits well enough for names; not where one of the two is not known.
-
-    Args:
-        agreement: share of 1, see ``ENOUGH_AGREEMENT``.
-        correlation: −1 to 1, see ``ENOUGH_CORRELATION``.
-    """
+    """Return whether a model fits well enough to name entities; an unknown figure does not."""
     if agreement is None or correlation is None:
         return False
     return agreement >= ENOUGH_AGREEMENT and correlation >= ENOUGH_CORRELATION

@@ -1,12 +1,12 @@
 """The figures of each part of a population: of all attempts, of a width class, of a user, ….
 
-Which figures there are, of which attempts each is and of what it is made, the registry of measures
-says. Here are the terms that it names and that are no columns of attempts.
+The registry of measures declares which figures exist, which attempts each describes, and its terms.
+This module computes those terms that are no columns of attempts.
 
-Every figure is of the attempts that ended in the period; those of resource equality only of those
-whose size is known, and those about fair start times (FST) only of those whose FST is part of
-totals (``miss.in_totals``), each as often as it stands for one that was not computed. Where misses
-were not computed, or waits not divided by cause, there are no rows about them.
+Figures describe the attempts that ended in the period; those of resource equality only attempts of
+known size, and those about fair start times (FST) only attempts whose FST counts in totals
+(``miss.in_totals``), each weighted by the number of attempts that it represents. Where misses or
+divided waits are missing, so are the rows about them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,14 +31,11 @@ _WHOSE: Final[Mapping[Of, pl.Expr]] = {
     **{Of(fst): in_totals(fst) for fst in FSTS},
     Of.FORWARD: in_totals("strict") & pl.col("overtaken_s").is_not_null(),
 }
-_STANDING_FOR_OTHERS: Final = {Of.STRICT, Of.RELAXED, Of.FORWARD}
+_WEIGHTED: Final = {Of.STRICT, Of.RELAXED, Of.FORWARD}
 
 
 def read() -> list[str]:
-    """The columns of attempts that figures are made of; those of what is optional may be missing.
-
-    See ``Measure.when``.
-    """
+    """Return the columns of attempts that figures are made of, optional ones included."""
     names = {"standing", "user", "arrival_time", "size", "fst_status", WEIGHT, *DIMENSIONS}
     for subjects in Of:
         names |= _roots(_WHOSE[subjects])
@@ -48,12 +45,12 @@ def read() -> list[str]:
 
 
 def of_parts(attempts: pl.DataFrame, resamples: Resamples, tolerance_s: int) -> list[Row]:
-    """The figures that the registry makes of single attempts, along all of their dimensions.
+    """Return the figures that the registry derives from attempts, along all their dimensions.
 
     Args:
-        attempts: what ``parts.coded`` gave for those that ended in the period.
-        tolerance_s: what a start may differ from its FST before it counts as missed, or as
-            preferred, s, ≥ 0. Sums are not clipped by it.
+        attempts: those that ended in the period, with the columns of ``parts.coded``.
+        tolerance_s: greatest difference between start and FST that counts neither as a miss nor as
+            preference, s, ≥ 0. Sums are not clipped by it.
     """
     rows = list(_statuses(attempts))
     again = repeated(attempts)
@@ -67,7 +64,7 @@ def of_parts(attempts: pl.DataFrame, resamples: Resamples, tolerance_s: int) -> 
         if not measures:
             continue
         made = {name: _made(name, terms) for one in measures for name in _named(one)}
-        held = again if subjects in _STANDING_FOR_OTHERS else attempts
+        held = again if subjects in _WEIGHTED else attempts
         counted = evaluated(held, made, _WHOSE[subjects])
         for dimension in ("all", *DIMENSIONS):
             if of_dimension := [one for one in measures if dimension in one.dimensions]:
@@ -81,7 +78,7 @@ def _measures(subjects: Of) -> Iterator[Measure]:
 
 
 def _named(measure: Measure) -> tuple[str, ...]:
-    """The terms of a figure."""
+    """Return the terms of a figure."""
     figure = measure.figure
     assert figure is not None
     return (figure.above, figure.below) if isinstance(figure, Quotient) else (figure.term,)
@@ -92,7 +89,7 @@ def _made(name: str, terms: Terms) -> pl.Expr:
 
 
 def _needed(measure: Measure, terms: Terms) -> set[str]:
-    """The columns that a figure is made of."""
+    """Return the columns that a figure is made of."""
     assert measure.figure is not None
     made = [_made(name, terms) for name in _named(measure)]
     return set().union(*map(_roots, (*made, _WHOSE[measure.figure.of])))
@@ -107,7 +104,7 @@ def _number(condition: pl.Expr) -> pl.Expr:
 
 
 def _terms(subjects: Of, tolerance_s: int) -> Terms:
-    """The terms that are no columns, of some attempts; int64 or float64, without nulls."""
+    """Return the terms that are no columns, int64 or float64, without nulls."""
     return {"one": pl.lit(1, pl.Int64)} | (
         _fst_terms(subjects.value, tolerance_s)
         if subjects.value in FSTS
@@ -148,7 +145,7 @@ def _fst_terms(fst: Fst, tolerance_s: int) -> dict[str, pl.Expr]:
 
 
 def _statuses(attempts: pl.DataFrame) -> Iterator[Row]:
-    """How many fair start times have each status that occurs."""
+    """Yield the number of fair start times with each status that occurs."""
     if "fst_status" not in attempts.columns:
         return
     numbers = dict(attempts["fst_status"].cast(pl.String).drop_nulls().value_counts().iter_rows())

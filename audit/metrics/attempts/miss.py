@@ -1,19 +1,18 @@
-"""By how much attempts missed their fair start times (FST) [S §3.1.3], and fair slowdown [K §2.3].
+"""Misses of fair start times (FST) [S §3.1.3], and fair slowdown [K §2.3].
 
-With FST_j when attempt j would have started had nobody come after it (``audit.scenario``),
+With FST_j the start that attempt j would have had without later arrivals (``audit.scenario``),
 
-    miss_j          = max(start_j − FST_j, 0)       positive: later arrivals cost it that much
-    preference_j    = max(FST_j − start_j, 0)       positive: it was treated preferentially
+    miss_j          = max(start_j − FST_j, 0)       the delay by later arrivals, if positive
+    preference_j    = max(FST_j − start_j, 0)       preferential treatment, if positive
     fair slowdown_j = max(1, (FST_j + occupancy_j − arrival_j) / max(runtime_j, τ))
 
-once for the strict and once for the relaxed FST; fair slowdown is of the strict one. Bounded
-slowdown has the start in its place, so an attempt that started at its FST has the same of both.
-
-Conventions: nothing is clipped by a tolerance here; what has no FST has no miss.
+for the strict and the relaxed FST; fair slowdown for the strict one. Bounded slowdown has the start
+in place of the FST, so both are equal for an attempt that started at its FST. No tolerance clips
+these values.
 
 Sources: [S] G. Sabin, P. Sadayappan, Unfairness Metrics for Space-Sharing Parallel Job Schedulers,
 §3.1; [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Parallel Job Scheduling,
-§2.3, which takes τ = 1 s.
+§2.3, with τ = 1 s.
 """
 
 from collections.abc import Collection
@@ -26,26 +25,25 @@ from audit.metrics.attempts.population import TAU_S
 from audit.model import COUNTED
 
 Fst = Literal["strict", "relaxed"]
-"""Which of the two fair start times (SPEC §5)."""
 
 TOLERANCE_S: Final = 60
-"""What a start may differ from its FST before it counts as missed, s."""
+"""Greatest delay of a start behind its FST that does not count as a miss, s."""
 WEIGHT: Final = "fst_weight"
-"""The column that says how many attempts one stands for where not all FSTs were computed."""
+"""Column: number of attempts that one represents where not all FSTs were computed."""
 FSTS: Final[tuple[Fst, ...]] = ("strict", "relaxed")
 
 
 def misses(described: pl.DataFrame, tau_s: int = TAU_S) -> pl.DataFrame:
-    """Adds each attempt's misses and its fair slowdown.
+    """Add each attempt's misses and its fair slowdown.
 
     Args:
-        described: columns of ``model.DESCRIBED``, and fst_strict and fst_relaxed, int64 epoch s,
-            null where there is none.
-        tau_s: τ, in s, ≥ 1.
+        described: columns of ``model.DESCRIBED``, and fst_strict and fst_relaxed, int64 epoch s or
+            null.
+        tau_s: τ, s, ≥ 1.
 
     Returns:
-        ``described`` with miss_strict_s and miss_relaxed_s, int64 s, ≥ 0, and fair_slowdown,
-        float64, ≥ 1; null where the attempt has no such FST, or has not ended.
+        ``described`` with miss_strict_s and miss_relaxed_s, int64 s, ≥ 0, and fair_slowdown, ≥ 1;
+        null where the attempt has no such FST, or has not ended.
     """
     late = {f"miss_{fst}_s": (pl.col("start_time") - pl.col(f"fst_{fst}")).clip(0) for fst in FSTS}
     has_ended = pl.col("start_time").is_not_null() & pl.col("end_time").is_not_null()
@@ -58,12 +56,12 @@ def misses(described: pl.DataFrame, tau_s: int = TAU_S) -> pl.DataFrame:
 
 
 def preference(fst: Fst) -> pl.Expr:
-    """By how much an attempt started before its FST, int64 s, ≥ 0; null where it has none."""
+    """Return the time by which an attempt started before its FST, s, ≥ 0; null without an FST."""
     return (pl.col(f"fst_{fst}") - pl.col("start_time")).clip(0)
 
 
 def in_totals(fst: Fst) -> pl.Expr:
-    """Whether an attempt's miss is part of totals: its status is in ``model.COUNTED``.
+    """Return whether an attempt's miss counts in totals: its status is in ``model.COUNTED``.
 
     Reads fst_status and the columns of ``misses``; never null.
     """
@@ -72,15 +70,14 @@ def in_totals(fst: Fst) -> pl.Expr:
 
 
 def weighted(amounts: pl.Expr, columns: Collection[str]) -> pl.Expr:
-    """Amounts, int64, of each attempt times how many it stands for; 1 without such a column."""
+    """Return amounts times the number of attempts that each represents; 1 without that column."""
     return amounts * pl.col(WEIGHT).fill_null(1) if WEIGHT in columns else amounts
 
 
 def repeated(attempts: pl.DataFrame) -> pl.DataFrame:
-    """Each attempt as often as it stands for one, so that figures of these are of all.
+    """Return each attempt as often as the number of attempts that it represents.
 
-    A sum over the result is Σ weight · amount over the sample, whose mean over all samples is the
-    sum over all attempts; a mean is a ratio of two such sums.
+    A sum over the result estimates, without bias, the sum over all attempts.
     """
     if WEIGHT not in attempts.columns or not (attempts[WEIGHT] > 1).any():
         return attempts

@@ -1,9 +1,10 @@
-"""Parts of a population, such as one width class or one user, and rows of figures about them.
+"""Parts of a population, such as a width class or a user, and rows of figures about them.
 
 A figure of a part is a ratio of two sums over its attempts, or a quantile, with a bootstrap
-interval whose unit is the user (``uncertainty``).
+interval over users (``uncertainty``).
 """
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -12,8 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics.attempts.population import only
-from audit.metrics.quantiles import grouped_sums, nearest_rank
+from audit.metrics.attempts.population import local_arrival, only
+from audit.metrics.quantiles import add_ints, grouped_sums, nearest_rank, renumbered
 from audit.metrics.uncertainty import NONE, Interval, Resamples
 from audit.registry.measures import Greatest, Measure, Quantile, Quotient, Total, unit_of
 
@@ -22,17 +23,15 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 
 DIMENSIONS: Final = ("user", "account", "partition", "qos", "width_class", "hour_of_week")
-"""What attempts are cut along, beside ``all``; the columns that ``coded`` gives."""
+"""The columns of ``coded`` along which attempts are cut, besides ``all``."""
 
 
 HOURS: Final = 7 * 24
-"""Of a week."""
-_ROOMY: Final = 4
-"""Cells have room for each user in each part while that takes so many times what attempts take."""
+"""In a week."""
 
 
 class Row(NamedTuple):
-    """One row of the summary; fields as ``summary.SUMMARY_SCHEMA``. See :func:`row`."""
+    """One row of the summary; fields as in ``summary.SUMMARY_SCHEMA``."""
 
     metric: str
     dimension: str
@@ -53,17 +52,17 @@ def row(
     interval: Interval = NONE,
     unit: str | None = None,
 ) -> Row:
-    """A row with the unit that the registry of measures has for it, or with ``unit``.
+    """Return a row with the unit of the metric in the registry of measures, or with ``unit``.
 
     Raises:
-        KeyError: there is no unit: the metric has no entry in ``registry.measures``.
+        KeyError: ``registry.measures`` has no such metric.
     """
     unit = unit or unit_of(metric, dimension_value)
     return Row(metric, dimension, dimension_value, value, *interval, unit, attempts)
 
 
 class Ratio(NamedTuple):
-    """A figure Σ above / Σ below; a mean where ``below`` is 1 for each attempt."""
+    """A figure Σ above / Σ below of two terms; a mean where ``below`` is 1 for each attempt."""
 
     metric: str
     above: str  # a term's name
@@ -73,46 +72,37 @@ class Ratio(NamedTuple):
 
 
 class Evaluated(NamedTuple):
-    """What figures sum and rank of some attempts; one element of each array per attempt."""
+    """The terms of some attempts; one element of each array per attempt."""
 
     terms: dict[str, Numbers]
     units: Ints
     """The number of each attempt's user."""
     cut_along: pl.DataFrame
-    """``DIMENSIONS``, as ``coded`` gives them."""
+    """The ``DIMENSIONS`` of ``coded``."""
     ascending: dict[str, Ints]
-    """What sorts a term, for those for which it is known already."""
+    """The order that sorts a term, once it is known."""
 
     def order(self, term: str) -> Ints:
-        """What sorts a term, ascending."""
+        """Return the order that sorts a term, ascending."""
         if term not in self.ascending:
             self.ascending[term] = np.argsort(self.terms[term], kind="stable")
         return self.ascending[term]
 
 
 class Cells:
-    """Attempts by part and user: a *cell* is what one user has in one part.
+    """Attempts by part and user: a *cell* holds the attempts of one user in one part.
 
-    Sums are worked out for all cells at once, and only those that are asked for.
+    ``codes`` has the number of each attempt's part, below ``parts``. Sums are computed on demand,
+    for all cells at once.
     """
 
     def __init__(self, of: Evaluated, codes: Ints, parts: int) -> None:
-        """Of attempts in parts numbered 0, …, ``parts`` − 1; ``codes`` says in which each is."""
         self._of = of
         self._codes = codes
-        self._users = max(int(of.units.max(initial=-1)) + 1, 1)
-        key = codes * self._users + of.units
-        self._room = parts * self._users
-        if self._room <= _ROOMY * (len(codes) + parts):
-            self._cell = key
-            found = np.flatnonzero(np.bincount(key, minlength=self._room))
-            self._kept: Ints | slice = found
-        else:  # most users are in few parts
-            found, self._cell = np.unique(key, return_inverse=True)
-            self._room = len(found)
-            self._kept = slice(None)
-        self._user = found % self._users
-        self._begin = np.searchsorted(found, np.arange(parts + 1) * self._users)
+        users = max(int(of.units.max(initial=-1)) + 1, 1)
+        found, self._cell = renumbered(codes * users + of.units, parts * users)
+        self._user = found % users
+        self._begin = np.searchsorted(found, np.arange(parts + 1) * users)
         self.attempts: Ints = np.bincount(codes, minlength=parts)
         """Of each part."""
         self._sums: dict[str, Numbers] = {}
@@ -120,27 +110,21 @@ class Cells:
         self._placed: dict[str, Ints] = {}
 
     def users(self, part: int) -> Ints:
-        """Who has attempts in a part, ascending."""
+        """Return the users with attempts in a part, ascending."""
         return self._user[self._begin[part] : self._begin[part + 1]]
 
     def sums(self, part: int, term: str) -> Numbers:
-        """The sum of a term over the attempts of each of these."""
+        """Return the sum of a term over the attempts of each of these users."""
         if term not in self._sums:
-            from audit.kernels import sums
-
-            values = self._of.terms[term]
+            values, count = self._of.terms[term], len(self._user)
             if values.dtype == np.int64:
-                whole = np.zeros(self._room, np.int64)
-                sums.add_ints(self._cell, values.astype(np.int64, copy=False), whole)
-                self._sums[term] = whole[self._kept]
+                self._sums[term] = add_ints(self._cell, values.astype(np.int64, copy=False), count)
             else:
-                rounded = np.zeros(self._room)
-                sums.add_floats(self._cell, values.astype(np.float64, copy=False), rounded)
-                self._sums[term] = rounded[self._kept]
+                self._sums[term] = np.bincount(self._cell, values, count).astype(np.float64)
         return self._sums[term][self._begin[part] : self._begin[part + 1]]
 
     def total(self, part: int, term: str) -> float:
-        """The sum over all attempts of a part, rounded once."""
+        """Return the sum over all attempts of a part, rounded once."""
         values = self._of.terms[term]
         if values.dtype == np.int64:
             return float(self.sums(part, term).sum())
@@ -150,13 +134,13 @@ class Cells:
         return self._totals[term][part]
 
     def ascending(self, part: int, term: str) -> tuple[Floats, Ints]:
-        """The values of a term in a part, sorted, and whose each is."""
+        """Return the values of a term in a part, sorted, and the user of each."""
         begin = int(self.attempts[:part].sum())
         held = self._by_part(term)[begin : begin + int(self.attempts[part])]
         return self._of.terms[term][held].astype(np.float64, copy=False), self._of.units[held]
 
     def _by_part(self, term: str) -> Ints:
-        """What sorts attempts by part, and within it by a term."""
+        """Return the order that sorts attempts by part, then by a term."""
         order = self._of.order(term)
         if len(self.attempts) == 1:
             return order
@@ -166,7 +150,7 @@ class Cells:
 
 
 class Part(NamedTuple):
-    """The attempts that a figure is of: all, or those of one dimension value."""
+    """The attempts that a figure describes: all, or those with one value of a dimension."""
 
     dimension: str
     value: str | None
@@ -180,20 +164,20 @@ class Part(NamedTuple):
         interval: Interval = NONE,
         unit: str | None = None,
     ) -> Row:
-        """A row about this part; as :func:`row`."""
+        """Return a row about this part; see the function ``row``."""
         attempts = int(self.cells.attempts[self.number])
         return row(metric, self.dimension, self.value, value, attempts, interval, unit)
 
     def ratios(self, figures: Sequence[Ratio], resamples: Resamples) -> list[Row]:
-        """Rows of ratios with their intervals; null for 0/0."""
-        names = dict.fromkeys(name for one in figures for name in (one.above, one.below))
+        """Return rows of ratios with their intervals; null for 0/0."""
+        pairs = [(one.above, one.below) for one in figures]
+        names = dict.fromkeys(itertools.chain(*pairs))
         totals = {name: self.cells.total(self.number, name) for name in names}
         users = self.cells.users(self.number)
         by_user: dict[str, Floats] = {}
         if len(users) > 1:  # else there is no interval
             for name in names:
                 by_user[name] = self.cells.sums(self.number, name).astype(np.float64, copy=False)
-        pairs = [(one.above, one.below) for one in figures]
         intervals = resamples.ratios(users, by_user, pairs)
         return [
             self.row(
@@ -206,7 +190,7 @@ class Part(NamedTuple):
         ]
 
     def figures(self, measures: Sequence[Measure], resamples: Resamples) -> list[Row]:
-        """Rows of measures with their intervals; sums and greatest values have none."""
+        """Return rows of measures, with intervals except for sums and greatest values."""
         quotients = [
             Ratio(one.key, one.figure.above, one.figure.below)
             for one in measures
@@ -228,7 +212,7 @@ class Part(NamedTuple):
         return rows
 
     def quantiles(self, metrics: Mapping[str, int], term: str, resamples: Resamples) -> list[Row]:
-        """Rows of quantiles (metric → thousandths, ascending), with their intervals."""
+        """Return rows of quantiles (metric → thousandths, ascending), with intervals."""
         values, units = self.cells.ascending(self.number, term)
         intervals = resamples.quantiles(units, values, list(metrics.values()))
         return [
@@ -238,7 +222,7 @@ class Part(NamedTuple):
 
 
 def number_users(subjects: pl.DataFrame) -> pl.DataFrame:
-    """Adds ``unit``: users numbered by first appearance, so that a name changes no interval."""
+    """Add ``unit``: users numbered by first appearance, so that names affect no interval."""
     users = subjects.select("user")
     numbered = users.unique(maintain_order=True).with_row_index("unit")
     numbers = users.join(numbered, on="user", nulls_equal=True, maintain_order="left")["unit"]
@@ -246,15 +230,12 @@ def number_users(subjects: pl.DataFrame) -> pl.DataFrame:
 
 
 def coded(numbered: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
-    """Adds what attempts are cut along, as numbers that ascend with the values of a dimension.
+    """Add ``DIMENSIONS``: enumerations that ascend, and the local hour of the week of the arrival.
 
     Args:
-        numbered: what ``number_users`` gave; of ``model.DESCRIBED`` user, account, partition, qos,
-            width_class, size and arrival_time.
-        zone: the cluster's, for hours of the week.
-
-    Returns:
-        ``numbered`` with ``DIMENSIONS``: enumerations, and the hour of the week of the arrival.
+        numbered: result of ``number_users``, with user, account, partition, qos, width_class, size
+        and
+            arrival_time of ``model.DESCRIBED``.
     """
     widths = numbered.group_by("width_class").agg(pl.col("size").min()).sort("size")
     named = ("user", "account", "partition", "qos")
@@ -267,7 +248,7 @@ def coded(numbered: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
 
 
 def evaluated(coded: pl.DataFrame, terms: Mapping[str, pl.Expr], whose: pl.Expr) -> Evaluated:
-    """What ``cut`` needs of the attempts for which ``whose`` is true, and nothing else.
+    """Return the terms of the attempts that meet the condition ``whose``.
 
     Args:
         terms: what parts sum, by name; int64 or float64, without nulls.
@@ -280,11 +261,7 @@ def evaluated(coded: pl.DataFrame, terms: Mapping[str, pl.Expr], whose: pl.Expr)
 
 
 def cut(evaluated: Evaluated, dimension: str) -> Iterator[Part]:
-    """Cuts attempts along ``dimension``, in the order of its values; null first.
-
-    Args:
-        dimension: ``all``, which is one part, also where it is empty; or one of ``DIMENSIONS``.
-    """
+    """Yield the parts along one of ``DIMENSIONS``, null first; ``all`` is a single part."""
     if dimension == "all":
         nowhere = np.zeros(len(evaluated.units), np.int64)
         yield Part(dimension, None, Cells(evaluated, nowhere, 1), 0)
@@ -299,13 +276,13 @@ def cut(evaluated: Evaluated, dimension: str) -> Iterator[Part]:
 
 
 def _order(numbers: Ints) -> Ints:
-    """What sorts numbers from 0 on, stably; small ones need not be compared."""
+    """Return the stable order that sorts numbers ≥ 0; small ones are sorted by radix."""
     small = numbers.max(initial=0) < 1 << 16
     return np.argsort(numbers.astype(np.uint16) if small else numbers, kind="stable")
 
 
 def _numbers(column: pl.Series) -> Numbers:
-    """The column as an array of int64 if no sum over it can overflow; else of float64."""
+    """Return a column as int64 if no sum over it can overflow, else as float64."""
     values: Numbers = column.to_numpy()
     if values.dtype == np.int64 and len(values):
         largest = max(int(values.max()), -int(values.min()))
@@ -314,7 +291,6 @@ def _numbers(column: pl.Series) -> Numbers:
 
 
 def _hour_of_week(zone: ZoneInfo) -> pl.Expr:
-    """Hours since Monday 00:00 on the cluster's clock, 0 … 167, of the arrival."""
-    arrived = pl.from_epoch("arrival_time", time_unit="s").dt.replace_time_zone("UTC")
-    local = arrived.dt.convert_time_zone(zone.key)
+    """Return hours since Monday 00:00, local time of the arrival: 0 … 167."""
+    local = local_arrival(zone)
     return (local.dt.weekday().cast(pl.Int64) - 1) * 24 + local.dt.hour()

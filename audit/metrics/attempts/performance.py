@@ -2,8 +2,8 @@
 
 Conventions: amounts of the pool's counted resource; times in s; integrals over [from, to) are exact
 and in whole resource-seconds. Queued are started attempts between arrival and start, and pending
-ones up to ``now``; attempts that never started are left out. Attempts that belong to other periods
-count in full, and so does what those used that arrived nobody knows when; they are never queued.
+ones up to ``now``; attempts that never started are left out. Attempts of other periods count in
+full. Attempts of unknown arrival count as use, but are never queued.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 
 class Activity(NamedTuple):
-    """What a pool did in each span between consecutive edges; one element per span."""
+    """Activity of a pool in each span between consecutive edges; one element per span."""
 
     seconds: Ints
     """Length of the span, s."""
@@ -33,20 +33,20 @@ class Activity(NamedTuple):
     over: Ints
     """Time with used > capacity, s."""
     peak: int
-    """The most that was in use at any time between the first edge and the last."""
+    """Greatest use between the first edge and the last."""
     capacity: Ints
-    """What the pool had of its counted resource."""
+    """Amount of the counted resource."""
 
 
 def activity(
     described: pl.DataFrame, capacity: int | Sequence[int], edges: Sequence[int], now: int
 ) -> Activity:
-    """What the pool did between ``edges``; the source of all figures below.
+    """Return the activity between ``edges``, from which all figures below are computed.
 
     Args:
         described: columns of ``model.DESCRIBED``; *all* attempts of one pool.
-        capacity: what the pool has of its counted resource, ≥ 1; or what it had in each span.
-        edges: ascending epoch s, such as ``periods.day_edges`` gives.
+        capacity: amount of the counted resource, ≥ 1, or one per span.
+        edges: ascending epoch s, as from ``periods.day_edges``.
 
     Raises:
         ValueError: ``capacity`` is not positive, or ``edges`` do not ascend.
@@ -65,37 +65,33 @@ def activity(
 
 
 def utilization(pool: Activity) -> float | None:
-    """∫ used dt / (capacity · time), of 1; above 1 where the log exceeds the capacity.
-
-    Null where the period is empty.
-    """
+    """Return ∫ used dt / (capacity · time), above 1 where the log exceeds the capacity."""
     return _ratio(pool.used, pool.capacity * pool.seconds)
 
 
 def loss_of_capacity(pool: Activity) -> float | None:
-    """Time mean, over the whole period, of min(idle, queued)/capacity, in [0, 1] (SPEC §2)."""
+    """Return the time mean, over the whole period, of min(idle, queued)/capacity, in [0, 1]."""
     return _ratio(pool.lost, pool.capacity * pool.seconds)
 
 
 def over_capacity_time(pool: Activity) -> float | None:
-    """Share of the time in which more was in use than the pool has, in [0, 1]."""
+    """Return the share of the time in which the use exceeds the capacity, in [0, 1]."""
     return _ratio(pool.over, pool.seconds)
 
 
 def queued_mean(pool: Activity) -> float | None:
-    """Time mean of the size that waits, ≥ 0, in units of the counted resource."""
+    """Return the time mean of the size that waits, ≥ 0."""
     return _ratio(pool.queued, pool.seconds)
 
 
 def overtakes(described: pl.DataFrame) -> pl.DataFrame:
-    """Adds the slips and skips of [S §2].
+    """Add the slips and skips of [S §2].
 
     - overtaken_by_i = number of attempts that arrived later and started earlier than i
     - overtook_i = number of attempts that arrived earlier and started later than i
 
-    Both comparisons are strict: those that arrive or start together do not overtake. All attempts
-    whose arrival and start are known are compared, running ones included; over these both columns
-    have the same sum.
+    Both comparisons are strict. All attempts of known arrival and start are compared, running ones
+    included; over these both columns have the same sum.
 
     Args:
         described: columns of ``model.DESCRIBED``; *all* attempts of one pool.
@@ -103,8 +99,6 @@ def overtakes(described: pl.DataFrame) -> pl.DataFrame:
     Returns:
         ``described`` with overtaken_by and overtook, int64 ≥ 0; null for attempts that have not
         ended. O(n log n).
-
-    Source: [S] §2 (fairness of queueing systems).
     """
     from audit.kernels import sweeps
 
@@ -131,6 +125,6 @@ def overtakes(described: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ratio(above: Ints, below: Ints) -> float | None:
-    """Σ above / Σ below, of whole numbers; null for 0/0."""
+    """Return Σ above / Σ below, null for 0/0."""
     total = int(below.sum())
     return int(above.sum()) / total if total else None

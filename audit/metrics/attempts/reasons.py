@@ -1,7 +1,7 @@
-"""What attempts waited for other than their turn, by the recorded reason (SPEC §5, §10).
+"""Recorded reasons of waits: which attempts were held or blocked (SPEC §5, §10).
 
-A reason is the last one that was seen. One that a modelled limit covers is no reason of its own:
-the model holds the attempt by itself, and its wait is looked at like any other.
+The log keeps the last reason that was recorded. A reason that a modelled limit covers does not
+block an attempt, since the model itself holds it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,11 +20,11 @@ BLOCKED: Final = r"(?i)held|hold|limit|dependency|reservation|licen[cs]e|beginti
 """Recorded reasons of attempts that waited for something other than their turn."""
 
 LIMITING: Final = r"(?i)limit|max|^assoc|^qos"
-"""Those of them of attempts that a limit held."""
+"""Those of them that name a limit."""
 
 NOT_MODELLED: Final = r"(?i)min|submit|pernode|array|^partitionnode|grpwall"
-"""Those of them whose limit no model has: on sums over time (CPUMinutes, CPUMins) and least
-amounts, on what may be queued, on single nodes and arrays, on the nodes of a partition's jobs."""
+"""Limits that no model has: on sums over time (CPUMinutes, CPUMins), least amounts, queued jobs,
+single nodes and arrays, and the nodes of a partition's jobs."""
 
 _WHOSE: Final = r"(?i)per_?(job|user|account|acct)"
 _NAMED: Final = {
@@ -35,11 +35,11 @@ _NAMED: Final = {
     "mem_bytes": r"(?i)mem",
 }
 _WALLTIME: Final = r"(?i)wall|time"
-"""By what a reason is told to speak of a limit on attempts, on a resource, or on walltimes."""
+"""Patterns of reasons that name a limit on attempts, on a resource, or on walltimes."""
 
 
 def blocked() -> pl.Expr:
-    """Whether a recorded reason is something other than the attempt's turn."""
+    """Return whether the recorded reason is something other than the attempt's turn."""
     return pl.col("reason").str.contains(BLOCKED).fill_null(value=False)
 
 
@@ -50,13 +50,13 @@ HOLDS: Final = {
     "array": r"(?i)array",
     "licence": r"(?i)licen[cs]e",
 }
-"""Recorded reasons that name a hold, by what ``held_by`` calls it (SPEC §11)."""
+"""Recorded reasons that name a hold, by its name in ``held_by`` (SPEC §11)."""
 
 
 def hold_kind(held: pl.DataFrame) -> pl.Series:
-    """Return which hold each recorded reason names, one of ``HOLDS``; null: none.
+    """Return the hold that each recorded reason names, one of ``HOLDS``, or null.
 
-    A requeued or preempted attempt does not inherit the reason of the one before it.
+    A requeued or preempted attempt does not inherit the reason of the previous one.
     """
     named = pl.coalesce(
         pl.when(pl.col("reason").str.contains(pattern)).then(pl.lit(kind))
@@ -66,7 +66,7 @@ def hold_kind(held: pl.DataFrame) -> pl.Series:
 
 
 def held_up(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:
-    """Which attempts were *blocked*: for a reason that no modelled limit covers, [n].
+    """Return which attempts were *blocked*: for a reason that no modelled limit covers, [n].
 
     Source: SPEC §5, *Status*; §10, *Limits*.
     """
@@ -75,10 +75,9 @@ def held_up(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:
 
 
 def covered(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:
-    """Whose recorded reason is a limit that is modelled: one that holds them on what it names, [n].
+    """Return which recorded reasons name a modelled limit that applies to the attempt, [n].
 
-    Args:
-        held: as ``in_scope``, and reason.
+    ``held``: as for ``in_scope``, and reason.
     """
     found = np.zeros(held.height, np.bool_)
     reason = pl.col("reason").str.replace_all(_WHOSE, "")
@@ -95,7 +94,7 @@ def covered(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:
 
 
 def in_scope(held: pl.DataFrame, scope: Scope) -> Bools:
-    """Which attempts are in a scope, [n].
+    """Return which attempts are in a scope, [n].
 
     ``held``: columns user, account, qos, partition, walltime_s, occupancy (s), size.
     """
@@ -115,6 +114,6 @@ def in_scope(held: pl.DataFrame, scope: Scope) -> Bools:
 
 
 def any_of(column: pl.Series, names: Sequence[str]) -> Bools:
-    """Which elements are one of these names."""
+    """Return which elements are one of these names."""
     found: Bools = column.is_in(list(names)).fill_null(value=False).to_numpy()
     return found

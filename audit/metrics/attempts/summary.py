@@ -1,9 +1,10 @@
 """All figures of one pool and period, as rows of the view ``summary``.
 
-A row is a metric, the part of the population it is of (``dimension`` and ``dimension_value``), its
-value with a 95 % bootstrap interval where SPEC §5 names a unit to resample, its unit, and the
-number of attempts it is of. Figures that cannot be given (no attempt, 0/0) are null, never left out
-for the whole population. Times in s; "resource" stands for the pool's counted resource.
+A row has a metric, the part of the population that it describes (``dimension`` and
+``dimension_value``), its value with a 95 % bootstrap interval where SPEC §5 names a unit to
+resample, its unit, and the number of attempts. Figures of the whole population that are undefined
+(no attempt, 0/0) are null, never left out. Times are in s; "resource" is the pool's counted
+resource.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,17 +20,16 @@ from audit.metrics import uncertainty
 from audit.metrics.attempts import figures, passed_over, performance, users
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.parts import Row, coded, number_users, row
+from audit.metrics.attempts.peers import of_peers
 from audit.metrics.attempts.performance import Activity
 from audit.metrics.attempts.population import (
     ended,
     gave_up_total,
     in_period,
-    numbered,
     occupied,
     unplannable,
 )
 from audit.metrics.attempts.resource_equality import conservation
-from audit.metrics.excess import of_peers
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
     MEDIAN,
@@ -54,39 +54,39 @@ SUMMARY_SCHEMA = pl.Schema(
         "attempts": pl.Int64,
     }
 )
-"""Columns of ``summary_result`` that are the metrics' own."""
+"""Columns of ``summary_result`` that are computed here."""
 
 KINDS: Final[tuple[users.Kind, ...]] = ("user", "account")
 
 
 class Options(NamedTuple):
-    """Choices that SPEC leaves open, at its defaults."""
+    """Choices that SPEC leaves open, with its defaults."""
 
     keep_single: bool = False
-    """Keep users with one started job in UWT and its companions."""
+    """Keep users with one started job in UWT and related figures."""
     count_never_started: bool = False
     """Count attempts that never started as active while they were queued (resource equality)."""
     resamples: int = uncertainty.RESAMPLES
     """Resamples of the bootstrap."""
     tolerance_s: int = TOLERANCE_S
-    """What a start may differ from its fair start time before it counts as missed, s, ≥ 0."""
+    """Greatest delay of a start behind its fair start time that is not a miss, s, ≥ 0."""
     covered: tuple[int, int] | None = None
-    """From when to when the log speaks of the period, epoch s: integrals over time are of this,
-    for nobody knows what the pool did outside. None: all of the period."""
+    """The part of the period that the log covers, epoch s, over which integrals are taken. None:
+    all of it."""
 
 
 DEFAULTS: Final = Options()
 
 
 class Known(NamedTuple):
-    """What need not be worked out again."""
+    """Results that were computed before."""
 
     entities: Mapping[users.Kind, pl.DataFrame]
-    """What ``users.by_entity`` gave for the period."""
+    """Of ``users.by_entities``, for the period."""
     conserved: Row
-    """What ``conservation_of`` gave for all attempts of the pool."""
+    """Of ``conservation_of``, for all attempts of the pool."""
     passed: pl.DataFrame
-    """What ``passed_over.of_period`` gave."""
+    """Of ``passed_over.of_period``."""
 
 
 def summarise(
@@ -100,16 +100,16 @@ def summarise(
     *,
     known: Known | None = None,
 ) -> pl.DataFrame:
-    """All figures of ``pool`` in ``period``.
+    """Return all figures of ``pool`` in ``period``.
 
     Args:
-        described: *all* attempts of the pool, or those ``population.around`` the period where
-            all else is ``known``; with the columns that ``resource_equality`` and
-            ``overtakes`` add; those of ``anatomy`` for parts of waits, that of ``peer_waits`` for
-            who waits longer than peers, those of ``miss.misses`` and fst_status for figures about
-            fair start times: left out where they are missing.
+        described: *all* attempts of the pool, or with ``known`` those ``population.around`` the
+        period;
+            with the columns of ``resource_equality`` and ``overtakes``. Figures of waits, peers and
+            fair start times need the columns of ``anatomy`` and ``account``, ``peer_waits``, and
+            ``miss.misses`` and fst_status, and are left out without them.
         zone: the cluster's, for days and hours of the week.
-        seed: of the bootstrap, ≥ 0, made from the run's inputs.
+        seed: of the bootstrap, ≥ 0, derived from the run's inputs.
 
     Returns:
         Columns of ``SUMMARY_SCHEMA``; the order of rows is part of the result.
@@ -137,13 +137,13 @@ def summarise(
 
 
 def conservation_of(described: pl.DataFrame, now: int, options: Options = DEFAULTS) -> Row:
-    """Whether resource equality is conserved over all attempts of a pool; args as ``summarise``."""
+    """Return the row about the conservation of resource equality over all attempts of a pool."""
     value = conservation(described, now, options.count_never_started)
     return row("re_conservation", "all", None, value, described.height)
 
 
 def _counts(held: pl.DataFrame, pool: Pool) -> list[Row]:
-    """How many there are of whom, and of what the log leaves open."""
+    """Return numbers of attempts and users, and of values that the log leaves unknown."""
 
     def standing(name: Standing) -> pl.Expr:
         return pl.col("standing") == name
@@ -174,29 +174,20 @@ def _counts(held: pl.DataFrame, pool: Pool) -> list[Row]:
 
 
 def _gave_up(held: pl.DataFrame) -> list[Row]:
-    """Attempts that never started, which stand beside every wait; in all and by account."""
+    """Return the number and waits of attempts that never started, in all and by account."""
     left = held.filter(pl.col("standing") == Standing.NEVER_STARTED)
     numbers = [pl.len().cast(pl.Int64).alias("never_started"), gave_up_total().alias("waited")]
-    accounts = held.select(numbered(held["account"])).unique().cast(pl.String)
-    by_account = (
-        accounts.join(
-            left.group_by("account").agg(numbers), on="account", nulls_equal=True, how="left"
-        )
-        .select(
-            "account",
-            pl.col("never_started").fill_null(0),
-            pl.when(pl.col("never_started").is_null()).then(0).otherwise("waited"),
-        )
-        .sort("account")
-    )
+    found = dict(left.group_by("account").agg(number=pl.struct(numbers)).iter_rows())
+    none = {"never_started": 0, "waited": 0}
     rows = []
-    for dimension, (value, number, waited) in [
-        ("all", (None, *left.select(numbers).row(0))),
-        *(("account", of_account) for of_account in by_account.rows()),
+    for dimension, value, of in [
+        ("all", None, left.select(numbers).row(0, named=True)),
+        *(("account", name, found.get(name, none)) for name in held["account"].unique().sort()),
     ]:
+        number = of["never_started"]
         rows += [
             row("never_started", dimension, value, number, number),
-            row("gave_up_wait_s", dimension, value, waited, number),
+            row("gave_up_wait_s", dimension, value, of["waited"], number),
         ]
     return rows
 
@@ -210,9 +201,9 @@ def _activity(
     seed: int,
     options: Options,
 ) -> list[Row]:
-    """What the pool did from the begin of ``span`` to its end, and day by day.
+    """Return the activity of the pool in ``span``, in all and by day.
 
-    The queue is unknown where nobody knows when any of those that started arrived.
+    The queue is unknown if no started attempt has a known arrival.
     """
     edges = day_edges(*span, zone)
     steps = [s.since for s in pool.steps if span[0] < s.since < span[1]]
@@ -255,7 +246,7 @@ def _activity(
 
 
 def _resources(described: pl.DataFrame, pool: Pool, span: tuple[int, int], now: int) -> list[Row]:
-    """How busy each resource of the pool was, where it is known how much there is of it."""
+    """Return the utilization of each resource of the pool."""
     rows = []
     for column, amount in pool.amounts:
         of_resource = described.with_columns(size=pl.col(column))
@@ -266,7 +257,7 @@ def _resources(described: pl.DataFrame, pool: Pool, span: tuple[int, int], now: 
 
 
 def _used_by(held: pl.DataFrame, pool: Pool) -> list[Row]:
-    """What each user occupied of each resource, where the pool has more than one."""
+    """Return the use of each resource by each user, in pool-hours."""
     rows = []
     for column, amount in pool.amounts:
         area = pl.col("occupancy_s").cast(pl.Int128) * pl.col(column).fill_null(0)  # exact
@@ -278,7 +269,7 @@ def _used_by(held: pl.DataFrame, pool: Pool) -> list[Row]:
 
 
 def _nuwt(entities: pl.DataFrame, kind: users.Kind, seed: int, options: Options) -> list[Row]:
-    """UWT over users or accounts, and what must stand beside it."""
+    """Return UWT over users or accounts, and related figures."""
     spread = users.dispersion(entities, options.keep_single)
     kept = users.counted(entities, options.keep_single)
     resamples = Resamples(kept.height, seed, options.resamples)

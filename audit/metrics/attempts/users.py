@@ -1,4 +1,4 @@
-"""Normalised user wait time (NUWT) and how it spreads over users (SPEC §6).
+"""Figures of users and accounts: normalised user wait time (NUWT) and its spread (SPEC §6).
 
 For a user (or account) o, over its attempts that started and ended in the period,
 
@@ -7,11 +7,10 @@ For a user (or account) o, over its attempts that started and ended in the perio
     NUWT_o = TUWT_o / TUSA_o    null where TUSA_o = 0
     UWT    = mean of NUWT_o     F = Σ_o (UWT − NUWT_o)²     deviation = √(F / number of users)
 
-Conventions: users with fewer than two started jobs, or without usage, are left out of UWT, F,
-deviation, quantiles and CDF, and counted. Attempts whose user the log does not name are one row
-with a null entity, which is no user and is left out likewise. A NUWT below 1 does *not* mean more
-computing than waiting, whatever [K §2.3] says: a parallel attempt uses several resource-seconds in
-a second.
+UWT, F, deviation, quantiles and CDF leave out, and count, users with fewer than two started jobs or
+without usage. Attempts without a user form one row with a null entity, which is left out likewise.
+A NUWT below 1 does *not* mean more computing than waiting, as [K §2.3] states: a parallel attempt
+uses several resource-seconds per second.
 
 Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Parallel Job Scheduling,
 §2.3, §4.1, §5.1.
@@ -20,14 +19,14 @@ Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Par
 
     L(k/n) = (x_1 + … + x_k) / S        Lorenz curve, k = 0 … n
     G = Σ_i Σ_j |x_i − x_j| / (2 n S)   Gini index of the population, without the factor n/(n − 1):
-                                        0 where all have the same, (n − 1)/n where one has all
+                                        0 if all amounts are equal, (n − 1)/n if one user has all
 
 Sources: M. O. Lorenz, Methods of measuring the concentration of wealth, 1905; C. Gini, Variabilità
 e mutabilità, 1912.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final, Literal, NamedTuple
 
@@ -36,16 +35,18 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
-from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, Fst, in_totals, weighted
-from audit.metrics.attempts.peers import contested
+from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, in_totals, weighted
+from audit.metrics.attempts.peers import COMPARED
 from audit.metrics.attempts.population import gave_up_wait, numbered, only
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
     MEDIAN,
     UPPER_QUARTILE,
+    add_ints,
     exact_sum,
     grouped_sums,
     nearest_rank,
+    renumbered,
 )
 from audit.model import Standing
 from audit.registry.causes import COLUMNS as BY_CAUSE
@@ -53,7 +54,6 @@ from audit.registry.causes import CONTESTED, PART_COLUMNS
 from audit.registry.columns import BIGINT, DOUBLE, OF_ENTITIES, VARCHAR
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 Kind = Literal["user", "account"]
 
@@ -62,34 +62,23 @@ ENTITY_SCHEMA = pl.Schema(
     {"entity_kind": pl.String, "entity": pl.String}
     | {column.key: _TYPES[column.type] for column in OF_ENTITIES if column.unit}
 )
-"""Columns of ``entity_result`` that are the metrics' own."""
-
+"""Columns of ``entity_result`` that are computed here and by ``passed_over``."""
 
 _FORWARD: Final = ("overtaken_s", "unmodelled_s")
 _READ: Final = (
     *("standing", "job_id", "attempt", "arrival_time", "end_time", "size", "runtime_s", "wait_s"),
-    *(
-        "re_unfairness",
-        *("fst_status", WEIGHT),
-        *(f"miss_{fst}_s" for fst in FSTS),
-        *BY_CAUSE,
-        *PART_COLUMNS,
-        *("peer_wait_s", "peer_contested_s", *CONTESTED),
-        *_FORWARD,
-    ),
+    *("re_unfairness", "fst_status", WEIGHT, *(f"miss_{fst}_s" for fst in FSTS)),
+    *(*BY_CAUSE, *PART_COLUMNS, "peer_wait_s", "peer_contested_s", *CONTESTED, *_FORWARD),
 )
-"""Columns that figures of users and accounts are made of."""
-
-
-_WAITS: Final = {"booked": BY_CAUSE, "taken_apart": PART_COLUMNS}
-"""Columns that divide waits, by what the number of the attempts that have them is called."""
+_DIVISIONS: Final = {"booked": BY_CAUSE, "divided": PART_COLUMNS}
+"""Columns that divide waits, by the name of the number of attempts that have them."""
 
 
 class Dispersion(NamedTuple):
-    """How NUWT spreads over entities; figures are null where no entity is left."""
+    """The spread of NUWT over entities, s per resource·s; null if no entity is left."""
 
     uwt: float | None
-    """Mean NUWT, s per resource·s."""
+    """Mean NUWT."""
     median: float | None
     lower_quartile: float | None
     upper_quartile: float | None
@@ -100,45 +89,44 @@ class Dispersion(NamedTuple):
     f: float | None
     """Σ (UWT − NUWT)²."""
     entities: int
-    """Number of entities that these figures are of."""
+    """Number of entities that the figures describe."""
     single_job: int
     """Entities left out for having fewer than two started jobs."""
     no_usage: int
-    """Entities left out, of the others, for having used nothing."""
+    """Other entities left out for having no usage."""
 
 
 def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S) -> pl.DataFrame:
-    """One row per user or account that started, or gave up, an attempt.
-
-    Args:
-        with_re: what ``resource_equality`` gave for one pool, or those rows that a period holds;
-            also with what ``miss.misses`` adds, and fst_status, where fair start times are known,
-            with what ``scenario.forward`` adds where forward starts are, and with what
-            ``anatomy`` and ``peer_waits`` add, where waits were taken apart.
-        tolerance_s: what an attempt may miss its fair start time by before it counts as missed, s.
-
-    Returns:
-        Columns of ``ENTITY_SCHEMA``, sorted by entity, null first. ``jobs`` and ``attempts`` count
-        what started and ended; ``re_unfairness_positive`` = Σ max(unfairness, 0) and
-        ``re_unfairness_net`` = Σ unfairness, in resource·s, are over the attempts whose size is
-        known, null where there are attempts and none of them is. ``miss_*_s`` are sums over the
-        attempts whose misses are part of totals, ``missed_*`` how many of these missed by more than
-        ``tolerance_s``; null where there is none of them. ``wait_*_s`` are sums over the attempts
-        whose waits were taken apart, and ``peer_ratio`` and ``excess_wait_s`` are over those that
-        have peers, likewise, as are ``contested_ratio`` and ``contested_excess_s``; a ratio is also
-        null where the peers did not wait. ``passed_*`` are left to ``passed_over``. ``overtaken_s``
-        and ``unmodelled_s`` are sums over those with misses that have a forward start, likewise.
-    """
+    """Return one row per user, or per account; see ``by_entities``."""
     return by_entities(with_re, (kind,), tolerance_s)[kind]
 
 
 def by_entities(
     with_re: pl.DataFrame, kinds: Sequence[Kind], tolerance_s: int = TOLERANCE_S
 ) -> dict[Kind, pl.DataFrame]:
-    """``by_entity`` of several kinds: what is summed is worked out once for all of them."""
+    """Return, by kind, one row per user or account with an attempt that ended or never started.
+
+    Args:
+        with_re: attempts of one pool and period with the columns of ``resource_equality``;
+            optionally with those of ``miss.misses`` and fst_status, of ``scenario.forward``, of
+            ``anatomy`` and ``account``, and of ``peer_waits``.
+        tolerance_s: greatest miss that does not count in ``missed_*``, s.
+
+    Returns:
+        Columns of ``ENTITY_SCHEMA``, sorted by entity, null first; ``passed_*`` are null. Sums are
+        null if no attempt has the figure: ``re_unfairness_*`` are over attempts of known size (0
+        without attempts), ``miss_*_s`` and ``missed_*`` over those that count in totals,
+        ``wait_*_s`` and ``cause_*_s`` over those with a divided wait, ratios and excesses over
+        those with peers. A ratio is also null if the peers did not wait.
+    """
     subject = pl.col("standing") == Standing.ENDED
     gave_up = pl.col("standing") == Standing.NEVER_STARTED
-    marked = {fst: in_totals(fst) for fst in FSTS if _has_fst(with_re, fst)}
+    known_fsts = {f"miss_{fst}_s": in_totals(fst) for fst in FSTS}
+    marked = {
+        f"some_{name}": counts
+        for name, counts in known_fsts.items()
+        if {name, "fst_status"} <= set(with_re.columns)
+    }
     read = with_re.select(
         cs.by_name(*_READ, require_all=False),
         *(numbered(with_re[kind]) for kind in kinds),
@@ -146,70 +134,50 @@ def by_entities(
     )
     held = only(read, subject | gave_up)
     del read
-    groups = _Groups(held, kinds)
-    groups.count_jobs(subject)
-    groups.add(_terms(held, tolerance_s))
-    sized = subject & pl.col("size").is_not_null()
-    groups.add_exactly("known", sized, re_unfairness_net=pl.col("re_unfairness"))
-    groups.add_exactly("known", sized, re_unfairness_positive=pl.col("re_unfairness").clip(0))
-    for number, columns in _WAITS.items():
-        if set(columns) <= set(held.columns):
-            known = subject & pl.col(columns[0]).is_not_null()
-            groups.add_rounded(number, known, **{name: pl.col(name) for name in columns})
-    if "peer_wait_s" in held.columns:
-        has_peers = subject & pl.col("peer_wait_s").is_not_null()
-        waits = {"waited": pl.col("wait_s"), "peers_waited": pl.col("peer_wait_s")}
-        groups.add_rounded("compared", has_peers, **waits)
-    if "peer_contested_s" in held.columns:
-        has_peers = subject & pl.col("peer_contested_s").is_not_null()
-        waits = {"contested": contested(), "peers_contested": pl.col("peer_contested_s")}
-        groups.add_rounded("contest_compared", has_peers, **waits)
-    return {kind: _entities(kind, groups.table(kind)) for kind in kinds}
+    codes, sums = {}, {}
+    for kind in kinds:
+        codes[kind], names = _codes(held[kind])
+        sums[kind] = {"entity": names, "jobs": _jobs(held, codes[kind], len(names), subject)}
+    for name, term in _whole_terms(held.columns, tolerance_s).items():
+        amounts = held.select(term.cast(pl.Int64).fill_null(0)).to_series().to_numpy()
+        for kind, of in codes.items():
+            sums[kind][name] = pl.Series(add_ints(of, amounts, len(sums[kind]["entity"])))
+    for number, condition, terms, exactly in _rounded_terms(held.columns):
+        values = held.select(condition=subject & condition, **terms)
+        rows = values["condition"].arg_true().to_numpy()
+        for kind, every in codes.items():
+            of, count = every[rows], len(sums[kind]["entity"])
+            sums[kind][number] = pl.Series(np.bincount(of, minlength=count))
+            for name in terms:
+                amounts = values[name].to_numpy()[rows]
+                added = (
+                    grouped_sums(of, amounts, count) if exactly else np.bincount(of, amounts, count)
+                )
+                sums[kind][name] = pl.Series(added, dtype=pl.Float64)
+    return {kind: _entities(kind, pl.DataFrame(of_kind)) for kind, of_kind in sums.items()}
 
 
-def _entities(kind: Kind, sums: pl.DataFrame) -> pl.DataFrame:
-    """The rows of a kind that sums make; null where nothing is known."""
-    of = pl.col("never_started")
-    waits_known = (of == 0) | (of > pl.col("unknown_waits"))
-    missing = {name: pl.lit(None) for name in ENTITY_SCHEMA if name not in sums.columns}
-    known = {
-        "gave_up_wait_s": waits_known,
-        **dict.fromkeys(
-            ("re_unfairness_positive", "re_unfairness_net"),
-            (pl.col("attempts") == 0) | (pl.col("known") > 0),
-        ),
-        **{
-            name: pl.col(f"some_{fst}") > 0
-            for fst in FSTS
-            for name in (f"miss_{fst}_s", f"missed_{fst}")
-        },
-        **{name: pl.col(f"some_{name}") > 0 for name in _FORWARD},
-        **{name: pl.col(number) > 0 for number, columns in _WAITS.items() for name in columns},
-    }
-    made: dict[str, pl.Expr] = {}
-    for number, waited, ratio, excess in (
-        ("compared", "waited", "peer_ratio", "excess_wait_s"),
-        ("contest_compared", "contested", "contested_ratio", "contested_excess_s"),
-    ):
-        if number in sums.columns:
-            wait, peers = pl.col(waited), pl.col(f"peers_{waited}")
-            made[ratio] = pl.when(peers != 0).then(wait / peers)
-            made[excess] = pl.when(pl.col(number) > 0).then(wait - peers)
-    tusa = pl.col("tusa")
-    made |= {
-        "entity_kind": pl.lit(kind),
-        "tusa": tusa.cast(pl.Float64),
-        "nuwt": pl.when(tusa > 0).then(pl.col("tuwt_s") / tusa.cast(pl.Float64)),
-    }
-    given = {name: pl.when(of).then(name) for name, of in known.items() if name in sums.columns}
-    return sums.with_columns(
-        **missing | given | made,
-    ).select(pl.col(name).cast(dtype) for name, dtype in ENTITY_SCHEMA.items())
+def _codes(names: pl.Series) -> tuple[Ints, pl.Series]:
+    """Return the number of each attempt's entity, and the names of the entities, null first."""
+    assert isinstance(names.dtype, pl.Enum)
+    known = pl.concat([pl.Series([None], dtype=pl.String), names.dtype.categories])
+    numbers = (names.to_physical().cast(pl.Int64) + 1).fill_null(0).to_numpy()
+    found, codes = renumbered(numbers, len(known))
+    return codes, known.gather(found)
 
 
-def _terms(held: pl.DataFrame, tolerance_s: int) -> dict[str, pl.Expr]:
-    """Whole numbers that are summed; what is not to be summed is null."""
-    columns = held.columns
+def _jobs(held: pl.DataFrame, codes: Ints, count: int, subject: pl.Expr) -> pl.Series:
+    """Return the number of jobs of each entity."""
+    if "attempt" in held.columns and (held["attempt"] == 1).all():  # jobs of one attempt each
+        of = codes[held.select(subject.arg_true()).to_series().to_numpy()]
+    else:
+        jobs = held.select("job_id", code=pl.Series(codes), holds=subject)
+        of = jobs.filter("holds").unique()["code"].to_numpy()
+    return pl.Series(np.bincount(of, minlength=count))
+
+
+def _whole_terms(columns: Sequence[str], tolerance_s: int) -> dict[str, pl.Expr]:
+    """Return the terms of sums of whole numbers; a null adds nothing."""
     subject = pl.col("standing") == Standing.ENDED
     gave_up = pl.col("standing") == Standing.NEVER_STARTED
     terms = {
@@ -221,102 +189,76 @@ def _terms(held: pl.DataFrame, tolerance_s: int) -> dict[str, pl.Expr]:
         "tusa": pl.when(subject).then(pl.col("runtime_s") * pl.col("size").fill_null(0)),
     }
     for fst in FSTS:
-        if _has_fst(held, fst):
-            miss, counts = pl.col(f"miss_{fst}_s"), pl.col(fst)
+        if (some := f"some_miss_{fst}_s") in columns:
+            miss = pl.col(f"miss_{fst}_s")
             missed = (miss > tolerance_s).cast(pl.Int64)
-            terms[f"some_{fst}"] = counts
-            terms[f"miss_{fst}_s"] = pl.when(counts).then(weighted(miss, columns))
-            terms[f"missed_{fst}"] = pl.when(counts).then(weighted(missed, columns))
-    if {*_FORWARD, "strict"} <= set(columns):
+            terms[some] = pl.col(some)
+            terms[f"miss_{fst}_s"] = pl.when(some).then(weighted(miss, columns))
+            terms[f"missed_{fst}"] = pl.when(some).then(weighted(missed, columns))
+    if {*_FORWARD, "some_miss_strict_s"} <= set(columns):
+        strict = pl.col("some_miss_strict_s")
         for name in _FORWARD:
-            terms[f"some_{name}"] = pl.col("strict") & pl.col(name).is_not_null()
-            terms[name] = pl.when("strict").then(weighted(pl.col(name), columns))
+            terms[f"some_{name}"] = strict & pl.col(name).is_not_null()
+            terms[name] = pl.when(strict).then(weighted(pl.col(name), columns))
     return terms
 
 
-def _has_fst(attempts: pl.DataFrame, fst: Fst) -> bool:
-    return {f"miss_{fst}_s", "fst_status"} <= set(attempts.columns)
+def _rounded_terms(
+    columns: Sequence[str],
+) -> list[tuple[str, pl.Expr, dict[str, pl.Expr], bool]]:
+    """Return sums of floats: the name of the number of attempts, their condition, the terms.
+
+    The last element is whether a sum is rounded once, whatever the order of the attempts.
+    """
+    unfairness = pl.col("re_unfairness")
+    re = {"re_unfairness_net": unfairness, "re_unfairness_positive": unfairness.clip(0)}
+    made = [("known", pl.col("size").is_not_null(), re, True)]
+    for number, of_division in _DIVISIONS.items():
+        if set(of_division) <= set(columns):
+            terms = {name: pl.col(name) for name in of_division}
+            made.append((number, pl.col(of_division[0]).is_not_null(), terms, False))
+    for one in COMPARED:
+        if one.peers in columns:
+            terms = {one.ratio: one.waited, one.excess: pl.col(one.peers)}
+            made.append((one.peers, pl.col(one.peers).is_not_null(), terms, False))
+    return made
 
 
-class _Groups:
-    """Sums over the attempts of each user, of each account: entities are numbered by name."""
-
-    def __init__(self, held: pl.DataFrame, kinds: Sequence[Kind]) -> None:
-        """Of attempts whose columns ``kinds`` are ``numbered``."""
-        self._held = held
-        self._codes: dict[Kind, Ints] = {}
-        self._sums: dict[Kind, dict[str, pl.Series]] = {}
-        for kind in kinds:
-            names = held[kind].dtype
-            assert isinstance(names, pl.Enum)
-            number = (held[kind].to_physical().cast(pl.Int64) + 1).fill_null(0).to_numpy()
-            found = np.flatnonzero(np.bincount(number, minlength=len(names.categories) + 1))
-            place = np.zeros(len(names.categories) + 1, np.int64)
-            place[found] = np.arange(len(found))
-            known = pl.concat([pl.Series([None], dtype=pl.String), names.categories])
-            self._codes[kind] = place[number]
-            self._sums[kind] = {"entity": known.gather(found)}
-
-    def table(self, kind: Kind) -> pl.DataFrame:
-        """What was summed of each entity of a kind, in the order of their names, none first."""
-        return pl.DataFrame(self._sums[kind])
-
-    def add(self, terms: Mapping[str, pl.Expr]) -> None:
-        """Sums of whole numbers, by name; null adds nothing."""
-        from audit.kernels import sums
-
-        for name, expression in terms.items():
-            amounts = self._held.select(expression.cast(pl.Int64).fill_null(0)).to_series()
-            for kind, codes in self._codes.items():
-                out = np.zeros(self._count(kind), np.int64)
-                sums.add_ints(codes, amounts.to_numpy(), out)
-                self._sums[kind][name] = pl.Series(out)
-
-    def add_exactly(self, number: str, condition: pl.Expr, **terms: pl.Expr) -> None:
-        """Sums, rounded once, over attempts of which a condition holds; and their ``number``."""
-        for kind, codes, amounts in self._of(number, condition, terms):
-            for name, values in amounts.items():
-                sums = grouped_sums(codes, values, self._count(kind))
-                self._sums[kind][name] = pl.Series(sums, dtype=pl.Float64)
-
-    def add_rounded(self, number: str, condition: pl.Expr, **terms: pl.Expr) -> None:
-        """As ``add_exactly``, but each addition is rounded, in the order of attempts."""
-        for kind, codes, amounts in self._of(number, condition, terms):
-            for name, values in amounts.items():
-                sums = np.bincount(codes, values, self._count(kind)).astype(np.float64)
-                self._sums[kind][name] = pl.Series(sums)
-
-    def count_jobs(self, subject: pl.Expr) -> None:
-        """How many jobs there are of the attempts of which ``subject`` holds."""
-        held = self._held
-        if "attempt" in held.columns and (held["attempt"] == 1).all():
-            self.add({"jobs": subject})  # a job has one first attempt
-            return
-        for kind, codes in self._codes.items():
-            named = held.select("job_id", code=pl.Series(codes), holds=subject)
-            jobs = named.filter("holds").unique()["code"].to_numpy()
-            self._sums[kind]["jobs"] = pl.Series(np.bincount(jobs, minlength=self._count(kind)))
-
-    def _of(
-        self, number: str, condition: pl.Expr, terms: Mapping[str, pl.Expr]
-    ) -> Iterator[tuple[Kind, Ints, dict[str, Floats]]]:
-        """Whose each attempt is of which a condition holds, and its terms; notes their number."""
-        read = self._held.select(holds=condition, **terms)
-        rows = read["holds"].arg_true().to_numpy()
-        amounts = {name: read[name].to_numpy()[rows] for name in terms}
-        for kind, codes in self._codes.items():
-            of = codes[rows]
-            self._sums[kind][number] = pl.Series(np.bincount(of, minlength=self._count(kind)))
-            yield kind, of, amounts
-
-    def _count(self, kind: Kind) -> int:
-        return len(self._sums[kind]["entity"])
+def _entities(kind: Kind, sums: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of a kind; sums over no attempt are null."""
+    never, tusa = pl.col("never_started"), pl.col("tusa").cast(pl.Float64)
+    known: dict[str, pl.Expr] = {"gave_up_wait_s": (never == 0) | (never > pl.col("unknown_waits"))}
+    for name in ("re_unfairness_positive", "re_unfairness_net"):
+        known[name] = (pl.col("attempts") == 0) | (pl.col("known") > 0)
+    for fst in FSTS:
+        for name in (f"miss_{fst}_s", f"missed_{fst}"):
+            known[name] = pl.col(f"some_miss_{fst}_s") > 0
+    known |= {name: pl.col(f"some_{name}") > 0 for name in _FORWARD}
+    for number, of_division in _DIVISIONS.items():
+        known |= dict.fromkeys(of_division, pl.col(number) > 0)
+    made: dict[str, pl.Expr] = {
+        name: pl.when(some).then(name) for name, some in known.items() if name in sums.columns
+    }
+    made |= {name: pl.lit(None) for name in ENTITY_SCHEMA if name not in sums.columns}
+    for one in COMPARED:
+        if one.peers in sums.columns:
+            waited, peers = pl.col(one.ratio), pl.col(one.excess)
+            made[one.ratio] = pl.when(peers != 0).then(waited / peers)
+            made[one.excess] = pl.when(pl.col(one.peers) > 0).then(waited - peers)
+    made |= {
+        "entity_kind": pl.lit(kind),
+        "tusa": tusa,
+        "nuwt": pl.when(tusa > 0).then(pl.col("tuwt_s") / tusa),
+    }
+    return sums.with_columns(**made).select(
+        pl.col(name).cast(dtype) for name, dtype in ENTITY_SCHEMA.items()
+    )
 
 
 def counted(entities: pl.DataFrame, keep_single: bool = False) -> pl.DataFrame:
-    """The entities that UWT and its companions are of, in their order.
+    """Return the entities that count in UWT and related figures, in their order.
 
-    Named, with at least two started jobs (at least one where ``keep_single``), and with usage.
+    They have a name, usage, and at least two started jobs (with ``keep_single`` at least one).
     """
     return entities.filter(
         pl.col("entity").is_not_null(),
@@ -326,11 +268,9 @@ def counted(entities: pl.DataFrame, keep_single: bool = False) -> pl.DataFrame:
 
 
 def dispersion(entities: pl.DataFrame, keep_single: bool = False) -> Dispersion:
-    """UWT and what must stand beside it.
+    """Return the spread of NUWT over the rows of ``by_entity``.
 
-    Args:
-        entities: what ``by_entity`` gave.
-        keep_single: keep entities with one started job, which [K §5.1] leaves out.
+    ``keep_single`` includes entities with one started job, which [K §5.1] leaves out.
     """
     kept = counted(entities, keep_single)
     named = entities.filter(pl.col("entity").is_not_null(), pl.col("jobs") > 0)
@@ -356,11 +296,10 @@ def dispersion(entities: pl.DataFrame, keep_single: bool = False) -> Dispersion:
 
 
 def cdf(entities: pl.DataFrame, keep_single: bool = False) -> pl.DataFrame:
-    """The cumulative distribution of NUWT over the counted entities.
+    """Return the cumulative distribution of NUWT over the counted entities.
 
-    Returns:
-        nuwt, ascending and distinct, in s per resource·s; share, in (0, 1]: entities with at most
-        that NUWT; entities, their number. Not cut: charts cut at 10, as [K] does.
+    Columns: nuwt, ascending and distinct, s per resource·s; share, in (0, 1], and number (entities)
+    of the entities with at most that NUWT.
     """
     kept = counted(entities, keep_single)
     return (
@@ -373,7 +312,7 @@ def cdf(entities: pl.DataFrame, keep_single: bool = False) -> pl.DataFrame:
 
 
 def lorenz(amounts: Sequence[float]) -> list[tuple[float, float]]:
-    """The Lorenz curve of amounts ≥ 0, not all 0: (part of users, part of all), from (0, 0) on.
+    """Return the Lorenz curve of amounts ≥ 0 as (part of users, part of all), from (0, 0) on.
 
     Raises:
         ValueError: there are no amounts, one is negative, or all are 0.
@@ -386,11 +325,7 @@ def lorenz(amounts: Sequence[float]) -> list[tuple[float, float]]:
 
 
 def gini(amounts: Sequence[float]) -> float:
-    """The Gini index of amounts ≥ 0, not all 0; in [0, 1).
-
-    Raises:
-        ValueError: as ``lorenz``.
-    """
+    """Return the Gini index of amounts ≥ 0, in [0, 1); errors as ``lorenz``."""
     total = _total(amounts)
     number = len(amounts)
     # Σ_i Σ_j |x_i − x_j| = 2 Σ_k (2k − n − 1) x_k over ascending amounts.
@@ -401,12 +336,9 @@ def gini(amounts: Sequence[float]) -> float:
 
 
 def held_by_top(amounts: Sequence[float], part: float) -> float:
-    """What part of everything those ``part`` of the users have who have most; in [0, 1].
+    """Return the part of the total held by the top ``part`` of the users; errors as ``lorenz``.
 
-    Between two users the Lorenz curve is straight.
-
-    Raises:
-        ValueError: as ``lorenz``.
+    Between two users the Lorenz curve is linear.
     """
     curve = lorenz(amounts)
     place = (1 - min(max(part, 0.0), 1.0)) * len(amounts)

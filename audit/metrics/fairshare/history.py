@@ -1,4 +1,4 @@
-"""Fairshare over time: usage of users or accounts, against their targets, at each instant.
+"""Fairshare over time: usage of accounts and users against their targets (SPEC §7).
 
 Each row is one entity at one instant:
 
@@ -9,27 +9,41 @@ Each row is one entity at one instant:
     rank            1 is served first; entities that tie share the better rank (1, 2, 2, 4)
 
 With targets, ranks fall with the priority, and an entity without a target has no rank. Without any,
-ranks ascend with usage_fraction. Attempts without a name are a row with a usage and no rank.
+ranks ascend with usage_fraction. Attempts without a name are a row with a usage and no rank. An
+entity has a row at T if it has a target, or if one of its attempts started before T.
 
-An entity has a row at T if it has a target, or if one of its attempts started before T. Targets
-in a share tree: ``tree_history``, which gives rows of the same columns.
+In a share tree (``tree_history``), share and usage_fraction are parts among the siblings, and ranks
+follow from the vectors of priorities (``trees``). ``parent`` is the account above, null at the top.
+``share_of_all`` and ``usage_of_all`` are parts of everything. The ``share`` of a node with
+fairshare=parent is that of the account above it, as in ``sshare``; its ``share_of_all`` is null.
 
-Sources: SPEC §7; [B] H. Bui et al., Fairshare Scheduling – A Case Study, §2.1; [R] G. Rodrigo et
-al., Priority Operators for Fairshare Scheduling.
+Slurm's own algorithms (``metrics.slurm.shares``) give FairShare as the priority. With ``fair_tree``
+only users have one; accounts rank as by the operator ``slurm``. Its usage_fraction is a part of all
+that the account used, and it gives LevelFS, share / usage_fraction (∞ where unused; null with
+fairshare=parent).
+
+An account that lists no users is charged as a whole: users who ran below it are its **guests**, who
+rank where it does. **Strangers** are users whom their account does not list, accounts that the
+tree does not have, and attempts without an account: their rows have usage and nothing else.
+
+Sources: [B] H. Bui et al., Fairshare Scheduling – A Case Study, §2.1; [R] G. Rodrigo et al.,
+Priority Operators for Fairshare Scheduling.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 
 from audit.metrics.fairshare import operators, trees
-from audit.metrics.fairshare.trees import Bools, Floats, Ints, Tree
-from audit.metrics.fairshare.usage import Kind, Method, Usage, usage
+from audit.metrics.fairshare.trees import NO_SHARE, Bools, Floats, Ints, Shape, Tree
+from audit.metrics.fairshare.usage import Kind, Method, Usage, by_number, numbered, usage
+from audit.metrics.slurm.shares import classic, fair_tree
 from audit.model import Period
 from audit.periods import day_edges
 
@@ -51,12 +65,12 @@ HISTORY_SCHEMA = pl.Schema(
         "level_fs": pl.Float64,
     }
 )
-"""Columns of the view ``fairshare_history`` that are the metrics' own."""
+"""Columns of the view ``fairshare_history`` that are computed here."""
 
 DEFAULT_OPERATOR: Final = "absolute"
 
 AT_ONCE: Final = 2_000
-"""Instants whose rows are made at once: all rows may be more than the attempts."""
+"""Instants whose rows are made at once, to save memory."""
 
 
 def history_parts(
@@ -73,12 +87,11 @@ def history_parts(
     """Yield usage against targets at each instant, ``AT_ONCE`` instants at a time.
 
     Args:
-        charged: start_time, end_time, the column ``kind`` and ``penalty`` (of ``penalty``);
-            *all* attempts of the pools that count, whatever period they belong to.
+        charged: start_time, end_time, the column ``kind`` and ``penalty`` (of ``penalty``); *all*
+            attempts of the pools that count.
         instants: epoch s, strictly ascending; ``day_ends`` gives those of a period.
-        now: when the log was taken, epoch s: open attempts count up to it.
-        targets: the share of each entity that has one, 0 to 1, of everything; they need not sum
-            to 1. Entities that never ran anything have rows too.
+        now: time of the log, up to which open attempts count, epoch s.
+        targets: 0 to 1, of everything, by entity; they need not sum to 1.
         operator: one of ``operators.OPERATORS``.
 
     Returns:
@@ -144,7 +157,7 @@ def _against_targets(
     priority = np.full(fraction.shape, np.nan)
     priority[:, has_target] = operators.priority(operator, goals, fraction[:, has_target])
     rank = np.zeros(fraction.shape, np.int64)
-    rank[:, has_target] = side_by_side(priority[:, has_target])
+    rank[:, has_target] = _ranks(priority[:, has_target])
     rows, entity = _present(used, fraction, rank, present, at)
     share = target.gather(entity)
     return rows.with_columns(
@@ -194,15 +207,281 @@ def _with_targets(used: Usage, shares: Mapping[str, float]) -> Usage:
     )
 
 
-def side_by_side(priority: Floats) -> Ints:
-    """Return ranks of entities directly below the root, a row per instant."""
-    width = priority.shape[1]
-    tree = Tree(
-        ("",) * (width + 1),
-        ("account", *(("user",) * width)),
-        (None,) * (width + 1),
-        np.array([-1, *[0] * width], np.int64),
-        np.ones(width + 1),
+def _ranks(priority: Floats) -> Ints:
+    """Return ranks in each row, the greatest priority first."""
+    from audit.kernels import trees as kernels
+
+    rank = np.empty(priority.shape, np.int64)
+    kernels.ranks(np.ascontiguousarray(-priority), np.ones(priority.shape, np.bool_), rank)
+    return rank
+
+
+OF_SLURM: Final = ("fair_tree", "classic")
+"""Operators that are algorithms of Slurm."""
+
+BLOCK: Final = 512
+"""Instants processed at a time, so that their data stay in the cache."""
+
+_USER: Final[tuple[Kind]] = ("user",)
+_NEVER: Final = np.iinfo(np.int64).max
+
+
+def tree_history(
+    charged: pl.DataFrame,
+    tree: Tree,
+    method: Method,
+    instants: Sequence[int],
+    now: int,
+    *,
+    operator: str = DEFAULT_OPERATOR,
+    dampening: float = 1.0,
+    label: str | None = None,
+) -> pl.DataFrame:
+    """Return usage against the shares of a tree at each instant, accounts and users together.
+
+    Args:
+        charged: start_time, end_time, user, account, partition and ``penalty``; *all* attempts.
+        operator: one of ``operators.OPERATORS`` or ``OF_SLURM``.
+        dampening: of ``"classic"``, > 0.
+
+    Returns:
+        Columns of ``HISTORY_SCHEMA``, by as_of; at each instant in the order of the tree.
+
+    Raises:
+        ValueError: the instants do not ascend, or there is no such operator.
+    """
+    at = np.array(instants, np.int64)
+    started = charged.select("start_time", "end_time", "penalty", "user", "account", "partition")
+    started = started.filter(pl.col("start_time").is_not_null())
+    whole, is_guest = _with_guests(tree, started)
+    leaves = _leaves(whole, started)
+    own = _used(whole, leaves, started, method, at, now)
+    is_stranger = (leaves < 0) | ~whole.is_user[leaves]
+    strangers = _strangers(started.filter(is_stranger), tree, method, at, now)
+    total = own.sum(axis=1) + strangers.outside
+    shape = Shape(whole)
+    judge: _Judge = lambda own, outside: _Judged(*shape.history(own, operator))  # noqa: E731
+    if operator in OF_SLURM:
+        judge = partial(_judged_by_slurm, shape, is_guest, operator, dampening)
+    at_root = 0.0 if operator == "fair_tree" else 1.0
+    rows = _rows(shape, _shares(shape, is_guest, at_root), judge, own, strangers.outside, total, at)
+    rows = completed(rows, method=label or method.name)
+    if is_guest.any():
+        first = np.full(len(whole.names), _NEVER)
+        np.minimum.at(first, leaves[leaves >= 0], started["start_time"].to_numpy()[leaves >= 0])
+        rows = rows.filter((~is_guest | (first < at[:, np.newaxis]))[:, 1:].ravel())
+    others = completed(strangers.present(at, total), method=label or method.name)
+    return pl.concat([rows, others]).sort("as_of", maintain_order=True) if len(others) else rows
+
+
+def _with_guests(tree: Tree, started: pl.DataFrame) -> tuple[Tree, Bools]:
+    """Return the tree with the guests of its accounts, and which nodes they are."""
+    number_of = {
+        tree.names[node]: node
+        for node in np.flatnonzero(~(tree.is_user | tree.lists_users)).tolist()
+        if node > 0
+    }
+    guests = (
+        started.filter(pl.col("account").is_in(list(number_of)), pl.col("user").is_not_null())
+        .select("account", "user")
+        .unique()
+        .sort("account", "user")
     )
-    of_root = np.full((len(priority), 1), np.nan)
-    return trees.ranks_of(tree, np.hstack([of_root, priority]))[:, 1:]
+    count = guests.height
+    whole = Tree(
+        (*tree.names, *guests["user"]),
+        (*tree.kinds, *_USER * count),
+        (*tree.partitions, *(None,) * count),
+        np.concatenate(
+            [tree.parents, np.array([number_of[name] for name in guests["account"]], np.int64)]
+        ),
+        np.concatenate([tree.shares, np.full(count, NO_SHARE)]),
+    )
+    return whole, np.arange(len(whole.names)) >= len(tree.names)
+
+
+def _leaves(tree: Tree, started: pl.DataFrame) -> Ints:
+    """Return the node of each attempt, or −1."""
+    by = ["user", "account"]
+    if any(partition is not None for partition in tree.partitions):
+        by.append("partition")
+    distinct, codes, _ = numbered(started.select(by))
+    partition = distinct["partition"] if "partition" in by else None
+    return trees.leaf_of(tree, distinct["user"], distinct["account"], partition).nodes[codes]
+
+
+def _used(
+    tree: Tree, leaves: Ints, started: pl.DataFrame, method: Method, at: Ints, now: int
+) -> Floats:
+    """Return each node's own usage."""
+    # slurmctld books at ends, too: an attempt that is open at ``now`` must not end then
+    open_end = now + 1 if method.name == "slurm" else now
+    if not len(at):
+        return np.empty((0, len(tree.names)))
+    return method.sweep(by_number(leaves, len(tree.names), started, open_end), at)[0]
+
+
+class _Judged(NamedTuple):
+    """All nodes at some instants, a row per instant and a column per node; NaN: none."""
+
+    usage: Floats
+    fraction: Floats
+    priority: Floats
+    rank: Ints
+    level_fs: Floats | None = None
+
+
+_Judge = Callable[[Floats, Floats], _Judged]
+"""Of each node's own usage, and of usage outside the tree."""
+
+
+def _judged_by_slurm(
+    shape: Shape,
+    is_guest: Bools,
+    operator: str,
+    dampening: float,
+    own: Floats,
+    outside: Floats,
+) -> _Judged:
+    """Return FairShare as the priorities."""
+    used, fraction, _, rank = shape.history(own, "slurm")
+    factor, level_fs = np.full(used.shape, np.nan), np.full(used.shape, np.nan)
+    for k in range(len(used)):
+        of_all = used[k].copy()
+        of_all[0] += outside[k]
+        if operator == "fair_tree":
+            shares = fair_tree(shape.tree, of_all)
+            # of all that the account used: also by users without a share of their own
+            fraction[k, ~is_guest] = shares.effective_usage[~is_guest]
+        else:
+            shares = classic(shape.tree, of_all, dampening)
+        factor[k], level_fs[k] = shares.fairshare, shares.level_fs
+    is_user = shape.is_user
+    for members in (is_user,) if operator == "fair_tree" else (is_user, ~is_user):
+        below_root = members & (np.arange(len(members)) > 0)
+        rank[:, below_root] = _ranks(factor[:, below_root])
+    factor[:, 0] = np.nan
+    return _Judged(used, fraction, factor, rank, level_fs)
+
+
+def _shares(shape: Shape, is_guest: Bools, at_root: float) -> pl.DataFrame:
+    """Return the share, and share of everything, of each node below the root.
+
+    ``at_root`` is the share of nodes right below the root with fairshare=parent.
+    """
+    of_all = shape.targets.copy()
+    of_all[0] = 1.0
+    for node in range(1, len(of_all)):  # parents come first
+        of_all[node] *= of_all[shape.above[node]]
+    shown = shape.targets.copy()
+    shown[0] = at_root
+    inherits = ~shape.shared & ~is_guest
+    inherits[0] = False
+    shown[inherits] = shown[shape.above[inherits]]
+    return pl.DataFrame({"share": _known(shown[1:]), "share_of_all": _known(of_all[1:])})
+
+
+def _rows(
+    shape: Shape,
+    shares: pl.DataFrame,
+    judge: _Judge,
+    own: Floats,
+    outside: Floats,
+    total: Floats,
+    at: Ints,
+) -> pl.DataFrame:
+    """Return a row for each node but the root at each instant; overwrites ``own``."""
+    tree = shape.tree
+    nodes = shares.with_columns(
+        pl.Series("entity_kind", tree.kinds[1:]),
+        pl.Series("entity", tree.names[1:]),
+        pl.Series("parent", [tree.names[p] if p else None for p in tree.parents[1:]], pl.String),
+        pl.Series("partition", tree.partitions[1:], pl.String),
+    )
+    divisor = np.where(total > 0, total, np.inf)[:, np.newaxis]
+    parts = []
+    for first in range(0, max(len(at), 1), BLOCK):
+        block = slice(first, first + BLOCK)
+        judged = judge(own[block], outside[block])
+        by_instant: dict[str, Floats | Ints] = {
+            "usage": judged.usage,
+            "usage_fraction": judged.fraction,
+            "priority": judged.priority,
+            "rank": judged.rank,
+            "usage_of_all": judged.usage / divisor[block],
+        }
+        if judged.level_fs is not None:
+            by_instant["level_fs"] = judged.level_fs
+        parts.append(
+            pl.DataFrame(
+                [
+                    pl.Series("as_of", np.repeat(at[block], nodes.height)),
+                    *(_repeated(nodes[name], len(at[block])) for name in nodes.columns),
+                    *(_known(values[:, 1:].ravel()).alias(k) for k, values in by_instant.items()),
+                ]
+            )
+        )
+    return pl.concat(parts)
+
+
+def _repeated(values: pl.Series, times: int) -> pl.Series:
+    """Return the values repeated, held in memory once."""
+    return pl.concat([values] * times, rechunk=False) if times else values.clear()
+
+
+def _known(values: Floats | Ints) -> pl.Series:
+    """Return the values, null where they are NaN."""
+    series = pl.Series(values)
+    return series.fill_nan(None) if np.isnan(values).any() else series
+
+
+class _Strangers(NamedTuple):
+    """Entities without a share."""
+
+    who: pl.DataFrame
+    """entity_kind, entity, parent."""
+    usage: Floats
+    """A row per instant and a column per stranger."""
+    first_start: Ints
+    outside: Floats
+    """Usage at each instant under no account of the tree."""
+
+    def present(self, at: Ints, total: Floats) -> pl.DataFrame:
+        """Return a row for each stranger at each instant after its first start."""
+        instant, stranger = np.nonzero(self.first_start < at[:, np.newaxis])
+        used = self.usage[instant, stranger]
+        of_all = np.divide(used, total[instant], out=np.zeros_like(used), where=total[instant] > 0)
+        return self.who[stranger.astype(np.uint32)].with_columns(
+            as_of=at[instant], usage=used, usage_of_all=of_all
+        )
+
+
+def _strangers(strange: pl.DataFrame, tree: Tree, method: Method, at: Ints, now: int) -> _Strangers:
+    """Return users whom their account does not list, unknown accounts, and attempts without one."""
+    accounts = [name for name, is_user in zip(tree.names, tree.is_user, strict=True) if not is_user]
+    homeless = strange.filter(pl.col("account").is_in(accounts[1:]).fill_null(False).not_())
+    outside = usage(homeless, "account", method, at.tolist(), now)
+    pairs = strange.select("user", "account").unique(maintain_order=True).with_row_index("number")
+    numbered_pairs = strange.join(
+        pairs, on=["user", "account"], how="left", nulls_equal=True, maintain_order="left"
+    )
+    of_pairs = usage(numbered_pairs, cast(Kind, "number"), method, at.tolist(), now)
+    users = pairs[of_pairs.entities.to_numpy()] if pairs.height else pairs
+    who = pl.concat(
+        [
+            outside.entities.cast(pl.String)
+            .to_frame("entity")
+            .select(entity_kind=pl.lit("account"), entity="entity", parent=pl.lit(None, pl.String)),
+            users.select(
+                entity_kind=pl.lit("user"),
+                entity=pl.col("user").cast(pl.String),
+                parent=pl.col("account").cast(pl.String),
+            ),
+        ]
+    )
+    return _Strangers(
+        who,
+        np.hstack([outside.usage, of_pairs.usage]),
+        np.concatenate([outside.first_start, of_pairs.first_start]),
+        outside.usage.sum(axis=1),
+    )

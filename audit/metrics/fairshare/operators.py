@@ -42,28 +42,24 @@ Floats = NDArray[np.float64]
 OPERATORS: Final = (
     "absolute", "relative", "relative_n", "sigmoid", "sigmoid_n", "combined", "slurm"
 )  # fmt: skip
-"""Names of the operators, in the order of the codes in ``kernels.operators``."""
+"""In the order of the codes in ``kernels.operators``."""
 
 ROUNDING: Final = 1e-9
-"""The distance, in digits, below which a priority rounds up to the next digit."""
+"""Distance, in digits, below which a priority rounds up to the next digit."""
 
 LARGEST_RESOLUTION: Final = 2**52
 """Beyond it a double does not distinguish neighbouring digits."""
 
 
 def code(name: str) -> int:
-    """Return the code of an operator in the kernels.
-
-    Raises:
-        ValueError: there is no such operator.
-    """
+    """Return the code of an operator in the kernels; ValueError: there is none of that name."""
     if name not in OPERATORS:
         raise ValueError(f"operator {name!r}: choose one of {', '.join(OPERATORS)}")
     return OPERATORS.index(name)
 
 
 def priority(name: str, targets: ArrayLike, states: ArrayLike) -> Floats:
-    """Return F(t, s), from −1 to 1, of each pair of a target and a state, which are broadcast.
+    """Return F(t, s), from −1 to 1, of targets and states, which are broadcast.
 
     Raises:
         ValueError: no such operator; or a target or state is not from 0 to 1.
@@ -84,13 +80,9 @@ def priority(name: str, targets: ArrayLike, states: ArrayLike) -> Floats:
 
 
 def reach(name: str, priorities: ArrayLike, target: float) -> Floats:
-    """Return the state up to which an operator gives at least each priority: sup {s : F(t, s) ≥ p}.
+    """Return sup {s : F(target, s) ≥ p} for each priority p; 0 where no state gives as much.
 
     In closed form, except ``combined`` above its target, where it is the root of a cubic.
-
-    Returns:
-        States from 0 to 1 in the shape of ``priorities``: 0 also where no state gives as much, and
-        1 where every state does.
 
     Raises:
         ValueError: no such operator, or a target that is not from 0 to 1.
@@ -111,7 +103,7 @@ def reach(name: str, priorities: ArrayLike, target: float) -> Floats:
 def inverse(name: str, priorities: ArrayLike, target: float) -> Floats:
     """Return I_s(F, p, t): the state at which an operator gives each priority ([R] eq. 21).
 
-    NaN where no state, or more than one, gives that priority. See ``reach``.
+    NaN where no state, or more than one, gives that priority.
     """
     p = np.asarray(priorities, dtype=np.float64)
     states = reach(name, p, target)
@@ -133,15 +125,11 @@ _DISTANCES: Final[dict[str, Callable[[Floats], Floats]]] = {
 
 
 def area(name: str, priorities: ArrayLike) -> Floats:
-    """Return the part of all pairs of target and state that get at least each priority.
+    """Return the area of {(t, s): F(t, s) ≥ p} in the unit square, for each priority p.
 
-    The area of {(t, s): F(t, s) ≥ p} in the unit square, in closed form: (1 − d)/2 where F depends
-    on the relative distance d alone; (1 − p)²/2 for ``absolute``; c/2 for ``slurm``, with c = s/t
-    from 0 to 1. Below balance 1 − area(−p), because F(s, t) = −F(t, s); except for ``slurm``,
-    where it is 1 − 1/(2c). 1 up to p = −1, 0 from 1 on.
-
-    Raises:
-        ValueError: no such operator.
+    In closed form: (1 − d)/2 where F depends on the relative distance d alone; (1 − p)²/2 for
+    ``absolute``; c/2 for ``slurm``, with c = s/t from 0 to 1. Below balance 1 − area(−p), because
+    F(s, t) = −F(t, s); except for ``slurm``, where it is 1 − 1/(2c).
     """
     code(name)
     p = np.clip(np.asarray(priorities, dtype=np.float64), -1.0, 1.0)
@@ -199,11 +187,10 @@ def _crossing_of_combined(p: Floats, target: float) -> Floats:
 
 
 def digits(priorities: ArrayLike, resolution: int, *, as_published: bool = False) -> Ints:
-    """Return the number from 0 to r − 1 as which each priority is stored.
+    """Return the number from 0 to r − 1 as which each priority, from −1 to 1, is stored.
 
     Args:
-        priorities: from −1 to 1.
-        resolution: r, the number of distinguishable values, from 2 to 2^52.
+        resolution: r, from 2 to 2^52.
         as_published: as [R]'s eqs. 17 and 20 have it, with r steps instead of r − 1.
 
     Raises:

@@ -50,7 +50,6 @@ elapsed time, which is occupancy here.
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -61,10 +60,11 @@ from audit.metrics.fairshare.usage import Kind, Method, usage
 from audit.words import AMOUNTS
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Basis = Literal["pool", "node"]
 
 RESOURCES: Final = AMOUNTS
-"""The columns of ``model.ATTEMPTS`` that hold a request vector."""
+"""Columns of ``model.ATTEMPTS`` with the request vector."""
 
 LEAST_WEIGHT: Final = 1e-100
 GREATEST_WEIGHT: Final = 1e100
@@ -75,8 +75,9 @@ class Hardware:
     """The amounts that requests are compared with.
 
     Args:
-        available: amount > 0 of each resource that counts: of the pool, or, for basis ``node``, of
-            one node; keys of ``RESOURCES`` (no ``nodes`` on a node).
+        available: amount > 0 of each resource that counts, of the pool or, for basis ``node``, of
+        one
+            node; keys of ``RESOURCES`` (no ``nodes`` on a node).
         pool_nodes: number of nodes of the pool, ≥ 1; for basis ``node``.
 
     Raises:
@@ -102,24 +103,22 @@ class Hardware:
 
     @property
     def cpus(self) -> float:
-        """Processors of the pool."""
+        """Return the processors of the pool."""
         return self.available["cpus"] * (self.nodes if self.basis == "node" else 1)
 
     @property
     def nodes(self) -> int:
-        """Nodes of the pool; for basis ``node``."""
+        """Return the nodes of the pool; for basis ``node``."""
         assert self.pool_nodes is not None  # seen to above
         return self.pool_nodes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Billing:
-    """Slurm's TRESBillingWeights.
+    """Slurm's TRESBillingWeights, per unit of each of ``RESOURCES``, ≥ 0 and not all 0.
 
-    Args:
-        weights: weight per unit of each resource, ≥ 0, at least one above 0; keys of
-            ``RESOURCES``. The unit of memory is the byte (Slurm's ``Mem=0.25G`` is 0.25 / 2³⁰).
-        max_tres: the greatest term counts instead of the sum of all (MAX_TRES).
+    The unit of memory is the byte (``Mem=0.25G`` is 0.25 / 2³⁰). With ``max_tres`` (MAX_TRES) the
+    greatest term counts instead of the sum.
 
     Raises:
         ValueError: an unknown resource, a weight below 0, or none above it.
@@ -138,82 +137,61 @@ class Billing:
 
 
 class Penalties(NamedTuple):
-    """A frame with penalties, and what had to be assumed for them."""
+    """A frame with penalties, and the assumptions made for them."""
 
     charged: pl.DataFrame
     """The given frame with ``penalty``, float64, ≥ 0, never null."""
     unknown: dict[str, int]
-    """By resource that counts: started attempts with an unknown amount."""
+    """Started attempts with an unknown amount, by resource that counts."""
     clipped: dict[str, int]
-    """By resource that counts: started attempts that requested more than is available."""
+    """Started attempts that requested more than is available, by resource that counts."""
 
 
-class Terms(NamedTuple):
-    """The operands of a penalty; each mapping by resource."""
+class _Terms(NamedTuple):
+    """The operands of a penalty, a row per resource."""
 
-    fractions: Mapping[str, Floats]
-    """q_x, 0 to 1: arrays of one shape."""
-    weights: Mapping[str, float]
-    """w_x > 0, of each resource in ``fractions``."""
-    exempt: Collection[str]
-    """Resources whose full use is not full penalty."""
-
-    @property
-    def q(self) -> list[Floats]:
-        """q_x"""
-        return [*self.fractions.values()]
-
-    @property
-    def wq(self) -> list[Floats]:
-        """w_x q_x"""
-        return [self.weights[x] * q for x, q in self.fractions.items()]
-
-    @property
-    def powers(self) -> dict[str, float]:
-        """w_x / W"""
-        total = sum(self.weights[x] for x in self.fractions)
-        return {x: self.weights[x] / total for x in self.fractions}
+    q: Floats
+    """Fractions, 0 to 1."""
+    w: Floats
+    """Weights > 0, shaped to be multiplied with q."""
+    exempt: Bools
+    """Whether full use of a resource is not full penalty, shaped likewise."""
 
 
-def _mean(of: Terms) -> Floats:
-    total = reduce(np.add, of.wq) / sum(of.weights[x] for x in of.fractions)
+def _mean(of: _Terms) -> Floats:
+    total: Floats = (of.w * of.q).sum(0) / of.w.sum(0)
     return np.minimum(1.0, total)
 
 
-def _root(of: Terms) -> Floats:
+def _root(of: _Terms) -> Floats:
     # By logarithms, so that 1 − … loses no digit of small requests.
-    left = []
-    with np.errstate(divide="ignore"):  # log 0 = −∞: all is taken
-        for x, power in of.powers.items():
-            q = of.fractions[x]
-            left.append(np.log1p(-q * power) if x in of.exempt else power * np.log1p(-q))
-    return -np.expm1(reduce(np.add, left))
+    powers = of.w / of.w.sum(0)
+    with np.errstate(divide="ignore", invalid="ignore"):  # log 0 = −∞: all is taken
+        left = np.where(of.exempt, np.log1p(-of.q * powers), powers * np.log1p(-of.q))
+    penalty: Floats = -np.expm1(left.sum(0))
+    return penalty
 
 
-RELATIVE: Final[dict[str, Callable[[Terms], Floats]]] = {
-    "cpu": lambda of: of.fractions["cpus"],
-    "max": lambda of: reduce(np.maximum, of.q),
-    "max_capped": lambda of: np.minimum(1.0, reduce(np.maximum, of.wq)),
-    "max_scaled": lambda of: np.minimum(
-        1.0, reduce(np.maximum, of.wq) / max(of.weights[x] for x in of.fractions)
-    ),
-    "product": lambda of: reduce(np.multiply, of.q),
-    "product_weighted": lambda of: reduce(
-        np.multiply, (q ** of.powers[x] for x, q in of.fractions.items())
-    ),
+RELATIVE: Final[dict[str, Callable[[_Terms], Floats]]] = {
+    "cpu": lambda of: of.q[0],  # the only row
+    "max": lambda of: of.q.max(0),
+    "max_capped": lambda of: np.minimum(1.0, (of.w * of.q).max(0)),
+    "max_scaled": lambda of: np.minimum(1.0, (of.w * of.q).max(0) / of.w.max(0)),
+    "product": lambda of: of.q.prod(0),
+    "product_weighted": lambda of: (of.q ** (of.w / of.w.sum(0))).prod(0),
     "sum": _mean,
     "sum_weighted": _mean,
     "root": _root,
     "root_weighted": _root,
-    "pe": lambda of: reduce(np.maximum, of.q),
+    "pe": lambda of: of.q.max(0),
 }
 """Penalties of the fractions q_x, by SPEC's name; ``pe`` as a part of all processors."""
 
 WEIGHTED: Final = ("max_capped", "max_scaled", "product_weighted", "sum_weighted", "root_weighted")
-"""Those that take weights."""
+"""Penalties that take weights."""
 
 EXEMPTING: Final = ("root", "root_weighted")
-"""Those that take exemptions."""
+"""Penalties that take exemptions."""
 
 _OF_CPUS: Final = ("cpu", "pe")
 
@@ -228,19 +206,21 @@ def of_fractions(
     """Return the penalty ``name`` of ``RELATIVE`` at these fractions, 0 to 1.
 
     Args:
-        name: one of ``RELATIVE``; ``pe`` is given as a part of all processors.
         fractions: q_x from 0 to 1 of each available resource: scalars, or arrays of one shape.
         weights: w_x from 1e-100 to 1e100; 1 for those left out. For ``WEIGHTED``.
         exempt: resources whose full use is not full penalty; not all. For ``EXEMPTING``.
 
     Raises:
-        ValueError: there is no such penalty, it takes no weights or exemptions, one of these is
-            out of range, or it needs the cpus.
+        ValueError: there is no such penalty, it takes no weights or exemptions, one of these is out
+            of range, or it needs the cpus.
     """
     given = dict(weights or {})
     _check(name, fractions, given, exempt)
-    held = {x: np.asarray(q, np.float64) for x, q in fractions.items()}
-    return RELATIVE[name](Terms(held, {x: given.get(x, 1.0) for x in held}, exempt))
+    names = ["cpus"] if name == "cpu" else list(fractions)
+    q = np.stack([np.asarray(fractions[x], np.float64) for x in names])
+    shape = (len(names), *[1] * (q.ndim - 1))
+    w = np.array([given.get(x, 1.0) for x in names]).reshape(shape)
+    return RELATIVE[name](_Terms(q, w, np.array([x in exempt for x in names]).reshape(shape)))
 
 
 def _check(
@@ -288,11 +268,8 @@ def relative_penalty(
 ) -> Penalties:
     """Add the penalty ``name`` of ``RELATIVE`` to the attempts of one pool; see ``of_fractions``.
 
-    Args:
-        attempts: columns ``RESOURCES`` and start_time, as in ``model.ATTEMPTS``.
-
-    Returns:
-        Penalties from 0 to 1; of ``pe`` in processors, 0 to those of the pool.
+    ``attempts`` have ``RESOURCES`` and start_time. Penalties are from 0 to 1; those of ``pe`` in
+    processors.
     """
     _check(name, hardware.available, weights or {}, exempt)
     read = ["cpus"] if name == "cpu" else list(hardware.available)
@@ -372,7 +349,7 @@ def compare(
     """Return each entity's part of all usage under each penalty; see ``usage``.
 
     Args:
-        charged_by: by penalty, the same attempts as it charges them.
+        charged_by: by penalty, the same attempts with its charges.
 
     Returns:
         Columns of ``COMPARED``, in the order of the penalties, then by entity, null first. An
@@ -413,9 +390,9 @@ def moved(compared: pl.DataFrame) -> dict[str, float]:
 
 
 def movers(compared: pl.DataFrame) -> pl.DataFrame:
-    """Return each entity's row of the (first) penalty with its greatest |shift|, if any.
+    """Return each entity's row with its greatest |shift| (of several the first), greatest first.
 
-    The greatest |shift| comes first; ties by entity, null first.
+    Ties by entity, null first; entities without a shift have no row.
     """
     far = pl.col("shift").abs()
     return (

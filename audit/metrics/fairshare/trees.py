@@ -42,18 +42,18 @@ class Node(NamedTuple):
     name: str
     kind: Kind
     share: float
-    """≥ 0, relative to those of its siblings; or ``NO_SHARE``."""
+    """≥ 0, relative to the siblings' shares; or ``NO_SHARE``."""
     parent: str | None = None
     """Its account; None, or the root's name: the root."""
     partition: str | None = None
-    """Of a user: the one partition whose attempts it is for; None: all others."""
+    """Of a user: the only partition that it counts for; None: all others."""
 
 
 class Tree(NamedTuple):
     """Accounts and users, each below its account; node 0 is the root, which is an account.
 
-    A user has a node below each of its accounts. Parents come before their children; siblings stand
-    together, in the given order.
+    A user has a node below each of its accounts. Parents precede their children; siblings are
+    adjacent, in the given order.
     """
 
     names: tuple[str, ...]
@@ -96,14 +96,14 @@ def build(nodes: Iterable[Node], *, root: str = ROOT, all_zero: bool = False) ->
     """Return a tree of these accounts and users, in any order.
 
     Args:
-        root: name of the root, which is not among the nodes.
-        all_zero: accept siblings whose shares are all 0, as dumps of real sites have them; all of
-            their targets are 0 then.
+        root: name of the root, which is not among the nodes. all_zero: accept siblings whose shares
+        are all 0, as real sites have them; their targets are 0.
 
     Raises:
-        ValueError: *all* that keeps them from being one tree, a line each: an empty name, a share
-            that is below 0 or infinite, an account twice or named like the root, a user twice, a
-            parent that is unknown or a user, a cycle, siblings whose shares are all 0, no node.
+        ValueError: *all* faults, a line each: no node, an empty name, a share below 0 or infinite,
+        an
+            account twice or named like the root, a user twice, an unknown parent or one that is a
+            user, a cycle, siblings whose shares are all 0.
     """
     given = list(nodes)
     if faults := list(_faults(given, root, all_zero=all_zero)):
@@ -138,7 +138,7 @@ def flat(
     """Return a tree of one level: users, or accounts, side by side.
 
     Args:
-        shares: the share of each that has one; the others have 0. None: all have the same.
+        shares: by name; the others have 0. None: all have the same.
 
     Raises:
         ValueError: as ``build``; or a share is of none of the entities.
@@ -258,12 +258,11 @@ def leaf_of(
     """Return the node of each attempt: the most specific one that the tree has.
 
     In this order: its user below its account for its partition; its user below its account; its
-    account. Where accounts are listed without users, none of their users is unknown.
+    account. Of accounts without listed users, no user is unknown.
 
     Args:
-        user: of each attempt; null: not named.
-        account: of each attempt. None: users stand directly below the root, whatever account
-            their attempts name.
+        user: of each attempt, or null.
+        account: of each attempt. None: all users are directly below the root.
     """
     attempts = pl.DataFrame([user.alias("user")]).with_columns(
         account=pl.lit(tree.names[0]) if account is None else account,
@@ -318,13 +317,8 @@ def redistributed(tree: Tree, active: Bools) -> Floats:
     """Return virtual targets: inactive nodes' shares, divided among their siblings ([R] eq. 15).
 
     t'_i = t_i / Σ t_j over the active siblings j. An account is active when it, or any node below
-    it, is.
-
-    Args:
-        active: whether each node submits attempts itself; a column per node.
-
-    Returns:
-        Targets from 0 to 1 in the shape of ``active``; 0 for inactive nodes; NaN as ``targets``.
+    it, is. ``active`` tells, a column per node, which nodes submit attempts themselves. Targets are
+    0 for inactive nodes, and NaN as in ``targets``.
     """
     busy = np.array(active, np.bool_)
     for node in range(len(tree.names) - 1, 0, -1):
@@ -353,7 +347,7 @@ class History(NamedTuple):
     usage: Floats
     """Of the node and all below it, in the given unit."""
     states: Floats
-    """Part of its siblings' usage, 0 to 1; NaN for the root, and without a share."""
+    """Part of the siblings' usage, 0 to 1; NaN for the root, and without a share."""
     priorities: Floats
     """F(target, state) of the node itself, −1 to 1; NaN as for states."""
     ranks: Ints
@@ -361,7 +355,7 @@ class History(NamedTuple):
 
 
 class Shape:
-    """The properties of a tree that do not change, as the kernels take them.
+    """The constant properties of a tree, as the kernels take them.
 
     Its methods take rows of instants and columns of nodes: float64, C-contiguous.
     """
@@ -422,15 +416,8 @@ def ranks_of(tree: Tree, priorities: Floats) -> Ints:
 def serialise(vectors: Floats, resolution: int, *, as_published: bool = False) -> NDArray[np.str_]:
     """Return vectors as texts of digits, which compare as the vectors do, up to the resolution.
 
-    Each component becomes a number of fixed width (``operators.digits``), the first in front ([R]
-    fig. 4): components 0 and −0.4 at 10,000 give "49992999".
-
-    Args:
-        vectors: components from −1 to 1 on the last axis.
-        resolution, as_published: as ``operators.digits``.
-
-    Raises:
-        ValueError: the resolution, or a component, is out of range.
+    Each component on the last axis, from −1 to 1, becomes a number of fixed width
+    (``operators.digits``), the first in front ([R] fig. 4): 0 and −0.4 at 10,000 give "49992999".
     """
     numbers = operators.digits(vectors, resolution, as_published=as_published)
     width = len(str(resolution - 1))

@@ -66,12 +66,12 @@ class Windows:
         interval_s: length of a window, s, ≥ 1 (FS_INTERVAL).
         depth: number of windows, ≥ 1 (FS_DEPTH).
         decay: weight of each window relative to the next younger one, ≥ 0 (FS_DECAY).
-        alignment: ``"trailing"`` or ``"calendar"``; see ``metrics.fairshare.usage``.
         zone: the cluster's zone, for ``"calendar"``.
 
     Raises:
         ValueError: one of them is out of range; the windows reach back further than 1,000 years; or
-            the weight of the oldest, decay^(depth − 1), exceeds 1e100.
+        the
+            weight of the oldest, decay^(depth − 1), exceeds 1e100.
     """
 
     name: ClassVar[str] = "windows"
@@ -122,7 +122,7 @@ class Windows:
 
 @dataclass(frozen=True, kw_only=True)
 class HalfLife:
-    """Usage that loses half of its weight in every ``half_life_s``.
+    """Usage that loses half of its weight in every ``half_life_s`` > 0.
 
     Raises:
         ValueError: ``half_life_s`` ≤ 0, or not a number. 0 is not "no decay", as it is for Slurm.
@@ -165,11 +165,11 @@ class Usage(NamedTuple):
     entities: pl.Series
     """Names of users or accounts, ascending, null first."""
     first_start: Ints
-    """When each entity's first attempt started, epoch s."""
+    """Of each entity, epoch s."""
     usage: Floats
     """A row per instant, a column per entity; penalty-seconds, ≥ 0."""
     total: Floats
-    """That of all entities, one element per instant."""
+    """Of all entities, by instant."""
 
     @property
     def fraction(self) -> Floats:
@@ -184,10 +184,10 @@ def usage(
     """Return each entity's decayed usage at each instant, in one sweep over the attempts.
 
     Args:
-        charged: start_time, end_time, the column ``kind`` and ``penalty`` (of ``penalty``);
-            *all* attempts of the pools that count, in any order (quickest in that of arrival).
+        charged: start_time, end_time, the column ``kind`` and ``penalty`` (of ``penalty``); *all*
+            attempts of the pools that count, in any order (fastest in that of arrival).
         instants: epoch s, strictly ascending.
-        now: when the log was taken, epoch s: open attempts count up to it.
+        now: time of the log, up to which open attempts count, epoch s.
 
     Raises:
         ValueError: the instants do not ascend.
@@ -227,10 +227,7 @@ def _group(started: pl.DataFrame, now: int) -> tuple[pl.Series, Grouped]:
 def by_number(owners: Ints, count: int, charged: pl.DataFrame, now: int) -> Grouped:
     """Return the attempts that started, grouped by the number of their owner.
 
-    Args:
-        owners: of each attempt, from 0 to below ``count``; −1: it is left out.
-        charged: start_time, end_time and penalty of each attempt.
-        now: when open ones end.
+    ``owners`` are from 0 to below ``count``, or −1: left out. Open attempts end at ``now``.
     """
     if charged["start_time"].has_nulls():
         owners = np.where(charged["start_time"].is_null(), -1, owners)

@@ -41,8 +41,7 @@ class Scale:
         cpus, nodes: of the cluster, ≥ 1.
         max_age_s: PriorityMaxAge, > 0; infinite: age does not count.
         job_factor: the greatest PriorityJobFactor of any partition.
-        qos_priority: the greatest priority of any QOS.
-        assoc_priority: the greatest priority of any association.
+        qos_priority, assoc_priority: the greatest priority of any QOS, of any association.
 
     Raises:
         ValueError: one of them is out of range.
@@ -89,7 +88,7 @@ def priority(jobs: pl.DataFrame, weights: Mapping[str, float]) -> pl.Series:
     """Return the priority of each job, from 1 to ``HIGHEST``.
 
     Args:
-        jobs: ``FACTORS``, nice, and tres (weighted already) where it counts.
+        jobs: ``FACTORS``, nice, and tres (weighted) where it counts.
         weights: by factor; missing ones are 0.
 
     Raises:

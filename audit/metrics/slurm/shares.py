@@ -67,9 +67,9 @@ class Places(NamedTuple):
     nodes: Ints
     """−1: none, since its account is unknown."""
     strange_users: dict[str, int]
-    """By account: attempts of users without an association there (any more), charged to it."""
+    """Attempts of users without an association there (any more), by the account that is charged."""
     strange_accounts: dict[str, int]
-    """By account without an association (any more): attempts charged to root."""
+    """Attempts charged to root, by account without an association (any more)."""
     nameless: int
     """Attempts without an account."""
 
@@ -78,13 +78,10 @@ def tree_of(associations: Iterable[Node]) -> Tree:
     """Return associations as a share tree (``fairshare.trees``), in the order of ``sshare``.
 
     Below each account its users come first, then its accounts, by name; a user's associations for
-    several partitions in the given order.
-
-    Args:
-        associations: all but root; shares are raw.
+    several partitions in the given order. Associations are all but root, with raw shares.
 
     Raises:
-        ValueError: as ``trees.build``, but that siblings may all have a share of 0.
+        ValueError: as ``trees.build``, but siblings may all have a share of 0.
     """
     ordered = sorted(associations, key=lambda node: (node.kind != "user", node.name))
     return build(ordered, all_zero=True)
@@ -102,11 +99,7 @@ def printed(tree: Tree) -> list[int]:
 
 
 def places(tree: Tree, attempts: pl.DataFrame) -> Places:
-    """Return the association of each attempt, by its user, account and partition.
-
-    Args:
-        attempts: user, account, partition, start_time.
-    """
+    """Return the association of each attempt, by its user, account and partition."""
     nodes = leaf_of(tree, attempts["user"], attempts["account"], attempts["partition"]).nodes
     has_account = attempts["account"].is_not_null()
     unknown = nodes < 0
@@ -185,7 +178,7 @@ def classic(
     Args:
         usage: of each node with all below it (``summed``), ≥ 0.
         dampening: FairShareDampeningFactor, > 0.
-        accounts: usage for the figures of accounts, if another.
+        accounts: usage for the figures of accounts, if different.
     """
     over, level, is_parent = groups(tree), level_shares(tree), np.isnan(tree.shares)
     part = _ratio(np.nan_to_num(tree.shares, nan=0.0), level)
@@ -295,15 +288,12 @@ def usage_and_shares(
     depth_oblivious: bool = False,
     just_recalculated: bool = False,
 ) -> tuple[Floats, Shares]:
-    """Return RawUsage at an instant, and the figures that slurmctld had computed from it.
+    """Return RawUsage by node at an instant, and the figures that slurmctld had computed from it.
 
     Args:
         grouped: attempts by node (``fairshare.usage.by_number``), open ones beyond all instants.
         algorithm: ``"fair_tree"`` or ``"classic"``.
-        just_recalculated: whether figures of accounts are of the last tick too.
-
-    Returns:
-        Billing-seconds ≥ 0 by node, with all below it; and the figures by node.
+        just_recalculated: whether figures of accounts are of the last tick, too.
     """
     tick = method.tick(at)
     before = tick if just_recalculated else tick - 1  # that tick had booked nothing yet

@@ -67,12 +67,12 @@ class SlurmUsage:
         half_life_s: PriorityDecayHalfLife, s; 0: no decay.
         period_s: PriorityCalcPeriod, s, ≥ 1.
         phase_s: an instant of a tick, or any a whole number of periods away.
-        reset: PriorityUsageResetPeriod, one of ``RESETS``.
-        zone: the cluster's, in which resets happen.
+        reset: PriorityUsageResetPeriod, one of ``RESETS``, in ``zone``.
 
     Raises:
         ValueError: one of them is out of range; a reset without a zone; or usage would neither
-            decay nor be reset, which slurmctld refuses too.
+        decay
+            nor be reset, which slurmctld refuses, too.
     """
 
     name: ClassVar[str] = "slurm"
@@ -102,7 +102,7 @@ class SlurmUsage:
 
     @property
     def rate(self) -> float:
-        """ln f, per second; ≤ 0."""
+        """Return ln f, per second; ≤ 0."""
         return math.log1p(-0.693 / self.half_life_s) if self.half_life_s else 0.0
 
     def tick(self, instant: int) -> int:
@@ -212,9 +212,9 @@ class Charged(NamedTuple):
     attempts: pl.DataFrame
     """The given frame with ``billing`` (b_j), ``usage_factor`` (u_j) and ``penalty``, b_j · u_j."""
     unknown_partitions: dict[str, int]
-    """By unknown partition: billed their CPUs."""
+    """Attempts billed by CPUs, by unknown partition."""
     unknown_qos: dict[str, int]
-    """By unknown QOS: factor 1."""
+    """Attempts with factor 1, by unknown QOS."""
 
 
 def charge(
@@ -236,7 +236,7 @@ def charge(
     Args:
         attempts: partition, qos, start_time.
         amounts: of each resource by Slurm's name, in its base unit, including ``cpu``; null, and a
-            resource that is missing, is 0 (see ``uncounted``).
+            missing resource, is 0 (see ``uncounted``).
         weights: TRESBillingWeights by partition, per base unit.
     """
     named = attempts.with_columns(
@@ -315,18 +315,17 @@ class Fit(NamedTuple):
     """The phase of the ticks that explains a sample of ``sshare`` best."""
 
     phase_s: int
-    """The middle one of those that are equally good."""
+    """The middle one of equally good phases."""
     agree: int
     """Number of figures with the printed whole part."""
     equals: int
-    """Number of phases that are as good."""
+    """Number of equally good phases."""
 
 
 def fit_phase(method: SlurmUsage, grouped: Grouped, instant: int, raw_usage: ArrayLike) -> Fit:
     """Return the phase whose usage at ``instant`` is nearest to that printed by ``sshare``.
 
-    Every second of one period is tried, whatever the phase of ``method``. ``raw_usage`` is what it
-    printed by owner, or NaN.
+    Every second of one period is tried. ``raw_usage`` is by owner; NaN: unknown.
     """
     printed = np.asarray(raw_usage, np.float64)
     known = np.isfinite(printed)

@@ -1,11 +1,16 @@
-"""Archives the months of a cluster, brings them back, and claims the archive folder."""
+"""Archives a cluster's months, claims the archive folder, and removes old data ([retention]).
+
+The store and ``now`` decide what is removed, so that removing can be repeated. Figures are never
+removed.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import date
 from itertools import count
 from pathlib import Path
@@ -15,13 +20,14 @@ from zoneinfo import ZoneInfo
 from pydantic import ValidationError
 
 from audit import periods
-from audit.config import Cluster
+from audit.config import Cluster, Retention, places
 from audit.config.places import Site
 from audit.config.sections import Section
-from audit.errors import AuditError, UsageError, refusals
-from audit.files import lock, privacy, replace, state_folder
+from audit.errors import AuditError, StoreError, UsageError, refusals
+from audit.files import folders, lock, privacy, replace, state_folder
+from audit.nightly.history import History
 from audit.nightly.stages import Work, own_state
-from audit.store import archive, database, migrations
+from audit.store import archive, database, migrations, queries
 from audit.store.archive import Month
 from audit.store.database import Connection, transaction
 
@@ -31,9 +37,9 @@ if TYPE_CHECKING:
 
 
 def check_pools(cluster: Cluster, told: Told) -> None:
-    """Check that all pools are known without reading all attempts.
+    """Raise UsageError unless all pools are known without reading all attempts.
 
-    Raises UsageError if the capacity of one, or the pool of a partition, is not configured.
+    The capacity of each, and the pool of each partition, must be configured.
     """
     where = f"cluster {cluster.name!r}: its old months are archived (retention.archive_months), so"
     for pool in cluster.pools:
@@ -46,7 +52,7 @@ def check_pools(cluster: Cluster, told: Told) -> None:
     strays = sorted({part or "(none)" for part in told.partitions} - named)
     if strays and all(pool.partitions for pool in cluster.pools):
         raise UsageError(
-            f"{where} each partition needs a pool (clusters.pools); there is none for: "
+            f"{where} each partition needs a pool (clusters.pools); these have none: "
             + ", ".join(strays)
         )
 
@@ -54,7 +60,7 @@ def check_pools(cluster: Cluster, told: Told) -> None:
 def put_away(work: Work, cluster: Cluster, setting: Setting, done: Sequence[Period]) -> list[Month]:
     """Archive the months that ended long enough before the log does.
 
-    A boundary lies where a period ends. Fair start times that a budget left for a later night are
+    A boundary is where a period ends. Fair start times that a budget left for a later night are
     never computed: figures of such a month rest on a sample. ``done`` has the periods whose figures
     are computed, in order.
     """
@@ -81,7 +87,7 @@ def put_away(work: Work, cluster: Cluster, setting: Setting, done: Sequence[Peri
 
 
 def _month_start(day: date, later: int, zone: ZoneInfo) -> int:
-    """The start of the month that is ``later`` months after that of a day, epoch s."""
+    """Return the start of the month ``later`` months after that of a day, epoch s."""
     number = day.year * 12 + day.month - 1 + later
     return periods.day_start(date(number // 12, number % 12 + 1, 1), zone)
 
@@ -109,7 +115,7 @@ def bring_back(site: Site, cluster: str, since: date) -> list[Month]:
 
 
 def listed(site: Site, cluster: str | None) -> list[str]:
-    """The archived months of a cluster (None: of all) by the published database, as lines of text.
+    """Return the archived months of a cluster (None: of all) as lines of text.
 
     Raises UsageError if nothing is published yet.
     """
@@ -167,10 +173,7 @@ def note_owner(site: Site, store: str) -> None:
 
 
 def check_owner(site: Site, store: str | None) -> None:
-    """Check that the archive folder belongs to no other store than that with this identity.
-
-    Raises UsageError if it does; the message names both.
-    """
+    """Raise UsageError if the archive folder belongs to a store with another identity."""
     root = site.archive
     owner = _owner(root)
     if owner is None:
@@ -206,7 +209,7 @@ def _here(site: Site, store: str) -> Owner:
 
 
 def _owner(root: Path) -> Owner | None:
-    """The content of CLAIM; None if there is no such file."""
+    """Return the content of CLAIM; None if there is no such file."""
     path = root / CLAIM
     try:
         with refusals(UsageError, path, "cannot be read"), path.open("rb") as file:
@@ -218,3 +221,68 @@ def _owner(root: Path) -> Owner | None:
     except ValidationError as error:
         remedy = "remove it if only one store archives there"
         raise AuditError(f"{path}: is damaged; {remedy}") from error
+
+
+DAY_S: Final = 86_400
+
+
+def forget(con: Connection, past: History, keep: Retention, now: int) -> None:
+    """Remove old entries of the history, and the text of lines that were refused long ago.
+
+    The lines still count, because figures depend on their number.
+    """
+    if keep.runs_days:
+        past.forget(now - keep.runs_days * DAY_S)
+    if keep.refused_days:
+        update = "UPDATE refused SET text = '' WHERE refused_at < ? AND text <> ''"
+        database.execute(con, update, [now - keep.refused_days * DAY_S])
+
+
+def remove_reports(con: Connection, site: Site, now: int) -> list[Path]:
+    """Remove the files of reports that are too old or too many; return their folders.
+
+    A folder that holds anything fairaudit did not make stays, with that. A report that was removed
+    is only made again if its figures change. Raises StoreError if a file cannot be removed.
+    """
+    keep = site.config.retention
+    if not keep.reports_days and not keep.reports:
+        return []
+    removed = []
+    ended: dict[str, list[tuple[int, str]]] = {}
+    for cluster, period, to_time in queries.rows(con, "history_reports"):
+        ended.setdefault(cluster, []).append((to_time, period))
+    for cluster, each in ended.items():
+        for place, (to_time, period) in enumerate(sorted(each, reverse=True)):
+            old = keep.reports_days and to_time < now - keep.reports_days * DAY_S
+            many = keep.reports and place >= keep.reports
+            report = site.report(cluster, period)
+            if (old or many) and report.is_dir() and not report.is_symlink():
+                with refusals(StoreError, report, "cannot be removed", "retention.reports"):
+                    _remove(report)
+                removed.append(report)
+    return removed
+
+
+_FILES: Final = ("report.html", "report.pdf", *places.OWNER_PAGES, "*.csv", ".*.draft")
+"""The files that ``pipeline.drawing`` and ``pipeline.owners`` write into a report's folder."""
+
+
+def _remove(folder: Path) -> None:
+    folders.require(folder)
+    for pattern in _FILES:
+        for file in folder.glob(pattern):
+            file.unlink()
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def remove_drafts(target: Path) -> None:
+    """Remove the drafts of ``target`` that killed processes left."""
+    for draft in target.parent.glob(f".{target.name}.*"):
+        if process := re.fullmatch(r"\.(\d+)(\.wal)?", draft.name[len(target.name) + 1 :]):
+            # PermissionError: a process of another user, which may still write it
+            with suppress(PermissionError, OverflowError):
+                try:
+                    os.kill(int(process[1]), 0)
+                except ProcessLookupError:
+                    draft.unlink(missing_ok=True)

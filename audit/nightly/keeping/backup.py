@@ -1,30 +1,201 @@
 """A copy of everything that a site's nights know, in one file, and the way back.
 
-A backup holds the history of runs and the published database, which has all tables of the store
-(records, figures, the list of inputs, the ledger of mails) as last published. Both can be copied
-while a run writes the store, so neither waits for the other. Reports are not in it.
+A backup holds the history of runs and the published database, which has all tables of the store as
+last published. Both can be copied while a run writes the store, so neither waits for the other.
+Reports are not in it.
+
+The file is a plain tar of a manifest and the files that it names. A backup may be crafted. Headers
+are therefore read one by one, and only those of regular files that fairaudit writes are accepted:
+no links, devices, sparse files or extended headers. Unpacking writes no more bytes than the backup
+has.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
+import os
+import re
 import shutil
 import sqlite3
-from collections.abc import Iterator
+import tarfile
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Annotated, BinaryIO, Final, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from audit import __version__
 from audit.config.places import Site
+from audit.config.sections import Section
 from audit.errors import AuditError, StoreError, UsageError
 from audit.files import folders, privacy, replace, state_folder
 from audit.files.state_folder import HISTORY, STORE
 from audit.nightly import history
-from audit.nightly.keeping import archiving, pack
-from audit.nightly.keeping.pack import Backup
+from audit.nightly.keeping import archiving
 from audit.nightly.stages import own_state
 from audit.store import archive, catalogue, database, queries
+
+FORMAT: Final = 2
+"""Format 1 had no files of the archive."""
+
+_MANIFEST: Final = "manifest.json"
+_LARGEST_MANIFEST: Final = 16 << 20
+_BLOCK: Final = 512  # bytes of a header, and the unit to which contents are padded
+_PIECE: Final = 1 << 20
+_NAMES: Final = "|".join(
+    [*map(re.escape, (_MANIFEST, STORE, HISTORY)), r"archive-[0-9a-f]{64}\.parquet"]
+)
+
+_Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+_Count = Annotated[int, Field(ge=0)]
+_Version = Annotated[str, StringConstraints(pattern="^[0-9A-Za-z.+-]{1,64}$")]
+
+
+class Backup(Section):
+    """The manifest of a backup."""
+
+    format: Annotated[int, Field(ge=1)]
+    version: _Version  # of the fairaudit that made it
+    made_at: Annotated[str, StringConstraints(pattern="^[0-9T:.+-]{1,40}$")]  # ISO 8601, UTC
+    migration: _Count  # the newest of its store
+    rows: dict[str, _Count]  # of each table of the store
+    failing: list[Annotated[str, StringConstraints(pattern="^[0-9A-Za-z_]{1,100}$")]]
+    """The checks of sql/checks that the store does not pass; it is saved nevertheless."""
+    sha256: dict[str, _Sha256]  # of the store and of the history
+    archive: dict[str, _Sha256] = Field(default_factory=dict)
+    """Of each file of the archive, by its name relative to the published database."""
+
+    def members(self) -> dict[str, str]:
+        """Return the SHA-256 of each file of the backup, by its name there."""
+        return {**self.sha256, **{member_of(sha256): sha256 for sha256 in self.archive.values()}}
+
+
+class _Head(BaseModel):
+    """The fields of every format of a manifest."""
+
+    model_config = ConfigDict(strict=True)
+
+    format: int
+    version: _Version = "unknown"
+
+
+class _Member(NamedTuple):
+    """Where the content of a member is, in bytes."""
+
+    begin: int
+    size: int
+
+
+def member_of(sha256: str) -> str:
+    """Return the name of an archive's file in a backup."""
+    return f"archive-{sha256}.parquet"
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write(path: Path, of: Backup, files: Mapping[str, Path], now: int) -> None:
+    """Write a backup to the disk."""
+    manifest = of.model_dump_json(indent=2).encode()
+    with path.open("wb") as out:
+        with tarfile.open(fileobj=out, mode="w", format=tarfile.GNU_FORMAT) as tar:
+            tar.addfile(_header(_MANIFEST, len(manifest), now), io.BytesIO(manifest))
+            for name, file in files.items():
+                with file.open("rb") as content:
+                    tar.addfile(_header(name, os.fstat(content.fileno()).st_size, now), content)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def _header(name: str, size: int, now: int) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.size, member.mtime, member.mode = size, now, 0o600
+    return member
+
+
+def unpack(file: Path, into: Path) -> Backup:
+    """Unpack the files of a backup into a folder, and return its manifest.
+
+    Raises UsageError if a newer fairaudit made it, StoreError if it is damaged, or no backup.
+    """
+    with file.open("rb") as tar:
+        members = _members(tar)
+        of = _manifest(tar, members.pop(_MANIFEST, _Member(0, 0)))
+        if members.keys() != of.members().keys():
+            raise _damaged("it does not hold the files that its manifest names")
+        for name, sha256 in of.members().items():
+            if _extract(tar, members[name], into / name) != sha256:
+                raise StoreError(f"is damaged: {name} is not as it was saved")
+    return of
+
+
+def _members(tar: BinaryIO) -> dict[str, _Member]:
+    """Return where the content of each member is."""
+    end = tar.seek(0, os.SEEK_END)
+    members: dict[str, _Member] = {}
+    at = 0
+    while True:
+        tar.seek(at)
+        block = tar.read(_BLOCK)
+        if block == tarfile.NUL * _BLOCK:  # the end
+            return members
+        try:
+            header = tarfile.TarInfo.frombuf(block, "ascii", "strict")
+        except (tarfile.HeaderError, ValueError) as error:
+            raise _damaged("a header cannot be read") from error
+        begin = at + _BLOCK
+        if header.type != tarfile.REGTYPE or not re.fullmatch(_NAMES, header.name):
+            raise _damaged("it holds something that no backup holds")
+        if header.name in members:
+            raise _damaged(f"it holds {header.name} twice")
+        if not 0 <= header.size <= end - begin:
+            raise _damaged(f"{header.name} is cut off")
+        members[header.name] = _Member(begin, header.size)
+        at = begin + -(-header.size // _BLOCK) * _BLOCK
+
+
+def _manifest(tar: BinaryIO, member: _Member) -> Backup:
+    if not 0 < member.size <= _LARGEST_MANIFEST:
+        raise _damaged(f"it has no {_MANIFEST}")
+    tar.seek(member.begin)
+    text = tar.read(member.size)
+    try:
+        head = _Head.model_validate_json(text)
+        if head.format > FORMAT:
+            raise UsageError(f"made by a newer fairaudit ({head.version}); upgrade fairaudit")
+        of = Backup.model_validate_json(text)
+    except ValidationError as error:
+        place = error.errors(include_input=False)[0]["loc"][:1]
+        known = "".join(f" ({key})" for key in place if key in Backup.model_fields)
+        raise _damaged(f"{_MANIFEST} is not as fairaudit writes it{known}") from error
+    if of.sha256.keys() != {STORE, HISTORY}:
+        raise _damaged(f"{_MANIFEST} does not name the store and the history")
+    return of
+
+
+def _extract(tar: BinaryIO, member: _Member, to: Path) -> str:
+    """Write a file of a backup to the disk; return its SHA-256."""
+    digest, left = hashlib.sha256(), member.size
+    tar.seek(member.begin)
+    with to.open("wb") as out:
+        while piece := tar.read(min(_PIECE, left)):
+            left -= len(piece)
+            digest.update(piece)
+            out.write(piece)
+        out.flush()
+        os.fsync(out.fileno())
+    return digest.hexdigest()
+
+
+def _damaged(what: str) -> StoreError:
+    return StoreError(f"is damaged, or no backup of fairaudit: {what}")
+
 
 _CATALOG_S: Final = 60  # maximum time for looking at the tables of a store that may be crafted
 
@@ -56,19 +227,19 @@ def save(site: Site, target: Path, now: int) -> tuple[Path, Backup]:
         migration, rows, failing = _examined(store, checks=True)
         archived = _archived(store)
         of = Backup(
-            format=pack.FORMAT,
+            format=FORMAT,
             version=__version__,
             made_at=made.isoformat(),
             migration=migration,
             rows=rows,
             failing=failing,
-            sha256={file.name: pack.sha256_of(file) for file in (store, past)},
+            sha256={file.name: sha256_of(file) for file in (store, past)},
             archive=archived,
         )
         files = {STORE: store, HISTORY: past}
-        files |= {pack.member_of(sha): published.parent / name for name, sha in archived.items()}
+        files |= {member_of(sha): published.parent / name for name, sha in archived.items()}
         draft, again = place / "backup.tar", place / "again"
-        pack.write(draft, of, files, now)
+        write(draft, of, files, now)
         again.mkdir()
         _unpacked(draft, target, again)
         draft.replace(target)
@@ -137,11 +308,11 @@ def _put_back_archive(site: Site, of: Backup, place: Path) -> None:
     """
     for name, sha256 in of.archive.items():
         target = site.database.parent / name
-        if target.is_file() and pack.sha256_of(target) == sha256:
+        if target.is_file() and sha256_of(target) == sha256:
             continue
         privacy.shared_folder(target.parent, with_group=site.shared)
         with replace.drafting(target, alone=True) as draft:
-            shutil.copyfile(place / pack.member_of(sha256), draft)
+            shutil.copyfile(place / member_of(sha256), draft)
             replace.sync(draft)
             privacy.seal(draft, with_group=site.shared)
         replace.sync(target.parent)
@@ -162,12 +333,9 @@ def _copy_history(path: Path, to: Path) -> None:
 
 
 def _unpacked(file: Path, named: Path, place: Path) -> Backup:
-    """Unpack a backup into an empty folder, examine it and return its manifest.
-
-    Messages call it ``named``.
-    """
+    """Unpack a backup into an empty folder and examine it; messages call it ``named``."""
     with _naming(named):
-        of = pack.unpack(file, place)
+        of = unpack(file, place)
         if _examined(place / STORE, checks=False)[:2] != (of.migration, of.rows):
             raise StoreError("is damaged: its tables are not as long as they were")
         history.examine(place / HISTORY)
@@ -175,7 +343,7 @@ def _unpacked(file: Path, named: Path, place: Path) -> Backup:
 
 
 def _examined(path: Path, *, checks: bool) -> tuple[int, dict[str, int], list[str]]:
-    """The newest migration of a store, the rows of each table, and the checks that fail."""
+    """Return the newest migration of a store, the rows of each table, and the checks that fail."""
     with closing(database.open_snapshot(path, timeout_s=_CATALOG_S, tables_only=True)) as con:
         newest = catalogue.check_tables(con)
     tables = "SELECT table_name FROM duckdb_tables() WHERE NOT internal ORDER BY table_name"
@@ -193,7 +361,7 @@ def _examined(path: Path, *, checks: bool) -> tuple[int, dict[str, int], list[st
 
 
 def _archived(store: Path) -> dict[str, str]:
-    """SHA-256 of each file of the archive that a store names."""
+    """Return the SHA-256 of each file of the archive that a store names."""
     with closing(database.open_snapshot(store, tables_only=True)) as con:
         months = archive.months(con)
     return {file: sha for of in months for file, sha in zip(of.files, of.sha256, strict=True)}

@@ -1,4 +1,4 @@
-"""Refused and doubtful records of a site, taken in by hand after all; the next run computes."""
+"""Refused and doubtful records of a site that are taken in by hand; the next run computes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def accept(site: Site, cluster: str | None, file: str | None) -> int:
 
 @contextmanager
 def _opened(site: Site, what: str, cluster: str | None) -> Iterator[tuple[Connection, list[str]]]:
-    """The store, while the block runs, and the names of the clusters to work on."""
+    """Open the store while the block runs; yield it with the names of the clusters to work on."""
     state = own_state(site)
     if not state_folder.begun(state):
         raise UsageError(f"{state}: there is no store yet; 'fairaudit run' makes it")
@@ -69,7 +69,7 @@ def _opened(site: Site, what: str, cluster: str | None) -> Iterator[tuple[Connec
 
 
 def _texts(path: Path) -> dict[Place, str]:
-    """The texts of a file, by the record that each replaces."""
+    """Return the texts of a file, by the record that each replaces."""
     try:
         with refusals(UsageError, path, "cannot be read"):
             rows = json.loads(path.read_text(encoding="utf-8"))

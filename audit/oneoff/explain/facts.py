@@ -1,7 +1,9 @@
-"""What a log tells of one wait, without a model: the attempts of a pool to parts of a ``Story``."""
+"""The facts of one wait in the log, without a model: parts of a ``Story``."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -10,14 +12,13 @@ import polars as pl
 from audit.metrics.attempts import account as accounts
 from audit.metrics.attempts.contention import amounts, capacity_steps
 from audit.metrics.attempts.peers import contested, peer_waits
-from audit.metrics.queue_sweep import Ints, queued
+from audit.metrics.queue_sweep import NEVER, Ints, queued
 from audit.model import Pool, Standing
-from audit.oneoff.explain.story import Account, Crossing, Crowd, Passer, Subject, Use
-from audit.oneoff.explain.timeline import timeline
+from audit.oneoff.explain.story import Account, Crossing, Crowd, Line, Part, Passer, Subject, Use
 from audit.registry.causes import COLUMNS
 
 PASSERS: Final = 10
-"""Most attempts that arrived later and started earlier that are listed."""
+"""Largest number of listed attempts that arrived later and started earlier."""
 
 
 class Scene(NamedTuple):
@@ -27,7 +28,7 @@ class Scene(NamedTuple):
     queue: pl.DataFrame
     """In the order of the queue, with ``before``, ``own`` (of the same user) and ``subject``."""
     steps: tuple[Ints, Ints]
-    """When the capacity changes, and to what, of the counted resource."""
+    """Times of capacity steps, and the levels of the counted resource before and after them."""
 
 
 def scene(described: pl.DataFrame, pool: Pool, now: int, zone: str, row: int) -> Scene:
@@ -46,12 +47,11 @@ def scene(described: pl.DataFrame, pool: Pool, now: int, zone: str, row: int) ->
     before = pl.col("arrival_time") <= subject.arrival
     if queue.rows.select(is_subject.any()).item():
         before = ~is_subject.cum_max()
+    own = is_subject | (pl.col("user") == pl.lit(subject.user, pl.String))
     rows = queue.rows.with_columns(
         size=pl.col("size").fill_null(0),
         before=before,
-        own=(is_subject | (pl.col("user") == pl.lit(subject.user, pl.String))).fill_null(
-            value=False
-        ),
+        own=own.fill_null(value=False),
         subject=is_subject,
     )
     steps = capacity_steps(pool, queue.reserved)
@@ -60,24 +60,24 @@ def scene(described: pl.DataFrame, pool: Pool, now: int, zone: str, row: int) ->
 
 
 def running(found: Scene) -> Crowd:
-    """Return what ran when the subject arrived."""
+    """Return the attempts that ran when the subject arrived."""
     at = found.subject.arrival
     return _crowd(found, (pl.col("start_time") < at) & (pl.col("end") > at))
 
 
 def ahead(found: Scene) -> Crowd:
-    """Return what waited ahead of the subject when it arrived."""
+    """Return the attempts that waited ahead of the subject when it arrived."""
     at = found.subject.arrival
     return _crowd(found, pl.col("waits") & pl.col("before") & (pl.col("leave") >= at))
 
 
-def _crowd(found: Scene, those: pl.Expr) -> Crowd:
-    held = found.queue.filter(those, ~pl.col("subject"))
-    return Crowd(held.height, int(held["size"].sum()), int(held["own"].sum()))
+def _crowd(found: Scene, which: pl.Expr) -> Crowd:
+    crowd = found.queue.filter(which, ~pl.col("subject"))
+    return Crowd(crowd.height, int(crowd["size"].sum()), int(crowd["own"].sum()))
 
 
 def passers(found: Scene) -> tuple[tuple[Passer, ...], int]:
-    """Return those that arrived later and started earlier and used most; and how many did."""
+    """Return the attempts of most use that arrived later and started earlier; and their number."""
     passed = found.queue.filter(
         ~pl.col("before"), ~pl.col("subject"), pl.col("start_time") < found.subject.until
     )
@@ -88,34 +88,30 @@ def passers(found: Scene) -> tuple[tuple[Passer, ...], int]:
 
 
 def uses(found: Scene) -> tuple[Use, ...]:
-    """Return what was in use during the wait, by whose it was."""
+    """Return the use during the wait, by owner and arrival."""
     begin, end = found.subject.arrival, found.subject.until
     if end <= begin:
         return ()
-    held = found.queue.filter(pl.col("start_time") < end, pl.col("end") > begin)
+    ran = found.queue.filter(pl.col("start_time") < end, pl.col("end") > begin)
     starts, ends = (
-        np.clip(held[name].to_numpy(), begin, end).astype(np.int64)
-        for name in ("start_time", "end")
+        np.clip(ran[name].to_numpy(), begin, end).astype(np.int64) for name in ("start_time", "end")
     )
-    size, own, before = (held[name].to_numpy() for name in ("size", "own", "before"))
+    size, own, before = (ran[name].to_numpy() for name in ("size", "own", "before"))
     times, capacity = found.steps
     inside = times[(times > begin) & (times < end)]
     cuts = np.unique(np.concatenate((starts, ends, inside, [begin, end])))
     rows = []
-    for whose in (own, before & ~own, ~own & ~before):
+    for which in (own, before & ~own, ~own & ~before):
         amount = np.zeros(len(cuts), np.int64)
-        np.add.at(amount, np.searchsorted(cuts, starts[whose]), size[whose])
-        np.add.at(amount, np.searchsorted(cuts, ends[whose]), -size[whose])
+        np.add.at(amount, np.searchsorted(cuts, starts[which]), size[which])
+        np.add.at(amount, np.searchsorted(cuts, ends[which]), -size[which])
         rows.append(amount.cumsum()[:-1])
     rows.append(capacity[np.searchsorted(times, cuts[:-1], "right")])
-    return tuple(
-        Use(*(int(value) for value in stretch))
-        for stretch in zip(cuts[:-1], cuts[1:], *rows, strict=True)
-    )
+    return tuple(Use(*stretch) for stretch in np.stack((cuts[:-1], cuts[1:], *rows), 1).tolist())
 
 
 def booked(described: pl.DataFrame, found: Scene, now: int, row: int, cycle_s: int) -> Account:
-    """Return the account of the wait, beside the waits of similar jobs of any time."""
+    """Return the account of the wait, beside the waits of similar jobs at any time."""
     pool = found.subject.pool
     made = accounts.account(described, pool, now, cycle_s=cycle_s, traced=row)
     beside = peer_waits(made.attempts, (), (*pool.limits, *pool.windows))
@@ -125,9 +121,7 @@ def booked(described: pl.DataFrame, found: Scene, now: int, row: int, cycle_s: i
         {} if None in causes.values() else causes,
         one[accounts.RULE_FREE] or 0.0,
         timeline(made.traced, found.queue),
-        one["contested_s"],
-        one["peer_wait_s"],
-        one["peer_contested_s"],
+        *(one["contested_s"], one["peer_wait_s"], one["peer_contested_s"]),
     )
 
 
@@ -147,3 +141,112 @@ def crossing(subject: Subject, now: int) -> Crossing | None:
             )
             return Crossing(step.since, next(ends, None), capacity)
     return None
+
+
+# --- the timeline: stretches of the account, merged into a few lines -----------------------------
+
+LINES: Final = 8
+"""Largest number of lines."""
+LEAST: Final = 0.02
+"""Stretches shorter than this share of the wait are merged with their neighbours."""
+_FIRST: Final = 1 / 512
+
+_Cause = tuple[str, str | None]
+"""Key of a cause; the rule or the kind of hold."""
+
+
+@dataclass
+class _Group:
+    """Consecutive stretches."""
+
+    begin: int
+    end: int
+    seconds: Counter[_Cause]
+    spans: list[tuple[_Cause, int, int]] = field(default_factory=list)
+
+    @property
+    def main(self) -> _Cause:
+        """The longest cause."""
+        return self.seconds.most_common(1)[0][0]
+
+    @property
+    def length(self) -> int:
+        return self.end - self.begin
+
+
+def timeline(traced: pl.DataFrame, queue: pl.DataFrame) -> tuple[Line, ...]:
+    """Return the lines of a timeline, ascending, without gaps.
+
+    Args:
+        traced: ``account.Account.traced``.
+        queue: see ``Scene``.
+    """
+    groups = [
+        _Group(begin, end, Counter({(cause, by): end - begin}), [((cause, by), begin, end)])
+        for begin, end, cause, by in traced.select("begin", "end", "cause", "by").iter_rows()
+    ]
+    if not groups:
+        return ()
+    wait_s = groups[-1].end - groups[0].begin
+    least = _FIRST * wait_s
+    groups = _merged(_merged(groups, 0), least)
+    while least < LEAST * wait_s or len(groups) > LINES:
+        least = min(2 * least, LEAST * wait_s) if least < LEAST * wait_s else 2 * least
+        groups = _merged(groups, least)
+    return tuple(Line(group.begin, group.end, _parts(group, queue)) for group in groups)
+
+
+def _merged(groups: list[_Group], least: float) -> list[_Group]:
+    """Merge neighbours of one main cause, and those of which one is shorter than ``least`` s."""
+    made = groups[:1]
+    for group in groups[1:]:
+        last = made[-1]
+        if last.main == group.main or min(last.length, group.length) < least:
+            last.end = group.end
+            last.seconds += group.seconds
+            last.spans += group.spans
+        else:
+            made.append(group)
+    return made
+
+
+def _parts(group: _Group, queue: pl.DataFrame) -> tuple[Part, ...]:
+    made = []
+    for cause, seconds in group.seconds.most_common():
+        spans = np.array([(begin, end) for of, begin, end in group.spans if of == cause])
+        made.append(Part(*cause, seconds, _jobs(queue, cause[0], spans)))
+    return tuple(made)
+
+
+_OWN, _BEFORE = pl.col("own"), pl.col("before")
+_RUNS: Final = {"own": _OWN, "earlier": _BEFORE & ~_OWN, "later": ~_BEFORE & ~_OWN}
+_WAITS: Final = {"own": _OWN & _BEFORE, "claimed": _BEFORE & ~_OWN}
+"""Attempts that the subject was behind, by cause: those that ran, and those that waited."""
+
+
+def _jobs(queue: pl.DataFrame, cause: str, spans: Ints) -> int:
+    """Return the number of jobs that the subject was behind in some ascending spans, [k, 2]."""
+    found = np.zeros(queue.height, np.bool_)
+    leave = pl.when("waits").then("leave").otherwise("arrival_time")
+    for those, begin, end in (
+        (_RUNS.get(cause), pl.col("start_time"), pl.col("end")),
+        (_WAITS.get(cause), pl.col("arrival_time"), leave),
+    ):
+        if those is not None:
+            which, begins, ends = queue.select(
+                those & ~pl.col("subject"),
+                begin.fill_null(NEVER).alias("_begin"),
+                end.fill_null(NEVER).alias("_end"),
+            )
+            found |= which.to_numpy() & _overlaps(begins.to_numpy(), ends.to_numpy(), spans)
+    return int(found.sum())
+
+
+def _overlaps(begin: Ints, end: Ints, spans: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return whether each [begin, end) overlaps any of the spans."""
+    first = np.searchsorted(spans[:, 1], begin, side="right")
+    later = spans[np.minimum(first, len(spans) - 1), 0]
+    overlaps: np.ndarray[tuple[int], np.dtype[np.bool_]] = (
+        (first < len(spans)) & (later < end) & (begin < end)
+    )
+    return overlaps

@@ -1,15 +1,22 @@
-"""The story of a wait for a terminal, as HTML and as JSON."""
+"""The story of a wait for a terminal, as HTML and as JSON, with a picture of the use meanwhile."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from itertools import pairwise
+from typing import Any, Final
 
 from audit import __version__
-from audit.oneoff.explain import picture, sentences
-from audit.oneoff.explain.story import Story
+from audit.oneoff.explain import sentences
+from audit.oneoff.explain.story import Story, Use
 from audit.progress import printable
+from audit.report.charts.marks import lines as lines_of
+from audit.report.charts.marks import scales
+from audit.report.charts.marks.lines import Line, Panel, Target
+from audit.report.charts.marks.scales import Axis
+from audit.report.charts.style import EARLIER, INK, LATER, OWN, Chart
 from audit.report.render import page as render
 from audit.report.text import wording
 
@@ -22,7 +29,7 @@ def as_text(story: Story) -> str:
     if timeline := sentences.timeline(story):
         lines += ["", "How the wait passed", *(f"  {line}" for line in timeline)]
     lines += ["", *sentences.sentences(story)]
-    if drawn := picture.lines(story):
+    if drawn := picture(story):
         lines += ["", *drawn]
     for caption, titles, rows in tables(story):
         lines += ["", caption, *_ruled([titles, *rows])]
@@ -47,21 +54,21 @@ def as_json(story: Story) -> str:
 
 def as_html(story: Story) -> str:
     """Return one self-contained page."""
-    chart = picture.chart(story)
+    drawn = chart(story)
     values = {
         "title": sentences.title(story),
         "lead": sentences.lead(story),
         "cluster": story.subject.cluster,
         "sentences": sentences.sentences(story),
         "timeline": sentences.timeline(story),
-        "picture": render.picture(chart) if chart else None,
+        "picture": render.picture(drawn) if drawn else None,
         "tables": [
             {"caption": caption, "titles": titles, "rows": rows}
             for caption, titles, rows in tables(story)
         ],
         "version": __version__,
     }
-    return render.html("report/explain.html", values, ["point.js"] if chart else [])
+    return render.html("report/explain.html", values, ["point.js"] if drawn else [])
 
 
 def tables(story: Story) -> list[tuple[str, tuple[str, ...], Rows]]:
@@ -123,3 +130,130 @@ def _ruled(rows: Rows) -> list[str]:
         + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in cells
     ]
+
+
+# --- the use during the wait ---------------------------------------------------------------------
+
+COLUMNS: Final = 60
+ROWS: Final = 8
+_POINTS: Final = 200
+_LONG_S: Final = 2 * 86_400
+"""A longer wait is drawn with days below it."""
+_MARKS: Final = {
+    "own": ("o", "the same user", OWN),
+    "earlier": ("#", "others that arrived earlier", EARLIER),
+    "later": ("+", "others that arrived later", LATER),
+}
+"""By field of ``Use``: mark on a terminal, words and colour."""
+
+
+def picture(story: Story) -> list[str]:
+    """Return the picture for a terminal; empty if the job did not wait."""
+    columns = _means(story.uses, COLUMNS)
+    if not columns:
+        return []
+    top = max(max(use.capacity, use.own + use.earlier + use.later) for use in columns)
+    unit = wording.resources(story.subject.pool.resource)
+    drawn = []
+    for row in range(ROWS, 0, -1):
+        level = (row - 0.5) * top / ROWS
+        label = f"{top:>9,}" if row == ROWS else f"{unit:>9}" if row == ROWS // 2 else " " * 9
+        drawn.append(f"{label} |{''.join(_mark(use, level) for use in columns)}".rstrip())
+    drawn.append(f"{0:>9} +{'-' * len(columns)}")
+    zone = story.subject.zone
+    begin, end = (wording.instant(at, zone) for at in (story.subject.arrival, story.subject.until))
+    drawn.append(f"{'':9}  {begin}{end:>{max(len(columns) - len(begin), 0)}}")
+    legend = "  ".join(f"{mark} {words}" for mark, words, _ in _MARKS.values())
+    drawn.append(f"{'':9}  in use: {legend}  . free")
+    return drawn
+
+
+def _mark(use: Use, level: float) -> str:
+    """Return the mark of a column at a level of use."""
+    used = 0
+    for kind, (mark, _, _) in _MARKS.items():
+        used += getattr(use, kind)
+        if level <= used:
+            return mark
+    return "." if level <= use.capacity else " "
+
+
+def chart(story: Story) -> Chart | None:
+    """Return the picture as a chart; None if the job did not wait."""
+    points = _means(story.uses, _POINTS)
+    if not points:
+        return None
+    subject = story.subject
+    unit = wording.resources(subject.pool.resource)
+    begin, end = points[0].begin, points[-1].end
+    times = [float(use.begin) for use in points] + [float(end)]
+    shown = [*points, points[-1]]
+    layers = []
+    floor = [0.0] * len(shown)
+    for kind, (_, words, colour) in _MARKS.items():
+        tops = [below + getattr(use, kind) for below, use in zip(floor, shown, strict=True)]
+        area = [*zip(times, tops, strict=True)]
+        layers.append(Line(words, area, colour, step=True, filled=0.85, floor=floor, width=0))
+        floor = tops
+    capacity = [(at, float(use.capacity)) for at, use in zip(times, shown, strict=True)]
+    layers.append(Line("capacity", capacity, INK, "4 3", step=True, width=1))
+    targets = [Target(use.begin, use.end, _tip(use, subject.zone)) for use in points]
+    top = max(max(use.capacity, use.own + use.earlier + use.later) for use in points)
+    y = scales.linear([float(top)], scales.plain, title=f"{unit} in use")
+    panel = Panel(_time(begin, end, subject.zone), y, layers, targets=targets)
+    body, height = lines_of.drawn([panel], height=190)
+    requested = "" if subject.size is None else f"; it requested {subject.size:,}"
+    title = f"What was in use while it waited{requested}, of {subject.pool.capacity:,}"
+    means = (
+        f"{wording.number(_mean(story.uses, kind, begin, end))} by {words}"
+        for kind, (_, words, _) in _MARKS.items()
+    )
+    alt = (
+        f"{unit} in use from {wording.instant(subject.arrival, subject.zone)} to "
+        f"{wording.instant(subject.until, subject.zone)}: {', '.join(means)}."
+    )
+    return Chart("in-use", title, alt, body, height)
+
+
+def _tip(use: Use, zone: str) -> str:
+    used = ", ".join(
+        f"{getattr(use, kind):,} by {words}"
+        for kind, (_, words, _) in _MARKS.items()
+        if getattr(use, kind)
+    )
+    return f"from {wording.instant(use.begin, zone)}: {used or 'nothing'} of {use.capacity:,}"
+
+
+def _time(begin: int, end: int, zone: str) -> Axis:
+    """Return the axis of the wait, on the cluster's clock."""
+    first = 5 if end - begin > _LONG_S else 11
+    every = [begin + (end - begin) * number // 4 for number in range(5)]
+    ticks = tuple((float(at), wording.instant(at, zone)[first:]) for at in every)
+    return Axis(float(begin), float(end), ticks)
+
+
+def _means(uses: Sequence[Use], most: int) -> list[Use]:
+    """Return the mean use in at most ``most`` stretches of equal length."""
+    if not uses:
+        return []
+    begin, length = uses[0].begin, uses[-1].end - uses[0].begin
+    count = min(most, length)
+    cuts = [begin + length * k // count for k in range(count + 1)]
+    made = []
+    first = 0
+    for low, high in pairwise(cuts):
+        while uses[first].end <= low:
+            first += 1
+        last = first
+        while last < len(uses) and uses[last].begin < high:
+            last += 1
+        kinds = (*_MARKS, "capacity")
+        means = (round(_mean(uses[first:last], kind, low, high)) for kind in kinds)
+        made.append(Use(low, high, *means))
+    return made
+
+
+def _mean(uses: Sequence[Use], kind: str, low: int, high: int) -> float:
+    """Return the mean of a field of ``uses`` from ``low`` to ``high``."""
+    areas = ((min(use.end, high) - max(use.begin, low)) * int(getattr(use, kind)) for use in uses)
+    return sum(areas) / (high - low)

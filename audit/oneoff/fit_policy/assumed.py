@@ -1,8 +1,8 @@
-"""What ``fairaudit audit`` assumes of a pool: what a search finds, as far as it is supported."""
+"""The rules that ``fairaudit audit`` assumes of a pool: those that its log supports."""
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any, Final, TypeVar
 
 import polars as pl
@@ -12,7 +12,7 @@ from audit.cluster.fitted import Fitted
 from audit.cluster.inference import Fact
 from audit.metrics.draws import Draws
 from audit.model import Limit, Pool, Window
-from audit.oneoff.fit_policy import wording as words
+from audit.oneoff.fit_policy import elements
 from audit.report.text import wording
 from audit.rule_text import rule_text
 from audit.scenario.fit import outcome
@@ -28,65 +28,71 @@ _INSTEAD: Final = "--order and --backfill change it, --no-fit leaves fitting out
 def assumed(
     described: pl.DataFrame, pool: Pool, now: int, seed: int, *, seconds: float, resamples: int
 ) -> Fitted:
-    """A pool with the rules that its log supports, and what is to be said of them.
+    """Return a pool with the rules that its log supports, with facts about them.
 
-    Used are limits and windows that pass the conditions of SPEC §11; and order, backfilling and
-    what else a policy has, where the lower bound of the gain over the last 40 % of the log, with
-    those before it, is above 0. What else a search may find is no rule of the pool, or would change
-    figures that need no model: chains, whole nodes, the capacity in force.
+    These are limits and windows that pass the conditions of SPEC §11; and order, backfilling and
+    other settings of a policy if the lower bound of their gain over the last 40 % of the log is
+    above 0, given those before. The search also finds chains, whole nodes and the capacity in
+    force, which are not used: they are no rules of the pool, or would change figures that need no
+    model.
 
     Args:
-        pool: as it is known, and what is assumed at first.
-        seconds: what the search may take of one processor, s; estimated, not measured.
+        pool: with the initial assumptions.
+        seconds: estimated CPU seconds that the search may take.
     """
     draws = Draws(seed, resamples)
     since = outcome.affordable(described, pool, seconds)
     found = outcome.find(described, pool, now, seconds, draws, since)
-    told: dict[str, Any] = {"budget_s": seconds}
+    record: dict[str, Any] = {"budget_s": seconds}
     if found is None:
         why = "the default; the log is too short, or too few of its jobs waited, to fit it"
-        return Fitted(pool, (Fact("policy", pool.policy.name, f"{why}; {_INSTEAD}"),), told)
+        return Fitted(pool, (Fact("policy", pool.policy.name, f"{why}; {_INSTEAD}"),), record)
     used = outcome.supported(described, pool, now, found.tried, draws, since)
+    days = None
     if since is not None:
-        used = _from(used, periods.day_of(since, periods.zone(used.pool.zone)))
-    days = None if since is None else (used.behind - since) // DAY_S
+        days = (used.behind - since) // DAY_S
+        used = _from(used, since)
     shares = {"before": used.before.unexplained, "after": used.after.unexplained}
-    told["evidence"] = [_row(element, pool.resource.value) for element in used.elements]
-    told |= {"unexplained": shares, "says": _says(pool, used), "days": days, "ended": found.ended}
-    return Fitted(used.pool, _facts(pool, used, found, days, seconds), told)
+    record["evidence"] = [_row(element, pool.resource.value) for element in used.elements]
+    says = [elements.described(one, pool.resource.value) for one in used.elements]
+    record |= {"unexplained": shares, "says": says, "days": days, "ended": found.ended}
+    return Fitted(used.pool, _facts(pool, used, says, found, days, seconds), record)
 
 
-def _from(used: Supported, searched: date) -> Supported:
-    """Let inferred rules be in force from the first whole day that was searched, not before."""
-    first = searched + timedelta(days=1)
+def _from(used: Supported, since: int) -> Supported:
+    """Let inferred rules come into force not before the first whole day that was searched."""
+    first = periods.day_of(since, periods.zone(used.pool.zone)) + timedelta(days=1)
+    found, pool = [], used.pool
 
-    def later(rule: _Rule) -> _Rule:
-        return rule.but(valid_from=max(rule.valid_from or first, first))
+    def later(rule: _Rule | None) -> _Rule | None:
+        return rule and rule.but(valid_from=max(rule.valid_from or first, first))
 
-    elements = []
-    pool = used.pool
     for one in used.elements:
-        limit = None if one.limit is None else later(one.limit)
-        window = None if one.window is None else later(one.window)
-        elements.append(one._replace(limit=limit, window=window))
+        limit, window = later(one.limit), later(one.window)
+        found.append(one._replace(limit=limit, window=window))
         pool = pool._replace(
             limits=tuple(limit if limit and each == one.limit else each for each in pool.limits),
             windows=tuple(
                 window if window and each == one.window else each for each in pool.windows
             ),
         )
-    return used._replace(pool=pool, elements=tuple(elements))
+    return used._replace(pool=pool, elements=tuple(found))
 
 
 def _row(element: Element, resource: str) -> dict[str, Any]:
-    """An inferred rule as a row of the view ``rules``."""
+    """Return an inferred rule as a row of the view ``rules``."""
     rule, of = element.limit or element.window, element.evidence
+    days = (None, None) if rule is None else (rule.valid_from, rule.valid_to)
     return {
-        "rule": words.says(element, resource) if rule is None else rule_text(rule, resource),
+        "rule": elements.described(element, resource)
+        if rule is None
+        else rule_text(rule, resource),
         "kind": element.kind.value,
         "source": "inferred",
-        "valid_from": None if rule is None or rule.valid_from is None else str(rule.valid_from),
-        "valid_to": None if rule is None or rule.valid_to is None else str(rule.valid_to),
+        **{
+            name: day and str(day)
+            for name, day in zip(("valid_from", "valid_to"), days, strict=True)
+        },
         "starts": of.starts if rule is not None else None,
         "breaks": of.served if rule is not None else None,
         "breaks_by_chance": of.by_chance,
@@ -94,42 +100,40 @@ def _row(element: Element, resource: str) -> dict[str, Any]:
     }
 
 
-def _says(pool: Pool, used: Supported) -> list[str]:
-    return [words.says(one, pool.resource.value) for one in used.elements]
-
-
 def _facts(
-    pool: Pool, used: Supported, found: Searched, days: int | None, seconds: float
+    pool: Pool,
+    used: Supported,
+    says: list[str],
+    found: Searched,
+    days: int | None,
+    seconds: float,
 ) -> tuple[Fact, ...]:
     before, after = (wording.percent(one.unexplained) for one in (used.before, used.after))
-    looked_at = (
-        "the log" if days is None else f"the latest {wording.plural(days, 'day')} of the log"
-    )
-    tried = f"{wording.plural(len(found.tried), 'rule')} tried on {looked_at}, within {seconds:g}"
-    source = f"{tried} CPU s"
+    extent = "the log" if days is None else f"the latest {wording.plural(days, 'day')} of the log"
+    tried = f"{wording.plural(len(found.tried), 'rule')} tried on {extent}"
+    source = f"{tried}, within {seconds:g} CPU s"
     if found.ended or days is not None:
         ended = ", which ended the search" if found.ended else ""
         source += f"{ended}; `fairaudit fit-policy --budget` searches more"
     source += f"; {_INSTEAD}"
-    if not used.elements:
-        left = f"{pool.policy.name}, which leaves {before} of the waiting unexplained"
-        return (Fact("policy", f"{left}; the log speaks for no other", source),)
-    rules = wording.plural(len(used.elements), "rule")
-    value = (
-        f"{pool.policy.name}, and {rules} fitted from the log; this leaves {after} of the waiting "
-        f"unexplained instead of {before}"
-    )
-    each = [
-        Fact(f"rule {number} of {len(used.elements)}", says, _evidence(element))
-        for number, (element, says) in enumerate(
-            zip(used.elements, _says(pool, used), strict=True), 1
+    if not says:
+        value = (
+            f"{pool.policy.name}, which leaves {before} of the waiting unexplained; the log "
+            "supports no other"
         )
-    ]
+    else:
+        value = (
+            f"{pool.policy.name}, and {wording.plural(len(says), 'rule')} fitted from the log; "
+            f"this leaves {after} of the waiting unexplained instead of {before}"
+        )
+    each = (
+        Fact(f"rule {number} of {len(says)}", text, _evidence(element))
+        for number, (element, text) in enumerate(zip(used.elements, says, strict=True), 1)
+    )
     return (Fact("policy", value, source), *each)
 
 
 def _evidence(element: Element) -> str:
-    """What speaks for an element."""
     of = element.evidence
     if of.by_chance is None:
         return "fitted from the log"

@@ -1,46 +1,47 @@
-"""``fairaudit fit-policy``: how a site decides, as far as its log tells."""
+"""``fairaudit fit-policy``: infers from a log how a site schedules."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import polars as pl
-from pydantic import TypeAdapter
 
+from audit.config.toml import value
 from audit.errors import UsageError
 from audit.files import folders, replace
 from audit.metrics.draws import Draws
 from audit.model import Pool
-from audit.oneoff.fit_policy import page, writing
+from audit.oneoff.fit_policy import page
+from audit.oneoff.fit_policy.elements import as_frame, from_frame
 from audit.oneoff.fit_policy.page import Found
 from audit.oneoff.study import Made, Plan
 from audit.pipeline.opening import Log, pools
 from audit.report.study.cells import Cell, studied
-from audit.scenario.fit import outcome
-from audit.scenario.fit.search import Gain, Searched, Tried
-from audit.scenario.fit.site import Element
+from audit.scenario.fit import judging, outcome
 
 KEY: Final = "fit-policy"
 BUDGET_S: Final = 60.0
-"""Of one processor, of all pools together."""
+"""Default CPU time of the search, for all pools together."""
 
 
 def plan(
     only: str | None = None, budget_s: float = BUDGET_S, write: Path | None = None
 ) -> Callable[[Log, Draws], Plan]:
-    """What to do with a log.
+    """Return what to do with a log.
 
     Args:
-        only: the pool to look at; None: all that hold attempts.
-        budget_s: what the search may take of one processor, s; estimated, not measured.
-        write: a file that gets the site as a config.toml; None: there is none.
+        only: the pool to fit; None: all with attempts.
+        budget_s: estimated CPU seconds that the search may take.
+        write: a new file for the site's config.toml, if any.
 
     Raises:
-        UsageError: that file is there already, or cannot be written.
+        UsageError: that file exists, or cannot be written.
     """
     if write is not None:
         _refuse(write)
@@ -59,11 +60,10 @@ def plan(
             found = []
             for pool, since, frame in zip(chosen, begins, frames, strict=True):
                 tried, ended = from_frame(frame)
-                told = outcome.outcome(log.described, pool, now, tried, draws, since)
-                found.append(Found(pool, told, each, ended))
+                result = outcome.outcome(log.described, pool, now, tried, draws, since)
+                found.append(Found(pool, result, each, ended))
             if write is not None:
-                text = writing.config_toml(log.setting.cluster, str(log.setting.zone), found)
-                _put(write, text)
+                _put(write, config_toml(log.setting.cluster, str(log.setting.zone), found))
             rows = [row for one in found for row in _rows(one)]
             return Made(page.study(log.setting.cluster, found, draws), studied(rows))
 
@@ -73,7 +73,7 @@ def plan(
 
 
 def _refuse(file: Path) -> None:
-    """Before the long work: a configuration is nobody's to overwrite."""
+    """Raise UsageError, before the long work, rather than overwrite a configuration."""
     if file.exists():
         raise UsageError(f"--write {file}: is there already; name a new file")
     if not file.parent.is_dir():
@@ -92,12 +92,11 @@ def _put(file: Path, text: str) -> None:
 def _searched(
     described: pl.DataFrame, pool: Pool, now: int, seconds: float, draws: Draws, since: int | None
 ) -> pl.DataFrame:
-    found = outcome.find(described, pool, now, seconds, draws, since)
-    return as_frame(None if found is None else found)
+    return as_frame(outcome.find(described, pool, now, seconds, draws, since))
 
 
 def _rows(found: Found) -> list[tuple[object, ...]]:
-    """How well the site is known, as rows of the database."""
+    """Return how well the site is known, as rows of the database."""
     result = found.outcome
     return [
         (found.pool.name, setting, metric, "all", None, value, None, None, unit, attempts)
@@ -116,56 +115,69 @@ def _rows(found: Found) -> list[tuple[object, ...]]:
     ]
 
 
-# --- elements as text, so that what a search has found can be kept and read again ----------------
+# --- the site as a config.toml -------------------------------------------------------------------
+
+HEAD: Final = """\
+# Inferred by `fairaudit fit-policy` from this site's log: how it behaves, not how it is configured.
+# Check it against what you know before you rely on it; then pass it to --config.
+"""
+_LISTS: Final = ("steps", "limits", "windows")
+"""Keys whose entries have a line each."""
 
 
-TRIED: Final = pl.Schema(
-    {
-        "element": pl.String,
-        "gain": pl.Float64,
-        "lower": pl.Float64,
-        "upper": pl.Float64,
-        "explains": pl.Float64,
-        "fails": pl.String,
-        "ended": pl.Boolean,
+def config_toml(cluster: str, zone: str, found: Sequence[Found]) -> str:
+    """Return a config.toml with one cluster.
+
+    Its zone is that of the first pool with windows, else ``zone``.
+    """
+    pools = [judging.pool_of(one.outcome.fitted.site, one.outcome.observed) for one in found]
+    clocks = [pool.zone for pool in pools if pool.windows]
+    lines = [
+        HEAD,
+        "[[clusters]]",
+        f"name = {value(cluster)}",
+        f"zone = {value(clocks[0] if clocks else zone)}",
+        "",
+    ]
+    for pool in pools:
+        lines += [*_pool(pool, alone=len(pools) == 1), ""]
+    users = [name for one in found for name in one.outcome.fitted.site.users]
+    if users:
+        lines += [
+            "# Not a rule of the pool: jobs of these users wait for their user's previous one",
+            *(f"# {value(user)}" for user in users),
+        ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _pool(pool: Pool, *, alone: bool) -> Iterator[str]:
+    yield "[[clusters.pools]]"
+    yield f"name = {value(pool.name)}"
+    if not alone:
+        yield "# partitions = [ … ]: those of this pool, as you have configured it"
+    keys: dict[str, Any] = {
+        "resource": pool.resource.value,
+        "capacity": dict(pool.amounts) | {pool.resource.value: pool.capacity},
+        "exclusive_nodes": pool.exclusive_nodes or None,
+        "steps": list(_steps(pool)) or None,
+        **pool.policy._asdict(),
+        "limits": pool.limits or None,
+        "windows": pool.windows or None,
     }
-)
-"""What was tried, in order, and whether the budget ended the search; see ``search.Tried``."""
-
-_ELEMENT: Final = TypeAdapter(Element)
-_NO_GAIN: Final = (None, None, None)
-
-
-def as_frame(found: Searched | None) -> pl.DataFrame:
-    """What was tried, as rows of ``TRIED``; the last row is of no element."""
-    tried = () if found is None else found.tried
-    rows: list[tuple[object, ...]] = [
-        (as_text(one.element), *(one.gain or _NO_GAIN), one.explains, one.fails, None)
-        for one in tried
-    ]
-    rows.append((None, *_NO_GAIN, None, None, found is not None and found.ended))
-    return pl.DataFrame(rows, TRIED, orient="row")
+    for key, content in keys.items():
+        if content is not None and key in _LISTS:
+            yield f"{key} = ["
+            yield from (f"    {value(entry)}," for entry in content)
+            yield "]"
+        elif content is not None:
+            yield f"{key} = {value(content)}"
 
 
-def from_frame(frame: pl.DataFrame) -> tuple[list[Tried], bool]:
-    """The same back: what was tried, and whether the budget ended the search."""
-    tried = [
-        Tried(
-            from_text(element),
-            None if gain is None else Gain(gain, lower, upper),
-            explains,
-            fails,
-        )
-        for element, gain, lower, upper, explains, fails, _ in frame[:-1].iter_rows()
-    ]
-    return tried, bool(frame["ended"][-1])
-
-
-def as_text(element: Element) -> str:
-    """An element as JSON."""
-    return _ELEMENT.dump_json(element).decode()
-
-
-def from_text(text: str) -> Element:
-    """The same back."""
-    return _ELEMENT.validate_json(text)
+def _steps(pool: Pool) -> Iterator[dict[str, Any]]:
+    """Yield the capacity steps by day; of several on a day the last."""
+    zone = ZoneInfo(pool.zone)
+    by_day = {
+        datetime.fromtimestamp(step.since, UTC).astimezone(zone).date(): step for step in pool.steps
+    }
+    for day, step in by_day.items():
+        yield {"since": day, **dict(step.amounts)}

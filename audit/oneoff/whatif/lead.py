@@ -1,7 +1,7 @@
 """The lead of the page of ``fairaudit whatif``: sentences about the figures in its tables.
 
-Attempts that would never start come first, then the error of the replay, then the mean wait, then
-losses before gains. The width class whose mean wait grows most is named even where that is not
+They are about attempts that would never start, the error of the replay, the mean wait, losses and
+gains, in this order. The width class whose mean wait grows most is named even if the growth is not
 significant.
 """
 
@@ -21,13 +21,13 @@ _NAMED: Final = 3
 """Largest number of width classes of a kind that are named; of more, the number."""
 _GROWTH: Final = 0.1
 _GROWTH_S: Final = 60
-"""Growth of its mean wait from which a width class is named though it is not significant."""
+"""Growth of its mean wait from which a width class is named even if it is not significant."""
 
 Row = dict[str, Any]
 
 
 def lead(parts: pl.DataFrame, fidelity: pl.DataFrame) -> str:
-    """Return what becomes of a pool under a change, in sentences.
+    """Return the effect of a change on a pool, in sentences.
 
     Args:
         parts: columns of ``comparison.COMPARED``.
@@ -83,7 +83,7 @@ def _error(row: Row, of: dict[str, float | None]) -> str:
 
 
 def _whole(row: Row) -> str:
-    """State what becomes of the mean wait of all jobs."""
+    """State the change of the mean wait of all jobs."""
     match row["outcome"]:
         case comparison.NEVER_STARTS:
             return "No job would start."
@@ -110,13 +110,13 @@ def _whole(row: Row) -> str:
 
 def _widths(rows: Sequence[Row]) -> Iterator[str]:
     """Name width classes that would wait longer, then those that would wait less."""
-    losing = sorted(_of(rows, Outcome.loses), key=_grown, reverse=True)
+    losing = sorted(_of(rows, Outcome.loses), key=lambda row: -row["difference"])
     unclear = [
         row
         for row in _of(rows, Outcome.unclear)
         if row["difference"] >= max(_GROWTH_S, _GROWTH * row["today"])
     ]
-    most = max(unclear, key=_grown, default=None)
+    most = max(unclear, key=lambda row: float(row["difference"]), default=None)
     unknown = [wording.width(row["part"]) for row in _of(rows, NOT_REPRODUCED)]
     if losing:
         named = [f"{wording.width(row['part'])} ({_from_to(row)})" for row in losing]
@@ -141,10 +141,6 @@ def _widths(rows: Sequence[Row]) -> Iterator[str]:
 
 def _of(rows: Sequence[Row], outcome: str) -> list[Row]:
     return [row for row in rows if row["outcome"] == outcome]
-
-
-def _grown(row: Row) -> float:
-    return float(row["difference"])
 
 
 def _listed(names: Sequence[str]) -> str:

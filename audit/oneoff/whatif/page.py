@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -14,26 +14,10 @@ from audit.report.charts.marks import dots, scales
 from audit.report.charts.marks.dots import Dot, Row
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import LATER, MUTED, OWN, Chart
-from audit.report.study.page import (
-    Cell,
-    Column,
-    Columns,
-    Kind,
-    Section,
-    Study,
-    Table,
-    by_pool,
-    table,
-)
+from audit.report.study.page import Cell, Column, Columns, Section, Study, Table, by_pool, table
 from audit.report.text import wording
 from audit.scenario.whatif import comparison
-from audit.scenario.whatif.comparison import (
-    COMPARED,
-    NEVER_STARTS,
-    NOT_REPRODUCED,
-    Cut,
-    Whole,
-)
+from audit.scenario.whatif.comparison import COMPARED, NEVER_STARTS, NOT_REPRODUCED, Cut, Whole
 
 _ROWS: Final = 20
 _DRAWN: Final = 16
@@ -66,9 +50,12 @@ _POOL: Final[Columns[Any]] = (
     Column("Median", "nuwt_median"),
     Column("Deviation", "nuwt_deviation"),
 )
-_KINDS: Final[dict[object, Kind]] = {pl.String: "text", pl.Int64: "count"}
 _EVERY_MEASURE: Final[Columns[Any]] = tuple(
-    Column(name.replace("_", " ").capitalize(), name, _KINDS.get(dtype, "number"))
+    Column(
+        name.replace("_", " ").capitalize(),
+        name,
+        "text" if dtype == pl.String else "count" if dtype == pl.Int64 else "number",
+    )
     for name, dtype in COMPARED.items()
 )
 _FIDELITY_OF: Final[Columns[Any]] = (
@@ -99,8 +86,8 @@ _READ: Final = (
     "An account or a width class gains if the whole 95 % interval of the difference is on the "
     "better side, and loses if all of it is on the worse side. Unclear is in between; same is "
     "without any difference. With many accounts, about one in twenty that neither gains nor loses "
-    "will seem to. Intervals are of resampled users. They do not account for busy weeks that move "
-    "the waits of many users at once, and are too narrow for that reason.",
+    "will seem to. Intervals resample users. They ignore busy weeks that move the waits of many "
+    "users at once, and are therefore too narrow.",
     "The delay by later arrivals is an attempt's start less its strict fair start time under the "
     "policy that made the schedule, < 0 where later arrivals let it start earlier. A miss is the "
     "same without such gains. Resource equality (RE) needs no policy.",
@@ -116,22 +103,14 @@ class Compared(NamedTuple):
     changed_policy: str
     today: Whole
     after: Whole
-    parts: pl.DataFrame
-    """Columns of ``comparison.COMPARED``."""
-    fidelity: pl.DataFrame
-    """Columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``."""
+    parts: pl.DataFrame  # columns of ``comparison.COMPARED``
+    fidelity: pl.DataFrame  # columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``
     cut: Cut = Cut(0, 0.0)
-    decay_today: str = ""
-    """Where the half-life is changed: how usage decays before that, in words."""
+    decay_today: str = ""  # how usage decays before a change of the half-life, in words
 
 
 def study(log: str, title: str, options: str, pools: Sequence[Compared], draws: Draws) -> Study:
-    """Return the page of a change.
-
-    Args:
-        title: of the change, an imperative.
-        options: those that ask for it.
-    """
+    """Return the page of a change with its title, an imperative, and its options."""
     leads = [
         f"Pool {wording.name(compared.pool)}: " * (len(pools) > 1)
         + lead(compared.parts, compared.fidelity)
@@ -167,62 +146,44 @@ def study(log: str, title: str, options: str, pools: Sequence[Compared], draws: 
 
 
 def _sections(compared: Compared) -> tuple[Section, ...]:
-    return (
-        Section("How well the replay fits the log", (_FIDELITY, _fidelity(compared))),
-        Section(
-            "All jobs",
-            (_WHOLE, *_decay(compared), *_cut(compared), _all(compared), _pool(compared)),
-        ),
-        Section(
-            "By width",
-            (
-                *_chart(compared, "width_class", "Change of the mean wait by width"),
-                _table(compared, "width_class", "Width"),
-            ),
-        ),
-        Section(
-            "By account",
-            (
-                _ACCOUNTS,
-                *_chart(compared, "account", "Change of the mean wait, largest sums first"),
-                _counts(compared),
-                _table(compared, "account", "Account"),
-                table(
-                    "measures",
-                    "Every measure of every part, with its interval",
-                    _EVERY_MEASURE,
-                    compared.parts.iter_rows(named=True),
-                    shown=0,
-                ),
-            ),
-        ),
-    )
-
-
-def _fidelity(compared: Compared) -> Table:
     unknown: dict[str, Cell] = dict.fromkeys(column.name for column in _FIDELITY_OF)
     values = dict(compared.fidelity.select("metric", "value").iter_rows())
-    return table(
+    fidelity = table(
         "fidelity",
         "The replay of today's rules against the observed log",
         _FIDELITY_OF,
         [unknown | values | {"policy": compared.today_policy}],
     )
-
-
-def _decay(compared: Compared) -> tuple[str, ...]:
-    return (f"Before the change {compared.decay_today}.",) if compared.decay_today else ()
-
-
-def _cut(compared: Compared) -> tuple[str, ...]:
-    if not compared.cut.attempts:
-        return ()
-    return (
-        f"The limit ends {wording.plural(compared.cut.attempts, 'attempt')} that ran longer, and "
-        f"with them {wording.percent(compared.cut.share)} of the work is not done after the "
-        "change. Users would have to submit the rest again, which the replay leaves out: part of "
-        "the gain comes from that. The mean NUWT of users divides by what they still receive.",
+    measures = table(
+        "measures",
+        "Every measure of every part, with its interval",
+        _EVERY_MEASURE,
+        compared.parts.iter_rows(named=True),
+        shown=0,
     )
+    of_width = _chart(compared, "width_class", "Change of the mean wait by width")
+    of_account = _chart(compared, "account", "Change of the mean wait, largest sums first")
+    widths, accounts = (
+        _table(compared, *by) for by in (("width_class", "Width"), ("account", "Account"))
+    )
+    return (
+        Section("How well the replay fits the log", (_FIDELITY, fidelity)),
+        Section("All jobs", (_WHOLE, *_remarks(compared), _all(compared), _pool(compared))),
+        Section("By width", (*of_width, widths)),
+        Section("By account", (_ACCOUNTS, *of_account, _counts(compared), accounts, measures)),
+    )
+
+
+def _remarks(compared: Compared) -> Iterator[str]:
+    if compared.decay_today:
+        yield f"Before the change {compared.decay_today}."
+    if compared.cut.attempts:
+        yield (
+            f"The limit ends {wording.plural(compared.cut.attempts, 'attempt')} that ran longer: "
+            f"{wording.percent(compared.cut.share)} of the work is not done after the change. "
+            "Users would have to submit the rest again, which the replay leaves out: part of the "
+            "gain comes from that. The mean NUWT of users divides by what they still receive."
+        )
 
 
 def _all(compared: Compared) -> Table:
@@ -237,6 +198,10 @@ def _all(compared: Compared) -> Table:
         "upper": "… to",
         "outcome": "Outcome",
     }
+    rows = [
+        {"figure": title, **{measure: _cell(row, key) for measure, row in figures.items()}}
+        for key, title in titles.items()
+    ]
     return table(
         "all",
         "All attempts that ended in both schedules",
@@ -244,18 +209,14 @@ def _all(compared: Compared) -> Table:
             Column("Figure", "figure", "text"),
             *(measure for measure in _MEASURES if measure.name in figures),
         ),
-        (
-            {
-                "figure": title,
-                **{
-                    measure: _LABELS[row[key]] if key == "outcome" else row[key]
-                    for measure, row in figures.items()
-                },
-            }
-            for key, title in titles.items()
-        ),
+        rows,
         note="Difference with its 95 % interval; of shares, in points.",
     )
+
+
+def _cell(row: dict[str, Any], column: str) -> Cell:
+    cell: Cell = _LABELS[row[column]] if column == "outcome" else row[column]
+    return cell
 
 
 def _pool(compared: Compared) -> Table:
@@ -303,8 +264,7 @@ def _table(compared: Compared, dimension: str, title: str) -> Table:
         for column in _SHOWN:
             measure, _, name = column.name.rpartition("_")
             if measure == figure["measure"]:
-                cell = figure[name]
-                rows[figure["part"]][column.name] = _LABELS[cell] if name == "outcome" else cell
+                rows[figure["part"]][column.name] = _cell(figure, name)
     return table(
         dimension.replace("_", "-"),
         f"Gains and losses by {title.lower()}",
@@ -354,46 +314,35 @@ _MARKS: Final = {
 
 
 def _chart(compared: Compared, dimension: str, shows: str) -> tuple[Chart, ...]:
-    """Return changes of the mean wait with their intervals; nothing where none has one."""
+    """Return a chart of the changes of the mean wait; none where no change has an interval."""
     parts = comparison.waits(compared.parts, dimension).drop_nulls(["part", "lower"])
     if dimension == "account":
         parts = parts.head(_DRAWN)
     if parts.is_empty():
         return ()
     names = (wording.name(_label(dimension, part), 24) for part in parts["part"])
-    labels = pl.Series(wording.told_apart(names))
+    labels = pl.Series(wording.distinct(names))
     return (changes(dimension, shows, parts.with_columns(of=labels)),)
 
 
 def changes(key: str, shows: str, parts: pl.DataFrame) -> Chart:
-    """Return changes of the mean wait, a row for each part.
+    """Return the changes of the mean wait as dots with their intervals, a row for each part.
 
-    Args:
-        parts: from the top: of (label), difference, lower and upper (s), outcome.
+    ``parts``, from the top: of (label), difference, lower and upper (s), outcome.
     """
     present = [outcome for outcome in Outcome if outcome.value in parts["outcome"].to_list()]
     places = {outcome.value: number for number, outcome in enumerate(present)}
     longest = max(parts.select(pl.col("lower", "upper").abs().max()).row(0))
     unit, size = wording.time_unit(longest)
-    rows = [
-        Row(
-            part["of"],
-            (
-                Dot(
-                    places[part["outcome"]],
-                    part["difference"] / size,
-                    part["lower"] / size,
-                    part["upper"] / size,
-                    f"{part['of']}: {_change(part['difference'])} ({part['outcome']}; 95 % "
-                    f"interval {_change(part['lower'])} to {_change(part['upper'])})",
-                ),
-            ),
-            _change(part["difference"]),
-        )
-        for part in parts.iter_rows(named=True)
-    ]
-    ends = [end / size for column in ("lower", "upper") for end in parts[column].to_list()]
-    axis = scales.linear(ends, scales.plain, title=f"Change of the mean wait, {unit}")
+    rows = []
+    for part in parts.iter_rows(named=True):
+        change, lower, upper = (part[name] for name in ("difference", "lower", "upper"))
+        ends = f"95 % interval {_change(lower)} to {_change(upper)}"
+        tip = f"{part['of']}: {_change(change)} ({part['outcome']}; {ends})"
+        dot = Dot(places[part["outcome"]], change / size, lower / size, upper / size, tip)
+        rows.append(Row(part["of"], (dot,), _change(change)))
+    every = [end / size for column in ("lower", "upper") for end in parts[column].to_list()]
+    axis = scales.linear(every, scales.plain, title=f"Change of the mean wait, {unit}")
     looks = dots.Looks([_MARKS[outcome] for outcome in present], axis, 0.0, ("less", "more"))
     body, height = dots.drawn(rows, looks)
     alt = f"Dot plot with intervals. {shows}. " + "; ".join(

@@ -25,7 +25,7 @@ from audit.report.study.cells import Cell, studied
 from audit.report.text import wording
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.scenario import Change, Scenario, changed
-from audit.scenario.whatif import comparison, options, titles
+from audit.scenario.whatif import comparison, options
 
 KEY: Final = "whatif"
 
@@ -40,11 +40,7 @@ class _Pair(NamedTuple):
 def plan(
     change: Change, only: str | None, chosen: config.Config, folder: Path
 ) -> Callable[[Log, Draws], Plan]:
-    """Return what to do with a log.
-
-    Args:
-        only: the pool to change; None: every one.
-    """
+    """Return what to do with a log; ``only`` names the pool to change, None changes all."""
     if change == Change():
         raise UsageError("whatif: say what to change, such as --order sjf or --capacity +10")
 
@@ -64,16 +60,13 @@ def plan(
         ]
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
-            compared = [
-                _compared(pair, before, then, draws, chosen)
-                for pair, before, then in zip(pairs, frames[::2], frames[1::2], strict=True)
-            ]
-            if change.half_life_s is not None:
-                compared = [
-                    one._replace(decay_today=decay_today(configured, pair.today))
-                    for one, pair in zip(compared, pairs, strict=True)
-                ]
-            title = titles.title(change, pairs[0].today.pool)
+            compared = []
+            for pair, before, then in zip(pairs, frames[::2], frames[1::2], strict=True):
+                one = _compared(pair, before, then, draws, chosen)
+                if change.half_life_s is not None:
+                    one = one._replace(decay_today=decay_today(configured, pair.today))
+                compared.append(one)
+            title = options.title(change, pairs[0].today.pool)
             asked = options.written(change)
             return Made(
                 page.study(log.setting.cluster, title, asked, compared, draws),
@@ -131,16 +124,20 @@ def _rows(compared: Compared, change: str) -> Iterator[tuple[object, ...]]:
     """Yield rows of ``cells.STUDIED``: every figure today, after the change, and the difference."""
     none = (None, None)
     for row in compared.parts.iter_rows(named=True):
-        of = (row["measure"], row["dimension"], row["part"])
+        part = (row["dimension"], row["part"])
         counted = (row["unit"], row["attempts"])
-        yield (compared.pool, "today", *of, row["today"], *none, *counted)
-        yield (compared.pool, change, *of, row["changed"], *none, *counted)
-        apart = (row["difference"], row["lower"], row["upper"])
-        yield (compared.pool, f"{change} − today", *of, *apart, *counted)
+        figures = [
+            ("today", row["today"], *none),
+            (change, row["changed"], *none),
+            (f"{change} − today", row["difference"], row["lower"], row["upper"]),
+        ]
         if row["measure"] == "wait_mean":
-            yield (compared.pool, "observed", *of, row["observed"], *none, *counted)
-            never = ("never_start", *of[1:], float(row["never_start"]))
-            yield (compared.pool, change, *never, *none, "attempts", row["never_start"])
+            figures.append(("observed", row["observed"], *none))
+            never = row["never_start"]
+            starts = ("never_start", *part, float(never), *none, "attempts", never)
+            yield (compared.pool, change, *starts)
+        for setting, *figure in figures:
+            yield (compared.pool, setting, row["measure"], *part, *figure, *counted)
     for setting, whole in (("today", compared.today), (change, compared.after)):
         for metric, unit in _WHOLE.items():
             value = getattr(whole, metric)

@@ -1,7 +1,6 @@
-"""Pictures as SVG for a page, as SVG for paper, and as PNG for mail. The only home of resvg.
+"""Charts as SVG for a page, as SVG for paper, and as PNG for mail. The only module that uses resvg.
 
-The marks of a picture are the same everywhere. On a page it takes the page's colours, light or
-dark; elsewhere it has the light ones.
+On a page, a chart has the page's light or dark colours; elsewhere it has light ones.
 """
 
 import re
@@ -14,30 +13,30 @@ from audit.report.charts.style import FONT, INK, SHADES, SIZE, WIDTH, Chart
 
 _GROUND: Final = SHADES["paper"].light
 _EDGE: Final = 2
-"""Around a picture, so that no mark is cut."""
+"""Margin around a chart, px, so that no mark is cut."""
 _FONT_FOLDERS: Final = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts")
 _FONT_FILES: Final = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf")
 
 
 def inline(chart: Chart) -> str:
-    """A picture as part of a page, whose colours it takes."""
+    """Return a chart as part of a page, with the page's colours."""
     return _svg(chart, f'role="img" aria-label="{text(chart.alt)}"')
 
 
 def still(chart: Chart) -> str:
-    """A picture by itself, on light ground."""
+    """Return a chart as a separate SVG in light colours."""
     return alone(_svg(chart, _ALONE))
 
 
 def alone(svg: str) -> str:
-    """A picture of a page, or of ``still``, by itself."""
+    """Return an inline SVG as a separate SVG in light colours."""
     own = re.sub(r'role="img" aria-label="[^"]*"', _ALONE, svg, count=1)
     seen = re.sub(r'<g fill="none" pointer-events="all">.*?</g>', "", own)
     return re.sub(r' data-tip="[^"]*"', "", _VARIABLE.sub(_light, seen))
 
 
 def png(chart: Chart, scale: float) -> bytes:
-    """Return a picture for mail programs: ``scale`` times as many pixels, on white."""
+    """Return a chart for mail programs on white, with ``scale`` times as many pixels."""
     import resvg_py
 
     fonts = _fonts()
@@ -46,14 +45,14 @@ def png(chart: Chart, scale: float) -> bytes:
         background=_GROUND,
         zoom=scale,
         font_files=fonts,
-        skip_system_fonts=bool(fonts),  # the same bytes whatever else is installed
+        skip_system_fonts=bool(fonts),  # so that bytes do not depend on other fonts
         sans_serif_family="DejaVu Sans",
     )
 
 
 @cache
 def _fonts() -> list[str]:
-    """Return the files of DejaVu Sans; empty where it is not installed."""
+    """Return the files of DejaVu Sans; empty if it is not installed."""
     found = {
         path.name: str(path)
         for folder in _FONT_FOLDERS

@@ -1,9 +1,8 @@
-"""Charts over time: how busy a pool was and what waited; whether it gets better; walltimes used."""
+"""Charts over time: use of the machine and its queue, waits, and used walltimes."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from audit.model import FLOOD_ATTEMPTS, FLOOD_WORK
 from audit.report.charts import series
 from audit.report.charts.marks import bars, lines, scales
 from audit.report.charts.marks.bars import Bar
@@ -12,20 +11,21 @@ from audit.report.charts.marks.lines import Line, Panel, Target
 from audit.report.charts.marks.scales import Axis
 from audit.report.charts.series import Daily, value
 from audit.report.charts.style import EARLIER, LATER, Chart
-from audit.report.record.pool import Figure, Flood, PoolPart, Trend, TrendPoint
+from audit.report.record.pool import Burst, Figure, PoolPart, Trend, TrendPoint
 from audit.report.text import wording
 
 _DAILY: Final = 400
-"""More days are drawn as weeks: a day would be hardly a pixel."""
-_FLOODS: Final = 4
+"""More days than this are drawn as weeks."""
+_BURSTS: Final = 4
+"""Most bursts that are marked."""
 _APART: Final = 0.16
-"""Of the width of the chart, between two floods that are marked."""
+"""Least distance of marked bursts, as a fraction of the width."""
 _POINTED_AT: Final = 100
-"""Where there are more points, a tip covers seven."""
+"""With more points than this, a tip covers seven."""
 
 
 def machine(pool: PoolPart) -> Chart | None:
-    """The busy share of a pool and the work that waits for it, day by day; floods are marked."""
+    """Draw the busy share of a pool and its waiting work by day, with the largest bursts."""
     busy = series.days(pool, "utilization")
     if not busy:
         return None
@@ -35,34 +35,31 @@ def machine(pool: PoolPart) -> Chart | None:
     x = scales.days(first, last)
     weekly = len(busy) > _DAILY
     every = " (weekly means)" if weekly else ""
-    floods: list[Flood] = []
     y = scales.shares([1.0], title=f"Busy share of the pool{every}")
     panels = [_panel(busy, x, y, EARLIER, lambda share: f"{wording.percent(share)} busy")]
-    if any(hours for _, hours in work):
-        top = max(hours for _, hours in (series.by_week(work) if weekly else work))
-        y = scales.linear([top], scales.plain, title=f"Work waiting, h of the whole pool{every}")
-        floods = _marked(pool.pictured.floods, known, len(busy))
-        panels.append(_panel(work, x, y, LATER, lambda h: f"{_hours(h)} of work waiting", floods))
     mean = pool.figure("utilization").value
     title = f"The pool was {100 * mean:.0f} % busy" if mean is not None else "The pool over time"
-    words = title
-    if work:
-        day, most = max(work, key=lambda of: of[1])
-        title += f"; at most {_hours(most)} of work waited, on {scales.day(day)}"
-        middle = sorted(hours for _, hours in work)[len(work) // 2]
-        words += f"; half of the days {_hours(middle)} of work or less waited"
-    note = "Work waiting: what queued attempts went on to use, in hours of the whole pool."
-    if floods:
-        note += (
-            f" Grey: the largest floods, days on which one user brought {FLOOD_ATTEMPTS} attempts "
-            f"or more with at least {wording.rough_percent(FLOOD_WORK)} of a day's work."
+    alt, note = title, ""
+    if any(hours for _, hours in work):
+        top = max(hours for _, hours in (series.by_week(work) if weekly else work))
+        y = scales.linear(
+            [top], scales.plain, title=f"Waiting work, hours of the whole pool{every}"
         )
+        marked = _marked(pool.pictured.bursts, first, last)
+        panels.append(_panel(work, x, y, LATER, lambda h: f"{_hours(h)} of waiting work", marked))
+        note = "Waiting work: later use of the queued jobs, in hours of the whole pool."
+        if marked:
+            note += " Grey: the largest bursts, in which one user's jobs queue behind each other."
+        day, most = max(work, key=lambda of: of[1])
+        middle = sorted(hours for _, hours in work)[len(work) // 2]
+        alt += f"; median waiting work by day: {_hours(middle)}"
+        title += f"; waiting work reached {_hours(most)} on {scales.day(day)}"
     return Chart(
         "machine",
         title,
-        f"Areas over time, {first} to {last}. {title}. {words}.",
+        f"Areas over time, {first} to {last}. {title}. {alt}.",
         *lines.drawn(panels, height=92),
-        note if len(panels) > 1 else "",
+        note,
     )
 
 
@@ -70,15 +67,21 @@ def _hours(hours: float) -> str:
     return f"{wording.number(hours, 2)} h"
 
 
-def _marked(floods: Sequence[Flood], known: set[str], days: int) -> list[Flood]:
-    """The largest floods, so far apart that their names do not cover each other."""
-    apart = days * _APART
-    marked: list[Flood] = []
-    for flood in floods:
-        near = (abs(scales.day_number(flood.day, one.day)) for one in marked)
-        if flood.day in known and all(between >= apart for between in near):
-            marked.append(flood)
-    return marked[:_FLOODS]
+def _marked(bursts: Sequence[Burst], first: str, last: str) -> list[Burst]:
+    """Return the largest bursts whose names do not cover each other; first and last day."""
+
+    def middle(burst: Burst) -> float:
+        ends = (min(max(day, first), last) for day in (burst.first, burst.last))
+        return sum(scales.day_number(day, first) for day in ends) / 2
+
+    apart = _APART * (scales.day_number(last, first) + 1)
+    marked: list[Burst] = []
+    for burst in bursts:
+        near = (abs(middle(burst) - middle(one)) for one in marked)
+        inside = burst.first <= last and burst.last >= first
+        if inside and all(between >= apart for between in near):
+            marked.append(burst)
+    return marked[:_BURSTS]
 
 
 def _panel(
@@ -87,7 +90,7 @@ def _panel(
     y: Axis,
     colour: str,
     say: Callable[[float], str],
-    floods: Sequence[Flood] = (),
+    bursts: Sequence[Burst] = (),
 ) -> Panel:
     first = daily[0][0]
     drawn = series.by_week(daily) if len(daily) > _DAILY else daily
@@ -101,22 +104,21 @@ def _panel(
         for at in range(0, len(drawn), every)
     ]
     spans = [
-        (float(day := scales.day_number(flood.day, first)), day + 1.0, _user(flood))
-        for flood in floods
+        (
+            float(scales.day_number(burst.first, first)),
+            scales.day_number(burst.last, first) + 1.0,
+            f"user {wording.name(burst.user, 12)}",
+        )
+        for burst in bursts
     ]
     line = Line("", points, colour, step=True, filled=0.3, width=1.2)
     return Panel(x, y, [line], targets=targets, spans=spans)
 
 
 def _tip(of: Daily, say: Callable[[float], str]) -> str:
-    """The mean of some days."""
     mean = sum(value for _, value in of) / len(of)
     when = scales.day(of[0][0]) + (f" to {scales.day(of[-1][0])}" if len(of) > 1 else "")
     return f"{when}: {say(mean)}"
-
-
-def _user(flood: Flood) -> str:
-    return f"user {wording.name(flood.user, 12)}"
 
 
 _UNITS: Final = {"s": "Seconds", "min": "Minutes", "h": "Hours", "d": "Days"}
@@ -159,7 +161,7 @@ def trend(of: Trend | None, *, modelled: bool) -> Chart | None:
         f"Mean wait: {', '.join(ends)}",
         f"Lines with a band of 95 % intervals. Mean wait by {of.unit}: {words}.",
         *lines.drawn([Panel(x, y, drawn, targets=targets)], height=150, at_ends=True),
-        f"{_UNITS[unit]} per attempt, by {of.unit} in which attempts ended; band: 95 % interval.",
+        f"{_UNITS[unit]} per attempt, by {of.unit} of the end; band: 95 % interval.",
     )
 
 
@@ -176,7 +178,7 @@ def _line(
 
 
 def _label(unit: str, point: TrendPoint) -> str:
-    """As short as an axis needs: a month by its letters, January by its year."""
+    """Return a short label: a month by its letters, January by its year."""
     year, _, rest = point.label.partition("-")
     if unit == "month" and rest.isdecimal():
         return year if rest == "01" else scales.MONTHS[int(rest) - 1]
@@ -184,7 +186,6 @@ def _label(unit: str, point: TrendPoint) -> str:
 
 
 def _when(point: TrendPoint) -> str:
-    """As a title says it: a month by its name."""
     year, _, rest = point.label.partition("-")
     is_month = rest.isdecimal() and len(rest) == 2
     return f"{scales.MONTHS[int(rest) - 1]} {year}" if is_month else point.label
@@ -199,44 +200,38 @@ def _point_tip(point: TrendPoint, modelled: bool) -> str:
 
 
 _MANY: Final = 0.05
-"""Share of attempts that ran longer than their walltime from which the title names it."""
+"""Least share of attempts beyond their walltime that the title mentions."""
 
 
 def walltime(pool: PoolPart) -> Chart | None:
-    """Attempts by the part of their walltime that they used."""
+    """Draw attempts by the used part of their walltime."""
     used = pool.pictured.walltimes
     if used is None:
         return None
     shares = [count / used.attempts for count in used.tenths]
-    ranges = [f"{10 * tenth} to {10 * tenth + 10} %" for tenth in range(10)] + ["More than all"]
+    ranges = [f"{10 * tenth} to {10 * tenth + 10} %" for tenth in range(10)] + ["over 100 %"]
     read = [(name, wording.percent(share)) for name, share in zip(ranges, shares, strict=True)]
     drawn = [
-        Bar(
-            0,
-            tenth,
-            int(tenth == 10),
-            share,
-            tip=f"{name} of the walltime: {words} of the attempts",
-        )
+        Bar(0, tenth, int(tenth == 10), share, tip=f"{name} of the walltime: {words} of attempts")
         for tenth, (share, (name, words)) in enumerate(zip(shares, read, strict=True))
     ]
     looks = bars.Columns(
         ("0", "10", "20", "30", "40", "50", "60", "70", "80", "90", "100 %"),
-        (Series("within what was asked for", EARLIER, "block"), Series("longer", LATER, "block")),
+        (Series("within the walltime", EARLIER, "block"), Series("longer", LATER, "block")),
         scales.shares(shares, title="Share of attempts"),
         upon=True,
         height=130,
-        title="Part of the walltime asked for that was used",
+        title="Used part of the requested walltime",
         between=True,
     )
-    title = f"Half of the attempts used {series.part(used.median)} of their walltime or less"
+    title = f"Half of the attempts used at most {series.part(used.median)} of their walltime"
     if shares[10] >= _MANY:
-        title += f"; {series.part(shares[10])} ran longer than that"
+        title += f"; {series.part(shares[10])} exceeded it"
     words = "; ".join(f"{name}: {share}" for name, share in read)
     return Chart(
         "walltime",
         title,
-        f"Columns. Part of the walltime that was used, and share of attempts: {words}.",
+        f"Columns. Used part of the walltime, and share of attempts: {words}.",
         *bars.columns(drawn, looks),
-        f"Of {wording.plural(used.attempts, 'attempt')} whose walltime is known.",
+        f"{wording.plural(used.attempts, 'attempt')} with a known walltime.",
     )

@@ -1,4 +1,4 @@
-"""What the charts of a report draw of its record, before any drawing."""
+"""The data of the charts of a report, and numbers as their titles and tips have them."""
 
 from collections.abc import Sequence
 from typing import Final, TypeAlias
@@ -8,20 +8,17 @@ from audit.report.record.pool import SMALL_SAMPLE, Figure, PoolPart
 from audit.report.text import wording
 
 NUWT_CUT: Final = 10
-"""Where the NUWT distribution ends (SPEC §6)."""
+"""End of the NUWT distribution (SPEC §6)."""
 WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 DAYS_DRAWN: Final = 750
-"""More days than this are drawn as weeks: two pixels a day would be noise."""
+"""More days than this are drawn as weeks."""
 
 Labelled: TypeAlias = tuple[str, Figure]
 Daily: TypeAlias = Sequence[tuple[str, float]]
 
 
 def classes(pool: PoolPart, metric: str) -> list[Labelled]:
-    """Return the width classes, as printed, of which a figure is known, narrow to wide.
-
-    Attempts whose width is not known stand in the tables only.
-    """
+    """Return the known width classes that have a figure, as printed, narrow to wide."""
     return [
         (wording.width(part.label), figure)
         for part in pool.widths
@@ -31,56 +28,56 @@ def classes(pool: PoolPart, metric: str) -> list[Labelled]:
 
 
 def few(figure: Figure) -> bool:
-    """Whether a figure rests on so few attempts that it says little."""
+    """Return whether a figure is computed from few attempts."""
     return (figure.attempts or 0) < SMALL_SAMPLE
 
 
 def extremes(of: Sequence[Labelled]) -> tuple[Labelled, Labelled]:
-    """Return the greatest and the least of those that rest on enough attempts; of all, if none."""
+    """Return the greatest and the least figure, of those from enough attempts if there are any."""
     sound = [pair for pair in of if not few(pair[1])] or of
     return max(sound, key=lambda pair: value(pair[1])), min(sound, key=lambda pair: value(pair[1]))
 
 
 def value(figure: Figure) -> float:
-    """The value of a figure that is known."""
+    """Return the value of a known figure."""
     return figure.value or 0.0
 
 
 def jobs(label: str, pool: PoolPart) -> str:
-    """What to call the attempts of a width class: ``65–128 CPUs``, ``1 CPU``."""
+    """Return a width class with its unit: ``65–128 CPUs``, ``1 CPU``."""
     unit = wording.resource(pool.resource)
     return f"{label} {unit}" if label == "1" else f"{label} {unit}s"
 
 
 def brief(seconds: float) -> str:
-    """A length of time in two digits and one unit, as beside a mark."""
+    """Return a length of time in two digits and one unit."""
     unit, size = wording.time_unit(abs(seconds))
     return f"{wording.number(seconds / size, 2)} {unit}"
 
 
 def part(share: float) -> str:
-    """A share in two digits."""
+    """Return a share in two digits."""
     return f"{wording.number(100 * share, 2)} %"
 
 
 def within(figure: Figure) -> str:
-    """The 95 % interval of a figure in brackets, as a tip has it; empty where there is none."""
+    """Return the 95 % interval of a figure in brackets; empty if it has none."""
     interval = wording.interval(figure)
     return f" (95 % interval {interval})" if interval else ""
 
 
 def resting_on(figure: Figure) -> str:
-    """How many attempts a figure rests on, likewise."""
+    """Return the number of attempts of a figure, as the end of a tip."""
     return "" if figure.attempts is None else f"; {wording.plural(figure.attempts, 'attempt')}"
 
 
 def read(rows: Sequence[Row]) -> str:
-    """Rows of dots in words."""
+    """Return rows of dots in words."""
     return "; ".join(f"{row.label} {row.says}" for row in rows)
 
 
 def days(pool: PoolPart, metric: str) -> list[tuple[str, float]]:
-    """The daily figure ``metric``."""
+    """Return the known daily figures ``metric``."""
     return [
         (part.label, figure.value)
         for part in pool.days
@@ -89,6 +86,6 @@ def days(pool: PoolPart, metric: str) -> list[tuple[str, float]]:
 
 
 def by_week(daily: Daily) -> Daily:
-    """Weekly means of ``daily``."""
+    """Return weekly means of ``daily``."""
     weeks = [daily[at : at + 7] for at in range(0, len(daily), 7)]
     return [(part[0][0], sum(value for _, value in part) / len(part)) for part in weeks]

@@ -1,7 +1,4 @@
-"""Charts of sharing: shortfalls, how unequal usage and waiting are, and who had which part of all.
-
-Every series has a shape beside its colour.
-"""
+"""Charts of shortfalls, of inequality of usage and waiting, and of fractions of all usage."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
@@ -14,12 +11,12 @@ from audit.report.charts.marks.frame import Series
 from audit.report.charts.marks.lines import Line, Panel, Target
 from audit.report.charts.series import value
 from audit.report.charts.style import EARLIER, INK, LATER, MUTED, SERIES, SHAPES, Chart
+from audit.report.record.page import DecayedUsage, Occupied, OccupiedLine, PenaltyChoice, UsageLine
 from audit.report.record.pool import PoolPart
-from audit.report.record.usage import DecayedUsage, Occupied, OccupiedLine, PenaltyChoice, UsageLine
 from audit.report.text import wording
 
 _LEAST_USERS: Final = 5
-"""A distribution over fewer says nothing."""
+"""Users that a distribution needs."""
 _NAME: Final = 24
 _ROWS: Final = 12
 _Line = TypeVar("_Line", UsageLine, OccupiedLine)
@@ -28,7 +25,7 @@ _TARGET: Final = Series("target", INK, "bar")
 
 
 def shortfall(pool: PoolPart) -> Chart | None:
-    """What each width class went short of an equal share, as a part of what it consumed."""
+    """Draw the shortfall of each width class as a share of its consumption."""
     found = series.classes(pool, "re_unfairness_share")
     if not found:
         return None
@@ -36,13 +33,13 @@ def shortfall(pool: PoolPart) -> Chart | None:
     for label, figure in found:
         percent = wording.percent(figure.value)
         tip = (
-            f"{series.jobs(label, pool)}: short of {percent} of what they consumed"
+            f"{series.jobs(label, pool)}: shortfall of {percent} of what they consumed"
             f"{series.within(figure)}{series.resting_on(figure)}"
         )
         dot = Dot(0, value(figure), figure.lower, figure.upper, tip, series.few(figure))
         rows.append(Row(label, (dot,), percent))
     ends = [end for _, of in found for end in (of.value, of.upper) if end is not None]
-    axis_title = "Short of an equal share, of what was consumed"
+    axis_title = "Shortfall, as a share of consumption"
     if min(ends) > 0 and max(ends) > 10 * sorted(ends)[len(ends) // 2]:
         lowest = [end for _, of in found if (end := of.lower) is not None and end > 0]
         axis = scales.by_factors(
@@ -55,23 +52,23 @@ def shortfall(pool: PoolPart) -> Chart | None:
     (most, largest), (least, smallest) = series.extremes(found)
     title = (
         f"Jobs of {series.jobs(most, pool)} have a shortfall of {series.part(value(largest))} "
-        "of what they used"
+        "of what they consumed"
     )
     if most != least:
-        title += f", those of {series.jobs(least, pool)} of {series.part(value(smallest))}"
+        title += f", jobs of {series.jobs(least, pool)} of {series.part(value(smallest))}"
     unit = wording.resource(pool.resource)
     return Chart(
         "shortfall",
         title,
         f"Dots with 95 % intervals. Shortfall by {unit}s: {series.read(rows)}.",
         *dots.drawn(rows, dots.Looks((Series("", LATER),), axis)),
-        f"What those who got less than an equal share went without, by {unit}s asked for; lines "
+        f"Shortfall of jobs that received less than an equal share, by {unit}s requested; lines "
         "are 95 % intervals.",
     )
 
 
 def lorenz(pool: PoolPart) -> Chart | None:
-    """How unequally usage and waiting are spread over users: Lorenz curves with Gini's index."""
+    """Draw Lorenz curves of usage and waiting over users, with their Gini indices."""
     rows = [row for row in pool.users.rows if row.attempts > 0]
     usage = [row.tusa for row in rows]
     waiting = [float(row.tuwt_s) for row in rows]
@@ -88,33 +85,33 @@ def lorenz(pool: PoolPart) -> Chart | None:
     for upto in (tenth / 10 for tenth in range(1, 11)):
         below = [series.part(1 - users.held_by_top(of, 1 - upto)) for of in (usage, waiting)]
         tip = (
-            f"{100 * upto:.0f} % of the users, those with the least: {below[0]} of all usage, "
-            f"{below[1]} of all waiting"
+            f"the {100 * upto:.0f} % of users with the least: {below[0]} of all usage, {below[1]} "
+            "of all waiting"
         )
         targets.append(Target(upto - 0.1, upto, tip))
-    x = scales.shares([1.0], title="Users, from those with the least")
+    x = scales.shares([1.0], title="Users, least first")
     panel = Panel(x, scales.shares([1.0]), drawn, targets=targets)
     top = [series.part(users.held_by_top(of, 0.1)) for of in (usage, waiting)]
-    title = f"A tenth of the users used {top[0]} of all and did {top[1]} of the waiting"
+    title = f"A tenth of the users have {top[0]} of all usage, a tenth {top[1]} of all waiting"
     return Chart(
         "lorenz",
         title,
         f"Lorenz curves over {len(rows)} users. Gini index of usage {ginis[0]:.2f}, of waiting "
         f"{ginis[1]:.2f}. {title}.",
         *lines.drawn([panel], height=210),
-        "Part of all that the users up to there have; dashed: all have the same.",
+        "Share of the users to the left in the total; dashed: equal distribution.",
     )
 
 
 def _curve(name: str, values: Sequence[float], colour: str, dash: str = "") -> Line:
-    """A Lorenz curve, with no more points than pixels."""
+    """Return a Lorenz curve with at most 200 points or so."""
     points = users.lorenz(values)
     every = max(len(points) // 200, 1)
     return Line(name, [*points[:-1:every], points[-1]], colour, dash)
 
 
 def usage(of: DecayedUsage) -> Chart | None:
-    """Parts of all usage of those who used most, with their targets."""
+    """Draw the usage fractions of the entities with the largest usage, and their targets."""
     drawn = of.series
     if drawn is None or not drawn.days:
         return None
@@ -122,7 +119,7 @@ def usage(of: DecayedUsage) -> Chart | None:
     rows, words = [], []
     for label, line in pairs:
         mean, least, most = map(wording.percent, (_mean(line), min(line.values), max(line.values)))
-        tip = f"{label}: {mean} in the mean, {least} to {most}"
+        tip = f"{label}: mean {mean}, {least} to {most}"
         made = [Dot(0, _mean(line), min(line.values), max(line.values), tip)]
         read = f"{label} {mean}"
         if line.share is not None:
@@ -133,12 +130,12 @@ def usage(of: DecayedUsage) -> Chart | None:
         words.append(read)
     aimed = any(line.share is not None for line in drawn.lines)
     ends = [max(line.values) for line in drawn.lines] + [line.share or 0.0 for line in drawn.lines]
-    axis = scales.shares(ends, title="Part of all usage")
+    axis = scales.shares(ends, title="Fraction of all usage")
     weekly = "weekly mean" if drawn.weekly else "day"
     return Chart(
         "usage",
         _usage_title(drawn.kind, pairs),
-        f"Dots. Part of all decayed usage by {drawn.kind}, {drawn.days[0]} to {drawn.days[-1]}; "
+        f"Dots. Fraction of all usage by {drawn.kind}, {drawn.days[0]} to {drawn.days[-1]}; "
         f"mean over the period: {'; '.join(words)}.",
         *dots.drawn(rows, dots.Looks((_MEAN, _TARGET) if aimed else (_MEAN,), axis)),
         f"Dots: mean of the period; lines: lowest to highest {weekly}.",
@@ -150,22 +147,23 @@ def _mean(line: UsageLine) -> float:
 
 
 def _usage_title(kind: str, pairs: Sequence[tuple[str, UsageLine]]) -> str:
-    """Who is furthest from the target, or who used most."""
+    """Return the entity furthest from its target or, without targets, with the largest usage."""
     aimed = [pair for pair in pairs if pair[1].share is not None]
     if aimed:
         label, line = max(aimed, key=lambda pair: abs(_mean(pair[1]) - (pair[1].share or 0.0)))
         return (
-            f"{wording.first_upper(kind)} {label} had {wording.percent(_mean(line))} of all usage; "
-            f"promised were {wording.percent(line.share)}"
+            f"{wording.first_upper(kind)} {label} had {wording.percent(_mean(line))} of all usage, "
+            f"with a target of {wording.percent(line.share)}"
         )
     single = [pair for pair in pairs if not pair[1].others] or list(pairs)
     label, line = max(single, key=lambda pair: _mean(pair[1]))
-    return f"{wording.first_upper(kind)} {label} used most: {wording.percent(_mean(line))} of all"
+    share = wording.percent(_mean(line))
+    return f"{wording.first_upper(kind)} {label} used most: {share} of all usage"
 
 
 def _named(kind: str, of: Sequence[_Line]) -> list[tuple[str, _Line]]:
-    """Lines with their labels; no two are the same, or they would be taken for one."""
-    labels = wording.told_apart(
+    """Return lines with distinct labels."""
+    labels = wording.distinct(
         f"{wording.plural(line.others, f'other {kind}')} together"
         if line.others
         else wording.name(line.name, _NAME)
@@ -175,7 +173,7 @@ def _named(kind: str, of: Sequence[_Line]) -> list[tuple[str, _Line]]:
 
 
 def occupied(of: Occupied | None) -> Chart | None:
-    """Parts of each resource in the whole period."""
+    """Draw the fractions of each resource that entities occupied."""
     if of is None:
         return None
     pairs = _named(of.kind, of.lines)
@@ -190,34 +188,34 @@ def occupied(of: Occupied | None) -> Chart | None:
         )
         for label, line in pairs
     )
-    note = f"Part of each resource that {of.kind}s occupied"
+    note = f"Fraction of each resource that {of.kind}s occupied"
     title = note
     if single := [pair for pair in pairs if not pair[1].others]:
-        # Who has most more of one resource than of another stands out in no single table.
+        # No single table shows whose fractions differ most.
         label, line = max(single, key=lambda pair: max(pair[1].parts) - min(pair[1].parts))
         most, least = (line.parts.index(pick(line.parts)) for pick in (max, min))
         if most != least:
-            held = [
+            used = [
                 f"{wording.percent(line.parts[at])} of the {resources[at]}" for at in (most, least)
             ]
-            title = f"{wording.first_upper(of.kind)} {label} held {' and '.join(held)}"
+            title = f"{wording.first_upper(of.kind)} {label} occupied {' and '.join(used)}"
     return Chart(
         "occupied",
         title,
-        f"Dot plot. Part of each resource by {of.kind} over the period: {words}.",
+        f"Dots. Fraction of each resource by {of.kind} over the period: {words}.",
         *_dots(
-            shown, [*map(wording.first_upper, resources)], "Part of all that was occupied", targets
+            shown, [*map(wording.first_upper, resources)], "Fraction of what was occupied", targets
         ),
         f"{note} in the period.",
     )
 
 
 def penalties(of: PenaltyChoice | None) -> Chart | None:
-    """Parts of all usage by penalty, of those who move most."""
+    """Draw usage fractions by penalty, of the entities on which the penalty has most effect."""
     if of is None or not (moving := of.moving).rows:
         return None
     rows = moving.rows[:_ROWS]
-    labels = wording.told_apart(wording.name(row.name, _NAME) for row in rows)
+    labels = wording.distinct(wording.name(row.name, _NAME) for row in rows)
     shown = {label: row.parts for label, row in zip(labels, rows, strict=True)}
     words = [
         f"{label} {wording.percent(row.parts[0])} by {of.penalties[0]}, "
@@ -226,10 +224,10 @@ def penalties(of: PenaltyChoice | None) -> Chart | None:
     ]
     return Chart(
         "penalties",
-        f"The choice of a penalty changes most for {moving.kind} {words[0]}",
-        f"Dot plot. {'; '.join(words)}.",
-        *_dots(shown, list(of.penalties), "Part of all usage", {}),
-        f"Part of all usage by penalty, of the {moving.kind}s for whom it changes most.",
+        f"The penalty has most effect on {moving.kind} {words[0]}",
+        f"Dots. {'; '.join(words)}.",
+        *_dots(shown, list(of.penalties), "Fraction of all usage", {}),
+        f"Fraction of all usage by penalty, of the {moving.kind}s on which it has most effect.",
     )
 
 
@@ -239,7 +237,7 @@ def _dots(
     axis_title: str,
     targets: Mapping[str, float],
 ) -> tuple[str, int]:
-    """A row of dots for each label, one of each title; a bar for its target."""
+    """Draw a row of dots for each label, one for each title, and a bar for its target."""
     kinds = [
         Series(title, SERIES[number % len(SERIES)], SHAPES[number % len(SHAPES)])
         for number, title in enumerate(titles)

@@ -1,9 +1,9 @@
-"""How every picture looks, and what one is: the one place of colours, marks and sizes.
+"""Charts, and their colours, shapes and sizes.
 
-A colour means one thing on every page, in every picture and in mails. Colours are written as CSS
-variables, so that a page shows them light or dark; ``drawing`` puts the light ones in their place
-for paper and mail. Neighbours of a stack can be told apart by people with the usual kinds of
-colour blindness, and series differ in shape or dash besides.
+A colour has the same meaning on all pages and in all mails. Colours are CSS variables, so that a
+page shows them light or dark; ``drawing`` replaces them with light colours for paper and mail.
+Neighbours in a stack are distinct for readers with the usual kinds of colour blindness, and series
+also differ in shape or dash.
 """
 
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from audit.registry.causes import CAUSES
 
 FONT: Final = "DejaVu Sans, Verdana, sans-serif"
 SIZE: Final = 12.5
-"""Of text, in px at a picture's own width: some 8 px where a phone shows it at 343."""
+"""Of text, in px; about 8 px on a phone, which shows charts 343 px wide."""
 WIDTH: Final = 520
-"""Of a picture, in px: what a phone shows it in is two thirds of it."""
+"""Of a chart, in px."""
 
 
 class Shade(NamedTuple):
-    """A colour on light and on dark ground."""
+    """A colour on light and on dark backgrounds."""
 
     light: str
     dark: str
@@ -31,15 +31,15 @@ SHADES: Final = {
     "line": Shade("#d5dbe1", "#2c3742"),
     "paper": Shade("#ffffff", "#11181f"),
     "soft": Shade("#f4f6f8", "#18212a"),
-    # What jobs waited for (SPEC §11), and what else is of that kind.
+    # Causes of waiting (SPEC §11) and related figures.
     **{cause.key: Shade(*cause.colour) for cause in CAUSES},
-    # What is said of a report: words and edges.
+    # Levels and links.
     "good": Shade("#00664b", "#5cba8d"),
     "warn": Shade("#8a5f00", "#d9a53a"),
     "bad": Shade("#b84a00", "#f0814c"),
     "link": Shade("#0066a1", "#7fbcf2"),
 }
-"""Every colour by its name."""
+"""All colours by name."""
 
 
 def _variable(name: str) -> str:
@@ -59,15 +59,15 @@ LATER: Final = _variable("later")
 UNAVAILABLE: Final = _variable("unavailable")
 
 MAIN: Final = EARLIER
-"""Of a series that stands alone, or first."""
+"""Of the only series, or the first."""
 SERIES: Final = (EARLIER, LATER, OWN, UNEXPLAINED, CLAIMED, UNAVAILABLE)
-"""Of series that are neither of the kinds above, in order."""
+"""Of other series, in order."""
 SHAPES: Final = ("circle", "square", "up", "diamond", "cross", "down")
 DASHES: Final = ("", "6 3", "2 2", "8 2 2 2", "4 4", "1 3")
 
 
 def css() -> str:
-    """The colours as CSS variables: light, dark where the reader's screen is, light in print."""
+    """Return the colours as CSS variables: light or dark as the reader's screen, light in print."""
     light, dark = (
         "".join(f"--{name}:{shade[k]};" for name, shade in SHADES.items()) for k in (0, 1)
     )
@@ -79,11 +79,11 @@ def css() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A picture that answers one question."""
+    """A chart that answers one question."""
 
     key: str
-    title: str  # what it answers, in words and figures
-    alt: str  # what it shows, for those who cannot see it
-    body: str  # its marks as SVG elements; every text in it is escaped
-    height: int  # in px, ``WIDTH`` being its width
-    note: str = ""  # what is drawn, and in which unit
+    title: str  # the answer, in words and figures
+    alt: str  # description for readers who cannot see it
+    body: str  # SVG elements; all text is escaped
+    height: int  # px
+    note: str = ""  # what is drawn, with its unit

@@ -1,8 +1,9 @@
-"""Charts of waits: why, how long by width and hour, and beside fair start times and others."""
+"""Charts of waits: causes, lengths by width and hour, misses, and entities passed over."""
 
 from collections.abc import Container, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from audit.metrics.pairs import LEAD_S
 from audit.registry.causes import CAUSES, Cause
 from audit.report.charts import series
 from audit.report.charts.marks import bars, cells, dots, scales
@@ -17,9 +18,9 @@ from audit.report.record.pool import Figure, PoolPart
 from audit.report.text import wording
 
 _WRITTEN: Final = tuple(cause for cause in CAUSES if cause.key in ("rule", "later", "unexplained"))
-"""Parts of a pool's waits whose share is written in them: those that competition is not."""
+"""Causes whose share is written in a pool's bars."""
 _WRITTEN_FROM: Final = 0.08
-"""Narrower parts have no room for a text."""
+"""Least share of a part with text in it."""
 
 
 class _Waits(NamedTuple):
@@ -30,7 +31,7 @@ class _Waits(NamedTuple):
 
 
 def why(pool: PoolPart) -> Chart | None:
-    """What stood in the way of those who waited, by width class."""
+    """Draw the causes of waiting by width class."""
     labels = [label for label, _ in series.classes(pool, "cause_unexplained_share")]
     rows = [
         _Waits(label, series.jobs(label, pool), shares, part.figure("wait_mean").value)
@@ -51,7 +52,7 @@ def why(pool: PoolPart) -> Chart | None:
 
 
 def owner_why(of: OwnerPart, name: str) -> Chart | None:
-    """Why one user or account waited, beside everybody; None where no wait was taken apart."""
+    """Draw the causes of waiting of one user or account, and of all users."""
     if not of.parts:
         return None
     shares = {part.cause: Figure("", part.share) for part in of.parts}
@@ -59,11 +60,12 @@ def owner_why(of: OwnerPart, name: str) -> Chart | None:
     label = wording.name(name, 20)
     rows = [_Waits(label, label, shares, of.wait_mean.value)]
     if of.everybody is not None and any(map(value, everybody.values())):
-        rows.append(_Waits("everybody", "everybody", everybody, of.everybody.wait_mean))
+        rows.append(_Waits("all users", "all users", everybody, of.everybody.wait_mean))
     present = [cause for cause in CAUSES if _any(rows, cause)]
     most = max(of.parts, key=lambda part: part.share)
-    title = f"Most of the waiting, {wording.rough_percent(most.share)}: {most.cause.legend}"
-    return _stacked(title, rows, present, CAUSES, "Share of waiting; mean wait at the right.")
+    title = f"Main cause of waiting ({wording.rough_percent(most.share)}): {most.cause.legend}"
+    note = "Share of waiting time; mean wait at the right."
+    return _stacked(title, rows, present, CAUSES, note)
 
 
 def _any(rows: Sequence[_Waits], cause: Cause) -> bool:
@@ -90,14 +92,13 @@ def _stacked(
         mean = "" if row.mean is None else series.brief(row.mean)
         divided.append(Divided(row.label, tuple(parts), mean))
         words.append(f"{row.name}: {', '.join(named)}")
-    alt = f"Bars divided by why attempts waited. {'; '.join(words)}."
+    alt = f"Bars divided by cause of waiting. {'; '.join(words)}."
     kinds = [Series(cause.legend, f"var(--{cause.key})", "block") for cause in present]
     drawn = bars.divided(divided, kinds, "mean wait")
     return Chart("why", title, alt, *drawn, note)
 
 
 def _rounded(share: float) -> str:
-    """A share in two digits."""
     return f"{100 * share:.0f} %" if share >= 0.095 else f"{100 * share:.1g} %"
 
 
@@ -109,7 +110,7 @@ _WAITS: Final = {
 
 
 def waits(pool: PoolPart) -> Chart | None:
-    """Median, mean and 90th percentile of the wait by width class."""
+    """Draw the median, mean and 90th percentile of waits by width class."""
     parts = {wording.width(part.label): part for part in pool.widths}
     means = series.classes(pool, "wait_mean")
     rows, lengths = [], []
@@ -127,16 +128,16 @@ def waits(pool: PoolPart) -> Chart | None:
         return None
     axis = scales.durations(lengths, title="Wait (logarithmic)", least=10)
     (most, longest), (least, shortest) = series.extremes(means)
-    title = f"Jobs of {series.jobs(most, pool)} wait {series.brief(value(longest))}"
+    title = f"Mean wait of jobs of {series.jobs(most, pool)}: {series.brief(value(longest))}"
     if most != least:
-        title += f", of {series.jobs(least, pool)} {series.brief(value(shortest))}"
+        title += f", of {series.jobs(least, pool)}: {series.brief(value(shortest))}"
     unit = wording.resource(pool.resource)
     return Chart(
         "waits",
-        f"{title} in the mean",
-        f"Dots. Mean wait by {unit}s asked for: {series.read(rows)}.",
+        title,
+        f"Dots. Mean wait by {unit}s requested: {series.read(rows)}.",
         *dots.drawn(rows, dots.Looks(tuple(_WAITS.values()), axis, joined=True)),
-        f"Waits by {unit}s asked for; the mean at the right.",
+        f"Waits by {unit}s requested; mean at the right.",
     )
 
 
@@ -147,7 +148,7 @@ _MISSES: Final = {
 
 
 def miss(pool: PoolPart) -> Chart | None:
-    """Mean miss of the fair start time by width class, as in [S] figures 7 to 14."""
+    """Draw the mean miss of fair start times by width class, as [S] figures 7 to 14."""
     found = {
         kind: {
             "all": pool.figure(f"miss_{kind}_mean"),
@@ -181,11 +182,11 @@ def miss(pool: PoolPart) -> Chart | None:
     ]
     ends = [(of.upper if of.upper is not None else value(of)) / size for of in known]
     axis = scales.linear(ends, scales.plain, title=f"Mean miss, {unit}")
-    title = "Nobody started later than fair"
+    title = "No job started later than fair"
     if strict := series.classes(pool, "miss_strict_mean"):
         (label, most), _ = series.extremes(strict)
         title = (
-            f"Jobs of {series.jobs(label, pool)} started latest, "
+            f"Jobs of {series.jobs(label, pool)} started latest: on average "
             f"{series.brief(value(most))} after their fair start times"
         )
     words = "; ".join(
@@ -198,33 +199,37 @@ def miss(pool: PoolPart) -> Chart | None:
         title,
         f"Dots with 95 % intervals. Mean miss of the fair start time, strict and relaxed. {words}.",
         *dots.drawn(rows, dots.Looks(tuple(_MISSES.values()), axis)),
-        f"By {wording.resource(pool.resource)}s asked for; lines are 95 % intervals. Strict: had "
-        "nobody arrived later; relaxed: nobody may slip past either.",
+        f"By {wording.resource(pool.resource)}s requested; lines are 95 % intervals. Strict: "
+        "without later arrivals; relaxed: also without passing earlier jobs.",
     )
 
 
 def passed(pool: PoolPart) -> Chart | None:
-    """Draw who is passed over: what share of later jobs started first, and what is expected."""
+    """Draw the share of later jobs that started first, and the expected share, by entity."""
     if not pool.passed:
         return None
-    rows = []
+    rows, words = [], []
     for one in pool.passed[:12]:
         name = f"{one.kind} {wording.name(one.name, 24)}"
+        shares = {word: one.figure(metric).value for word, metric in _PASSED.items()}
         dots_ = [
             Dot(number, share, tip=f"{name}, {word}: {wording.percent(share)}")
-            for number, (word, metric) in enumerate(_PASSED.items())
-            if (share := one.figure(metric).value) is not None
+            for number, (word, share) in enumerate(shares.items())
+            if share is not None
         ]
         rows.append(Row(name, tuple(dots_)))
+        each = (f"{wording.percent(share)} {word}" for word, share in shares.items())
+        words.append(f"{name}: {', '.join(each)}")
     axis = scales.shares([dot.value for row in rows for dot in row.dots])
     kinds = [Series("expected", MUTED, hollow=True), Series("observed", LATER)]
-    alt = f"Dots. Share of later jobs of others that started first: {series.read(rows)}."
+    alt = f"Dots. Share of later jobs of other users that started first. {'; '.join(words)}."
     return Chart(
         "passed",
         "Later jobs that requested at least as much often started first",
         alt,
         *dots.drawn(rows, dots.Looks(kinds, axis, joined=True)),
-        "Share of such jobs that started more than 60 s earlier; expected: that of similar jobs.",
+        f"Share of such jobs that started more than {LEAD_S} s earlier; expected: that of similar "
+        "jobs.",
     )
 
 
@@ -232,7 +237,7 @@ _PASSED: Final = {"expected": "passed_expected", "observed": "passed_share"}
 
 
 def week(pool: PoolPart) -> Chart | None:
-    """Mean wait by weekday and hour of arrival, local time."""
+    """Draw the mean wait by weekday and hour of arrival, local time."""
     known = {
         int(part.label): figure
         for part in pool.hours
@@ -240,7 +245,7 @@ def week(pool: PoolPart) -> Chart | None:
     }
     if not known:
         return None
-    # A mean over a handful of arrivals would set the scale for all others.
+    # Means over few arrivals must not determine the scale.
     sound = {hour: figure for hour, figure in known.items() if not series.few(figure)}
     scaled = sound if len(sound) >= len(known) / 2 else known
     longest = max(map(value, scaled.values()))
@@ -260,7 +265,7 @@ def week(pool: PoolPart) -> Chart | None:
         "Hour of arrival, local time",
     )
     worst = max(scaled, key=lambda hour: value(scaled[hour]))
-    title = f"Who arrives on {_hour(worst)} waits longest: {series.brief(longest)} in the mean"
+    title = f"Longest mean wait by hour of arrival: {series.brief(longest)}, {_hour(worst)}"
     alt = f"Heat map. Mean wait by weekday and hour of arrival, local time. {title}."
     note = "Mean wait by hour of arrival in the week."
     return Chart("week", title, alt, *cells.drawn(drawn, looks), note)

@@ -1,7 +1,6 @@
-"""The findings of a report: what a reader should know of a pool, the weightiest first.
+"""The findings of a report: what a reader should know about a pool, most important first.
 
-``KINDS`` is the registry. A kind says of what subjects it may be found, by which measure, with
-which words, and what a site can do about it.
+``KINDS`` is the registry. A kind has its subjects, measure, phrase and action.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,19 +10,27 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from audit.registry.measures import SUMMARY
-from audit.report.judgement import owners
-from audit.report.judgement.place import OVERTAKEN, SHORTFALL, UNEXPLAINED, Place, quoted
-from audit.report.judgement.questions import TELLING, rule_sentence, trusted
+from audit.report.judgement.place import (
+    OVERTAKEN,
+    SHORTFALL,
+    UNEXPLAINED,
+    Place,
+    quoted,
+    subject_of,
+    trusted,
+    unfair,
+)
+from audit.report.judgement.questions import TELLING, rule_sentence
 from audit.report.record.page import Contents
 from audit.report.record.pool import Breakdown, Figure, PoolPart
 from audit.report.text import wording
 
 WORDS: Final = 25
-"""The most words that a finding has."""
+"""Most words of a finding."""
 
 
 class Topic(StrEnum):
-    """What is behind a finding, as far as the figures tell."""
+    """The subject area of a finding."""
 
     LATER_ARRIVALS = "later arrivals"
     RULES = "limits and closed hours"
@@ -36,25 +43,17 @@ class Topic(StrEnum):
 
 
 class Subject(NamedTuple):
-    """Whom or what a finding is about, with its figure."""
+    """The subject of a finding, and its figures."""
 
-    about: str
-    """``pool``, ``width``, ``user`` or ``account``."""
-    name: str | None
-    """The value of that dimension; None of the whole pool."""
-    words: Mapping[str, object]
-    """What a phrase may name besides figures; ``subject`` always."""
+    about: str  # pool | width | user | account
+    name: str | None  # value of that dimension; None: the whole pool
+    words: Mapping[str, object]  # for fields of the phrase that are no figures
     figures: Callable[[str], Figure]
-    effect: float
-    """How much of what it is measured by is affected, as a share of 1."""
-    sure: float
-    """The least that chance leaves of the effect; as corrected where picked from many."""
-    part: float
-    """Its part of the work: of all that was consumed."""
-    anchor: str = ""
-    """Where the page shows the evidence; empty: in the section of the kind."""
-    sql: str = ""
-    """The query that gives the evidence; empty: that of the measure."""
+    effect: float  # affected share of the measure's total
+    sure: float  # lower end of its interval, corrected if it was picked from many
+    part: float  # share of the pool's work
+    anchor: str = ""  # of the evidence; empty: that of the kind's section
+    sql: str = ""  # query for the evidence; empty: that of the measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +61,19 @@ class Kind:
     """One kind of finding."""
 
     subjects: Callable[[Contents, Place, str], Iterable[Subject]]
-    """Those of a report, or of a pool in it, of which it is found, by the measure."""
-    measure: str
-    """Key of its figure in the registry of measures; empty: subjects bring what is told of them."""
+    """Called with the report, the pool and the measure."""
+    measure: str  # in the registry of measures; empty: subjects have all words
     topic: Topic
-    section: str
-    """Of the page, with the evidence."""
+    section: str  # of the page, with the evidence
     phrase: str
-    """The finding, in ``WORDS`` words at most. It names words of its subject, and figures: in two
-    digits; with ``:within`` their intervals, with ``:one in`` their shares as "3 in 10"."""
-    action: str
-    """What a site can do about it."""
-    threshold: float = 0.0
-    """What chance must leave of the effect, and more."""
+    """At most ``WORDS`` words. Its fields are words of the subject, or figures: in two digits;
+    with ``:within``, their intervals; with ``:one in``, shares as "3 in 10"."""
+    action: str  # what a site can do
+    threshold: float = 0.0  # ``Subject.sure`` must be above it
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that a reader should know."""
+class Finding(NamedTuple):
+    """One thing that a reader should know; see ``Subject`` and ``Kind``."""
 
     about: str
     name: str | None
@@ -87,7 +81,6 @@ class Finding:
     effect: float
     sure: float
     part: float
-    """See ``Subject``."""
     text: str
     action: str
     anchor: str
@@ -95,17 +88,17 @@ class Finding:
 
     @property
     def confidence(self) -> float:
-        """The part of the effect that chance cannot take away, from 0 to 1."""
+        """The certain part of the effect, from 0 to 1."""
         return min(max(self.sure / self.effect, 0.0), 1.0) if self.effect else 0.0
 
     @property
     def weight(self) -> float:
-        """What findings are ranked by: effect × part of the work × confidence."""
+        """The importance: effect × part of the work × confidence."""
         return self.effect * self.part * self.confidence
 
 
 def findings(contents: Contents, place: Place) -> tuple[Finding, ...]:
-    """Return what is found of a pool, the weightiest first."""
+    """Return the findings about a pool, most important first."""
     return ranked(
         _finding(kind, subject, place)
         for kind in KINDS
@@ -115,7 +108,7 @@ def findings(contents: Contents, place: Place) -> tuple[Finding, ...]:
 
 
 def ranked(candidates: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The weightiest first; one of each subject and topic."""
+    """Return the most important finding of each subject and topic, most important first."""
     found: dict[tuple[str, str | None, Topic], Finding] = {}
     for one in sorted(candidates, key=lambda one: (-one.weight, one.text, one.topic)):
         found.setdefault((one.about, one.name, one.topic), one)
@@ -123,7 +116,7 @@ def ranked(candidates: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 class _Words(dict[str, object]):
-    """Words of a subject, else its figures."""
+    """Words of a subject; any other key is a figure."""
 
     figures: Callable[[str], Figure]
 
@@ -148,6 +141,10 @@ def _finding(kind: Kind, subject: Subject, place: Place) -> Finding:
     words = _Words(subject.words)
     words.figures = subject.figures
     text = kind.phrase.format_map(words)
+    sql = subject.sql
+    if not sql:
+        by_width = "width_class" in SUMMARY[kind.measure].dimensions
+        sql = place.sql(kind.measure, "width_class" if by_width else "all")
     return Finding(
         about=subject.about,
         name=subject.name,
@@ -158,27 +155,22 @@ def _finding(kind: Kind, subject: Subject, place: Place) -> Finding:
         text=text if kind.topic is Topic.TARGETS else place.text(text),
         action=kind.action.format_map(words),
         anchor=subject.anchor or place.anchor(kind.section),
-        sql=subject.sql or _query(kind.measure, place),
+        sql=sql,
     )
-
-
-def _query(measure: str, place: Place) -> str:
-    by_width = "width_class" in SUMMARY[measure].dimensions
-    return place.sql(measure, "width_class" if by_width else "all")
 
 
 # --- subjects ------------------------------------------------------------------------------------
 
 
 def whole(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
-    """The pool as a whole, where it has the figure."""
+    """Yield the pool as a whole, if it has the figure."""
     figure = place.pool.figure(measure)
     if figure.value is not None:
         yield _by_share(place.pool, "pool", None, "All jobs", figure.lower or 0.0, 1.0, measure)
 
 
 def worst_width(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
-    """The width class whose figure stands out."""
+    """Yield the width class that is significantly worse than the pool."""
     if hit := place.worst_width(measure):
         jobs = wording.first_upper(place.jobs_of(hit.width))
         part = place.part(hit.width)
@@ -198,15 +190,23 @@ def _by_share(
     return Subject(about, name, {"subject": subject}, of.figure, effect, min(sure, 1.0), part)
 
 
+def if_trusted(
+    contents: Contents, place: Place, measure: str, *, subjects: Callable[..., Iterable[Subject]]
+) -> Iterator[Subject]:
+    """Yield these subjects if the model can judge the order."""
+    if trusted(place.pool):
+        yield from subjects(contents, place, measure)
+
+
 def passed_over(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
-    """Those that later jobs passed over, and that used no more than 1.5 times their share."""
+    """Yield the entities that later jobs passed over without intention."""
     waited = (place.pool.figure("wait_mean").value or 0.0) * place.pool.attempts
-    for one in owners.unfair(place.pool):
+    for one in unfair(place.pool):
         excess, passed_s = one.figure("passed_excess"), one.figure("passed_s").value or 0.0
         yield Subject(
             one.kind,
             one.name,
-            {"subject": owners.subject_of(one.kind, one.name), "kind": one.kind},
+            {"subject": subject_of(one.kind, one.name), "kind": one.kind},
             one.figure,
             effect=excess.value or 0.0,
             sure=excess.lower or 0.0,
@@ -216,7 +216,7 @@ def passed_over(contents: Contents, place: Place, measure: str) -> Iterator[Subj
 
 
 def rules(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
-    """The limits and windows that alone kept jobs waiting."""
+    """Yield the limits and windows that alone kept jobs waiting."""
     if rule_sentence(place, contents.settings.assumed):
         figure = place.pool.figure(measure)
         words = {"rule": place.pool.rules[0].name}
@@ -224,45 +224,35 @@ def rules(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
         yield Subject("pool", None, words, place.pool.figure, effect, sure, 1.0)
 
 
-def trusted_whole(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
-    """``whole``, where the model may judge the order."""
-    if trusted(place.pool):
-        yield from whole(contents, place, measure)
-
-
-def trusted_width(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
-    """``worst_width``, where the model may judge the order."""
-    if trusted(place.pool):
-        yield from worst_width(contents, place, measure)
-
-
 def stuck(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
-    """Attempts that are stuck, all together: a count, which no chance made."""
+    """Yield all stuck attempts together; their count has no interval."""
     if (of := place.pool.stuck) is None:
         return
     number = of.waiting + of.gave_up
-    told = (
-        f"{wording.plural(of.waiting, 'job')} still waiting" if of.waiting else "",
-        f"{wording.count(of.gave_up)} that gave up" if of.gave_up else "",
-    )
-    words = {"subject": " and ".join(filter(None, told))}
+    subjects = []
+    if of.waiting:
+        subjects.append(f"{wording.plural(of.waiting, 'job')} still waiting")
+    if of.gave_up:
+        jobs = wording.count(of.gave_up) if subjects else wording.plural(of.gave_up, "job")
+        subjects.append(f"{jobs} that gave up")
+    words = {"subject": " and ".join(subjects)}
     part = number / (place.pool.attempts + number)
     yield Subject("pool", None, words, place.pool.figure, 1.0, 1.0, part, sql="SELECT * FROM stuck")
 
 
 def off_target(contents: Contents, place: Place, measure: str, *, side: str) -> Iterator[Subject]:
-    """Who was furthest below or above its target, by each way of reckoning usage."""
+    """Yield the entity furthest below or above its target, by each method."""
     for number, of in enumerate(contents.usages, start=1):
         kind = of.accounts if of.accounts.targets else of.users
         row = kind.below if side == "below" else kind.above
         if row is None or not row.share:
             continue
-        gap = abs(row.mean - row.share)  # of what was used, which no chance made
+        gap = abs(row.mean - row.share)
         yield Subject(
             kind.kind,
             row.name,
             {
-                "subject": owners.subject_of(kind.kind, row.name),
+                "subject": subject_of(kind.kind, row.name),
                 "mean": wording.rough_percent(row.mean),
                 "share": wording.rough_percent(row.share),
             },
@@ -289,7 +279,7 @@ KINDS: tuple[Kind, ...] = (
         "why",
         "For {cause_rule_free_share} of all waiting time the job would have fitted, and only "
         "limits or closed hours kept it from starting.",
-        "Decide whether this rule is meant to hold jobs back while capacity is free: {rule}.",
+        "Decide whether this rule should keep jobs waiting while capacity is free: {rule}.",
         TELLING,
     ),
     Kind(
@@ -310,34 +300,34 @@ KINDS: tuple[Kind, ...] = (
         "passed",
         "{subject}: {passed_share} of later jobs that requested at least as much started first; "
         "{passed_expected} are expected.",
-        "Compare the priorities of this {kind} with those of the jobs that passed it.",
+        "Compare the priorities of this {kind} with those of the jobs that started first.",
     ),
     Kind(
-        trusted_whole,
+        partial(if_trusted, subjects=whole),
         OVERTAKEN,
         Topic.LATER_ARRIVALS,
         "fair",
-        "By a model that fits, {overtaken_wait_share} of all waiting time is delay by later "
-        "arrivals ({overtaken_wait_share:within}).",
-        "See which widths are delayed, and reserve for more of the queue.",
+        "{overtaken_wait_share} of all waiting time is delay by later arrivals "
+        "({overtaken_wait_share:within}), according to a model that fits this log.",
+        "Check which widths are delayed, and reserve for more jobs than the first in the queue.",
     ),
     Kind(
-        trusted_width,
+        partial(if_trusted, subjects=worst_width),
         OVERTAKEN,
         Topic.LATER_ARRIVALS,
         "fair",
-        "{subject}: by a model that fits, {overtaken_wait_share} of their waiting time is delay by "
-        "later arrivals ({overtaken_wait_share:within}).",
-        "Reserve for more of the queue than its head, or give wide jobs hours of their own.",
+        "{subject}: {overtaken_wait_share} of their waiting time is delay by later arrivals "
+        "({overtaken_wait_share:within}), according to a model that fits.",
+        "Reserve for more jobs than the first in the queue, or give these jobs their own hours.",
     ),
     Kind(
         whole,
         SHORTFALL,
         Topic.UNEQUAL_SHARES,
         "sharing",
-        "{re_treated_unfairly_share:one in} jobs got less than an equal share; the shortfall is "
-        "{re_unfairness_share} of all that was consumed ({re_unfairness_share:within}).",
-        "See which widths and users have the largest shortfall.",
+        "{re_treated_unfairly_share:one in} jobs received less than an equal share; the shortfall "
+        "is {re_unfairness_share} of all consumption ({re_unfairness_share:within}).",
+        "Check which widths and users have the largest shortfall.",
     ),
     Kind(
         worst_width,
@@ -346,7 +336,7 @@ KINDS: tuple[Kind, ...] = (
         "sharing",
         "{subject} have the largest shortfall: {re_unfairness_share} of what they consumed "
         "({re_unfairness_share:within}).",
-        "Give this width more of the machine, or its own hours.",
+        "Give these jobs more of the machine, or their own hours.",
     ),
     Kind(
         whole,
@@ -354,15 +344,15 @@ KINDS: tuple[Kind, ...] = (
         Topic.IDLE,
         "machine",
         "{loss_of_capacity} of the capacity ({loss_of_capacity:within}) was idle while queued jobs "
-        "requested as much.",
-        "See what the first jobs in the queue waited for then.",
+        "requested at least as much.",
+        "Check what the first jobs in the queue waited for at these times.",
     ),
     Kind(
         stuck,
         "pending",
         Topic.STUCK,
         "passed",
-        "{subject} waited longer than 95 % of similar jobs; by chance, one in twenty does.",
+        "{subject} waited longer than 95 % of similar jobs; one in twenty is expected to.",
         "fairaudit stuck lists each of them with its probable cause.",
     ),
     Kind(
@@ -371,7 +361,7 @@ KINDS: tuple[Kind, ...] = (
         Topic.TARGETS,
         "usage",
         "{subject} was furthest below its target: {mean} of all usage against {share}.",
-        "Ask whether it asked for less; if not, raise its priority.",
+        "Check whether it requested less; if not, raise its priority.",
     ),
     Kind(
         partial(off_target, side="above"),
@@ -379,6 +369,6 @@ KINDS: tuple[Kind, ...] = (
         Topic.TARGETS,
         "usage",
         "{subject} was furthest above its target: {mean} of all usage against {share}.",
-        "Nothing, unless others are below their targets because of it.",
+        "No action is needed unless others are below their targets because of it.",
     ),
 )

@@ -1,48 +1,98 @@
-"""Where a finding is: its pool, how its anchors and queries name it, and which widths stand out."""
+"""The pool that findings and answers are about: its levels, width classes and entities."""
 
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Final, NamedTuple
 
-from audit.report.judgement.levels import corrected
-from audit.report.record.pool import SMALL_SAMPLE, Breakdown, PoolPart
-from audit.report.text import wording
+from audit.registry.causes import CAUSES
+from audit.report.record.page import Bound, Contents, Level, Who
+from audit.report.record.pool import SMALL_SAMPLE, Breakdown, Figure, PassedOver, PoolPart
+from audit.report.text import belief, wording
 
-_ALL: Final = "all"
 OVERTAKEN: Final = "overtaken_wait_share"
 UNEXPLAINED: Final = "cause_unexplained_share"
 SHORTFALL: Final = "re_unfairness_share"
+PLACES: Final = ("partition", "qos")
+"""Kinds of entities that sites often give a low priority on purpose."""
+LEAST_TESTED: Final = 5
+"""With fewer entities tested, the log cannot tell whether the order was fair."""
+MOST_CUT: Final = 0.25
+"""If a larger part of modelled delays exceeds the jobs' own waits, these delays are not used."""
+_CONFIDENCE: Final = 0.95
+
+
+def meaning(level: Level) -> str:
+    """Return a level in words, for readers who do not see its mark."""
+    return {
+        Level.PASS: "good",
+        Level.WARN: "worth a look",
+        Level.FAIL: "bad",
+        Level.NOTE: "for information",
+        Level.UNKNOWN: "not known",
+    }[level]
+
+
+def level(figure: Figure, bound: Bound) -> Level:
+    """Return the level of a share.
+
+    It fails if its whole interval is at or above ``fail``, warns if the share is at or above
+    ``warn``, and passes below. If the interval reaches from below ``warn`` to ``fail``, the level
+    is unknown.
+    """
+    if figure.value is None:
+        return Level.UNKNOWN
+    lower, upper = (figure.value if side is None else side for side in (figure.lower, figure.upper))
+    if lower < bound.warn and upper >= bound.fail:
+        return Level.UNKNOWN
+    if lower >= bound.fail:
+        return Level.FAIL
+    return Level.WARN if figure.value >= bound.warn else Level.PASS
+
+
+def corrected(figure: Figure, among: int) -> tuple[float, float] | None:
+    """Return the interval of a figure that is the most extreme of ``among``; None without one.
+
+    Its confidence is 1 − 0.05 / among (Bonferroni). Both sides of the 95 % interval are stretched
+    as those of a normal distribution.
+    """
+    value, lower, upper = figure.value, figure.lower, figure.upper
+    if value is None or lower is None or upper is None:
+        return None
+    # two-sided quantiles, in standard deviations
+    wide, plain = (
+        NormalDist().inv_cdf((1 + confidence) / 2)
+        for confidence in (1 - (1 - _CONFIDENCE) / among, _CONFIDENCE)
+    )
+    return value - wide / plain * (value - lower), value + wide / plain * (upper - value)
 
 
 class WorstWidth(NamedTuple):
-    """A width class that stands out from the whole pool in some figure."""
+    """A width class that is significantly worse than the whole pool in some figure."""
 
     width: Breakdown
-    sure: float
-    """The least of its figure that an interval fair to a pick from several leaves."""
+    sure: float  # lower end of the corrected interval
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A pool of a report."""
+    """A pool in its report."""
 
     cluster: str
     period: str
     pool: PoolPart
-    number: int
-    """Its place in the report, from 1."""
-    several: bool
-    """Whether the report has other pools."""
+    number: int  # from 1
+    several: bool  # whether the report has other pools
 
     def anchor(self, section: str) -> str:
-        """Where the page shows a section of it."""
+        """Return the anchor of a section about the pool."""
         return f"pool-{self.number}-{section}"
 
     def text(self, words: str) -> str:
-        """A sentence, with the pool before it where there are several."""
+        """Return a sentence, after the pool's name if there are several."""
         return f"{wording.name(self.pool.name, 30)}: {words}" if self.several else words
 
-    def sql(self, metric: str, dimension: str = _ALL) -> str:
-        """The query that gives a figure by the values of a dimension."""
+    def sql(self, metric: str, dimension: str = "all") -> str:
+        """Return the query for a figure by the values of a dimension."""
         return (
             "SELECT dimension_value, value, lower, upper, attempts FROM summary "  # noqa: S608
             f"WHERE cluster = {quoted(self.cluster)} AND pool = {quoted(self.pool.name)} "
@@ -50,37 +100,24 @@ class Place:
             f"AND metric = '{metric}' AND dimension = '{dimension}' ORDER BY value DESC"
         )
 
-    def owners_sql(self, kind: str, column: str) -> str:
-        """The query that gives a column of the view of users or accounts."""
-        return (
-            f'SELECT "{kind}", attempts, {column} FROM {kind}_fairness '  # noqa: S608
-            f"WHERE cluster = {quoted(self.cluster)} AND pool = {quoted(self.pool.name)} "
-            f"AND period = {quoted(self.period)} AND schedule = 'observed' "
-            f"ORDER BY {column} DESC NULLS LAST"
-        )
-
     def part(self, of: Breakdown) -> float:
-        """The part of the pool's work that the attempts of ``of`` did."""
+        """Return the share of the pool's work that the attempts of ``of`` did."""
         whole, own = self.pool.figure("consumed").value, of.figure("consumed").value
         return own / whole if whole and own else 0.0
 
-    def widths(self, metric: str) -> list[Breakdown]:
-        """The width classes in which so many attempts have the figure that it says something."""
-        return [
+    def worst_width(self, metric: str) -> WorstWidth | None:
+        """Return the width class with the greatest figure, if it is significantly worse.
+
+        Its corrected interval must be above the pool's figure, and above 0.
+        """
+        classes = [
             part
             for part in self.pool.widths
             if part.label[:1] in "123456789>"
             and (figure := part.figure(metric)).value is not None
             and (figure.attempts or 0) >= SMALL_SAMPLE
         ]
-
-    def worst_width(self, metric: str) -> WorstWidth | None:
-        """The width class whose figure is greatest, where it is more than that of the whole pool.
-
-        None otherwise: even the interval that is fair to a pick from several must lie above the
-        pool's figure, and above 0.
-        """
-        classes, whole = self.widths(metric), self.pool.figure(metric).value
+        whole = self.pool.figure(metric).value
         if len(classes) < 2 or whole is None:
             return None
         worst = max(classes, key=lambda part: part.figure(metric).value or 0.0)
@@ -90,12 +127,85 @@ class Place:
         return WorstWidth(worst, within[0])
 
     def jobs_of(self, width: Breakdown) -> str:
-        """The attempts of a width class in words, as ``jobs of 5–8 CPUs``."""
-        one = width.label == "1"
-        unit = wording.resource(self.pool.resource) + ("" if one else "s")
-        return f"jobs of {wording.width(width.label)} {unit}"
+        """Return the attempts of a width class in words, as ``jobs of 5–8 CPUs``."""
+        plural = "" if width.label == "1" else "s"
+        return (
+            f"jobs of {wording.width(width.label)} {wording.resource(self.pool.resource)}{plural}"
+        )
 
 
 def quoted(text: str) -> str:
-    """A text inside a query that is shown to a reader, and run by nobody else."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def trusted(pool: PoolPart) -> bool:
+    """Return whether the model can judge the order: it fits, and few delays exceed the waits."""
+    cut = pool.figure("overtaken_cut_share").value
+    return belief.good_fit(pool) and (cut is None or cut <= MOST_CUT)
+
+
+# --- entities that are passed over ---------------------------------------------------------------
+
+
+def named(contents: Contents) -> tuple[Who, ...]:
+    """Return the users and accounts that the report's tables name as passed over."""
+    found = [
+        Who(one.kind, one.name)
+        for pool in contents.pools
+        for one in pool.passed[: contents.options.rows]
+        if one.kind not in PLACES
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def unfair(pool: PoolPart) -> tuple[PassedOver, ...]:
+    """Return those passed over that did not use much more than their share.
+
+    Empty if too few entities were tested.
+    """
+    if sum(pool.tested.values()) < LEAST_TESTED:
+        return ()
+    return tuple(one for one in pool.passed if not one.intended)
+
+
+def used(one: PassedOver) -> str:
+    """Return its usage compared with its share: ``used 2.3 times its share``."""
+    multiple, of_site = one.usage
+    if multiple is None:
+        return ""
+    share = "its share" if of_site else "an equal share"
+    times = wording.two_digits(multiple)
+    return f"used about {share}" if times == "1" else f"used {times} times {share}"
+
+
+def what_happened(one: PassedOver) -> str:
+    """Return how often an entity was passed over, its usage, and what its jobs waited for."""
+    shares = [(one.figure(cause.share).value or 0.0, cause) for cause in CAUSES]
+    share, cause = max(shares, key=lambda pair: pair[0])
+    text = how_passed(one)
+    if share:
+        text += f"; {wording.rough_percent(share)} of its waiting time passed {cause.meanwhile}"
+    return text
+
+
+def how_passed(one: PassedOver) -> str:
+    """Return how often an entity was passed over, and its usage."""
+    text = (
+        f"{wording.rough(one.figure('passed_share'))} of later jobs that requested at least as "
+        f"much started first ({wording.rough(one.figure('passed_expected'))} expected)"
+    )
+    if usage := used(one):
+        text += f"; {usage}{', as fairshare intends' if one.intended else ''}"
+    bursts = one.figure("passed_only_in_bursts").value
+    if bursts is None:
+        text += "; too few jobs outside its bursts to tell whether this happens only then"
+    elif bursts:
+        text += "; only during its bursts"
+    return text
+
+
+def subject_of(kind: str, name: str | None, *, start: bool = True) -> str:
+    """Return an entity in words; ``start``: at the start of a sentence."""
+    word = "QOS" if kind == "qos" else wording.first_upper(kind) if start else kind
+    return f"{word} {wording.name(name, 30)}"

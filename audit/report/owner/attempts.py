@@ -1,53 +1,59 @@
-"""The attempts of one user or account in a pool, beside the published figures of all users."""
+"""The attempts of one user or account in a pool, and what similar jobs waited.
+
+Figures of other users are only those published of all users, by block of weeks. A width or walltime
+class is recommended if its jobs waited less in significantly many blocks: one-sided sign test at
+5 %, divided by the number of classes compared (Bonferroni).
+"""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import comb
 from typing import Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts.peers import WALLTIMES, walltime_class
+from audit.metrics.attempts.peers import WALLTIMES, WALLTIMES_S, walltime_class
 from audit.metrics.course import SUMS
 from audit.metrics.uncertainty import NONE, Resamples, interval
 from audit.model import Period, Standing
 from audit.registry.causes import CAUSES, Cause
 from audit.report.reading import records
-from audit.report.record.owner import Everybody, LongWait
+from audit.report.record.owner import Everybody, LongWait, Way
 from audit.report.record.page import Who
 from audit.report.record.pool import Figure
 
 LEAST_DAYS: Final = 10
-"""No interval on fewer days (SPEC §10, *Peers*)."""
+"""Days that an interval needs (SPEC §10, *Peers*)."""
 SEED: Final = 0
-"""Of the bootstrap: the same attempts give the same intervals."""
+"""Of the bootstrap, so that the same attempts always give the same intervals."""
 _LONGEST: Final = 5
-"""Most waits that are listed."""
+"""Most waits listed."""
 _CELL: Final = ("block", "width", "walltime")
 _SIMILAR: Final = {"wait_mean": "similar_wait_s", "contested_mean": "similar_contested_s"}
-"""Means of similar jobs, by what is published."""
+"""Published means of similar jobs, and their columns."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """All that the page of one user or account is made of in a pool."""
+    """The data of one user or account in a pool, for its page."""
 
     who: Who
     period: Period
     attempts: pl.DataFrame
     """Columns of ``sql/queries/owner_attempts.sql``, of the user or account alone, by arrival."""
     published: pl.DataFrame
-    """Columns of ``disclosure.BLOCKS``, of blocks that were over when the period was."""
+    """Columns of ``disclosure.BLOCKS``, of blocks that ended before the period did."""
     published_waits: pl.DataFrame
-    """to_time, part and wait_s of the same blocks, of the user or account."""
+    """Columns to_time, part and wait_s of the user or account in the same blocks."""
 
     @cached_property
     def ended(self) -> pl.DataFrame:
-        """The attempts that ended in any period, whose waits are known.
+        """The ended attempts with known waits, of any period.
 
-        With ``walltime``, its class; ``block``, the start of the published block in which they
-        ended; and ``similar_wait_s`` and ``similar_contested_s``, the mean waits of everybody's
+        They have ``walltime``, a class; ``block``, the start of the published block in which they
+        ended; and ``similar_wait_s`` and ``similar_contested_s``, the mean waits of all users'
         attempts of their class in it.
         """
         known = (pl.col("standing") == Standing.ENDED.value) & pl.col("wait_s").is_not_null()
@@ -62,7 +68,7 @@ class Scene:
         return classed.join(self.similar, on=_CELL, how="left", maintain_order="left")
 
     def _block(self, end_time: pl.Series) -> pl.Series:
-        """The start of the published block that holds each time; null: none does."""
+        """Return the start of the published block that contains each time, else null."""
         blocks = self.published.select("from_time", "to_time").unique().sort("from_time")
         if blocks.is_empty():
             return pl.Series([None] * len(end_time), dtype=pl.Int64)
@@ -73,7 +79,7 @@ class Scene:
 
     @cached_property
     def similar(self) -> pl.DataFrame:
-        """Mean waits of each block, width and walltime class that is published."""
+        """The published mean waits by block, width and walltime class."""
         held = self.published.filter(pl.col("width").is_not_null())
         cell = held.group_by("width", "walltime", block="from_time", maintain_order=True)
         return cell.agg(
@@ -83,26 +89,26 @@ class Scene:
 
     @cached_property
     def subjects(self) -> pl.DataFrame:
-        """Those of ``ended`` that ended in the period."""
+        """The attempts of ``ended`` that ended in the period."""
         return self.ended.filter(_inside(self.period))
 
     @cached_property
     def in_blocks(self) -> pl.DataFrame:
-        """Those of ``ended`` that ended in a published block of the period."""
+        """The attempts of ``ended`` that ended in a published block of the period."""
         return self.ended.filter(pl.col("block").is_in(self._whole["from_time"].implode()))
 
     @cached_property
     def waits_by_cause(self) -> dict[Cause, float]:
-        """What attempts in these blocks waited for, as published with them, s.
+        """The waiting in these blocks by cause, s, as published with them.
 
-        Not as it is known now: attempts of others that the store learned of since show in it.
+        Present values would disclose attempts of others that were recorded since.
         """
         held = self.published_waits.filter(_since(self.period))
         return {cause: float(held.filter(part=cause.key)["wait_s"].sum()) for cause in CAUSES}
 
     @cached_property
     def everybody(self) -> Everybody | None:
-        """What is published of everybody in the blocks of the period; None: nothing is."""
+        """The published figures of all users in the blocks of the period, if there are any."""
         whole = self._whole
         if whole.is_empty():
             return None
@@ -113,7 +119,7 @@ class Scene:
         )
 
     def share_of_all(self, cause: Cause) -> float:
-        """A part of everybody's waiting in these blocks; 0 where nobody waited."""
+        """Return the share of a cause in all users' waiting in these blocks."""
         return _mean(self._whole, cause.share)
 
     @cached_property
@@ -121,10 +127,10 @@ class Scene:
         return self.published.filter(pl.col("width").is_null(), _since(self.period))
 
     def sums(self, over: list[Period], zone: ZoneInfo) -> pl.DataFrame:
-        """What each day of the user or account adds to the sums of stretches: ``course.SUMS``.
+        """Return the contribution of each day of the user or account to sums: ``course.SUMS``.
 
-        The column ``user`` holds days of arrival, which are drawn again (SPEC §10, *Peers*). No two
-        stretches overlap. What needs others' attempts is 0.
+        The column ``user`` contains days of arrival, which are resampled (SPEC §10, *Peers*).
+        Stretches must not overlap. Sums that need the attempts of others are 0.
         """
         numbered = (
             pl.when(_inside(stretch)).then(pl.lit(k, pl.Int64)) for k, stretch in enumerate(over)
@@ -137,8 +143,7 @@ class Scene:
                 pl.col("arrival_time").min().alias("first_arrival"),
                 pl.len().alias("attempts"),
                 pl.col("wait_s").sum(),
-                *(pl.lit(0).alias(name) for name in ("booked_s", "unexplained_s")),
-                *(pl.lit(0).alias(name) for name in ("judged", "overtaken_s")),
+                **dict.fromkeys(("booked_s", "unexplained_s", "judged", "overtaken_s"), pl.lit(0)),
             )
         )
         return made.select(pl.col(name).cast(kind) for name, kind in SUMS.items()).sort(
@@ -147,7 +152,7 @@ class Scene:
 
 
 def local_day(arrival: pl.Expr, zone: ZoneInfo) -> pl.Expr:
-    """The day of an instant on the clock of a zone."""
+    """Return the day of an instant in a zone."""
     local = pl.from_epoch(arrival, time_unit="s").dt.replace_time_zone("UTC")
     return local.dt.convert_time_zone(zone.key).dt.date()
 
@@ -158,7 +163,6 @@ def _mean(whole: pl.DataFrame, metric: str) -> float:
 
 
 def _inside(period: Period) -> pl.Expr:
-    """Whether an attempt ended in a period."""
     if period.whole_log:
         return pl.lit(True)
     end = pl.col("end_time")
@@ -166,21 +170,16 @@ def _inside(period: Period) -> pl.Expr:
 
 
 def _since(period: Period) -> pl.Expr:
-    """Whether a block was over after the period had begun."""
+    """Return whether a block ended after the period began."""
     return pl.lit(True) if period.whole_log else pl.col("to_time") > period.from_time
 
 
 def compare(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[Figure, Figure, Figure]:
-    """Compare the attempts of the period with everybody's similar ones.
-
-    Args:
-        scene: the attempts of the pool, and what is published.
-        zone: the cluster's; its days are drawn again.
-        resamples: of the bootstrap.
+    """Compare the attempts of the period with all users' similar ones.
 
     Returns:
-        Σ wait / Σ mean wait of everybody's attempts of the class in the block; Σ (wait − that mean)
-        in s; and the ratio of contested waits.
+        Σ wait / Σ mean wait of all users' attempts of the class in the block; Σ (wait − that mean)
+        in s; and the ratio of contested waits. Intervals are over days in ``zone``.
     """
     ratio, excess = _figures(scene.subjects, ("wait_s", "similar_wait_s"), zone, resamples)
     of_contested = ("contested_s", "similar_contested_s")
@@ -191,7 +190,7 @@ def compare(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[Figure, Figur
 def _figures(
     subjects: pl.DataFrame, columns: tuple[str, str], zone: ZoneInfo, resamples: int
 ) -> tuple[Figure, Figure]:
-    """Return the ratio and the difference of what attempts and similar ones waited."""
+    """Return the ratio and the difference of the waits of attempts and of similar ones."""
     compared = subjects.drop_nulls(columns)
     days = (
         compared.group_by(local_day(pl.col("arrival_time"), zone).alias("day"))
@@ -228,8 +227,110 @@ def longest(scene: Scene) -> tuple[LongWait, ...]:
 
 
 def _held(attempts: pl.DataFrame, begin: int, end: int) -> float:
-    """How much of the pool's resource running attempts held in a span, mean."""
+    """Return the mean amount of the pool's resource that these attempts used in a span."""
     until = pl.col("end_time").fill_null(end).clip(upper_bound=end)
     since = pl.col("start_time").clip(lower_bound=begin)
     held = pl.col("size").fill_null(0) * (until - since).clip(lower_bound=0)
     return float(attempts.select(held.sum()).item()) / (end - begin)
+
+
+# --- other choices -------------------------------------------------------------------------------
+
+_BLOCKS: Final = 26
+"""Number of latest blocks compared; half a year if each is a week."""
+_FITTING: Final = 0.1
+"""Least part of the user's attempts that must end within a shorter walltime."""
+_WORTH_S: Final = 600.0
+"""Least mean gain, s."""
+_STEPS: Final = 2
+"""Only widths from a quarter to four times theirs are compared."""
+_LEVEL: Final = 0.05
+_LEVERS: Final = {"width": "walltime", "walltime": "width"}
+"""What can be chosen, and what then stays the same."""
+
+
+def ways(scene: Scene) -> tuple[tuple[Way, ...], int]:
+    """Return the best other width and walltime class, and how many were compared.
+
+    They are compared with the class in which the user's attempts waited most in total.
+    """
+    own = scene.in_blocks.filter(pl.col("width").is_not_null())
+    if own.is_empty():
+        return (), 0
+    cell = (
+        own.group_by("width", "walltime")
+        .agg(pl.col("wait_s").sum(), pl.len().alias("attempts"))
+        .sort("wait_s", "attempts", "width", "walltime", descending=[True, True, False, False])
+        .row(0, named=True)
+    )
+    same = own.filter(pl.col("width") == cell["width"], pl.col("walltime") == cell["walltime"])
+    found = {lever: _possible(lever, scene.similar, cell, same) for lever in _LEVERS}
+    tried = sum(map(len, found.values()))
+    best = (_best(of, tried) for of in found.values())
+    return tuple(way for way in best if way is not None), tried
+
+
+def _possible(
+    lever: str, similar: pl.DataFrame, cell: dict[str, str], same: pl.DataFrame
+) -> list[Way]:
+    """Return the other classes of ``lever`` that could have been chosen, with their gains."""
+    fixed = _LEVERS[lever]
+    latest = similar["block"].unique().sort().tail(_BLOCKS)
+    held = similar.filter(pl.col(fixed) == cell[fixed], pl.col("block").is_in(latest.implode()))
+    mine = held.filter(pl.col(lever) == cell[lever]).select("block", mine="similar_wait_s")
+    other = held.filter(pl.col(lever) != cell[lever]).join(mine, on="block").sort("block", lever)
+    made = []
+    for label in other[lever].unique().sort():
+        fitting = _fitting(label, same) if lever == "walltime" else None
+        far = lever == "width" and abs(_step(label) - _step(cell["width"])) > _STEPS
+        if far or (lever == "walltime" and (fitting or 0.0) < _FITTING):
+            continue
+        of = other.filter(pl.col(lever) == label)
+        gains = of["mine"] - of["similar_wait_s"]
+        made.append(
+            Way(
+                lever,
+                cell[lever],
+                label,
+                "" if lever == "width" else cell["width"],
+                "" if lever == "walltime" else cell["walltime"],
+                Figure("wait_mean", float(gains.sum()) / len(gains), unit="s"),
+                int((gains > 0).sum()),
+                len(gains),
+                fitting,
+            )
+        )
+    return made
+
+
+def _best(of: list[Way], tried: int) -> Way | None:
+    """Return the choice with the largest gain that is significant and large enough."""
+    significant = [
+        way
+        for way in of
+        if (way.gain.value or 0.0) >= _WORTH_S
+        and sign_test(way.shorter, way.blocks) <= _LEVEL / tried
+    ]
+    return max(significant, key=lambda way: (way.gain.value or 0.0, way.better), default=None)
+
+
+def sign_test(successes: int, trials: int) -> float:
+    """Return the probability of at least ``successes`` heads in tosses of a fair coin."""
+    return sum(comb(trials, k) for k in range(successes, trials + 1)) / float(2**trials)
+
+
+def _step(width: str) -> int:
+    """Return the index of a width class: 0 for 1, 1 for 2, 2 for 3-4, …; −9 if unknown."""
+    lowest = width.removeprefix(">").partition("-")[0]
+    if not lowest.isdecimal():
+        return -9
+    return (int(lowest) - (not width.startswith(">"))).bit_length()
+
+
+def _fitting(label: str, same: pl.DataFrame) -> float | None:
+    """Return the part of the attempts that ran no longer than the end of a walltime class."""
+    place = WALLTIMES.index(label)
+    if place >= len(WALLTIMES_S):
+        return 1.0
+    ran = same["occupancy_s"].drop_nulls()
+    return int((ran <= WALLTIMES_S[place]).sum()) / len(ran) if len(ran) else None

@@ -1,4 +1,4 @@
-"""The pages of users and accounts as records, read from the database and nothing else."""
+"""The content of the pages of users and accounts, read from the database alone."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -13,8 +13,7 @@ from audit.metrics.course import course
 from audit.model import OBSERVED, Period
 from audit.periods import zone
 from audit.report.judgement.page_one import records as records_known
-from audit.report.owner.attempts import LEAST_DAYS, SEED, Scene, compare, longest
-from audit.report.owner.ways import ways
+from audit.report.owner.attempts import LEAST_DAYS, SEED, Scene, compare, longest, ways
 from audit.report.reading import records
 from audit.report.reading.trending import Stretches, stretches, trend_of
 from audit.report.record.owner import Ground, OwnerContents, OwnerPart, Target, WaitPart
@@ -30,12 +29,11 @@ _ALL: Final = 1 << 31
 
 
 def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[OwnerContents, ...]:
-    """Return what the pages of some users and accounts say.
+    """Return the pages of some users and accounts; empty pages for names not in the log.
 
     Args:
         con: a store or a published snapshot.
         contents: the report on the same cluster and period, of the observed schedule.
-        owners: whose pages; of a name that the log does not have there is nothing to say.
     """
     if not owners:
         return ()
@@ -78,9 +76,9 @@ def _period(span: Span) -> Period:
 
 
 def _span_of(own: pl.DataFrame, span: Span) -> Span:
-    """The part of a whole log in which a user or account had jobs.
+    """Return the part of a whole log in which a user or account had jobs.
 
-    The end of the log is the end of somebody's job, and may not stand on the page of another.
+    The page must not show the end of the log, which is the end of another user's job.
     """
     if own.is_empty():
         first = last = span.from_time
@@ -98,8 +96,10 @@ def _starts(over: Stretches) -> list[int]:
 def _attempts(
     con: Connection, contents: Contents, owners: Sequence[Who], starts: Sequence[int]
 ) -> pl.DataFrame:
-    """Columns of ``sql/queries/owner_attempts.sql``, by arrival: those of the period, those that
-    were there while one of them waited, and those that ended since any of ``starts``, epoch s.
+    """Return the columns of ``sql/queries/owner_attempts.sql``, by arrival.
+
+    Rows are the attempts of the period, those present while one of them waited, and those that
+    ended after any of ``starts``, epoch s.
     """
     cluster, span = contents.cluster, contents.span
     request = {
@@ -118,7 +118,7 @@ def _attempts(
 
 
 def _targets(con: Connection, contents: Contents) -> pl.DataFrame | None:
-    """Who is promised which part of all usage; None where nobody is."""
+    """Return all targets; None if there are none."""
     if not any(of.targets for usage in contents.usages for of in (usage.accounts, usage.users)):
         return None
     key = {"cluster": contents.cluster, "period": contents.span.name}
@@ -133,7 +133,7 @@ def _promised(targets: pl.DataFrame, who: Who) -> tuple[Target, ...]:
 
 
 def _digest(*frames: pl.DataFrame) -> str:
-    """A digest of what a page is made of, so that ``verify`` can say that it has changed."""
+    """Return a digest of a page's data, with which ``verify`` detects that they changed."""
     text = "".join(frame.write_csv() for frame in frames)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -141,10 +141,7 @@ def _digest(*frames: pl.DataFrame) -> str:
 def _parts(
     contents: Contents, over: Stretches, who: Who, *frames: pl.DataFrame
 ) -> Iterator[OwnerPart]:
-    """What is said of each pool in which the user or account had anything.
-
-    ``frames`` are those of ``Scene``, of all pools.
-    """
+    """Yield each pool in which the user or account had jobs; ``frames`` are those of ``Scene``."""
     for pool in () if contents.brief else contents.pools:
         kind = pool.users if who.kind == "user" else pool.accounts
         row = next((row for row in kind.rows if row.name == who.name), None)
@@ -188,7 +185,7 @@ def _part(
 
 
 def _used_share(scene: Scene) -> float | None:
-    """Which part of what everybody consumed in the period's published blocks; None: no block."""
+    """Return their part of the consumption in the period's published blocks; None: no block."""
     if scene.everybody is None or not scene.everybody.consumed:
         return None
     of = scene.in_blocks
@@ -197,7 +194,6 @@ def _used_share(scene: Scene) -> float | None:
 
 
 def _wait_parts(scene: Scene) -> tuple[WaitPart, ...]:
-    """What the jobs in published blocks waited for, beside everybody's."""
     waits = scene.waits_by_cause
     whole = sum(waits.values())
     return tuple(
@@ -207,7 +203,6 @@ def _wait_parts(scene: Scene) -> tuple[WaitPart, ...]:
 
 
 def _trend(scene: Scene, over: Stretches, in_zone: ZoneInfo, resamples: int) -> Trend:
-    """How the waits of the user or account went over time; too few days have no interval."""
     sums = scene.sums(over.points, in_zone)
     halves = scene.sums(over.halves, in_zone) if over.halves else sums.clear()
     if not all(_sound(halves, len(over.halves))):
@@ -223,5 +218,5 @@ def _trend(scene: Scene, over: Stretches, in_zone: ZoneInfo, resamples: int) -> 
 
 
 def _sound(sums: pl.DataFrame, stretches_: int) -> list[bool]:
-    """Of each stretch, whether it has enough days for an interval to mean something."""
+    """Return for each stretch whether it has enough days for an interval."""
     return [sums.filter(pl.col("stretch") == k).height >= LEAST_DAYS for k in range(stretches_)]

@@ -1,32 +1,24 @@
-"""The page of one user or account in sentences: pure functions of its record."""
+"""The sentences on the page of one user or account."""
 
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
-from audit.report.judgement.owners import how_passed
+from audit.report.judgement.place import how_passed
 from audit.report.judgement.questions import Difference, changed
 from audit.report.owner.attempts import LEAST_DAYS
 from audit.report.record.owner import LongWait, OwnerContents, OwnerPart, Way
 from audit.report.record.page import Who
 from audit.report.record.pool import Figure
-from audit.report.text import wording
+from audit.report.text import advice, wording
 
-_WALLTIMES: Final = {
-    "0-1h": "up to 1 h",
-    "1-4h": "1–4 h",
-    "4-12h": "4–12 h",
-    "12-24h": "12–24 h",
-    ">24h": "over 24 h",
-    "unknown": "an unknown time",
-}
+_WALLTIMES: Final = {**advice.WALLTIMES, "unknown": "an unknown time"}
 _MUCH: Final = 1 / 3
-"""A part of all waiting from which on a single wait is spoken of."""
+"""Least share of all waiting for which a single wait is mentioned."""
 _FEW: Final = 5
-"""Jobs; of fewer each makes much of all."""
+"""With fewer jobs, no single wait is mentioned."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """One of the three figures at the top."""
 
     title: str
@@ -41,10 +33,10 @@ def owner(who: Who) -> str:
 
 
 def verdict(of: OwnerPart, who: Who) -> str:
-    """Return whether an entity was passed over, else how long it waited beside similar jobs."""
+    """Return whether an entity was passed over, else its waits compared with similar jobs."""
     name = wording.first_upper(owner(who))
     if not of.attempts:
-        return f"{name}: none of their jobs started and ended in this period."
+        return f"{name}: no job started and ended in this period."
     if of.passed is not None:
         longer = "waits longer, and used more than its share"
         what = longer if of.passed.intended else "was passed over"
@@ -53,35 +45,34 @@ def verdict(of: OwnerPart, who: Who) -> str:
         return f"{name} cannot be compared with others: {_why_not(of)}."
     if of.longer:
         times = f"{wording.rough(of.ratio)} times as long as similar jobs"
-        return f"{name} waited {times}: {wording.rough(of.excess)} more in all."
+        return f"{name} waited {times}: {wording.rough(of.excess)} more in total."
     if of.shorter:
         return f"{name} waited less than similar jobs: {wording.rough(of.ratio)} times as long."
     return f"{name} did not wait significantly longer than similar jobs."
 
 
 def notes(of: OwnerPart) -> tuple[str, ...]:
-    """Return what to know beside the three figures."""
-    return tuple(note for note in (_one_wait(of), _both_true(of)) if note)
+    """Return what to know besides the three figures."""
+    return tuple(filter(None, (_one_wait(of), _both_true(of))))
 
 
 def _one_wait(of: OwnerPart) -> str:
-    """Whether one wait makes much of all: then no figure speaks of the others."""
     longest = of.longest[0].wait_s if of.longest else 0
     if of.attempts < _FEW or longest < _MUCH * of.waited_s:
         return ""
     share = wording.rough_percent(longest / of.waited_s)
     return (
-        f"One wait, of {wording.rough_duration(longest)}, makes {share} of all their waiting: look "
+        f"One wait of {wording.rough_duration(longest)} is {share} of all their waiting time: look "
         "at it first."
     )
 
 
 def nothing(of: OwnerContents) -> str:
-    """Return why there is nothing to say of the period."""
+    """Return why there are no figures for the period."""
     name = wording.first_upper(owner(of.who))
     if of.brief:
         return f"{name}: the log covers too few days of this period so far."
-    return f"{name}: none of their jobs ended in this period."
+    return f"{name}: no job ended in this period."
 
 
 def short(of: OwnerContents) -> str:
@@ -103,7 +94,7 @@ def _shortly(of: OwnerPart) -> str:
     if of.passed is not None:
         return "waits longer, as fairshare intends" if of.passed.intended else "was passed over"
     if of.ratio.value is None or of.ratio.lower is None:
-        return f"waited {wording.rough(of.wait_mean)} a job"
+        return f"waited {wording.rough(of.wait_mean)} per job"
     if of.longer:
         return f"waited {wording.rough(of.ratio)} × as long as similar jobs"
     return f"waited {'less' if of.shorter else 'no longer'} than similar jobs"
@@ -116,10 +107,10 @@ def best_way(of: OwnerPart) -> str:
 
 def _why_not(of: OwnerPart) -> str:
     if of.everybody is None:
-        return "no week of the period is closed yet, or too few others had jobs"
+        return "no week of the period is closed yet, or too few other users had jobs"
     if of.ratio.value is None:
-        return "too few others had similar jobs in the same weeks"
-    return f"their jobs came on fewer than {LEAST_DAYS} days"
+        return "too few other users had similar jobs in the same weeks"
+    return f"their jobs arrived on fewer than {LEAST_DAYS} days"
 
 
 def answers(of: OwnerPart) -> tuple[Answer, ...]:
@@ -152,48 +143,47 @@ def _beside(of: OwnerPart) -> Answer:
         text += " Significantly less." if of.shorter else " Not significantly longer."
     if of.contested.value is not None:
         times = f"{wording.rough(of.contested)} times as long{_within(of.contested)}"
-        text += f" Without time behind own jobs, held, under rules or in outages: {times}."
+        text += f" Without time behind own jobs, holds, rules and outages: {times}."
     return Answer(title, wording.rough(ratio), text)
 
 
 def _more(excess: Figure) -> str:
-    """Return the time waited beyond similar jobs in all; or how much less."""
+    """Return the total time waited beyond similar jobs, or how much less."""
     if (excess.value or 0.0) >= 0:
-        return f"{wording.rough(excess)} more in all{_within(excess)},"
+        return f"{wording.rough(excess)} more in total{_within(excess)},"
     upper, lower = (None if side is None else -side for side in (excess.lower, excess.upper))
     less = replace(excess, value=-(excess.value or 0.0), lower=lower, upper=upper)
-    return f"{wording.rough(less)} less in all{_within(less)},"
+    return f"{wording.rough(less)} less in total{_within(less)},"
 
 
 def _waited_for(of: OwnerPart) -> Answer:
     title = "What did they wait for?"
     if not of.parts:
-        text = "Cannot tell: their jobs did not wait in a closed week with enough other users."
+        text = "Cannot tell: no job waited in a closed week with enough other users."
         return Answer(title, wording.UNKNOWN, text)
     most = max(of.parts, key=lambda part: part.share)
     text = (
-        f"of their waiting passed {most.cause.meanwhile}; "
-        f"{wording.rough_percent(most.of_all)} of all waiting did."
+        f"of their waiting time passed {most.cause.meanwhile}; "
+        f"for all users, {wording.rough_percent(most.of_all)} did."
     )
     return Answer(title, wording.rough_percent(most.share), text)
 
 
 def _both_true(of: OwnerPart) -> str:
-    """Return how two measures that seem to disagree are both true; nothing if they agree."""
+    """Return why two measures that seem to disagree can both be true; empty if they agree."""
     mean = of.wait_mean.lower
     if of.everybody is None or of.ratio.lower is None or of.longer or mean is None:
         return ""
     if mean <= of.everybody.wait_mean:
         return ""
     return (
-        "Their mean wait is longer than that of all jobs, and yet not significantly longer than "
-        "that of similar jobs: jobs of this width and walltime wait long here, whoever submits "
-        "them."
+        "Their mean wait is longer than that of all jobs, but not significantly longer than that "
+        "of similar jobs: jobs of this width and walltime wait long here for all users."
     )
 
 
 def used(of: OwnerPart) -> str:
-    """Return how much of all usage was theirs, in one sentence; nothing where that is unknown."""
+    """Return their part of all usage in a sentence; empty if it is unknown."""
     if of.used_share is None:
         return ""
     share = wording.rough_percent(of.used_share)
@@ -202,7 +192,7 @@ def used(of: OwnerPart) -> str:
 
 
 def way(of: Way, part: OwnerPart) -> str:
-    """Return which other choice similar jobs waited less with."""
+    """Return a width or walltime with which similar jobs waited less."""
     unit = wording.resource(part.pool.resource)
 
     def width(label: str) -> str:
@@ -216,9 +206,9 @@ def way(of: Way, part: OwnerPart) -> str:
             f"Jobs of {width(of.better)} {gain} jobs of {width(of.mine)}, {often}; both requested "
             f"{_WALLTIMES[of.walltime]}. "
             + (
-                "A narrower job runs longer: weigh both."
+                "Consider that a narrower job runs longer."
                 if narrower
-                else "Request more only where a job can use it."
+                else "Request more only if a job can use it."
             )
         )
     text = (
@@ -228,42 +218,42 @@ def way(of: Way, part: OwnerPart) -> str:
     if of.fitting is not None:
         text += (
             f" {wording.first_upper(wording.one_in(of.fitting))} of their own jobs of this kind "
-            "ran no longer."
+            "would have ended in that time."
         )
     return text
 
 
 def _narrow(label: str) -> float:
-    """The least width of a class."""
+    """Return the least width of a class."""
     lowest = label.partition("-")[0]
     return int(lowest) if lowest.isdecimal() else float("inf")
 
 
 def no_way(of: OwnerPart) -> str:
-    """Return what to say where no choice is significantly better."""
+    """Return why no other width or walltime is recommended."""
     if not of.tried:
         return (
-            "Too few others had jobs of other widths or walltimes in closed weeks: there is "
-            "nothing to compare."
+            "Too few other users had jobs of other widths or walltimes in closed weeks to compare "
+            "with."
         )
     return (
-        f"The report compared {wording.plural(of.tried, 'other choice')} of width or walltime; "
-        "with none did similar jobs wait significantly less."
+        f"The report compared {wording.plural(of.tried, 'other choice')} of width or walltime, and "
+        "found none with which similar jobs waited significantly less."
     )
 
 
 def long_title(of: LongWait, part: OwnerPart, zone: str) -> str:
-    """Which wait it is."""
+    """Return the wait, its job and its time."""
     job = "A job" if of.job_id is None else f"Job {wording.name(of.job_id, 40)}"
     unit = wording.resource(part.pool.resource)
     size = "" if of.size is None else f", {wording.plural(of.size, unit)}"
-    asked = f" for up to {wording.duration(of.walltime_s)}" if of.walltime_s else ""
+    limit = f" for up to {wording.duration(of.walltime_s)}" if of.walltime_s else ""
     when = wording.instant(of.arrival, zone)
-    return f"{wording.duration(of.wait_s)}: {job[0].lower() + job[1:]}{size}{asked}, from {when}"
+    return f"{wording.duration(of.wait_s)}: {job[0].lower() + job[1:]}{size}{limit}, from {when}"
 
 
 def explained(of: LongWait, who: Who, part: OwnerPart) -> tuple[str, ...]:
-    """Return what it compares with, in sentences."""
+    """Return sentences on what other jobs did during a long wait."""
     sentences = [_meanwhile(of, who, part)]
     if of.similar_wait_s is not None:
         similar = wording.rough_duration(of.similar_wait_s)
@@ -273,10 +263,12 @@ def explained(of: LongWait, who: Who, part: OwnerPart) -> tuple[str, ...]:
 
 def _meanwhile(of: LongWait, who: Who, part: OwnerPart) -> str:
     if not of.held:
-        return f"Meanwhile no job of this {who.kind} ran."
+        return f"No job of this {who.kind} ran during that time."
     unit = wording.resource(part.pool.resource)
     held = wording.two_digits(of.held)
-    return f"Meanwhile jobs of this {who.kind} held {held} {unit}{'' if held == '1' else 's'}."
+    return (
+        f"Other jobs of this {who.kind} used {held} {unit}{'' if held == '1' else 's'} meanwhile."
+    )
 
 
 def _within(figure: Figure) -> str:

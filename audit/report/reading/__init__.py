@@ -1,4 +1,4 @@
-"""What a report says, read from the database: rows of queries as records."""
+"""The content of a report, read from the database: rows of queries as records."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -13,8 +13,8 @@ def records(kind: type[Record], rows: pl.DataFrame, /, **constant: object) -> tu
 
     Args:
         kind: a dataclass or a NamedTuple.
-        rows: columns that ``kind`` has no field for are left out.
-        constant: fields that are the same in every record.
+        rows: may have other columns too.
+        constant: fields with the same value in every record.
     """
     names = [name for name in kind.__annotations__ if name in rows.columns]
     return tuple(kind(**row, **constant) for row in rows.select(names).iter_rows(named=True))

@@ -1,8 +1,4 @@
-"""What a report says of each pool, read from the database.
-
-Figures stand in the summary. Beside them come who got what, what fair start times (FST) rest on,
-what charts show and no figure has, and what other tools count.
-"""
+"""The content of a report about each pool, read from the database."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,24 +8,27 @@ from typing import Any, Final, TypeAlias
 import polars as pl
 
 from audit.metrics.attempts import users
-from audit.model import COUNTED, FLOOD_ATTEMPTS, FLOOD_WORK, OBSERVED, FstStatus, Period
+from audit.metrics.attempts.fidelity import fits
+from audit.metrics.bursts import bursts
+from audit.model import COUNTED, OBSERVED, FstStatus, Period
 from audit.periods import day_edges, day_of, zone
 from audit.registry.causes import COLUMNS
 from audit.report.charts.series import NUWT_CUT
 from audit.report.reading import by_value, records
-from audit.report.reading.advice import advices
 from audit.report.record.page import Options, Settings
 from audit.report.record.pool import (
+    Advice,
     Advised,
     BoundRule,
     Breakdown,
+    Burst,
     Elsewhere,
     Entities,
     Entity,
     FairStart,
     Fidelity,
     Figure,
-    Flood,
+    Loser,
     Missed,
     Outage,
     Overtaken,
@@ -49,12 +48,23 @@ from audit.store import queries
 from audit.store.database import Connection
 
 Parts: TypeAlias = Mapping[str, tuple[Breakdown, ...]]
-"""The figures of a pool by dimension, and within it by value."""
+"""The figures of a pool by dimension, then by value."""
 
 OVERTAKEN: Final = 10
-"""Most overtaken attempts that are listed, of each pool."""
+"""Most overtaken attempts listed for each pool."""
+PASSED_KINDS: Final = ("account", "user", "partition", "qos")
+BURST_DAYS: Final = 0.25
+"""Least work of a burst that charts mark, in days of the whole pool."""
+_DAY_S: Final = 86_400
 _RESOURCES: Final = {"cpus": 0, "nodes": 1, "gpus": 2, "mem_bytes": 3}
 _STATUSES: Final = {status.value: place for place, status in enumerate(FstStatus)}
+_PLAIN: Final = len(Entity.__annotations__) - 1
+
+ADVISED: Final = 3
+"""Most changes that are advised."""
+GROWTH: Final = 0.1
+GROWTH_S: Final = 60
+"""Growth of its mean wait above which a class is listed as losing even if it may be chance."""
 
 
 def pools(
@@ -67,16 +77,19 @@ def pools(
     settings: Settings,
     trends: Mapping[str, Trend],
 ) -> tuple[PoolPart, ...]:
-    """Return what is said of each pool, the largest first.
+    """Return the content about each pool, the largest first.
 
-    Advice, fidelity and stuck attempts are of the observed schedule only. ``settings`` were in
-    force when the figures were computed; ``trends`` are by pool.
+    Advice, fidelity and stuck attempts exist only for the observed schedule.
+
+    Args:
+        settings: in force when the figures were computed.
+        trends: by pool.
     """
     found = queries.run(con, "report_pools", cluster=cluster)
-    observed = schedule == OBSERVED
     of_period = {"cluster": cluster, "period": period.name}
     of_schedule = {**of_period, "schedule": schedule}
-    of_attempts = _attempts_of(cluster, schedule, period)
+    span = {"from_time": period.from_time, "to_time": period.to_time}
+    of_attempts = {"cluster": cluster, "schedule": schedule, **span, "whole": period.whole_log}
     requests: dict[str, dict[str, Any]] = {
         "report_summary": of_schedule,
         "report_entities": of_schedule,
@@ -86,12 +99,7 @@ def pools(
         "report_fidelity": of_period,
         "report_rules": of_attempts,
         "report_outages": of_period,
-        "report_stuck": {
-            **of_period,
-            "from_time": period.from_time,
-            "to_time": period.to_time,
-            "most": options.rows,
-        },
+        "report_stuck": {**of_period, **span, "most": options.rows},
     }
     frames = {
         query: by_value(queries.run(con, query, **arguments), "pool", found["pool"])
@@ -102,11 +110,15 @@ def pools(
     made = []
     for name, resource, capacity in found.iter_rows():
         rows = {query: of[name] for query, of in frames.items()}
+        part = _pool(name, resource, capacity, rows, settings)
+        if schedule == OBSERVED:
+            fair = replace(part.fair_start, fidelity=_fidelity(rows["report_fidelity"]))
+            advised = advices(con, cluster, period, name)
+            stuck = _stuck(rows["report_stuck"])
+            part = replace(part, fair_start=fair, stuck=stuck, advised=advised)
         made.append(
             replace(
-                _pool(name, resource, capacity, rows, settings, observed),
-                stuck=_stuck(rows["report_stuck"]) if observed else None,
-                advised=advices(con, cluster, period, name) if observed else Advised(),
+                part,
                 trend=trends.get(name),
                 pictured=pictures.get(name, Pictured()),
                 elsewhere=elsewheres.get(name),
@@ -116,12 +128,7 @@ def pools(
 
 
 def _pool(
-    name: str,
-    resource: str,
-    capacity: int,
-    rows: Mapping[str, pl.DataFrame],
-    settings: Settings,
-    observed: bool,
+    name: str, resource: str, capacity: int, rows: Mapping[str, pl.DataFrame], settings: Settings
 ) -> PoolPart:
     parts, beside = breakdowns(rows["report_summary"]), breakdowns(rows["report_peers"])
     users_, accounts = (
@@ -131,8 +138,9 @@ def _pool(
         ).items()
     )
     overall = parts.get("all", ())
+    partitions = _by_total(parts.get("partition", ()), "miss_strict_mean")
     judged = [(kind, part) for kind in PASSED_KINDS for part in beside.get(kind, ())]
-    known = Counter(kind for kind, part in judged if part.figure("passed_named").value is not None)
+    tested = Counter(kind for kind, part in judged if part.figure("passed_named").value is not None)
     return PoolPart(
         name,
         resource,
@@ -146,47 +154,18 @@ def _pool(
         resources=_resources(parts.get("resource", ()), rows["report_resource_users"]),
         fair_start=FairStart(
             _statuses(parts.get("fst_status", ())),
-            _partitions(parts.get("partition", ())),
-            _fidelity(rows["report_fidelity"]) if observed else None,
+            partitions if len(partitions) > 1 else (),
+            None,
             settings.metrics.tolerance_s if settings.known else None,
             _overtaken(rows["report_overtaken"]),
         ),
         passed=_passed(judged),
-        tested=known,
-        untested=len(judged) - sum(known.values()),
+        tested=tested,
+        untested=len(judged) - sum(tested.values()),
         rules=records(BoundRule, rows["report_rules"]),
         outages=records(Outage, rows["report_outages"]),
         queues={kind: _queues(parts.get(kind, ())) for kind in ("partition", "qos")},
     )
-
-
-PASSED_KINDS: Final = ("account", "user", "partition", "qos")
-
-
-def _passed(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
-    """Return those named, the one with the longest passed time first.
-
-    An account of one user has the figures of that user, and is left out.
-    """
-    named = [
-        PassedOver(kind, part.label, part.figures)
-        for kind, part in judged
-        if part.figure("passed_named").value
-    ]
-    users_ = {_lost(one) for one in named if one.kind == "user"}
-    told = (one for one in named if one.kind != "account" or _lost(one) not in users_)
-    return tuple(sorted(told, key=lambda one: -(one.figure("passed_s").value or 0.0)))
-
-
-def _lost(one: PassedOver) -> tuple[object, ...]:
-    share, passed_s = one.figure("passed_share"), one.figure("passed_s")
-    return share.value, share.attempts, passed_s.value
-
-
-def _attempts_of(cluster: str, schedule: str, period: Period) -> dict[str, Any]:
-    """Whose attempts a query reads."""
-    span = {"from_time": period.from_time, "to_time": period.to_time, "whole": period.whole_log}
-    return {"cluster": cluster, "schedule": schedule, **span}
 
 
 def breakdowns(summary: pl.DataFrame) -> dict[str, tuple[Breakdown, ...]]:
@@ -205,11 +184,48 @@ def breakdowns(summary: pl.DataFrame) -> dict[str, tuple[Breakdown, ...]]:
 
 
 def _by_width(part: Breakdown) -> tuple[int, int]:
-    """``1`` before ``2`` before ``9-16`` before ``>128`` before ``unknown``."""
+    """Sort key: ``1`` before ``2`` before ``9-16`` before ``>128`` before ``unknown``."""
     if part.label.startswith(">"):
         return (1, 0)
     lowest = part.label.partition("-")[0]
     return (0, int(lowest)) if lowest.isdecimal() else (2, 0)
+
+
+def _by_total(parts: Sequence[Breakdown], metric: str) -> tuple[Breakdown, ...]:
+    """Return those with the figure, the largest sum over attempts first."""
+
+    def total(part: Breakdown) -> float:
+        mean = part.figure(metric)
+        return (mean.value or 0.0) * (mean.attempts or 0)
+
+    known = (part for part in parts if part.figure(metric).value is not None)
+    return tuple(sorted(known, key=total, reverse=True))
+
+
+def _queues(parts: Sequence[Breakdown]) -> tuple[Breakdown, ...]:
+    """Return partitions or QOS with any waiting, most first; empty if there is only one."""
+    waited = _by_total(parts if len(parts) > 1 else (), "wait_mean")
+    return tuple(part for part in waited if part.figure("wait_mean").value)
+
+
+def _passed(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
+    """Return those passed over, longest passed time first.
+
+    An account with only one user has the user's figures, and is left out.
+    """
+
+    def lost(one: PassedOver) -> tuple[object, ...]:
+        share = one.figure("passed_share")
+        return share.value, share.attempts, one.figure("passed_s").value
+
+    named = [
+        PassedOver(kind, part.label, part.figures)
+        for kind, part in judged
+        if part.figure("passed_named").value
+    ]
+    of_users = {lost(one) for one in named if one.kind == "user"}
+    kept = (one for one in named if one.kind != "account" or lost(one) not in of_users)
+    return tuple(sorted(kept, key=lambda one: -(one.figure("passed_s").value or 0.0)))
 
 
 def _entities(kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool) -> Entities:
@@ -224,17 +240,13 @@ def _entities(kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool) ->
 
 
 def _entity(row: tuple[Any, ...]) -> Entity:
-    """One row of ``report_entities``: what the entity got, then its fair start times."""
+    """Return one row of ``report_entities``, whose last columns are about fair start times."""
     fst = row[_PLAIN:]
     missed = Missed(*fst) if fst[0] and None not in fst else None
     return replace(Entity(*row[:_PLAIN]), missed=missed)
 
 
-_PLAIN: Final = len(Entity.__annotations__) - 1
-
-
 def _resources(busy: tuple[Breakdown, ...], used: pl.DataFrame) -> tuple[ResourceUse, ...]:
-    """The resources of a pool, in the order in which sites count them."""
     used = used.rename({"user": "name", "value": "pool_hours"})
     resources = []
     for part in sorted(busy, key=lambda part: _RESOURCES.get(part.label, len(_RESOURCES))):
@@ -262,27 +274,6 @@ def _statuses(parts: tuple[Breakdown, ...]) -> tuple[StatusCount, ...]:
     return tuple(sorted(counts, key=lambda of: (_STATUSES.get(of.status, len(_STATUSES)), of)))
 
 
-def _queues(parts: tuple[Breakdown, ...]) -> tuple[Breakdown, ...]:
-    """Return partitions or QOS, the one with most waiting time first; none where it is only one."""
-    waited = [(part, part.figure("wait_mean")) for part in parts]
-    known = [
-        (part, (mean.value or 0.0) * (mean.attempts or 0)) for part, mean in waited if mean.value
-    ]
-    ordered = [part for part, _ in sorted(known, key=lambda pair: -pair[1])]
-    return tuple(ordered) if len(parts) > 1 else ()
-
-
-def _partitions(parts: tuple[Breakdown, ...]) -> tuple[Breakdown, ...]:
-    """Those with a figure, by what their attempts missed in sum; nothing where it is only one."""
-
-    def missed(part: Breakdown) -> float:
-        mean = part.figure("miss_strict_mean")
-        return (mean.value or 0.0) * (mean.attempts or 0)
-
-    judged = [part for part in parts if part.figure("miss_strict_mean").value is not None]
-    return tuple(sorted(judged, key=missed, reverse=True)) if len(judged) > 1 else ()
-
-
 def _fidelity(replays: pl.DataFrame) -> Fidelity | None:
     if replays.is_empty():
         return None
@@ -298,43 +289,144 @@ def _overtaken(rows: pl.DataFrame) -> tuple[Overtaken, ...]:
 
 
 def elsewhere(con: Connection, cluster: str, schedule: str, period: Period) -> dict[str, Elsewhere]:
-    """Return what ``sacct``, ``sreport`` and XDMoD count, of each pool in which anything started.
-
-    They count the same attempts.
-    """
+    """Return the figures of ``sacct``, ``sreport`` and XDMoD for each pool with any start."""
     rows = queries.run(con, "report_elsewhere", **_attempts_of(cluster, schedule, period))
     return dict(zip(rows["pool"], records(Elsewhere, rows), strict=True))
+
+
+def _attempts_of(cluster: str, schedule: str, period: Period) -> dict[str, Any]:
+    span = {"from_time": period.from_time, "to_time": period.to_time, "whole": period.whole_log}
+    return {"cluster": cluster, "schedule": schedule, **span}
 
 
 def pictured(
     con: Connection, cluster: str, schedule: str, period: Period, zone_name: str
 ) -> dict[str, Pictured]:
-    """Return work that waited by day, floods and use of walltimes, of pools with any of them."""
+    """Return daily waiting work, bursts and used walltimes of each pool with any of them."""
     in_zone = zone(zone_name)
     edges = day_edges(period.from_time, period.to_time, in_zone)
     days = {first: day_of(first, in_zone).isoformat() for first in edges[:-1]}
+    of = {"cluster": cluster, "schedule": schedule}
     waiting: dict[str, dict[int, float]] = {}
-    floods: dict[str, list[Flood]] = {}
+    found: dict[str, tuple[Burst, ...]] = {}
     if days:
-        of = {"cluster": cluster, "schedule": schedule, "edges": edges}
-        for pool, first, seconds in queries.rows(con, "report_waiting_work", **of):
+        for pool, first, seconds in queries.rows(con, "report_waiting_work", **of, edges=edges):
             waiting.setdefault(pool, {})[first] = seconds
-        least = {"least_attempts": FLOOD_ATTEMPTS, "least_part": FLOOD_WORK}
-        for pool, first, *flood in queries.rows(con, "report_floods", **of, **least):
-            floods.setdefault(pool, []).append(Flood(days[first], *flood))
+        span = {"from_time": period.from_time, "to_time": period.to_time}
+        attempts = queries.run(con, "report_bursts", **of, **span)
+        for (pool,), of_pool in attempts.group_by("pool", maintain_order=True):
+            rows = _bursts(of_pool, period.from_time)
+            found[str(pool)] = tuple(
+                Burst(day_of(first, in_zone).isoformat(), day_of(last, in_zone).isoformat(), *burst)
+                for first, last, *burst in rows.iter_rows()
+            )
     walltimes: dict[str, Walltimes] = {}
     of_attempts = _attempts_of(cluster, schedule, period)
-    for pool, tenth, attempts, median in queries.rows(con, "report_walltimes", **of_attempts):
+    for pool, tenth, number, median in queries.rows(con, "report_walltimes", **of_attempts):
         known, tenths, _ = walltimes.get(pool, Walltimes(0, (0,) * 11, median))
-        tenths = (*tenths[:tenth], attempts, *tenths[tenth + 1 :])
-        walltimes[pool] = Walltimes(known + attempts, tenths, median)
+        tenths = (*tenths[:tenth], number, *tenths[tenth + 1 :])
+        walltimes[pool] = Walltimes(known + number, tenths, median)
     return {
         pool: Pictured(
             tuple((day, waiting[pool].get(first, 0.0)) for first, day in days.items())
             if pool in waiting
             else (),
-            tuple(floods.get(pool, ())),
+            found.get(pool, ()),
             walltimes.get(pool),
         )
-        for pool in sorted({*waiting, *floods, *walltimes})
+        for pool in sorted({*waiting, *found, *walltimes})
     }
+
+
+def _bursts(attempts: pl.DataFrame, from_time: int) -> pl.DataFrame:
+    """Return first and last arrival, user, attempts and work of a pool's large bursts."""
+    arrival = pl.col("arrival_time")
+    return (
+        attempts.with_columns(burst=bursts(attempts))
+        .group_by("burst")
+        .agg(
+            arrival.min().clip(lower_bound=from_time).alias("first"),
+            arrival.max().alias("last"),
+            pl.col("user").first(),
+            pl.len().alias("attempts"),
+            pl.col("work_s").sum(),
+        )
+        .filter(
+            pl.col("last") >= from_time,
+            pl.col("attempts") > 1,
+            pl.col("work_s") >= BURST_DAYS * _DAY_S,
+        )
+        .sort("work_s", "first", "user", descending=[True, False, False])
+        .drop("burst")
+    )
+
+
+# --- advice --------------------------------------------------------------------------------------
+
+
+def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised:
+    """Return the advice for a pool that ``cluster.advice`` found by replays of the period."""
+    of = {"cluster": cluster, "period": period.name}
+    rows = queries.run(con, "report_advice", **of, pool=pool)
+    if rows.is_empty():
+        return Advised()
+    pools_ = queries.run(con, "report_pools", cluster=cluster)
+    resource = pools_.filter(pl.col("pool") == pool)["resource"].item()
+    fidelity = queries.run(con, "report_fidelity", **of).filter(pl.col("pool") == pool)
+    fit = dict(fidelity.select("metric", "value").iter_rows())
+    changes = [group for _, group in rows.group_by("change", maintain_order=True)]
+    each = [group.row(0, named=True) for group in changes]
+    advised = [group for group in changes if group["place"][0] is not None]
+    return Advised(
+        tuple(_advice(group, resource) for group in advised[:ADVISED]),
+        tuple(one["title"] for one in each if one["outcome"] != "not_tried"),
+        tuple(one["title"] for one in each if one["outcome"] == "not_tried"),
+        fit.get("agreement"),
+        fits(fit.get("agreement"), fit.get("forward_correlation")),
+        reproduced=all(one["outcome"] != "not_reproduced" for one in each),
+        never_start=tuple((one["title"], one["never_start"]) for one in each if one["never_start"]),
+    )
+
+
+def _advice(rows: pl.DataFrame, resource: str) -> Advice:
+    loses = pl.col("part_outcome") == "loses"
+    grows = pl.col("difference_s") >= pl.max_horizontal(GROWTH_S, GROWTH * pl.col("part_today_s"))
+    losing = rows.filter(loses | ((pl.col("part_outcome") == "unclear") & grows)).sort(
+        loses,
+        pl.col("difference_s") * pl.col("part_attempts"),
+        descending=True,
+        maintain_order=True,
+    )
+    row = rows.row(0, named=True)
+    (advice,) = records(
+        Advice,
+        rows.head(1),
+        resource=resource,
+        width=row["dimension_value"],
+        gain=_change(row, "gain_s", "gain_lower_s", "gain_upper_s"),
+        losers=tuple(
+            Loser(
+                part["part_dimension"],
+                part["part"],
+                _change(part, "difference_s", "lower_s", "upper_s"),
+                part["part_attempts"],
+                part["part_outcome"] == "loses",
+            )
+            for part in losing.iter_rows(named=True)
+        ),
+        sql=_evidence(row),
+    )
+    return advice
+
+
+def _change(row: dict[str, Any], value: str, lower: str, upper: str) -> Figure:
+    return Figure("wait_change", row[value], row[lower], row[upper], "s")
+
+
+def _evidence(row: dict[str, str]) -> str:
+    """Return the query for the effects of a change; names are quoted."""
+    quoted = {
+        column: row[column].replace("'", "''") for column in ("cluster", "pool", "period", "change")
+    }
+    where = " AND ".join(f"{column} = '{value}'" for column, value in quoted.items())
+    return f"SELECT * FROM advice_parts WHERE {where}"  # noqa: S608

@@ -1,4 +1,4 @@
-"""How the main figures of each pool went over time, read from the database."""
+"""The main figures of each pool over time, read from the database."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from audit.store.database import Connection
 POINTS = 24
 """Most points of a trend."""
 _SEED = 0
-"""Of the bootstrap: the same users give the same intervals, whatever else is drawn."""
+"""Of the bootstrap, so that the same users always give the same intervals."""
 _DAY_S = 86_400
 _UNITS = {
     "day": _DAY_S + 3_600,
@@ -26,7 +26,7 @@ _UNITS = {
     "quarter": 93 * _DAY_S,
     "year": 367 * _DAY_S,
 }
-"""The longest that each unit lasts, s."""
+"""The longest duration of each unit, s."""
 
 
 def trends(
@@ -37,30 +37,22 @@ def trends(
     zone_name: str,
     resamples: int,
 ) -> dict[str, Trend]:
-    """Return the trend of each pool in which anything ended.
+    """Return the trend of each pool with ended attempts.
 
-    The trend of a period that a site reports (a month, say) has up to 24 such periods, this one
-    last; changes are against the one before. The trend of any other period has the days, weeks,
-    months, quarters or years inside it, whichever are the shortest that make at most 24; changes
-    are of its later half against its earlier.
-
-    Args:
-        con: a store or a published snapshot.
-        cluster: its name in the database.
-        period: one whose figures were computed.
-        schedule: whose.
-        zone_name: the cluster's, in which days begin.
-        resamples: of the bootstrap.
+    The trend of a reported period, such as a month, has up to 24 such periods, this one last;
+    changes are from the one before. The trend of any other period has the days, weeks, months,
+    quarters or years inside it, whichever are the shortest of which there are at most 24; changes
+    are from its earlier to its later half.
     """
     over = stretches(con, cluster, period, zone_name)
     sums = attempts.course_sums(con, cluster, schedule, over.points)
     halves = _of_halves(con, cluster, schedule, over, sums) if over.halves else sums.clear()
-    longer = _passed_before(con, cluster, schedule, over)
+    before = _passed_before(con, cluster, schedule, over)
     made = {}
     for pool in sums["pool"].unique(maintain_order=True):
         of_pool, of_halves = (of.filter(pl.col("pool") == pool) for of in (sums, halves))
         trend = trend_of(over, of_pool, of_halves, resamples)
-        made[pool] = replace(trend, passed_before=longer.get(pool, {}))
+        made[pool] = replace(trend, passed_before=before.get(pool, {}))
     return made
 
 
@@ -69,13 +61,13 @@ class Stretches(NamedTuple):
 
     unit: str
     points: list[Period]
-    halves: list[Period]  # those that changes are between; empty: there is nothing to compare with
-    before: str
+    halves: list[Period]  # the two that are compared; empty: there is nothing to compare with
+    before: str  # the first of them in words
     settings_changed: bool
 
 
 def stretches(con: Connection, cluster: str, period: Period, zone_name: str) -> Stretches:
-    """Return the stretches of time of a trend up to ``period``; arguments as of ``trends``."""
+    """Return the stretches of time of a trend up to ``period``."""
     unit = kind_of(period.name)
     if unit is not None:
         over = _until(con, cluster, period)
@@ -94,7 +86,7 @@ def stretches(con: Connection, cluster: str, period: Period, zone_name: str) -> 
 
 
 def trend_of(over: Stretches, sums: pl.DataFrame, of_halves: pl.DataFrame, resamples: int) -> Trend:
-    """Return the trend of sums (``course.SUMS``) over ``over.points``, and over ``over.halves``."""
+    """Return the trend of sums (``course.SUMS``) over ``over.points`` and ``over.halves``."""
     points = _points(over.points, course(sums, len(over.points), _SEED, resamples))
     changes: tuple[Change, ...] = ()
     if of_halves.height:
@@ -103,28 +95,23 @@ def trend_of(over: Stretches, sums: pl.DataFrame, of_halves: pl.DataFrame, resam
 
 
 def _inside(period: Period, in_zone: ZoneInfo) -> tuple[str, list[Period]]:
-    lasts_s = _length(period)
+    lasts_s = period.to_time - period.from_time
     for unit, at_most_s in _UNITS.items():
         if lasts_s > (POINTS + 1) * at_most_s and unit != "year":
             continue  # too many to enumerate
         found = covering(unit, period.from_time, period.to_time, in_zone)
         if len(found) <= POINTS:
             break
-    covered = [stretch for stretch in found if 2 * _inside_s(stretch, period) >= _length(stretch)]
+    covered = []
+    for of in found:
+        inside_s = min(of.to_time, period.to_time) - max(of.from_time, period.from_time)
+        if 2 * inside_s >= of.to_time - of.from_time:
+            covered.append(of)
     return unit, (covered or found)[-POINTS:]
 
 
-def _inside_s(stretch: Period, period: Period) -> int:
-    """How much of a stretch lies inside the period."""
-    return min(stretch.to_time, period.to_time) - max(stretch.from_time, period.from_time)
-
-
-def _length(stretch: Period) -> int:
-    return stretch.to_time - stretch.from_time
-
-
 def _until(con: Connection, cluster: str, period: Period) -> list[Period]:
-    """The computed periods of the same kind up to this one, the newest last."""
+    """Return the computed periods of the same kind up to this one, the newest last."""
     kind = kind_of(period.name)
     known = queries.run(con, "computed", cluster=cluster)
     found = [
@@ -136,7 +123,7 @@ def _until(con: Connection, cluster: str, period: Period) -> list[Period]:
 
 
 def _settings_differ(con: Connection, cluster: str, periods: list[Period]) -> bool:
-    """Whether these were computed under different configurations."""
+    """Return whether these were computed under different configurations."""
     known = {
         queries.run(con, "report_run", cluster=cluster, period=period.name)["config_hash"].item(0)
         for period in periods
@@ -147,7 +134,7 @@ def _settings_differ(con: Connection, cluster: str, periods: list[Period]) -> bo
 def _of_halves(
     con: Connection, cluster: str, schedule: str, over: Stretches, sums: pl.DataFrame
 ) -> pl.DataFrame:
-    """The sums of ``over.halves``; those of points, where these are the last two."""
+    """Return the sums of ``over.halves``, which may be the last two points."""
     if over.halves != over.points[-2:]:
         return attempts.course_sums(con, cluster, schedule, over.halves)
     before = len(over.points) - 2
@@ -157,9 +144,9 @@ def _of_halves(
 def _passed_before(
     con: Connection, cluster: str, schedule: str, over: Stretches
 ) -> dict[str, dict[str, frozenset[str]]]:
-    """Who was passed over in the period before, by pool and kind.
+    """Return who was passed over in the period before, by pool and kind.
 
-    The halves of a log are no periods: of them nothing was computed.
+    Nothing is computed for the halves of a log.
     """
     if not over.halves:
         return {}

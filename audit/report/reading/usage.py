@@ -1,7 +1,7 @@
-"""What a report says of usage, targets and penalties, read from the database.
+"""The content of a report about usage, targets and penalties, read from the database.
 
-Sums and means are the database's; only rows that are shown come here. Decayed usage is of the days
-of the period from the first on at whose end anybody had used anything.
+Queries compute sums and means, and return only the rows that are shown. Decayed usage begins with
+the first day of the period with any usage.
 """
 
 from collections.abc import Mapping
@@ -15,8 +15,7 @@ from audit.model import Period
 from audit.periods import day_of, zone
 from audit.report.charts.series import DAYS_DRAWN
 from audit.report.reading import by_value, records
-from audit.report.record.page import Settings
-from audit.report.record.usage import (
+from audit.report.record.page import (
     Charge,
     DecayedUsage,
     Occupied,
@@ -26,6 +25,7 @@ from audit.report.record.usage import (
     PenaltyChoice,
     PenaltyOf,
     PenaltyRow,
+    Settings,
     Stretch,
     UsageLine,
     UsageOf,
@@ -37,26 +37,26 @@ from audit.store.database import Connection
 from audit.words import AMOUNTS
 
 LINES: Final = 8
-"""Most entities that are drawn one by one."""
+"""Most entities that a chart shows separately."""
 COLUMNS: Final = 4
 """Panels that share the width of a chart."""
 BALANCE: Final = 0.75
-"""Off target is an entity that uses less than this times its target, or more than the target
-divided by it: beyond ±0.25 of the relative operator, which [R] §4 calls balance."""
+"""An entity is off target if it uses less than this times its target, or more than its target
+divided by this: beyond ±0.25 of the relative operator, the bounds of balance in [R] §4."""
 PENALTIES: Final = (
     *("cpu", "max", "max_capped", "max_scaled", "sum", "sum_weighted", "product"),
     *("product_weighted", "root", "root_weighted", "pe", "billing"),
 )
-"""In the order in which they are shown, after the configured one."""
+"""In the order of the tables, which begin with the configured one."""
 _KINDS: Final = ("account", "user")
 
 
 def usages(
     con: Connection, cluster: str, period: Period, zone_name: str, rows: int, settings: Settings
 ) -> tuple[DecayedUsage, ...]:
-    """Return decayed usage of the period by method; empty where the database holds none.
+    """Return the decayed usage of the period by method.
 
-    ``rows`` users, and as many accounts, are shown.
+    ``rows`` limits the users shown, and the accounts.
     """
     key = {"cluster": cluster, "period": period.name}
     entities = queries.run(con, "report_usage", **key, rows=rows)
@@ -91,14 +91,13 @@ def usages(
 
 
 def _day(as_of: int, in_zone: ZoneInfo) -> str:
-    """The day that a figure is of: as of midnight, the one that then ended."""
+    """Return the day of a figure; a figure as of midnight is of the day that then ended."""
     return day_of(as_of - 1, in_zone).isoformat()
 
 
 def _off_targets(
     con: Connection, key: Mapping[str, str], kind: str, rows: int, in_zone: ZoneInfo
 ) -> OffTargets:
-    """When users, or accounts, were above or below their targets."""
     spans = queries.run(con, "report_usage_spans", **key, kind=kind, balance=BALANCE, rows=rows)
 
     def stretch(row: Mapping[str, int | None], side: str) -> Stretch | None:
@@ -123,7 +122,7 @@ def _off_targets(
 
 
 def drawn_kind(accounts: UsageOf, users: UsageOf) -> str | None:
-    """What the chart is of: accounts, unless there is nothing to tell apart among them."""
+    """Return whether the chart shows accounts or users: accounts, unless there is only one."""
     for of_kind in (accounts, users):
         if of_kind.named > 1 or of_kind.targets:
             return of_kind.kind
@@ -131,7 +130,6 @@ def drawn_kind(accounts: UsageOf, users: UsageOf) -> str | None:
 
 
 def _usage_of(kind: str, entities: pl.DataFrame) -> UsageOf:
-    """Users, or accounts, by their part of all usage."""
     if entities.is_empty():
         return UsageOf(kind, 0, 0, (), 0, None, None)
     rows = records(UsageRow, entities.rename({"entity": "name"}))
@@ -150,7 +148,6 @@ def _usage_of(kind: str, entities: pl.DataFrame) -> UsageOf:
 def _series(
     con: Connection, key: Mapping[str, str], kind: str | None, in_zone: ZoneInfo
 ) -> UsageSeries | None:
-    """What is drawn of users, or accounts, over time; None where there is nobody to draw."""
     if kind is None:
         return None
     points = queries.run(
@@ -166,21 +163,21 @@ def _series(
 
 
 def _agree(method: str, settings: Mapping[str, object]) -> bool:
-    """Whether settings are those that a method's name tells."""
+    """Return whether the settings are those in the name of a method."""
     configured = [str(settings.get(key)) for key in ("method", "penalty", "operator")]
     named = method.split(":")
     return named == configured[: len(named)]
 
 
 def charges(con: Connection, cluster: str, period: Period) -> tuple[Charge, ...]:
-    """Return what requests were compared with, by pool and resource."""
+    """Return how usage counts each resource of each pool."""
     return records(Charge, queries.run(con, "report_charges", cluster=cluster, period=period.name))
 
 
 def choice(con: Connection, cluster: str, period: Period, rows: int) -> PenaltyChoice | None:
-    """Return who is charged for what under each penalty; None where one resource alone is known.
+    """Return usage by penalty; None if only one resource is known.
 
-    ``rows`` users, and as many accounts, are shown.
+    ``rows`` limits the users shown, and the accounts.
     """
     of_period = {"cluster": cluster, "period": period.name}
     known = queries.run(con, "report_penalty_names", **of_period)
@@ -200,7 +197,6 @@ def choice(con: Connection, cluster: str, period: Period, rows: int) -> PenaltyC
 
 
 def _penalty_of(kind: str, parts: pl.DataFrame, penalties: list[str]) -> PenaltyOf:
-    """Users, or accounts, whose part of all usage depends on the penalty."""
     moved = dict(parts.select("penalty", "moved").unique().iter_rows())
     rows = []
     for _, of_entity in parts.group_by("place", maintain_order=True):
@@ -225,10 +221,9 @@ def occupied(
     known: tuple[Charge, ...],
     usages: tuple[DecayedUsage, ...],
 ) -> Occupied | None:
-    """Return who occupied which part of each resource; None where one alone is known.
+    """Return the fractions of each resource that entities occupied; None if only one is known.
 
-    ``known`` is what is known of the pools' resources; ``usages`` tell whether users or accounts
-    are of interest.
+    Entities are users or accounts, as in the chart of ``usages``.
     """
     charged = {charge.resource for charge in known}
     kind = next((drawn for of in usages if (drawn := drawn_kind(of.accounts, of.users))), None)

@@ -1,16 +1,15 @@
-"""Everything that the page of one user or account says, as a frozen record, before any HTML.
+"""The content of the page of one user or account, as frozen records.
 
-It knows the attempts of the user or account, and of everybody else only figures of published blocks
-of weeks (``audit.metrics.disclosure``): what a record does not hold, no page can show. None means
-not known, or not published.
+They hold the attempts of the user or account, and only published figures of all users
+(``audit.metrics.disclosure``), so that no page can disclose more. None means unknown or not
+published.
 """
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from audit.registry.causes import Cause
-from audit.report.judgement.page_one import Trust
-from audit.report.record.page import Options, Provenance, Span, Who
+from audit.report.record.page import Options, Provenance, Span, Trust, Who
 from audit.report.record.pool import Figure, PassedOver, Trend
 
 
@@ -22,54 +21,53 @@ class Ground(NamedTuple):
 
 
 class Everybody(NamedTuple):
-    """What all jobs of the period's published blocks waited and used, the reader's included."""
+    """Waits and usage of all jobs in the period's published blocks, the reader's included."""
 
     blocks: int
     wait_mean: float  # s, mean over blocks
     consumed: float  # resource-seconds
 
 
-@dataclass(frozen=True, slots=True)
-class WaitPart:
-    """One part of the waiting in published blocks."""
+class WaitPart(NamedTuple):
+    """One cause of the waiting in published blocks."""
 
     cause: Cause
     share: float
-    of_all: float  # the same share of everybody's waiting
+    of_all: float  # the same share of all users' waiting
 
 
 @dataclass(frozen=True, slots=True)
 class LongWait:
     """One of the longest waits; times in epoch s, durations in s."""
 
-    job_id: str | None  # None: of an account, whose members are not told of
+    job_id: str | None  # None: of an account, whose page does not identify members
     arrival: int
     start: int
     wait_s: int
     size: int | None
     walltime_s: int | None
-    similar_wait_s: float | None  # mean of everybody's similar jobs in its block
-    held: float  # what other jobs of the same user or account held meanwhile, mean
+    similar_wait_s: float | None  # mean of all users' similar jobs in its block
+    held: float  # mean use by other jobs of the same user or account during the wait
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Another choice with which everybody's similar jobs waited less."""
+    """A width or walltime class in which all users' similar jobs waited less."""
 
     lever: str  # width | walltime
-    mine: str  # class in which the jobs waited most in all
+    mine: str  # class in which the reader's jobs waited most in total
     better: str
-    width: str  # what else was the same; empty where that is the lever
+    width: str  # the class that stays the same; empty if it is the lever
     walltime: str
     gain: Figure  # mean difference over blocks, s
     shorter: int  # blocks in which they waited less
     blocks: int
-    fitting: float | None  # part of the reader's own jobs of ``mine`` that ran short enough
+    fitting: float | None  # part of the reader's jobs of class ``mine`` that ran short enough
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a user or account is promised of all usage, by one method."""
+    """The target of a user or account by one method."""
 
     method: str
     parent: str | None
@@ -79,7 +77,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class OwnerPart:
-    """What the page says of one pool."""
+    """One pool on the page of a user or account."""
 
     pool: Ground
     wait_mean: Figure  # interval over days
@@ -88,17 +86,17 @@ class OwnerPart:
     never_started: int
     gave_up_wait_s: int | None
     waited_s: int
-    everybody: Everybody | None  # None: no week is published
-    ratio: Figure  # Σ wait / Σ mean wait of everybody's similar jobs in the same block
-    excess: Figure  # Σ (wait − that), s
+    everybody: Everybody | None  # None: no block is published
+    ratio: Figure  # Σ wait / Σ mean wait of all users' similar jobs in the same block
+    excess: Figure  # Σ (wait − that mean), s
     contested: Figure  # the same ratio of contested waits
-    passed: PassedOver | None  # None: not named
-    used_share: float | None  # part of what all jobs in published blocks consumed
+    passed: PassedOver | None  # None: not passed over
+    used_share: float | None  # part of the consumption in published blocks
     parts: tuple[WaitPart, ...]
     trend: Trend | None
     longest: tuple[LongWait, ...]
     ways: tuple[Way, ...]
-    tried: int  # how many choices were compared
+    tried: int  # number of classes compared
 
     @property
     def longer(self) -> bool:
@@ -113,15 +111,15 @@ class OwnerPart:
 
 @dataclass(frozen=True, slots=True)
 class OwnerContents:
-    """The whole page."""
+    """The whole page of a user or account."""
 
     who: Who
     cluster: str
-    span: Span  # of a whole log the days of the jobs, for its end is that of somebody's job
-    parts: tuple[OwnerPart, ...]  # the pool with the longest waits comes first
+    span: Span  # of a whole log, the span of the jobs: its end is that of another user's job
+    parts: tuple[OwnerPart, ...]  # longest total wait first
     targets: tuple[Target, ...]
     provenance: Provenance
-    options: Options  # of the report; it names no page of anybody else
-    seen: str  # digest of the attempts and published figures that it is made of
+    options: Options  # of the report, without its pages
+    seen: str  # digest of the attempts and published figures used
     records: Trust  # whether records are complete
-    brief: bool = False  # whether too few days of the period are covered to speak of it
+    brief: bool = False  # whether too few days are covered for figures

@@ -1,4 +1,4 @@
-"""What a report says of one pool; see ``record.page``."""
+"""The content of a report about one pool; see ``record.page``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,29 +7,31 @@ from typing import Final, NamedTuple
 from audit.model import COUNTED, FstStatus
 
 SMALL_SAMPLE: Final = 30
-"""A figure that rests on fewer attempts says little, and is marked."""
+"""Figures of fewer attempts are marked as uncertain."""
+INTENDED_MULTIPLE: Final = 1.5
+"""Entities that used more than this times their share wait longer by intention (SPEC §11)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number, with its 95 % interval where it has one."""
+    """One number, with its 95 % interval if it has one."""
 
     metric: str
     value: float | None = None
     lower: float | None = None
     upper: float | None = None
     unit: str = ""
-    attempts: int | None = None  # what it rests on
+    attempts: int | None = None  # that it is computed from
 
 
 class Figures:
-    """A record that has figures."""
+    """A record with figures."""
 
     __slots__ = ()
     figures: tuple[Figure, ...]
 
     def figure(self, metric: str) -> Figure:
-        """The figure of ``metric``; one without a value where it was not computed."""
+        """Return the figure of ``metric``; one without a value if it was not computed."""
         return next((of for of in self.figures if of.metric == metric), Figure(metric))
 
 
@@ -43,41 +45,41 @@ class Breakdown(Figures):
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """How attempts of a user or an account started, against their fair start times (FST)."""
+    """How late an entity's attempts started compared with their fair start times (FST)."""
 
     attempts: int  # with an FST that counts
-    miss_strict_s: int  # sum of what they started later than it
+    miss_strict_s: int  # total
     miss_relaxed_s: int
-    missed_strict: int  # attempts that did so by more than the tolerance
+    missed_strict: int  # attempts late by more than the tolerance
     missed_relaxed: int
-    preferred_strict_share: float  # of them that started earlier, by more than the tolerance
-    preference_strict_mean: float  # what they started earlier than it, in s, over all of them
+    preferred_strict_share: float  # of attempts early by more than the tolerance
+    preference_strict_mean: float  # s by which attempts started early, over all of them
 
     @property
     def net_s(self) -> float:
-        """Sum of what they started later than the strict FST, less what they started earlier."""
+        """The total miss minus the total preference, by strict FST."""
         return self.miss_strict_s - self.preference_strict_mean * self.attempts
 
     @property
     def missed_strict_share(self) -> float:
-        """Part of them that missed the strict FST by more than the tolerance."""
+        """The share of attempts that missed the strict FST by more than the tolerance."""
         return self.missed_strict / self.attempts
 
     @property
     def missed_relaxed_share(self) -> float:
-        """Part of them that missed the relaxed FST by more than the tolerance."""
+        """The same for the relaxed FST."""
         return self.missed_relaxed / self.attempts
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """What a user or an account got from the pool."""
+    """Usage and waits of a user or an account in the pool."""
 
-    name: str | None  # None: the log names none
+    name: str | None  # None: not named in the log
     jobs: int
     attempts: int
     never_started: int
-    gave_up_wait_s: int | None  # None: the log does not say when they arrived
+    gave_up_wait_s: int | None  # None: arrivals unknown
     tuwt_s: int
     tusa: float
     nuwt: float | None
@@ -87,7 +89,7 @@ class Entity:
 
     @property
     def wait_mean(self) -> float | None:
-        """Mean wait of its attempts."""
+        """The mean wait of its attempts."""
         return self.tuwt_s / self.attempts if self.attempts else None
 
 
@@ -100,22 +102,22 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entities(Figures):
-    """All users, or all accounts, of a pool, and how their NUWT is spread."""
+    """All users, or all accounts, of a pool, and the distribution of their NUWT."""
 
     kind: str  # user | account
-    rows: tuple[Entity, ...]  # the one with the largest shortfall first
+    rows: tuple[Entity, ...]  # largest shortfall first
     figures: tuple[Figure, ...]  # uwt, nuwt_median, nuwt_q1, …
-    cdf: tuple[Step, ...]  # cut at 10
+    cdf: tuple[Step, ...]  # up to 10
 
     @property
     def named(self) -> tuple[Entity, ...]:
-        """Those that the log names."""
+        """The entities that the log names."""
         return tuple(row for row in self.rows if row.name is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class PassedOver(Figures):
-    """A user, account, partition or QOS whose jobs later ones passed over."""
+    """A user, account, partition or QOS that later jobs passed over."""
 
     kind: str  # user | account | partition | qos
     name: str
@@ -123,58 +125,52 @@ class PassedOver(Figures):
 
     @property
     def usage(self) -> tuple[float | None, bool]:
-        """Its usage as a multiple of its share; whether that is the site's, not an equal one."""
-        own = self.figure("usage_multiple").value
-        return (
-            (own, True) if own is not None else (self.figure("equal_usage_multiple").value, False)
-        )
+        """Its usage divided by its share; whether that is the site's share, or an equal one."""
+        of_site = self.figure("usage_multiple").value
+        if of_site is not None:
+            return of_site, True
+        return self.figure("equal_usage_multiple").value, False
 
     @property
     def intended(self) -> bool:
-        """Whether it used so much more than its share that fairshare makes it wait longer."""
-        multiple, _ = self.usage
-        return multiple is not None and multiple > INTENDED_MULTIPLE
-
-
-INTENDED_MULTIPLE: Final = 1.5
+        """Whether fairshare makes it wait longer, because it used much more than its share."""
+        return (self.usage[0] or 0.0) > INTENDED_MULTIPLE
 
 
 class BoundRule(NamedTuple):
     """A limit or window that kept jobs waiting."""
 
     name: str
-    free_s: float  # of their waits, in which they would have fitted
+    free_s: float  # of waiting in which they would have fitted
     attempts: int
 
 
 class Outage(NamedTuple):
-    """A stretch in which nothing ran while a job waited that could have run; epoch s."""
+    """A time in which nothing ran although a job could have; epoch s."""
 
     from_time: int
     to_time: int
     waited_s: int
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceUser:
-    """What a user occupied of one resource of a pool, by the attempts that ended."""
+class ResourceUser(NamedTuple):
+    """What a user's ended attempts occupied of one resource of a pool."""
 
-    name: str | None  # None: the log names none
-    pool_hours: float  # 1: the whole amount for an hour
-    share: float  # of all that was used of it
-    share_of_counted: float | None  # of all that was used of the pool's counted resource
+    name: str | None  # None: not named in the log
+    pool_hours: float  # 1: the whole resource for an hour
+    share: float  # of all usage of the resource
+    share_of_counted: float | None  # of all usage of the pool's counted resource
     attempts: int
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceUse:
+class ResourceUse(NamedTuple):
     """One resource of a pool that has several."""
 
     resource: str  # cpus | nodes | gpus | mem_bytes
     utilization: float | None
-    used: float  # pool-hours, by everyone
-    users: tuple[ResourceUser, ...]  # those who used most of it
-    left_out: int  # users who used some of it and are not among ``users``
+    used: float  # pool-hours, by all users
+    users: tuple[ResourceUser, ...]  # those with the largest usage
+    left_out: int  # other users with usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +180,11 @@ class Fidelity(Figures):
     order: str
     backfill: str
     figures: tuple[Figure, ...]  # replayed, start_error_median, wait_correlation, …
-    fair_order: str = "fcfs"  # in which it would be fair to be served
+    fair_order: str = "fcfs"  # the order that counts as fair
 
 
 class StatusCount(NamedTuple):
-    """How many attempts have a fair start time of one status."""
+    """The number of attempts whose fair start time has one status."""
 
     status: str  # model.FstStatus
     attempts: int
@@ -211,13 +207,13 @@ class Overtaken:
 
 @dataclass(frozen=True, slots=True)
 class FairStart:
-    """What is known of the fair start times (FST) of a pool, beside their figures."""
+    """Statuses, fidelity and delayed attempts behind a pool's fair start times (FST)."""
 
     statuses: tuple[StatusCount, ...]  # empty: no FST was computed
-    partitions: tuple[Breakdown, ...]  # empty where the pool has only one; most missed comes first
+    partitions: tuple[Breakdown, ...]  # largest total miss first; empty if there is only one
     fidelity: Fidelity | None  # None: not known
     tolerance_s: int | None  # None: not known
-    overtaken: tuple[Overtaken, ...] = ()  # the most delayed, most first
+    overtaken: tuple[Overtaken, ...] = ()  # most delayed first
 
     @property
     def subjects(self) -> int:
@@ -226,25 +222,25 @@ class FairStart:
 
     @property
     def counted(self) -> int:
-        """Attempts whose FST is part of every figure."""
+        """Attempts whose FST counts in figures."""
         return sum(row.attempts for row in self.statuses if row.status in COUNTED)
 
     @property
     def not_sampled(self) -> int:
-        """Attempts that others stand for, drawn by chance."""
+        """Attempts that a random sample represents."""
         left_out = FstStatus.NOT_SAMPLED
         return sum(row.attempts for row in self.statuses if row.status == left_out)
 
 
 @dataclass(frozen=True, slots=True)
 class StuckAttempt:
-    """An attempt that waits, or gave up, longer than 95 % of its peers waited; times in s."""
+    """An attempt that waits, or gave up, longer than 95 % of similar jobs waited; times in s."""
 
     job_id: str
     attempt: int
     user: str | None
     size: int | None
-    waiting: bool  # else it left the queue without having started
+    waiting: bool  # else it left the queue without a start
     waited_s: int
     peer_p95_s: int
     unexplained_share: float | None  # of its wait
@@ -254,67 +250,65 @@ class StuckAttempt:
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Stuck:
+class Stuck(NamedTuple):
     """All such attempts of a pool."""
 
     waiting: int
     gave_up: int
-    rows: tuple[StuckAttempt, ...]  # those that still wait first, furthest beyond peers first
+    rows: tuple[StuckAttempt, ...]  # waiting ones first, then by their excess
 
 
 class Elsewhere(NamedTuple):
-    """What other tools count of a pool and the report's period; None: nothing to count."""
+    """The figures of other tools on the same pool and period; None: nothing to count."""
 
-    wait_from_submission_s: float | None  # mean, of the attempts that ended in it
-    wait_of_started_s: float | None  # mean, of those that started in it, from submission
-    repeated: int  # attempts of a job beyond its last, of those that ended in it
-    held: float | None  # resource·s inside it
-    held_running: float | None  # resource·s inside it without suspended time
+    wait_from_submission_s: float | None  # mean, of attempts that ended in the period
+    wait_of_started_s: float | None  # mean, of attempts that started in it
+    repeated: int  # ended attempts that are not the last of their job
+    held: float | None  # resource·s inside the period
+    held_running: float | None  # the same without suspended time
 
 
-@dataclass(frozen=True, slots=True)
-class Loser:
+class Loser(NamedTuple):
     """A width or walltime class that would wait longer."""
 
     dimension: str  # width_class | walltime_class
     label: str  # such as 65-128, or 0-1h
-    wait: Figure  # > 0, of its mean wait, s
+    wait: Figure  # growth of its mean wait, s, > 0
     attempts: int
-    certain: bool  # significant; else it is a tenth of the wait or more, and may be chance
+    certain: bool  # significant; else the growth is large, but may be chance
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A change with a significant benefit, in replays."""
+    """A change with a significant benefit in replays."""
 
     change: str  # options of whatif
-    title: str  # an imperative without a full stop; it may hold names as the log has them
-    resource: str  # what the pool counts
-    width: str | None  # the width class whose mean wait it is judged by; None: all attempts
-    gain: Figure  # how much less these wait, s, > 0; interval corrected for all that was tried
-    losers: tuple[Loser, ...]  # who loses most first
-    sql: str  # gives the evidence: what the change does to all, and to each width class
-    today_s: int | None = None  # their mean wait in the replay of today
-    observed_s: int | None = None  # in the log
+    title: str  # an imperative without a full stop; may contain names from the log
+    resource: str  # that the pool counts
+    width: str | None  # width class whose mean wait decides; None: all attempts
+    gain: Figure  # reduction of that wait, s, > 0; interval corrected for all changes tried
+    losers: tuple[Loser, ...]  # largest loss first
+    sql: str  # query for the effect on all classes
+    today_s: int | None = None  # that mean wait in the replay of today's rules
+    observed_s: int | None = None  # and in the log
 
 
 @dataclass(frozen=True, slots=True)
 class Advised:
-    """What is advised of a pool, and on what that rests."""
+    """The advice for a pool, and its basis."""
 
     changes: tuple[Advice, ...] = ()  # the best first
-    tried: tuple[str, ...] = ()  # the titles of all that was replayed
-    not_tried: tuple[str, ...] = ()  # the titles of what there was no budget for
-    agreement: float | None = None  # share of those that waited that the model starts as observed
-    believed: bool = False  # whether the model decides and ranks waits as the site did (SPEC §10)
+    tried: tuple[str, ...] = ()  # titles of all replayed changes
+    not_tried: tuple[str, ...] = ()  # titles of changes beyond the budget
+    agreement: float | None = None  # share of waiting jobs that the model starts as observed
+    believed: bool = False  # whether the model fits the log (SPEC §10)
     reproduced: bool = True  # whether the replay of today has the observed mean wait (SPEC §11)
-    never_start: tuple[tuple[str, int], ...] = ()  # titles of changes, jobs that would never start
+    never_start: tuple[tuple[str, int], ...] = ()  # titles, and jobs that would never start
 
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """The main figures of one stretch of time, of attempts that ended in it; times in s."""
+    """The main figures of attempts that ended in one stretch of time; times in s."""
 
     label: str  # such as 1996-10, 2026-W44 or 2026-10-31
     from_time: int  # epoch s
@@ -325,52 +319,51 @@ class TrendPoint:
     cause_unexplained_share: Figure
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """By how much a figure differs from what it was before, in its own unit."""
+class Change(NamedTuple):
+    """The change of a figure, in its own unit."""
 
     metric: str
     before: float
     difference: Figure
 
     @property
-    def beyond_chance(self) -> bool:
-        """Whether the difference is significant."""
+    def significant(self) -> bool:
+        """Whether the interval of the difference excludes 0."""
         lower, upper = self.difference.lower, self.difference.upper
         return lower is not None and upper is not None and not lower <= 0 <= upper
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The stretches of time of a pool in their order, the last of them the newest."""
+    """The main figures of a pool over time."""
 
     unit: str  # day | week | month | quarter | year
-    points: tuple[TrendPoint, ...]
+    points: tuple[TrendPoint, ...]  # the newest last
     changes: tuple[Change, ...] = ()
-    """Of the period against the one before; of a whole log, of its later half against its
-    earlier."""
-    before: str = ""  # what the changes are against, in words
-    settings_changed: bool = False  # that was computed under another configuration or policy
+    """Against the period before; for a whole log, of its later half against its earlier half."""
+    before: str = ""  # the period compared with, in words
+    settings_changed: bool = False  # whether it was computed under other settings or policies
     passed_before: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Who was passed over in the period before, by kind; kinds without tests are missing."""
+    """Entities passed over in the period before, by kind; kinds without tests are missing."""
 
     def change(self, metric: str) -> Change | None:
-        """The change of ``metric``; None where there is nothing to compare with."""
+        """Return the change of ``metric``; None if there is nothing to compare with."""
         return next((change for change in self.changes if change.metric == metric), None)
 
 
 class Walltimes(NamedTuple):
-    """How much of their walltimes attempts used that ended in the period."""
+    """The used parts of the walltimes of attempts that ended in the period."""
 
-    attempts: int  # whose walltime is known
-    tenths: tuple[int, ...]  # up to each tenth of it; the eleventh: more than all of it
+    attempts: int  # with a known walltime
+    tenths: tuple[int, ...]  # attempts by tenth of the walltime; the eleventh: more than all
     median: float  # part of the walltime
 
 
-class Flood(NamedTuple):
-    """Many attempts of one user on one day (``model.FLOOD_WORK``)."""
+class Burst(NamedTuple):
+    """A burst of one user's attempts (SPEC §11)."""
 
-    day: str  # ISO date
+    first: str  # ISO date of the first arrival
+    last: str  # of the last arrival
     user: str
     attempts: int
     work_s: float  # of the whole pool
@@ -378,16 +371,16 @@ class Flood(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pictured:
-    """What charts of a pool show and no table has."""
+    """Data of charts that is in no table."""
 
-    waiting_work: tuple[tuple[str, float], ...] = ()  # ISO day, s of the whole pool in the mean
-    floods: tuple[Flood, ...] = ()  # the largest first
+    waiting_work: tuple[tuple[str, float], ...] = ()  # ISO day, mean s of the whole pool
+    bursts: tuple[Burst, ...] = ()  # most work first
     walltimes: Walltimes | None = None  # None: no walltime is known
 
 
 @dataclass(frozen=True, slots=True)
 class PoolPart(Figures):
-    """What the report says of one pool."""
+    """One pool in the report."""
 
     name: str
     resource: str  # cpus | nodes | gpus
@@ -398,16 +391,16 @@ class PoolPart(Figures):
     days: tuple[Breakdown, ...]  # label an ISO date
     users: Entities
     accounts: Entities
-    resources: tuple[ResourceUse, ...]  # empty where the pool has only one
+    resources: tuple[ResourceUse, ...]  # empty if the pool has only one
     fair_start: FairStart
-    passed: tuple[PassedOver, ...] = ()  # most passed time first; users of an account after it
-    tested: Mapping[str, int] = field(default_factory=dict)  # how many of each kind could be named
-    untested: int = 0  # how many could not
-    rules: tuple[BoundRule, ...] = ()  # that held the most waiting first
-    outages: tuple[Outage, ...] = ()  # the longest first
+    passed: tuple[PassedOver, ...] = ()  # longest passed time first
+    tested: Mapping[str, int] = field(default_factory=dict)  # entities tested, by kind
+    untested: int = 0
+    rules: tuple[BoundRule, ...] = ()  # most waiting first
+    outages: tuple[Outage, ...] = ()  # longest first
     queues: Mapping[str, tuple[Breakdown, ...]] = field(default_factory=dict)
-    """By partition and by qos, the one with most waiting first; empty where there is only one."""
-    stuck: Stuck | None = None  # None: nobody is
+    """Partitions and QOS, most waiting first; empty if there is only one."""
+    stuck: Stuck | None = None
     advised: Advised = Advised()
     trend: Trend | None = None  # None: nothing ended
     pictured: Pictured = Pictured()
@@ -415,12 +408,17 @@ class PoolPart(Figures):
 
     @property
     def attempts(self) -> int:
-        """Attempts that ended in the period: what every metric speaks of."""
+        """Attempts that ended in the period."""
         return int(self.figure("attempts").value or 0)
 
     @property
+    def undated(self) -> int:
+        """Attempts of unknown arrival."""
+        return int(self.figure("arrival_unknown").value or 0)
+
+    @property
     def concentration(self) -> float | None:
-        """The part of all waiting time that the five users with most of it account for."""
+        """The share of all waiting time of the five users with the most of it."""
         waits = sorted((row.tuwt_s for row in self.users.named), reverse=True)
         total = sum(row.tuwt_s for row in self.users.rows)
         return sum(waits[:5]) / total if len(waits) > 5 and total else None

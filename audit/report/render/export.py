@@ -1,4 +1,4 @@
-"""The full tables of users and accounts, as CSV files that a report carries along."""
+"""The full tables of users and accounts as CSV files inside a report."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ class File(NamedTuple):
 
 
 def files(contents: Contents) -> dict[str, tuple[File, ...]]:
-    """The files of each pool, by its name."""
+    """Return the files of each pool, by its name."""
     made = {}
     for number, pool in enumerate(contents.pools, start=1):
         end, where = "", ""
@@ -41,21 +41,21 @@ def files(contents: Contents) -> dict[str, tuple[File, ...]]:
 def table(pool: PoolPart, of: Entities, *, own: bool = False) -> str:
     """Return all users, or accounts, of a pool as CSV, with numbers in full precision.
 
-    ``own`` leaves out columns that rest on the attempts of anybody else.
+    ``own`` leaves out columns that depend on the attempts of other users.
     """
     fields = [name for name in _FIELDS if not (own and name in _OTHERS)]
     unit = wording.resource(pool.resource).lower()
     names = [f"tusa_{unit}_s" if name == "tusa" else name for name in fields]
-    rows = [
-        [
-            cell(row.name),
-            *(getattr(row, name) for name in fields),
-            *([row.missed.attempts if row.missed else 0] if not own else []),
-            *(getattr(row.missed, name, None) for name in (() if own else _MISSED)),
-        ]
-        for row in of.rows
-    ]
-    return as_csv([[of.kind, *names, *([] if own else ["fst_attempts", *_MISSED])], *rows])
+    head, rows = (
+        [of.kind, *names],
+        [[cell(row.name), *(getattr(row, name) for name in fields)] for row in of.rows],
+    )
+    if not own:
+        head += ["fst_attempts", *_MISSED]
+        for cells, row in zip(rows, of.rows, strict=True):
+            cells.append(row.missed.attempts if row.missed else 0)
+            cells += [getattr(row.missed, name, None) for name in _MISSED]
+    return as_csv([head, *rows])
 
 
 def as_csv(rows: Iterable[Iterable[object]]) -> str:
@@ -69,18 +69,18 @@ _FIELDS: Final = (
     *("attempts", "jobs", "tuwt_s", "tusa", "nuwt", "re_unfairness_net", "re_unfairness_positive"),
     *("never_started", "gave_up_wait_s"),
 )
-"""Fields of ``contents.Entity``."""
+"""Fields of ``Entity``."""
 _OTHERS: Final = ("re_unfairness_net", "re_unfairness_positive")
-"""Those that rest on the attempts of others, too."""
+"""Those that depend on the attempts of other users."""
 _MISSED: Final = (
     *("miss_strict_s", "miss_relaxed_s", "missed_strict", "missed_relaxed"),
     *("preferred_strict_share", "preference_strict_mean"),
 )
-"""Fields of ``contents.Missed``."""
+"""Fields of ``Missed``."""
 
 
 def fidelity(pool: PoolPart) -> str:
-    """Return what must stand beside every figure of fair start times, as CSV."""
+    """Return the figures that qualify those of fair start times, as CSV."""
     of = pool.fair_start.fidelity
     policy = (cell(of.order), cell(of.backfill)) if of else (None, None)
     figures = (*(of.figures if of else ()), pool.figure("over_capacity_time"))

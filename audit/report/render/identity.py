@@ -1,6 +1,7 @@
-"""What a report says of itself to whoever makes it again: it stands in page, PDF and owner's page.
+"""The identity of a report, which its page, PDF and pages of users and accounts contain.
 
-Not a signature: it tells which report this claims to be, and comparing bytes tells whether it is.
+It is not a signature. It says which report a file claims to be, so that ``verify`` can make that
+report again and compare the bytes.
 """
 
 import base64
@@ -26,20 +27,20 @@ _LONGEST: Final = 1 << 22  # of a part of a PDF, decompressed
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Which report a file claims to be."""
+    """The report that a file claims to be."""
 
     cluster: str
     period: Period
     run_id: str
     version: str
     options: Options
-    owner: Who | None = None  # whose page it is; None: the report
-    linked: bool = False  # whether such a page leads to the report beside it
-    seen: str = ""  # a digest of what such a page is made of
+    owner: Who | None = None  # whose page it is; None: the whole report
+    linked: bool = False  # whether such a page links to the report
+    seen: str = ""  # digest of the data of such a page
 
 
 def written(contents: Contents) -> str:
-    """The identity of a report as one word."""
+    """Return the identity of a report as one word."""
     return _word(contents, {})
 
 
@@ -62,30 +63,26 @@ def _word(contents: Contents | OwnerContents, more: Mapping[str, object]) -> str
 
 
 def read(report: bytes) -> Claim:
-    """The identity that a page or a PDF carries.
+    """Return the identity that a page or a PDF contains.
 
     Raises:
-        ReportError: it carries none that can be read.
+        ReportError: it contains none, or an unreadable one.
     """
     for part in _parts(report):
         if found := _FOUND.search(part):
             return _claim(found[1])
-    raise ReportError(
-        "it says nowhere which report it is: fairaudit did not make it, or it was edited"
-    )
+    raise ReportError("it contains no identity: fairaudit did not make it, or it was edited")
 
 
 def _claim(word: bytes) -> Claim:
     try:
         return TypeAdapter(Claim).validate_python(json.loads(base64.urlsafe_b64decode(word)))
     except ValueError as error:
-        raise ReportError(f"what it says of itself cannot be read: it was edited ({error})") from (
-            error
-        )
+        raise ReportError(f"its identity cannot be read: it was edited ({error})") from (error)
 
 
 def _parts(report: bytes) -> Iterator[bytes]:
-    """The whole, and where it is a PDF what is compressed in it."""
+    """Yield the whole file, and each compressed part of a PDF."""
     yield report
     if report.startswith(b"%PDF-"):
         for start in _STREAM.finditer(report):

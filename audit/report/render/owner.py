@@ -1,4 +1,4 @@
-"""The page of one user or account: one self-contained HTML file, as the report's is, or a PDF."""
+"""The page of one user or account as a self-contained HTML file, or as a PDF."""
 
 from typing import Final
 
@@ -12,20 +12,16 @@ from audit.report.render.sandbox import Limits
 from audit.report.text import wording
 
 REPORT: Final = "report.html"
-"""Where the report lies beside such a page."""
+"""The file name of the report, in the same folder."""
 
 
 def render_html(contents: OwnerContents, *, linked: bool = False) -> str:
-    """Return the page of one user or account; ``linked`` to the report, which lies beside it."""
+    """Return the page of one user or account; ``linked``: with links to the report."""
     return _page(contents, "screen", linked=linked)
 
 
 def render_pdf(contents: OwnerContents, limits: Limits = sandbox.DEFAULT) -> bytes:
-    """Return the same as a tagged A4 PDF without links.
-
-    Raises:
-        ReportError: as ``page.render_pdf``.
-    """
+    """Return the page as a tagged A4 PDF without links; errors as ``page.render_pdf``."""
     return sandbox.lay_out(_page(contents, "paper"), [], contents.span.to_time, limits)
 
 
@@ -47,7 +43,6 @@ def _page(contents: OwnerContents, medium: Medium, *, linked: bool = False) -> s
 
 
 def _part(of: OwnerPart, contents: OwnerContents) -> dict[str, object]:
-    """One pool in words and charts."""
     who = contents.who
     return {
         "of": of,

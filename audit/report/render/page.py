@@ -1,9 +1,8 @@
-"""A report's record as an HTML page and as a PDF. The only home of Jinja2.
+"""A report as an HTML page and as a PDF, from the same templates. The only module that uses Jinja2.
 
-Both come from the same templates. The HTML page is one file without any outside reference; its
-security policy lets nothing run but the script it was written with. The PDF is laid out with
-nothing but what the page carries: no file and no address is fetched. The same record gives the
-same bytes, on any day.
+The HTML page is one file without external references, and its security policy allows only its own
+script. The PDF is laid out without access to files or addresses. The same content always gives the
+same bytes.
 """
 
 import base64
@@ -21,14 +20,15 @@ from audit.files import caches
 from audit.model import COUNTED
 from audit.report.charts import drawing, over_time, sharing, style, waiting
 from audit.report.charts.style import WIDTH, Chart
-from audit.report.judgement import levels
+from audit.report.judgement import place
 from audit.report.judgement.page_one import of_pool, page_one
+from audit.report.reading.usage import BALANCE
 from audit.report.record.page import Contents, Span
-from audit.report.record.pool import SMALL_SAMPLE, PoolPart
+from audit.report.record.pool import INTENDED_MULTIPLE, SMALL_SAMPLE, PoolPart
 from audit.report.render import export, identity, sandbox
 from audit.report.render.export import File
 from audit.report.render.sandbox import Limits
-from audit.report.text import advice, belief, elsewhere, overtaken, tables, wording
+from audit.report.text import advice, belief, tables, wording
 from audit.report.text.notices import notices
 from audit.report.text.standing import standing
 from audit.spreadsheets import visible
@@ -40,28 +40,26 @@ if TYPE_CHECKING:
 Medium = Literal["screen", "paper"]
 
 PAPER_ROWS: Final = 5
-"""Most rows of a table on paper: WeasyPrint's memory grows with them."""
+"""Most rows of a table on paper; WeasyPrint's memory grows with them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A chart as the templates place it."""
+    """A chart as the templates need it."""
 
     key: str
     title: str
     note: str
     alt: str
-    inline: "Markup"
-    """The SVG as part of the page, whose colours it takes."""
-    still: str
-    """data: URI of the SVG by itself, on light ground."""
+    inline: "Markup"  # SVG with the colours of the page
+    still: str  # data: URI of the SVG in light colours
     width: int
     height: int
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """All charts of a report, drawn once for the page and for paper."""
+    """All charts of a report, for the page and for paper."""
 
     pools: tuple[Mapping[str, Picture], ...]
     usages: tuple[Mapping[str, Picture], ...]
@@ -69,7 +67,7 @@ class Drawn:
 
 
 def charts_of(pool: PoolPart) -> dict[str, Chart]:
-    """Return the charts of one pool by key, without those that have nothing to draw."""
+    """Return the charts of one pool that have data, by key."""
     made = (
         waiting.why(pool),
         over_time.trend(pool.trend, modelled=belief.good_fit(pool)),
@@ -86,7 +84,7 @@ def charts_of(pool: PoolPart) -> dict[str, Chart]:
 
 
 def draw(contents: Contents) -> Drawn:
-    """Draw the charts of every pool that has something to show, and those of usage."""
+    """Draw all charts of a report."""
     empty = contents.empty
     return Drawn(
         tuple(
@@ -102,12 +100,12 @@ def draw(contents: Contents) -> Drawn:
 
 
 def pictures(charts: Iterable[Chart | None]) -> dict[str, Picture]:
-    """Return charts as the templates place them, by key; None is left out."""
+    """Return charts as the templates need them, by key; None is left out."""
     return {chart.key: picture(chart) for chart in charts if chart is not None}
 
 
 def picture(chart: Chart) -> Picture:
-    """Return a chart as the templates place it."""
+    """Return a chart as the templates need it."""
     return Picture(
         chart.key,
         chart.title,
@@ -121,28 +119,21 @@ def picture(chart: Chart) -> Picture:
 
 
 def render_html(contents: Contents, drawn: Drawn | None = None) -> str:
-    """Return the report as one self-contained HTML page.
-
-    Args:
-        contents: what it says.
-        drawn: its charts, where :func:`draw` has been called already.
-    """
+    """Return the report as one self-contained HTML page; ``drawn`` are its charts."""
     return _page(contents, drawn or draw(contents), "screen")
 
 
 def render_pdf(
     contents: Contents, drawn: Drawn | None = None, limits: Limits = sandbox.DEFAULT
 ) -> bytes:
-    """Return the report as a tagged A4 PDF, the full tables of users and accounts attached.
+    """Return the report as a tagged A4 PDF with the full tables of users and accounts attached.
 
     Args:
-        contents: what it says.
-        drawn: its charts, where :func:`draw` has been called already.
-        limits: of laying it out, which happens in a process of its own.
+        drawn: its charts.
+        limits: of the process that lays it out.
 
     Raises:
-        ReportError: it takes more, its process died, or the libraries that lay out text are not
-            installed.
+        ReportError: the limits were exceeded, the process died, or libraries are not installed.
     """
     page = _page(contents, drawn or draw(contents), "paper")
     attachments = [
@@ -154,7 +145,7 @@ def render_pdf(
 
 
 def try_out() -> int:
-    """Lay out a page of one word, to see that fonts and libraries are there; return its size.
+    """Return the size of a PDF of one word, to check fonts and libraries.
 
     Raises:
         ReportError: as :func:`render_pdf`.
@@ -176,7 +167,7 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             "identity": identity.written(contents),
             "contents": contents,
             "one": one,
-            "others": [  # what is said of the pools that page one is not about
+            "others": [  # pools that page one is not about
                 of_pool(contents, pool)
                 for pool in contents.pools
                 if one and pool.attempts and pool is not one.place.pool
@@ -194,6 +185,8 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             "fair_start_figures": tables.fair_start_figures(),
             "counted": COUNTED,
             "small_sample": SMALL_SAMPLE,
+            "intended_multiple": INTENDED_MULTIPLE,
+            "balance": BALANCE,
             "rows_shown": rows,
             "resource_rows": rows if screen else min(rows, 5),
             "refusals_shown": 200 if screen else 20,
@@ -205,14 +198,14 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
 
 
 def dates(span: Span) -> tuple[str, str, str]:
-    """Return the first and the last day of a period as printed, and when its page is dated."""
+    """Return the first and the last day of a period in words, and the date of its page."""
     end = span.to_time if span.whole_log else span.to_time - 1
     dated = datetime.fromtimestamp(span.to_time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return wording.day(span.from_time, span.zone), wording.day(end, span.zone), dated
 
 
 def downloads(files: Iterable[File]) -> list[dict[str, str]]:
-    """Return files as templates offer them."""
+    """Return files as the templates need them."""
     return [
         {"name": file.name, "what": file.what, "uri": data_uri("text/csv", file.text)}
         for file in files
@@ -225,13 +218,12 @@ def html(
     scripts: Iterable[str] = (),
     medium: Medium = "screen",
 ) -> str:
-    """Return a page as one self-contained file under a security policy, every text in it escaped.
+    """Return a page as one self-contained file with a security policy; all text is escaped.
 
     Args:
         template: its name in ``templates``.
-        values: of the template, beside the style sheet, the script and the policy.
-        scripts: files of ``templates/report`` that run on the screen.
-        medium: what it is for.
+        values: of the template, besides those that all pages have.
+        scripts: files of ``templates/report``, for the screen.
     """
     screen = medium == "screen"
     script = "".join(map(_text_of, scripts)) if screen else ""
@@ -239,7 +231,7 @@ def html(
     shared = {
         "medium": medium,
         "screen": screen,
-        "small_sample": 0,  # tables of reports mark smaller samples
+        "small_sample": 0,  # reports have a larger one
         "policy": _policy(script),
         "script": trusted(script),
         "css": trusted(style.css() + "".join(map(_text_of, sheets))),
@@ -248,22 +240,19 @@ def html(
 
 
 def fill(template: str, values: Mapping[str, object]) -> str:
-    """Return a template of ``templates`` with these values, every text in it escaped."""
+    """Return a template of ``templates`` with these values; all text is escaped."""
     return _environment().get_template(template).render(values)
 
 
 def trusted(text: str) -> "Markup":
-    """Return text that templates take as it is: our own scripts, styles and charts."""
+    """Return text that templates do not escape: scripts, styles and charts of fairaudit."""
     from markupsafe import Markup
 
     return Markup(text)  # noqa: S704
 
 
 def _policy(script: str) -> str:
-    """A content security policy under which a script runs and nothing is ever fetched.
-
-    Styles may be inline, as that of the page is.
-    """
+    """Return a content security policy that allows this script and inline styles only."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     allowed = f"'sha256-{digest}'" if script else "'none'"
     return (
@@ -273,12 +262,11 @@ def _policy(script: str) -> str:
 
 
 def data_uri(kind: str, text: str) -> str:
-    """The address of a text that is inside the page."""
+    """Return a text as a ``data:`` address."""
     return f"data:{kind};charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
 
 
 def _text_of(name: str) -> str:
-    """A style sheet or script of ``templates/report``."""
     text = resources.path(f"templates/report/{name}").read_text(encoding="utf-8")
     return _without_blank_lines(text)
 
@@ -288,10 +276,7 @@ def _without_blank_lines(text: str) -> str:
 
 
 def _shown(value: object) -> str:
-    """What a template writes for a value: what cannot be seen in it shows as its code point.
-
-    Every value that stands on a page or in a mail comes through here, whoever named it.
-    """
+    """Return the text of any value of a template, with unprintable characters as code points."""
     from markupsafe import Markup
 
     shown = visible(str(value))
@@ -302,14 +287,12 @@ _FILTERS: Final = {
     wording: "name plural count number percent duration instant day resource resources hours value "
     "bare interval width points decay penalty first_upper rough rough_interval rough_percent",
     tables: "worst best hidden gave_up lost gained unlisted status stuck_because owners contrary "
-    "causes",
-    belief: "fit_table good_fit verdict policy fair_order tolerance",
-    overtaken: "most_overtaken",
+    "causes counted_elsewhere",
+    belief: "fit_table good_fit verdict policy fair_order tolerance most_overtaken",
     advice: "doubt nothing sentences",
-    elsewhere: "counted_elsewhere",
-    levels: "meaning",
+    place: "meaning subject_of",
 }
-"""Functions that templates use as filters, by module."""
+"""Functions that templates use as filters."""
 
 
 @cache
@@ -331,7 +314,7 @@ def _environment() -> "Environment":
 
 
 def _compiled(environment: "Environment") -> "BytecodeCache":
-    """Keeps what Jinja makes of the templates, which takes it longer than to fill them."""
+    """Return a cache of compiled templates: compiling takes longer than filling them."""
     import jinja2
     from jinja2.bccache import Bucket, BytecodeCache
 

@@ -1,11 +1,11 @@
-"""Lays out pages as PDF, in a process of its own. The only home of WeasyPrint.
+"""Lays out pages as PDF in a separate process. The only module that uses WeasyPrint.
 
-``serve`` is what that process runs (``sandbox`` starts it and talks to it): it sets its limits,
-loads WeasyPrint, and makes each PDF in a child, so that each begins from the same state, has the
-limits for itself, and may fail or be killed without harm. It imports nothing else of fairaudit.
+``sandbox`` starts the process, which runs ``serve``: it sets its limits, loads WeasyPrint, and
+makes each PDF in a child. Each PDF thus begins from the same state, has the limits for itself, and
+may fail without harm. The process imports nothing else of fairaudit.
 
-Both directions carry a length in 8 bytes and then so many bytes: to here JSON of a page, back one
-byte that says how it went (``+`` or ``-``) and the PDF, or why there is none.
+Messages in both directions are a length in 8 bytes and that many bytes. A request is JSON; an
+answer is ``+`` and the PDF, or ``-`` and the reason why there is none.
 """
 
 import base64
@@ -22,42 +22,40 @@ from datetime import UTC, datetime
 from typing import IO, Any, Final
 
 LENGTH: Final = 8
-"""Bytes of a length, most significant first."""
-
 OUT_OF_MEMORY: Final = "out of memory"
 OUT_OF_TIME: Final = "out of time"
 MISSING: Final = "missing libraries: "
 
 
 def serve(memory_bytes: int, cpu_s: int) -> None:
-    """Makes PDFs of what stdin asks for, until it ends.
+    """Make the PDFs requested on stdin, until it ends.
 
     Args:
-        memory_bytes: address space that this process and each of its children may use.
-        cpu_s: seconds of a processor that each may use.
+        memory_bytes: limit of address space of this process and of each of its children.
+        cpu_s: limit of processor time of each, s.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
-    # What libraries print goes nowhere: stdout carries PDFs.
+    # Only PDFs go to stdout; anything that libraries print is discarded.
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    gc.set_threshold(100_000, 20, 20)  # a layout lives to its end: little of it is garbage
+    gc.set_threshold(100_000, 20, 20)  # little of a layout becomes garbage before its end
     logging.disable(logging.CRITICAL)
     missing = _load()
     while request := receive(requests):
         answer = _failed(missing) if missing else _in_a_child(request)
         send(answers, answer)
-    if folder := os.environ.get("TMPDIR"):  # its own, which nobody else removes if the run is dead
+    if folder := os.environ.get("TMPDIR"):  # its own; a run that died cannot remove it
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _load() -> str:
-    """Imports what takes long to import; says what is missing."""
+    """Import WeasyPrint, which takes long; return what is missing, else nothing."""
     try:
         import weasyprint  # noqa: F401
     except (OSError, ImportError) as error:
-        # Its wheel is pure Python; Pango and HarfBuzz come from the system.
+        # Pango and HarfBuzz are libraries of the system.
         return f"{MISSING}{error}"
     except MemoryError:
         return OUT_OF_MEMORY
@@ -80,17 +78,12 @@ def _in_a_child(request: bytes) -> bytes:
     with os.fdopen(source, "rb") as made:
         answer = made.read()
     _, status = os.waitpid(child, 0)
-    if code := os.waitstatus_to_exitcode(status):
-        return _failed(_why(code))
-    return answer
-
-
-def _why(code: int) -> str:
+    code = os.waitstatus_to_exitcode(status)
     if code == -signal.SIGXCPU:
-        return OUT_OF_TIME
+        return _failed(OUT_OF_TIME)
     if code < 0:
-        return f"its process was ended by signal {signal.Signals(-code).name}"
-    return f"its process ended with exit code {code}"
+        return _failed(f"its process was ended by signal {signal.Signals(-code).name}")
+    return _failed(f"its process ended with exit code {code}") if code else answer
 
 
 def _answer(request: bytes) -> bytes:
@@ -109,20 +102,20 @@ def _failed(why: str) -> bytes:
 def lay_out(
     page: str, attachments: list[tuple[str, str, str]], dated: int, identifier: str
 ) -> bytes:
-    """The tagged PDF of an HTML page; the same bytes for the same arguments.
+    """Return the tagged PDF of an HTML page; the same bytes for the same arguments.
 
     Args:
-        page: the page, which refers to nothing outside itself.
-        attachments: name, description and text of each file that it carries.
-        dated: epoch s, said to be when the PDF and its files were made.
-        identifier: 16 bytes that name it, in base64.
+        page: must not refer to anything outside itself.
+        attachments: name, description and text of each attached file.
+        dated: epoch s, the date of the PDF and its files.
+        identifier: of the PDF, 16 bytes in base64.
 
     Raises:
         ValueError: it has no pages.
     """
     import weasyprint
 
-    # The font writer stamps this, else the clock, into the fonts it embeds.
+    # The date of embedded fonts, which is that of the clock by default.
     os.environ["SOURCE_DATE_EPOCH"] = str(max(dated, 0))
     when = datetime.fromtimestamp(dated, UTC).replace(tzinfo=None)
     fetcher = nothing_from_outside()
@@ -151,7 +144,7 @@ def lay_out(
 
 
 def nothing_from_outside() -> Any:
-    """What WeasyPrint fetches with: gives what a page carries, refuses files and addresses."""
+    """Return WeasyPrint's fetcher, limited to data inside the page."""
     from weasyprint.urls import URLFetcher
 
     class Inside(URLFetcher):  # type: ignore[misc]
@@ -164,14 +157,14 @@ def nothing_from_outside() -> Any:
 
 
 def send(to: IO[bytes], message: bytes) -> None:
-    """Writes one message."""
+    """Write one message."""
     to.write(len(message).to_bytes(LENGTH, "big"))
     to.write(message)
     to.flush()
 
 
 def receive(source: IO[bytes]) -> bytes:
-    """Reads one message; nothing where the other side is gone."""
+    """Read one message; empty if the other process ended."""
     length = source.read(LENGTH)
     if len(length) < LENGTH:
         return b""

@@ -1,7 +1,7 @@
-"""The process that lays out PDFs, under limits: what a log holds may upset it, but nothing else.
+"""The process that lays out PDFs, under limits, so that hostile content of a log can only end it.
 
-It is started early (``prepare``), loads its libraries while logs are read, and is handed each page
-through a pipe. It sees neither the environment, where passwords may stand, nor any open file.
+It is started early (``prepare``), loads its libraries while logs are read, and gets each page
+through a pipe. It has no open files and no environment variables that may contain passwords.
 """
 
 import atexit
@@ -26,7 +26,7 @@ from audit.errors import ReportError
 from audit.report.render import paper
 
 _PANGO: Final = "libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-dejavu-core"
-# What fonts and the dynamic linker look at; nothing in which a secret would stand.
+# For fonts and the dynamic linker; none of these contains a secret.
 _ENVIRONMENT: Final = frozenset(
     {"FONTCONFIG_FILE", "FONTCONFIG_PATH", "HOME", "LD_LIBRARY_PATH", "PATH", "XDG_CACHE_HOME"}
     | {"XDG_DATA_HOME", "XDG_DATA_DIRS", "LANG", "LC_ALL", "DYLD_FALLBACK_LIBRARY_PATH"}
@@ -39,7 +39,7 @@ _PROGRAM: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a PDF may take."""
+    """Limits of making one PDF."""
 
     timeout_s: int = 120
     memory_bytes: int = 2 << 30
@@ -49,23 +49,23 @@ DEFAULT: Final = Limits()
 
 
 def limits(report: Report) -> Limits:
-    """Those of a configuration."""
+    """Return the configured limits."""
     return Limits(report.pdf_timeout_s, in_bytes(report.pdf_memory_limit))
 
 
 class _Process:
-    """One such process, with the limits it was started with."""
+    """One such process, with its limits."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        # The package's own folder for a program that was not started through site-packages.
+        # The package's own folder, in case the program was not started through site-packages.
         paths = [str(Path(entry).absolute()) for entry in sys.path]
         home = str(Path(audit.__file__).parent.parent)
         environment = {name: value for name, value in os.environ.items() if name in _ENVIRONMENT}
         self._folder = _own_folder()
         if self._folder is not None:
             environment["TMPDIR"] = self._folder
-        self.process = subprocess.Popen(  # noqa: S603 - our own words only
+        self.process = subprocess.Popen(  # noqa: S603 - fixed arguments only
             [
                 *(sys.executable, "-I", "-c", _PROGRAM),
                 json.dumps([*paths, home]),
@@ -79,8 +79,8 @@ class _Process:
             start_new_session=True,  # so that its children end with it
         )
 
-    def ask(self, request: bytes) -> bytes:
-        """The answer to a request; nothing where the process died or was ended by the clock."""
+    def answer(self, request: bytes) -> bytes:
+        """Return the answer to a request; empty if the process died or was ended."""
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -90,7 +90,7 @@ class _Process:
         return b""
 
     def end(self) -> None:
-        """Ends it, and what it started."""
+        """End the process and its children."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -103,9 +103,9 @@ class _Process:
 
 
 def _own_folder() -> str | None:
-    """Where its temporary files lie, which who is killed leaves; None: there is no place for any.
+    """Return a folder for temporary files, which a killed process leaves behind.
 
-    Of that WeasyPrint complains itself, when it is asked for a PDF.
+    None if there is no space for any; WeasyPrint then reports that for each PDF.
     """
     try:
         return tempfile.mkdtemp(prefix="fairaudit-pdf-")
@@ -118,13 +118,13 @@ _ready: list[_Process] = []
 
 
 def prepare(limits: Limits = DEFAULT) -> None:
-    """Starts the process, which then loads its libraries."""
+    """Start the process, which then loads its libraries."""
     with _lock:
         _take(limits)
 
 
 def _take(limits: Limits) -> _Process:
-    """The process for these limits; one that is dead, or has others, is replaced."""
+    """Return the process for these limits; replace one that is dead or has other limits."""
     if _ready and (_ready[0].limits != limits or _ready[0].process.poll() is not None):
         _ready.pop().end()
     if not _ready:
@@ -134,7 +134,7 @@ def _take(limits: Limits) -> _Process:
 
 @atexit.register
 def end() -> None:
-    """Ends the process, where there is one; the next PDF starts another."""
+    """End the process if it runs; the next PDF starts another."""
     while _ready:
         _ready.pop().end()
 
@@ -142,10 +142,10 @@ def end() -> None:
 def lay_out(
     page: str, attachments: list[tuple[str, str, str]], dated: int, limits: Limits = DEFAULT
 ) -> bytes:
-    """The PDF of a page, with its attachments; arguments as ``paper.lay_out``.
+    """Return the PDF of a page with its attachments; arguments as ``paper.lay_out``.
 
     Raises:
-        ReportError: it could not be made within the limits, or not at all; it says why.
+        ReportError: it could not be made, or not within the limits.
     """
     identifier = base64.b64encode(hashlib.sha256(page.encode()).digest()[:16]).decode()
     request = json.dumps(
@@ -164,9 +164,9 @@ def lay_out(
         clock.daemon = True
         clock.start()
         try:
-            answer = process.ask(request)
+            answer = process.answer(request)
         except BaseException:
-            end()  # half a message would be taken for the next one's
+            end()  # else the rest of a message would be read as the next one
             raise
         finally:
             clock.cancel()
@@ -183,12 +183,12 @@ def _pdf(answer: bytes, limits: Limits) -> bytes:
         return content
     why = content.decode(errors="replace") if sign == b"-" else "its process died"
     if sign == b"+":
-        why = "what was made is no PDF"
+        why = "the result is not a PDF"
     raise ReportError(_explained(why, limits))
 
 
 def _explained(why: str, limits: Limits) -> str:
-    otherwise = "leave the PDF out with --no-pdf (report.pdf = false)"
+    otherwise = "make no PDF with --no-pdf (report.pdf = false)"
     if why.startswith(paper.MISSING):
         return (
             f"the PDF cannot be laid out: {why.removeprefix(paper.MISSING)}. Install the libraries "

@@ -27,7 +27,7 @@ def ends(values: Mapping[str, float], say: Callable[[float], str]) -> str:
     """Return the smallest and the largest of ``values`` in words, with their names."""
     least, most = (pick(values, key=lambda name: values[name]) for pick in (min, max))
     if values[least] == values[most]:
-        return f"all alike, {say(values[most])}"
+        return f"all the same, {say(values[most])}"
     return f"{say(values[least])} with {least}, {say(values[most])} with {most}"
 
 

@@ -1,15 +1,16 @@
-"""How far the figures of fair start times can be believed, decided and said.
+"""Whether fair start times can be trusted, and the jobs that later arrivals delayed most.
 
-They tell what the modelled policy would have done, and no site's scheduler is that policy. How
-often it decides as the site did, and how its waits rank beside those observed, tells what these
-are worth (SPEC §10); a replay of the period shows by how much it errs (SPEC §5).
+Fair start times are those of a modelled policy. Two figures say how well it fits the log: how often
+it starts jobs when the site did, and how its waits correlate with those observed (SPEC §10). A
+replay of the period shows the size of its errors (SPEC §5).
 """
 
 from enum import StrEnum
 from typing import Final
 
 from audit.metrics.attempts.fidelity import ENOUGH_AGREEMENT, ENOUGH_CORRELATION, fits
-from audit.report.record.pool import FairStart, Fidelity, Figure, PoolPart
+from audit.registry.causes import CAUSES
+from audit.report.record.pool import FairStart, Fidelity, Figure, Overtaken, PoolPart
 from audit.report.text import wording
 
 _ORDERS: Final = {
@@ -18,16 +19,17 @@ _ORDERS: Final = {
     "lxf": "largest expansion factor first",
     "recorded": "by the priorities in the log",
     "fairshare": "by fairshare",
-    "nuwt": "who waited longest for what they used first",
-    "multifactor": "by the priorities that Slurm makes (age, fairshare, size, partition, QOS)",
+    "nuwt": "longest normalised user wait time first",
+    "multifactor": "by Slurm's multifactor priority (age, fairshare, size, partition, QOS)",
 }
 _BACKFILLS: Final = {
-    "none": "no backfilling",
-    "no_guarantee": "backfilling without guarantees",
-    "easy": "EASY backfilling",
-    "conservative": "conservative backfilling",
-    "conservative_replan": "conservative backfilling, planned afresh each time",
+    "none": "without backfilling",
+    "no_guarantee": "with backfilling without guarantees",
+    "easy": "with EASY backfilling",
+    "conservative": "with conservative backfilling",
+    "conservative_replan": "with conservative backfilling, replanned at each pass",
 }
+_FAIR_ORDERS: Final = {"fairshare": "fairshare", "nuwt": "normalised user wait time"}
 
 
 class Fit(StrEnum):
@@ -35,12 +37,11 @@ class Fit(StrEnum):
 
     UNKNOWN = "unknown"
     POOR = "poor"
-    """It starts too few of those that waited when the site did, or its waits rank otherwise."""
     GOOD = "good"
 
 
 def fit(fidelity: Fidelity | None) -> Fit:
-    """What the figures of fair start times are worth under the modelled policy (SPEC §10)."""
+    """Return how well the modelled policy fits the log (SPEC §10)."""
     if fidelity is None:
         return Fit.UNKNOWN
     agreement, correlation = _fitting(fidelity)
@@ -50,66 +51,61 @@ def fit(fidelity: Fidelity | None) -> Fit:
 
 
 def _fitting(fidelity: Fidelity) -> tuple[Figure, Figure]:
-    """What the fit is judged by."""
     return fidelity.figure("agreement"), fidelity.figure("forward_correlation")
 
 
-_FSTS: Final = ("strict", "relaxed")
-
-
-def policy(fidelity: Fidelity) -> str:
-    """The modelled policy in words."""
-    order = _ORDERS.get(fidelity.order) or wording.name(fidelity.order)
-    backfill = _BACKFILLS.get(fidelity.backfill) or wording.name(fidelity.backfill)
-    return f"{order}, {backfill}"
-
-
-def fair_order(fidelity: Fidelity | None) -> str:
-    """What a fair start time rests on where it is another order than that of arrival."""
-    said = "" if fidelity is None else _FAIR_ORDERS.get(fidelity.fair_order, "")
-    return said and (
-        f"Who would come first is judged {said}, not by arrival: of those queued before an attempt "
-        "only those count whose turn was not after its own when it arrived."
-    )
-
-
-_FAIR_ORDERS: Final = {
-    "fairshare": "by fairshare",
-    "nuwt": "by how long owners waited for what they used",
-}
-
-
 def good_fit(pool: PoolPart) -> bool:
-    """Whether the figures of fair start times need no caveat."""
+    """Return whether the modelled policy of a pool fits the log."""
     return fit(pool.fair_start.fidelity) is Fit.GOOD
 
 
+def policy(fidelity: Fidelity) -> str:
+    """Return the modelled policy in words."""
+    order = _ORDERS.get(fidelity.order) or wording.name(fidelity.order)
+    backfill = _BACKFILLS.get(fidelity.backfill) or wording.name(fidelity.backfill)
+    return f"{order} {backfill}"
+
+
+def fair_order(fidelity: Fidelity | None) -> str:
+    """Return a sentence about the fair order if it is not that of arrival, else nothing."""
+    order = "" if fidelity is None else _FAIR_ORDERS.get(fidelity.fair_order, "")
+    return order and (
+        f"The fair order is by {order}, not by arrival: of the jobs queued before a job, only "
+        "those count that ranked ahead of it when it arrived."
+    )
+
+
 def verdict(pool: PoolPart) -> str:
-    """What the model's fit means for a reader, and from what this is concluded."""
-    return f"{caveat(pool)} {reasons(pool)}".strip()
-
-
-def caveat(pool: PoolPart) -> str:
-    """What the model's fit means for a reader."""
-    return _VERDICTS[fit(pool.fair_start.fidelity)]
+    """Return how well the model fits, and the figures that show it."""
+    return f"{_VERDICTS[fit(pool.fair_start.fidelity)]} {_reasons(pool)}".strip()
 
 
 _VERDICTS: Final = {
-    Fit.UNKNOWN: "How well the model fits this log is not known, so nobody is named by it.",
-    Fit.POOR: "The model fits this log poorly: what looks like unfairness may be its error, and "
-    "nobody is named by it.",
-    Fit.GOOD: "The model fits this log well enough to go by.",
+    Fit.UNKNOWN: "How well the model fits this log is not known, so the report names no user by "
+    "it.",
+    Fit.POOR: "The model fits this log poorly. Apparent unfairness may be an error of the model, "
+    "so the report names no user by it.",
+    Fit.GOOD: "The model fits this log well.",
 }
 
 
-def fit_table(pool: PoolPart) -> tuple[tuple[str, str, str], ...]:
-    """What is known of the model's fit: a name, the figure, and how to read it."""
-    over = wording.percent(pool.figure("over_capacity_time").value)
-    last = (
-        "Time over capacity",
-        over,
-        "attempts that arrived while more was in use than the pool has are left out",
+def _reasons(pool: PoolPart) -> str:
+    fidelity = pool.fair_start.fidelity
+    if fidelity is None or fit(fidelity) is Fit.UNKNOWN:
+        return ""
+    agreement, correlation = _fitting(fidelity)
+    return (
+        f"In the model, {wording.percent(agreement.value)} of the jobs that waited start when the "
+        f"site started them (at least {wording.percent(ENOUGH_AGREEMENT)} required). The rank "
+        f"correlation of modelled and observed waits is {_correlation(correlation)} (at least "
+        f"{ENOUGH_CORRELATION:.2f} required)."
     )
+
+
+def fit_table(pool: PoolPart) -> tuple[tuple[str, str, str], ...]:
+    """Return what is known of the model's fit: name, figure, and how to read it."""
+    over = wording.percent(pool.figure("over_capacity_time").value)
+    last = ("Time over capacity", over, "jobs that arrived during this time are left out")
     fidelity = pool.fair_start.fidelity
     if fidelity is None:
         return (last,)
@@ -119,81 +115,102 @@ def fit_table(pool: PoolPart) -> tuple[tuple[str, str, str], ...]:
         (
             "Agreement",
             wording.percent(agreement.value),
-            "of the attempts that waited, those that the model starts when the site did",
+            "share of the jobs that waited that the model starts when the site did",
         ),
         (
-            "Rank correlation of forward waits",
-            _rounded(correlation),
-            "from what ran and waited at each arrival; 1: the same attempts wait longest",
+            "Rank correlation of modelled waits",
+            _correlation(correlation),
+            "modelled from the state at each arrival; 1: the same jobs wait longest",
         ),
-        ("Replayed attempts", wording.count(of("replayed").value), "under the policy assumed"),
+        (
+            "Replayed jobs",
+            wording.count(of("replayed").value),
+            "in a replay of the period under the modelled policy",
+        ),
         (
             "Error of start, median",
             wording.duration(of("start_error_median").value),
-            "half of the replayed starts are no further from those observed",
+            "half of the replayed starts are at most this far from the observed ones",
         ),
         (
             "Error of start, 90th percentile",
             wording.duration(of("start_error_p90").value),
-            "one replayed start in ten is further off",
+            "nine in ten replayed starts are at most this far from the observed ones",
         ),
         (
-            "Rank correlation of waits",
-            _rounded(of("wait_correlation")),
-            "1: the same attempts wait longest; 0: no relation (Spearman)",
+            "Rank correlation of replayed waits",
+            _correlation(of("wait_correlation")),
+            "1: the same jobs wait longest; 0: no relation (Spearman)",
         ),
         (
             "Error of the mean wait",
             _signed(of("mean_wait_error").value),
-            "positive: attempts wait longer in the replay",
+            "positive: jobs wait longer in the replay",
         ),
-        (
-            "Miss total beyond the median",
-            _share(fidelity, "median"),
-            "what remains when misses below the median error are left out",
-        ),
-        (
-            "Miss total beyond the 90th percentile",
-            _share(fidelity, "p90"),
-            "what remains when misses below the 90th percentile are left out",
+        *(
+            (
+                f"Misses above the {limit} error",
+                _beyond(fidelity, key),
+                f"share of the total miss without misses below the {limit} error",
+            )
+            for limit, key in (("median", "median"), ("90th-percentile", "p90"))
         ),
         last,
     )
 
 
-def _share(fidelity: Fidelity, limit: str) -> str:
+def _beyond(fidelity: Fidelity, limit: str) -> str:
     strict, relaxed = (
-        wording.percent(fidelity.figure(f"miss_{fst}_share_beyond_{limit}").value) for fst in _FSTS
+        wording.percent(fidelity.figure(f"miss_{kind}_share_beyond_{limit}").value)
+        for kind in ("strict", "relaxed")
     )
     return f"{strict} strict, {relaxed} relaxed"
 
 
-def _rounded(figure: Figure) -> str:
-    """A correlation to two places, which is as far as it means something."""
+def _correlation(figure: Figure) -> str:
     if figure.value is None:
         return wording.UNKNOWN
     return f"{figure.value:.2f}".replace("-", "−")
 
 
 def _signed(seconds: float | None) -> str:
-    """A difference of times with its sign."""
     shown = wording.duration(seconds)
     return f"+{shown}" if seconds is not None and seconds > 0 else shown
 
 
-def reasons(pool: PoolPart) -> str:
-    """What the fit is concluded from; nothing where it is not known."""
-    fidelity = pool.fair_start.fidelity
-    if fidelity is None or fit(fidelity) is Fit.UNKNOWN:
-        return ""
-    agreement, correlation = _fitting(fidelity)
-    return (
-        f"Of the attempts that waited it starts {wording.percent(agreement.value)} when the site "
-        f"did (enough: {wording.percent(ENOUGH_AGREEMENT)}), and the waits it gives them rank as "
-        f"those observed by {_rounded(correlation)} (enough: {ENOUGH_CORRELATION:.2f})."
-    )
-
-
 def tolerance(fair: FairStart) -> str:
-    """By how much a start may miss its fair start time before that counts."""
+    """Return how much later than its fair start time a job may start without being late."""
     return "the tolerance" if fair.tolerance_s is None else wording.duration(fair.tolerance_s)
+
+
+def most_overtaken(pool: PoolPart) -> tuple[str, ...]:
+    """Return a few sentences on each of the jobs that later arrivals delayed most.
+
+    They name users only if the model fits the log.
+    """
+    return tuple(_story(pool, one) for one in pool.fair_start.overtaken)
+
+
+def _story(pool: PoolPart, one: Overtaken) -> str:
+    again = f", attempt {one.attempt}" if one.attempt > 1 else ""
+    of = f" of user {wording.name(one.user)}" if one.user is not None and good_fit(pool) else ""
+    unit = wording.resource(pool.resource)
+    size = "" if one.size is None else f" ({wording.plural(one.size, unit)})"
+    text = f"Job {wording.name(one.job_id)}{again}{of}{size} waited "
+    text += f"{wording.duration(one.wait_s)}{_mostly(one)}. In the model, later arrivals delayed "
+    text += f"it by {wording.duration(one.overtaken_s)}"
+    if one.own_s and one.own_s > 0:
+        text += f" (jobs of the same user by {wording.duration(one.own_s)})"
+    if one.unmodelled_s == 0:
+        return f"{text}; the model explains the rest of the wait."
+    side = "longer" if one.unmodelled_s > 0 else "less"
+    rest = wording.duration(abs(one.unmodelled_s))
+    return f"{text}; it waited {rest} {side} than the model explains."
+
+
+def _mostly(one: Overtaken) -> str:
+    parts = ((part or 0.0, cause) for part, cause in zip(one.parts, CAUSES, strict=True))
+    longest, cause = max(parts, key=lambda part: part[0])
+    if not one.wait_s or longest <= 0:
+        return ""
+    return f"; for {wording.percent(longest / one.wait_s)} of that time, {cause.clause}"

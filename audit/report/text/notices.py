@@ -1,31 +1,29 @@
-"""What a reader must know before believing a report's figures.
+"""What a reader must know before relying on the figures of a report.
 
-Pure functions of :class:`Contents`. The same sentences head the page and are warnings of the
-command line.
+The page begins with these sentences; the command line prints them as warnings.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from audit.model import COUNTED, FstStatus
-from audit.report.record.page import Contents, Coverage
+from audit.report.record.page import Charge, Contents, Coverage, DecayedUsage, UsageOf
 from audit.report.record.pool import SMALL_SAMPLE, PoolPart
 from audit.report.text import belief, tables, wording
 from audit.report.text.belief import Fit
-from audit.report.text.doubts import doubts
 
-# Of the days of a log, this part may be without records before that is worth a notice.
-_MANY_EMPTY: Final = 0.1
-# So many missing logs are named.
-_MISSING_SHOWN: Final = 3
-# Of the attempts, this part may have no fair start time that counts, or a provisional one.
-_MANY_LEFT_OUT: Final = 0.1
+_MANY: Final = 0.1
+"""Share of days, attempts or usage above which a defect of the data is reported."""
+_MOST: Final = 0.5
+_GRAVE: Final = 0.01
+"""Share of lines or of time above which a defect of the log is grave."""
+MISSING_SHOWN: Final = 3
+"""Most missing logs that have a notice each; one more notice counts the others."""
+_DAY_S: Final = 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(NamedTuple):
     """Something to know before reading on."""
 
     grave: bool
@@ -33,29 +31,29 @@ class Notice:
 
 
 def notices(contents: Contents) -> tuple[Notice, ...]:
-    """What a reader must know before believing the figures, gravest first."""
-    unsorted = [
+    """Return what a reader must know before relying on the figures, grave notices first."""
+    found = [
         *(Notice(True, wording.name(text, 400)) for text in one_of_each(contents.warnings)),
         *_of_missing(contents),
         *_of_reading(contents),
         *_of_coverage(contents.coverage),
-        *(notice for pool in contents.pools for notice in _of_measuring(pool, contents)),
+        *(notice for pool in contents.pools for notice in _of_pool(pool, contents)),
         *(notice for pool in contents.pools for notice in _of_fair_starts(pool, contents)),
-        *(Notice(doubt.grave, doubt.text) for doubt in doubts(contents)),
+        *(() if contents.empty else _of_usage(contents)),
     ]
-    return tuple(sorted(unsorted, key=lambda notice: not notice.grave))
+    return tuple(sorted(found, key=lambda notice: not notice.grave))
 
 
 def one_of_each(texts: Sequence[str]) -> list[str]:
     """Return one text of each kind, with the number of the others.
 
-    Texts are of one kind where they differ only in names of files, quoted names and numbers.
+    Texts of one kind differ only in file names, quoted names and numbers.
     """
     kinds: dict[str, list[str]] = {}
     for text in texts:
         kinds.setdefault(_VARYING.sub("…", text), []).append(text)
     return [
-        first if not more else f"{first} ({len(more):,} more of this kind)"
+        f"{first} ({len(more):,} more of this kind)" if more else first
         for first, *more in kinds.values()
     ]
 
@@ -64,151 +62,287 @@ _VARYING: Final = re.compile(r"""'[^']*'|"[^"]*"|\S*[\d/.]\S*""")
 
 
 def _of_missing(contents: Contents) -> Iterator[Notice]:
-    for log in contents.missing[:_MISSING_SHOWN]:
+    for log in contents.missing[:MISSING_SHOWN]:
         yield Notice(
             True,
-            f"Log {wording.name(log.file)} could not be taken in, so what it holds is missing: "
+            f"Log {wording.name(log.file)} could not be read, so its records are missing: "
             f"{wording.name(log.reason, 400)}",
         )
-    if more := contents.missing[_MISSING_SHOWN:]:
-        yield Notice(True, f"{wording.plural(len(more), 'more log')} could not be taken in either.")
+    if more := contents.missing[MISSING_SHOWN:]:
+        yield Notice(True, f"{wording.plural(len(more), 'more log')} could not be read.")
     if contents.silent_since is not None:
         zone = contents.span.zone
         since = wording.instant(contents.silent_since, zone)
         until = wording.instant(contents.span.from_time, zone)
         yield Notice(
             False,
-            f"No record is of the time from {since} to {until}, right before this period: of that "
-            "time there are no figures, reports or mails.",
+            f"There are no records between {since} and {until}, right before this period, and so "
+            "no figures, reports or mails for that time.",
         )
 
 
 def _of_reading(contents: Contents) -> Iterator[Notice]:
     if contents.refused:
         share = contents.refused / contents.records if contents.records else 0.0
-        lines = wording.plural(contents.refused, "line")
         yield Notice(
-            share > 0.01,
-            f"{lines} of {wording.count(contents.records)} could not be taken "
-            f"({wording.percent(share)}); the reasons stand under Records.",
+            share > _GRAVE,
+            f"{wording.plural(contents.refused, 'line')} of {wording.count(contents.records)} "
+            f"refused ({wording.percent(share)}); see Records for the reasons.",
         )
 
 
 def _of_coverage(coverage: Coverage) -> Iterator[Notice]:
-    if coverage.empty > _MANY_EMPTY * coverage.days:
-        share = coverage.empty / coverage.days
+    if coverage.empty > _MANY * coverage.days:
         yield Notice(
             False,
-            f"On {wording.count(coverage.empty)} of {wording.plural(coverage.days, 'day')} "
-            f"({wording.percent(share)}) no record ended: either nothing ran, or records are "
-            "missing; the longest gaps stand under Records.",
+            f"No job ended on {wording.count(coverage.empty)} of "
+            f"{wording.plural(coverage.days, 'day')} "
+            f"({wording.percent(coverage.empty / coverage.days)}): either nothing ran, or records "
+            "are missing; see Records for the longest gaps.",
         )
 
 
-def _of_measuring(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
-    where = f" in pool {wording.name(pool.name)}" if len(contents.pools) > 1 else ""
+def _where(pool: PoolPart, contents: Contents) -> str:
+    return f" in pool {wording.name(pool.name)}" if len(contents.pools) > 1 else ""
+
+
+def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
+    where = _where(pool, contents)
     over = pool.figure("over_capacity_time").value or 0
     if over > 0:
         yield Notice(
-            over > 0.01,
-            f"During {wording.percent(over)} of the time{where} more was in use (at most "
-            f"{wording.count(pool.figure('peak_in_use').value)}) than the "
-            f"{wording.plural(pool.capacity, wording.resource(pool.resource))} of the pool: either "
-            "its size, or what the log says was allocated, is wrong then.",
+            over > _GRAVE,
+            f"More was in use{where} (up to {wording.count(pool.figure('peak_in_use').value)}) "
+            f"than the pool's {wording.plural(pool.capacity, wording.resource(pool.resource))} for "
+            f"{wording.percent(over)} of the time: either the size of the pool or the allocations "
+            "in the log are wrong.",
         )
     for metric, text in _COUNTS:
-        number = pool.figure(metric).value or 0
-        if number:
-            yield Notice(False, f"{text}{where}: {wording.plural(number, 'attempt')}.")
+        if number := pool.figure(metric).value:
+            yield Notice(False, f"{text}{where}: {wording.count(number)}.")
     if pool.attempts and pool.figure("walltime_unknown").value == pool.attempts:
         yield Notice(
             False,
-            f"The log knows no walltime of any attempt{where}: estimates are what attempts really "
-            "took, so fair start times assume that everybody knew how long they would run.",
+            f"The log has no walltimes{where}: fair start times use real run times as estimates, "
+            "as if all users had known them.",
         )
     conservation = pool.figure("re_conservation").value
     if conservation is not None and conservation > 1e-6:
         yield Notice(
             True,
-            f"Resource equality{where} does not add up to zero (off by "
-            f"{wording.number(conservation)} of what was consumed): this is a defect, "
-            "please report it.",
+            f"Shortfalls and surpluses{where} do not cancel out (difference: "
+            f"{wording.number(conservation)} of all resources used). This is a defect; please "
+            "report it.",
         )
     if pool.attempts and not pool.users.named:
-        yield Notice(
-            False, f"The log names no users{where}: figures by user have nothing to speak of."
-        )
+        yield Notice(False, f"The log names no users{where}, so there are no figures by user.")
     if 0 < pool.attempts < SMALL_SAMPLE:
         attempts = wording.plural(pool.attempts, "attempt")
         yield Notice(
-            True, f"Only {attempts}{where} ended in the period: read each figure as an anecdote."
+            True, f"Only {attempts}{where} ended in the period: the figures are anecdotal."
         )
+
+
+_COUNTS: Final = (
+    ("exceeds_capacity", "Attempts larger than the whole pool, whose size may be wrong"),
+    ("start_unknown", "Attempts with unknown start, which no figure counts"),
+    (
+        "arrival_unknown",
+        "Attempts with unknown arrival, which no figure of waits, fair start times or resource "
+        "equality counts",
+    ),
+    ("size_unknown", "Attempts of unknown size, which count as 0 and not in resource equality"),
+    (
+        "pending_left_out",
+        "Queued attempts of unknown size or walltime, which fair start times leave out",
+    ),
+    (
+        "arrivals_clipped",
+        "Attempts that start before they arrive in the log, counted as arriving at their start",
+    ),
+)
 
 
 def _of_fair_starts(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
     if not pool.attempts:
         return
-    where = f" in pool {wording.name(pool.name)}" if len(contents.pools) > 1 else ""
-    fair = pool.fair_start
+    where, fair = _where(pool, contents), pool.fair_start
     if not fair.statuses and not pool.has_fair_starts:
         yield Notice(
             False,
-            f"No fair start times were computed{where}: nothing below says whether anybody "
+            f"No fair start times were computed{where}, so the report does not say whether jobs "
             "started later than fair.",
         )
         return
+
+    def of_all(number: int) -> str:
+        attempts = wording.plural(fair.subjects, "attempt")
+        share = wording.percent(number / fair.subjects)
+        return f"{wording.count(number)} of {attempts} ({share}){where}"
+
     if fair.not_sampled:
-        done = fair.subjects - fair.not_sampled
         yield Notice(
             False,
-            f"Fair and forward start times were computed for {wording.count(done)} of "
-            f"{wording.plural(fair.subjects, 'attempt')} "
-            f"({wording.percent(done / fair.subjects)}){where}, as many as the budget of both "
-            "allowed: the longest waits, and a sample by user, width and day that stands for the "
-            "others. Figures about them are estimates; their intervals include that. Users of "
-            "whom none was drawn have none. 'audit --budget' allows for more; 'run' goes on each "
-            "night until all are there.",
+            "Fair and modelled start times were computed for "
+            f"{of_all(fair.subjects - fair.not_sampled)}, as many as the budget allowed: the "
+            "longest waits, and a sample by user, width and day that represents the others. "
+            "Figures from it are estimates, and their intervals include the sampling error. Users "
+            "without a sampled attempt have no such figures. 'audit --budget' computes more; 'run' "
+            "continues each night until all are computed.",
         )
     left_out = fair.subjects - fair.counted - fair.not_sampled
-    if left_out > _MANY_LEFT_OUT * fair.subjects:
+    if left_out > _MANY * fair.subjects:
         reasons = ", ".join(
             f"{tables.status(row.status)[0]} {wording.count(row.attempts)}"
             for row in fair.statuses
             if row.status not in {*COUNTED, FstStatus.NOT_SAMPLED}
         )
         yield Notice(
-            left_out > fair.subjects / 2,
-            f"{wording.count(left_out)} of {wording.plural(fair.subjects, 'attempt')} "
-            f"({wording.percent(left_out / fair.subjects)}){where} are in no figure of fair start "
-            f"times: {reasons}.",
+            left_out > _MOST * fair.subjects,
+            f"{of_all(left_out)} are in no figure of fair start times: {reasons}.",
         )
     pending = sum(row.attempts for row in fair.statuses if row.status == FstStatus.PROVISIONAL)
-    if pending > _MANY_LEFT_OUT * fair.subjects:
+    if pending > _MANY * fair.subjects:
         yield Notice(
             False,
-            f"The fair start times of {wording.plural(pending, 'attempt')} "
-            f"({wording.percent(pending / fair.subjects)}){where} are provisional: later logs may "
-            "change them.",
+            f"The fair start times of {of_all(pending)} are provisional: later logs may change "
+            "them.",
         )
-    if pool.has_fair_starts and belief.fit(fair.fidelity) in {Fit.POOR, Fit.UNKNOWN}:
+    if pool.has_fair_starts and belief.fit(fair.fidelity) is not Fit.GOOD:
         yield Notice(False, f"Fair start times{where}: {belief.verdict(pool)}")
 
 
-_COUNTS: Final = (
-    ("exceeds_capacity", "Larger than the whole pool, whose size may therefore be wrong"),
-    ("start_unknown", "Start not known, and so in no figure"),
-    (
-        "arrival_unknown",
-        "The log does not say when they arrived, so their waits are unknown, and they are in no "
-        "figure of waits, fair start times or resource equality",
-    ),
-    (
-        "size_unknown",
-        "Size not known, and counted as 0 (in no figure of equal sharing)",
-    ),
-    (
-        "pending_left_out",
-        "Still queued, of unknown size or without a walltime, and so left out of fair start times",
-    ),
-    ("arrivals_clipped", "Started before the log says they arrived, and counted as arriving then"),
-)
+def _of_usage(contents: Contents) -> Iterator[Notice]:
+    """Yield the settings of usage and targets under which priorities mean little."""
+    for of in contents.usages:
+        if of.nothing:
+            yield Notice(
+                True,
+                "The configured penalty charged no usage in this period, so ranks and priorities "
+                "depend on the targets alone.",
+            )
+            continue
+        for kind in (of.accounts, of.users):
+            yield from _of_targets(kind)
+        if of.targets:
+            yield from _of_decay(of, contents)
+    for charge in contents.charges:
+        if charge.charged:
+            yield from _of_amounts(charge)
+
+
+def _of_targets(of: UsageOf) -> Iterator[Notice]:
+    if of.targets == 1:
+        yield Notice(
+            False,
+            f"Only one {of.kind} has a target. Its priority means nothing without others to "
+            "compare it with.",
+        )
+    elif of.targets and of.different == 1:
+        yield Notice(
+            False,
+            f"All {wording.plural(of.targets, of.kind)} have the same target, so ranks depend on "
+            "usage alone.",
+        )
+    if of.unused > _MOST:
+        yield Notice(
+            False,
+            f"{wording.percent(of.unused)} of all targets belong to {of.kind}s that used nothing "
+            "in this period. Nearly all others are therefore above their targets, which is not "
+            "unfair by itself.",
+        )
+    if of.by_without > _MANY:
+        yield Notice(
+            of.by_without > _MOST,
+            f"{wording.percent(of.by_without)} of all usage is by "
+            f"{wording.plural(of.without, of.kind)} without a target, while others have one; these "
+            f"{of.kind}s have no priority.",
+        )
+
+
+def _of_decay(of: DecayedUsage, contents: Contents) -> Iterator[Notice]:
+    decay = _Decay.of(of.settings)
+    if decay is None:
+        return
+    if decay.factor is not None and decay.factor > 1:
+        yield Notice(
+            False,
+            f"Older usage counts more than recent usage (decay {decay.factor:g}): past usage "
+            "lowers a priority more than present usage.",
+        )
+    if decay.factor == 0 and len(decay.weights) > 1:
+        yield Notice(False, "With a decay of 0, only the latest of the configured windows counts.")
+    longest = max((pool.figure("wait_mean").value or 0.0 for pool in contents.pools), default=0.0)
+    if decay.memory_s < longest:
+        yield Notice(
+            True,
+            f"Usage is forgotten after {wording.duration(decay.memory_s)}, which is less than the "
+            f"mean wait ({wording.duration(longest)}): when a job starts, its user's earlier usage "
+            "no longer counts.",
+        )
+    starts = [charge.first_start for charge in contents.charges if charge.first_start is not None]
+    if starts and (before := decay.weight_before(of.as_of - min(starts))) > _MOST:
+        yield Notice(
+            False,
+            f"{wording.percent(before)} of the weight of usage is from before the log begins "
+            f"({wording.instant(min(starts), contents.span.zone)}). That usage is unknown and "
+            "counts as zero.",
+        )
+
+
+class _Decay(NamedTuple):
+    """The weight of usage by age; without windows, a half-life."""
+
+    interval_s: float  # of a window; or the half-life
+    weights: tuple[float, ...] = ()  # of windows, the latest first
+    factor: float | None = None  # weight of a window divided by that of the next later one
+
+    @classmethod
+    def of(cls, settings: Mapping[str, object]) -> "_Decay | None":
+        """Return the decay of some settings; None if it is unknown, or Slurm's own."""
+        try:
+            if settings["method"] == "windows":
+                factor = float(str(settings["decay"]))
+                weights = tuple(factor**i for i in range(int(str(settings["depth"]))))
+                return cls(float(str(settings["interval_days"])) * _DAY_S, weights, factor)
+            half_life_s = float(str(settings["half_life_days"])) * _DAY_S
+        except (KeyError, ValueError, OverflowError):
+            return None
+        return None if half_life_s == 0 or settings.get("slurm_conf") else cls(half_life_s)
+
+    @property
+    def memory_s(self) -> float:
+        """The half-life, or the age at which usage has no weight any more."""
+        if self.factor is None:
+            return self.interval_s
+        ages = (age for age, weight in enumerate(self.weights, start=1) if weight > 0)
+        return self.interval_s * max(ages, default=0)
+
+    def weight_before(self, age_s: float) -> float:
+        """Return the share of all weight that older usage has."""
+        age = age_s / self.interval_s
+        if self.factor is None:
+            return float(2.0 ** -max(age, 0.0))
+        younger = sum(weight * min(max(age - i, 0.0), 1.0) for i, weight in enumerate(self.weights))
+        total = sum(self.weights)
+        return 1.0 - younger / total if total > 0 else 0.0
+
+
+def _of_amounts(charge: Charge) -> Iterator[Notice]:
+    if not charge.attempts:
+        return
+    what = wording.resources(charge.resource)
+    unknown, clipped = charge.unknown / charge.attempts, charge.clipped / charge.attempts
+    where = f"of the attempts in pool {wording.name(charge.pool)}"
+    if unknown > _MANY:
+        yield Notice(
+            unknown > _MOST,
+            f"The log does not state the {what} of {wording.percent(unknown)} {where}: usage "
+            "counts none for them.",
+        )
+    if clipped > _MANY:
+        yield Notice(
+            clipped > _MOST,
+            f"{wording.percent(clipped)} {where} had more {what} than the pool has: usage counts "
+            "them as having all of it.",
+        )

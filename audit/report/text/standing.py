@@ -1,23 +1,22 @@
-"""How far a report as a whole can be trusted to speak of its period."""
+"""How much of its period a report covers."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from audit.report.record.page import Contents
 from audit.report.text import wording
-from audit.report.text.notices import notices
+from audit.report.text.notices import MISSING_SHOWN, notices
 
 _DAY_S: Final = 86_400
-# Records that end so long before the period does are not merely of a period that still runs.
 _STALE_S: Final = 31 * _DAY_S
-# The same where the time of reading is known: a night or two may pass before records arrive.
+"""A period may still run when it is reported: records may end this long before it does."""
 _STALE_NOW_S: Final = 3 * _DAY_S
+"""The same if the time of reading is known: records may arrive a night or two late."""
 
 
 class State(StrEnum):
-    """How far a report as a whole can be trusted to speak of its period."""
+    """How much of its period a report covers."""
 
     COMPLETE = "complete"
     PARTIAL = "partial"
@@ -25,43 +24,40 @@ class State(StrEnum):
     STALE = "stale"
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """The state of a report, and why it is that."""
+class Standing(NamedTuple):
+    """The state of a report and the reason, in a sentence or two."""
 
     state: State
     text: str
 
 
 def standing(contents: Contents, now: int | None = None) -> Standing:
-    """Whether the report speaks of all of its period, in one sentence or two.
+    """Return how much of its period the report covers.
 
     Args:
-        contents: what it says.
-        now: epoch s, for who hands it on and may read the clock; None for what stands on the page,
-            which must be the same on any day. Without it, records that end before the period does
-            may be those of a period that still runs: partial, unless they end a month before.
+        now: epoch s, when the report is sent. None for the page itself, which must not depend on
+            the clock: if records end before the period does, it is partial, unless they end more
+            than a month before.
     """
     if contents.empty:
-        records = wording.plural(contents.records, "record")
         return Standing(
             State.EMPTY,
-            "No attempt ended in this period, so nothing could be measured "
-            f"({records} read, {wording.count(contents.refused)} refused).",
+            "No job ended in this period, so nothing could be measured "
+            f"({wording.plural(contents.records, 'record')} read, "
+            f"{wording.count(contents.refused)} refused).",
         )
     span = contents.span
     last, end = span.last_end, span.to_time if now is None else min(now, span.to_time)
     missing_s = 0 if last is None else end - last
     if missing_s > (_STALE_S if now is None else _STALE_NOW_S):
-        newest = wording.instant(last, span.zone)
-        before = "the period does" if now is None or now > span.to_time else "now"
+        until = "the period ends" if now is None or now > span.to_time else "now"
         return Standing(
             State.STALE,
-            f"The newest record is of {newest}, {wording.duration(missing_s)} before {before}: "
-            "nothing here speaks of the time since.",
+            f"The newest record is from {wording.instant(last, span.zone)}, "
+            f"{wording.duration(missing_s)} before {until}. The report covers nothing after it.",
         )
     if lacking := lacks(contents):
-        return Standing(State.PARTIAL, f"Not all of it could be measured: {'; '.join(lacking)}.")
+        return Standing(State.PARTIAL, f"The report is incomplete: {'; '.join(lacking)}.")
     return Standing(State.COMPLETE, "Records cover the whole period, and none was refused.")
 
 
@@ -74,47 +70,45 @@ _UNCOUNTED: Final = {
 
 
 def uncounted(of: Standing) -> Standing:
-    """The same without numbers or times, which tell of everybody's jobs."""
+    """Return the same without numbers and times, which are about the jobs of other users."""
     return Standing(of.state, _UNCOUNTED[of.state])
 
 
 def lacks(contents: Contents) -> tuple[str, ...]:
-    """What keeps a report from being complete, each in a few words; nothing where it is."""
+    """Return what keeps a report from being complete, each in a few words."""
     return tuple(_lacking(contents))
 
 
 def _lacking(contents: Contents) -> Iterator[str]:
-    """What keeps a report from being complete."""
     span, coverage = contents.span, contents.coverage
     if contents.missing:
         first, *others = (wording.name(log.file) for log in contents.missing)
-        yield f"log {first} is missing" + (
-            f", and {wording.plural(len(others), 'more')}" if others else ""
-        )
+        more = f"logs {first} and {wording.count(len(others))} more are missing"
+        yield more if others else f"log {first} is missing"
     if contents.refused:
         yield f"{wording.plural(contents.refused, 'line')} refused"
     if coverage.empty:
-        yield f"no record ended on {wording.count(coverage.empty)} of " + wording.plural(
-            coverage.days, "day"
-        )
+        days = wording.plural(coverage.days, "day")
+        yield f"no job ended on {wording.count(coverage.empty)} of {days}"
     if not span.whole_log and span.first_arrival is not None:
         late_s = span.first_arrival - span.from_time
         if late_s >= _DAY_S:
             begin = wording.instant(span.first_arrival, span.zone)
-            yield f"records begin on {begin}, {wording.duration(late_s)} after the period"
+            yield f"records begin on {begin}, {wording.duration(late_s)} after the period begins"
     if not span.whole_log and span.last_end is not None:
         early_s = span.to_time - span.last_end
         if early_s >= _DAY_S:
             end = wording.instant(span.last_end, span.zone)
-            yield f"records end on {end}, {wording.duration(early_s)} before the period"
+            yield f"records end on {end}, {wording.duration(early_s)} before the period ends"
     for pool in contents.pools:
         if not pool.attempts:
-            dated = ", of which the log says when it arrived," if contents.undated else ""
-            yield f"no attempt{dated} ended in pool {wording.name(pool.name)}"
+            known = " with a known arrival" if contents.undated else ""
+            yield f"no attempt{known} ended in pool {wording.name(pool.name)}"
         elif not pool.has_fair_starts:
             yield f"no fair start times in pool {wording.name(pool.name)}"
     if not contents.usages:
         yield "no usage over time"
-    grave = sum(notice.grave for notice in notices(contents)) - len(contents.missing)
+    of_missing = min(len(contents.missing), MISSING_SHOWN + 1)
+    grave = sum(notice.grave for notice in notices(contents)) - of_missing
     if grave > 0:
         yield wording.plural(grave, "caution") + " below"

@@ -1,10 +1,7 @@
-"""Which rows the tables of a report show, in which order and under which names.
+"""The rows of the report's tables, their order and their names."""
 
-Pure functions of the record: the page and its tests share them.
-"""
-
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
 
 from audit.model import FstStatus
 from audit.registry.causes import CAUSES, Cause
@@ -12,32 +9,32 @@ from audit.registry.measures import SUMMARY, Table
 from audit.report.record.pool import SMALL_SAMPLE, Entities, Entity, PoolPart, StuckAttempt
 from audit.report.text import wording
 
+Labels = tuple[tuple[str, str], ...]
+"""Measures, each with its label."""
 
-def _listed(table: Table) -> tuple[tuple[str, str], ...]:
-    """The measures of a table, and what it calls them."""
+
+def _listed(table: Table) -> Labels:
     return tuple((key, of.label) for key, of in SUMMARY.items() if of.table is table)
 
 
-def key_figures() -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
-    """The key figures of a pool by group: each measure, and what it is called."""
+def key_figures() -> Labels:
+    """Return the key figures of a pool."""
     groups = (Table.ATTEMPTS, Table.WAITS, Table.EQUALITY, Table.MACHINE)
-    return tuple((table.value, _listed(table)) for table in groups)
+    return tuple(row for table in groups for row in _listed(table))
 
 
-def nuwt_measures() -> tuple[tuple[str, str], ...]:
-    """How NUWT is spread over users, and over accounts."""
+def nuwt_measures() -> Labels:
+    """Return the measures of the distribution of NUWT over users or accounts."""
     return _listed(Table.OWNERS)
 
 
-def population() -> tuple[tuple[str, str], ...]:
-    """What became of the attempts that records tell of."""
+def population() -> Labels:
+    """Return the counts that lead from records to attempts."""
     return tuple((key, of.record_label) for key, of in SUMMARY.items() if of.record_label)
 
 
 def fair_start_figures() -> tuple[tuple[str, str | None, str], ...]:
-    """Figures of the strict fair start time, those of the relaxed one (None: there is none),
-    labels.
-    """
+    """Return figures of the strict fair start time, of the relaxed one if there is one, labels."""
     return tuple(
         (key, key.replace("_strict_", "_relaxed_") if "_strict_" in key else None, label)
         for key, label in _listed(Table.FAIR_STARTS)
@@ -46,123 +43,110 @@ def fair_start_figures() -> tuple[tuple[str, str | None, str], ...]:
 
 
 STATUSES: Final[Mapping[str, tuple[str, str]]] = {
-    FstStatus.FINAL: ("final", "All that it rests on has ended: later logs will not change it."),
+    FstStatus.FINAL: (
+        "final",
+        "Everything that it depends on has ended: later logs will not change it.",
+    ),
     FstStatus.PROVISIONAL: (
         "provisional",
-        "Something that ran or waited when it arrived has not ended yet: later logs may change it.",
+        "A job that ran or waited when it arrived has not ended yet: later logs may change it.",
     ),
     FstStatus.PREEMPTED_CONTEXT: (
-        "beside a preempted attempt",
-        "Something that ran when it arrived was preempted later, which the model does not do.",
+        "beside a preempted job",
+        "A job that ran when it arrived was preempted later, which the model does not reproduce.",
     ),
     FstStatus.ASSUMED_ESTIMATE: (
         "with an assumed end",
-        "A job without a walltime ran when it arrived and has not ended yet: it is assumed to run "
-        "as long as nine in ten similar jobs did at most.",
+        "A job without a walltime ran when it arrived and has not ended yet: the model assumes a "
+        "run time that nine in ten similar jobs do not exceed.",
     ),
     FstStatus.OVER_CAPACITY: (
         "over capacity",
-        "When it arrived, more was in use than the pool has: whatever the model says is doubtful.",
+        "More was in use than the pool has when it arrived, so the model's result is doubtful.",
     ),
     FstStatus.EXCEEDS_CAPACITY: (
         "larger than the pool",
-        "It asks for more than the pool has: in the model it would never start.",
+        "It requests more than the pool has: in the model it would never start.",
     ),
     FstStatus.EXCEEDS_LIMIT: (
         "beyond a limit",
-        "By itself it breaks a limit of the pool: in the model it would never start.",
+        "It exceeds a limit of the pool by itself: in the model it would never start.",
     ),
     FstStatus.BLOCKED: (
         "blocked",
-        "It waited for a hold, a limit, a dependency, a reservation or a licence, not for its "
-        "turn.",
+        "A hold, limit, dependency, reservation or licence kept it from starting, not its place "
+        "in the queue.",
     ),
     FstStatus.RESERVED: (
         "reserved",
-        "It ran in an advance reservation, which is outside the pool while it lasts.",
+        "It ran in an advance reservation, which is not part of the pool while it lasts.",
     ),
     FstStatus.NOT_SAMPLED: (
         "not sampled",
-        "The queue was too deep to compute all within the budget: others, drawn by chance, stand "
-        "for it.",
+        "The queue was too long to compute all within the budget: a random sample represents it.",
     ),
 }
-"""What each status of a fair start time is called, and why an attempt has it."""
+"""Each status of a fair start time in words, and why an attempt has it."""
 
 
 def status(text: str) -> tuple[str, str]:
-    """What a status is called, and why an attempt has it."""
+    """Return a status in words, and why an attempt has it."""
     return STATUSES.get(text) or (text, "")
 
 
 def causes(pool: PoolPart) -> tuple[Cause, ...]:
-    """The causes of waiting that tables of a pool show."""
+    """Return the causes of waiting that tables of a pool show."""
     return tuple(one for one in CAUSES if not one.optional or pool.figure(one.share).value)
 
 
 def stuck_because(row: StuckAttempt) -> str:
-    """Why an attempt is stuck, most probably."""
+    """Return the most probable cause for which an attempt is stuck."""
     if row.cause == "exceeds_capacity":
         return "it requests more than the pool has"
-    cause = next((one for one in CAUSES if one.key == row.cause), None)
-    if cause is None:
-        return "not known"
-    if cause.key == "rule" and row.rule:
+    if row.cause == "rule" and row.rule:
         return wording.name(row.rule, 80)
-    if cause.key == "held" and row.held_by:
+    if row.cause == "held" and row.held_by:
         return f"held ({row.held_by})"
-    return cause.clause
+    return next((one.clause for one in CAUSES if one.key == row.cause), "not known")
 
 
 def owners(pool: PoolPart) -> tuple[Entities, ...]:
-    """Users, and accounts where these are not the same by other names."""
+    """Return users, and accounts unless each account has the jobs of one user."""
+
+    def work(of: Entities) -> list[tuple[int, int, float]]:
+        return sorted((row.attempts, row.tuwt_s, row.tusa) for row in of.rows)
+
     users, accounts = pool.users, pool.accounts
-    same = sorted(map(_did, users.rows)) == sorted(map(_did, accounts.rows))
+    same = work(users) == work(accounts)
     return (users,) if same or not accounts.named else (users, accounts)
 
 
-def _did(row: Entity) -> tuple[int, int, float]:
-    return row.attempts, row.tuwt_s, row.tusa
-
-
 def contrary(pool: PoolPart) -> str:
-    """How many users fare well by one measure and badly by another, and how both can be true."""
+    """Return a sentence on users whom two measures rate differently, if there are any."""
     judged = [
         (row.re_unfairness_net, _net(row))
-        for row in pool.users.named
-        if row.missed is not None
-        and row.re_unfairness_net is not None
-        and row.attempts >= SMALL_SAMPLE
+        for row in _with_fair_starts(pool.users)
+        if row.re_unfairness_net is not None and row.attempts >= SMALL_SAMPLE
     ]
     number = sum(short * late < 0 for short, late in judged)
     if not number:
         return ""
     return (
-        f"Of {wording.plural(len(judged), 'user')} with {SMALL_SAMPLE} jobs or more, "
-        f"{wording.count(number)} got more than an equal share and yet started later than fair, or "
-        "the other way round. Both can be true: shares compare what users held while they were "
-        "there, fair start times when their turn came."
+        f"Of {wording.plural(len(judged), 'user')} with at least {SMALL_SAMPLE} jobs, "
+        f"{wording.count(number)} received more than an equal share but started later than fair, "
+        "or the reverse. Both can be true: resource equality compares amounts of resources, fair "
+        "start times compare starts."
     )
 
 
-def lost(of: Entities, rows: int) -> tuple[Entity, ...]:
-    """Those who started latest against their strict fair start times, in sum, most first."""
-    return tuple(row for row in sorted(_started(of), key=lambda row: -_net(row)) if _net(row) > 0)[
-        :rows
-    ]
+def _most(
+    rows: Iterable[Entity], key: Callable[[Entity], float], number: int
+) -> tuple[Entity, ...]:
+    """Return at most ``number`` rows with a positive ``key``, the largest first."""
+    return tuple(row for row in sorted(rows, key=lambda row: -key(row)) if key(row) > 0)[:number]
 
 
-def gained(of: Entities, rows: int) -> tuple[Entity, ...]:
-    """Those who started earliest against their strict fair start times, in sum, most first."""
-    return tuple(row for row in sorted(_started(of), key=_net) if _net(row) < 0)[:rows]
-
-
-def unlisted(of: Entities, rows: int) -> int:
-    """How many named users or accounts neither :func:`lost` nor :func:`gained` shows."""
-    return len(_started(of)) - len(lost(of, rows)) - len(gained(of, rows))
-
-
-def _started(of: Entities) -> list[Entity]:
+def _with_fair_starts(of: Entities) -> list[Entity]:
     return [row for row in of.named if row.missed is not None]
 
 
@@ -170,34 +154,93 @@ def _net(row: Entity) -> float:
     return row.missed.net_s if row.missed else 0.0
 
 
+def lost(of: Entities, rows: int) -> tuple[Entity, ...]:
+    """Return those that started latest in total against strict fair start times, latest first."""
+    return _most(_with_fair_starts(of), _net, rows)
+
+
+def gained(of: Entities, rows: int) -> tuple[Entity, ...]:
+    """Return those that started earliest in total against strict fair start times."""
+    return _most(_with_fair_starts(of), lambda row: -_net(row), rows)
+
+
+def unlisted(of: Entities, rows: int) -> int:
+    """Return the number of named entities that :func:`lost` and :func:`gained` leave out."""
+    return len(_with_fair_starts(of)) - len(lost(of, rows)) - len(gained(of, rows))
+
+
 def worst(of: Entities, rows: int) -> tuple[Entity, ...]:
-    """Those who went short most, worst first; only who did go short."""
-    return tuple(
-        row
-        for row in sorted(of.named, key=lambda row: -(row.re_unfairness_net or 0.0))
-        if (row.re_unfairness_net or 0.0) > 0
-    )[:rows]
+    """Return those with the largest net shortfall, largest first."""
+    return _most(of.named, lambda row: row.re_unfairness_net or 0.0, rows)
 
 
 def best(of: Entities, rows: int) -> tuple[Entity, ...]:
-    """Those who got most beyond an equal share, most first."""
-    return tuple(
-        row
-        for row in sorted(of.named, key=lambda row: row.re_unfairness_net or 0.0)
-        if (row.re_unfairness_net or 0.0) < 0
-    )[:rows]
+    """Return those with the largest net surplus, largest first."""
+    return _most(of.named, lambda row: -(row.re_unfairness_net or 0.0), rows)
 
 
 def hidden(of: Entities, rows: int) -> int:
-    """How many named users or accounts neither :func:`worst` nor :func:`best` shows."""
+    """Return the number of named entities that :func:`worst` and :func:`best` leave out."""
     return len(of.named) - len(worst(of, rows)) - len(best(of, rows))
 
 
 def gave_up(of: Entities) -> tuple[Entity, ...]:
-    """Those with attempts that never started, by the time these waited; the unnamed too."""
-    return tuple(
-        sorted(
-            (row for row in of.rows if row.never_started),
-            key=lambda row: (-(row.gave_up_wait_s or 0), -row.never_started, row.name or ""),
-        )
-    )
+    """Return those with attempts that never started, the longest total wait first."""
+
+    def order(row: Entity) -> tuple[int, int, str]:
+        return -(row.gave_up_wait_s or 0), -row.never_started, row.name or ""
+
+    return tuple(sorted((row for row in of.rows if row.never_started), key=order))
+
+
+class Row(NamedTuple):
+    """A figure in another tool and in this report, in words."""
+
+    figure: str
+    tool: str
+    there: str
+    here: str
+    differs: str
+
+
+def counted_elsewhere(pool: PoolPart) -> tuple[Row, ...]:
+    """Return how figures of other tools differ on the same log; empty if nothing ended.
+
+    Their definitions are those of sacct(1), sreport(1) and Open XDMoD's statistic *Wait Hours: Per
+    Job*.
+    """
+    return tuple(_elsewhere(pool)) if pool.attempts else ()
+
+
+def _elsewhere(pool: PoolPart) -> Iterator[Row]:
+    if (other := pool.elsewhere) is None:
+        return
+    wait, used = pool.figure("wait_mean").value, pool.figure("consumed").value
+    unit = wording.first_upper(f"{wording.resource(pool.resource)}-hours")
+    last = pool.attempts - other.repeated
+    for figure, tool, there, here, form in (
+        (
+            *("Mean wait", "sacct: Start − Submit of the same attempts"),
+            *(other.wait_from_submission_s, wait, wording.duration),
+        ),
+        (
+            *("Mean wait", "XDMoD: from submission, for jobs that started in the period"),
+            *(other.wait_of_started_s, wait, wording.duration),
+        ),
+        (unit, "XDMoD: usage inside the period", other.held, used, wording.hours),
+        (
+            *(unit, "sreport: the same without suspended time"),
+            *(other.held_running, used, wording.hours),
+        ),
+        ("Attempts", "sacct without --duplicates", last, pool.attempts, wording.count),
+    ):
+        yield Row(figure, tool, form(there), form(here), _differs(there, here))
+
+
+def _differs(there: float | None, here: float | None) -> str:
+    if there is None or here is None:
+        return "not known"
+    if there == here:
+        return "the same"
+    side = "more there" if there > here else "less there"
+    return f"{wording.rough_percent(abs(there - here) / abs(here))} {side}" if here else side

@@ -1,7 +1,6 @@
-"""Numbers, times and names as a reader sees them.
+"""Numbers, times and names as text for readers.
 
-The same text comes out on every machine: no locale, no clock, and the zone is an argument. What
-is unknown reads as an en dash.
+The text depends on no locale, clock or time zone of the machine. An unknown value is an en dash.
 """
 
 import math
@@ -19,31 +18,33 @@ UNKNOWN: Final = "–"
 NOT_NAMED: Final = "(not named in the log)"
 
 _NAME_LIMIT: Final = 60
-_RESOURCES: Final = {"cpus": "CPU", "nodes": "node", "gpus": "GPU"}
-# Code points that would reorder, hide or break the text around a name: controls, invisible
-# formatting (bidirectional overrides among them), lone surrogates, line and paragraph separators.
+# Categories of code points that would reorder, hide or break the text around a name: controls,
+# invisible formatting, lone surrogates, separators of lines and paragraphs.
 _UNPRINTABLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def name(text: str | None, limit: int = _NAME_LIMIT) -> str:
-    """A name from a log, made harmless to look at.
+    """Return a name from a log as printable text of at most ``limit`` characters.
 
-    What cannot be printed shows as its code point; what is too long loses its middle, not its
-    end, because long names tend to differ there.
+    Unprintable characters become their code points. Long names lose their middle, because they
+    often differ at the end.
     """
     if text is None:
         return NOT_NAMED
     if text == "":
         return "(empty name)"
-    shown = "".join(_visible(char) for char in text)
+    shown = "".join(
+        f"\\u{ord(char):04x}" if unicodedata.category(char) in _UNPRINTABLE else char
+        for char in text
+    )
     if len(shown) <= limit:
         return shown
     tail = limit // 3
     return f"{shown[: limit - tail - 1]}…{shown[-tail:]}"
 
 
-def told_apart(labels: Iterable[str]) -> list[str]:
-    """Labels, each with a number behind it that would read as an earlier one does."""
+def distinct(labels: Iterable[str]) -> list[str]:
+    """Return the labels, with a number after each that equals an earlier one."""
     found: list[str] = []
     for label in labels:
         shown, copies = label, 2
@@ -53,24 +54,18 @@ def told_apart(labels: Iterable[str]) -> list[str]:
     return found
 
 
-def _visible(char: str) -> str:
-    if unicodedata.category(char) in _UNPRINTABLE:
-        return f"\\u{ord(char):04x}"
-    return char
-
-
 def plural(number: float, word: str) -> str:
-    """``1 CPU``, ``2 CPUs``, ``1,204 CPUs``."""
+    """Return ``1 CPU``, ``2 CPUs``, ``1,204 CPUs``."""
     return f"{count(number)} {word}{'' if number == 1 else 's'}"
 
 
 def count(value: float | None) -> str:
-    """A whole number with thousands set apart."""
+    """Return a whole number with separated thousands."""
     return UNKNOWN if value is None else _minus(f"{round(value):,}")
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number to ``digits`` significant digits, in exponent form only below 1e-6 and from 1e12."""
+    """Return a number to ``digits`` significant digits; exponents only below 1e-6 and from 1e12."""
     if value is None:
         return UNKNOWN
     if value == 0:
@@ -80,19 +75,16 @@ def number(value: float | None, digits: int = 3) -> str:
         return _minus(f"{value:.{digits - 1}e}")
     if value == int(value):
         return count(value)
-    # As many digits behind the point as carry meaning.
     return _minus(f"{value:,.{max(digits - 1 - math.floor(math.log10(size)), 0)}f}")
 
 
 def percent(value: float | None) -> str:
-    """A share of 1 in per cent."""
-    if value is None:
-        return UNKNOWN
-    return f"{_hundredths(value)} %"
+    """Return a share of 1 as a percentage."""
+    return UNKNOWN if value is None else f"{_hundredths(value)} %"
 
 
 def duration(seconds: float | None) -> str:
-    """A length of time in its two leading units."""
+    """Return a length of time in its two leading units."""
     if seconds is None:
         return UNKNOWN
     return f"{'−' if seconds < 0 else ''}{_length(abs(seconds))}"
@@ -116,21 +108,21 @@ def _length(size: float) -> str:
 
 
 def instant(time: int | None, zone: str) -> str:
-    """An instant in the cluster's zone, to the minute."""
+    """Return an instant in the cluster's zone, to the minute."""
     if time is None:
         return UNKNOWN
     return datetime.fromtimestamp(time, ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M")
 
 
 def day(time: int | None, zone: str) -> str:
-    """The day of an instant in the cluster's zone, as 24 September 1996."""
+    """Return the day of an instant in the cluster's zone, as ``24 September 1996``."""
     if time is None:
         return UNKNOWN
     local = datetime.fromtimestamp(time, ZoneInfo(zone))
     return f"{local.day} {_MONTHS[local.month - 1]} {local.year}"
 
 
-# Not strftime's %B, which follows the locale of whoever runs the report.
+# Not strftime's %B, which depends on the locale.
 _MONTHS: Final = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
@@ -138,29 +130,25 @@ _MONTHS: Final = (
 
 
 def resource(kind: str) -> str:
-    """One unit of a counted resource, in the singular."""
-    return _RESOURCES.get(kind) or name(kind)
+    """Return one unit of a counted resource, in the singular."""
+    return {"cpus": "CPU", "nodes": "node", "gpus": "GPU"}.get(kind) or name(kind)
 
 
 def resources(kind: str) -> str:
-    """A resource of a pool as a whole."""
-    return {"cpus": "CPUs", "nodes": "nodes", "gpus": "GPUs", "mem_bytes": "memory"}.get(
-        kind
-    ) or name(kind)
+    """Return a resource of a pool as a whole."""
+    return "memory" if kind == "mem_bytes" else _RESOURCES.get(kind) or name(kind)
+
+
+_RESOURCES: Final = {"cpus": "CPUs", "nodes": "nodes", "gpus": "GPUs"}
 
 
 def first_upper(text: str) -> str:
-    """The text as it begins a title: only its first letter changes."""
+    """Return the text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
-def penalty(name_: str) -> str:
-    """What a second costs, in words; nothing for a penalty that is not known."""
-    return PENALTIES.get(name_, "")
-
-
 def points(difference: float | None) -> str:
-    """A difference of two shares, in points of per cent with its sign."""
+    """Return the difference of two shares in percentage points, with its sign."""
     if difference is None:
         return UNKNOWN
     shown = f"{difference * 100:+,.1f}"
@@ -168,17 +156,17 @@ def points(difference: float | None) -> str:
 
 
 def decay(settings: Mapping[str, object]) -> str:
-    """How usage decays, in words; nothing where that is not known."""
+    """Return how usage decays and what a second costs; empty if the settings do not say."""
     try:
-        told = f"{_decays(settings)} {PENALTIES[str(settings['penalty'])]}"
-        if settings.get("basis") == "node":
-            told += (
-                " Parts are those of the nodes that the attempt had, times the part of the pool's "
-                "nodes that these are."
-            )
-        return told
+        text = f"{_decays(settings)} {PENALTIES[str(settings['penalty'])]}"
     except (KeyError, ValueError):
         return ""
+    if settings.get("basis") == "node":
+        text += (
+            " The fractions are of the job's own nodes, multiplied by their fraction of the pool's "
+            "nodes."
+        )
+    return text
 
 
 def _decays(settings: Mapping[str, object]) -> str:
@@ -187,24 +175,22 @@ def _decays(settings: Mapping[str, object]) -> str:
         return f"Usage loses half of its weight in {_days(settings['half_life_days'])}."
     if method == "slurm":
         if settings.get("slurm_conf"):
-            return "Usage is booked and decays as Slurm does it, by the site's slurm.conf."
+            return "Usage is recorded and decays as in Slurm, with the site's slurm.conf."
         if float(str(settings["half_life_days"])) == 0:
-            return f"Usage is booked as Slurm does it, and forgotten {settings['reset']}."
+            return f"Usage is recorded as in Slurm and reset {settings['reset']}."
         return (
-            "Usage is booked as Slurm does it, and loses half of its weight in "
+            "Usage is recorded as in Slurm and loses half of its weight in "
             f"{_days(settings['half_life_days'])}."
         )
     depth = int(str(settings["depth"]))
-    calendar = settings["alignment"] == "calendar"
-    last = "window" if depth == 1 else f"{depth} windows"
-    told = (
-        f"Usage at an instant is that of the last {last} of {_days(settings['interval_days'])}, "
-        f"{'bounded by midnights' if calendar else 'ending at that instant'}"
+    windows = "the last window" if depth == 1 else f"the last {depth} windows"
+    end = "midnight" if settings["alignment"] == "calendar" else "the instant itself"
+    text = (
+        f"Usage at an instant covers {windows} of {_days(settings['interval_days'])}, up to {end}"
     )
     if depth > 1:
-        weight = f"{float(str(settings['decay'])):g}"
-        told += f"; each weighs {weight} times as much as the next younger one"
-    return f"{told}."
+        text += f"; each window counts {float(str(settings['decay'])):g} times as much as the next"
+    return f"{text}."
 
 
 def _days(value: object) -> str:
@@ -212,58 +198,51 @@ def _days(value: object) -> str:
     return f"{number(days)} day{'' if days == 1 else 's'}"
 
 
-_OF_POOL: Final = "A second of an attempt counts as"
+def penalty(name_: str) -> str:
+    """Return the cost of a second in words; empty for an unknown penalty."""
+    return PENALTIES.get(name_, "")
+
+
+_COST: Final = "Each second of a job costs"
+_FRACTIONS: Final = "of the fractions of the pool's resources that it occupied"
+_FREE: Final = "mean of the fractions of the pool's resources that it left free"
 PENALTIES: Final = {
-    "cpu": f"{_OF_POOL} the part of its pool's CPUs that it occupied.",
-    "max": f"{_OF_POOL} the part that it occupied of whichever resource of its pool it occupied "
-    "most.",
-    "max_capped": f"{_OF_POOL} the greatest of its weighted parts of the pool's resources, 1 at "
-    "most.",
-    "max_scaled": f"{_OF_POOL} the greatest of its weighted parts of the pool's resources, over "
-    "the greatest weight.",
-    "product": f"{_OF_POOL} the product of the parts that it occupied of each of its pool's "
-    "resources.",
-    "product_weighted": f"{_OF_POOL} the weighted geometric mean of the parts that it occupied of "
-    "each resource of its pool.",
-    "sum": f"{_OF_POOL} the mean of the parts that it occupied of each resource of its pool.",
-    "sum_weighted": f"{_OF_POOL} the weighted mean of the parts that it occupied of each resource "
-    "of its pool.",
-    "root": f"{_OF_POOL} what it left nobody else: 1 less the geometric mean of the parts of each "
-    "resource of its pool that it left free.",
-    "root_weighted": f"{_OF_POOL} what it left nobody else: 1 less the weighted geometric mean of "
-    "the parts of each resource of its pool that it left free.",
-    "pe": f"{_OF_POOL} the processors that the greatest of its parts of a resource would be worth "
+    "cpu": f"{_COST} the fraction of the pool's CPUs that it occupied.",
+    "max": f"{_COST} the largest {_FRACTIONS}.",
+    "max_capped": f"{_COST} the largest {_FRACTIONS}, each with a weight, but at most 1.",
+    "max_scaled": f"{_COST} the largest {_FRACTIONS}, each with a weight, divided by the largest "
+    "weight.",
+    "product": f"{_COST} the product {_FRACTIONS}.",
+    "product_weighted": f"{_COST} the weighted geometric mean {_FRACTIONS}.",
+    "sum": f"{_COST} the mean {_FRACTIONS}.",
+    "sum_weighted": f"{_COST} the weighted mean {_FRACTIONS}.",
+    "root": f"{_COST} 1 minus the geometric {_FREE}.",
+    "root_weighted": f"{_COST} 1 minus the weighted geometric {_FREE}.",
+    "pe": f"{_COST} the number of processors that its largest fraction of a resource is worth "
     "(Maui's processor equivalent).",
-    "billing": "A second of an attempt counts with its billing weight.",
+    "billing": f"{_COST} its billing weight.",
 }
-"""What a second costs, by penalty."""
-
-
-def amount(seconds: float | None, kind: str) -> str:
-    """Resource-seconds in resource-hours, with the unit."""
-    if seconds is None:
-        return UNKNOWN
-    shown = hours(seconds)
-    return f"{shown} {resource(kind)}-hour{'' if shown == '1' else 's'}"
+"""The cost of a second, by penalty."""
 
 
 def hours(seconds: float | None) -> str:
-    """Seconds, or resource-seconds, as a bare number of hours."""
+    """Return seconds, or resource-seconds, as a number of hours without a unit."""
     return number(None if seconds is None else seconds / 3600)
 
 
 def width(label: str) -> str:
-    """A width class as it is printed: ``5–8``, ``over 128``."""
+    """Return a width class as it is printed: ``5–8``, ``over 128``."""
     return label.replace("-", "–").replace(">", "over ")
 
 
 def value(figure: Figure, kind: str) -> str:
-    """The value of a figure as its measure is shown."""
+    """Return the value of a figure with its unit, in the form of its measure."""
     if figure.value is None:
         return UNKNOWN
     match _shown(figure):
         case Shown.RESOURCE_TIME:
-            return amount(figure.value, kind)
+            shown = hours(figure.value)
+            return f"{shown} {resource(kind)}-hour{'' if shown == '1' else 's'}"
         case Shown.DURATION:
             return duration(figure.value)
         case Shown.COUNT:
@@ -275,14 +254,12 @@ def value(figure: Figure, kind: str) -> str:
 
 
 def bare(figure: Figure) -> str:
-    """The value of a figure under a column title that names its unit."""
-    if _shown(figure) is Shown.RESOURCE_TIME:
-        return hours(figure.value)
-    return value(figure, "")
+    """Return the value of a figure for a column whose title names the unit."""
+    return hours(figure.value) if _shown(figure) is Shown.RESOURCE_TIME else value(figure, "")
 
 
 def _shown(figure: Figure) -> Shown:
-    """How the measure is shown; one that the registry does not know, such as a study's, by unit."""
+    """Return how the measure is shown; a study's, which the registry does not know, by its unit."""
     measure = measures.find(figure.metric)
     if measure is not None:
         return measure.shown
@@ -290,9 +267,9 @@ def _shown(figure: Figure) -> Shown:
 
 
 def interval(figure: Figure) -> str:
-    """The 95 % interval of a figure, with its unit once, or nothing where it has none.
+    """Return the 95 % interval of a figure with its unit once; empty if it has no interval.
 
-    A resource-time is in resource-hours; a unit that follows from the figure is left out.
+    Resource-times are in resource-hours, without the unit.
     """
     if figure.lower is None or figure.upper is None:
         return ""
@@ -304,18 +281,20 @@ def interval(figure: Figure) -> str:
         return f"{number(figure.lower / size)} to {number(figure.upper / size)} {unit}"
     if shown is Shown.SHARE:
         return f"{_hundredths(figure.lower)} to {_hundredths(figure.upper)} %"
-    if shown is Shown.RESOURCE_TIME:
-        return f"{hours(figure.lower)} to {hours(figure.upper)}"
-    return f"{number(figure.lower)} to {number(figure.upper)}"
+    form = hours if shown is Shown.RESOURCE_TIME else number
+    return f"{form(figure.lower)} to {form(figure.upper)}"
 
 
 def rough(figure: Figure) -> str:
-    """The value of a figure in two digits, as one speaks of it: ``13 h``, ``21 %``."""
-    return UNKNOWN if figure.value is None else _in_unit(figure, figure.value)
+    """Return the value of a figure in two digits and one unit: ``13 h``, ``21 %``."""
+    if figure.value is None:
+        return UNKNOWN
+    unit, size = _rough_unit(figure)
+    return f"{two_digits(figure.value / size)}{unit}"
 
 
 def rough_interval(figure: Figure) -> str:
-    """Its interval likewise, in the unit of its value: ``4–16 h``; nothing where it has none."""
+    """Return its interval in the unit of its value: ``4–16 h``; empty if it has no interval."""
     if figure.value is None or figure.lower is None or figure.upper is None:
         return ""
     unit, size = _rough_unit(figure)
@@ -324,19 +303,14 @@ def rough_interval(figure: Figure) -> str:
 
 
 def rough_duration(seconds: float) -> str:
-    """A length of time in two digits and one unit."""
+    """Return a length of time in two digits and one unit."""
     unit, size = time_unit(abs(seconds))
     return f"{two_digits(seconds / size)} {unit}"
 
 
 def rough_percent(share: float) -> str:
-    """A share in two digits."""
+    """Return a share in two digits."""
     return f"{two_digits(share * 100)} %"
-
-
-def _in_unit(figure: Figure, value_: float) -> str:
-    unit, size = _rough_unit(figure)
-    return f"{two_digits(value_ / size)}{unit}"
 
 
 def _rough_unit(figure: Figure) -> tuple[str, float]:
@@ -353,7 +327,7 @@ def _rough_unit(figure: Figure) -> tuple[str, float]:
 
 
 def two_digits(value_: float) -> str:
-    """A number to two significant digits, and to no more than one behind the point."""
+    """Return a number to two significant digits, at most one of them after the point."""
     if abs(value_) < 0.05:
         return "under 0.1" if value_ > 0 else "0"
     digits = max(1 - math.floor(math.log10(abs(value_))), -12)
@@ -362,7 +336,7 @@ def two_digits(value_: float) -> str:
 
 
 def one_in(share: float) -> str:
-    """A share as people say it: ``3 in 10``, ``1 in 40``."""
+    """Return a share as ``3 in 10`` or ``1 in 40``."""
     if share <= 0:
         return "none"
     if share >= 0.95:
@@ -373,7 +347,7 @@ def one_in(share: float) -> str:
 
 
 def time_unit(seconds: float) -> tuple[str, int]:
-    """The unit in which ``seconds`` is a handy number, and its length."""
+    """Return the unit in which ``seconds`` is a short number, and the unit's length in s."""
     for unit, size, least in (("d", 86_400, 2), ("h", 3_600, 2), ("min", 60, 1)):
         if seconds >= least * size:
             return unit, size

@@ -1,13 +1,12 @@
 """Advice: small changes of a pool, each replayed, and judged against a replay of today.
 
 Changes are compared with a replay of today's policy, never with the observed schedule. Both begin
-with what ran and waited when the period began, and have its arrivals. How far the replay of today
-is from what was observed is the model's fidelity (SPEC §5, §10): classes whose observed mean wait
-it misses by more than a quarter get neither advice nor a figure (SPEC §11), and where it misses
-that of all attempts nothing is advised.
+with what ran and waited when the period began, and have its arrivals. Classes whose observed mean
+wait the replay of today misses by more than a quarter get neither advice nor a figure (SPEC §11);
+where it misses that of all attempts, nothing is advised.
 
-The changes tried are bounded by a budget of CPU seconds, as estimated (``scenario.budget``): the
-same log gives the same advice on every machine. Changes beyond the budget are listed.
+A budget of estimated CPU seconds (``scenario.budget``) bounds the changes tried, so that the same
+log gives the same advice on every machine. Changes beyond the budget are listed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -60,19 +59,17 @@ PARTS: Final = pl.Schema(
 
 
 class Advice(NamedTuple):
-    """The result of all changes tried."""
+    """The result of all changes tried: tables of ``ADVICE`` and ``PARTS``."""
 
     changes: pl.DataFrame
-    """Columns of ``ADVICE``."""
     parts: pl.DataFrame
-    """Columns of ``PARTS``."""
 
 
 NOTHING: Final = Advice(pl.DataFrame(schema=ADVICE), pl.DataFrame(schema=PARTS))
 
 
 class _Result(NamedTuple):
-    """A change, and what came of it."""
+    """A change, and its effect."""
 
     candidate: Candidate
     judgement: Judgement
@@ -96,13 +93,12 @@ def advise(
 
     Args:
         scenario: all attempts of the pool as it is.
-        period: what is replayed; its attempts are those that ended in it.
-        budget_s: CPU seconds, as estimated; 0: nothing is tried.
+        period: its attempts are those that ended in it.
+        budget_s: estimated CPU seconds; 0: nothing is tried.
         shares: share of all waiting that each rule causes; see ``candidates``.
 
     Returns:
-        No rows where there are too few users or days, where hardly any job waited, or where the
-        budget is too small for a replay of today and one more.
+        No rows where there are too few users or days, or where hardly any job waited.
     """
     subjects = population.ended(population.in_period(scenario.attempts, period))
     waited = subjects["wait_s"].sum()
@@ -124,7 +120,7 @@ def advise(
 
 
 def _of_interest(scenario: Scenario, period: Period) -> pl.DataFrame:
-    """Return the attempts that a replay of the period needs; all where earlier usage counts."""
+    """Return the attempts that a replay of the period needs: all where earlier usage counts."""
     described = scenario.attempts
     if period.whole_log or scenario.pool.policy.order in BY_USAGE:
         return described
@@ -136,27 +132,23 @@ def _of_interest(scenario: Scenario, period: Period) -> pl.DataFrame:
 def affordable(
     today: Scenario, found: Sequence[Candidate], period: Period, budget_s: float
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """Return what the budget allows to try, beside a replay of today, in order; and the others."""
+    """Return the changes that the budget affords beside a replay of today, and the others."""
     work = today.indexed.work
     inside = work.arrival >= (work.arrival.min(initial=0) if period.whole_log else period.from_time)
     depth = depths(work)[inside]
     units = today.attempts["user"].n_unique() + len(np.unique(work.arrival // judging.DAY_S))
     left = budget_s - replay_cost(depth, today.pool.policy)
     left -= _DRAW * units * judging.CHUNKS * RESAMPLES
-    tried: list[Candidate] = []
-    others: list[Candidate] = []
+    lists: tuple[list[Candidate], list[Candidate]] = ([], [])
     for one in found:
         cost = replay_cost(depth, one.after.pool.policy)
-        if cost <= left:
-            left -= cost
-            tried.append(one)
-        else:
-            others.append(one)
-    return tried, others
+        lists[cost > left].append(one)
+        left -= cost * (cost <= left)
+    return lists
 
 
 def _tried(today: Scenario, tried: Sequence[Candidate], period: Period, seed: int) -> list[_Result]:
-    """Replay changes, and judge them."""
+    """Replay and judge changes."""
     compared, after, never = _replayed(today, tried, period)
     verdicts: dict[str, Verdict] = {}
     left = Judgement.unsupported
@@ -185,14 +177,14 @@ def _tried(today: Scenario, tried: Sequence[Candidate], period: Period, seed: in
 
 
 def _best(results: Sequence[_Result]) -> list[str]:
-    """Return what is advised: of each family the change that saves most, the most first."""
+    """Return the advised changes: of each family the one that saves most, in that order."""
     supported = [
-        (one.verdict.saved, one.candidate)
+        (-one.verdict.saved, one.candidate)
         for one in results
         if one.verdict is not None and one.judgement is Judgement.supported
     ]
     best: dict[str, str] = {}
-    for _, candidate in sorted(supported, key=lambda pair: -pair[0]):
+    for _, candidate in sorted(supported, key=lambda pair: pair[0]):
         best.setdefault(candidate.family, candidate.change)
     return list(best.values())[:MOST]
 
@@ -200,9 +192,9 @@ def _best(results: Sequence[_Result]) -> list[str]:
 def _replayed(
     today: Scenario, tried: Sequence[Candidate], period: Period
 ) -> tuple[Compared, dict[str, Floats], dict[str, int]]:
-    """Return the attempts that today's replay starts, and their waits after each change.
+    """Return the attempts that today's replay starts, their waits after each change, and losses.
 
-    Changes under which some of them never start have no waits, but the number of these.
+    Changes under which some of them never start have no waits, but the number of those attempts.
     """
     begun = replayed_starts(today, period)
     numbered = today.attempts.with_row_index("_row").filter(pl.Series(begun != NEVER))
@@ -213,10 +205,8 @@ def _replayed(
     classes = {name: k for k, name in enumerate(population.width_classes())}
     width = subjects["width_class"].replace_strict(classes, default=-1, return_dtype=pl.Int64)
     compared = Compared(
-        (subjects["user"].rank("dense").fill_null(0)).to_numpy().astype(np.int64),
-        stretch,
-        day,
-        width.to_numpy(),
+        subjects["user"].rank("dense").fill_null(0).to_numpy().astype(np.int64),
+        *(stretch, day, width.to_numpy()),
         peers.walltime_class(subjects["walltime_s"]),
         (begun[rows] - arrival).astype(np.float64),
         subjects["wait_s"].to_numpy().astype(np.float64),

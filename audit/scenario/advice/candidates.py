@@ -1,14 +1,14 @@
-"""Which small changes of a pool are worth a replay: what a site could configure tomorrow.
+"""Small changes of a pool that are worth a replay: what a site could configure tomorrow.
 
-- *reservations*: places kept for more of the jobs that cannot start (Maui's RESERVATIONDEPTH, PBS'
+- *reservations* for more of the jobs that cannot start (Maui's RESERVATIONDEPTH, PBS'
   backfill_depth), or for any at all.
-- *limits* and *windows* lifted, and relaxed to twice their bound, one by one: those that cause at
+- *limits* and *windows* lifted, or relaxed to twice their bound, one by one: those that cause at
   least ``CAUSES`` of the waiting.
 - *walltimes*: the users who request most unused time, or all, request at most twice the run time.
-  The replay knows run times; people do not: this is an upper bound of the gain.
-- *a limit per user*, on what runs at one time: a half or a quarter of the pool for each, or a
-  quarter for the user with the largest burst (``model.FLOOD_WORK``). Wider attempts are exempt.
-- *targets* by what accounts used, or all the same, under the order fairshare.
+  The replay knows run times, which users do not: this is an upper bound of the gain.
+- *a limit per user* on what runs at one time: a half or a quarter of the pool for each user, or a
+  quarter for the user with the largest burst (SPEC §11). Wider attempts are exempt.
+- *targets* by what accounts used, or all equal, under the order fairshare.
 - *passes*: more of the queue examined, or more often.
 
 Each belongs to a family, of which at most one is advised. Each is a ``Change``, so that it can be
@@ -23,10 +23,10 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from audit.metrics.attempts.population import ended
-from audit.model import FLOOD_ATTEMPTS, FLOOD_WORK, Backfill, Limit, Order, Window
+from audit.metrics.bursts import bursts
+from audit.model import Backfill, Limit, Order, Window
 from audit.scenario.scenario import Bound, Change, Scenario, bound_of, changed, rules_of
-from audit.scenario.whatif.options import written
-from audit.scenario.whatif.titles import title
+from audit.scenario.whatif.options import title, written
 
 DEPTHS: Final = (2, 4, 8)
 """Numbers of reservations that are tried."""
@@ -38,6 +38,8 @@ OVERASKING: Final = 10
 """Number of users whose walltimes are shortened."""
 TWICE: Final = Fraction(2)
 DAY_S: Final = 86_400
+BURST: Final = 0.25
+"""Work of a burst from which on its user is limited, as a part of what the pool can do in a day."""
 RARE_S: Final = 60
 """Passes are made more often only where they are at least this far apart, s."""
 
@@ -45,22 +47,20 @@ _WORK: Final = pl.col("occupancy_s") * pl.col("size")
 
 
 class Candidate(NamedTuple):
-    """A change that is tried."""
+    """A change that is tried; ``change`` holds options of ``fairaudit whatif``."""
 
     family: str
     change: str
-    """Options of ``fairaudit whatif``."""
     title: str
     after: Scenario
 
 
 def candidates(today: Scenario, shares: Mapping[str, float] | None = None) -> tuple[Candidate, ...]:
-    """Return what is tried on a pool.
+    """Return the changes to try on a pool; ``today`` has the attempts of the period, or more.
 
     Families take turns: a budget that ends leaves out the last of each, and no whole family.
 
     Args:
-        today: its attempts are those of the period, or more.
         shares: share of all waiting that each rule causes, by its name (``scenario.rules_of``), in
             [0, 1]; None: unknown, and all are tried.
     """
@@ -73,22 +73,20 @@ def candidates(today: Scenario, shares: Mapping[str, float] | None = None) -> tu
         "targets": _targets(today),
         "passes": _passes(today),
     }
-    turns = zip_longest(*(_of_family(name, each, today) for name, each in families.items()))
-    return tuple(one for turn in turns for one in turn if one is not None)
-
-
-def _of_family(
-    name: str, changes: Iterator[dict[str, Any]], today: Scenario
-) -> Iterator[Candidate]:
-    for fields in changes:
-        change = Change(**fields)
-        yield Candidate(name, written(change), title(change, today.pool), changed(today, change))
+    found = []
+    for turn in zip_longest(*families.values()):
+        for family, fields in zip(families, turn, strict=True):
+            if fields is not None:
+                change = Change(**fields)
+                words = (written(change), title(change, today.pool))
+                found.append(Candidate(family, *words, changed(today, change)))
+    return tuple(found)
 
 
 def _reservations(today: Scenario) -> Iterator[dict[str, Any]]:
     policy = today.pool.policy
     had = policy.reservations or policy.backfill.traits.reservations
-    if had is None:  # for all that wait
+    if had is None:  # all queued jobs have one
         depths = [] if policy.backfill.traits.keeps_plans else [1, 4]
     else:
         depths = [depth for depth in (1, *DEPTHS) if depth > had and (had or depth in (1, 4))]
@@ -133,27 +131,21 @@ def _walltimes(today: Scenario) -> Iterator[dict[str, Any]]:
 
 def _per_user(today: Scenario) -> Iterator[dict[str, Any]]:
     half, quarter = today.pool.capacity // 2, today.pool.capacity // 4
-    user = _bursting(today)
-    if user is not None and quarter:
-        yield {"limits": (Bound("user", user, quarter, narrow=True),)}
-    for most in filter(None, dict.fromkeys((half, quarter))):
-        yield {"limits": (Bound("user", None, most, narrow=True),)}
-
-
-def _bursting(today: Scenario) -> str | None:
-    """Return the user who brought the most work in one day, where that is a burst."""
-    days = (
-        ended(today.attempts)
-        .drop_nulls("user")
-        .group_by("user", pl.col("arrival_time") // DAY_S)
+    largest = (
+        ended(today.attempts.with_columns(burst=bursts(today.attempts)))
+        .drop_nulls("burst")
+        .group_by("user", "burst")
         .agg(_WORK.sum().alias("work"), attempts=pl.len())
         .filter(
-            pl.col("attempts") >= FLOOD_ATTEMPTS,
-            pl.col("work") >= FLOOD_WORK * today.pool.capacity * DAY_S,
+            pl.col("attempts") > 1,  # one attempt is no queue
+            pl.col("work") >= BURST * today.pool.capacity * DAY_S,
         )
-        .sort("work", "user", "arrival_time", descending=[True, False, False])
+        .sort("work", "user", descending=[True, False])
     )
-    return None if days.is_empty() else str(days["user"][0])
+    if quarter and not largest.is_empty():
+        yield {"limits": (Bound("user", largest["user"][0], quarter, narrow=True),)}
+    for most in filter(None, dict.fromkeys((half, quarter))):
+        yield {"limits": (Bound("user", None, most, narrow=True),)}
 
 
 def _targets(today: Scenario) -> Iterator[dict[str, Any]]:

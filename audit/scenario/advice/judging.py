@@ -1,15 +1,15 @@
 """Significance of the gains and losses under a change.
 
-Compared are two replays of the same attempts. With d the difference of the waits of each (after −
-today), the mean of d over all, and over the width class that waits longest today, has an interval
-by bootstrap, once over users, and once over stretches of time (weeks, or days where there are too
-few); the wider of the two ends counts. Two schedules drift apart by themselves: one busy week moves
-the waits of many users at once, so that resampled users alone call a change of nothing (walltimes a
-hundredth longer) significant in one case of six. Intervals are at 1 − 5 %/(2 · number of changes),
-Bonferroni's correction, and expanded where units are few.
+Two replays of the same attempts are compared. Let d be the difference of an attempt's waits (after
+− today). The means of d over all attempts, and over the width class that waits longest today, have
+bootstrap intervals over users and over stretches of time (weeks, or days if weeks are too few); the
+outer ends count. Two schedules drift apart by themselves: one busy week moves the waits of many
+users at once, so that resampled users alone call a meaningless change (walltimes 1 % longer)
+significant in one case of six. Intervals are at 1 − 5 %/(2 · number of changes), Bonferroni's
+correction, and expanded where units are few.
 
 A change is *supported* if one of the two means is significantly less, by at least a minute and 5 %
-of today's; *outweighed*, if so, where the sum of all waits would grow, or where those who wait
+of today's. It is *outweighed* instead if the sum of all waits would grow, or if the jobs that wait
 longest today would wait significantly longer. Width and walltime classes gain and lose by plain
 95 % intervals.
 
@@ -41,7 +41,7 @@ CHUNKS: Final = 20
 LEAST_USERS: Final = 10
 LEAST_STRETCHES: Final = 20
 LEAST_DAYS: Final = 10
-"""Of a user who is counted as gaining or losing (as for peers, SPEC §10)."""
+"""Of a user who is counted as gaining or losing (as for similar jobs, SPEC §10)."""
 LEAST_ATTEMPTS: Final = 30
 """Of a width class that may be the one that waits longest."""
 DAY_S: Final = 86_400
@@ -68,8 +68,8 @@ class Judgement(StrEnum):
 class Compared(NamedTuple):
     """Attempts that every replay started."""
 
-    user: Ints  # [n], from 0 on
-    stretch: Ints  # [n], stretch of time of the arrival, from 0 on
+    user: Ints  # [n], ≥ 0
+    stretch: Ints  # [n], stretch of time of the arrival, ≥ 0
     day: Ints  # [n]
     width: Ints  # [n], number of the width class; −1: unknown
     walltime: Ints  # [n], number of the class of today's walltime
@@ -106,9 +106,9 @@ class Verdict(NamedTuple):
 
     judgement: Judgement
     by: Difference
-    """The mean that decides, with its corrected interval."""
+    """The deciding mean, with its corrected interval."""
     saved: float
-    """By how much the sum of all waits is less, s; < 0: more."""
+    """Reduction of the sum of all waits, s."""
     parts: tuple[Difference, ...]
     """All attempts, then width classes from narrow to wide, and walltime classes; without classes
     whose observed wait the replay of today misses."""
@@ -129,7 +129,7 @@ def believed(compared: Compared, rows: Bools | slice = slice(None)) -> bool:
 
 
 def stretches(arrival: Ints) -> tuple[Ints, Ints]:
-    """Return stretch (weeks, or days if these are too few) and day of each arrival, from 0 on."""
+    """Return stretch (week, or day if weeks are too few) and day of each arrival, ≥ 0."""
     day: Ints = (arrival - arrival.min()) // DAY_S if len(arrival) else arrival
     week: Ints = day // 7
     return (week if len(np.unique(week)) >= LEAST_STRETCHES else day), day
@@ -142,14 +142,13 @@ def worst_off(compared: Compared) -> int | None:
     or where all attempts are of one class.
     """
     classes = [width for width in np.unique(compared.width).tolist() if width >= 0]
-    means: dict[int, float] = {}
-    for width in classes:
+    means: dict[float, int] = {}
+    for width in reversed(classes):
         own = compared.width == width
-        enough_users = len(np.unique(compared.user[own])) >= LEAST_USERS
-        many = enough_users and np.count_nonzero(own) >= LEAST_ATTEMPTS
-        if many and believed(compared, own):
-            means[width] = float(compared.wait[own].mean())
-    return max(means, key=lambda width: means[width]) if len(classes) > 1 and means else None
+        many = np.count_nonzero(own) >= LEAST_ATTEMPTS
+        if many and len(np.unique(compared.user[own])) >= LEAST_USERS and believed(compared, own):
+            means[float(compared.wait[own].mean())] = width
+    return means[max(means)] if len(classes) > 1 and means else None
 
 
 def judge(compared: Compared, differences: Floats, seed: int) -> tuple[Verdict, ...]:
@@ -160,25 +159,18 @@ def judge(compared: Compared, differences: Floats, seed: int) -> tuple[Verdict, 
         differences: [k, n], the wait after each change less today's, s.
     """
     worst = worst_off(compared)
-    every = np.ones(len(compared.wait), np.bool_)
-    judged: dict[_Part, Bools] = {_ALL: every}
+    parts_of: dict[_Part, Bools] = {_ALL: np.ones(len(compared.wait), np.bool_)}
+    judged = {**parts_of}
     if worst is not None:
         judged["width_class", worst] = compared.width == worst
-    parts_of: dict[_Part, Bools] = {_ALL: every}
-    by: dict[Dimension, Ints] = {
-        "width_class": compared.width,
-        "walltime_class": compared.walltime,
-    }
+    by: dict[Dimension, Ints] = {"width_class": compared.width, "walltime_class": compared.walltime}
     for dimension, classes in by.items():
         for number in np.unique(classes[classes >= 0]).tolist():
             if believed(compared, classes == number):
                 parts_of[dimension, number] = classes == number
-    units = (compared.user, compared.stretch)
-    far = [
-        _far_ends(unit, list(judged.values()), differences, seed + k)
-        for k, unit in enumerate(units)
-    ]
-    near = [Resamples(int(unit.max()) + 1, seed + k) for k, unit in enumerate(units)]
+    units = [*enumerate((compared.user, compared.stretch), seed)]
+    far = [_far_ends(unit, [*judged.values()], differences, of) for of, unit in units]
+    near = [Resamples(int(unit.max()) + 1, of) for of, unit in units]
     verdicts = []
     for change, difference in enumerate(differences):
         means = [
@@ -191,7 +183,7 @@ def judge(compared: Compared, differences: Floats, seed: int) -> tuple[Verdict, 
 
 
 def _verdict(means: Sequence[Difference], parts: Sequence[Difference], saved: float) -> Verdict:
-    """Judge by the means of all and of the class that waits longest, if any; that goes first."""
+    """Judge by the means of all and of the class that waits longest, if any."""
     helped = [mean for mean in means if _helps(mean)]
     by = helped[-1] if helped else min(means, key=lambda mean: mean.value / max(mean.today, 1.0))
     judgement = Judgement.supported if helped else Judgement.unsupported
@@ -202,7 +194,7 @@ def _verdict(means: Sequence[Difference], parts: Sequence[Difference], saved: fl
 
 
 def _helps(mean: Difference) -> bool:
-    """Return whether it is significantly less, and by enough to be worth the trouble."""
+    """Return whether a mean is significantly less, and by enough to be worth a change."""
     return mean.outcome is Outcome.gains and -mean.value >= max(WORTH_S, WORTH * mean.today)
 
 
@@ -222,7 +214,7 @@ def _plain(
 
 
 def _by_unit(unit: Ints, values: Floats) -> tuple[Ints, Floats, Floats]:
-    """Return the units present, the sum of the values of each, and their number."""
+    """Return the units present, and the sum and the number of the values of each."""
     count = np.bincount(unit)
     present = np.flatnonzero(count)
     sums = np.bincount(unit, values)
@@ -271,18 +263,19 @@ def _far_ends(
         axis=1,
     )
     level = LEVEL / (len(differences) * len(parts))
-    found = []
-    for change in range(len(differences)):
-        of_parts = []
-        for part, count in enumerate(counts):
-            known = drawn[part] > 0
-            row = drawn[len(parts) * (change + 1) + part]
-            present = int(np.count_nonzero(count))
-            outside = expanded(level, present) if present > 1 else 0.0
-            figures = row[known] / drawn[part][known]
-            of_parts.append(_ends(figures, outside) if present > 1 else NONE)
-        found.append(of_parts)
-    return found
+    of_parts, of_changes = drawn[: len(parts)], drawn[len(parts) :]
+
+    def ends(part: int, sums_of: Floats) -> Interval:
+        present = int(np.count_nonzero(counts[part]))
+        if present < 2:
+            return NONE
+        known = of_parts[part] > 0
+        return _ends(sums_of[known] / of_parts[part][known], expanded(level, present))
+
+    return [
+        [ends(part, of_changes[len(parts) * change + part]) for part in range(len(parts))]
+        for change in range(len(differences))
+    ]
 
 
 def expanded(level: float, units: int) -> float:
@@ -291,8 +284,8 @@ def expanded(level: float, units: int) -> float:
         Φ(−√(n/(n − 1)) · t)    t: quantile of Student's t, n − 1 degrees of freedom
 
     on each side: resamples of n units spread less than a mean of n does, with the tails of the
-    normal distribution. The quantile of t is by its expansion in 1/(n − 1), good to a hundredth
-    from ten units on.
+    normal distribution. The quantile of t is its expansion in 1/(n − 1), accurate to 0.01 for ten
+    units or more.
 
     Sources: T. C. Hesterberg, What Teachers Should Know About the Bootstrap, The American
     Statistician 69 (2015), §4.2 (expanded percentile interval); M. Abramowitz, I. A. Stegun,

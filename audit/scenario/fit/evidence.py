@@ -1,10 +1,9 @@
 """Whether a rule is kept: occasions withheld and starts that break it, against its neighbours.
 
-Conventions: an *occasion* is a time at which a waiting attempt could have started but for the
-rule alone; a start that the rule forbids *breaks* it. A *unit* is a user on a day (on logs under
-``SHORT_DAYS``: in ``SHORT_UNIT_S``); its *broken share* is breaks ÷ (breaks + occasions withheld).
-Neighbours are attempts that the rule does not forbid, but nearly; they show what share would be
-broken if there were no rule.
+An *occasion* is a time in which a waiting attempt could have started but for the rule alone; a
+start that the rule forbids *breaks* it. A *unit* is a user on a day (in ``SHORT_UNIT_S`` on logs of
+less than ``SHORT_DAYS``); its *broken share* is breaks ÷ (breaks + occasions). Neighbours are
+attempts that the rule nearly forbids; their share is that to be expected without a rule.
 
 Source: SPEC §11, *Rules that may be used*, (a), (b) and (d).
 """
@@ -15,6 +14,7 @@ import math
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audit.scenario.workload import Bools, Ints
 
@@ -36,6 +36,9 @@ RAW: Final = 0.2
 QUARTERS: Final = 4
 CONFIDENCE: Final = 0.95
 
+Days = tuple[int, int]
+"""Days [from, to) since 1970-01-01."""
+
 
 class Events(NamedTuple):
     """Occasions that were withheld, and starts, of one side; one element each."""
@@ -45,31 +48,45 @@ class Events(NamedTuple):
     at: Ints  # s on the pool's clock
     broken: Bools  # whether it is a start
 
-    def of(self, chosen: Bools) -> Events:
-        """The chosen events."""
+    def of(self, chosen: Bools | Ints) -> Events:
+        """Return the chosen events."""
         return Events(self.user[chosen], self.entity[chosen], self.at[chosen], self.broken[chosen])
 
-    def within(self, days: tuple[int, int]) -> Events:
-        """The events on days [from, to)."""
-        return self.of((self.at >= days[0] * DAY_S) & (self.at < days[1] * DAY_S))
-
-    @property
-    def share(self) -> float:
-        """Starts ÷ events; 0 without events."""
-        return float(self.broken.mean()) if len(self.broken) else 0.0
+    def within(self, days: Days | None) -> Events:
+        """Return the events on these days; None: all of them."""
+        return self if days is None else self.of(on_days(self.at, days))
 
 
 class Units(NamedTuple):
-    """Units in the order of time."""
+    """Units of ``lasts`` s in the order of time."""
 
     user: Ints
-    at: Ints  # number of the day, or of its part
-    share: np.ndarray[tuple[int], np.dtype[np.float64]]
+    at: Ints  # number of the unit since 1970
+    breaks: Ints
+    counts: Ints  # breaks and occasions
+    lasts: int
+
+    @property
+    def share(self) -> NDArray[np.float64]:
+        """The broken share of each."""
+        shares: NDArray[np.float64] = self.breaks / self.counts
+        return shares
 
     @property
     def mean(self) -> float:
         """The mean broken share."""
-        return float(self.share.mean()) if len(self.share) else 0.0
+        return float(self.share.mean()) if len(self.at) else 0.0
+
+    @property
+    def day(self) -> Ints:
+        """The day of each."""
+        days: Ints = self.at * self.lasts // DAY_S
+        return days
+
+    def within(self, days: Days) -> Units:
+        """Return the units on these days."""
+        part = slice(*np.searchsorted(self.day, days).tolist())
+        return Units(*(column[part] for column in self[:4]), self.lasts)
 
 
 class Booked(NamedTuple):
@@ -78,12 +95,11 @@ class Booked(NamedTuple):
     at: Ints  # s on the pool's clock
     seconds: Ints
 
-    def within(self, days: tuple[int, int] | None) -> int:
-        """Return the seconds on days [from, to); None: all of them."""
-        if days is None:
-            return int(self.seconds.sum())
-        inside = (self.at >= days[0] * DAY_S) & (self.at < days[1] * DAY_S)
-        return int(self.seconds[inside].sum())
+    def within(self, days: Days | None) -> int:
+        """Return the seconds on these days; None: all of them."""
+        return int(
+            self.seconds.sum() if days is None else self.seconds[on_days(self.at, days)].sum()
+        )
 
 
 class Found(NamedTuple):
@@ -91,8 +107,8 @@ class Found(NamedTuple):
 
     fails: str
     """Which condition does not hold; empty: all do."""
-    days: tuple[int, int] | None = None
-    """Days [from, to) in which the rule holds, where that is not the whole log."""
+    days: Days | None = None
+    """Where the rule holds; None: in the whole log."""
     breaks: int = 0
     withheld: int = 0
     units: int = 0
@@ -102,121 +118,117 @@ class Found(NamedTuple):
     """The neighbours' mean share."""
 
 
+def on_days(at: Ints, days: Days) -> Bools:
+    """Return whether instants, s, are on these days."""
+    inside: Bools = (at >= days[0] * DAY_S) & (at < days[1] * DAY_S)
+    return inside
+
+
 def unit_s(days: float) -> int:
     """Return how long a unit lasts on a log of so many days, s."""
     return SHORT_UNIT_S if days < SHORT_DAYS else DAY_S
 
 
+def grouped(key: Ints, broken: Bools) -> tuple[Ints, Ints, Ints]:
+    """Return the distinct keys of events, ascending, and the starts and the events of each."""
+    both = np.sort(key * 2 + broken)
+    first = np.flatnonzero(np.diff(both >> 1, prepend=-1))
+    breaks = np.add.reduceat(both & 1, first) if len(first) else first
+    return both[first] >> 1, breaks, np.diff(first, append=len(both))
+
+
 def units(events: Events, lasts: int) -> Units:
-    """Return the units of events and their broken shares."""
-    at = events.at // lasts
-    order = np.lexsort((events.user, at))
-    at, user, broken = at[order], events.user[order], events.broken[order]
-    first = np.flatnonzero(
-        np.diff(at, prepend=at[:1] - 1).astype(bool) | np.diff(user, prepend=-2).astype(bool)
-    )
-    counts = np.diff(np.append(first, len(at)))
-    breaks = np.add.reduceat(broken.astype(np.float64), first) if len(first) else np.zeros(0)
-    return Units(user[first], at[first], breaks / np.maximum(counts, 1))
+    """Return the units of events."""
+    users = int(events.user.max(initial=0)) + 2
+    key, breaks, counts = grouped(events.at // lasts * users + events.user + 1, events.broken)
+    return Units(key % users - 1, key // users, breaks, counts, lasts)
 
 
-def plausible(rule: Events, neighbours: Events, lasts: int) -> bool:
+def plausible(rule: Units, neighbours: Units) -> bool:
     """Return whether the mean share is low enough, somewhere in the log, to judge the rule."""
-    if _enough(rule, neighbours, lasts):
+    if _too_few(rule, neighbours):
         return False
-    most = RAW * units(neighbours, lasts).mean
-    if units(rule, lasts).mean <= most:
+    most = RAW * neighbours.mean
+    if rule.mean <= most:
         return True
     days = _stretch(rule, most)
     inside = rule.within(days)
-    return not _enough(inside, neighbours.within(days), lasts) and (
-        units(inside, lasts).mean <= most
-    )
+    return not _too_few(inside, neighbours.within(days)) and inside.mean <= most
 
 
-def judge(rule: Events, neighbours: Events, lasts: int) -> Found:
+def judge(events: Events, rule: Units, neighbours: Units) -> Found:
     """Return whether a rule is kept over the whole log, else in a stretch of days, else not.
 
     Args:
-        rule: occasions that the rule withheld, and starts that break it.
-        neighbours: occasions and starts of neighbours.
-        lasts: of a unit, s.
+        events: occasions that the rule withheld, and starts that break it.
+        rule: their units.
+        neighbours: units of the neighbours.
     """
-    known = _enough(rule, neighbours, lasts)
+    known = _too_few(rule, neighbours)
     if known:
         return Found(known)
-    most = KEPT * units(neighbours, lasts).mean
-    if _holds_in_quarters(rule, lasts, most):
-        return _kept(rule, neighbours, lasts)
-    days = _stretch(rule, most)
-    inside = rule.within(days), neighbours.within(days)
-    known = _enough(*inside, lasts)
-    if known:
-        return Found(f"{known}, in its stretch of days")
-    return _kept(*inside, lasts)._replace(days=days)
+    most = KEPT * neighbours.mean
+    days = None
+    if not _holds_in_quarters(rule, most):
+        days = _stretch(rule, most)
+        rule, neighbours = rule.within(days), neighbours.within(days)
+        known = _too_few(rule, neighbours)
+        if known:
+            return Found(f"{known}, in its stretch of days", days)
+    chance, breaks, count = neighbours.mean, int(rule.breaks.sum()), len(rule.at)
+    bound = upper_bound(float(rule.share.sum()), count)
+    late = rule.share[count - math.ceil(LATE * count) :]
+    fails = ""
+    if bound > KEPT * chance:
+        fails = "bound"
+    elif len(late) < LEAST_LATE or late.mean() > KEPT * chance:
+        fails = "last part"
+    elif _broken_by_one(events.within(days), rule.lasts):
+        fails = "one entity"
+    withheld = int(rule.counts.sum()) - breaks
+    return Found(fails, days, breaks, withheld, count, rule.mean, bound, chance)
 
 
-def _enough(rule: Events, neighbours: Events, lasts: int) -> str:
+def _too_few(rule: Units, neighbours: Units) -> str:
     """Return what there is too little of to judge."""
-    for name, events in (("occasions", rule), ("neighbours", neighbours)):
-        if len(events.at) < LEAST:
+    for name, side in (("occasions", rule), ("neighbours", neighbours)):
+        if side.counts.sum() < LEAST:
             return name
-        if len(np.unique(events.user)) < LEAST_USERS:
+        if len(np.unique(side.user)) < LEAST_USERS:
             return f"users of {name}"
-        if len(np.unique(events.at // DAY_S)) < LEAST_DAYS:
+        if len(np.unique(side.day)) < LEAST_DAYS:
             return f"days of {name}"
-    return "units of neighbours" if len(units(neighbours, lasts).at) < LEAST else ""
-
-
-def _kept(rule: Events, neighbours: Events, lasts: int) -> Found:
-    """Return whether conditions (a), but for slices, and (b) hold."""
-    of_rule = units(rule, lasts)
-    chance = units(neighbours, lasts).mean
-    breaks = int(rule.broken.sum())
-    found = Found(
-        "",
-        None,
-        breaks,
-        len(rule.at) - breaks,
-        len(of_rule.at),
-        of_rule.mean,
-        upper_bound(float(of_rule.share.sum()), len(of_rule.at)),
-        chance,
-    )
-    late = of_rule.share[len(of_rule.at) - math.ceil(LATE * len(of_rule.at)) :]
-    if found.bound > KEPT * chance:
-        return found._replace(fails="bound")
-    if len(late) < LEAST_LATE or late.mean() > KEPT * chance:
-        return found._replace(fails="last part")
-    if _broken_by_one(rule, lasts):
-        return found._replace(fails="one entity")
-    return found
+    return "units of neighbours" if len(neighbours.at) < LEAST else ""
 
 
 def _broken_by_one(rule: Events, lasts: int) -> bool:
-    """Return whether an entity with enough occasions breaks the rule in over half of its units."""
+    """Return whether an entity with enough occasions breaks the rule in over half of its units.
+
+    As everywhere, a unit counts with its broken share: one exempt job in a campaign is no habit.
+    """
     for entity in np.unique(rule.entity[rule.broken]):
         own = rule.of(rule.entity == entity)
-        if len(own.at) >= LEAST and (units(own, lasts).share > 0).mean() > 0.5:
+        if len(own.at) >= LEAST and units(own, lasts).mean > 0.5:
             return True
     return False
 
 
-def _holds_in_quarters(rule: Events, lasts: int, most: float) -> bool:
+def _holds_in_quarters(rule: Units, most: float) -> bool:
     """Return whether the mean share holds in each quarter of the time, condition (d)."""
-    first, last = int(rule.at.min()), int(rule.at.max()) + 1
+    first, last = rule.at[0], rule.at[-1] + 1
     quarter = (rule.at - first) * QUARTERS // (last - first)
-    parts = [rule.of(quarter == number) for number in range(QUARTERS)]
-    return all(units(part, lasts).mean <= most for part in parts if len(part.at) >= LEAST)
+    events, shares = (np.bincount(quarter, sums) for sums in (rule.counts, rule.share))
+    high = shares > most * np.bincount(quarter)
+    return not (high & (events >= LEAST)).any()
 
 
-def _stretch(rule: Events, most: float) -> tuple[int, int]:
+def _stretch(rule: Units, most: float) -> Days:
     """Return the days [from, to) with the greatest Σ (most · (broken + withheld) − broken).
 
     Of stretches with the same sum, the one that begins last and ends first.
     """
-    days, place = np.unique(rule.at // DAY_S, return_inverse=True)
-    worth = most * np.bincount(place) - np.bincount(place, rule.broken)
+    days, place = np.unique(rule.day, return_inverse=True)
+    worth = most * np.bincount(place, rule.counts) - np.bincount(place, rule.breaks)
     sums = np.concatenate(([0.0], np.cumsum(worth)))
     lowest = np.minimum.accumulate(sums[:-1])
     end = int((sums[1:] - lowest).argmax())
@@ -232,7 +244,7 @@ def upper_bound(breaks: float, trials: int) -> float:
     if breaks >= trials:
         return 1.0
     low, high = breaks / trials, 1.0
-    while high - low > 1e-12:
+    while high - low > 1e-9:
         middle = (low + high) / 2
         below = _beta_cdf(middle, breaks + 1, trials - breaks) < CONFIDENCE
         low, high = (middle, high) if below else (low, middle)

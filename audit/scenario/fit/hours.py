@@ -1,15 +1,15 @@
 """Windows: hours of the week in which a class of attempts does not start, though it would fit.
 
-A table of each class by hour of the week proposes hours. Neighbours are the attempts outside of the
-class, such as shorter or narrower ones, in the same hours. An overlap window forbids a start at t
-too if the walltime reaches from t into the hours.
+A table of each class by hour of the week proposes hours. Neighbours are the attempts outside the
+class, such as shorter or narrower ones, in the same hours. An overlap window also forbids a start
+before its hours if the walltime reaches into them.
 
 Source: SPEC §11, *Rules that may be used*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -20,17 +20,27 @@ from audit import periods
 from audit.metrics.closed_hours import HOUR_S
 from audit.model import Scope, Window
 from audit.rules import DAY, WEEK
-from audit.scenario.fit.evidence import DAY_S, KEPT, LEAST, RAW, Booked, Events, units
+from audit.scenario.fit.evidence import (
+    DAY_S,
+    KEPT,
+    LEAST,
+    RAW,
+    Booked,
+    Days,
+    Events,
+    grouped,
+    on_days,
+)
 from audit.scenario.fit.levels import numbered
 from audit.scenario.fit.observed import Floats, Observed
-from audit.scenario.fit.occasions import Parts, Seen, Tried, hour_of_week
+from audit.scenario.fit.occasions import Seen, Tried, hour_of_week
 from audit.scenario.limits import Closing, window_edges
 from audit.scenario.workload import Bools, Ints
 
 LEAST_DAYS: Final = 21
-"""Shorter logs do not show hours of the week."""
+"""Hours of the week do not show in shorter logs."""
 BOUNDS: Final = 32
-"""Walltimes and widths that may bound a class: those that most attempts ask for."""
+"""Walltimes and widths that may bound a class: the most frequent ones."""
 DAYS: Final = ((0, 1, 2, 3, 4, 5, 6), (0, 1, 2, 3, 4), (5, 6))
 """Days on which the same hours may be closed, Monday first."""
 BLOCKS: Final = 4
@@ -38,17 +48,15 @@ BLOCKS: Final = 4
 WIDER: Final = 1.25
 """The part of a class up to this multiple of its bound must keep the window, too."""
 REACHES: Final = (*range(25), 28, 32, 36, 42, 48, 60, 72, 96, 168)
-"""Walltimes that the table tells apart, in hours; those between count as the next one above."""
+"""Walltimes in the table, in hours; each counts as the next one above."""
 
 
 class Class(NamedTuple):
-    """Attempts that a window may be about."""
+    """Attempts that a window may be about, and their neighbours."""
 
     scope: Scope
-    inside: Bools
-    """[n]."""
-    outside: Bools
-    """[n], its neighbours."""
+    inside: Bools  # [n]
+    outside: Bools  # [n]
     near: Bools | None
     """[n], which attempts ask for at most ``WIDER`` times its bound; None: it has none."""
 
@@ -59,13 +67,13 @@ class Candidate(NamedTuple):
     window: Window
     of: Class
     seconds: float
-    """At most this much waiting would be booked to it, about."""
+    """An estimate of the most waiting that would be booked to it."""
 
 
 def clocks(zone: str, first: int, last: int) -> list[str]:
     """Return the clocks that a site's rules may go by: its zone, and the same without summer time.
 
-    The times of some logs were written by a clock that knows no summer time.
+    Some logs were written by a clock without summer time.
     """
     known = ZoneInfo(zone)
     months = range(first, last + 1, 30 * DAY_S)
@@ -75,7 +83,7 @@ def clocks(zone: str, first: int, last: int) -> list[str]:
     if len(seconds) < 2 or standard % HOUR_S:
         return [zone]
     hours = standard // HOUR_S
-    # in these names, as POSIX has it, the sign is that of the way back to UTC
+    # the sign of these names is that of the way back to UTC
     return [zone, f"Etc/GMT{-hours:+d}" if hours else "UTC"]
 
 
@@ -83,7 +91,7 @@ def clocks(zone: str, first: int, last: int) -> list[str]:
 
 
 def forbidden_from(window: Window, begin: Ints, reach: Ints) -> Ints:
-    """Return from when on a window forbids starts, s on the clock; it does until the hour ends.
+    """Return the time from which a window forbids starts until the hour ends, s on the clock.
 
     Args:
         begin: instants, s on the clock.
@@ -114,87 +122,57 @@ def tried(seen: Seen, one: Candidate) -> Tried:
     )
 
 
+class Forbidden(NamedTuple):
+    """The claims, by hour, and then the starts that a window would forbid."""
+
+    job: Ints
+    at: Ints  # s on the clock
+    hour: Ints  # since 1970
+    stretch: Ints  # of starts −1
+    broken: Bools  # whether it is a start
+
+    def of(self, chosen: Bools) -> Forbidden:
+        """Return the chosen ones."""
+        return Forbidden(*(column[chosen] for column in self))
+
+    def events(self, seen: Seen) -> Events:
+        """Return them as events."""
+        user = numbered(seen.observed, "user")[self.job]
+        return Events(user, user, self.at, self.broken)
+
+
+def forbidden(seen: Seen, window: Window) -> Forbidden:
+    """Return what a window would forbid to all attempts."""
+    parts, reach = seen.parts, seen.observed.reach
+    since = forbidden_from(window, parts.begin, reach[parts.job])
+    inside = np.flatnonzero((since < parts.begin + parts.seconds) & parts.claims)
+    begin = seen.start_local
+    starts = np.flatnonzero(forbidden_from(window, begin, reach[seen.started]) <= begin)
+    at = np.concatenate((since[inside], begin[starts]))
+    return Forbidden(
+        np.concatenate((parts.job[inside], seen.started[starts])),
+        at,
+        at // HOUR_S,
+        np.concatenate((parts.stretch[inside], np.full(len(starts), -1))),
+        np.arange(len(at)) >= len(inside),
+    )
+
+
 def events(seen: Seen, one: Candidate) -> tuple[Events, Events]:
     """Return the events of a window and of its neighbours."""
-    return _events(seen, one.window, one.of.inside), _events(seen, one.window, one.of.outside)
-
-
-def _events(seen: Seen, window: Window, about: Bools) -> Events:
-    claims = np.flatnonzero(about[seen.claims.job])
-    starts = np.flatnonzero(about[seen.started])
-    jobs = seen.claims.job[claims], seen.started[starts]
-    begins = seen.claims_begin[claims], seen.start_local[starts]
-    lasts = np.maximum(seen.claims.seconds[claims], 1), np.ones(len(starts), np.int64)
-    reach, user = seen.observed.reach, numbered(seen.observed, "user")
-    since = [
-        forbidden_from(window, begin, reach[job]) for begin, job in zip(begins, jobs, strict=True)
-    ]
-    kept = [np.flatnonzero(since[k] < begins[k] + lasts[k]) for k in range(2)]
-    _, once = np.unique(seen.claims.stretch[claims[kept[0]]], return_index=True)
-    kept[0] = kept[0][once]
-    job = np.concatenate([jobs[k][kept[k]] for k in range(2)])
-    at = np.concatenate([since[k][kept[k]] for k in range(2)])
-    return Events(user[job], user[job], at, np.arange(len(job)) >= len(once))
-
-
-class Forbidden(NamedTuple):
-    """The parts of spans and the starts of some attempts that a window forbids."""
-
-    parts: Parts
-    since: Ints  # s on the clock
-    seconds: Ints
-
-
-def forbidden(seen: Seen, window: Window, about: Bools) -> Forbidden:
-    """Return what a window forbids to the attempts that it is ``about``, [n]."""
-    parts = seen.parts.of(np.flatnonzero(about[seen.parts.job]))
-    since = forbidden_from(window, parts.begin, seen.observed.reach[parts.job])
-    inside = np.flatnonzero(since < parts.begin + np.maximum(parts.seconds, 1))
-    parts, since = parts.of(inside), since[inside]
-    return Forbidden(parts, since, np.maximum(parts.begin + parts.seconds - since, 0))
+    found = forbidden(seen, one.window)
+    found = found.of(found.broken | (np.diff(found.stretch, prepend=-1) != 0))
+    mine, others = (found.of(about[found.job]) for about in (one.of.inside, one.of.outside))
+    return mine.events(seen), others.events(seen)
 
 
 def booked(seen: Seen, one: Candidate) -> Booked:
     """Return the waiting time with free capacity that a window would book."""
-    found = forbidden(seen, one.window, one.of.inside)
-    return Booked(found.since, found.seconds)
-
-
-def broken_slices(seen: Seen, one: Candidate, days: tuple[int, int] | None) -> Slices:
-    """Return in which slices a window is not kept: condition (a), by attempt and hour.
-
-    Args:
-        days: [from, to), in which the window holds; None: the whole log.
-    """
-    mine, others = (
-        _once_an_hour(seen, forbidden(seen, one.window, about), days)
-        for about in (one.of.inside, one.of.outside)
-    )
-    overall = units(others.events, DAY_S).mean
-    near = False
-    if one.of.near is not None:
-        part = mine.of(one.of.near[mine.job])
-        near = _is_high(part, overall)
-
-    edges: tuple[int, ...] = ()
-    if one.window.overlap:
-        edges = tuple(
-            number
-            for number, left in enumerate(without_edges(one.window))
-            if _is_high(_only(mine, seen, left), _chance(_only(others, seen, left), overall))
-        )
-
-    def high(count: int, slice_of: Callable[[Ints], Ints]) -> tuple[int, ...]:
-        of_mine, of_others = slice_of(mine.hour), slice_of(others.hour)
-        return tuple(
-            place
-            for place in range(count)
-            if _is_high(mine.of(of_mine == place), _chance(others.of(of_others == place), overall))
-        )
-
-    return Slices(
-        high(DAY, lambda hour: hour % DAY), high(7, lambda hour: hour // DAY), near, edges
-    )
+    parts = seen.parts
+    about = np.flatnonzero(one.of.inside[parts.job])
+    begin = parts.begin[about]
+    since = forbidden_from(one.window, begin, seen.observed.reach[parts.job[about]])
+    return Booked(since, np.maximum(begin + parts.seconds[about] - since, 0))
 
 
 class Slices(NamedTuple):
@@ -213,11 +191,73 @@ class Slices(NamedTuple):
         return bool(self.hours or self.weekdays or self.near or self.edges)
 
 
+def broken_slices(seen: Seen, one: Candidate, days: Days | None) -> Slices:
+    """Return the slices in which a window is not kept: condition (a), by attempt and hour.
+
+    Args:
+        days: in which the window holds; None: the whole log.
+    """
+    found = forbidden(seen, one.window)
+    again = (np.diff(found.job, prepend=-1) == 0) & (np.diff(found.hour, prepend=-1) == 0)
+    kept = ~again | found.broken
+    if days is not None:
+        kept &= on_days(found.at, days)
+    found = found.of(kept)
+    mine, others = (found.of(about[found.job]) for about in (one.of.inside, one.of.outside))
+    every = _means(seen, others, np.zeros(len(others.job), np.int64), 1)[0]
+    overall = 0.0 if np.isnan(every) else float(every)
+
+    def high(count: int, of_mine: Ints, of_others: Ints) -> tuple[int, ...]:
+        chance = _means(seen, others, of_others, count)
+        most = KEPT * np.where(np.isnan(chance), overall, chance)
+        return tuple(np.flatnonzero(_means(seen, mine, of_mine, count) > most).tolist())
+
+    hour = [hour_of_week(side.hour * HOUR_S) for side in (mine, others)]
+    near = one.of.near is not None and bool(
+        _means(seen, mine, (~one.of.near[mine.job]).astype(np.int64), 2)[0] > KEPT * overall
+    )
+    edges = []
+    if one.window.overlap:
+        for number, left in enumerate(without_edges(one.window)):
+            beside = [_also(seen, side, left).astype(np.int64) for side in (mine, others)]
+            edges += [number] if 0 in high(2, *beside) else []
+    return Slices(
+        high(DAY, *(of % DAY for of in hour)),
+        high(7, *(of // DAY for of in hour)),
+        near,
+        tuple(edges),
+    )
+
+
+def _means(seen: Seen, found: Forbidden, slice_: Ints, count: int) -> Floats:
+    """Return the mean broken share of each slice; nan: it has too few events or units."""
+    users = int(numbered(seen.observed, "user").max(initial=0)) + 2
+    day = found.at // DAY_S
+    first = int(day.min(initial=0))
+    days = int(day.max(initial=0)) - first + 1
+    user = numbered(seen.observed, "user")[found.job] + 1
+    key, breaks, counts = grouped((slice_ * days + day - first) * users + user, found.broken)
+    of = key // (days * users)
+    number = np.bincount(of, minlength=count)
+    enough = (np.bincount(of, counts, count) >= LEAST) & (number >= LEAST)
+    sums = np.bincount(of, breaks / counts, count)
+    means: Floats = np.where(enough, sums / np.maximum(number, 1), np.nan)
+    return means
+
+
+def _also(seen: Seen, found: Forbidden, left: Window) -> Bools:
+    """Return whether ``left`` of a window forbids each, too."""
+    if not left.hours:
+        return np.zeros(len(found.job), np.bool_)
+    forbids: Bools = forbidden_from(left, found.at, seen.observed.reach[found.job]) <= found.at
+    return forbids
+
+
 def narrower(one: Candidate, slices: Slices) -> Iterator[Candidate]:
     """Yield a window without the weekdays, and without the hours, in which it is not kept.
 
-    Those kept must follow each other. An overlap window forbids starts at other hours than its
-    own: it loses its first or last hour instead.
+    Those kept must follow each other. An overlap window, which forbids starts at other hours than
+    its own, loses its first or last hour instead.
     """
     hours = set(one.window.hours)
     of_day = {hour % DAY for hour in hours} - set(slices.hours)
@@ -227,10 +267,19 @@ def narrower(one: Candidate, slices: Slices) -> Iterator[Candidate]:
         {hour for hour in hours if hour % DAY in of_day} if _runs(of_day, DAY) == 1 else set(),
     ]
     if one.window.overlap:
-        kept = [set(left.hours) for left in without_edges(one.window)]
+        kept = [set(without_edges(one.window)[edge].hours) for edge in slices.edges]
     for left in kept:
         if left and left != hours:
             yield one._replace(window=one.window.but(hours=tuple(sorted(left))))
+
+
+def wider(one: Candidate) -> Iterator[Candidate]:
+    """Yield an overlap window with one more hour before, and behind its hours."""
+    hours = set(one.window.hours)
+    for step in (-1, 1):
+        more = hours | {(hour + step) % WEEK for hour in hours}
+        if one.window.overlap and len(more) < WEEK:
+            yield one._replace(window=one.window.but(hours=tuple(sorted(more))))
 
 
 def without_edges(window: Window) -> list[Window]:
@@ -240,77 +289,26 @@ def without_edges(window: Window) -> list[Window]:
     return [window.but(hours=tuple(sorted(left))) for left in kept]
 
 
-def _only(hourly: _Hourly, seen: Seen, left: Window) -> _Hourly:
-    """Return what a window forbids and ``left`` of it does not."""
-    if not left.hours:
-        return hourly
-    reach = seen.observed.reach[hourly.job]
-    return hourly.of(forbidden_from(left, hourly.events.at, reach) > hourly.events.at)
-
-
 def _runs(numbers: set[int], size: int) -> int:
     """Return how many runs numbers make on a circle; all of the circle is one."""
     begins = sum((number - 1) % size not in numbers for number in numbers)
     return begins or bool(numbers)
 
 
-def wider(one: Candidate) -> Iterator[Candidate]:
-    """Yield an overlap window with an hour before its hours, and behind them."""
-    hours = set(one.window.hours)
-    for more in ({(hour - 1) % WEEK for hour in hours}, {(hour + 1) % WEEK for hour in hours}):
-        if one.window.overlap and len(hours | more) < WEEK:
-            yield one._replace(window=one.window.but(hours=tuple(sorted(hours | more))))
-
-
-class _Hourly(NamedTuple):
-    """Starts, and one claim for each attempt and hour."""
-
-    job: Ints
-    hour: Ints  # of the week
-    events: Events
-
-    def of(self, chosen: Bools) -> _Hourly:
-        """The chosen ones."""
-        return _Hourly(self.job[chosen], self.hour[chosen], self.events.of(chosen))
-
-
-def _once_an_hour(seen: Seen, found: Forbidden, days: tuple[int, int] | None) -> _Hourly:
-    kept = found.parts.broken | found.parts.claims
-    if days is not None:
-        kept &= (found.since >= days[0] * DAY_S) & (found.since < days[1] * DAY_S)
-    parts = found.parts.of(kept)
-    hour = parts.begin // HOUR_S
-    again = (np.diff(parts.job, prepend=-1) == 0) & (np.diff(hour, prepend=-1) == 0)
-    parts = parts.of(~again | parts.broken)
-    user = numbered(seen.observed, "user")[parts.job]
-    return _Hourly(parts.job, parts.hour, Events(user, user, parts.begin, parts.broken))
-
-
-def _chance(others: _Hourly, overall: float) -> float:
-    """Return the neighbours' share in a slice; ``overall`` where it has too few of them."""
-    if len(others.job) < LEAST:
-        return overall
-    known = units(others.events, DAY_S)
-    return known.mean if len(known.at) >= LEAST else overall
-
-
-def _is_high(slice_: _Hourly, chance: float) -> bool:
-    """Return whether the mean share of a slice is too high; too small ones are left out."""
-    if len(slice_.job) < LEAST or not slice_.events.broken.any():
-        return False
-    known = units(slice_.events, DAY_S)
-    return len(known.at) >= LEAST and known.mean > KEPT * chance
-
-
 # --- what the table proposes ---------------------------------------------------------------------
 
 
 class _Sorted(NamedTuple):
-    """A property by which classes are told apart."""
+    """A property that tells classes apart."""
 
     name: str  # a condition of ``Scope``
     values: list[Any]
     bins: Ints  # [n], in how many classes of ``values`` an attempt is, or which; −1: unknown
+
+    @property
+    def bounded(self) -> bool:
+        """Whether a class is all attempts above a value."""
+        return self.name in ("walltime_above_s", "size_above")
 
 
 def _sorted(observed: Observed) -> Iterator[_Sorted]:
@@ -320,10 +318,9 @@ def _sorted(observed: Observed) -> Iterator[_Sorted]:
         yield _bounded(observed, "walltime_above_s", observed.reach)
     yield _bounded(observed, "size_above", observed.size)
     for name in ("partition", "qos"):
-        number = numbered(observed, name)
         names = frame[name].drop_nulls().unique().sort().to_list()
         if len(names) > 1:
-            yield _Sorted(name, names, number)
+            yield _Sorted(name, names, numbered(observed, name))
 
 
 def _bounded(observed: Observed, name: str, amount: Ints) -> _Sorted:
@@ -337,31 +334,28 @@ def candidates(seen: Seen) -> list[Candidate]:
     """Return the windows whose broken share, over some part of the log, is low enough to judge."""
     if seen.days < LEAST_DAYS:
         return []
-    found: dict[str, Candidate] = {}
-    for by in _sorted(seen.observed):
-        for overlap in (False, True) if by.name != "qos" else (False,):
-            table = _table(seen, by, overlap=overlap)
-            for number, value in enumerate(by.values):
-                sides = _sides(table, by, number)
-                if sides is None:
-                    continue
-                for hours, seconds in _proposed(sides, overlap=overlap):
-                    of = _class(seen, by, number, value)
-                    window = Window(hours=hours, overlap=overlap, **of.scope.conditions)
-                    found.setdefault(repr(window), Candidate(window, of, seconds))
-    return list(found.values())
+    return [
+        Candidate(Window(hours=hours, overlap=overlap, **of.scope.conditions), of, seconds)
+        for by in _sorted(seen.observed)
+        for overlap in ((False, True) if by.name != "qos" else (False,))
+        for number, hours, seconds in _proposed(
+            _table(seen, by, overlap=overlap), by, overlap=overlap
+        )
+        for of in [_class(seen, by, number)]
+    ]
 
 
-def _class(seen: Seen, by: _Sorted, number: int, value: Any) -> Class:
+def _class(seen: Seen, by: _Sorted, number: int) -> Class:
+    value = by.values[number]
+
     def make() -> Class:
-        bounded = by.name in ("walltime_above_s", "size_above")
-        own = by.bins > number if bounded else by.bins == number
+        own = by.bins > number if by.bounded else by.bins == number
         amount = seen.observed.reach if by.name == "walltime_above_s" else seen.observed.size
         return Class(
-            Scope().but(**{by.name: value if bounded else (value,)}),
+            Scope().but(**{by.name: value if by.bounded else (value,)}),
             own,
             ~own & (by.bins >= 0),
-            amount <= WIDER * value if bounded else None,
+            amount <= WIDER * value if by.bounded else None,
         )
 
     made: Class = seen.once((by.name, value), make)
@@ -372,67 +366,73 @@ WITHHELD, BROKEN, SECONDS = range(3)
 
 
 def _table(seen: Seen, by: _Sorted, *, overlap: bool) -> Floats:
-    """Return occasions, starts and seconds by bin, block, hour of the week and reach.
+    """Return occasions, starts and seconds by hour of the week, reach, class, and block.
 
-    Occasions are those of each attempt and hour. Without ``overlap`` all reach equally far.
+    Occasions are those of each attempt and hour. Without ``overlap`` all reach equally far. The
+    shape is [hours, reaches, 3, classes, blocks]; a class of a bounded property is all above it.
     """
-    parts = seen.parts
-    known = np.flatnonzero(by.bins[parts.job] >= 0)
-    job, hour = parts.job[known], parts.hour[known]
+    parts, starts = seen.parts, seen.started
+    job, begin = (
+        np.concatenate((parts.job, starts)),
+        np.concatenate((parts.begin, seen.start_local)),
+    )
+    known = np.flatnonzero(by.bins[job] >= 0)
+    job, begin = job[known], begin[known]
     since, until = seen.observed.first, seen.observed.last_arrival + 1
-    block = (parts.begin[known] - since) * BLOCKS // max(until - since, 1)
-    reach, reaches = np.zeros(len(known), np.int64), 1
+    block = np.clip((begin - since) * BLOCKS // max(until - since, 1), 0, BLOCKS - 1)
+    reach, reaches = np.zeros(len(job), np.int64), 1
     if overlap:
         reach = np.searchsorted(REACHES, seen.observed.reach[job] / HOUR_S)
         reaches = len(REACHES)
-    shape = (int(by.bins.max()) + 1, BLOCKS, WEEK, reaches)
-    place = np.ravel_multi_index((by.bins[job], np.clip(block, 0, BLOCKS - 1), hour, reach), shape)
-    counted = parts.claims[known]
-    clock = parts.begin[known] // HOUR_S
-    of_claims = np.flatnonzero(counted)
-    again = np.diff(job[of_claims], prepend=-1) == 0
-    again &= np.diff(clock[of_claims], prepend=-1) == 0
-    counted[of_claims[again]] = False
+    claims = np.concatenate((parts.claims, starts < 0))[known]
+    of_claims = np.flatnonzero(claims)
+    again = (np.diff(job[of_claims], prepend=-1) == 0) & (
+        np.diff(begin[of_claims] // HOUR_S, prepend=-1) == 0
+    )
+    claims[of_claims[again]] = False
+    seconds = np.concatenate((parts.seconds, np.zeros(len(starts), np.int64)))[known]
+    shape = (WEEK, reaches, int(by.bins.max()) + 1, BLOCKS)
+    place = np.ravel_multi_index((hour_of_week(begin), reach, by.bins[job], block), shape)
     size = int(np.prod(shape))
-    weights = (counted, parts.broken[known], parts.seconds[known])
-    sums = [np.bincount(place, weight, size).reshape(shape) for weight in weights]
-    return np.stack(sums)
+    sums = [
+        np.bincount(place, weight, size) for weight in (claims, known >= len(parts.job), seconds)
+    ]
+    table: Floats = np.stack([one.reshape(shape) for one in sums], 2)
+    return table
 
 
-class _Sides(NamedTuple):
-    """Tables of a class and of its neighbours, [3, blocks, hours, reaches] each."""
-
-    mine: Floats
-    others: Floats
-
-
-def _sides(table: Floats, by: _Sorted, number: int) -> _Sides | None:
-    if by.name in ("walltime_above_s", "size_above"):
-        mine, others = table[:, number + 1 :].sum(1), table[:, : number + 1].sum(1)
-    else:
-        mine, others = table[:, number], table.sum(1) - table[:, number]
-    enough = all(side[[WITHHELD, BROKEN]].sum() >= LEAST for side in (mine, others))
-    return _Sides(mine, others) if enough and mine[WITHHELD].sum() else None
-
-
-def _proposed(sides: _Sides, *, overlap: bool) -> Iterator[tuple[tuple[int, ...], float]]:
-    """Yield hours of the week in which a class is hardly started, and the seconds in them.
+def _proposed(
+    table: Floats, by: _Sorted, *, overlap: bool
+) -> Iterator[tuple[int, tuple[int, ...], float]]:
+    """Yield classes, hours of the week in which each is hardly started, and the seconds in them.
 
     Of each circle of hours, those of the greatest score, over any run of blocks: what the rule
     would be worth by condition (d).
     """
-    from audit.kernels import stretches
+    from audit.kernels import fitting
 
-    counts = np.concatenate((sides.mine[:SECONDS], sides.others[:SECONDS]))
-    chance = KEPT * _shares_of_runs(sides.others.sum((2, 3)))
+    whole = table.sum(3, keepdims=True)
+    if by.bounded:
+        table = whole - table.cumsum(3)[:, :, :, :-1]
+    sums, total = table.sum((0, 1)), whole.sum((0, 1))
+    of_class, of_all = sums[:SECONDS].sum((0, 2)), total[:SECONDS].sum()
+    enough = (of_class >= LEAST) & (of_all - of_class >= LEAST) & (sums[WITHHELD].sum(1) > 0)
+    likely = np.flatnonzero(enough).tolist()
+    chances = [KEPT * _shares_of_runs(total[:, 0] - sums[:, number]) for number in likely]
+    # [reaches + 1, hours, …], what reaches at least so far
+    tail = np.zeros((table.shape[1] + 1, WEEK, 3, len(likely) + 1, BLOCKS))
+    for reach in reversed(range(table.shape[1])):
+        tail[reach, :, :, :-1] = tail[reach + 1, :, :, :-1] + table[:, reach][:, :, likely]
+        tail[reach, :, :, -1:] = tail[reach + 1, :, :, -1:] + whole[:, reach]
     for circle in _circles(overlap=overlap):
-        base, hours = _added(circle, counts, overlap=overlap)
-        begin, extent, score = stretches.best_stretch(base, hours, chance, LEAST, RAW)
-        if score > 0:
-            base, hours = _added(circle, sides.mine[SECONDS:], overlap=overlap)
-            seconds = base[begin].sum() + hours[begin, : extent + 1].sum()
-            closed = circle[:, (begin + np.arange(extent + 1)) % circle.shape[1]]
-            yield tuple(np.unique(closed).tolist()), float(seconds)
+        base, hours = _added(circle, tail, overlap=overlap)
+        for place, number in enumerate(likely):
+            begin, extent, score, seconds = fitting.best_stretch(
+                base, hours, place, chances[place], LEAST, RAW
+            )
+            if score > 0:
+                closed = circle[:, (begin + np.arange(extent + 1)) % circle.shape[1]]
+                yield number, tuple(np.unique(closed).tolist()), seconds
 
 
 def _shares_of_runs(of_blocks: Floats) -> Floats:
@@ -444,34 +444,32 @@ def _shares_of_runs(of_blocks: Floats) -> Floats:
 
 
 def _circles(*, overlap: bool) -> list[Ints]:
-    """The hours of the week that are alike, a row for each day: of kinds of days, and the week."""
+    """Return hours of the week that are alike, a row for each day: of kinds of days, and all."""
     days = [np.array(days)[:, None] * DAY + np.arange(DAY) for days in DAYS]
     return days if overlap else [*days, np.arange(WEEK)[None, :]]
 
 
-def _added(circle: Ints, table: Floats, *, overlap: bool) -> tuple[Floats, Floats]:
-    """Return what of a table, [rows, blocks, hours, reaches], stretches of a circle forbid.
+def _added(circle: Ints, tail: Floats, *, overlap: bool) -> tuple[Floats, Floats]:
+    """Return what of a table stretches of a circle of hours forbid.
+
+    Args:
+        circle: see ``_circles``.
+        tail: sums by the least reach and the hour of the week, [reaches + 1, hours, …].
+        overlap: whether hours forbid starts before them.
 
     Returns:
-        What a stretch from each hour on forbids before its first hour, [begin, rows, blocks]; and
-        what each further hour adds, [begin, hours, rows, blocks].
+        What a stretch from each hour on forbids before its first hour, [begin, …]; and what each
+        further hour adds, [begin, hours, …]; without ``overlap`` the same for each, [1, hours, …].
     """
-    size = circle.shape[1]
-    every = np.moveaxis(table.sum(3), 2, 0)
+    size, every = circle.shape[1], tail[0]
     if not overlap:
-        of_hours = every[circle].sum(0)
-        doubled = np.concatenate((of_hours, of_hours))
-        windows = np.lib.stride_tricks.sliding_window_view(doubled, size - 1, axis=0)[:size]
-        return np.zeros((size, *every.shape[1:])), np.moveaxis(windows, -1, 1)
-    tail = np.moveaxis(table[..., ::-1].cumsum(3)[..., ::-1], 2, 0)
-    tail = np.concatenate((tail, np.zeros_like(tail[..., :1])), -1)
+        return np.zeros((size, *every.shape[1:])), every[circle].sum(0)[None]
     base, hours = [], []
     for begin in range(size):
-        ahead = _hours_to(circle[:, begin])
-        before = tail[np.arange(WEEK), ..., np.searchsorted(REACHES, ahead)]
+        before = tail[np.searchsorted(REACHES, _hours_to(circle[:, begin])), np.arange(WEEK)]
         base.append(before.sum(0))
         hours.append((every - before)[circle[:, (begin + np.arange(size - 1)) % size]].sum(0))
-    return np.ascontiguousarray(np.stack(base)), np.stack(hours)
+    return np.stack(base), np.stack(hours)
 
 
 def _hours_to(closings: Ints) -> Ints:

@@ -185,25 +185,26 @@ def candidates(seen: Seen) -> list[Candidate]:
 
 def _of_kind(seen: Seen, kind: Kind) -> Iterator[Candidate]:
     observed = seen.observed
-    spans = _about(kind, seen.claims)
+    free = _about(kind, seen.spans)
+    spans = free.of(free.claims)
     if len(spans.job) < LEAST:
         return
     of = levels(observed, kind)
-    most = _tried(observed, kind, of)
+    most = observed.once("tried", repr(kind.limit), lambda: _tried(observed, kind, of))
     at, highest = levels_in(of.use, kind, spans.job, spans.since, spans.until)
-    free = _about(kind, seen.spans)
-    _, highest_free = levels_in(of.use, kind, free.job, free.since, free.until)
-    seconds = _above(highest_free, most, free.seconds)
-    start = observed.work.start[of.started]
-    amount, started_amount = kind.amount[spans.job], kind.amount[of.started]
-    in_block = [_block(observed, spans.since) == number for number in range(BLOCKS)]
-    start_in = [_block(observed, start) == number for number in range(BLOCKS)]
+    start = _block(observed, observed.work.start[of.started])
+    block, amount = _block(observed, spans.since), kind.amount[spans.job]
     passes = low_in_some_run(
-        np.stack([_above(highest[one], most) for one in in_block]),
-        np.stack([_above(of.at_start[one], most) for one in start_in]),
-        np.stack([_beside(at[one], amount[one], most) for one in in_block]),
-        np.stack([_beside(of.at_start[one], started_amount[one], most) for one in start_in]),
+        _above(highest, most, block),
+        _above(of.at_start, most, start),
+        _above(at + amount, most, block) - _above(at, most, block),
+        _above(of.at_start + kind.amount[of.started], most, start)
+        - _above(of.at_start, most, start),
     )
+    if not passes.any():
+        return
+    _, highest = levels_in(of.use, kind, free.job, free.since, free.until)
+    seconds = _above(highest, most, np.zeros_like(highest), free.seconds).sum(0)
     for place in np.flatnonzero(passes):
         yield Candidate(kind.limit.but(most=int(most[place])), kind, float(seconds[place]))
 
@@ -221,24 +222,20 @@ def _about(kind: Kind, spans: Spans) -> Spans:
     return spans.of(np.flatnonzero(kind.inside[spans.job]))
 
 
-def _above(level: Ints, tried: Ints, weight: Ints | None = None) -> Ints:
-    """Return how many levels, or of what weight, are above each of those tried."""
-    place = np.searchsorted(tried, level)  # above those before it
-    counts = np.bincount(place, weight, len(tried) + 1)
-    above: Ints = counts[::-1].cumsum()[::-1][1:]
+def _above(level: Ints, tried: Ints, block: Ints, weight: Ints | None = None) -> Ints:
+    """Return how many levels, or of what weight, are above each of those tried, [BLOCKS, tried]."""
+    size = len(tried) + 1
+    place = block * size + np.searchsorted(tried, level)  # above those before it
+    counts = np.bincount(place, weight, BLOCKS * size).reshape(BLOCKS, size)
+    above: Ints = counts[:, ::-1].cumsum(1)[:, ::-1][:, 1:]
     return above
 
 
-def _beside(level: Ints, amount: Ints, tried: Ints) -> Ints:
-    """Return how many are allowed at each level, while a second one like them is not."""
-    found: Ints = _above(level + amount, tried) - _above(level, tried)
-    return found
-
-
 def _block(observed: Observed, at: Ints) -> Ints:
-    """Return in which part of the log each instant is."""
+    """Return the part of the log that each instant is in."""
     span = max(observed.last_arrival + 1 - observed.first, 1)
-    return np.clip((at - observed.first) * BLOCKS // span, 0, BLOCKS - 1)
+    blocks: Ints = np.clip((at - observed.first) * BLOCKS // span, 0, BLOCKS - 1)
+    return blocks
 
 
 def low_in_some_run(withheld: Ints, broken: Ints, idle: Ints, served: Ints) -> Bools:

@@ -12,9 +12,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-import polars as pl
 
-from audit.metrics.closed_hours import EPOCH_HOUR, HOUR_S
+from audit import periods
+from audit.metrics.closed_hours import EPOCH_HOUR, HOUR_S, offsets
 from audit.model import Limit, Window
 from audit.rules import WEEK
 from audit.scenario.limits import NO_EDGES, Limits
@@ -57,30 +57,13 @@ class Spans(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Spans cut at the hours of a clock, and behind them all starts; one element each."""
+    """Spans cut at the hours of a clock, by (job, begin)."""
 
     job: Ints
     begin: Ints  # s on the clock
-    seconds: Ints  # > 0; of starts 0
-    stretch: Ints  # of the span; of starts −1
-    claims: Bools  # of the span; of starts False
-    broken: Bools  # whether it is a start
-
-    @property
-    def hour(self) -> Ints:
-        """The hour of the week in which each lies, 0 begins on Monday at 00:00."""
-        return hour_of_week(self.begin)
-
-    def of(self, chosen: Bools | Ints) -> Parts:
-        """The chosen parts."""
-        return Parts(
-            self.job[chosen],
-            self.begin[chosen],
-            self.seconds[chosen],
-            self.stretch[chosen],
-            self.claims[chosen],
-            self.broken[chosen],
-        )
+    seconds: Ints  # > 0
+    stretch: Ints
+    claims: Bools
 
 
 @dataclass(frozen=True)
@@ -95,25 +78,15 @@ class Seen:
     _made: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False)
 
     def once(self, which: Hashable, make: Callable[[], Any]) -> Any:
-        """Return what ``make`` gives, made once of each ``which``."""
+        """Return the result of ``make``, called once for each ``which``."""
         if which not in self._made:
             self._made[which] = make()
         return self._made[which]
 
     @cached_property
-    def claims(self) -> Spans:
-        """The spans in which attempts claim."""
-        return self.spans.of(self.spans.claims)
-
-    @cached_property
     def begin(self) -> Ints:
         """When the spans begin, s on the clock."""
         return local(self.spans.since, self.zone)
-
-    @cached_property
-    def claims_begin(self) -> Ints:
-        """When the claims begin, s on the clock."""
-        return self.begin[self.spans.claims]
 
     @cached_property
     def started(self) -> Ints:
@@ -128,23 +101,15 @@ class Seen:
     @cached_property
     def days(self) -> float:
         """Length of the log."""
-        observed = self.observed
-        return float(observed.last_arrival - observed.first) / 86_400
+        return float(self.observed.last_arrival - self.observed.first) / DAY_S
 
     @cached_property
     def parts(self) -> Parts:
-        """All spans by hour, and all starts."""
-        spans, begin = self.spans, self.begin
-        place, since, until = by_hour(begin, spans.seconds)
-        nothing = np.zeros(len(self.started), np.int64)
-        return Parts(
-            np.concatenate((spans.job[place], self.started)),
-            np.concatenate((since, self.start_local)),
-            np.concatenate((until - since, nothing)),
-            np.concatenate((spans.stretch[place], nothing - 1)),
-            np.concatenate((spans.claims[place], nothing > 0)),
-            np.concatenate((np.zeros(len(place), np.bool_), nothing == 0)),
-        )
+        """All spans by hour."""
+        spans = self.spans
+        place, since, until = by_hour(self.begin, spans.seconds)
+        of = spans.of(place)
+        return Parts(of.job, since, until - since, of.stretch, of.claims)
 
 
 class Tried(NamedTuple):
@@ -228,15 +193,16 @@ class Walker:
 
 
 def seen(observed: Observed, walker: Walker, zone: str, tried: Tried | None = None) -> Seen:
-    """Return what is seen of a site.
+    """Return what is seen of a site, or where attempts claim while a rule is judged.
 
     Args:
-        walker: of the site as it is assumed, with the rules in force, of the same attempts.
+        walker: of the same attempts, with the rules in force.
         zone: the clock of days and hours.
-        tried: a rule to be judged: attempts that it forbids claim nothing.
+        tried: the rule to be judged: attempts that it forbids claim nothing.
     """
     spans = walker.spans(tried)
-    which = np.flatnonzero(observed.judged[spans.job])
+    kept = observed.judged[spans.job]
+    which = np.flatnonzero(kept if tried is None else kept & spans.claims)
     order = which[np.lexsort((spans.since[which], spans.job[which]))]
     return Seen(observed, spans.of(order), zone)
 
@@ -272,9 +238,11 @@ def _counted(begin: Ints, end: Ints) -> tuple[Ints, Ints]:
 
 def local(times: Ints, zone: str) -> Ints:
     """Return instants as seconds since 1970-01-01 00:00 on the clock of a zone."""
-    at = pl.from_epoch(pl.Series("at", times, pl.Int64)).dt.replace_time_zone("UTC")
-    clock = at.dt.convert_time_zone(zone).dt.replace_time_zone(None)
-    seconds: Ints = clock.dt.epoch("s").to_numpy()
+    if len(times) == 0:
+        return times
+    clock = [*offsets(periods.zone(zone), int(times.min()), int(times.max()) + 1)]
+    begins, _, ahead = np.array(clock).T
+    seconds: Ints = times + ahead[np.searchsorted(begins, times, "right") - 1]
     return seconds
 
 

@@ -29,6 +29,8 @@ FORESEEN: Final = 0.02
 """The share of waiting jobs that the model foresees may fall by this much."""
 RAW_SHARE: Final = "raw share"
 BOOKS_LESS: Final = "books less"
+BOOKS: Final = 0.002
+"""The least share of all waiting that a rule must book: it matters to nobody below."""
 LEAST_DAYS: Final = 3
 LEAST_WAITED: Final = 200
 
@@ -120,11 +122,11 @@ class _Round:
         for limit in levels.candidates(self.seen[0]):
             add(self.seen[0], limit)
         best: Element | None = None
-        while queue and (best is None or -queue[0][0] > best.evidence.explained):
+        least = BOOKS * float(self.observed.wait.sum())
+        while queue and -queue[0][0] > least:
             if not self.budget.screen():
                 break
             _, _, seen, candidate = heapq.heappop(queue)
-            least = 0 if best is None else best.evidence.explained
             judged, others = self._judge(seen, candidate, least)
             for other in others:
                 add(seen, other)
@@ -134,40 +136,51 @@ class _Round:
             if best is not None:
                 self.watch(Judged(best, BOOKS_LESS))
             best = judged.element
+            least = best.evidence.explained
         if best is not None:
             self.watch(Judged(best, ""))
         return best
 
     def _judge(
-        self, seen: Seen, one: Candidate, least: int
+        self, seen: Seen, one: Candidate, least: float
     ) -> tuple[Judged, Iterable[hours.Candidate]]:
         """Judge a candidate, which must book more than ``least`` seconds.
 
         Returns:
             It; and windows that differ by an hour, to be judged in its place.
         """
-        lasts = evidence.unit_s(seen.days)
-        if not evidence.plausible(*_events(seen, one), lasts):
+        seconds, found = self._evidence(seen, seen, one)
+        if found.fails == RAW_SHARE:
             return Judged(self._element(seen, one, Found(RAW_SHARE), 0), RAW_SHARE), ()
-        if _booked(seen, one).within(None) <= least:
+        if seconds <= least:
             return Judged(self._element(seen, one, Found(BOOKS_LESS), 0), BOOKS_LESS), ()
-        seen = self._with(seen, one)
-        found = evidence.judge(*_events(seen, one), lasts)
-        others: Iterable[hours.Candidate] = ()
-        if isinstance(one, hours.Candidate) and found.units:
-            slices = hours.broken_slices(seen, one, found.days)
-            others = hours.narrower(one, slices) if found.fails or slices.some else ()
-            if not found.fails:
-                found = found._replace(fails="slices" if slices.some else "")
-            if not found.fails:
-                others = hours.wider(one)
-        seconds = 0 if found.fails else _booked(seen, one).within(found.days)
-        element = self._element(seen, one, found, seconds)
+        trial = self._with(seen, one)
+        seconds, found = self._evidence(seen, trial, one)
         if not found.fails and seconds <= least:
             found = found._replace(fails=BOOKS_LESS)
+        others: Iterable[hours.Candidate] = ()
+        if isinstance(one, hours.Candidate) and found.units and found.fails != BOOKS_LESS:
+            slices = hours.broken_slices(trial, one, found.days)
+            if slices.some and not found.fails:
+                found = found._replace(fails="slices")
+            others = hours.narrower(one, slices) if found.fails else hours.wider(one)
+        element = self._element(seen, one, found, 0 if found.fails else seconds)
         if not found.fails and self._misleads(element):
             found = found._replace(fails="foreseen")
         return Judged(element, found.fails), others
+
+    def _evidence(self, seen: Seen, trial: Seen, one: Candidate) -> tuple[int, Found]:
+        """Return what a candidate books, and whether its events in ``trial`` say that it is kept.
+
+        Units of ``seen`` itself only tell whether it may be: without any, it is not plausible.
+        """
+        mine, others = _events(trial, one)
+        lasts = evidence.unit_s(seen.days)
+        rule, neighbours = evidence.units(mine, lasts), evidence.units(others, lasts)
+        found = Found(RAW_SHARE)
+        if trial is not seen or evidence.plausible(rule, neighbours):
+            found = evidence.judge(mine, rule, neighbours)
+        return _booked(seen, one).within(found.days), found
 
     def _with(self, seen: Seen, one: Candidate) -> Seen:
         """Return what is seen of the site if attempts that a candidate forbids claim nothing."""

@@ -1,19 +1,16 @@
-"""Gains and losses of users under a change (``fairaudit whatif``).
+"""Gains and losses of users under a change (``fairaudit whatif``; SPEC §4 to §6 and §11).
 
-Both the scenario of today and the changed one are replayed, with the same arrivals, walltimes and
-run times, from an empty pool. They are compared with each other, never with the observed log. The
-error of the replay of today is shown too; where it misses the observed mean wait of a
-part by more than ``MISSED``, no figure of the change is given for that part.
+The scenarios of today and after the change are replayed with the same arrivals, walltimes and run
+times, from an empty pool, and compared with each other, never with the observed log. Where the
+replay of today misses the observed mean wait of a part by more than ``MISSED``, that part gets no
+figure of the change.
 
-Compared are the attempts that ended in both schedules, part by part. With b the figure today and c
-the figure after the change, c − b is given with its 95 % interval, a paired percentile bootstrap
-whose unit is the user; of an account, which may be a single user, the day of the arrival. Less is
-better in every measure here: a part *gains* if the whole interval is below 0, *loses* if all of it
-is above, else it is *unclear*; where nothing differs, it is the *same*. Attempts that start today
-and never after the change are in neither figure. They are counted; a part without
-others is a row with the outcome *never_starts*.
-
-Sources: SPEC §4 to §6 and §11; DESIGN, ``fairaudit whatif``.
+The attempts that ended in both schedules are compared, part by part. The difference (after − today)
+has a 95 % interval from a paired percentile bootstrap over users; over days of arrival for an
+account, which may be a single user. Less is better in every measure here: a part *gains* if the
+whole interval is below 0, *loses* if all of it is above, else it is *unclear*; without any
+difference, it is the *same*. Attempts that start today and never after the change are in neither
+figure, but counted; a part without others gets a row with the outcome *never_starts*.
 """
 
 from __future__ import annotations
@@ -71,7 +68,7 @@ MEASURES: Final = (
 )
 """Of a part with several users, ``nuwt`` is the pooled ratio Σ TUWT / Σ TUSA. The delay by later
 arrivals (``overtaken``) is start − strict FST: in a schedule that the policy made, nothing else
-comes between (SPEC §10; under ``conservative`` what its snapshots plan afresh does)."""
+delays an attempt (SPEC §10; under ``conservative`` also what its snapshots plan afresh)."""
 
 COMPARED: Final = pl.Schema(
     {
@@ -96,12 +93,11 @@ COMPARED: Final = pl.Schema(
 def compared(
     today: pl.DataFrame, after: pl.DataFrame, draws: Draws, tolerance_s: int = TOLERANCE_S
 ) -> pl.DataFrame:
-    """Compare two replays, part by part.
+    """Compare two replays (``played``), part by part.
 
     Args:
-        today, after: see ``played``.
         draws: the resamples, of users, and of days for accounts.
-        tolerance_s: how late a start may be before it counts as missed, s.
+        tolerance_s: a start that is later than this counts as missed, s.
 
     Returns:
         Columns of ``COMPARED``: all, then width classes from narrow to wide, then accounts by name.
@@ -109,9 +105,10 @@ def compared(
     user = pl.col("user").rank("dense").fill_null(0).cast(pl.Int64)
     day = (pl.col("arrival_time") - pl.col("arrival_time").min()) // DAY_S
     every = _paired(today, after, tolerance_s).with_columns(_user=user, _day=day)
+    largest = every.select(pl.col("_user", "_day").max().fill_null(0)).row(0)
     drawn = {
-        unit: draws.of(_largest(every[unit]) + 1, number)
-        for number, unit in enumerate(("_user", "_day"))
+        unit: draws.of(last + 1, number)
+        for number, (unit, last) in enumerate(zip(("_user", "_day"), largest, strict=True))
     }
     rows = [*_rows("all", None, every, "_user", drawn["_user"])]
     for dimension, unit, order in (
@@ -124,20 +121,17 @@ def compared(
     return pl.DataFrame(rows, schema=COMPARED, orient="row")
 
 
-_TERMS: Final = (
-    *("wait", "slowdown", "unfair", "judged_strict", "judged_relaxed"),
-    *("overtaken", "strict", "relaxed", "missed"),
-)
 _OF_FST: Final[dict[str, Fst]] = {
     "overtaken": "strict",
     "strict": "strict",
     "relaxed": "relaxed",
     "missed": "strict",
 }
+_TERMS: Final = ("wait", "slowdown", "unfair", "judged_strict", "judged_relaxed", *_OF_FST)
 
 
 def _paired(today: pl.DataFrame, after: pl.DataFrame, tolerance_s: int) -> pl.DataFrame:
-    """Return what the measures sum, of each attempt that ended today and arrives after the change.
+    """Return the terms of the measures, of each attempt that ended today and arrives after.
 
     ``_both``: it also ended after the change; else it never starts there.
     """
@@ -166,7 +160,7 @@ def _paired(today: pl.DataFrame, after: pl.DataFrame, tolerance_s: int) -> pl.Da
 
 
 def _terms(played: pl.DataFrame, tolerance_s: int) -> pl.DataFrame:
-    """Return what the measures sum, of each attempt that ended in one schedule."""
+    """Return the terms of the measures, of each attempt that ended in one schedule."""
     return ended(played).select(
         *KEYS,
         *("user", "account", "width_class", "size", "arrival_time", "runtime_s"),
@@ -182,15 +176,10 @@ def _terms(played: pl.DataFrame, tolerance_s: int) -> pl.DataFrame:
     )
 
 
-def _largest(numbers: pl.Series) -> int:
-    largest = numbers.max()
-    return largest if isinstance(largest, int) else 0
-
-
 def _rows(
     dimension: str, part: object, attempts: pl.DataFrame, unit: str, resamples: Resamples
 ) -> Iterator[tuple[object, ...]]:
-    """Yield rows of ``COMPARED`` of one part; ``unit`` is the column of what is resampled."""
+    """Yield rows of ``COMPARED`` of one part; ``unit`` is the column of resampled units."""
     both = attempts.filter("_both")
     if both.is_empty():
         if attempts.height:
@@ -251,7 +240,7 @@ def outcomes(compared: pl.DataFrame, measure: str) -> dict[str, int]:
 
 
 class Cut(NamedTuple):
-    """Work that a change takes away from attempts that still arrive."""
+    """Work that a change removes from attempts that still arrive."""
 
     attempts: int
     share: float
@@ -259,43 +248,32 @@ class Cut(NamedTuple):
 
 
 def cut(today: Scenario, after: Scenario) -> Cut:
-    """Return what walltime limits take away from attempts that would have run longer."""
+    """Return the work that walltime limits remove from attempts that would have run longer."""
     right = after.attempts.select(*KEYS, _after="occupancy_s")
     both = today.attempts.join(right, on=KEYS, how="left", nulls_equal=True)
     lost = (pl.col("occupancy_s") - pl.col("_after")).fill_null(0)
     size = pl.col("size").fill_null(0)
     area, area_lost, attempts = both.select(
-        (pl.col("occupancy_s") * size).sum().alias("area"),
-        (lost * size).sum().alias("lost"),
-        (lost > 0).sum().alias("attempts"),
+        area=(pl.col("occupancy_s") * size).sum(), lost=(lost * size).sum(), n=(lost > 0).sum()
     ).row(0)
     return Cut(attempts, area_lost / area if area else 0.0)
 
 
 class Whole(NamedTuple):
-    """Figures of a schedule that have no parts; None where there is nothing to measure."""
+    """Figures of a whole schedule; None where there is nothing to measure."""
 
-    attempts: int
-    """That ended."""
-    never_started: int
-    """That the log has run, and the replay never started."""
-    utilization: float | None
-    """Between the first and the last arrival of today's replay."""
-    loss_of_capacity: float | None
-    """Of the same time."""
-    span_s: int
-    """From the first arrival to the last end."""
+    attempts: int  # that ended
+    never_started: int  # that ran in the log, and the replay never started
+    utilization: float | None  # between the first and the last arrival of today's replay
+    loss_of_capacity: float | None  # of the same time
+    span_s: int  # from the first arrival to the last end
     uwt: float | None
     nuwt_median: float | None
     nuwt_deviation: float | None
 
 
 def whole(played: pl.DataFrame, pool: Pool, span: tuple[int, int]) -> Whole:
-    """Return the figures of one schedule that have no parts.
-
-    Args:
-        span: first and last arrival, epoch s.
-    """
+    """Return the figures of one whole schedule; ``span`` is first and last arrival, epoch s."""
     first, last = span
     edges = sorted({first, last, *(s.since for s in pool.steps if first < s.since < last)})
     end = played.select(pl.max_horizontal("end_time", "start_time").max()).item()
@@ -320,7 +298,7 @@ def whole(played: pl.DataFrame, pool: Pool, span: tuple[int, int]) -> Whole:
 
 
 def played(scenario: Scenario, tau_s: int = TAU_S) -> pl.DataFrame:
-    """Replay a scenario, and measure what came of it.
+    """Replay a scenario, and measure the schedule.
 
     Returns:
         Columns of ``model.DESCRIBED``, of resource equality and of misses; observed_wait_s, s;
@@ -351,8 +329,7 @@ def _fair_times(work: Workload, keys: pl.DataFrame, made: Replay, pool: Pool) ->
     """Return each attempt's fair start times within a replayed schedule."""
     start = made.start
     end = np.where(start == NEVER, NEVER, start + work.occupancy)
-    gone = (start == NEVER) & ~work.open
-    as_observed = work._replace(start=start, end=end, open=work.open & ~gone)
+    as_observed = work._replace(start=start, end=end)
     fair = fair_starts(as_observed, pool.policy, fair_order=pool.fair_order)
     none = fair.strict == NEVER
     status = np.where(none, FstStatus.EXCEEDS_CAPACITY.value, FstStatus.FINAL.value).astype(object)
@@ -368,14 +345,9 @@ def _fair_times(work: Workload, keys: pl.DataFrame, made: Replay, pool: Pool) ->
 
 
 def replay_error(observed: pl.DataFrame, today: pl.DataFrame) -> pl.DataFrame:
-    """Return how far the replay of today is from the log.
+    """Return the error of the replay of today: rows on starts and waits of ``FIDELITY_SCHEMA``.
 
-    Args:
-        observed: columns of ``model.DESCRIBED``, of the pool, as the log has them.
-        today: see ``played``.
-
-    Returns:
-        Rows of ``metrics.attempts.fidelity.FIDELITY_SCHEMA`` that are about starts and waits.
+    ``observed`` are the attempts of the pool in the log, ``today`` those of ``played``.
     """
     unjudged = observed.with_columns(
         *(pl.lit(None, pl.Int64).alias(f"miss_{fst}_s") for fst in FSTS),

@@ -1,4 +1,7 @@
-"""A change as the command line writes it; errors name the option."""
+"""A change in words: the options of the command line that ask for it, and its title.
+
+Errors name the option.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,11 @@ from typing import Any, Final
 
 from audit.errors import UsageError
 from audit.formats.slurm import slurm_conf
+from audit.model import Limit, Pool
 from audit.policies import SETTINGS, Policy
+from audit.rule_text import amount, duration, hours_text, rule_text, scope_text
 from audit.rules import KINDS, Kind
-from audit.scenario.scenario import Amount, Bound, Change
+from audit.scenario.scenario import Amount, Bound, Change, bound_of, rules_of
 
 DAY_S: Final = 86_400
 _LARGEST: Final = 1 << 53
@@ -24,14 +29,10 @@ _LIMIT: Final = re.compile(
 
 
 def change(**given: Any) -> Change:
-    """Return the change that options ask for.
+    """Return the change that options ask for, or raise UsageError.
 
-    Args:
-        given: values of the options of ``whatif`` (or ``simulate``), by their names in Python; None
-            or empty: not given.
-
-    Raises:
-        UsageError: one of them cannot be read.
+    ``given`` are values of the options of ``whatif`` (or ``simulate``), by their names in Python;
+    None or empty: not given.
     """
     read = {
         field: reader(given[name])
@@ -43,15 +44,12 @@ def change(**given: Any) -> Change:
 
 
 def limits(texts: Sequence[str]) -> tuple[Bound, ...]:
-    """Read each ``--limit WHO=N,…``.
+    """Read each ``--limit WHO=N,…``, or raise UsageError.
 
     WHO is a partition, or one of a kind: ``user:ann``, ``account:physics``, ``qos:long``; ``*``
-    means each of them (``user:*``). N counts what the pool counts, or the ``jobs``, ``cpus``,
+    means each of them (``user:*``). N counts the pool's resource, or the ``jobs``, ``cpus``,
     ``nodes``, ``gpus`` that follow it: ``user:*=4jobs``. After ``:narrow`` requests above N are
     exempt.
-
-    Raises:
-        UsageError: it is not of that form, or limits the same thing twice.
     """
     found: list[Bound] = []
     for text in (part for each in texts for part in each.split(",")):
@@ -71,66 +69,56 @@ def limits(texts: Sequence[str]) -> tuple[Bound, ...]:
     return tuple(found)
 
 
-def _shares(text: str) -> Mapping[str, float]:
-    """Read ``--targets NAME=SHARE,…``."""
-    return {
-        name: _number(value, f"--targets {name}={value}: a share")
-        for name, value in _pairs(text, "--targets", "NAME=SHARE")
-    }
+def _by_name(
+    flag: str, form: str, reader: Callable[[str, str], Any]
+) -> Callable[[str | Sequence[str]], Mapping[str, Any]]:
+    """Return what reads one text or several of the form ``NAME=VALUE,…``.
+
+    ``reader`` takes the value, and the option with name and value for messages.
+    """
+
+    def read(texts: str | Sequence[str]) -> Mapping[str, Any]:
+        found: dict[str, Any] = {}
+        for text in (texts,) if isinstance(texts, str) else texts:
+            pairs = [part.rpartition("=") for part in text.split(",")]
+            names = [name.strip() for name, _, _ in pairs]
+            if not all(names):
+                raise UsageError(f"{flag} {text}: write {form}, with commas between several")
+            if len(set(names)) < len(names):
+                raise UsageError(f"{flag} {text}: a name is given twice")
+            for name, (_, _, value) in zip(names, pairs, strict=True):
+                found[name] = reader(value.strip(), f"{flag} {name}={value.strip()}")
+        return found
+
+    return read
 
 
-def _weights(texts: Sequence[str]) -> Mapping[str, float]:
-    """Read each ``--weight FACTOR=N``."""
-    return {
-        name.lower(): _number(value, f"--weight {name}={value}: a weight")
-        for text in texts
-        for name, value in _pairs(text, "--weight", "FACTOR=N")
-    }
-
-
-def _bounds(texts: Sequence[str]) -> Mapping[str, int]:
-    """Read each ``--relax RULE=N``."""
-    by_rule: dict[str, int] = {}
-    for text in texts:
-        for name, value in _pairs(text, "--relax", "RULE=N"):
-            if not (value.isdecimal() and 1 <= int(value) <= _LARGEST):
-                raise UsageError(f"--relax {name}={value}: a whole number from 1 on")
-            by_rule[name] = int(value)
-    return by_rule
-
-
-def _walltime_limits(texts: Sequence[str]) -> Mapping[str, int]:
-    """Read each ``--max-walltime PARTITION=D-HH:MM:SS``."""
-    by_name: dict[str, int] = {}
-    for text in texts:
-        for name, value in _pairs(text, "--max-walltime", "PARTITION=D-HH:MM:SS"):
-            limit = slurm_conf.seconds(value)
-            if limit is None or not 1 <= limit <= _LARGEST:
-                raise UsageError(
-                    f"--max-walltime {name}={value}: no time; write minutes, HH:MM:SS or D-HH:MM:SS"
-                )
-            by_name[name] = int(limit)
-    return by_name
-
-
-def _pairs(text: str, flag: str, form: str) -> list[tuple[str, str]]:
-    pairs = [part.rpartition("=") for part in text.split(",")]
-    names = [name.strip() for name, _, _ in pairs]
-    if not all(names):
-        raise UsageError(f"{flag} {text}: write {form}, with commas between several")
-    if len(set(names)) < len(names):
-        raise UsageError(f"{flag} {text}: a name is given twice")
-    return [(name, value.strip()) for name, (_, _, value) in zip(names, pairs, strict=True)]
-
-
-def _number(text: str, what: str) -> float:
+def _number(text: str, option: str) -> float:
     try:
         number = float(text)
     except ValueError:
         number = math.nan
     if not (number >= 0 and math.isfinite(number)):
-        raise UsageError(f"{what} is a number from 0 on")
+        raise UsageError(f"{option}: a number from 0 on")
     return number
+
+
+def _bound(text: str, option: str) -> int:
+    if not (text.isdecimal() and 1 <= int(text) <= _LARGEST):
+        raise UsageError(f"{option}: a whole number from 1 on")
+    return int(text)
+
+
+def _walltime(text: str, option: str) -> int:
+    limit = slurm_conf.seconds(text)
+    if limit is None or not 1 <= limit <= _LARGEST:
+        raise UsageError(f"{option}: no time; write minutes, HH:MM:SS or D-HH:MM:SS")
+    return int(limit)
+
+
+def _weights(texts: Sequence[str]) -> Mapping[str, float]:
+    given = _by_name("--weight", "FACTOR=N", _number)(texts)
+    return {name.lower(): weight for name, weight in given.items()}
 
 
 def _amount(flag: str) -> Callable[[str], Amount]:
@@ -138,11 +126,11 @@ def _amount(flag: str) -> Callable[[str], Amount]:
 
     def read(text: str) -> Amount:
         relative = text[:1] in ("+", "-")
+        least = -_LARGEST if relative else 1
         try:
             value = int(text)
         except ValueError:
             raise UsageError(f"{flag} {text}: not a whole number") from None
-        least = -_LARGEST if relative else 1
         if not least <= value <= _LARGEST:
             raise UsageError(f"{flag} {text}: a whole number from {least} to {_LARGEST}")
         return Amount(value, relative)
@@ -152,10 +140,8 @@ def _amount(flag: str) -> Callable[[str], Amount]:
 
 def _walltimes(text: str) -> Fraction:
     """Read ``--walltimes exact`` or a factor."""
-    if text == "exact":
-        return Fraction(1)
     try:
-        factor = Fraction(text).limit_denominator(1_000_000)
+        factor = Fraction(1 if text == "exact" else text).limit_denominator(1_000_000)
     except (ValueError, ZeroDivisionError):
         factor = Fraction(0)
     if not 1 <= factor <= 1_000:
@@ -169,15 +155,18 @@ def _walltimes(text: str) -> Fraction:
 _READERS: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "limit": ("limits", limits),
     "lift": ("lift", tuple),
-    "relax": ("relax", _bounds),
-    "targets": ("targets", _shares),
+    "relax": ("relax", _by_name("--relax", "RULE=N", _bound)),
+    "targets": ("targets", _by_name("--targets", "NAME=SHARE", _number)),
     "weight": ("weights", _weights),
     "half_life": ("half_life_s", lambda days: days * DAY_S),
     "walltimes": ("walltimes", _walltimes),
     "walltimes_of": ("walltimes_of", tuple),
     "capacity": ("capacity", _amount("--capacity")),
     "nodes": ("nodes", _amount("--nodes")),
-    "max_walltime": ("walltime_limits", _walltime_limits),
+    "max_walltime": (
+        "walltime_limits",
+        _by_name("--max-walltime", "PARTITION=D-HH:MM:SS", _walltime),
+    ),
     "without_user": ("without", tuple),
 }
 """By option: the field of ``Change``, and what reads its value."""
@@ -191,20 +180,20 @@ def written(change: Change) -> str:
 def _written(change: Change) -> Iterator[str]:
     for key, value in change.policy.items():
         yield from (SETTINGS[key].flag if key in SETTINGS else f"--{key}", str(value))
-    for bound in change.limits:
-        who = f"{bound.kind}:{'*' if bound.name is None else bound.name}"
-        narrow = ":narrow" if bound.narrow else ""
-        yield from ("--limit", f"{who}={bound.most}{bound.unit or ''}{narrow}")
-    if change.targets:
-        shares = ",".join(f"{name}={share:.12g}" for name, share in change.targets.items())
-        yield from ("--targets", shares)
-    single = {
-        "--half-life": change.half_life_s and f"{change.half_life_s / DAY_S:.12g}",
-        "--walltimes": change.walltimes,
-        "--capacity": change.capacity and _signed(change.capacity),
-        "--nodes": change.nodes and _signed(change.nodes),
-    }
-    several = {
+    targets = ",".join(f"{name}={share:.12g}" for name, share in change.targets.items())
+    every: dict[str, Sequence[object]] = {
+        "--limit": [
+            f"{bound.kind}:{bound.name or '*'}={bound.most}{bound.unit or ''}"
+            + (":narrow" if bound.narrow else "")
+            for bound in change.limits
+        ],
+        "--targets": [targets] if targets else [],
+        "--half-life": [f"{(change.half_life_s or 0) / DAY_S:.12g}"]
+        if change.half_life_s is not None
+        else [],
+        "--walltimes": [] if change.walltimes is None else [change.walltimes],
+        "--capacity": [_signed(change.capacity)] if change.capacity else [],
+        "--nodes": [_signed(change.nodes)] if change.nodes else [],
         "--lift": change.lift,
         "--relax": [f"{rule}={bound}" for rule, bound in change.relax.items()],
         "--walltimes-of": change.walltimes_of,
@@ -215,13 +204,117 @@ def _written(change: Change) -> Iterator[str]:
         ],
         "--without-user": change.without,
     }
-    for flag, value in single.items():
-        if value is not None:
-            yield from (flag, str(value))
-    for flag, values in several.items():
+    for flag, values in every.items():
         for value in values:
-            yield from (flag, value)
+            yield from (flag, str(value))
 
 
 def _signed(wanted: Amount) -> str:
     return f"{wanted.amount:+}" if wanted.relative else str(wanted.amount)
+
+
+# --- titles: imperatives without a stop ----------------------------------------------------------
+
+_NUMBERS: Final = (
+    *("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+)
+_WORDED: Final = ("depth", "window_s", "interval_s", "reservations")
+"""Settings of a policy with titles of their own."""
+_NAMED: Final = 3
+"""Largest number of users that are named; of more, the number."""
+
+
+def title(change: Change, pool: Pool) -> str:
+    """Return the title of a change of ``pool`` as it is today."""
+    first, *others = _parts(change, pool)
+    return "; ".join((first, *(part[:1].lower() + part[1:] for part in others)))
+
+
+def _parts(change: Change, pool: Pool) -> Iterator[str]:
+    counted = pool.resource.value
+    yield from _policy(change, pool.policy)
+    if change.targets:
+        yield f"Set the targets {_listed(change.targets)}"
+    if change.weights:
+        yield f"Set the weights {_listed(change.weights)}"
+    if change.half_life_s is not None:
+        yield f"Halve usage every {duration(round(change.half_life_s))}"
+    if change.walltimes is not None:
+        users = change.walltimes_of
+        named = ", ".join(users) if len(users) <= _NAMED else f"{len(users)} users"
+        factor = float(change.walltimes)
+        bound = {1.0: "the run time", 2.0: "twice the run time"}
+        limit = bound.get(factor, f"{factor:g} times the run time")
+        yield f"Limit walltimes{f' of {named}' if users else ''} to {limit}"
+    for wanted, unit in ((change.capacity, counted), (change.nodes, "nodes")):
+        if wanted is not None:
+            size = amount(abs(wanted.amount), unit)
+            verb = "Add" if wanted.amount >= 0 else "Remove"
+            yield f"{verb} {size}" if wanted.relative else f"Size the pool to {size}"
+    for name in change.lift:
+        every = {"all": "limits and windows", "limits": "limits", "windows": "windows"}
+        all_of = f"all {every[name]}" if name in every else None
+        yield f"Lift {all_of or f'the {rule_text(rules_of(pool)[name], counted)}'}"
+    for name, most in change.relax.items():
+        yield _relaxed(name, most, pool)
+    for further in change.limits:
+        yield _limited(further, counted)
+    for partition, seconds in change.walltime_limits.items():
+        yield f"Limit walltimes in partition {partition} to {duration(seconds)}"
+    if change.without:
+        yield f"Leave out the jobs of {', '.join(change.without)}"
+
+
+def _policy(change: Change, today: Policy) -> Iterator[str]:
+    policy, after = change.policy, today.changed(**change.policy)
+    if "order" in policy:
+        yield f"Serve the queue by order {after.order}"
+    if {"backfill", "reservations"} & policy.keys():
+        # of None, all queued jobs have a reservation
+        had, reserved = (
+            of.reservations or of.backfill.traits.reservations for of in (today, after)
+        )
+        if reserved and reserved != had:
+            before = "all that wait" if had is None else _worded(had)
+            first = "the first" if reserved == 1 else f"the first {_worded(reserved)}"
+            yield f"Reserve for {first} in the queue instead of {before}"
+        else:
+            yield f"Backfill by {after.backfill}"
+    if "depth" in policy:
+        depth = "all" if today.depth is None else f"{today.depth:,}"
+        yield f"Let backfilling look at {after.depth:,} jobs instead of {depth}"
+    if after.window_s is not None and "window_s" in policy:
+        yield f"Let only jobs of at most {duration(after.window_s)} overtake others"
+    if "interval_s" in policy:
+        every = "at each event" if today.interval_s is None else f"{today.interval_s} s"
+        yield f"Let the scheduler look at the queue every {after.interval_s} s instead of {every}"
+    for key, setting in SETTINGS.items():
+        if key in policy and key not in _WORDED:
+            yield f"Set {setting.flag.lstrip('-')} to {policy[key]}"
+
+
+def _relaxed(name: str, most: int, pool: Pool) -> str:
+    rule, counted = rules_of(pool)[name], pool.resource.value
+    if isinstance(rule, Limit):
+        return f"Raise the {rule_text(rule, counted)} to {amount(most, rule.resource)}"
+    scope = scope_text(rule.but(**{str(bound_of(rule)): most}), counted)
+    return f"Apply the closed {hours_text(rule)} only to {scope}"
+
+
+def _limited(bound: Bound, counted: str) -> str:
+    unit = None if bound.unit == "jobs" else bound.unit or counted
+    most = f"more than {amount(bound.most, unit)} at a time"
+    if bound.name is None:
+        return f"Let no {bound.kind} have {most}"
+    narrow = ", wider jobs excepted" if bound.narrow else ""
+    return f"Let {bound.kind} {bound.name} have no {most}{narrow}"
+
+
+def _listed(values: Mapping[str, float]) -> str:
+    if len(values) > _NAMED:
+        return f"of {len(values)} names"
+    return ", ".join(f"{name} {value:g}" for name, value in values.items())
+
+
+def _worded(number: int) -> str:
+    return _NUMBERS[number] if number < len(_NUMBERS) else str(number)

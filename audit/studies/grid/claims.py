@@ -2,8 +2,8 @@
 
 Two groups of combinations are compared by the mean unfairness of the same attempts under each,
 averaged over the group (``verdicts``). Comparisons over all loads together decide, and every metric
-that a claim names must agree. The same comparisons at single loads are shown but decide nothing.
-*Near* is a ratio within ``NEAR``, the usual limits of equivalence.
+that a claim names must agree. Comparisons at single loads are shown but decide nothing. *Near* is a
+ratio within ``NEAR``, the usual limits of equivalence.
 
 Source: SPEC §8; [S] §§5, 7, and §4 for what it simulates.
 """
@@ -52,11 +52,6 @@ FSTS: Final = (STRICT, RELAXED)
 LOG_RATIO: Final = "|ln ratio|"
 
 
-def title(metric: str) -> str:
-    """Return what readers call a metric of a comparison."""
-    return MEASURES[metric].title if metric in MEASURES else metric
-
-
 @dataclass(frozen=True, kw_only=True)
 class Comparison(verdicts.Comparison):
     """A comparison for a claim, by one metric, at one load or all (``ALL_LOADS``)."""
@@ -69,7 +64,12 @@ class Comparison(verdicts.Comparison):
         """Such as ``strict FST, no_guarantee − easy: 120 [80, 160] s (> 0)``."""
         unit = "" if self.unit == ONE else f" {self.unit}"
         figure = "nothing to compare" if self.estimate is None else f"{self.estimate}{unit}"
-        return f"{title(self.metric)}, {self.what}: {figure} ({self.asked.text})"
+        return f"{self.title}, {self.what}: {figure} ({self.asked.text})"
+
+    @property
+    def title(self) -> str:
+        """Name of the metric for readers."""
+        return MEASURES[self.metric].title if self.metric in MEASURES else self.metric
 
 
 class Decided(NamedTuple):
@@ -97,7 +97,6 @@ def _ratio(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
 
 
 def _of_wide(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
-    """The difference for wide attempts alone."""
     wide = _wide(grid)
     if not wide.any():
         return None
@@ -105,7 +104,7 @@ def _of_wide(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
 
 
 def _wide_less_others(grid: Grid, one: Floats, _: Floats) -> Estimate | None:
-    """Mean unfairness of wide attempts less that of the others, both under one group."""
+    """Return the mean unfairness of wide attempts less that of others, both under one group."""
     wide = _wide(grid)
     terms = {
         "wide": np.where(wide, one, 0.0),
@@ -121,7 +120,7 @@ def _wide_less_others(grid: Grid, one: Floats, _: Floats) -> Estimate | None:
 
 
 def _clearer(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
-    """|ln(a/b)| by the relaxed FST less that by the strict, of the unfairness a and b of groups."""
+    """Return |ln(a/b)| by the relaxed FST less that by the strict, of both groups' unfairness."""
     terms = {
         f"{fst}{side}": of[k] for k, fst in enumerate(FSTS) for side, of in enumerate((one, other))
     }
@@ -190,8 +189,7 @@ class Conclusion(NamedTuple):
     sentence: str
     source: str
     questions: Sequence[Question] = ()
-    besides: Callable[[Grid], str] | None = None
-    """Adds a remark on the log."""
+    besides: Callable[[Grid], str] | None = None  # a remark on the log
 
 
 _FCFS, _SJF, _LXF = (Group(orders=[order]) for order in ORDERS)
@@ -201,7 +199,7 @@ _NO_MORE: Final = within(0.0, NEAR[1])
 _NEARLY: Final = within(*NEAR)
 
 
-def _told_apart(what: str, one: Group, other: Group) -> Question:
+def _distinct(what: str, one: Group, other: Group) -> Question:
     what = f"{what} told apart, relaxed − strict"
     return Question(what, one, other, _clearer, metrics=[LOG_RATIO])
 
@@ -215,9 +213,7 @@ NO_GUARANTEE: Final = Conclusion(
         Question("no_guarantee − conservative", _NO_GUARANTEE, _CONSERVATIVE),
         # of width under FCFS, as [S] shows it
         Question(
-            "fcfs-no_guarantee, wide − other attempts",
-            _FCFS_NO_GUARANTEE,
-            figure=_wide_less_others,
+            "fcfs-no_guarantee, wide − other attempts", _FCFS_NO_GUARANTEE, figure=_wide_less_others
         ),
         Question(
             "wide attempts, fcfs-no_guarantee − fcfs-easy", _FCFS_NO_GUARANTEE, _FCFS_EASY, _of_wide
@@ -258,9 +254,9 @@ RELAXED_CLEARER: Final = Conclusion(
     "The relaxed fair start time tells policies apart more clearly than the strict",
     "[S §5]",
     [  # the pairs that [S] names
-        _told_apart("no_guarantee and the others", _NO_GUARANTEE, Group(backfills=RESERVING)),
-        _told_apart("lxf and fcfs", _LXF, _FCFS),
-        _told_apart("easy and conservative", _EASY, _CONSERVATIVE),
+        _distinct("no_guarantee and the others", _NO_GUARANTEE, Group(backfills=RESERVING)),
+        _distinct("lxf and fcfs", _LXF, _FCFS),
+        _distinct("easy and conservative", _EASY, _CONSERVATIVE),
     ],
 )
 SUBSETS_ALIKE: Final = Conclusion(
@@ -324,7 +320,7 @@ def decided(conclusion: Conclusion, grid: Grid) -> Decided:
 
 
 def subsets_alike(ranked: Iterable[Correlation]) -> Decided:
-    """Decide claim 6: by each metric, the subsets' median correlation is above ``ALIKE``."""
+    """Decide claim 6: by each metric, the subsets' median correlation is at least ``ALIKE``."""
     asked = Asked(f"at least {ALIKE:g}", lambda figure: between(figure, ALIKE, 1.0))
     comparisons = [
         Comparison(

@@ -1,12 +1,10 @@
 """The policy grid after [S]: how unfair each backfilling and queue order is, at each load.
 
-A part of a log (``parts``) is simulated under every backfilling, queue order and load. Each
-schedule is measured attempt by attempt: strict and relaxed misses of fair start times under its own
-policy, resource equality (RE) and RAQFM. FCFS is simulated once more with exact estimates.
-``grid.claims`` decides [S]'s conclusions.
-
-All figures are of the same attempts, so one bootstrap resample of users serves all of them, and
-differences between policies are paired.
+A part of a log (``parts``) is simulated under every backfilling, queue order and load; FCFS once
+more with exact estimates. Each schedule is measured attempt by attempt: strict and relaxed misses
+of fair start times under its own policy, resource equality (RE) and RAQFM. ``grid.claims`` decides
+[S]'s conclusions. One bootstrap resample of users serves all figures, so that differences between
+policies are paired.
 
 Source: SPEC §8; [S] G. Sabin, P. Sadayappan, Unfairness Metrics for Space-Sharing Parallel Job
 Schedulers, §§4–5.
@@ -181,7 +179,7 @@ def grid(
 
 
 def figures(grid: Grid) -> pl.DataFrame:
-    """Return the mean of each measure at each point, overall and by width class.
+    """Return the mean of each measure at each point, for all attempts and by width class.
 
     Columns are ``cells.STUDIED``; the dimension is ``all`` or ``width_class``.
     """
@@ -237,7 +235,7 @@ class Correlation(NamedTuple):
 
 
 def correlations(grid: Grid) -> list[Correlation]:
-    """Return [S] Table 2: whether subsets rank the combinations as all attempts do.
+    """Return [S] Table 2: Spearman's correlation of rankings by a subset and by all attempts.
 
     Subset k holds the attempts whose position in arrival order is k modulo ``SUBSETS``. Its mean
     unfairness ranks the combinations, with average ranks for ties. Resamples draw the same users

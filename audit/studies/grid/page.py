@@ -39,11 +39,7 @@ from audit.studies.grid.compute import (
 MEDIUM_AND_HIGH: Final = (Fraction("0.80"), Fraction("0.95"))
 """The loads that [S] draws."""
 HOUR_S: Final = 3_600
-_HOLDS: Final = {
-    Holds.yes: "hold",
-    Holds.no: "do not hold",
-    Holds.undecided: "cannot be decided",
-}
+_HOLDS: Final = {Holds.yes: "hold", Holds.no: "do not hold", Holds.undecided: "cannot be decided"}
 
 
 class Drawn(NamedTuple):
@@ -164,7 +160,7 @@ def _verdict_rows(decided: Sequence[Decided]) -> dict[str, Any]:
 
     compared = [
         (
-            *(str(number), one.what, claims.title(one.metric), one.holds.value),
+            *(str(number), one.what, one.title, one.holds.value),
             *(one.estimate or (None, None, None)),
             *(one.asked.text, one.unit.removesuffix("/attempt"), one.load, one.decides),
         )

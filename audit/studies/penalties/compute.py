@@ -1,6 +1,6 @@
 """The study of penalties after [M]: its Table 1, figures 1 and 3 to 6, and examples.
 
-Everything is computed from the formulas of ``metrics.fairshare.penalty``; no log is needed.
+All figures follow from the formulas of ``metrics.fairshare.penalty``; no log is needed.
 
 Source: [M] D. Klusáček, H. Rudová, M. Jaroš, Multi Resource Fairness: Problems and Challenges.
 """
@@ -221,7 +221,6 @@ def exempting() -> pl.DataFrame:
 def _of(
     penalty: str, cpus: ArrayLike, memory: ArrayLike, weights: tuple[float, float] = EVEN
 ) -> Floats:
-    """Return a penalty at fractions of processors and memory."""
     names = RESOURCES[:2]
     held = dict(zip(names, (cpus, memory), strict=True))
     by_name = dict(zip(names, weights, strict=True)) if penalty in WEIGHTED else None

@@ -1,4 +1,4 @@
-"""The page of the study of penalties (``studies.penalties.compute``)."""
+"""The page of the study of penalties (``compute``), and its charts."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -79,7 +79,6 @@ def _listed(weights: Iterable[float]) -> str:
 
 
 def _where(witness: Witness) -> tuple[str, str]:
-    """Return the weights, and the points with their penalties."""
     names = ("CPUs", "memory", "GPUs")
     points = [
         ", ".join(f"{name} {part:.6g}" for name, part in zip(names, one.fractions, strict=False))
@@ -205,7 +204,6 @@ def _draw(canvas: Canvas, surface: pl.DataFrame, eye: _Eye, marked: bool) -> Non
 
 
 def _in_words(label: str, surface: pl.DataFrame) -> str:
-    """Return the heights of the corners and of the middle, in words."""
     heights = {tuple(at): height for *at, height in surface.iter_rows()}
     named = (
         ("all processors and no memory", (1.0, 0.0)),

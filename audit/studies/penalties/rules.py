@@ -18,8 +18,8 @@ recomputed. Otherwise it is *kept*, which is evidence, not proof. The checker lo
 with fractions of 0, 0.1, … 1, at points near 0 and 1, and at 1,000 evenly spread points. Weights
 raise or lower one resource or all.
 
-P is *linear on the symmetric line* if P(t, …, t) = t: a request for equal fractions gains nothing
-by splitting the job. [M §4] asks this of ``root`` in place of rule 4.
+P is *linear on the symmetric line* if P(t, …, t) = t: splitting a job with equal fractions gains
+nothing. [M §4] asks this of ``root`` in place of rule 4.
 
 Source: [M] D. Klusáček, H. Rudová, M. Jaroš, Multi Resource Fairness: Problems and Challenges, §3,
 §4, Table 1.
@@ -98,10 +98,8 @@ class SymmetricLine(NamedTuple):
     """A penalty where an attempt holds the same fraction of every resource."""
 
     linear: bool
-    deviation: float
-    """Greatest |P(t, …, t) − t|."""
-    furthest: Sample
-    """Where that is."""
+    deviation: float  # greatest |P(t, …, t) − t|
+    furthest: Sample  # where that is
 
 
 def named(name: str, resources: int = 2, exempt: Collection[str] = ()) -> Form:

@@ -5,12 +5,11 @@ the rise of the least-squares line over all values, from the first to the last:
 
     change_g = (x_last − x_first) · Σ (x − x̄) R_g(x) / Σ (x − x̄)²        in s
 
-It is a figure of all runs and has a sign. The group of the largest area is the dominant one; the
-others are taken together. The setting with the larger |change| of the dominant group moves more.
+The group of the largest area is the dominant one; the others are taken together. The setting with
+the larger |change| of the dominant group moves more.
 
 Intervals are percentile bootstrap (``metrics.uncertainty``); a resample draws the same users for
-all settings. Figures of the whole pool, such as utilization, are drawn by day: that of an attempt's
-arrival, or of the usage.
+all settings. Figures of the whole pool, such as utilization, are drawn by day.
 
 Source: [B] H. Bui et al., Fairshare Scheduling – A Case Study, §5 and §6.
 """
@@ -228,9 +227,9 @@ def moves_more(
 def utilization_follows(base: Base, answers: Answers, points: Sequence[Point]) -> list[Verdict]:
     """Decide whether utilization is higher where the dominant group's response is longer. [B §5.3]
 
-    By Spearman's rank correlation over ``points`` (average ranks), resampled by day. If all jobs
-    run soon after their arrival, utilization is the offered load whatever the order, and loss of
-    capacity shows how well the pool was filled; so both are decided.
+    By Spearman's rank correlation over ``points``, resampled by day. If all jobs run soon after
+    their arrival, utilization is the offered load whatever the order, and loss of capacity shows
+    how well the pool was filled; so both are decided.
     """
     days, sums = answers.days, [answers.sums[point] for point in dict.fromkeys(points)]
     response = [ratio(days, one.day_response, one.day_attempts) for one in sums]
@@ -242,15 +241,11 @@ def utilization_follows(base: Base, answers: Answers, points: Sequence[Point]) -
             *_follows(response, of_pool),
             "[B §5.1.1, §5.3]",
         )
-        for figure, of_pool in (
-            ("utilization", used),
-            ("what is not lost of the capacity", kept),
-        )
+        for figure, of_pool in (("utilization", used), ("what is not lost of the capacity", kept))
     ]
 
 
 def _follows(response: Sequence[Drawn], figure: Sequence[Drawn]) -> tuple[Holds, str]:
-    """Return whether a figure of the pool rises with a response, and why."""
     (low, high), (shortest, longest) = (
         (min(values), max(values))
         for values in ([one.value for one in of] for of in (figure, response))

@@ -15,7 +15,7 @@ runtime). Runs 1 and 2 give the group of the largest area 20 and 10 points more,
 expense in equal parts, as [B] Tables 8 and 9; run 3 is the shares.
 
 The results of a setting are sums by user and by day, from which ``sensitivity.claims`` draws
-intervals of any comparison of settings.
+intervals.
 
 Source: [B] H. Bui et al., Fairshare Scheduling – A Case Study, §4 and §5, Tables 4 to 10.
 """
@@ -137,7 +137,7 @@ class Plane(NamedTuple):
 
     @property
     def diagonal(self) -> Sweep:
-        """Both grow together."""
+        """The sweep in which both grow together."""
         title = f"{self.one} and {self.other}"
         return Sweep(self.key, title, NINE, tuple(self.points[k][k] for k in range(len(NINE))))
 
@@ -217,9 +217,7 @@ def targets(areas: Sequence[int], run: int) -> list[float]:
 
     The first group gets (3 − run) · step more than its share of the area; step is 10 points, or a
     third of the others' share if that is less. The others give equal parts, but none more than it
-    has; the rest make up for that.
-
-    Source: [B] §4 and Tables 8 and 9.
+    has; the rest make up for that ([B] §4 and Tables 8 and 9).
     """
     total = sum(areas)
     shares = [area / total for area in areas]
@@ -254,7 +252,7 @@ def cells(
 ) -> list[Cell]:
     """Return one cell for each different setting; its frame has the columns ``SUMS``.
 
-    The groups are of the attempts of ``pool``, whose own policy is ignored.
+    The pool's own policy is ignored.
     """
     shares = targets(groups.areas, RUNS[-1])
     work, keys = workload(groups.attempts, pool, now, _fairshare(groups, BASES[0], shares))
@@ -271,9 +269,8 @@ def cells(
 def compressed(work: Workload, intensity: int) -> Workload:
     """Return the attempts with arrivals at ``intensity`` ≥ 1 per cent of their rate.
 
-    An instant t becomes first + (t − first) · 100 / intensity, rounded half up, where first is the
-    first arrival. Capacity steps, and starts taken from the log, move too; occupancies and
-    walltimes stay.
+    With the first arrival as origin, an instant t becomes t · 100 / intensity, rounded half up.
+    Capacity steps, and starts taken from the log, move too; occupancies and walltimes stay.
     """
     first = int(work.arrival.min(initial=NEVER))
 

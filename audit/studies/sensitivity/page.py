@@ -91,7 +91,6 @@ def _without_arrivals(base: Base) -> list[Sweep]:
 
 
 def _sections(results: Results) -> list[Section]:
-    """Return the sections of one pool."""
     first, answers = BASES[0], results.answers
     *_, arrivals = sweeps(first)
     parts = {
@@ -160,7 +159,6 @@ def _group_rows(results: Results) -> list[tuple[object, ...]]:
 def _responses(
     results: Results, swept: Iterable[Sweep]
 ) -> tuple[Columns[Any], Sequence[tuple[object, ...]]]:
-    """Return columns and rows of the mean response by group under each setting."""
     answers = results.answers
     named = zip(results.short_labels, results.groups.labels, strict=True)
     titles: Columns[Any] = (
@@ -199,8 +197,7 @@ class _Moved(NamedTuple):
 
 
 def _lines(results: Results, base: Base, key: str) -> Chart:
-    """Return lines of the groups, a panel for each setting, with the same vertical axis."""
-    labels = wording.told_apart(results.short_labels)
+    labels = wording.distinct(results.short_labels)
     swept, answers = _without_arrivals(base), results.answers
     moved = [
         _Moved(sweep.title, label, value, round(beside - 1, 4))
@@ -255,7 +252,6 @@ def _panel(moved: Sequence[_Moved], setting: str, y: scales.Axis, groups: Sequen
 
 
 def _furthest(moved: Sequence[_Moved]) -> str:
-    """Return a title that names the setting that moves a group's mean response furthest."""
     if not moved:
         return "No group has responses to compare"
     most = max(moved, key=lambda one: abs(one.apart))

@@ -6,19 +6,24 @@ The whole log is replayed from an empty pool under
     BF-FAIR nuwt + no_guarantee · TS, see ``scenario.tabu``
 
 with exact estimates, as in [K §5.2], and with the log's own. Figures are the mean wait, response
-and bounded slowdown (τ = 1 s) over attempts, and NUWT over users: distribution, mean (UWT),
-population deviation and F. TS depends on chance: it is run with several seeds, and its figures are
-those of the seed with the median UWT.
+and bounded slowdown (τ = 1 s) over attempts, and the mean (UWT), population deviation and F of
+users' NUWT. TS is run with several seeds; its figures are those of the seed with the median UWT.
 
-Figures are of attempts that have ended in the log, or whose start alone is unknown, and that every
-policy starts. Blocked and reserved attempts stay as in the log under every policy. Users with fewer
-than two such jobs have no NUWT, as in [K §5.1].
+Figures cover the attempts that every policy starts and that have ended in the log, or lack only a
+start. Blocked and reserved attempts stay as in the log. Users with fewer than two such jobs have no
+NUWT, as in [K §5.1].
+
+[K §5.2]'s conclusions compare two policies by the difference of a figure over the same attempts, or
+users, with a paired bootstrap whose unit is the user (``metrics.verdicts``). [K] draws on six logs
+together; here one log decides each claim. A claim on TS holds, or does not, only if each seed gives
+that verdict.
 
 Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Parallel Job Scheduling,
 §5.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
@@ -35,7 +40,18 @@ from audit.metrics.attempts.users import Dispersion, by_entity, cdf, counted, di
 from audit.metrics.draws import Draws
 from audit.metrics.quantiles import exact_sum
 from audit.metrics.uncertainty import Resamples
-from audit.metrics.verdicts import Estimate
+from audit.metrics.verdicts import (
+    ABOVE_0,
+    NOT_ABOVE_0,
+    Asked,
+    Claim,
+    Comparison,
+    Estimate,
+    Holds,
+    Verdict,
+    mean_difference,
+    of_resamples,
+)
 from audit.model import Backfill, Order, Policy, Pool, Standing
 from audit.report.study.cells import Cell, studied
 from audit.scenario import engine, tabu
@@ -88,8 +104,8 @@ def exact(described: pl.DataFrame) -> pl.DataFrame:
 def cells(described: pl.DataFrame, pool: Pool, now: int, search: Search) -> list[Cell]:
     """Return the cells of one pool: ``RUNS`` with exact estimates, then with the log's own.
 
-    ``described`` is all attempts of ``pool``, whose own policy is ignored. The seed of ``search``
-    is that of TS's first run; each further run has the next.
+    ``described`` is all attempts of ``pool``, whose own policy is ignored. TS's first run has the
+    seed of ``search``, and each further run the next.
     """
     attempts = {"exact": exact(described), "own": described}
     return [
@@ -112,7 +128,6 @@ def cells(described: pl.DataFrame, pool: Pool, now: int, search: Search) -> list
 def _schedule(
     attempts: pl.DataFrame, pool: Pool, now: int, policy: Policy | None, search: Search
 ) -> pl.DataFrame:
-    """Return the attempts that end under a policy; None is TS."""
     if policy is None:
         schedule = tabu.simulate(attempts, pool, now, search, TAU_S)
     else:
@@ -140,7 +155,7 @@ class Outcome(NamedTuple):
 
     @property
     def means(self) -> Means:
-        """Of wait, response and slowdown."""
+        """Means of wait, response and slowdown."""
         return Means(mean_of(self.wait), mean_of(self.response), mean_of(self.slowdown))
 
 
@@ -214,7 +229,7 @@ def typical(seeds: Sequence[Outcome]) -> Outcome:
 
 
 def mean_of(values: Ints | Floats) -> float:
-    """Return the mean, which does not depend on the order; NaN without values."""
+    """Return the mean, independent of the order of values; NaN without values."""
     return exact_sum(values.astype(np.float64)) / len(values) if len(values) else float("nan")
 
 
@@ -267,7 +282,7 @@ def _nuwt_unit(compared: Compared) -> str:
 def rows(compared: Compared) -> pl.DataFrame:
     """Return all figures, and each counted user's NUWT, with the columns of ``cells.STUDIED``.
 
-    ``attempts`` of figures of NUWT is the number of users.
+    Figures of NUWT have the number of users as ``attempts``.
     """
     rows: list[tuple[object, ...]] = []
     for policy, outcome in compared.outcomes.items():
@@ -280,3 +295,182 @@ def rows(compared: Compared) -> pl.DataFrame:
             for user, nuwt in zip(compared.users, outcome.nuwt.tolist(), strict=True)
         ]
     return studied(rows)
+
+
+SOURCE: Final = "[K §5.2]"
+
+# --- the claims ----------------------------------------------------------------------------------
+
+
+class Relation(NamedTuple):
+    """A relation between a policy's figure and that of each rival."""
+
+    sentence: str  # of policy, measure and rivals
+    difference: str  # of policy and rival
+    asked: Asked = ABOVE_0
+
+
+LOWER: Final = Relation("{policy} has a lower {measure} than {rivals}", "{rival} − {policy}")
+HIGHER: Final = Relation("{policy} has a higher {measure} than {rivals}", "{policy} − {rival}")
+NO_HIGHER: Final = Relation(
+    "{policy} is at least as fair as {rivals}: no higher {measure}",
+    "{policy} − {rival}",
+    NOT_ABOVE_0,
+)
+
+
+class Measure(NamedTuple):
+    """A figure of policies; less is better."""
+
+    title: str
+    values: Callable[[Outcome], Ints | Floats]  # of each attempt, or of each user
+    unit: str = ""
+    of_users: bool = False
+    deviation: bool = False  # of the values, instead of their mean
+
+
+WAIT: Final = Measure("wait", lambda outcome: outcome.wait, "s")
+RESPONSE: Final = Measure("response time", lambda outcome: outcome.response, "s")
+SLOWDOWN: Final = Measure("bounded slowdown", lambda outcome: outcome.slowdown)
+UWT: Final = Measure("UWT", lambda outcome: outcome.nuwt, of_users=True)
+DEVIATION: Final = UWT._replace(title="deviation of NUWT", deviation=True)
+MEASURES: Final = (WAIT, RESPONSE, SLOWDOWN, UWT, DEVIATION)
+
+
+class Conclusion(NamedTuple):
+    """The claim that a policy's figure is above or below those of its rivals."""
+
+    policy: str
+    relation: Relation
+    measure: Measure
+    rivals: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The claim in words."""
+        rivals = (" and " if len(self.rivals) < 3 else ", ").join(self.rivals)
+        return self.relation.sentence.format(
+            policy=self.policy,
+            measure=self.measure.title,
+            rivals="all others" if len(self.rivals) == len(POLICIES) - 1 else rivals,
+        )
+
+
+def _others(policy: str) -> tuple[str, ...]:
+    return tuple(other for other in POLICIES if other != policy)
+
+
+BACKFILLING: Final = ("BF", "BF-EASY", "BF-CONS")
+"""Policies that ignore users."""
+
+CONCLUSIONS: Final = (
+    *(Conclusion(TS, LOWER, measure, _others(TS)) for measure in (WAIT, RESPONSE, SLOWDOWN)),
+    Conclusion("BF-CONS", HIGHER, WAIT, ("BF", "BF-EASY")),
+    *(Conclusion("BF-CONS", LOWER, SLOWDOWN, (rival,)) for rival in ("BF", "BF-EASY")),
+    *(Conclusion("BF-FAIR", LOWER, measure, BACKFILLING) for measure in (UWT, DEVIATION)),
+    *(Conclusion("FCFS", HIGHER, measure, _others("FCFS")) for measure in MEASURES),
+    *(Conclusion(TS, NO_HIGHER, measure, ("BF-FAIR",)) for measure in (UWT, DEVIATION)),
+)
+
+
+# --- how they are decided ------------------------------------------------------------------------
+
+
+def decide(compared: Compared) -> list[Verdict]:
+    """Decide all conclusions of [K §5.2]."""
+    return [
+        _with_each_seed(compared, conclusion)
+        if TS in (conclusion.policy, *conclusion.rivals)
+        else _verdict(compared, conclusion)
+        for conclusion in CONCLUSIONS
+    ]
+
+
+def _with_each_seed(compared: Compared, conclusion: Conclusion) -> Verdict:
+    verdict = _verdict(compared, conclusion)
+    by_seed = [
+        _verdict(compared._replace(outcomes={**compared.outcomes, TS: outcome}), conclusion).holds
+        for outcome in compared.seeds
+    ]
+    if len(set(by_seed)) == 1:
+        return verdict
+    counts = ", ".join(
+        f"{holds.value} with {by_seed.count(holds)}" for holds in Holds if holds in by_seed
+    )
+    because = f"{verdict.because}; of {len(by_seed)} seeds {counts}"
+    return verdict._replace(holds=Holds.undecided, because=because)
+
+
+def _verdict(compared: Compared, conclusion: Conclusion) -> Verdict:
+    policy, relation, measure, rivals = conclusion
+    comparisons = [
+        Comparison(
+            relation.difference.format(policy=policy, rival=rival),
+            difference(
+                compared, *((rival, policy) if relation is LOWER else (policy, rival)), measure
+            ),
+            relation.asked,
+        )
+        for rival in rivals
+    ]
+    claim = Claim(conclusion.sentence, SOURCE, comparisons)
+    return claim.verdict(_because(value(compared, policy, measure), conclusion, comparisons))
+
+
+def _because(figure: float, conclusion: Conclusion, comparisons: Sequence[Comparison]) -> str:
+    """Return the figure and its differences from the rivals'; of many, the least sure."""
+    if math.isnan(figure):
+        return "no user has two jobs and usage"
+    shown = f"{figure:,.0f}" if figure >= 1_000 else f"{figure:.4g}"
+    has = f"{conclusion.policy} has {f'{shown} {conclusion.measure.unit}'.rstrip()}; "
+    if len(comparisons) <= len(BACKFILLING):
+        return has + "; ".join(f"{one.what} = {one.estimate}" for one in comparisons)
+    lower = [one.estimate.lower if one.estimate else None for one in comparisons]
+    nearest = min(
+        zip(comparisons, lower, strict=True),
+        key=lambda pair: math.inf if pair[1] is None else pair[1],
+    )[0]
+    return f"{has}least sure: {nearest.what} = {nearest.estimate}"
+
+
+# --- figures that are compared -------------------------------------------------------------------
+
+
+def value(compared: Compared, policy: str, measure: Measure) -> float:
+    """Return a policy's figure, or NaN."""
+    outcome = compared.outcomes[policy]
+    if not measure.of_users:
+        return mean_of(measure.values(outcome))
+    known = outcome.dispersion.deviation if measure.deviation else outcome.dispersion.uwt
+    return float("nan") if known is None else known
+
+
+def difference(compared: Compared, one: str, other: str, measure: Measure) -> Estimate:
+    """Return a policy's figure − another's, with its interval."""
+    first, second = (measure.values(compared.outcomes[policy]) for policy in (one, other))
+    if not measure.of_users:
+        return mean_difference(compared.units, first, second, compared.resamples)
+    if len(compared.users) == 0:
+        return Estimate(float("nan"), None, None)
+    differ = deviation_difference if measure.deviation else mean_difference
+    return differ(compared.user_units, first, second, compared.resamples)
+
+
+def deviation_difference(
+    units: Ints, one: Floats | Ints, other: Floats | Ints, resamples: Resamples
+) -> Estimate:
+    """Return population deviation of ``one`` − that of ``other``, over u ≥ 1 distinct units."""
+    apart = float(np.std(one) - np.std(other))
+    if len(units) < 2:
+        return Estimate(apart, None, None)
+    terms: list[Floats] = [np.ones(len(units))]
+    for values in (one, other):
+        centred = values - values.mean()  # for the precision of the sums of squares
+        terms += [centred, centred**2]
+    number, *sums = resamples.sums(units, *terms)
+    drawn = number > 0
+    deviations = [
+        np.sqrt(np.maximum(squares[drawn] / number[drawn] - (first[drawn] / number[drawn]) ** 2, 0))
+        for first, squares in (sums[:2], sums[2:])
+    ]
+    return of_resamples(apart, deviations[0] - deviations[1])

@@ -19,7 +19,7 @@ from audit.report.study.charts import ends, several
 from audit.report.study.page import Section, Study, by_pool, verdict_table
 from audit.report.text import wording
 from audit.scenario.tabu import Search
-from audit.studies.users import claims
+from audit.studies.users import compute
 from audit.studies.users.compute import (
     ESTIMATES,
     POLICIES,
@@ -52,7 +52,7 @@ _TITLES: Final = {
 
 def study(log: str, pools: Sequence[Compared], search: Search, draws: Draws) -> Study:
     """Return the study of the cluster ``log``: each pool with each kind of estimates."""
-    decided = [(compared, claims.decide(compared)) for compared in pools]
+    decided = [(compared, compute.decide(compared)) for compared in pools]
     names = dict.fromkeys(compared.pool.name for compared in pools)
     by_name = [
         (name, _sections([pair for pair in decided if pair[0].pool.name == name])) for name in names
@@ -101,7 +101,6 @@ def _lead(compared: Compared, verdicts: Sequence[Verdict]) -> dict[str, object]:
 
 
 def _sections(decided: Sequence[tuple[Compared, Sequence[Verdict]]]) -> list[Section]:
-    """Return the sections of one pool."""
     verdicts = [
         (compared.estimates, verdict) for compared, verdicts in decided for verdict in verdicts
     ]
@@ -111,7 +110,6 @@ def _sections(decided: Sequence[tuple[Compared, Sequence[Verdict]]]) -> list[Sec
 
 
 def _section(compared: Compared) -> Section:
-    """Return the section of one kind of estimates."""
     key, spread = compared.estimates, compared.outcomes[TS].dispersion
     found = {name: figures(compared, name) for name in compared.outcomes}
     left_out = f" {wording.count(compared.left_out)} attempts never start under some policy."
@@ -160,21 +158,22 @@ def _section(compared: Compared) -> Section:
 def _charts(compared: Compared) -> list[Chart]:
     key, estimates = compared.estimates, ESTIMATES[compared.estimates]
     outcomes = compared.outcomes
-    shows = f"Wait, response and bounded slowdown with {estimates}, as [K] fig. 1"
-    performance = _performance(f"performance_{key}", outcomes, shows)
-    if not any(outcome.cdf.height for outcome in outcomes.values()):
-        return [performance]
-    over_users = f"NUWT over users with {estimates}, as [K] fig. 2"
-    spread = f"Mean and deviation of NUWT with {estimates}, as [K] fig. 2"
-    return [
-        performance,
-        _cumulative(f"nuwt_{key}", outcomes, over_users),
-        _spread(f"spread_{key}", outcomes, spread),
+    charts = [
+        _performance(
+            f"performance_{key}",
+            outcomes,
+            f"Wait, response and bounded slowdown with {estimates}, as [K] fig. 1",
+        )
     ]
+    if any(outcome.cdf.height for outcome in outcomes.values()):
+        over_users = f"NUWT over users with {estimates}, as [K] fig. 2"
+        spread = f"Mean and deviation of NUWT with {estimates}, as [K] fig. 2"
+        charts.append(_cumulative(f"nuwt_{key}", outcomes, over_users))
+        charts.append(_spread(f"spread_{key}", outcomes, spread))
+    return charts
 
 
 def _performance(key: str, outcomes: Mapping[str, Outcome], shows: str) -> Chart:
-    """Return mean wait and response, and the bounded slowdown beside them."""
     means = {name: outcome.means for name, outcome in outcomes.items()}
     near, note = _without_far({name: mean.response_mean for name, mean in means.items()})
     hours = {name: [round(value / 3_600, 4) for value in means[name][:2]] for name in near}
@@ -203,7 +202,6 @@ def _performance(key: str, outcomes: Mapping[str, Outcome], shows: str) -> Chart
 
 
 def _cumulative(key: str, outcomes: Mapping[str, Outcome], shows: str) -> Chart:
-    """Return the distribution of NUWT over users under each policy, cut at ``series.NUWT_CUT``."""
     end = float(series.NUWT_CUT)
     curves = {
         name: list(one.cdf.select("nuwt", "share").iter_rows())
@@ -235,7 +233,6 @@ def _thinned(points: Sequence[tuple[float, float]], end: float) -> list[tuple[fl
 
 
 def _spread(key: str, outcomes: Mapping[str, Outcome], shows: str) -> Chart:
-    """Return UWT and the deviation of NUWT under each policy."""
     spreads = {
         name: (one.dispersion.uwt or 0.0, one.dispersion.deviation or 0.0)
         for name, one in outcomes.items()

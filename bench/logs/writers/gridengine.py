@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from audit.formats.gridengine.records import LIMIT_ENFORCED, RESCHEDULED, SEPARATOR
+from audit.formats.gridengine import LIMIT_ENFORCED, RESCHEDULED, SEPARATOR
 from audit.model import JobState
 
 _ID: Final = re.compile(r"([0-9]+)(?:\.([0-9]+))?")

@@ -23,7 +23,7 @@ _LINE_BREAKS: Final = {ord("\n"): "\\n", ord("\r"): "\\r"}
 def write(frame: pl.DataFrame, form: Form = "long") -> bytes:
     """Attempts as a history in one of its forms; memory in MiB, rounded down.
 
-    What a form cannot hold of a name is written as its escape: line breaks in ``long`` and
+    Characters that a form cannot hold are escaped: line breaks in ``long`` and
     ``raw``, control characters in ``xml``, NUL in all.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from audit.formats.lsf.acct import DONE, EXITED, TERMINATED
+from audit.formats.lsf import DONE, EXITED, TERMINATED
 from audit.model import JobState
 
 _ID: Final = re.compile(r"([0-9]+)(?:\[([0-9]+)\])?")
@@ -76,7 +76,7 @@ def _numbers(row: dict[str, object]) -> tuple[str, str]:
 
 
 def _hosts(slots: int, nodes: int, *, short: bool) -> list[str]:
-    """So many slots on so many hosts, as evenly as can be."""
+    """Slots on hosts, as evenly as possible."""
     times = [slots // nodes + (place < slots % nodes) for place in range(min(nodes, slots))]
     if short:
         return [quoted(f"{n}*host{place}") for place, n in enumerate(times, 1)]

@@ -26,10 +26,10 @@ _STEERING: Final = re.compile(r"[\x00-\x1f\x7f]")
 def write(frame: pl.DataFrame, *, zone: str = "UTC") -> bytes:
     r"""Attempts as lines of a PBS accounting log, in the order of ``frame``.
 
-    What ended is written as `E`, or `R` where it was requeued, what runs as `S`, what waits as `Q`,
-    and what never started as `Q` and `D`. PBS has no word for who was cancelled after its walltime
-    was over: it comes back as TIMEOUT. Of a name, control characters are escaped (`\x0a`), and so
-    are quotes in one that holds a blank and both kinds.
+    An attempt that ended is written as `E`, or `R` if it was requeued, a running one as `S`, a
+    waiting one as `Q`, and one that never started as `Q` and `D`. PBS has no state for jobs
+    cancelled after their walltime: they are read as TIMEOUT. Of a name, control characters are
+    escaped (`\x0a`), and so are quotes in one that holds a blank and both kinds.
 
     Args:
         frame: columns of ``model.RECORDS``; what happened at one instant (``LEFT``) is left out.

@@ -14,7 +14,7 @@ COLUMNS: Final = (
     *("Eligible", "Start", "End", "ElapsedRaw", "Suspended", "TimelimitRaw", "ReqTRES"),
     *("AllocTRES", "AllocNodes", "Priority", "Reason", "Reservation"),
 )
-"""What holds all that a record knows."""
+"""Columns with all fields of a record."""
 
 
 def write(

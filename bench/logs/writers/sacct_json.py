@@ -19,7 +19,7 @@ def write(
     """Attempts as one document.
 
     Any text can be held. Memory is written in MiB, the limit in minutes, both rounded down. The
-    number that Slurm has beside `3_0` or `23+1` (JobIDRaw) is not known: that in front stands for
+    number that Slurm has beside `3_0` or `23+1` (JobIDRaw) is unknown; the number in front replaces
     it.
 
     Args:
@@ -27,7 +27,7 @@ def write(
         objects: whether numbers that may be unset are objects, and states lists (as from 23.11 on);
             else both are plain (as in 22.05).
         indent: of each level; None writes one line.
-        before: whether what the document says of itself stands before its jobs (until 23.02).
+        before: whether the document's metadata precedes its jobs (until 23.02).
     """
     jobs = [_job(row, objects=objects) for row in frame.iter_rows(named=True)]
     meta = {"plugin": {"data_parser": "data_parser/v0.0.43", "accounting_storage": "slurmdbd"}}

@@ -1,4 +1,4 @@
--- What the pool did from the first arrival to the last end, in resource-seconds.
+-- The pool's activity from the first arrival to the last end, in resource-seconds.
 WITH events AS (
     SELECT arrival_time AS t, size AS queued, 0 AS used FROM described
     UNION ALL SELECT start_time, -size, size FROM described

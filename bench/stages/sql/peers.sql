@@ -1,4 +1,4 @@
--- What others with attempts alike waited, within 1, 1, 7 and 30 days of the arrival.
+-- Waits of other users' similar attempts, within 1, 1, 7 and 30 days of the arrival.
 WITH held AS (
     SELECT
         line,

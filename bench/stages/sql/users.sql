@@ -1,4 +1,4 @@
--- What each user waited and used, and what that makes.
+-- Waits and usage of each user, and the metrics of them.
 SELECT
     "user" AS entity,
     count(DISTINCT job_id) AS jobs,

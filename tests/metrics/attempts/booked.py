@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from audit.metrics.attempts.account import account
-from audit.metrics.attempts.anatomy import anatomy
+from audit.metrics.attempts.account import account, anatomy
 from audit.model import Pool
 
 

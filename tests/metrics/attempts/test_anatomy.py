@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.attempts.anatomy import anatomy
+from audit.metrics.attempts.account import anatomy
 from audit.metrics.attempts.population import describe
 from audit.model import Decision, Limit, Pool, Resource, Step
 from audit.registry.causes import PART_COLUMNS, PARTS

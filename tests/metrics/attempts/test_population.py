@@ -37,7 +37,7 @@ def test_order_is_seen_across_pieces(rows: list[tuple[int | None, int]], at_once
     frame = pl.DataFrame(rows, schema={"a": pl.Int64, "b": pl.Int64}, orient="row")
     sorted_ = frame.sort("a", "b", maintain_order=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(population, "_AT_ONCE", at_once)
+        patch.setattr(population, "_PIECE", at_once)
         assert ordered(frame, "a", "b").equals(sorted_)
         assert ordered(sorted_, "a", "b") is sorted_
 

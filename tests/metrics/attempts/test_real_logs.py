@@ -11,8 +11,7 @@ from audit.formats import swf
 from audit.formats.lines import Block
 from audit.ingest.attempts import resolve
 from audit.metrics.attempts import performance, users
-from audit.metrics.attempts.account import OUTAGE_S, RULE_FREE, account
-from audit.metrics.attempts.anatomy import anatomy
+from audit.metrics.attempts.account import OUTAGE_S, RULE_FREE, account, anatomy
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import conservation, overall, resource_equality
 from audit.metrics.queue_sweep import Known, book, in_force, queued

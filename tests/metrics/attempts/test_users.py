@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.attempts.anatomy import anatomy
+from audit.metrics.attempts.account import anatomy
 from audit.metrics.attempts.miss import FSTS
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality

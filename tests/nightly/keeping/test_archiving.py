@@ -341,7 +341,7 @@ def test_the_archive_is_saved_and_comes_back(nights: Path, tmp_path: Path) -> No
     ("pool", "says"),
     [
         ({"capacity": {}}, r"capacity of pool 'all' must be configured .*capacity\.cpus"),
-        ({"partitions": ("gone",)}, r"there is none for: \(none\)"),
+        ({"partitions": ("gone",)}, r"these have none: \(none\)"),
     ],
 )
 def test_pools_must_be_known_without_all_attempts(

@@ -4,8 +4,8 @@ import polars as pl
 
 from audit.metrics.attempts.population import describe
 from audit.model import Backfill, Policy, Pool, Resource
-from audit.oneoff.explain import facts, modelled
-from audit.oneoff.explain.modelled import Modelled
+from audit.oneoff.explain import explain, facts
+from audit.oneoff.explain.explain import Modelled
 from audit.oneoff.explain.story import Story
 from tests.logs import line, log
 from tests.oneoff.test_simulate import parsed
@@ -49,9 +49,9 @@ def scene(job: str) -> facts.Scene:
 
 
 def story(job: str, pool: Pool = POOL) -> Story:
-    return modelled.story(described(), pool, NOW, "UTC", row(job))
+    return explain.story(described(), pool, NOW, "UTC", row(job))
 
 
 def simulated(job: str, backfill: Backfill = Backfill.easy) -> Modelled | str:
     pool = POOL._replace(policy=Policy(backfill=backfill))
-    return modelled.modelled(described(), pool, NOW, row(job))
+    return explain.modelled(described(), pool, NOW, row(job))

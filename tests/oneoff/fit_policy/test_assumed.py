@@ -21,7 +21,7 @@ def test_a_rule_is_used_and_said_with_what_it_explains() -> None:
     policy, rule = got.facts
     assert (policy.what, rule.what) == ("policy", "rule 1 of 1")
     assert policy.value.startswith("fcfs-easy, and 1 rule fitted from the log; this leaves ")
-    assert rule.value == "No more than 3 jobs of each user run at one time, of all jobs"
+    assert rule.value == "Limit of 3 running jobs per user"
     shares = got.told["unexplained"]
     assert shares["after"] < 0.1 < shares["before"]
     assert got.told["says"] == [rule.value]
@@ -45,7 +45,7 @@ def test_the_capacity_in_force_is_left_as_it_is() -> None:
     got = found(made.made_by(pool(steps=drained), made.requests(0)), pool())
     assert got.pool == pool()
     [policy] = got.facts
-    assert "the log speaks for no other" in policy.value
+    assert "the log supports no other" in policy.value
     assert got.told["unexplained"]["before"] == got.told["unexplained"]["after"]
 
 

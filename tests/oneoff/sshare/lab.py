@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from audit import config
+from audit.oneoff.sshare.inputs import Request
+from audit.oneoff.sshare.recompute import Outcome
 from audit.oneoff.sshare.recompute import recompute as recompute_with
-from audit.oneoff.sshare.site import Request
-from audit.oneoff.sshare.table import Outcome
 from tests.places import SLURM
 
 TAKEN = "2026-11-21T04:06:43"

@@ -15,9 +15,9 @@ from audit.config.places import Site
 from audit.errors import AuditError, LogError
 from audit.formats.dialects import Reading
 from audit.nightly.run import run
+from audit.oneoff.sshare.inputs import Request
+from audit.oneoff.sshare.recompute import comma_separated, psv
 from audit.oneoff.sshare.recompute import recompute as recompute_with
-from audit.oneoff.sshare.site import Request
-from audit.oneoff.sshare.table import comma_separated, psv
 from audit.words import Algorithm
 from tests.oneoff.sshare.lab import TAKEN, TICK, raw, recompute, request, samples
 from tests.places import SLURM

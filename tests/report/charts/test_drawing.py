@@ -44,7 +44,7 @@ def test_a_hostile_text_is_text_in_either(name: str) -> None:
     canvas = Canvas()
     canvas.text((0, 10), name)
     canvas.rect(0, 0, 9, 9, style.CLAIMED, tip=name)
-    canvas.area_to_point_at(0, 0, 9, 9, name)
+    canvas.tip_area(0, 0, 9, 9, name)
     chart = Chart("k", "T", name, canvas.body, 20)
     for drawn in (drawing.inline(chart), drawing.still(chart)):
         root = ElementTree.fromstring(drawn)
@@ -85,13 +85,13 @@ def test_every_chart_is_drawn_and_described_and_says_what_it_answers() -> None:
         "why": "40 % of all waiting time passed while the job would have fitted, and nothing in "
         "the log explains why it waited",
         "passed": "Later jobs that requested at least as much often started first",
-        "waits": "Jobs of 1 CPU wait 10 min in the mean",
-        "week": "Who arrives on Sun 23–24 h waits longest: 2.8 h in the mean",
-        "miss": "Jobs of 3–4 CPUs started latest, 45 min after their fair start times",
-        "shortfall": "Jobs of 1 CPU have a shortfall of 25 % of what they used",
-        "lorenz": "A tenth of the users used 33 % of all and did 17 % of the waiting",
-        "machine": "The pool was 70 % busy; at most 31 h of work waited, on 31 Oct 2026",
-        "walltime": "Half of the attempts used 15 % of their walltime or less",
+        "waits": "Mean wait of jobs of 1 CPU: 10 min",
+        "week": "Longest mean wait by hour of arrival: 2.8 h, Sun 23–24 h",
+        "miss": "Jobs of 3–4 CPUs started latest: on average 45 min after their fair start times",
+        "shortfall": "Jobs of 1 CPU have a shortfall of 25 % of what they consumed",
+        "lorenz": "A tenth of the users have 33 % of all usage, a tenth 17 % of all waiting",
+        "machine": "The pool was 70 % busy; waiting work reached 31 h on 31 Oct 2026",
+        "walltime": "Half of the attempts used at most 15 % of their walltime",
     }
     for key, chart in made.items():
         assert chart.key == key

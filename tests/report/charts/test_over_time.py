@@ -2,7 +2,7 @@ import re
 from dataclasses import replace
 
 from audit.report.charts.over_time import machine, trend, walltime
-from audit.report.record.pool import Breakdown, Figure, Flood, Pictured, Trend, TrendPoint
+from audit.report.record.pool import Breakdown, Burst, Figure, Pictured, Trend, TrendPoint
 from tests.report.sample import figure, pool, waiting
 
 
@@ -12,8 +12,8 @@ def test_a_day_is_what_one_points_at() -> None:
     tips = re.findall('data-tip="([^"]*)"', made.body)
     assert len(tips) == 2 * 31
     assert tips[0] == "1 Oct 2026: 3.2 % busy"
-    assert tips[-1] == "31 Oct 2026: 31 h of work waiting"
-    assert "half of the days 16 h of work or less" in made.alt
+    assert tips[-1] == "31 Oct 2026: 31 h of waiting work"
+    assert "median waiting work by day: 16 h" in made.alt
 
 
 def test_long_periods_are_drawn_by_week() -> None:
@@ -30,20 +30,20 @@ def test_long_periods_are_drawn_by_week() -> None:
     assert "1 Jan 2010 to" in made.body
 
 
-def test_floods_are_marked() -> None:
+def test_the_largest_bursts_are_marked() -> None:
     part = waiting(pool())
     plain = machine(part)
-    floods = (
-        Flood("2026-10-03", "anna", 12, 9e4),
-        Flood("2026-10-04", "cyd", 80, 8e4),  # too close to a larger one
-        Flood("2026-10-20", "<script>", 10, 7e4),
-        Flood("2026-11-20", "dot", 10, 6e4),  # on a day that is not drawn
+    bursts = (
+        Burst("2026-10-02", "2026-10-04", "anna", 12, 9e4),
+        Burst("2026-10-04", "2026-10-05", "cyd", 80, 8e4),  # too close to a larger one
+        Burst("2026-10-20", "2026-10-20", "<script>", 10, 7e4),
+        Burst("2026-11-20", "2026-11-20", "dot", 10, 6e4),  # after the days that are drawn
     )
-    marked = machine(replace(part, pictured=replace(part.pictured, floods=floods)))
+    marked = machine(replace(part, pictured=replace(part.pictured, bursts=bursts)))
     assert plain is not None
     assert marked is not None
     assert "Grey" not in plain.note
-    assert "at least 25 % of a day" in marked.note
+    assert "the largest bursts" in marked.note
     assert re.findall(">user ([^<]*)<", marked.body) == ["anna", "&lt;script&gt;"]
 
 
@@ -52,7 +52,7 @@ def test_work_of_days_that_the_log_does_not_tell_of_is_left_out() -> None:
     work = (("2026-09-01", 1e9), *part.pictured.waiting_work)
     made = machine(replace(part, pictured=Pictured(work)))
     assert made is not None
-    assert "31 h of work waited, on 31 Oct 2026" in made.title
+    assert "waiting work reached 31 h on 31 Oct 2026" in made.title
 
 
 def point(label: str, hours: float | None, overtaken: float | None = None) -> TrendPoint:
@@ -108,7 +108,7 @@ def test_columns_are_shares_of_the_attempts() -> None:
     made = walltime(waiting(pool()))
     assert made is not None
     tips = re.findall('data-tip="([^"]*)"', made.body)
-    assert tips[0] == "0 to 10 % of the walltime: 40.0 % of the attempts"
-    assert tips[-1] == "More than all of the walltime: 1.0 % of the attempts"
-    assert made.note == "Of 100 attempts whose walltime is known."
+    assert tips[0] == "0 to 10 % of the walltime: 40.0 % of attempts"
+    assert tips[-1] == "over 100 % of the walltime: 1.0 % of attempts"
+    assert made.note == "100 attempts with a known walltime."
     assert walltime(pool()) is None

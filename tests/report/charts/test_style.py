@@ -81,7 +81,7 @@ def test_marks_stand_out(theme: int, name: str) -> None:
 
 @THEMES
 @pytest.mark.parametrize("kind", list(SEEN))
-def test_neighbours_of_a_stack_can_be_told_apart(theme: int, kind: str) -> None:
+def test_neighbours_of_a_stack_can_be_distinct(theme: int, kind: str) -> None:
     """Two that differ by 10 in CIELAB are told apart at a glance."""
     for one, other in itertools.pairwise(cause.key for cause in CAUSES):
         colours = (lab(SHADES[name][theme], kind) for name in (one, other))

@@ -27,7 +27,7 @@ def test_a_bar_is_divided_by_what_they_waited_for() -> None:
     drawn = [float(width) + 1 for width, name in wide if name == "unexplained"]
     assert [round(width / drawn[0], 2) for width in drawn] == [1.0, 0.6, 0.2]
     assert made.title.startswith("40 % of all waiting time passed while the job would have fitted")
-    assert made.alt.startswith("Bars divided by why attempts waited. 1 CPU: ")
+    assert made.alt.startswith("Bars divided by cause of waiting. 1 CPU: ")
 
 
 def test_where_nobody_waited_there_is_nothing_to_divide() -> None:

@@ -67,13 +67,13 @@ def test_phrases_and_actions_of_all_kinds_can_be_filled_in() -> None:
 def test_weight_is_effect_times_part_times_confidence() -> None:
     assert ONE.confidence == 0.5
     assert ONE.weight == 0.4 * 1.0 * 0.5
-    assert replace(ONE, part=0.25).weight == 0.05
-    assert replace(ONE, sure=0.8).confidence == 1.0  # no more than all of it
+    assert ONE._replace(part=0.25).weight == 0.05
+    assert ONE._replace(sure=0.8).confidence == 1.0  # no more than all of it
 
 
 def test_of_one_subject_and_topic_the_weightier_is_told() -> None:
-    better = replace(ONE, effect=0.5, sure=0.5)
-    other = replace(ONE, topic=Topic.IDLE, part=0.1)
+    better = ONE._replace(effect=0.5, sure=0.5)
+    other = ONE._replace(topic=Topic.IDLE, part=0.1)
     assert ranked([ONE, other, better]) == (better, other)
 
 
@@ -82,7 +82,7 @@ def test_the_weightiest_comes_first_in_whatever_order_they_come(
     drawn: list[tuple[float, float, float]],
 ) -> None:
     made = [
-        replace(ONE, about="user", name=str(at), text=str(at), effect=e, sure=s, part=p)
+        ONE._replace(about="user", name=str(at), text=str(at), effect=e, sure=s, part=p)
         for at, (e, s, p) in enumerate(drawn)
     ]
     first = ranked(made)

@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from audit.report.judgement.findings import WORDS, Topic
-from audit.report.judgement.levels import Level
 from audit.report.judgement.page_one import PageOne, page_one
 from audit.report.judgement.questions import Word
-from audit.report.record.page import Assumed, Contents
+from audit.report.record.page import Assumed, Contents, Level
 from audit.report.record.pool import BoundRule, Breakdown, Change, Figure, PoolPart, Stuck, Trend
 from audit.report.render.page import render_html
 from tests.report.sample import (
@@ -113,7 +112,7 @@ def test_with_few_tested_the_log_cannot_tell() -> None:
         assert made.questions[1].level is Level.UNKNOWN
         assert made.hurt == ()
     nobody = one(measured(good=False, tested=0)).questions[1]
-    assert nobody.text.startswith("No user, account, partition or QOS had enough jobs")
+    assert nobody.text.startswith("No user, account, partition or QOS could be tested")
 
 
 def test_a_rule_that_holds_most_waiting_is_named_with_its_source() -> None:
@@ -165,10 +164,12 @@ def test_a_trusted_model_answers_before_who_is_passed_over() -> None:
     alone = one(measured(0.15)).verdict
     assert alone.sentence == (
         "60 % of all waiting time passed behind running jobs of others that had arrived earlier "
-        "(59–61 %). 15 % of all waiting time is delay by later arrivals, by a model that fits."
+        "(59–61 %). 15 % of all waiting time is delay by later arrivals, according to a model that "
+        "fits this log."
     )
     assert alone.short == (
-        "15 % of all waiting time is delay by later arrivals, by a model that fits"
+        "15 % of all waiting time is delay by later arrivals, according to a model that fits this "
+        "log"
     )
     with_anna = one(measured(0.15, "anna")).verdict
     assert with_anna.sentence == (
@@ -186,7 +187,7 @@ def test_partitions_alone_make_no_verdict_of_unfairness() -> None:
     assert said.word is Word.MIXED
     assert said.sentence.startswith(
         "Partition short: later jobs that requested at least as much often started first. That is "
-        "fair only where a low priority is meant."
+        "fair only if a low priority is intended."
     )
     assert one(short).questions[1].level is Level.WARN
     both = replace(short, passed=(*short.passed, passed("anna")))
@@ -228,7 +229,9 @@ def test_a_figure_comes_in_two_digits_with_its_interval() -> None:
     assert (waited.big, waited.level) == ("30 %", Level.NOTE)
     assert "(29–31 %)" in waited.text
     assert (order.big, order.level) == ("15 %", Level.WARN)
-    assert "delay by later arrivals, by the model (14–16 %)" in order.text
+    assert (
+        "delay by later arrivals, according to a model that fits this log (14–16 %)" in order.text
+    )
     for overtaken, level in ((0.02, Level.WARN), (0.15, Level.WARN), (0.4, Level.FAIL)):
         _, order = one(measured(overtaken, "anna")).questions
         assert (order.big, order.level) == (f"{100 * overtaken:.2g} %", level)
@@ -253,7 +256,7 @@ def test_a_change_is_told_from_noise() -> None:
         "unexplained share: 15 points less than in 2026-09 (significant)",
         True,
     )
-    assert said(-0.2, 0.1) == ("unexplained share: no significant change against 2026-09", None)
+    assert said(-0.2, 0.1) == ("unexplained share: no significant change from 2026-09", None)
     assert said(-0.2, -0.1, changed=True) == (
         "unexplained share: 15 points less than in 2026-09, under other settings",
         None,
@@ -265,10 +268,10 @@ def test_a_change_is_told_from_noise() -> None:
     [
         (
             0.004,
-            "; starts 0.4 % of the jobs that waited when the site did (80 % are needed to judge "
-            "by it)",
+            "; 0.4 % of the jobs that waited start when the site started them (at least 80 % "
+            "required)",
         ),
-        (None, "EASY backfilling"),
+        (None, "first come, first served with EASY backfilling"),
     ],
 )
 def test_of_the_model_is_told_what_is_known(agreement: float | None, told: str) -> None:
@@ -315,9 +318,9 @@ def test_who_is_passed_over_is_told_with_what_happened() -> None:
     [row] = one(measured(0.02, "anna")).hurt
     assert (row.subject, row.attempts, row.lost) == ("User anna", 100, "60 min")
     assert row.what == (
-        "40 % of later jobs that requested at least as much started first (10 % expected); used 1 "
-        "times its share; too few jobs outside bursts of its own to tell whether only then; 60 % "
-        "of its waiting time passed behind running jobs of others that had arrived later"
+        "40 % of later jobs that requested at least as much started first (10 % expected); used "
+        "about its share; too few jobs outside its bursts to tell whether this happens only then; "
+        "60 % of its waiting time passed behind running jobs of others that had arrived later"
     )
 
 
@@ -326,7 +329,7 @@ def test_stuck_attempts_are_counted() -> None:
     [found] = [found for found in said.findings if found.topic is Topic.STUCK]
     assert (
         found.text == "2 jobs still waiting and 3 that gave up waited longer than 95 % of similar "
-        "jobs; by chance, one in twenty does."
+        "jobs; one in twenty is expected to."
     )
 
 

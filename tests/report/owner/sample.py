@@ -1,8 +1,6 @@
 """The record of the page of a user, by hand."""
 
 from audit.registry.causes import CAUSES
-from audit.report.judgement.levels import Level
-from audit.report.judgement.page_one import Trust
 from audit.report.record.owner import (
     Everybody,
     Ground,
@@ -11,7 +9,7 @@ from audit.report.record.owner import (
     OwnerPart,
     WaitPart,
 )
-from audit.report.record.page import DEFAULT, Who
+from audit.report.record.page import DEFAULT, Level, Trust, Who
 from audit.report.record.pool import Figure, PassedOver
 from tests.report import sample
 from tests.report.sample import figure

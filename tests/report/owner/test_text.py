@@ -17,13 +17,16 @@ LONGER = figure("peer_ratio", 1.5, 1.2, 2.0)
 @pytest.mark.parametrize(
     ("of", "expected"),
     [
-        (part(LONGER), "User ann waited 1.5 times as long as similar jobs: 20 h more in all."),
+        (part(LONGER), "User ann waited 1.5 times as long as similar jobs: 20 h more in total."),
         (
             part(LONGER, passed(bursts=1.0)),
             "User ann was passed over: 40 % of later jobs that requested at least as much started "
-            "first (17 % expected); used 1 times its share; only during bursts of its own.",
+            "first (17 % expected); used about its share; only during its bursts.",
         ),
-        (part(LESS, passed()), "too few jobs outside bursts of its own to tell whether only then."),
+        (
+            part(LESS, passed()),
+            "too few jobs outside its bursts to tell whether",
+        ),
         (
             part(figure("peer_ratio", None), passed(2.0, bursts=0.0)),
             "User ann waits longer, and used more than its share: 40 % of later jobs that "
@@ -32,13 +35,16 @@ LONGER = figure("peer_ratio", 1.5, 1.2, 2.0)
         ),
         (part(), "User ann did not wait significantly longer than similar jobs."),
         (part(LESS), "User ann waited less than similar jobs: 0.5 times as long."),
-        (part(figure("peer_ratio", 2.0)), "their jobs came on fewer than 10 days"),
-        (part(figure("peer_ratio", None)), "too few others had similar jobs in the same weeks"),
+        (part(figure("peer_ratio", 2.0)), "their jobs arrived on fewer than 10 days"),
+        (
+            part(figure("peer_ratio", None)),
+            "too few other users had similar jobs",
+        ),
         (
             replace(part(figure("peer_ratio", None)), everybody=None),
             "cannot be compared with others: no week of the period is closed yet, or too few",
         ),
-        (replace(part(), attempts=0), "none of their jobs started and ended"),
+        (replace(part(), attempts=0), "no job started and ended"),
     ],
 )
 def test_the_verdict_goes_by_what_chance_leaves(of: OwnerPart, expected: str) -> None:
@@ -50,16 +56,16 @@ def test_three_figures_with_their_intervals() -> None:
     assert long.big == "5 h"
     assert long.text == "per job, mean (4–6 h); all jobs in closed weeks waited 2 h."
     assert beside.text == (
-        "times as long (0.8–2), 20 h more in all, over 1,000 jobs. Not significantly longer."
+        "times as long (0.8–2), 20 h more in total, over 1,000 jobs. Not significantly longer."
     )
     assert (way.big, way.text) == (
         "60 %",
-        "of their waiting passed while the job would have fitted, and nothing in the log explains "
-        "why it waited; 20 % of all waiting did.",
+        "of their waiting time passed while the job would have fitted, and nothing in the log "
+        "explains why it waited; for all users, 20 % did.",
     )
     contested = replace(part(), contested=figure("contested_ratio", 1.3, 1.1, 1.6))
-    assert text.answers(contested)[1].text.endswith("in outages: 1.3 times as long (1.1–1.6).")
-    assert "20 h less in all" in text.answers(part(LESS))[1].text
+    assert text.answers(contested)[1].text.endswith("and outages: 1.3 times as long (1.1–1.6).")
+    assert "20 h less in total" in text.answers(part(LESS))[1].text
 
 
 def test_where_nothing_is_published_no_figure_is_about_others() -> None:
@@ -90,21 +96,21 @@ def test_choices_are_given_with_what_else_was_the_same() -> None:
     width = Way("width", "9-16", "5-8", "", "4-12h", gain, 11, 12, None)
     assert text.way(width, part()) == (
         "Jobs of 5–8 CPUs waited 2 h less on average than jobs of 9–16 CPUs, in 11 of 12 closed "
-        "weeks; both requested 4–12 h. A narrower job runs longer: weigh both."
+        "weeks; both requested 4–12 h. Consider that a narrower job runs longer."
     )
     wider = text.way(replace(width, better=">128"), part())
     assert "Jobs of over 128 CPUs" in wider
-    assert wider.endswith("Request more only where a job can use it.")
+    assert wider.endswith("Request more only if a job can use it.")
     walltime = Way("walltime", "4-12h", "0-1h", "1", "", gain, 8, 8, 0.3)
     assert text.way(walltime, part()) == (
         "Jobs that requested up to 1 h waited 2 h less on average than jobs that requested 4–12 h, "
-        "in 8 of 8 closed weeks; both were of 1 CPU. 3 in 10 of their own jobs of this kind ran no "
-        "longer."
+        "in 8 of 8 closed weeks; both were of 1 CPU. 3 in 10 of their own jobs of this kind "
+        "would have ended in that time."
     )
 
 
 def test_where_no_choice_is_better_it_says_how_many_were_compared() -> None:
-    assert text.no_way(part()).startswith("Too few others")
+    assert text.no_way(part()).startswith("Too few other users")
     assert "compared 3 other choices" in text.no_way(replace(part(), tried=3))
     assert "compared 1 other choice of" in text.no_way(replace(part(), tried=1))
 
@@ -114,12 +120,12 @@ def test_a_long_wait_is_told_without_anybody_else() -> None:
         "5 h: job 17, 8 CPUs for up to 4 h, from 2026-10-02 00:13"
     )
     assert text.explained(LONG, ANN, part()) == (
-        "Meanwhile jobs of this user held 6.4 CPUs.",
+        "Other jobs of this user used 6.4 CPUs meanwhile.",
         "Similar jobs waited 2 h on average in the same weeks.",
     )
     alone = replace(LONG, job_id=None, held=0.0, similar_wait_s=None)
     assert "a job, 8 CPUs" in text.long_title(alone, part(), "UTC")
-    assert text.explained(alone, ANN, part()) == ("Meanwhile no job of this user ran.",)
+    assert text.explained(alone, ANN, part()) == ("No job of this user ran during that time.",)
 
 
 BETTER = Trend(
@@ -135,8 +141,8 @@ BETTER = Trend(
         (part(LONGER, passed(2.0)), "waits longer, as fairshare intends"),
         (part(), "waited no longer than similar jobs"),
         (part(LESS), "waited less than similar jobs"),
-        (part(figure("peer_ratio", 2.0)), "waited 5 h a job"),
-        (part(figure("peer_ratio", None)), "waited 5 h a job"),
+        (part(figure("peer_ratio", 2.0)), "waited 5 h per job"),
+        (part(figure("peer_ratio", None)), "waited 5 h per job"),
         (replace(part(), attempts=0), "had no job that started"),
         (replace(part(), trend=BETTER), "waited no longer than similar jobs; shorter than 2026-09"),
     ],
@@ -147,7 +153,7 @@ def test_the_subject_of_a_mail_says_it_in_a_few_words(of: OwnerPart, expected: s
 
 def test_a_period_of_which_there_is_nothing_to_tell() -> None:
     none = replace(owner(), parts=())
-    assert text.nothing(none) == "User ann: none of their jobs ended in this period."
+    assert text.nothing(none) == "User ann: no job ended in this period."
     assert text.short(none) == "user ann: no job ended"
     early = replace(none, brief=True)
     assert text.nothing(early) == "User ann: the log covers too few days of this period so far."
@@ -160,5 +166,5 @@ def test_a_period_of_which_there_is_nothing_to_tell() -> None:
 def test_one_wait_that_makes_most_of_all_is_told(hours: int, attempts: int, told: bool) -> None:
     longest = replace(LONG, wait_s=hours * HOUR)
     notes = text.notes(replace(part(LONGER), attempts=attempts, longest=(longest,)))
-    expected = "One wait, of 8.3 d, makes 40 % of all their waiting: look at it first."
+    expected = "One wait of 8.3 d is 40 % of all their waiting time: look at it first."
     assert notes == ((expected,) if told else ())

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.model import OBSERVED, Period
-from audit.periods import day_edges, zone
+from audit.periods import day_edges, day_of, zone
 from audit.report.build import build
-from audit.report.reading.pools import elsewhere, pictured
+from audit.report.reading.pools import BURST_DAYS, elsewhere, pictured
 from audit.report.record.pool import Elsewhere, Figure, Pictured, PoolPart
 from audit.report.text import tables
 from audit.store import database, queries
@@ -132,36 +132,50 @@ MANY = st.lists(
     st.builds(
         Job,
         st.integers(FROM, FROM + 2 * DAY),
-        st.just(0),
+        st.integers(0, DAY // 8),
         st.integers(0, DAY),
         st.none() | st.integers(1, 8),
         st.none(),
         st.sampled_from(["ended", "ended", "ended", "running"]),
         st.sampled_from(["ann", "ben", None]),
     ),
-    max_size=60,
+    max_size=20,
 )
 
 
 @given(MANY)
-def test_floods_as_defined(con: Connection, jobs: list[Job]) -> None:
-    edges = day_edges(PERIOD.from_time, PERIOD.to_time, zone(ZONE))
+def test_bursts_as_defined(con: Connection, jobs: list[Job]) -> None:
+    """Each arrival of a burst is while an earlier attempt of the same user is queued."""
     slow = []
     for user in ("ann", "ben"):
-        for first, last in pairwise(edges):
-            own = [
-                job
-                for job in jobs
-                if job.user == user and job.standing == "ended" and first <= job.arrival < last
-            ]
-            work = Fraction(sum((job.size or 0) * job.occupancy for job in own), CAPACITY)
-            if len(own) >= 10 and 4 * work >= last - first:
-                slow.append((-work, first, user, len(own)))
-    found = shown(con, jobs).floods
-    assert [(flood.user, flood.attempts) for flood in found] == [of[2:] for of in sorted(slow)]
-    assert [flood.work_s for flood in found] == pytest.approx(
-        [float(-of[0]) for of in sorted(slow)]
-    )
+        own = [(job.arrival, number, job) for number, job in enumerate(jobs) if job.user == user]
+        runs: list[list[Job]] = []
+        queued_until = 0
+        for arrival, _, job in sorted(own):
+            if arrival >= queued_until:
+                runs.append([])
+            runs[-1].append(job)
+            queued_until = max(queued_until, arrival + job.wait)
+        for run in runs:
+            ended = [job for job in run if job.standing == "ended"]
+            work_s = Fraction(sum((job.size or 0) * job.occupancy for job in ended), CAPACITY)
+            if len(run) > 1 and work_s >= BURST_DAYS * DAY:
+                slow.append((-work_s, run[0].arrival, user, len(run), run[-1].arrival))
+    found = shown(con, jobs).bursts
+    days = [day_of(of[1], zone(ZONE)).isoformat() for of in sorted(slow)]
+    assert [(of.first, of.user, of.attempts) for of in found] == [
+        (day, of[2], of[3]) for day, of in zip(days, sorted(slow), strict=True)
+    ]
+    assert [of.work_s for of in found] == pytest.approx([float(-of[0]) for of in sorted(slow)])
+    lasts = [day_of(of[4], zone(ZONE)).isoformat() for of in sorted(slow)]
+    assert [of.last for of in found] == lasts
+
+
+def test_a_burst_may_begin_before_the_period(con: Connection) -> None:
+    first = Job(FROM - DAY, 2 * DAY, DAY, 8, None)
+    jobs = [first, first._replace(arrival=FROM + 10), first._replace(arrival=FROM - 9 * DAY)]
+    (burst,) = shown(con, jobs).bursts
+    assert (burst.first, burst.last, burst.attempts) == ("2026-10-25", "2026-10-25", 2)
 
 
 def test_by_hand(con: Connection) -> None:
@@ -179,14 +193,11 @@ def test_an_empty_period_has_nothing_to_show(con: Connection) -> None:
     assert shown(con, [], Period("none", FROM, FROM)) == Pictured()
 
 
-@pytest.mark.parametrize("name", ["report_waiting_work", "report_floods"])
-def test_no_attempt_is_compared_with_every_day(con: Connection, name: str) -> None:
+def test_no_attempt_is_compared_with_every_day(con: Connection) -> None:
     shown(con, [Job(FROM + k, 60, 60, 1, 60) for k in range(500)])
-    query = queries.load(name)
+    query = queries.load("report_waiting_work")
     edges = list(range(FROM, FROM + DAY, 600))
-    given = {"cluster": "demo", "schedule": OBSERVED, "edges": edges, "least_attempts": 1}
-    of: dict[str, object] = {**given, "least_part": 0.5}
-    of = {name: of[name] for name in query.parameters}
+    of = {"cluster": "demo", "schedule": OBSERVED, "edges": edges}
     [(_, plan)] = con.execute(f"EXPLAIN {query.sql}", of).fetchall()
     assert set(re.findall(r"\w+ Join", plan)) == {"Hash Join"}, plan
 

@@ -85,7 +85,7 @@ def test_a_month_stands_beside_those_before_it(con: Connection) -> None:
     change = trend.change("wait_mean")
     assert trend.before == "2026-02"
     assert (change.before, change.difference.value) == (44.5, 29.5)
-    assert change.beyond_chance
+    assert change.significant
     assert not trend.settings_changed
 
 

@@ -13,8 +13,14 @@ from audit.report.charts import sharing
 from audit.report.charts.sharing import usage as chart
 from audit.report.reading import usage
 from audit.report.reading.usage import LINES, usages
-from audit.report.record.page import Settings
-from audit.report.record.usage import DecayedUsage, Occupied, PenaltyChoice, PenaltyOf, Stretch
+from audit.report.record.page import (
+    DecayedUsage,
+    Occupied,
+    PenaltyChoice,
+    PenaltyOf,
+    Settings,
+    Stretch,
+)
 from audit.report.render import page as render
 from audit.store.database import Connection
 from tests.report import rows
@@ -399,7 +405,7 @@ def test_who_moves_most_comes_first(con: Connection) -> None:
     )
     made = usage.choice(con, "demo", PERIOD, 2)
     assert made is not None
-    assert (made.penalties, made.configured) == (("root", "cpu", "max"), "root")
+    assert made.penalties == ("root", "cpu", "max")
     assert [(row.name, row.furthest) for row in made.users.rows] == [("anna", 1), ("ben", 1)]
     assert made.users.rows[0].shift == pytest.approx(-0.5)
     assert made.users.left_out == 1
@@ -414,12 +420,12 @@ def test_the_page_says_who_occupied_what_and_what_penalties_change() -> None:
     )
     page = render.render_html(made)
     for text in (
-        "Who used how much of what",
-        "What the choice of a penalty changes",
+        "Use of each resource",
+        "Effect of the penalty",
         "3 other accounts together",
-        "How much there is of GPUs is not configured",
-        "Nothing changes for any account.",
-        "3 more users are left out here",
+        "The total amount of GPUs is not configured",
+        "No penalty changes the fraction of any account.",
+        "This table leaves out 3 users",
         '<td class="num">+60.0</td>',
     ):
         assert text in page, text
@@ -427,15 +433,15 @@ def test_the_page_says_who_occupied_what_and_what_penalties_change() -> None:
 
 def test_one_resource_leaves_nothing_to_compare_and_no_empty_section() -> None:
     page = render.render_html(replace(contents(), charges=known()[:1]))
-    assert "What the choice of a penalty changes" not in page
-    assert "Who used how much of what" not in page
+    assert "Effect of the penalty" not in page
+    assert "Use of each resource" not in page
 
 
 def test_where_nothing_moves_there_is_no_picture() -> None:
     still = PenaltyOf("user", (), 2, (0.0, 0.0))
     made = replace(
         contents(),
-        choice=PenaltyChoice(("cpu", "max"), replace(still, kind="account"), still),
+        choice=PenaltyChoice(("cpu", "max"), still._replace(kind="account"), still),
         charges=known(),
     )
     assert sharing.penalties(made.choice) is None

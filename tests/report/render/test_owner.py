@@ -17,21 +17,21 @@ def piece(html: str, begin: str, tag: str) -> str:
 
 def test_waiting_taken_apart_to_the_letter() -> None:
     assert piece(render_html(owner()), '<h2 id="pool-1-why">', "table") == (
-        '<h2 id="pool-1-why">What their jobs waited for</h2>\n'
+        '<h2 id="pool-1-why">Causes of waiting</h2>\n'
         '<p class="sub">Every second of every wait has one cause. Shares are of jobs that ended in '
-        "closed weeks. Their jobs waited 20 d 20 h in all.</p>\n"
+        "closed weeks. All their jobs together waited 20 d 20 h.</p>\n"
         '<table aria-labelledby="pool-1-why">\n'
         '<thead><tr><th scope="col">Share</th>'
         '<th scope="col" class="num">Share, all users</th>'
-        '<th scope="col" class="what">What they waited for</th></tr></thead>\n'
+        '<th scope="col" class="what">Waiting time passed</th></tr></thead>\n'
         "<tbody>\n"
         '<tr><th scope="row" data-label="Share">40.0 %</th>'
         '<td class="num" data-label="Share, all users">13.3 %</td>'
-        '<td class="what" data-label="What they waited for">behind running jobs of others that had '
+        '<td class="what" data-label="Waiting time passed">behind running jobs of others that had '
         "arrived earlier</td></tr>\n"
         '<tr><th scope="row" data-label="Share">60.0 %</th>'
         '<td class="num" data-label="Share, all users">20.0 %</td>'
-        '<td class="what" data-label="What they waited for">while the job would have fitted, and '
+        '<td class="what" data-label="Waiting time passed">while the job would have fitted, and '
         "nothing in the log explains why it waited</td></tr>\n"
         "</tbody>\n"
         "</table>"
@@ -53,8 +53,8 @@ def test_a_long_wait_to_the_letter() -> None:
     assert piece(html, "<article>", "article") == (
         "<article>\n"
         "<h3>5 h: job 17, 8 CPUs for up to 4 h, from 2026-10-02 02:13</h3>\n"
-        "<p>Meanwhile jobs of this user held 6.4 CPUs. Similar jobs waited 2 h on average in the "
-        "same weeks.</p>\n"
+        "<p>Other jobs of this user used 6.4 CPUs meanwhile. Similar jobs waited 2 h on average in "
+        "the same weeks.</p>\n"
         "</article>"
     )
 

@@ -69,7 +69,7 @@ def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: 
             "            pages = [1]\n"
             "            def write_pdf(self, **_): return b'%PDF-1.7 cut off'\n"
             "        return Made()",
-            "what was made is no PDF",
+            "the result is not a PDF",
         ),
     ],
 )
@@ -98,7 +98,7 @@ def test_a_loop_is_ended_by_its_processor_time(
 ) -> None:
     _fake(monkeypatch, tmp_path, _HTML.format("\n        while True: pass"))
     process = sandbox._take(Limits(timeout_s=1))
-    answer = process.ask(b'{"page": "", "attachments": [], "dated": 0, "identifier": ""}')
+    answer = process.answer(b'{"page": "", "attachments": [], "dated": 0, "identifier": ""}')
     assert answer == b"-" + paper.OUT_OF_TIME.encode()
 
 

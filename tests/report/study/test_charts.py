@@ -42,4 +42,4 @@ def test_the_greatest_value_has_the_full_colour(
 
 def test_a_title_names_the_least_and_the_most() -> None:
     assert ends({"easy": 2.0, "sjf": 1.0, "fcfs": 9.0}, str) == "1.0 with sjf, 9.0 with fcfs"
-    assert ends({"easy": 2.0, "sjf": 2.0}, str) == "all alike, 2.0"
+    assert ends({"easy": 2.0, "sjf": 2.0}, str) == "all the same, 2.0"

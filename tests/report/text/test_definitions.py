@@ -61,7 +61,7 @@ def test_definitions_are_those_that_were_in_force() -> None:
     assert made["Bounded slowdown"].formula.endswith("max(runtime, 30 s))")
     assert made["Fair start time, miss and fair slowdown"].formula.endswith("max(runtime, 30 s))")
     equality = made["Resource equality"]
-    assert "the same to each" in equality.meaning
+    assert "equally" in equality.meaning
     assert "Attempts that never started count" in equality.meaning
     assert "used / number of active attempts" in equality.formula
     assert "RAQFM" in equality.source

@@ -1,17 +1,20 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from audit.report.record.page import Coverage
+from audit.report.record.page import Charge, Contents, Coverage, UsageOf
 from audit.report.record.pool import PoolPart
 from audit.report.render import page as render
 from audit.report.text.notices import notices, one_of_each
 from tests.report.sample import (
     contents,
+    empty,
     entities,
     fair_starts,
     figure,
     pool,
+    usage,
     without_fair_starts,
 )
 
@@ -25,7 +28,7 @@ def _with(part: PoolPart, *figures_: tuple[str, float]) -> PoolPart:
 def test_many_days_without_records_are_noticed() -> None:
     for empty_days, noticed in ((3, False), (4, True)):
         said = replace(contents(), coverage=Coverage(31, empty_days, 0, 0, ()))
-        assert noticed is any("no record ended" in notice.text for notice in notices(said))
+        assert noticed is any("No job ended on" in notice.text for notice in notices(said))
 
 
 def test_grave_notices_come_first() -> None:
@@ -38,15 +41,15 @@ def test_grave_notices_come_first() -> None:
         (notice.grave for notice in found), reverse=True
     )
     assert found[0].text.startswith("header: MaxProcs")
-    assert any("During 22.0 % of the time" in notice.text for notice in found)
-    told = "Size not known, and counted as 0 (in no figure of equal sharing): 1 attempt."
+    assert any("for 22.0 % of the time" in notice.text for notice in found)
+    told = "Attempts of unknown size, which count as 0 and not in resource equality: 1."
     assert any(told in notice.text for notice in found)
 
 
 def test_refused_lines_and_missing_names_are_noticed() -> None:
     unnamed = replace(pool(), users=entities("user", ()))
     texts = [notice.text for notice in notices(contents(unnamed))]
-    assert any("2 lines of 1,010 could not be taken (0.2 %)" in text for text in texts)
+    assert any("2 lines of 1,010 refused (0.2 %)" in text for text in texts)
     assert any("names no users" in text for text in texts)
 
 
@@ -69,7 +72,7 @@ def test_attempts_of_which_none_counts_are_no_figure() -> None:
     [
         ({"final": 90, "blocked": 10}, None),
         ({"final": 80, "blocked": 20}, "20 of 100 attempts (20.0 %) are in no figure"),
-        ({"final": 80, "provisional": 20}, "of 20 attempts (20.0 %) are provisional"),
+        ({"final": 80, "provisional": 20}, "of 20 of 100 attempts (20.0 %) are provisional"),
     ],
 )
 def test_many_that_are_left_out_are_noticed(statuses: dict[str, int], noticed: str | None) -> None:
@@ -82,16 +85,16 @@ def test_many_that_are_left_out_are_noticed(statuses: dict[str, int], noticed: s
 
 def test_a_sample_says_of_how_many_it_is_and_leaves_nobody_out() -> None:
     said = contents(replace(pool(), fair_start=fair_starts(final=50, not_sampled=150)))
-    (notice,) = (notice for notice in notices(said) if "forward start" in notice.text)
+    (notice,) = (notice for notice in notices(said) if "modelled start" in notice.text)
     assert not notice.grave
-    assert "computed for 50 of 200 attempts (25.0 %), as many as the budget of both" in notice.text
+    assert "computed for 50 of 200 attempts (25.0 %), as many as the budget" in notice.text
     few = contents(replace(pool(), fair_start=fair_starts(final=1, blocked=20, not_sampled=80)))
     texts = [notice.text for notice in notices(few)]
     assert any("20 of 101 attempts" in text and "blocked 20." in text for text in texts)
 
 
 def test_a_log_without_any_walltime_is_noticed() -> None:
-    told = "The log knows no walltime of any attempt: estimates are what attempts really took"
+    told = "The log has no walltimes: fair start times use real run times as estimates"
     all_unknown = contents(_with(pool(), ("walltime_unknown", 1_000.0)))
     assert any(notice.text.startswith(told) for notice in notices(all_unknown))
     for known in (pool(), _with(pool(), ("walltime_unknown", 999.0))):
@@ -107,3 +110,125 @@ def test_equal_cautions_are_one_with_a_count() -> None:
 def test_cautions_that_differ_in_words_stay_apart() -> None:
     texts = ["a.log: cut at the end.", "b.log: times have no zone.", "c.log: cut at the end."]
     assert one_of_each(texts) == ["a.log: cut at the end. (1 more of this kind)", texts[1]]
+
+
+# --- settings of usage and targets
+
+
+_FROM = 1790805600
+
+
+PLAIN = contents()
+
+
+def said(made: Contents) -> list[tuple[bool, str]]:
+    return [(notice.grave, notice.text) for notice in notices(made) if notice not in notices(PLAIN)]
+
+
+def with_usage(*pools: Any, charges: tuple[Charge, ...] = (), **changes: Any) -> Contents:
+    of = usage()
+    settings = {**of.settings, **changes.pop("settings", {})}
+    accounts = replace(of.accounts, **{"different": 2, **changes.pop("accounts", {})})
+    told = replace(of, settings=settings, accounts=accounts, **changes)
+    return replace(contents(*pools), usages=(told,), charges=charges)
+
+
+def charge(**changes: Any) -> Charge:
+    whole = Charge("batch", "gpus", 8.0, False, True, 100, 0, 0, _FROM)
+    return replace(whole, **changes)
+
+
+def test_ordinary_settings_leave_no_doubt() -> None:
+    assert said(with_usage(charges=(charge(first_start=_FROM - 400 * 86_400),))) == []
+    assert said(replace(with_usage(nothing=True), pools=empty().pools)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "grave", "text"),
+    [
+        ({"nothing": True}, True, "charged no usage in this period"),
+        ({"accounts": {"targets": 1}}, False, "Only one account has a target"),
+        (
+            {"accounts": {"targets": 3, "different": 1}},
+            False,
+            "All 3 accounts have the same target",
+        ),
+        ({"accounts": {"unused": 0.75}}, False, "75.0 % of all targets belong to accounts"),
+        (
+            {"accounts": {"without": 2, "by_without": 0.3}},
+            False,
+            "30.0 % of all usage is by 2 accounts without a target",
+        ),
+        ({"accounts": {"without": 9, "by_without": 0.8}}, True, "80.0 % of all usage is by 9"),
+        ({"settings": {"decay": 1.5}}, False, "Older usage counts more than recent usage"),
+        ({"settings": {"decay": 0.0}}, False, "only the latest of the configured windows counts"),
+    ],
+)
+def test_what_makes_fairshare_meaningless_is_said(
+    changes: dict[str, Any], grave: bool, text: str
+) -> None:
+    (found,) = said(with_usage(**changes))
+    assert found[0] == grave
+    assert text in found[1]
+
+
+def test_usage_that_is_forgotten_before_the_next_start() -> None:
+    slow = replace(pool(), figures=(figure("attempts", 1e3), figure("wait_mean", 2 * 86_400.0)))
+    made = with_usage(slow, settings={"method": "half_life", "half_life_days": 1.0})
+    (found,) = said(made)
+    assert found[0]
+    assert "Usage is forgotten after 24 h, which is less than the mean wait (2 d)" in found[1]
+    windows = with_usage(slow, settings={"interval_days": 1, "depth": 1})
+    assert "forgotten after 24 h" in said(windows)[0][1]
+    assert said(with_usage(slow)) == []
+
+
+def test_usage_from_before_the_log_is_not_known() -> None:
+    end = usage().as_of
+    for settings, days, unknown in (
+        ({"method": "half_life", "half_life_days": 10.0}, 10, None),  # just a half
+        ({"method": "half_life", "half_life_days": 20.0}, 10, "70.7 %"),
+        # windows of a day weigh 1, 0.7, 0.49: of 2.19, a day and a half is known
+        ({"interval_days": 1, "depth": 3}, 1.5, None),
+        # 1.19 of it is not, of a day
+        ({"interval_days": 1, "depth": 3}, 1, "54.3 %"),
+        ({"interval_days": 1, "depth": 3}, 0, "100 %"),
+    ):
+        begun = charge(first_start=end - int(days * 86_400))
+        found = said(with_usage(charges=(begun,), settings=settings))
+        if unknown is None:
+            assert found == []
+        else:
+            assert f"{unknown} of the weight of usage is from before the log begins" in found[0][1]
+
+
+def test_amounts_that_the_log_does_not_know_or_that_are_beyond_the_pool() -> None:
+    late = _FROM - 400 * 86_400
+    for changes, grave, text in (
+        ({"unknown": 20}, False, "does not state the GPUs of 20.0 % of the attempts in pool batch"),
+        ({"unknown": 60}, True, "60.0 %"),
+        ({"clipped": 30}, False, "30.0 % of the attempts in pool batch had more GPUs"),
+        ({"clipped": 90}, True, "90.0 %"),
+    ):
+        found = said(with_usage(charges=(charge(first_start=late, **changes),)))
+        assert [(grave, text in line) for grave, line in found] == [(grave, True)]
+    unheeded = charge(first_start=late, unknown=90, charged=False)
+    assert said(with_usage(charges=(unheeded,))) == []
+
+
+def test_settings_that_are_not_known_raise_no_doubt() -> None:
+    for settings in (
+        {"method": "slurm", "slurm_conf": "x", "half_life_days": 1e-9},
+        {"decay": "x"},
+    ):
+        assert said(with_usage(settings=settings, charges=(charge(first_start=_FROM),))) == []
+
+
+def test_users_are_looked_at_too() -> None:
+    users = UsageOf("user", 2, 2, (), 0, None, None, different=1)
+    made = with_usage()
+    (of,) = made.usages
+    found = said(replace(made, usages=(replace(of, users=users),)))
+    assert [text for _, text in found] == [
+        "All 2 users have the same target, so ranks depend on usage alone."
+    ]

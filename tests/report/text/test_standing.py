@@ -25,7 +25,7 @@ def test_only_a_report_that_lacks_nothing_is_complete() -> None:
     pools = (without_fair_starts(pool()),)
     for lacking, why in (
         (replace(whole, inputs=(replace(logs[0], refused=1),)), "1 line refused"),
-        (replace(whole, coverage=Coverage(31, 1, 0, 0, ())), "on 1 of 31 days"),
+        (replace(whole, coverage=Coverage(31, 1, 0, 0, ())), "no job ended on 1 of 31 days"),
         (replace(whole, span=replace(span, last_end=span.to_time - 15 * day)), "records end on"),
         (
             replace(whole, span=replace(span, first_arrival=span.from_time + 2 * day)),
@@ -44,7 +44,7 @@ def test_records_that_ended_long_before_are_stale() -> None:
     whole, day = _whole(), 86_400
     old = replace(whole, span=replace(whole.span, last_end=whole.span.to_time - 40 * day))
     assert standing(old).state == "stale"
-    assert "40 d before the period does" in standing(old).text
+    assert "40 d before the period ends" in standing(old).text
     # who hands the report on knows whether its period still runs
     half = replace(whole, span=replace(whole.span, last_end=whole.span.to_time - 15 * day))
     assert standing(half, now=half.span.to_time - 14 * day).state == "partial"

@@ -1,10 +1,9 @@
+from dataclasses import replace
+
 from audit.model import FstStatus
-from audit.report.record.pool import Entities
+from audit.report.record.pool import Elsewhere, Entities
 from audit.report.text import tables
-from tests.report.sample import (
-    entity,
-    pool,
-)
+from tests.report.sample import entity, figure, pool
 
 
 def _of(*nets: float) -> Entities:
@@ -29,3 +28,26 @@ def test_every_status_is_explained() -> None:
     assert set(tables.STATUSES) == set(FstStatus)
     assert all(sentence.endswith(".") for _, sentence in tables.STATUSES.values())
     assert tables.status("<b>") == ("<b>", "")
+
+
+def test_each_figure_says_in_which_direction_and_by_how_much() -> None:
+    part = pool()  # a mean wait of 600 s, 1,000 attempts
+    used = figure("consumed", 3_600_000.0, unit="resource·s")
+    part = replace(part, figures=(*part.figures, used))
+    part = replace(part, elsewhere=Elsewhere(660.0, None, 20, 3_600_000.0, 3_240_000.0))
+    told = [
+        (row.tool.split(":")[0], row.there, row.differs) for row in tables.counted_elsewhere(part)
+    ]
+    assert told == [
+        ("sacct", "11 min", "10 % more there"),
+        ("XDMoD", "–", "not known"),
+        ("XDMoD", "1,000", "the same"),
+        ("sreport", "900", "10 % less there"),
+        ("sacct without --duplicates", "980", "2 % less there"),
+    ]
+
+
+def test_where_nothing_ended_there_is_nothing_to_compare() -> None:
+    assert tables.counted_elsewhere(pool()) == ()
+    none = replace(pool(), figures=(), elsewhere=Elsewhere(None, None, 0, 9.0, None))
+    assert tables.counted_elsewhere(none) == ()

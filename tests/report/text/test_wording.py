@@ -80,11 +80,13 @@ def test_names_that_differ_at_the_end_stay_apart() -> None:
 
 def test_how_usage_decays_is_said_or_left_out() -> None:
     half_life = {"method": "half_life", "penalty": "max", "half_life_days": 1.0}
-    assert wording.decay(half_life).startswith("Usage loses half of its weight in 1 day. A second")
+    assert wording.decay(half_life).startswith(
+        "Usage loses half of its weight in 1 day. Each second"
+    )
     calendar = {**usage().settings, "alignment": "calendar", "depth": 1, "penalty": "billing"}
     assert wording.decay(calendar) == (
-        "Usage at an instant is that of the last window of 7 days, bounded by midnights. A second "
-        "of an attempt counts with its billing weight."
+        "Usage at an instant covers the last window of 7 days, up to midnight. Each second of a "
+        "job costs its billing weight."
     )
     for unknown in ({}, {"method": "half_life"}, {**half_life, "penalty": "<b>"}):
         assert wording.decay(unknown) == ""

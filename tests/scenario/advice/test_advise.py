@@ -91,7 +91,7 @@ def test_a_limit_that_idles_the_machine_is_lifted() -> None:
     found = advised(limited())
     lift = one(found, "--lift 1")
     assert (lift["place"], lift["dimension"], lift["dimension_value"]) == (1, "all", None)
-    assert lift["title"] == "Lift the limit of 1 job per user"
+    assert lift["title"] == "Lift the limit of 1 running job per user"
     assert lift["gain_s"] == pytest.approx(1.5 * HOUR, abs=60)
     assert (lift["gaining_users"], lift["losing_users"]) == (12, 0)
     others = found.changes.filter(pl.col("change") != lift["change"])

@@ -116,18 +116,19 @@ def test_a_limit_per_user_exempts_wider_jobs(capacity: int, tried: list[int]) ->
     ]
 
 
-def test_the_user_of_a_burst_is_limited_alone() -> None:
+def test_the_user_of_the_largest_burst_is_limited_alone() -> None:
     own = pool(8, Policy())
-    burst = [Job(k, 4 * HOUR, 1, 0) for k in range(12)]  # 48 CPU-hours, a quarter of a day's 192
-    other = Job(9 * HOUR, HOUR, 1, 1)
-    first = of("per_user", scenario([*burst, other], own, days=1))[0]
-    assert first.after.pool.limits == (
+    # One job holds the pool for an hour, in which another user's twelve queue up: 48 CPU-hours, a
+    # quarter of a day's 192.
+    first, burst = Job(0, HOUR, 8, 1), [Job(1 + k, 4 * HOUR, 1, 0) for k in range(12)]
+    (limited, *_) = of("per_user", scenario([first, *burst], own, days=1))
+    assert limited.after.pool.limits == (
         Limit(most=2, resource="cpus", user=("user00",), size_up_to=2),
     )
-    assert "user00" in first.title
-    less = scenario([*burst[1:], other], own, days=1)
-    few = scenario([Job(k, 48 * HOUR, 1, 0) for k in range(9)], own, days=1)
-    assert [len(of("per_user", one)) for one in (less, few)] == [2, 2]
+    assert "user00" in limited.title
+    apart = [Job(9 * HOUR * k, 8 * HOUR, 8, 0) for k in range(2)]  # none of these waits
+    for jobs in ([first, *burst[1:]], [first, Job(1, 24 * HOUR, 8, 0)], apart):
+        assert len(of("per_user", scenario(jobs, own, days=1))) == 2
 
 
 def test_targets_are_tried_under_fairshare_alone() -> None:
@@ -165,8 +166,8 @@ def test_families_take_turns_and_changes_are_distinct() -> None:
 def test_each_change_can_be_tried_with_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
     import typer
 
+    from audit.cli.oneoff import Changes
     from audit.cli.options import grouped
-    from audit.cli.studies import Changes
 
     asked: list[Change] = []
 

@@ -131,11 +131,7 @@ def held(found: Decided, words: str) -> set[Holds]:
     ],
 )
 def test_each_claim_holds_or_fails_where_it_must(
-    conclusion: claims.Conclusion,
-    scene: Scene,
-    verdict: Holds,
-    because: str,
-    parts: dict[str, str],
+    conclusion: claims.Conclusion, scene: Scene, verdict: Holds, because: str, parts: dict[str, str]
 ) -> None:
     found = decided(conclusion, grid_of(scene))
     assert found.verdict.holds is verdict

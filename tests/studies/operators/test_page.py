@@ -10,10 +10,9 @@ from audit.metrics.fairshare.operators import OPERATORS
 from audit.report.charts.style import Chart
 from audit.report.study import page as study
 from audit.report.study.page import Study, Table
-from audit.studies.operators import charts as operator_charts
 from audit.studies.operators import page as operator_study
-from audit.studies.operators.compute import job_size, resolution
-from audit.studies.operators.compute.resolution import Setting
+from audit.studies.operators import resolution
+from audit.studies.operators.resolution import Setting
 from tests.report import chromium
 
 SMALL = Setting(bits=range(3, 7))
@@ -54,8 +53,8 @@ def test_bits_stand_beside_the_printed_ones_with_their_difference() -> None:
     rows = {(row[0], row[1]): row[2:] for row in table("bits").rows}
     assert rows["absolute", "over target"][0] == "14"
     assert rows["absolute", "over target"][1:] == (">\u00a06", ">\u00a06", "more than were studied")
-    full = job_size.bits_needed(job_size.job_sizes(Setting(bits=range(3, 14))))
-    beside = job_size.beside_printed(full).filter(operator="slurm", area="over")
+    full = resolution.bits_needed(resolution.job_sizes(Setting(bits=range(3, 14))))
+    beside = resolution.beside_printed(full).filter(operator="slurm", area="over")
     assert beside["difference"].to_list() == [0]
     said = [part for of in made().sections for part in of.parts if isinstance(part, str)]
     assert any("0 of 21 figures are equal" in text for text in said)
@@ -63,7 +62,7 @@ def test_bits_stand_beside_the_printed_ones_with_their_difference() -> None:
 
 def test_a_dash_by_target_says_that_no_state_is_there() -> None:
     rows = {(row[0], row[1]): row[2:] for row in table("bits-by-target").rows}
-    # F(t, 0) = t: below 0.6 the operator absolute gives nobody as much as "under target".
+    # F(t, 0) = t: below 0.6 the operator absolute has no priority "under target".
     assert [cell is None for cell in rows["absolute", "under target"]] == [True] * 7 + [False] * 3
     # s < 1 and t = 0: it is −s.
     assert rows["absolute", "over target"][0] == ">\u00a06"
@@ -82,7 +81,7 @@ def test_each_figure_of_the_paper_has_its_chart() -> None:
 def test_bars_of_a_profile_lie_beside_the_states_that_they_are_of() -> None:
     [profile] = [chart for chart in charts() if chart.key == "profile_5"]
     told = re.findall('data-tip="([^"]*)"', profile.body)
-    shown = resolution.profile(operator_charts.BITS, 0.5)
+    shown = resolution.profile(operator_study.BITS, 0.5)
     for name in OPERATORS:
         curve = {s: p for of, s, p in shown.curves.iter_rows() if of == name}
         assert curve[0.5] == 0
@@ -113,7 +112,7 @@ def test_the_lead_names_who_keeps_what() -> None:
 def test_progress_is_told_for_every_operator() -> None:
     told: list[tuple[str, int, int]] = []
     setting = Setting(bits=[3], targets=[0.5])
-    sizes = job_size.job_sizes(setting, lambda *step: told.append(step))
+    sizes = resolution.job_sizes(setting, lambda *step: told.append(step))
     assert told == [("job sizes", done, 7) for done in range(8)]
     assert sizes.filter(pl.col("target").is_null()).height == 2 * 7 * 3
 

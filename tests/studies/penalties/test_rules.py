@@ -192,7 +192,7 @@ CASES: dict[str, tuple[Form, tuple[int, ...]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_rule_is_told_apart(case: str) -> None:
+def test_each_rule_is_distinct(case: str) -> None:
     form, broken = CASES[case]
     verdicts = check_at(form, ONES)
     assert tuple(verdict.rule for verdict in verdicts if not verdict.kept) == broken

@@ -1,4 +1,4 @@
-"""Logs whose groups are known, and what settings come to where each answers as it is told."""
+"""Logs with known groups, and results of settings with given responses."""
 
 from collections.abc import Callable
 
@@ -31,14 +31,11 @@ Response = Callable[[Point, int], float]
 
 
 def answered(response: Response, used: Callable[[Point], int] = lambda point: 50) -> Answers:
-    """What settings came to if groups answered so; ten users and ten days that differ a little."""
+    """Results of settings for given responses of groups; ten users and ten days differ a little."""
     points = [
         point
         for base in BASES
-        for sweep in (
-            *sweeps(base),
-            *(plane.diagonal for plane in planes(base)),
-        )
+        for sweep in (*sweeps(base), *(plane.diagonal for plane in planes(base)))
         for point in sweep.points
     ]
     units = np.linspace(0.9, 1.1, 10)

@@ -132,7 +132,7 @@ def test_rows_for_the_database() -> None:
 
 
 def memory(days: int) -> pl.DataFrame:
-    """Who used much five days ago and who used a little yesterday compete, day after day.
+    """A user with much usage five days ago competes daily with one with little usage yesterday.
 
     A user pair per story; ``wide`` used 4 · 3 h five days before, ``narrow`` 4 · 1 h on the last
     day. With one day remembered, wide goes first; with nine, narrow does.

@@ -22,7 +22,7 @@ NOW = 10**12
 def attempts(
     episode: Sequence[Attempt], repeated: int, walltimes: Sequence[int | None] = ()
 ) -> pl.DataFrame:
-    """An episode for so many sets of users, as a log."""
+    """A log that repeats an episode for ``repeated`` sets of users."""
     told = walltimes or [None] * len(episode)
     return frame(
         [

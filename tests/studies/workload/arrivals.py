@@ -5,9 +5,9 @@ from functools import cache
 
 import numpy as np
 
+from audit.studies.workload.compute.classes import weekly_clock
 from audit.studies.workload.compute.hyper_exponential import HyperExponential
 from audit.studies.workload.compute.model import Model, Placed, model_of, place
-from audit.studies.workload.compute.weekly_clock import weekly_clock
 from tests.studies.workload.attempts import POOL, ZONE, described
 
 DAYS = 30

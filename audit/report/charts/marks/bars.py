@@ -1,4 +1,4 @@
-"""Bars: rows divided into parts of a whole, and columns side by side or one upon another."""
+"""Bars divided into parts, and columns side by side or stacked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ class Part:
     series: int
     share: float  # of 1
     tip: str = ""
-    says: str = ""  # within the part, where it is wide enough
+    says: str = ""  # inside the part, if it is wide enough
 
 
 @dataclass(frozen=True, slots=True)
 class Divided:
-    """A row that is divided into parts."""
+    """A bar divided into parts."""
 
     label: str
     parts: tuple[Part, ...]
@@ -36,16 +36,16 @@ class Divided:
 def divided(
     rows: Sequence[Divided], series: Sequence[Series], heading: str = ""
 ) -> tuple[str, int]:
-    """Return equally long rows, divided into parts, and their height in px.
+    """Return bars of equal length, and their height in px.
 
-    ``heading`` stands above what rows say at their right ends.
+    ``heading`` is the title of the texts at the right ends.
     """
     canvas = Canvas()
     top = frame.keys(canvas, series) + 2
     labels = [shortened(row.label, _MOST_LABEL) for row in rows]
-    left = frame.room_for(labels) + 2
+    left = frame.column_width(labels) + 2
     ends = [row.says for row in rows]
-    right = WIDTH - (frame.room_for([*ends, heading]) if any(ends) else 0)
+    right = WIDTH - (frame.column_width([*ends, heading]) if any(ends) else 0)
     if heading:
         canvas.text((WIDTH, top + 8), heading, MUTED, anchor="end")
         top += 16
@@ -56,12 +56,12 @@ def divided(
         x = left
         for part in row.parts:
             wide = part.share * (right - left)
-            # What is seen of it is a pixel narrower, so that neighbours are told apart.
+            # A gap of one pixel separates neighbours.
             canvas.rect(x, y, max(wide - 1, wide * 0.6), _THICK, series[part.series].colour)
             if part.says and width_of(part.says) + 8 < wide:
                 middle = (x + (wide - 1) / 2, baseline)
                 canvas.text(middle, part.says, PAPER, anchor="middle", weight="bold")
-            canvas.area_to_point_at(x, y - 2, max(wide, 2.0), _THICK + 4, part.tip)
+            canvas.tip_area(x, y - 2, max(wide, 2.0), _THICK + 4, part.tip)
             x += wide
         if row.says:
             canvas.text((WIDTH, baseline), row.says, MUTED, anchor="end")
@@ -70,7 +70,7 @@ def divided(
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A column, with its interval where it has one."""
+    """A column, with its interval if it has one."""
 
     panel: int
     group: int
@@ -83,21 +83,21 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """How columns are laid out."""
+    """The layout of columns."""
 
-    groups: Sequence[str]  # from the left; columns of one group stand together
+    groups: Sequence[str]  # labels of adjacent columns, from the left
     series: Sequence[Series]
     axis: Axis
     panels: Sequence[str] = ("",)
-    upon: bool = False  # whether columns of a group stand upon each other
+    upon: bool = False  # whether the columns of a group are stacked
     height: int = 170
     title: str = ""  # of the groups
-    between: bool = False  # whether labels stand where one group ends and the next begins
+    between: bool = False  # whether labels are at the borders of groups
     mark: float | None = None  # a dashed line, in groups from the left
 
 
 def columns(bars: Sequence[Bar], looks: Columns) -> tuple[str, int]:
-    """Columns in panels, all on one scale; and how high they are in px."""
+    """Return columns in panels with one scale, and their height in px."""
     canvas = Canvas()
     top = 6.0
     if len(looks.series) > 1:
@@ -106,7 +106,7 @@ def columns(bars: Sequence[Bar], looks: Columns) -> tuple[str, int]:
         canvas.text((0, top + 10), looks.axis.title, MUTED)
         top += 20
     abreast = 1 if len(looks.panels) == 1 else 2
-    left = frame.room_for(label for _, label in looks.axis.ticks)
+    left = frame.column_width(label for _, label in looks.axis.ticks)
     edges = frame.panels(len(looks.panels), abreast, left)
     end = top
     for number, (name, (start, stop)) in enumerate(zip(looks.panels, edges, strict=True)):
@@ -139,19 +139,18 @@ def _columns(canvas: Canvas, bars: Sequence[Bar], looks: Columns, box: Box) -> N
             middle = x + seen / 2
             canvas.line((middle, place(bar.lower)), (middle, place(bar.upper)), INK, 1.2)
         above, below_it = (high, low) if looks.upon else (box.top, box.bottom)
-        canvas.area_to_point_at(x, above, wide, below_it - above, bar.tip)
+        canvas.tip_area(x, above, wide, below_it - above, bar.tip)
     if looks.mark is not None:
         frame.reference(canvas, box.left + step * looks.mark, box)
 
 
 def _groups(canvas: Canvas, looks: Columns, box: Box) -> float:
-    """The labels of groups, where there is room for them; gives where they end."""
+    """Draw the labels of groups; return their lower end."""
     step = (box.right - box.left) / len(looks.groups)
     baseline = box.bottom + 15
     labels = list(looks.groups)
     canvas.line((box.left, box.bottom), (box.right, box.bottom), MUTED)
     if any(width_of(label) > step for label in labels) and not looks.between:
-        # in turn on lines below each other
         rows = 2 if max(map(width_of, labels)) <= 2 * step else 3
         for number, label in enumerate(labels):
             half = width_of(label) / 2

@@ -1,4 +1,4 @@
-"""Heat maps: values as the strength of a colour, in panels side by side."""
+"""Heat maps: values as strengths of a colour, in panels side by side."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,34 +13,34 @@ _MISSING = 0.55
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A value and its place."""
+    """A value and its position."""
 
     panel: int
     row: int
     column: int
-    strength: float | None  # 0 to 1; None: there is no value, or one that says little
+    strength: float | None  # 0 to 1; None: no value, or an uncertain one
     tip: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """How cells are laid out."""
+    """The layout of cells."""
 
     rows: Sequence[str]
-    columns: Sequence[str]  # labels; an empty one is not written
-    legend: tuple[str, str]  # what no colour and full colour stand for
-    what: str = ""  # what strengths are of
-    missing: str = ""  # what a cell without a value stands for
+    columns: Sequence[str]  # labels; may be empty
+    legend: tuple[str, str]  # of no colour and of full colour
+    what: str = ""  # title of the values
+    missing: str = ""  # legend of cells without a value
     title: str = ""  # of the columns
     panels: Sequence[str] = ("",)
     abreast: int = 1
 
 
 def drawn(cells: Sequence[Cell], looks: Map) -> tuple[str, int]:
-    """The marks, and how high they are in px."""
+    """Return the heat map, and its height in px."""
     canvas = Canvas()
     top = _legend(canvas, looks)
-    left = min(frame.room_for(looks.rows), 130.0)
+    left = min(frame.column_width(looks.rows), 130.0)
     edges = frame.panels(len(looks.panels), looks.abreast, left, 14)
     of_panel: dict[int, list[Cell]] = {}
     for cell in cells:
@@ -88,7 +88,7 @@ def _labels(
 
 
 def _legend(canvas: Canvas, looks: Map) -> float:
-    """From no colour to full colour, with what they stand for."""
+    """Draw the legend; return its lower end."""
     nothing, full = looks.legend
     x = 0.0
     if looks.what:

@@ -1,4 +1,4 @@
-"""Dots with their intervals, a row for each of those compared."""
+"""Rows of dots with intervals."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ _MOST_LABEL = 195
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A value of a series, with its interval where it has one."""
+    """A value of a series, with its interval if it has one."""
 
     series: int
     value: float
     lower: float | None = None
     upper: float | None = None
     tip: str = ""
-    faint: bool = False  # rests on few attempts
+    faint: bool = False  # computed from few attempts
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is said of one of those compared."""
+    """A row of dots."""
 
     label: str
     dots: tuple[Dot, ...]
@@ -36,24 +36,26 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """How rows of dots are laid out."""
+    """The layout of rows of dots."""
 
     series: Sequence[Series]
     axis: Axis
-    rule: float | None = None  # a dashed line down: what values are compared with
-    sides: tuple[str, str] = ("", "")  # what it means to stand to the left of it, and to the right
+    rule: float | None = None  # position of a dashed vertical line
+    sides: tuple[str, str] = ("", "")  # meaning of its left and right side
     joined: bool = False  # whether a line joins the dots of a row
 
 
 def drawn(rows: Sequence[Row], looks: Looks) -> tuple[str, int]:
-    """Return the marks of rows from the top, and their height in px."""
+    """Return rows from the top, and their height in px."""
     canvas = Canvas()
     top = 4.0
     if len(looks.series) > 1:
         top = frame.keys(canvas, looks.series)
     labels = [shortened(row.label, _MOST_LABEL) for row in rows]
-    left = frame.room_for(labels) + 6
-    right = WIDTH - (frame.room_for(row.says for row in rows) if any(r.says for r in rows) else 8)
+    left = frame.column_width(labels) + 6
+    right = WIDTH - (
+        frame.column_width(row.says for row in rows) if any(r.says for r in rows) else 8
+    )
     if looks.rule is not None and any(looks.sides):
         top += 18
     box = Box(left, top, right, top + STEP * len(rows))
@@ -83,7 +85,7 @@ def _rule(canvas: Canvas, looks: Looks, box: Box, x: float) -> None:
 def _row(
     canvas: Canvas, row: Row, looks: Looks, middle: float, place: Callable[[float], float]
 ) -> None:
-    """The dots of a row; where several have intervals, each a little below the one before."""
+    """Draw a row; several dots with intervals are shifted down one after the other."""
     spread = [dot for dot in row.dots if dot.lower is not None]
     apart = 0.0 if looks.joined or len(spread) < 2 else 7.0 if len(row.dots) < 3 else 5.0
     if looks.joined and row.dots:

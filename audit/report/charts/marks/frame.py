@@ -1,4 +1,4 @@
-"""What stands around marks: axes with their ticks and titles, and the keys of series."""
+"""Axes, keys and titles around marks."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ _GAP = 16.0
 
 
 class Box(NamedTuple):
-    """Where marks stand: left, top, right and bottom edge, in px."""
+    """The edges of an area for marks, px."""
 
     left: float
     top: float
@@ -21,18 +21,17 @@ class Box(NamedTuple):
 
 
 class Series(NamedTuple):
-    """How the marks of a series look."""
+    """The name and looks of a series."""
 
     name: str
     colour: str = MAIN
-    shape: str = "circle"
-    """Of dots; ``line`` for lines, ``block`` for bars and areas."""
+    shape: str = "circle"  # of dots; ``line``, or ``block`` for bars and areas
     dash: str = ""
     hollow: bool = False
 
 
 def keys(canvas: Canvas, series: Iterable[Series], top: float = 0.0) -> float:
-    """Draws which mark is of which series, in as many lines as it takes; gives where it ends."""
+    """Draw the keys of all series in as many lines as needed; return the lower end."""
     x, y = 0.0, top + 11
     for of in series:
         wide = 18 + width_of(of.name)
@@ -44,7 +43,7 @@ def keys(canvas: Canvas, series: Iterable[Series], top: float = 0.0) -> float:
 
 
 def key(canvas: Canvas, of: Series, x: float, baseline: float) -> None:
-    """The mark of a series, and its name beside it."""
+    """Draw the mark and the name of a series."""
     middle = baseline - SIZE * 0.35
     if of.shape == "line":
         canvas.line((x, middle), (x + 14, middle), of.colour, 2.4, of.dash)
@@ -56,7 +55,7 @@ def key(canvas: Canvas, of: Series, x: float, baseline: float) -> None:
 
 
 def across(canvas: Canvas, axis: Axis, box: Box, *, grid: bool = False) -> float:
-    """Draws the horizontal axis below a box; gives where it ends."""
+    """Draw the horizontal axis below a box; return its lower end."""
     baseline = box.bottom + 15
     spaced(canvas, _ticks(canvas, axis, box, grid), baseline, 6)
     canvas.line((box.left, box.bottom), (box.right, box.bottom), LINE)
@@ -67,7 +66,7 @@ def across(canvas: Canvas, axis: Axis, box: Box, *, grid: bool = False) -> float
 
 
 def _ticks(canvas: Canvas, axis: Axis, box: Box, grid: bool) -> Iterator[tuple[float, str]]:
-    """The labels of an axis by their middles; draws the line of each first."""
+    """Yield middles and labels of an axis after drawing its grid."""
     place = axis.between(box.left, box.right)
     for value, label in axis.ticks:
         x, half = place(value), width_of(label) / 2
@@ -79,7 +78,7 @@ def _ticks(canvas: Canvas, axis: Axis, box: Box, grid: bool) -> Iterator[tuple[f
 def spaced(
     canvas: Canvas, labels: Iterable[tuple[float, str]], baseline: float, gap: float
 ) -> None:
-    """Draws labels by their middles, from the left, without those too close to the one before."""
+    """Draw labels at their middles from the left, without those too close to the previous one."""
     last = -1e9
     for middle, label in labels:
         half = width_of(label) / 2
@@ -89,7 +88,7 @@ def spaced(
 
 
 def upwards(canvas: Canvas, axis: Axis, box: Box) -> None:
-    """Draws the vertical axis to the left of a box, with a line across for each tick."""
+    """Draw the vertical axis to the left of a box, with a line across for each tick."""
     place = axis.between(box.bottom, box.top)
     for value, label in axis.ticks:
         y = place(value)
@@ -98,27 +97,27 @@ def upwards(canvas: Canvas, axis: Axis, box: Box) -> None:
             canvas.text((box.left - 6, y + SIZE * 0.35), label, MUTED, anchor="end")
 
 
-def room_for(labels: Iterable[str]) -> float:
-    """How wide a column of labels is, with the gap to what it stands beside."""
+def column_width(labels: Iterable[str]) -> float:
+    """Return the width of a column of labels with the gap beside it."""
     return max((width_of(label) for label in labels), default=0.0) + 8
 
 
 def reference(canvas: Canvas, x: float, box: Box) -> None:
-    """A dashed line from top to bottom."""
+    """Draw a dashed line from top to bottom."""
     canvas.line((x, box.top), (x, box.bottom), INK, 1, "3 3")
 
 
 def panels(
     number: int, abreast: int, left: float, gap: float = 18.0
 ) -> Sequence[tuple[float, float]]:
-    """Left and right edges of panels side by side; ``left`` is kept for the axis of each."""
+    """Return left and right edges of panels, ``abreast`` in a row; ``left`` px are for axes."""
     wide = (WIDTH - gap * (abreast - 1)) / abreast
     begins = [panel % abreast * (wide + gap) for panel in range(number)]
     return [(begin + left, begin + wide) for begin in begins]
 
 
 def panel_title(canvas: Canvas, name: str, start: float, stop: float, top: float) -> float:
-    """The title of a panel, where it has one; gives where the panel's box begins."""
+    """Draw the title of a panel if it has one; return the top of the panel's box."""
     if not name:
         return top
     canvas.text((start, top + 11), shortened(name, stop - start))

@@ -1,4 +1,4 @@
-"""Lines over an axis: series, bands of intervals, areas upon each other, in panels."""
+"""Lines, bands of intervals and areas, in panels."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,28 +10,28 @@ from audit.report.charts.marks.svg import Canvas, Point
 from audit.report.charts.style import INK, MAIN, MUTED, SIZE
 
 _APART = 15.0
-"""Between the baselines of labels at the ends of lines."""
+"""Least distance of labels at the ends of lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A series of points, in the units of its axes."""
+    """A series of points in the units of its axes."""
 
     name: str
     points: Sequence[Point]
     colour: str = MAIN
     dash: str = ""
-    step: bool = False  # whether a value holds until the next
-    filled: float = 0.0  # how opaque the area below it is; 0: there is none
-    floor: Sequence[float] = ()  # where that area begins at each point; nothing: at the axis
-    band: Sequence[tuple[float, float, float]] = ()  # x, lower and upper end of the intervals
+    step: bool = False  # whether a value is constant until the next
+    filled: float = 0.0  # opacity of the area below it; 0: no area
+    floor: Sequence[float] = ()  # lower end of that area at each point; empty: the axis
+    band: Sequence[tuple[float, float, float]] = ()  # x, lower and upper ends of intervals
     width: float = 2.2
-    dotted: bool = False  # whether each point is a dot too
+    dotted: bool = False  # whether points have dots
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a reader points, and what is said there."""
+    """A range of x, and its tip."""
 
     begin: float
     end: float
@@ -40,36 +40,36 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Lines over one pair of axes."""
+    """Lines with one pair of axes."""
 
     x: Axis
     y: Axis
     lines: Sequence[Line]
     name: str = ""
     targets: Sequence[Target] = ()
-    level: float | None = None  # a dashed line across
-    at: float | None = None  # a dashed line down
-    spans: Sequence[tuple[float, float, str]] = ()  # stretches of x that are shaded, with names
+    level: float | None = None  # of a dashed horizontal line
+    at: float | None = None  # of a dashed vertical line
+    spans: Sequence[tuple[float, float, str]] = ()  # shaded ranges of x, with names
 
 
 def drawn(
     panels: Sequence[Panel], *, height: int = 170, abreast: int = 1, at_ends: bool = False
 ) -> tuple[str, int]:
-    """Return the marks, and their height in px.
+    """Return panels, and their height in px.
 
     Args:
-        panels: in reading order; their lines bear the same names, or are named at their ends.
-        height: of each.
-        abreast: how many stand side by side.
-        at_ends: whether lines are named where they end instead of above all panels.
+        panels: in reading order; their lines have the same names, or ``at_ends`` is set.
+        height: of each panel.
+        abreast: panels side by side.
+        at_ends: whether names are at the ends of lines instead of above all panels.
     """
     canvas = Canvas()
     top = 6.0
     named = {line.name: line for panel in panels for line in panel.lines if line.name}
     if named and not at_ends and (len(named) > 1 or len(panels[0].lines) > 1):
         top = frame.keys(canvas, [_key(line) for line in named.values()])
-    right = frame.room_for(named) + 4 if at_ends else 8.0
-    left = frame.room_for(label for panel in panels for _, label in panel.y.ticks)
+    right = frame.column_width(named) + 4 if at_ends else 8.0
+    left = frame.column_width(label for panel in panels for _, label in panel.y.ticks)
     edges = frame.panels(len(panels), abreast, left)
     end = top
     for number, (panel, (start, stop)) in enumerate(zip(panels, edges, strict=True)):
@@ -109,7 +109,7 @@ def _panel(canvas: Canvas, panel: Panel, box: Box, at_ends: bool) -> None:
         _names(canvas, panel.lines, x, y, box)
     for target in panel.targets:
         begin, end = x(target.begin), x(target.end)
-        canvas.area_to_point_at(begin, box.top, end - begin, box.bottom - box.top, target.tip)
+        canvas.tip_area(begin, box.top, end - begin, box.bottom - box.top, target.tip)
 
 
 Place = Callable[[float], float]
@@ -138,7 +138,7 @@ def _line(canvas: Canvas, line: Line, x: Place, y: Place, box: Box) -> None:
 
 
 def _stepped(points: Sequence[Point]) -> list[Point]:
-    """Corners of steps: each value holds until the next; equal neighbours need no corner."""
+    """Return the corners of steps, without corners between equal values."""
     steps: list[Point] = []
     for x, y in points:
         if steps and steps[-1][1] != y:
@@ -151,7 +151,7 @@ def _stepped(points: Sequence[Point]) -> list[Point]:
 
 
 def _names(canvas: Canvas, lines: Sequence[Line], x: Place, y: Place, box: Box) -> None:
-    """The name of each line where it ends, pushed apart where ends lie close."""
+    """Draw the name of each line at its end, moved apart if ends are close."""
     ends = sorted(
         (y(line.points[-1][1]), number) for number, line in enumerate(lines) if line.points
     )

@@ -1,4 +1,4 @@
-"""Axes: which value stands where, and what is written beside it."""
+"""Axes: positions of values, and labels of ticks."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ Ticks = tuple[tuple[float, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From ``low`` to ``high``, evenly or by factors."""
+    """A linear or logarithmic axis from ``low`` to ``high``."""
 
     low: float
     high: float
@@ -22,19 +22,19 @@ class Axis:
     title: str = ""
 
     def at(self, value: float) -> float:
-        """Where a value stands: 0 at ``low`` and 1 at ``high``, and never beyond."""
+        """Return the position of a value: 0 at ``low``, 1 at ``high``, never beyond."""
         low, high, here = self.low, self.high, min(max(value, self.low), self.high)
         if self.logarithmic:
             low, high, here = math.log(low), math.log(high), math.log(here)
         return (here - low) / (high - low) if high > low else 0.0
 
     def between(self, start: float, end: float) -> Callable[[float], float]:
-        """The same in px, from ``start`` to ``end``."""
+        """Return a function for positions in px from ``start`` to ``end``."""
         return lambda value: start + self.at(value) * (end - start)
 
 
 def linear(values: Sequence[float], say: Say, *, title: str = "") -> Axis:
-    """An even axis over all values and zero, with about four ticks."""
+    """Return a linear axis over all values and zero, with about four ticks."""
     low, high = min(values, default=0.0), max(values, default=0.0)
     low, high = min(low, 0.0), max(high, 0.0)
     if high <= low:
@@ -46,25 +46,25 @@ def linear(values: Sequence[float], say: Say, *, title: str = "") -> Axis:
 
 
 def _step(rough: float) -> float:
-    """The round number from ``rough`` on: 1, 2 or 5 times a power of ten."""
+    """Return the next round number: 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(rough))
     fits = (digit * power for digit in (1, 2, 5) if digit * power >= rough * 0.999)
     return next(fits, 10 * power)
 
 
 def shares(values: Sequence[float], *, title: str = "") -> Axis:
-    """Parts of 1 as per cent."""
+    """Return a linear axis of shares of 1, with ticks in per cent."""
     return linear(values, percent, title=title)
 
 
 def percent(value: float) -> str:
-    """A part of 1 as ticks say it."""
+    """Return a share of 1 as the label of a tick."""
     digits = f"{100 * value:,.0f}" if abs(value) >= 1 else f"{100 * value:.3g}"
     return f"{digits.replace('-', '−')} %"
 
 
 def plain(value: float) -> str:
-    """A number as ticks say it."""
+    """Return a number as the label of a tick."""
     digits = f"{value:,.10g}" if abs(value) < 100_000 else _thousands(value)
     return digits.replace("-", "−")
 
@@ -79,7 +79,7 @@ def _thousands(value: float) -> str:
 def by_factors(
     values: Sequence[float], say: Say, *, title: str = "", steps: Sequence[float] = (1, 2, 5)
 ) -> Axis:
-    """A logarithmic axis over all values, which are above 0."""
+    """Return a logarithmic axis over all values, which must be above 0."""
     low, high = min(values), max(values)
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
     rounds = [digit * 10.0**power for power in powers for digit in steps]
@@ -99,12 +99,12 @@ _LENGTHS: Final = (
 
 
 def durations(values: Sequence[float], *, title: str = "", least: float = 60) -> Axis:
-    """Times in s by factors, from ``least`` on: what is shorter stands at its left end."""
+    """Return a logarithmic axis of times in s; those below ``least`` are at its left end."""
     longest = max(max(values, default=0.0), 10 * least)
     shortest = max(min(values, default=least), least)
     marks = [mark for mark in _LENGTHS if mark[0] >= least]
     low = max((at for at, _ in marks if at <= shortest), default=least)
-    # The axis begins where everything shorter stands, and says so.
+    # The label of the first tick says that it includes shorter times.
     ticks = tuple(
         (float(at), f"≤ {label}" if at == low and min(values, default=0) < low else label)
         for at, label in marks
@@ -120,7 +120,7 @@ MONTHS: Final = (
 
 
 def days(first: str, last: str) -> Axis:
-    """Days, as ISO dates from ``first`` to the end of ``last``, counted from ``first`` on."""
+    """Return an axis of days, numbered from ``first``, up to the end of ``last`` (ISO dates)."""
     begin, end = date.fromisoformat(first), date.fromisoformat(last)
     length = (end - begin).days + 1
     ticks = []
@@ -149,11 +149,11 @@ def days(first: str, last: str) -> Axis:
 
 
 def day_number(day: str, first: str) -> int:
-    """How many days after ``first``; both ISO dates."""
+    """Return the number of days after ``first``; both are ISO dates."""
     return (date.fromisoformat(day) - date.fromisoformat(first)).days
 
 
 def day(iso: str) -> str:
-    """A day as titles say it: 8 Mar 1997."""
+    """Return a day as ``8 Mar 1997``."""
     of = date.fromisoformat(iso)
     return f"{of.day} {MONTHS[of.month - 1]} {of.year}"

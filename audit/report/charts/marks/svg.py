@@ -1,7 +1,6 @@
-"""Marks as SVG elements: rectangles, lines, dots, texts. Everything that is drawn is written here.
+"""Marks as SVG elements: rectangles, lines, dots, texts.
 
-Only what browsers, WeasyPrint and resvg draw alike is used: plain shapes and attributes. Texts are
-escaped, so whatever a log names stays text.
+Only elements that browsers, WeasyPrint and resvg draw alike are used. All text is escaped.
 """
 
 import math
@@ -17,7 +16,7 @@ Looks = dict[str, Any]
 
 
 class Canvas:
-    """Marks in the order in which they are drawn."""
+    """Marks in drawing order."""
 
     def __init__(self) -> None:
         self._marks: list[str] = []
@@ -25,14 +24,13 @@ class Canvas:
 
     @property
     def body(self) -> str:
-        """All marks so far, and above them where readers point."""
+        """The SVG of all marks, below the areas with tips."""
         areas = "".join(self._areas)
         return "".join(self._marks) + (
             f'<g fill="none" pointer-events="all">{areas}</g>' if areas else ""
         )
 
     def _add(self, tag: str, *, tip: str = "", says: str | None = None, **values: object) -> None:
-        """An element; ``tip`` is what a reader who points at it is told."""
         written = {name.replace("_", "-"): _said(value) for name, value in values.items()}
         if tip:
             written["data-tip"] = text(tip)
@@ -51,13 +49,13 @@ class Canvas:
         tip: str = "",
         opacity: float | str = "",
     ) -> None:
-        """A rectangle; one without extent is not drawn."""
+        """Draw a rectangle unless it is empty."""
         if width > 0 and height > 0:
             size: Looks = {"width": max(width, 0.1), "height": max(height, 0.1)}
             self._add("rect", tip=tip, x=x, y=y, **size, fill=fill, fill_opacity=opacity)
 
-    def area_to_point_at(self, x: float, y: float, width: float, height: float, tip: str) -> None:
-        """Nothing that is seen: where a reader points at ``tip``."""
+    def tip_area(self, x: float, y: float, width: float, height: float, tip: str) -> None:
+        """Add an invisible area that shows ``tip``."""
         if tip:
             self._areas.append(
                 f'<rect data-tip="{text(tip)}" x="{number(x)}" y="{number(y)}" '
@@ -65,14 +63,14 @@ class Canvas:
             )
 
     def line(self, start: Point, end: Point, stroke: str, width: float = 1, dash: str = "") -> None:
-        """A straight line."""
+        """Draw a straight line."""
         ends: Looks = {"x1": start[0], "y1": start[1], "x2": end[0], "y2": end[1]}
         self._add("line", **ends, stroke=stroke, stroke_width=width, stroke_dasharray=dash)
 
     def polyline(
         self, points: Iterable[Point], stroke: str, width: float = 2, dash: str = ""
     ) -> None:
-        """Lines from point to point."""
+        """Draw lines from point to point."""
         looks: Looks = {"stroke": stroke, "stroke_width": width, "stroke_dasharray": dash}
         at = _points(points)
         self._add("polyline", points=at, fill="none", **looks, stroke_linejoin="round")
@@ -87,7 +85,7 @@ class Canvas:
         stroke: str = "",
         width: float | str = "",
     ) -> None:
-        """An area within lines from point to point."""
+        """Draw a polygon."""
         looks: Looks = {"fill_opacity": opacity, "stroke": stroke, "stroke_width": width}
         self._add("polygon", tip=tip, points=_points(points), fill=fill, **looks)
 
@@ -101,7 +99,7 @@ class Canvas:
         hollow: bool = False,
         tip: str = "",
     ) -> None:
-        """A mark of one value; ``size`` is half of its width."""
+        """Draw the mark of one value; ``size`` is half of its width."""
         x, y = at
         looks: Looks = {
             "fill": PAPER if hollow else colour,
@@ -126,7 +124,7 @@ class Canvas:
         size: float | str = "",
         weight: str = "",
     ) -> None:
-        """A text whose baseline begins, or with ``anchor`` ends or has its middle, at a point."""
+        """Draw a text; its baseline begins at a point, unless ``anchor`` is middle or end."""
         looks: Looks = {"text_anchor": anchor, "font_size": size, "font_weight": weight}
         self._add("text", says=says, x=at[0], y=at[1], fill=fill, **looks)
 
@@ -143,30 +141,30 @@ _CORNERS = {
         *((0.4, 1.1), (-0.4, 1.1), (-0.4, 0.4), (-1.1, 0.4), (-1.1, -0.4), (-0.4, -0.4)),
     ),
 }
-"""Of shapes, in halves of their widths."""
+"""Of shapes, in units of half the width."""
 
 
 def text(says: str) -> str:
-    """A text as SVG may hold it: escaped, what cannot be seen as its code point."""
+    """Return a text for SVG: escaped, with unprintable characters as code points."""
     return escape(visible(says))
 
 
 def width_of(says: str, size: float = SIZE) -> float:
-    """How wide a text is in DejaVu Sans, the widest of the fonts that pages ask for; in px."""
+    """Return the width of a text in DejaVu Sans, the widest font of pages, px."""
     return sum(map(_width, says)) * size / 100
 
 
-def shortened(says: str, room: float) -> str:
-    """A text that fits into so many px: its middle left out where it is too long."""
-    if width_of(says) <= room:
+def shortened(says: str, width: float) -> str:
+    """Return a text of at most ``width`` px; a longer one loses its middle."""
+    if width_of(says) <= width:
         return says
     cut = ((kept - kept // 3, len(says) - kept // 3) for kept in range(len(says) - 1, 0, -1))
     shorter = (f"{says[:head]}…{says[tail:]}" for head, tail in cut)
-    return next((short for short in shorter if width_of(short) <= room), "…")
+    return next((short for short in shorter if width_of(short) <= width), "…")
 
 
 def _width(letter: str) -> int:
-    """In hundredths of the size; letters of other scripts as wide as they may be."""
+    """Return a letter's width in hundredths of the size, at most, for other scripts."""
     code = ord(letter)
     if 32 <= code < 127:
         return _WIDTHS[code - 32]
@@ -184,7 +182,7 @@ _WIDTHS: Sequence[int] = (
 
 
 def number(value: float) -> str:
-    """A coordinate, to a tenth of a pixel."""
+    """Return a coordinate to a tenth of a pixel."""
     if not math.isfinite(value):
         raise ValueError(f"a mark cannot be drawn at {value}")
     digits = f"{value:.1f}".removesuffix(".0")

@@ -1,4 +1,4 @@
-"""Classes of attempts, each modelled by itself: by size, by group, by k-means.
+"""Classes of attempts (by size, by group, by k-means), and the parts of the week.
 
     size      width classes: 1, 2, 3-4, 5-8, … in powers of two, as far as the log goes
     group     by Unix group if the log has several, else by account, else by user; groups with less
@@ -7,14 +7,25 @@
     clusters  k-means over log2 size and log10 (1 + occupancy), each divided by its standard
               deviation; ``c1`` has used most
 
+    peak      Monday to Friday, 8:00 to 17:00 on the clock of the cluster's zone
+    off_peak  the other hours of Monday to Friday
+    weekend   Saturday and Sunday
+
 [B] clusters by size alone, which repeats the classes by size if there are few sizes. The number of
 clusters, 2 to 9, is that of the greatest mean silhouette of a sample of 2,000.
+
+Each part of the week has a clock that stands still outside it: on that of ``peak``, 8:00 of a
+Monday immediately follows 17:00 of the Friday before. So gaps between arrivals have one rate, and a
+rate is arrivals by hours of one part alone.
 
 Sources: SPEC §8; [B] §3.2; P. Rousseeuw, Silhouettes (1987).
 """
 
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
 from importlib import import_module
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
@@ -22,6 +33,82 @@ from numpy.typing import NDArray
 
 from audit.errors import UsageError
 from audit.metrics.attempts import population
+from audit.periods import day_start
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+PARTS: Final = ("peak", "off_peak", "weekend")
+PEAK_HOURS: Final = (8, 17)
+_SATURDAY: Final = 5
+
+
+@dataclass(frozen=True)
+class WeeklyClock:
+    """Whole days, cut into pieces of one part of the week each."""
+
+    edges: Ints  # epoch s, ascending; one more than there are pieces
+    part: Ints  # index into ``PARTS`` of each piece
+    day: Ints  # number of each piece's day, from 0; every day begins with a new piece
+
+    def seconds(self, part: str) -> int:
+        """Return the length of a part of the week in all, s."""
+        return int(np.diff(self.edges)[self.part == PARTS.index(part)].sum())
+
+    def part_of(self, instants: Ints) -> Ints:
+        """Return the index into ``PARTS`` of each epoch second, which is within the days."""
+        return np.take(self.part, self._piece(instants))
+
+    def day_of(self, instants: Ints) -> Ints:
+        """Return the number of the day, from 0, of each epoch second."""
+        return np.take(self.day, self._piece(instants))
+
+    def reading(self, instants: Ints) -> Ints:
+        """Return the reading at each instant of the clock of its part, s since the first day."""
+        piece = self._piece(instants)
+        return np.take(self._before() - self.edges[:-1], piece) + instants
+
+    def instants(self, part: str, readings: Floats) -> Ints:
+        """Return the epoch second of each reading in [0, ``seconds(part)``) of a part's clock."""
+        pieces = np.flatnonzero(self.part == PARTS.index(part))
+        before = self._before()[pieces]
+        place = np.searchsorted(before, readings, side="right") - 1
+        since = np.floor(readings).astype(np.int64) - before[place]
+        return np.take(self.edges, pieces[place]) + since
+
+    def _piece(self, instants: Ints) -> Ints:
+        return np.searchsorted(self.edges, instants, side="right") - 1
+
+    def _before(self) -> Ints:
+        """Return the reading at the beginning of each piece of the clock of its part, s."""
+        lasts = np.diff(self.edges)
+        before = np.zeros(len(lasts), np.int64)
+        for part in range(len(PARTS)):
+            pieces = self.part == part
+            before[pieces] = np.cumsum(lasts[pieces]) - lasts[pieces]
+        return before
+
+
+def weekly_clock(first: date, days: int, zone: ZoneInfo) -> WeeklyClock:
+    """Return the clock of ``days`` ≥ 1 days in a zone; days of a clock change have their length."""
+    pieces: list[tuple[int, str, int]] = []
+    for number in range(days):
+        day = first + timedelta(days=number)
+        if day.weekday() >= _SATURDAY:
+            pieces.append((day_start(day, zone), "weekend", number))
+            continue
+        begin, end = (
+            int(datetime.combine(day, time(hour), tzinfo=zone).astimezone(UTC).timestamp())
+            for hour in PEAK_HOURS
+        )
+        edges = (day_start(day, zone), begin, end)
+        named = zip(edges, ("off_peak", "peak", "off_peak"), strict=True)
+        pieces += [(edge, part, number) for edge, part in named]
+    edges, parts, of_days = zip(*pieces, strict=True)
+    last = day_start(first + timedelta(days=days), zone)
+    columns = ((*edges, last), [PARTS.index(part) for part in parts], of_days)
+    return WeeklyClock(*(np.array(column, np.int64) for column in columns))
+
 
 TECHNIQUES: Final = ("size", "group", "clusters")
 OTHERS: Final = "others"
@@ -44,16 +131,11 @@ def labels(attempts: pl.DataFrame, by: str, seed: int, clusters: int | None = No
         clusters: number of clusters, ≥ 1; None chooses.
 
     Raises:
-        ValueError: there is no such technique.
         UsageError: ``clusters`` without scikit-learn.
     """
-    if by == "size":
-        return by_size(attempts)
-    if by == "group":
-        return by_group(attempts)
     if by == "clusters":
         return by_clusters(attempts, seed, clusters)
-    raise ValueError(f"classes by {by!r}: not one of {', '.join(TECHNIQUES)}")
+    return {"size": by_size, "group": by_group}[by](attempts)
 
 
 def by_size(attempts: pl.DataFrame) -> pl.Series:
@@ -133,11 +215,7 @@ def _k_means(points: NDArray[np.float64], clusters: int, seed: int) -> NDArray[n
 
 
 def _scikit_learn(module: str) -> Any:
-    """Return a module of scikit-learn, or of its dependencies.
-
-    Raises:
-        UsageError: scikit-learn is not installed.
-    """
+    """Return a module of scikit-learn or of its dependencies; raise UsageError if it is missing."""
     try:
         return import_module(module)
     except ImportError as error:

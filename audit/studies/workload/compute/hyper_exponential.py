@@ -5,16 +5,15 @@ mean b ≥ a:
 
     F(x) = 1 − p·e^(−x/a) − (1−p)·e^(−x/b)        mean = p·a + (1−p)·b
 
-Logs have whole seconds, and many gaps between arrivals are 0; as exact values these would make the
-likelihood infinite. So x s means [x − ½, x + ½) s (0 s: [0, ½)), and the likelihood is that of
-intervals; from 20 s on these are grouped, by steps of a twentieth. Expectation and maximisation
-maximise it from two starts: balanced means (p·a = (1−p)·b) with the sample's mean and variation,
-and the means of the sample's lower and upper half.
+Logs have whole seconds, and as exact values the many gaps of 0 would make the likelihood infinite.
+So x s means [x − ½, x + ½) s (0 s: [0, ½)), and the likelihood is that of intervals; from 20 s on
+these are grouped, by steps of a twentieth. Expectation and maximisation maximise it from two
+starts: balanced means (p·a = (1−p)·b) with the sample's mean and variation, and the means of the
+sample's lower and upper half.
 
 **Goodness of fit** is the greatest distance of the sample's F from the fitted one (Kolmogorov and
-Smirnov), at the ends of these intervals. Its p-value is that of a parametric bootstrap: samples of
-the fitted distribution, each with its own fit, because the tables of that test do not hold for
-parameters from the sample itself.
+Smirnov), at the ends of these intervals. Its p-value is that of a parametric bootstrap with a fit
+for each sample, because tables of that test do not hold for fitted parameters.
 
 Sources: A. P. Dempster, N. M. Laird, D. B. Rubin, Maximum Likelihood from Incomplete Data via the
 EM Algorithm (1977); W. Whitt, Approximating a Point Process by a Renewal Process (1982), for

@@ -1,10 +1,20 @@
-"""The traits of a workload, and how similar a model of it is.
+"""The traits of a workload, how similar a model of it is, and [B]'s conclusion about arrivals.
 
 Logs are drawn from the model, as long as its own log, and compared with it: arrivals, their
 variation, and waits under ``fcfs`` with EASY backfilling for both.
 
     variation of gaps   standard deviation by mean of all gaps between arrivals; Poisson: 1
     dispersion of days  variance by mean of the number of arrivals of a day; Poisson: 1
+
+Of [B] §3.3, "the hyper-exponential distribution is a good match to the measured arrival rate
+distribution", two parts are decided, over the classes with enough arrivals to be fitted:
+
+    better   by the likelihood ratio of the two fits, 2 · gain: a class refuses the exponential
+             distribution above 9.21 (χ² of two parameters, 1 %; the true bound is smaller, as one
+             parameter is at the edge of its range). Yes: classes with 95 % of the arrivals refuse
+             it; no: classes with at most 5 % do
+    match    the mean distance of the classes, weighted by arrivals, is below ``MARGIN``, by its
+             interval over resampled days
 
 Source: SPEC §8; [B] §3.
 """
@@ -19,13 +29,13 @@ from numpy.typing import NDArray
 
 from audit.metrics.draws import Drawn, Draws
 from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
-from audit.metrics.verdicts import Estimate
+from audit.metrics.verdicts import Asked, Claim, Comparison, Estimate, Holds, Verdict, within
 from audit.report.study.cells import studied
 from audit.studies.workload.compute import hyper_exponential, synthetic
+from audit.studies.workload.compute.classes import PARTS
 from audit.studies.workload.compute.hyper_exponential import FEW
 from audit.studies.workload.compute.model import Class, Model, Placed, of_class
 from audit.studies.workload.compute.synthetic import starts
-from audit.studies.workload.compute.weekly_clock import PARTS
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -141,8 +151,7 @@ def distance(placed: Placed, model: Model, draws: Draws) -> Estimate | None:
     """Return the mean distance of the gaps between arrivals from their fits.
 
     The mean of the classes' Kolmogorov–Smirnov distances, weighted by arrivals, 0 to 1. Resamples
-    are of days, because arrivals of a day depend on each other; the fits stay. None if no class has
-    enough arrivals to be fitted.
+    are of days, because arrivals of a day depend on each other. None if no class can be fitted.
     """
     classes = fitted(model)
     if not classes:
@@ -202,10 +211,7 @@ class Distributions(NamedTuple):
 
 
 def gap_distributions(placed: Placed, of: Class) -> Distributions:
-    """Return the distributions of the gaps of a class, of the log and as fitted.
-
-    A whole number of seconds in the log covers half a second on both sides.
-    """
+    """Return the distributions of the gaps of a class, of the log and as fitted."""
     gaps = np.sort(of_class(placed, of.label, of.part)["gap_s"].to_numpy())
     at = np.unique(np.round(np.geomspace(1, max(float(gaps[-1]), 2.0), POINTS)))
     law = of.gaps.distribution
@@ -247,3 +253,50 @@ def rows(pool: str, model: Model, likeness: Likeness) -> pl.DataFrame:
             )
         ]
     return studied(rows)
+
+
+MARGIN: Final = 0.1
+"""Greatest distance of matching distributions."""
+SOURCE: Final = "[B] §3.3"
+
+_REFUSED: Final = 9.21
+
+
+def _nearly_all(share: Estimate | None) -> Holds:
+    if share is None or 0.05 < share.value < 0.95:
+        return Holds.undecided
+    return Holds.yes if share.value >= 0.95 else Holds.no
+
+
+NEARLY_ALL: Final = Asked("95 % at least", _nearly_all)
+
+
+def decide(model: Model, apart: Estimate | None) -> tuple[Verdict, ...]:
+    """Decide [B]'s conclusion about arrivals; ``apart`` is ``distance``."""
+    classes = fitted(model)
+    arrivals = sum(one.attempts for one in classes)
+    refusing = [one for one in classes if 2 * one.gaps.gain > _REFUSED]
+    share = sum(one.attempts for one in refusing) / arrivals if arrivals else 0.0
+    better = Comparison(
+        "share of the arrivals whose class refuses the exponential distribution",
+        Estimate(share, None, None) if arrivals else None,
+        NEARLY_ALL,
+    )
+    match = Comparison("mean distance of the distributions", apart, within(0, MARGIN))
+    unlike = sum((one.gaps.p_value or 0.0) < 0.05 for one in classes)
+    return (
+        Claim(
+            "gaps between arrivals are hyper-exponential rather than exponential", SOURCE, [better]
+        ).verdict(
+            f"the likelihood ratio refuses the exponential distribution in {len(refusing)} of "
+            f"{len(classes)} classes by {model.by}, with {share:.1%} of their arrivals"
+        ),
+        Claim(
+            "two hyper-exponential phases match the gaps between arrivals", SOURCE, [match]
+        ).verdict(
+            f"no class has {FEW} arrivals"
+            if apart is None
+            else f"{match.what} {apart}, to be below {MARGIN:g}; the bootstrap tells {unlike} of "
+            f"{len(classes)} classes by {model.by} from their fits (p < 0.05)"
+        ),
+    )

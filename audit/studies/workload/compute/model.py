@@ -1,14 +1,13 @@
 """A workload as a few numbers: requests and arrivals of each class of attempts ([B] §3).
 
-A class is a label (``classes``) in one part of the week (``weekly_clock``). Its arrivals are a
-renewal process on the clock of that part: independent gaps of a two-phase hyper-exponential
-distribution. The log is read as a circle: one gap leads from its last arrival to its first, so the
-mean gap is the length of the part by the number of arrivals. Occupancies (runtimes in [B]) are of
-such a distribution as well. Sizes, walltimes and users are short tables.
+A class is a label in one part of the week (``classes``). Its arrivals are a renewal process on the
+clock of that part: independent gaps of a two-phase hyper-exponential distribution. The log is read
+as a circle: one gap leads from its last arrival to its first, so the mean gap is the length of the
+part by the number of arrivals. Occupancies (runtimes in [B]) have such a distribution as well.
+Sizes, walltimes and users are short tables.
 
 The model ignores that arrivals of a session follow each other, that classes grow and shrink
-together, and that users come and go. The study of workloads measures the consequences with logs
-drawn by ``synthetic``.
+together, and that users come and go; ``likeness`` measures the consequences.
 
 Attempts that never started, are open, or have no size are left out and counted. Users are known by
 rank, not by name; a class by group has its group's name.
@@ -29,9 +28,8 @@ from audit.metrics.attempts.fidelity import rank_correlation
 from audit.model import Pool, Standing
 from audit.periods import day_of
 from audit.studies.workload.compute import hyper_exponential
-from audit.studies.workload.compute.classes import OTHERS, labels
+from audit.studies.workload.compute.classes import OTHERS, PARTS, WeeklyClock, labels, weekly_clock
 from audit.studies.workload.compute.hyper_exponential import Fit
-from audit.studies.workload.compute.weekly_clock import PARTS, WeeklyClock, weekly_clock
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -62,7 +60,7 @@ class Class:
     sizes: Shares  # ascending; the shares add up to 1, and the mean is that of all sizes
     walltimes: Shares  # ascending, s; shares of those that have one, in twentieths
     with_walltime: float  # share of the attempts
-    foresight: float  # Spearman correlation of walltimes and occupancies; 0 if there is none
+    foresight: float  # Spearman correlation of walltimes and occupancies; 0 if undefined
     users: Shares  # ranks; 0 is all other users
 
     @property
@@ -88,7 +86,7 @@ class Model:
 
     @property
     def attempts(self) -> int:
-        """Of all classes."""
+        """Number of attempts of all classes."""
         return sum(one.attempts for one in self.classes)
 
     def clock(self) -> WeeklyClock:
@@ -135,7 +133,6 @@ def place(
 
     Raises:
         LogError: no attempt has ended.
-        ValueError: there is no such technique.
     """
     ended = population(described, pool)
     if ended.is_empty():
@@ -214,8 +211,8 @@ def shares_of(sizes: Ints) -> Shares:
     """Return sizes and their shares: the most frequent, the widest, and a summary of the others.
 
     The others are cut, from narrow to wide, into thirds; the two whole numbers around its mean
-    represent each third, in the shares that keep the mean. So the table keeps the mean and the
-    widest size, because few wide attempts cause most of the unfairness.
+    represent each third, in the shares that keep the mean. The widest is kept because few wide
+    attempts cause most of the unfairness.
     """
     values, counts = np.unique(sizes, return_counts=True)
     by_count = np.argsort(-counts, kind="stable")
@@ -288,10 +285,7 @@ def _users(ranks: Ints) -> Shares:
 
 
 def _ranks(attempts: pl.DataFrame) -> tuple[pl.Series, int]:
-    """Return the rank, from 1, of each attempt's user by number of attempts, and the user count.
-
-    Attempts without a user's name have one user.
-    """
+    """Return the rank, from 1, of each attempt's user by number of attempts, and the user count."""
     ranked = attempts.group_by("user").agg(jobs=pl.len(), first=pl.col("arrival_time").min())
     ranked = ranked.sort("jobs", "first", "user", descending=[True, False, False], nulls_last=True)
     ranked = ranked.with_columns(rank=pl.int_range(1, pl.len() + 1))

@@ -1,20 +1,18 @@
-"""Workload models as TOML files, to be read and changed by hand.
-
-A file gives the same synthetic logs as its model: numbers are not rounded.
-"""
+"""Workload models as TOML files, to be read and changed by hand; numbers are not rounded."""
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date
-from typing import Any, Final, NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from audit.errors import UsageError
-from audit.studies.workload.compute.classes import TECHNIQUES
+from audit.periods import zone
+from audit.studies.workload.compute.classes import PARTS, TECHNIQUES
 from audit.studies.workload.compute.hyper_exponential import LEAST_S, Fit, HyperExponential
-from audit.studies.workload.compute.model import Class, Model
-from audit.studies.workload.compute.weekly_clock import PARTS
+from audit.studies.workload.compute.model import Class, Model, Shares
 from audit.words import Resource
 
 VERSION: Final = 1
@@ -37,10 +35,11 @@ _HEAD: Final = """\
 def to_toml(model: Model) -> str:
     """Return a model as the text of its file."""
     lines = [_HEAD, f"version = {VERSION}"]
-    lines += [f"{key} = {_text(getattr(model, key))}" for key in _MODEL]
+    lines += [f"{key} = {_text(getattr(model, key))}" for key in _Model.model_fields]
     for one in model.classes:
+        values = {"class" if key == "label" else key: key for key in _Class.model_fields}
         lines += ["", "[[classes]]"]
-        lines += [f"{key} = {_text(getattr(one, _name(key)))}" for key in _CLASS]
+        lines += [f"{key} = {_text(getattr(one, name))}" for key, name in values.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -53,190 +52,145 @@ def from_toml(text: str, where: str) -> Model:
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{where}: is no TOML: {error}") from error
-    if _read(table, where, "version", _whole(1)) != VERSION:
+        raise UsageError(f"{where}: not valid TOML: {error}") from error
+    if (version := table.get("version", VERSION)) != VERSION:
         raise UsageError(
-            f"{where}: version {table['version']} of a workload model; this fairaudit reads "
-            f"{VERSION}: make it again with `fairaudit experiment workload`"
+            f"{where}: version {version} of a workload model; this fairaudit reads {VERSION}: make "
+            "it again with `fairaudit experiment workload`"
         )
-    listed = table.get("classes")
-    if not isinstance(listed, list) or not listed or not all(isinstance(c, dict) for c in listed):
-        raise UsageError(f"{where}: has no [[classes]]: a workload has one at least")
-    values = {key: _read(table, where, key, kind) for key, kind in _MODEL.items()}
-    classes = tuple(
-        _class(one, f"{where}: class {number}", values) for number, one in enumerate(listed, 1)
-    )
-    return Model(**values, classes=classes)
-
-
-class _Kind(NamedTuple):
-    """The values that a key may have."""
-
-    needed: str
-    fits: Callable[[Any], bool]
-    make: Callable[[Any], Any]
-
-
-def _read(table: Mapping[str, Any], where: str, key: str, kind: _Kind) -> Any:
-    value = table.get(key)
-    if not kind.fits(value):
-        raise _wrong(table, where, key, kind.needed)
-    if isinstance(value, dict):
-        return _fit(value, f"{where}, {key}")
-    return kind.make(value)
-
-
-def _wrong(table: Mapping[str, Any], where: str, key: str, needed: str) -> UsageError:
-    state = f"is {table[key]!r}" if key in table else "is missing"
-    return UsageError(f"{where}, {key}: {state}; it must be {needed}")
-
-
-def _class(table: Mapping[str, Any], where: str, model: Mapping[str, Any]) -> Class:
-    one = Class(**{_name(key): _read(table, where, key, kind) for key, kind in _CLASS.items()})
-    if one.users[-1][0] > model["users"]:
-        needed = f"of ranks up to {model['users']}, the number of users"
-        raise _wrong(table, where, "users", needed)
-    if one.with_walltime and not one.walltimes:
-        raise _wrong(table, where, "walltimes", "those of the attempts that have one")
-    if (widest := one.sizes[-1][0]) > model["capacity"]:
-        raise UsageError(f"{where}, sizes: {widest} is more than the capacity, {model['capacity']}")
-    return one
-
-
-def _name(key: str) -> str:
-    """Return the attribute of a class that a key gives."""
-    return "label" if key == "class" else key
-
-
-def _fit(table: Mapping[str, Any], where: str) -> Fit:
-    short = _read(table, where, "short_s", _number(LEAST_S))
-    part = _number(0, 1)
-    law = (_read(table, where, "p", part), short, _read(table, where, "long_s", _number(short)))
-    return Fit(
-        HyperExponential(*law),
-        _read(table, where, "distance", part),
-        _read(table, where, "p_value", part) if "p_value" in table else None,
-        _read(table, where, "exponential_distance", part),
-        _read(table, where, "gain", _number(0)),
-    )
-
-
-# --- kinds of values -----------------------------------------------------------------------------
-
-
-def _is_whole(value: object, least: int) -> bool:
-    return type(value) is int and value >= least
-
-
-def _is_number(value: object, least: float, most: float) -> bool:
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and least <= value <= most
-        and value != float("inf")
-    )
-
-
-def _whole(least: int) -> _Kind:
-    return _Kind(f"a whole number, {least} or more", lambda value: _is_whole(value, least), int)
-
-
-def _number(least: float, most: float = float("inf")) -> _Kind:
-    needed = f"a number, {least:g} or more" + f" and at most {most:g}" * (most < float("inf"))
-    return _Kind(needed, lambda value: _is_number(value, least, most), float)
-
-
-def _one_of(allowed: Sequence[str]) -> _Kind:
-    needed = f"one of {', '.join(allowed)}"
-    return _Kind(needed, lambda value: isinstance(value, str) and value in allowed, str)
-
-
-def _shares(least: int, *, empty: bool = False) -> _Kind:
-    """Pairs of a whole number and its share; shares add up to 1."""
-
-    def is_pair(pair: object) -> bool:
-        if not isinstance(pair, list) or len(pair) != 2:
-            return False
-        return _is_whole(pair[0], least) and _is_number(pair[1], 0, 1)
-
-    def fits(value: Any) -> bool:
-        if not isinstance(value, list) or not all(map(is_pair, value)):
-            return False
-        if not value:
-            return empty
-        different = len({whole for whole, _ in value}) == len(value)
-        return different and abs(sum(share for _, share in value) - 1) <= 1e-6
-
-    return _Kind(
-        f"pairs of a whole number, {least} or more, and a share; shares add up to 1",
-        fits,
-        lambda pairs: tuple(sorted((whole, float(share)) for whole, share in pairs)),
-    )
-
-
-def _is_zone(name: object) -> bool:
     try:
-        return isinstance(name, str) and bool(ZoneInfo(name))
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return False
+        # JSON, since its arrays and texts become tuples and days
+        given = _File.model_validate_json(json.dumps(table, default=str))
+    except ValidationError as error:
+        faults = "; ".join(_fault(dict(item)) for item in error.errors())
+        raise UsageError(f"{where}: {faults}") from error
+    values = {key: getattr(given, key) for key in _Model.model_fields}
+    classes = (
+        Class(**{key: getattr(one, key) for key in _Class.model_fields}) for one in given.classes
+    )
+    return Model(**values, classes=tuple(classes))
 
 
-def _is_day(text: object) -> bool:
+def _fault(error: Mapping[str, Any]) -> str:
+    """Return an error of pydantic with its place: ``class 2, gaps, p: …``."""
+    place = error["loc"][:4]
+    if len(place) > 1 and place[0] == "classes":
+        place = (f"class {place[1] + 1}", *place[2:])
+    shown = repr(error["input"])
+    given = "" if len(shown) > 80 or error["type"] == "missing" else f" (it is {shown})"
+    message = error["msg"].removeprefix("Value error, ")
+    return f"{', '.join(map(str, place))}: {message}{given}".removeprefix(": ")
+
+
+def _summing_to_1(shares: Shares) -> Shares:
+    total = sum(share for _, share in shares)
+    if len(dict(shares)) < len(shares) or (shares and abs(total - 1) > 1e-6):
+        raise ValueError("needs pairs of different numbers and their shares, which add up to 1")
+    return tuple(sorted(shares))
+
+
+def _known_zone(name: str) -> str:
     try:
-        return isinstance(text, str) and bool(date.fromisoformat(text))
-    except ValueError:
-        return False
+        return zone(name).key
+    except UsageError as error:
+        raise ValueError(str(error)) from error
 
 
-_TEXT: Final = _Kind("a text", lambda value: isinstance(value, str), str)
-_TABLE: Final = _Kind("a table in braces", lambda value: isinstance(value, dict), dict)
+_Part = Annotated[float, Field(ge=0, le=1)]
+_Least0 = Annotated[int, Field(ge=0)]
+_Least1 = Annotated[int, Field(ge=1)]
+_Pairs0 = Annotated[tuple[tuple[_Least0, _Part], ...], AfterValidator(_summing_to_1)]
+_Pairs1 = Annotated[tuple[tuple[_Least1, _Part], ...], AfterValidator(_summing_to_1)]
 
-_MODEL: Final[Mapping[str, _Kind]] = {
-    "cluster": _TEXT,
-    "by": _one_of(TECHNIQUES),
-    "resource": _one_of(tuple(Resource)),
-    "capacity": _whole(1),
-    "zone": _Kind("one of the IANA database, like Europe/Berlin or UTC", _is_zone, str),
-    "first_day": _Kind("a day like 2026-10-31", _is_day, date.fromisoformat),
-    "days": _whole(1),
-    "users": _whole(1),
-    "left_out": _whole(0),
-}
-"""Keys of a model, named like its attributes."""
 
-_CLASS: Final[Mapping[str, _Kind]] = {
-    "class": _TEXT,
-    "part": _one_of(PARTS),
-    "attempts": _whole(1),
-    "hours": _number(1e-9),
-    "mean_size": _number(0),
-    "mean_occupancy_s": _number(0),
-    "used": _number(0, 1),
-    "gaps": _TABLE,
-    "occupancies": _TABLE,
-    "sizes": _shares(1),
-    "walltimes": _shares(0, empty=True),
-    "with_walltime": _number(0, 1),
-    "foresight": _number(-1, 1),
-    "users": _shares(0),
-}
-"""Keys of a class, in the order of the file."""
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class _Fit(_Strict):
+    p: _Part
+    short_s: float = Field(ge=LEAST_S)
+    long_s: float
+    distance: _Part
+    p_value: _Part | None = None
+    exponential_distance: _Part
+    gain: float = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _short_first(self) -> "_Fit":
+        if self.long_s < self.short_s:
+            raise ValueError(f"long_s ({self.long_s:g}) is below short_s ({self.short_s:g})")
+        return self
+
+    def made(self) -> Fit:
+        law = HyperExponential(self.p, self.short_s, self.long_s)
+        return Fit(law, self.distance, self.p_value, self.exponential_distance, self.gain)
+
+
+_OfFit = Annotated[_Fit, AfterValidator(_Fit.made)]
+
+
+class _Class(_Strict):
+    """The fields of ``model.Class``, in the order of the file."""
+
+    label: str = Field(alias="class")
+    part: Literal[PARTS]  # type: ignore[valid-type]
+    attempts: _Least1
+    hours: float = Field(gt=0)
+    mean_size: float = Field(ge=0)
+    mean_occupancy_s: float = Field(ge=0)
+    used: _Part
+    gaps: _OfFit
+    occupancies: _OfFit
+    sizes: _Pairs1 = Field(min_length=1)
+    walltimes: _Pairs0
+    with_walltime: _Part
+    foresight: float = Field(ge=-1, le=1)
+    users: _Pairs0 = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "_Class":
+        if self.with_walltime and not self.walltimes:
+            raise ValueError("walltimes is empty, but with_walltime is above 0")
+        return self
+
+
+class _Model(_Strict):
+    """The fields of ``model.Model`` but its classes, in the order of the file."""
+
+    cluster: str
+    by: Literal[TECHNIQUES]  # type: ignore[valid-type]
+    resource: Literal[tuple(map(str, Resource))]  # type: ignore[valid-type]
+    capacity: _Least1
+    zone: Annotated[str, AfterValidator(_known_zone)]
+    first_day: date
+    days: _Least1
+    users: _Least1
+    left_out: _Least0
+
+
+class _File(_Model):
+    version: int
+    classes: tuple[_Class, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "_File":
+        for number, one in enumerate(self.classes, start=1):
+            if one.users[-1][0] > self.users:
+                raise ValueError(f"class {number}, users: ranks go up to {self.users} (users)")
+            if (widest := one.sizes[-1][0]) > self.capacity:
+                over = f"{widest} is more than the capacity, {self.capacity}"
+                raise ValueError(f"class {number}, sizes: {over}")
+        return self
 
 
 def _text(value: object) -> str:
     """Return a value as TOML."""
     if isinstance(value, Fit):
         law, distance, p_value, exponential_distance, gain = value
-        parts = {
-            "p": law.share,
-            "short_s": law.short_s,
-            "long_s": law.long_s,
-            "distance": distance,
-            "p_value": p_value,
-            "exponential_distance": exponential_distance,
-            "gain": gain,
-        }
-        written = (f"{key} = {_text(part)}" for key, part in parts.items() if part is not None)
+        given = (*law, distance, p_value, exponential_distance, gain)
+        parts = zip(_Fit.model_fields, given, strict=True)
+        written = (f"{key} = {_text(part)}" for key, part in parts if part is not None)
         return f"{{ {', '.join(written)} }}"
     if isinstance(value, tuple):
         return f"[{', '.join(_text(part) for part in value)}]"

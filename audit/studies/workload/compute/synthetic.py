@@ -1,10 +1,9 @@
 """Logs drawn from a workload model, of any length and for a machine of any size.
 
 Classes arrive independently, each from the residual of a gap on, so that its rate is that of the
-model from the first second. Occupancies are whole seconds. Walltimes have the class's distribution
-and rank correlation with the occupancies (a Gaussian copula); one below its occupancy becomes the
-occupancy, rounded up to a minute. Each class has a PCG64 generator spawned from the seed, so it
-does not depend on the other classes.
+model from the first second. Walltimes have the class's distribution and rank correlation with the
+occupancies (a Gaussian copula); one below its occupancy becomes the occupancy, rounded up to a
+minute. Each class has a PCG64 generator spawned from the seed, so it does not depend on the others.
 
 The log is the schedule of ``fcfs`` with EASY backfilling in a pool of the model's capacity that is
 empty at first.
@@ -26,9 +25,9 @@ from audit.periods import zone
 from audit.scenario.engine import replay
 from audit.scenario.ownership import unowned
 from audit.scenario.workload import NEVER, Workload
+from audit.studies.workload.compute.classes import weekly_clock
 from audit.studies.workload.compute.hyper_exponential import HyperExponential
 from audit.studies.workload.compute.model import Class, Model, Shares
-from audit.studies.workload.compute.weekly_clock import weekly_clock
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -84,11 +83,7 @@ def draw(model: Model, seed: int, days: int | None = None, intensity: float = 1.
 
 
 def log(
-    model: Model,
-    seed: int,
-    jobs: int | None = None,
-    intensity: float = 1.0,
-    machine: float = 1.0,
+    model: Model, seed: int, jobs: int | None = None, intensity: float = 1.0, machine: float = 1.0
 ) -> pl.DataFrame:
     """Return an accounting log drawn from a model.
 
@@ -99,7 +94,7 @@ def log(
         machine: factor of the pool's size, and of the rate of arrivals, > 0.
 
     Returns:
-        Columns of ``model.ATTEMPTS``, all ended, by arrival. Users are named by their rank; with
+        Columns of ``model.ATTEMPTS``, all ended, by arrival. Users have their rank as name; with
         classes by group, the account is the class.
 
     Raises:
@@ -201,7 +196,6 @@ def _arrivals(
 
 
 def _ask(rng: np.random.Generator, attempt_class: Class, count: int, users: int) -> pl.DataFrame:
-    """Return the requests and occupancies of ``count`` attempts of a class."""
     lasts = attempt_class.occupancies.distribution.draw(rng, count)
     occupancy = np.floor(lasts + 0.5).astype(np.int64)
     size = _pick(attempt_class.sizes, rng.random(count))
@@ -250,7 +244,6 @@ def _places(values: Floats) -> Ints:
 
 
 def _scheduled(drawn: pl.DataFrame, model: Model, pool: int) -> pl.DataFrame:
-    """Return a drawn workload as the log of a pool."""
     start = starts(drawn, pool)
     empty = pl.DataFrame(schema=ATTEMPTS).clear(drawn.height)
     number = pl.int_range(1, pl.len() + 1)

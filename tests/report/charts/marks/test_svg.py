@@ -28,7 +28,7 @@ def test_coordinates_are_short() -> None:
 
 def test_marks_are_written_in_order_and_what_one_points_at_above_them() -> None:
     canvas = Canvas()
-    canvas.area_to_point_at(0, 0, 5, 5, "here")
+    canvas.tip_area(0, 0, 5, 5, "here")
     canvas.rect(1, 2, 3, 4, "var(--own)", tip="so < so")
     canvas.rect(1, 2, 0, 4, "var(--own)")
     canvas.line((0, 0), (9, 0.5), "var(--line)")

@@ -1,16 +1,29 @@
-"""Classes of attempts: by size, by group, by k-means."""
+"""Classes of attempts, and the parts of the week with their clocks."""
 
 import sys
 from collections.abc import Sequence
+from datetime import date
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from audit.errors import UsageError
 from audit.studies.workload.compute import classes
-from audit.studies.workload.compute.classes import OTHERS, by_clusters, by_group, by_size, labels
-from tests.studies.workload.attempts import at, described
+from audit.studies.workload.compute.classes import (
+    OTHERS,
+    PARTS,
+    WeeklyClock,
+    by_clusters,
+    by_group,
+    by_size,
+    weekly_clock,
+)
+from tests.naive import workload as naive
+from tests.studies.workload.attempts import ZONE, at, described
 
 
 def attempts(
@@ -35,7 +48,7 @@ def test_sizes_go_as_far_as_the_log() -> None:
 
 
 def test_groups_with_a_twentieth_of_attempts_or_use_have_a_class() -> None:
-    # 96 attempts by "many", 4 by four others, of whom one uses most.
+    # 96 attempts by "many", 4 by four others; one of these uses most.
     group = ["many"] * 96 + ["wide", "a", "b", "c"]
     found = by_group(attempts([1] * 96 + [32, 1, 1, 1], group=group))
     assert found.to_list() == ["many"] * 96 + ["wide"] + [OTHERS] * 3
@@ -92,11 +105,6 @@ def test_features_have_no_unit() -> None:
     assert points[:, 0] == pytest.approx(points[:, 1])
 
 
-def test_an_unknown_technique_is_refused() -> None:
-    with pytest.raises(ValueError, match="not one of size, group, clusters"):
-        labels(attempts([1]), "colour", 1)
-
-
 def test_without_scikit_learn_the_extra_to_install_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -104,3 +112,47 @@ def test_without_scikit_learn_the_extra_to_install_is_named(
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     with pytest.raises(UsageError, match=r"pip install 'fairaudit\[studies\]'"):
         by_clusters(attempts([1, 2, 3]), 1)
+
+
+MARCH = date(2026, 3, 26)  # a Thursday; the clocks change on Sunday, the 29th
+DAYS = 6
+
+
+@pytest.fixture(scope="module")
+def clock() -> WeeklyClock:
+    return weekly_clock(MARCH, DAYS, ZONE)
+
+
+def test_parts_of_a_week_by_hand(clock: WeeklyClock) -> None:
+    instants = np.array([at(26, 7, 59), at(26, 8), at(26, 16, 59), at(26, 17), at(28, 12)])
+    parts = [PARTS[k] for k in clock.part_of(instants)]
+    assert parts == ["off_peak", "peak", "peak", "off_peak", "weekend"]
+    assert clock.day_of(instants).tolist() == [0, 0, 0, 0, 2]
+
+
+def test_a_clock_stands_still_outside_its_part(clock: WeeklyClock) -> None:
+    instants = np.array([at(26, 8), at(26, 9), at(27, 8), at(30, 8, 1)])
+    assert clock.reading(instants).tolist() == [0, 3600, 9 * 3600, 18 * 3600 + 60]
+
+
+def test_the_day_of_a_clock_change_lasts_as_long_as_it_does(clock: WeeklyClock) -> None:
+    assert clock.seconds("weekend") == (24 + 23) * 3600
+    assert clock.seconds("peak") == 4 * 9 * 3600
+    assert clock.seconds("off_peak") == 4 * 15 * 3600
+    assert sum(map(clock.seconds, PARTS)) == clock.edges[-1] - clock.edges[0]
+
+
+@pytest.mark.parametrize("name", ["Europe/Berlin", "Asia/Kathmandu", "America/St_Johns", "UTC"])
+@given(st.lists(st.integers(0, DAYS * 86_400 - 3_601), min_size=1, max_size=5))
+def test_fast_is_same_as_slow(name: str, offsets: list[int]) -> None:
+    zone = ZoneInfo(name)
+    clock = weekly_clock(MARCH, DAYS, zone)
+    begin = int(clock.edges[0])
+    instants = begin + np.array(offsets)
+    numbers, readings = clock.part_of(instants), clock.reading(instants)
+    assert [PARTS[k] for k in numbers] == [naive.part(int(instant), zone) for instant in instants]
+    assert readings.tolist() == [naive.reading(int(instant), begin, zone) for instant in instants]
+    for number, part in enumerate(PARTS):
+        own = numbers == number
+        back = clock.instants(part, readings[own].astype(np.float64) + 0.5)
+        assert back.tolist() == instants[own].tolist()

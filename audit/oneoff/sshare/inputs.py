@@ -1,0 +1,343 @@
+"""Everything that ``fairaudit sshare`` reads: accounts and settings of the site, and jobs.
+
+They come from the files of the flags; without a file, from config.toml and the database.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from audit import config
+from audit.cluster import fairshare
+from audit.cluster.fairshare import Fairshare
+from audit.cluster.setting import latest_instant
+from audit.config import places
+from audit.errors import UsageError
+from audit.formats.dialects import PLAIN, Reading
+from audit.formats.sacct import text as sacct
+from audit.formats.slurm import sacctmgr
+from audit.formats.slurm.fields import tres_columns
+from audit.formats.slurm.sacctmgr import Association, Fault
+from audit.formats.slurm.slurm_conf import SlurmConf
+from audit.ingest.attempts import attempts_of
+from audit.ingest.ingest import Progress, called_by
+from audit.ingest.logs import Opened, open_logs, parsed_blocks
+from audit.ingest.quarantine import EXAMPLES, Counted, check_refused
+from audit.metrics.slurm.shares import Places
+from audit.metrics.slurm.usage import COUNTED, Charged, stored, uncounted
+from audit.progress import printable
+from audit.store import database, queries
+from audit.words import Algorithm
+
+_ALLOCATED: Final = "AllocTRES"
+_MOST: Final = 20
+"""Maximum number of faults that are listed."""
+
+T = TypeVar("T")
+Weights = Mapping[str, float]
+"""TRESBillingWeights by Slurm's name of the resource, per base unit."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Jobs, settings and instant; None leaves the value to the configuration or Slurm."""
+
+    sacct: Sequence[Path] = ()
+    """Output of sacct; if empty, jobs come from the published database."""
+    associations: Path | None = None
+    qos: Path | None = None
+    partitions: Path | None = None
+    slurm_conf: Path | None = None
+    as_of: str | None = None
+    half_life: str | None = None
+    algorithm: Algorithm | None = None
+    phase: str | None = None
+    sample: Path | None = None
+    sample_time: str | None = None
+    cluster: str | None = None
+    zone: str | None = None
+    reading: Reading = PLAIN
+    by_partition: bool = False
+    """Whether to add the column Partition (``sshare -m``)."""
+
+
+def instant(text: str, zone: ZoneInfo, flag: str) -> int:
+    """Return the epoch second of a text: epoch seconds, a day, or ``2026-10-25T12:00[:00]``.
+
+    Raises:
+        UsageError: the text has another form.
+    """
+    if re.fullmatch(r"[0-9]{1,10}", text):
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"{flag} {text!r}: write it as 2026-10-25, 2026-10-25T12:00:00 or epoch seconds"
+        ) from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp())
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file, with bytes escaped that are not UTF-8, or raise UsageError."""
+    try:
+        return path.read_bytes().decode("utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+@dataclass(frozen=True)
+class Site:
+    """Accounts and settings of a cluster."""
+
+    associations: tuple[Association, ...]
+    factors: Mapping[str, float]
+    """UsageFactor by QOS."""
+    weights: Mapping[str, Weights]
+    """By partition."""
+    everywhere: Weights
+    """Weights of all partitions, if there are none by partition."""
+    conf: SlurmConf
+    cluster: config.Cluster | None
+    warnings: tuple[str, ...] = ()
+
+    def with_partitions(self, names: Iterable[str]) -> Site:
+        """Return the same site with the weights of all partitions set for each of ``names``."""
+        if not self.everywhere:
+            return self
+        return replace(self, weights=dict.fromkeys(names, self.everywhere))
+
+
+def read_site(request: Request, chosen: config.Config, folder: Path) -> Site:
+    """Return accounts and settings from the files of the flags, else from the configuration.
+
+    Raises:
+        UsageError: files are missing or wrong (all faults are listed), or there are no accounts.
+        ConfigError: files named in the configuration are missing or wrong.
+    """
+    cluster = _cluster(request, chosen)
+    base = fairshare.read(cluster.usage, folder, cluster.name) if cluster else None
+    faults: list[str] = []
+
+    def content(path: Path | None, reader: Callable[[str], tuple[T, Sequence[Fault]]]) -> T | None:
+        if path is None:
+            return None
+        parsed, wrong = reader(text_of(path))
+        faults.extend(f"{path}:{fault.line or 1}: {fault.text}" for fault in wrong)
+        return parsed
+
+    conf = content(request.slurm_conf, fairshare.slurm_settings)
+    name = (
+        request.cluster or (cluster.name if cluster else None) or (conf.cluster if conf else None)
+    )
+    associations = content(request.associations, lambda text: sacctmgr.associations(text, name))
+    qos = content(request.qos, sacctmgr.qualities)
+    listed = content(request.partitions, fairshare.partitions)
+    if faults:
+        more = f"\n  and {len(faults) - _MOST} more" if len(faults) > _MOST else ""
+        raise UsageError("sshare:\n  " + "\n  ".join(faults[:_MOST]) + more)
+    factors: Mapping[str, float] | None = (
+        None if qos is None else {quality.name: quality.usage_factor for quality in qos}
+    )
+    weights: Mapping[str, Weights] | None = (
+        None if listed is None else fairshare.billing_weights(listed)
+    )
+    everywhere: Weights = {}
+    if base is not None:
+        associations = base.associations if associations is None else associations
+        factors = base.factors if factors is None else factors
+        weights = base.partitions if weights is None else weights
+        conf = base.conf or _of_config(base) if conf is None else conf
+        everywhere = {} if weights else _by_base_unit(base.chosen.billing_weights.given)
+    if not associations:
+        raise UsageError(
+            "sshare: no associations: give --assoc FILE with the output of 'sacctmgr -P show assoc "
+            f"format={sacctmgr.FORMAT}', or set clusters.usage.associations in config.toml"
+        )
+    warnings = []
+    if conf is None:
+        conf = SlurmConf()
+        warnings.append(
+            "without --slurm-conf, Slurm's defaults are used: half-life 7 days, recalculated every "
+            "5 minutes, no reset, Fair Tree"
+        )
+    warnings += [f"{request.slurm_conf}: {note}" for note in conf.notes]
+    if not factors:
+        warnings.append("without --qos, every QOS has usage factor 1")
+    weights = weights or conf.partitions
+    if not (weights or everywhere):
+        warnings.append("without --partitions, jobs are billed their CPUs")
+    return Site(associations, factors or {}, weights, everywhere, conf, cluster, tuple(warnings))
+
+
+def _of_config(base: Fairshare) -> SlurmConf | None:
+    """Return the settings of the configuration; None if it does not use method "slurm"."""
+    if base.chosen.method != "slurm":
+        return None
+    return SlurmConf(
+        half_life_s=base.half_life_s,
+        period_s=base.period_s,
+        reset=base.reset,
+        dampening=base.dampening,
+        flags=base.flags | ({"NO_FAIR_TREE"} if base.chosen.operator == "classic" else set()),
+    )
+
+
+def _by_base_unit(weights: Mapping[str, float]) -> dict[str, float]:
+    """Return weights by columns of attempts as weights by Slurm's resources and units."""
+    by_column = {column: (name, units) for name, (column, units) in COUNTED.items()}
+    return {by_column[key][0]: weight / by_column[key][1] for key, weight in weights.items()}
+
+
+def _cluster(request: Request, chosen: config.Config) -> config.Cluster | None:
+    """Return the configured cluster; None if the jobs come from files instead.
+
+    Raises:
+        UsageError: no such cluster, or several.
+    """
+    configured = {cluster.name: cluster for cluster in chosen.clusters}
+    if request.cluster in configured:
+        return configured[request.cluster]
+    only = chosen.clusters[0] if len(configured) == 1 and request.cluster is None else None
+    if request.sacct or only is not None:
+        return only
+    if not configured:
+        raise UsageError("sshare: give --sacct and --assoc files, or --config with a cluster")
+    raise UsageError(f"sshare: choose a cluster with --cluster: {', '.join(sorted(configured))}")
+
+
+# --- jobs ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Attempts of one cluster."""
+
+    attempts: pl.DataFrame
+    """Columns of ``model.ATTEMPTS``, or those of records."""
+    amounts: Mapping[str, pl.Series]
+    """Allocated amounts, by Slurm's name of the resource."""
+    zone: str
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def known_to(self) -> int:
+        """The latest time of any attempt, epoch s."""
+        return latest_instant(self.attempts) or 0
+
+    @property
+    def run_on(self) -> bool:
+        """Whether an attempt is still running at ``known_to``."""
+        runs = pl.col("start_time").is_not_null() & pl.col("end_time").is_null()
+        return bool(self.attempts.select(runs.any()).item())
+
+
+def read_jobs(
+    request: Request, chosen: config.Config, folder: Path, site: Site, progress: Progress
+) -> Jobs:
+    """Return the jobs in the files of the request, else in the published database.
+
+    Raises:
+        UsageError: no job has started, or the cluster is unknown.
+        AuditError: a log or the database cannot be read, see ``audit.errors``.
+    """
+    if request.sacct:
+        jobs = _from_files(request, chosen, site, progress)
+    else:
+        jobs = _from_database(chosen, folder, site)
+    if not jobs.attempts["start_time"].count():
+        raise UsageError("sshare: no job has started, so there is no usage")
+    return jobs
+
+
+def _from_files(request: Request, chosen: config.Config, site: Site, progress: Progress) -> Jobs:
+    zone = request.zone or (site.cluster.zone if site.cluster else None)
+    logs = open_logs(request.sacct, sacct.DIALECT.name, replace(request.reading, zone=zone))
+    frames, refused, warnings = [], [], []
+    for done, log in enumerate(logs):
+        progress("reading sacct", done, len(logs))
+        records, refusals = _with_allocated(log)
+        count = len(records) + len(refusals)
+        first = tuple((log.name, line, reason) for line, reason in refusals[:EXAMPLES])
+        counted = Counted(log.where, log.dialect.title, count, len(refusals), first)
+        check_refused(counted, chosen.ingest.refused_limit)
+        frames.append(records.with_columns(input_id=pl.lit(log.source.sha256)))
+        refused += [f"{log.where}:{line}: {reason}" for line, reason in refusals]
+        warnings += [f"{log.where}: {problem}" for problem in log.header.problems]
+        if log.header.local_times:
+            warnings.append(f"{log.where}: times are read as UTC; --zone sets another zone")
+    progress("reading sacct", len(logs), len(logs))
+    if refused:
+        warnings.append(f"{len(refused):,} records were refused, the first: {refused[0]}")
+    records = pl.concat(frames)
+    names = records["cluster"].drop_nulls().unique().sort().to_list()
+    called = called_by(request.cluster or site.conf.cluster, names, "--cluster")
+    if called is not None:
+        records = records.filter((pl.col("cluster") == called).fill_null(value=True))
+    attempts = attempts_of(records.with_columns(cluster=pl.lit(called or "")))
+    allocated = attempts[_ALLOCATED]
+    if allocated.null_count() == len(allocated):
+        warnings.append(
+            f"the log has no column {_ALLOCATED}: only CPUs, nodes, GPUs and memory are known"
+        )
+        amounts = stored(attempts)
+    else:
+        common = {"cpu", "mem", "node", "billing", "gres/gpu", *site.conf.tres}
+        needed = common.union(site.everywhere, *site.weights.values())
+        amounts = tres_columns(allocated, sorted(needed))
+    return Jobs(attempts, amounts, zone or "UTC", tuple(warnings))
+
+
+def _with_allocated(log: Opened) -> tuple[pl.DataFrame, list[tuple[int, str]]]:
+    """Return records with their AllocTRES, and line and reason of the refused ones."""
+    reader = replace(log.dialect, parse=partial(sacct.parse, also=(_ALLOCATED,)))
+    parts = [part for _, part in parsed_blocks(log._replace(dialect=reader))]
+    refusals = [row for part in parts for row in part.refusals.select("line", "reason").rows()]
+    return pl.concat(part.records for part in parts), refusals
+
+
+def _from_database(chosen: config.Config, folder: Path, site: Site) -> Jobs:
+    assert site.cluster is not None  # checked in read_site
+    path = folder / chosen.output.database
+    archive = places.Site(chosen, folder).archive_of(path)
+    with closing(database.open_snapshot(path, archive=archive)) as con:
+        attempts = queries.run(con, "attempts", cluster=site.cluster.name, since=None, until=None)
+    if attempts.is_empty():
+        raise UsageError(
+            f"{path}: has no job of cluster {site.cluster.name!r}; 'fairaudit run' reads its logs"
+        )
+    return Jobs(attempts, stored(attempts), site.cluster.zone)
+
+
+def assumed(site: Site, jobs: Jobs, charged: Charged, places: Places) -> list[str]:
+    """Return the assumptions about jobs as sentences."""
+    lines = []
+    if unknown := uncounted(site.weights, jobs.amounts):
+        listed = ", ".join(unknown)
+        lines.append(f"not counted, since the database lacks them: {listed} (--sacct reads them)")
+    for text, counts in (
+        (
+            "billed their CPUs, since the partition is unknown",
+            site.weights and charged.unknown_partitions,
+        ),
+        ("usage factor 1, since the QOS is unknown", site.factors and charged.unknown_qos),
+        ("charged to the account only, since the user has no association", places.strange_users),
+        ("charged to root only, since the account is unknown", places.strange_accounts),
+    ):
+        if counts:
+            shown = [f"{printable(name)} ({n:,})" for name, n in list(counts.items())[:EXAMPLES]]
+            more = f" and {len(counts) - EXAMPLES} more" if len(counts) > EXAMPLES else ""
+            lines.append(f"{text}: {sum(counts.values()):,} jobs, of {', '.join(shown)}{more}")
+    if places.nameless:
+        lines.append(f"not charged, since the account is missing: {places.nameless:,} jobs")
+    return lines
