@@ -134,9 +134,9 @@ def configured(
         of_pool = [part for part, name in partition_pool.items() if name == each.name]
         if of_pool or len(pools) == 1:
             rows = attempts.filter(pl.col("partition").is_in(of_pool, nulls_equal=True))
-            pool, of_pool = _pool(each, rows, whole, zone, told.now)
+            pool, sources = _pool(each, rows, whole, zone, told.now)
             found.append(pool)
-            facts += of_pool
+            facts += sources
     warnings = _warnings(facts, attempts, headers)
     return Setting(
         cluster.name, zone, tuple(found), partition_pool, told.now, tuple(facts), warnings
