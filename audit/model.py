@@ -275,11 +275,6 @@ COUNTED: Final = (
 )
 """Statuses of the fair start times that count in totals."""
 
-FLOOD_ATTEMPTS: Final = 10
-FLOOD_WORK: Final = 0.25
-"""A user's attempts of one day form a burst if there are at least ``FLOOD_ATTEMPTS`` of them and
-their work is at least this part of what the whole pool can do in a day."""
-
 
 class Period(NamedTuple):
     """A half-open span ``[from_time, to_time)`` in epoch seconds; see ``audit.periods``.

@@ -5,9 +5,8 @@ where an attempt starts, ends or leaves the queue, where the capacity changes, a
 ``cuts`` (edges of rules and holds). Attempts that arrived since the last cut are behind everything
 that waits, so they change nothing for the others; their own time counts from their arrival.
 
-The queue holds *blocks*: equal attempts of one user that follow each other in the order. Only
-members that claim capacity are visited one by one, so that the cost of an array does not grow with
-the square of its tasks.
+The queue holds *blocks* (waiting.pxi). Only members that claim capacity are visited one by one, so
+that the cost of an array does not grow with the square of its tasks.
 """
 
 cimport cython
@@ -16,6 +15,7 @@ from libc.stdlib cimport free, realloc
 
 import numpy as np
 
+from audit.kernels.rows cimport copy_column
 from audit.kernels.sweeps cimport time_at
 
 include "waiting.pxi"
@@ -31,7 +31,7 @@ cdef enum:
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class Bookings:
-    """What the sweep adds to."""
+    """Output of the sweep, which adds to it."""
 
     cdef double[:, ::1] seconds  # causes × attempts
     cdef int64_t[:, ::1] forbidden  # rules × attempts: s in which each forbids it
@@ -45,8 +45,8 @@ cdef class Bookings:
 cdef class Spans:
     """Stretches of one cause in the waits of blocks, in the order in which they begin.
 
-    Of a divided stretch the cause is the greatest part. Of a traced attempt, CAUSES + k stands for
-    rule k instead of RULE.
+    The cause of a divided stretch is its greatest part. A traced attempt has CAUSES + k, for rule k,
+    instead of RULE.
     """
 
     cdef int64_t* held  # SPAN numbers each: block (its first member), cause, begin, end
@@ -86,7 +86,7 @@ cdef class Idle:
 
 
 cdef struct Next:
-    # What happens next of each kind: indices into the orders of the log.
+    # The next event of each kind: indices into the orders of the log.
     Py_ssize_t arrival
     Py_ssize_t start
     Py_ssize_t end
@@ -102,13 +102,9 @@ def book_waits(
     """Add each second of each wait to one of its causes.
 
     Args:
-        log: the attempts of one pool.
-        nodes: its nodes; none: its sums decide.
-        times: changes of its capacity, outages, holds.
-        rules: its limits and windows.
+        nodes: the pool's nodes; none: its sums decide.
         capacity: capacity before any step, of each set of nodes, [sets · resources].
-        most: the most blocks that ever wait at one time.
-        made: what is added to.
+        most: the greatest number of blocks that wait at one time.
 
     Raises:
         MemoryError: there is no memory for the stretches.
@@ -189,10 +185,7 @@ cdef void _sweep(
 
 
 cdef void _note_idle(Idle idle, Py_ssize_t running, int64_t now) noexcept nogil:
-    """Begin or end a stretch in which nothing runs.
-
-    Before the first start nobody knows what ran.
-    """
+    """Begin or end a stretch in which nothing runs; before the first start the use is unknown."""
     cdef bint open = idle.count > 0 and idle.end[idle.count - 1] == NEVER
     idle.begun = idle.begun or running > 0
     if running == 0 and idle.begun and not open:
@@ -343,7 +336,7 @@ cdef void _book_rules(
     Rules rules, State state, Queue queue, int64_t slot, int64_t i, int64_t since, int64_t now,
     bint fits
 ) noexcept nogil:
-    """Book a stretch in which some rule forbids attempt ``i``: to rule, and to each of these."""
+    """Book a stretch in which some rule forbids attempt ``i``: to RULE, and to each such rule."""
     cdef Py_ssize_t rule, limits = rules.most.shape[0]
     queue.booked[slot, RULE] += now - since
     if fits:
@@ -357,12 +350,12 @@ cdef void _book_rules(
 
 
 cdef void _book_claims(
-    Log log, Nodes nodes, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t place, int64_t since,
-    int64_t now
+    Log log, Nodes nodes, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t place,
+    int64_t since, int64_t now
 ) noexcept nogil:
-    """Let the members of a block claim what is left, in their order; book the rest for the others.
+    """Let the members of a block claim, in their order, and book the time for the others.
 
-    No rule forbids the first, and each fits in what is free.
+    No rule forbids the first, and each fits in the free capacity.
     """
     cdef int64_t slot = queue.slot[place], first = queue.front[slot], member = first
     cdef int64_t user = queue.user[place]
@@ -405,10 +398,10 @@ cdef void _book_claims(
 
 
 cdef void _claim(
-    Log log, Nodes nodes, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t place, int64_t i,
-    int64_t since, int64_t now
+    Log log, Nodes nodes, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t place,
+    int64_t i, int64_t since, int64_t now
 ) noexcept nogil:
-    """Let attempt ``i`` claim its request, and book what it waits for meanwhile."""
+    """Let attempt ``i`` claim its request, and book its time."""
     cdef int64_t user = log.user[i], late, counter, amount, slot
     cdef Py_ssize_t x, rule
     late = max(now - max(since, log.cycle[i]), 0)

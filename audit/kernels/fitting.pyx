@@ -11,6 +11,9 @@ from libc.stdint cimport INT64_MAX as NEVER, int64_t, uint8_t
 
 import numpy as np
 
+from audit.kernels.rows cimport add, fits
+from audit.kernels.sweeps cimport first_above, time_at
+
 
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
@@ -41,7 +44,7 @@ cdef class Rules:
     cdef const int64_t[::1] edge_time  # ascending
     cdef const int64_t[::1] edge_counter
     cdef const int64_t[::1] edge_change
-    cdef const int64_t[:, ::1] outage  # since, until, apart and ascending: nobody waits then
+    cdef const int64_t[:, ::1] outage  # since, until; disjoint and ascending: no attempt waits then
 
 
 @cython.final
@@ -49,7 +52,7 @@ cdef class Rules:
 cdef class Trial:
     """A rule to be judged: attempts that it forbids, given what runs alone, claim nothing."""
 
-    cdef const int64_t[::1] entity  # [attempts], for whom a limit counts; −1: it is not about it
+    cdef const int64_t[::1] entity  # [attempts], to which it counts; −1: the rule does not apply
     cdef const int64_t[::1] amount  # [attempts], what it counts for; of a window 0
     cdef const int64_t[::1] reach  # [attempts], how far before a window closes it forbids starts
     cdef const int64_t[::1] closes  # when a window closes, ascending; of a limit none
@@ -61,7 +64,7 @@ cdef class Trial:
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class Spans:
-    """What ``fitting_spans`` writes, one element per span, by ``until``."""
+    """Output of ``fitting_spans``, one element per span, by ``until``."""
 
     cdef int64_t[::1] job  # attempt
     cdef int64_t[::1] since
@@ -72,7 +75,7 @@ cdef class Spans:
 
 
 cdef struct Next:
-    # What happens next of each kind.
+    # The next event of each kind.
     Py_ssize_t arrival  # attempt
     Py_ssize_t start  # index into by_start
     Py_ssize_t end  # index into by_end
@@ -90,12 +93,12 @@ cdef enum State:
 
 @cython.final
 cdef class Walk:
-    """What a sweep knows between instants."""
+    """State of a sweep between instants."""
 
     cdef int64_t[::1] free  # [resources]
-    cdef int64_t[::1] left  # [resources], of the free capacity, after the claims so far
+    cdef int64_t[::1] left  # [resources], free capacity after the claims of the current walk
     cdef int64_t[::1] used  # [counters], what runs
-    cdef int64_t[::1] claimed  # [counters], of the walk so far
+    cdef int64_t[::1] claimed  # [counters], claims of the current walk
     cdef int64_t[::1] tried  # [entities of the trial], what runs
     cdef int64_t[::1] queue
     cdef uint8_t[::1] state  # [attempts], a State
@@ -163,13 +166,10 @@ cdef void _sweep(Log log, Rules rules, Trial trial, Walk walk, Spans out) noexce
 
 cdef int64_t _next_time(Log log, Rules rules, Trial trial, Next coming) noexcept nogil:
     """Return the next instant at which something happens, or NEVER."""
-    cdef int64_t instant = NEVER
+    cdef int64_t instant = time_at(log.start, log.by_start, coming.start)
+    instant = min(instant, time_at(log.end, log.by_end, coming.end))
     if coming.arrival < log.arrival.shape[0]:
         instant = min(instant, log.arrival[coming.arrival])
-    if coming.start < log.by_start.shape[0]:
-        instant = min(instant, log.start[log.by_start[coming.start]])
-    if coming.end < log.by_end.shape[0]:
-        instant = min(instant, log.end[log.by_end[coming.end]])
     if coming.step < log.step_time.shape[0]:
         instant = min(instant, log.step_time[coming.step])
     if instant != NEVER and coming.edge < rules.edge_time.shape[0]:
@@ -184,17 +184,15 @@ cdef Next _happen(
 ) noexcept nogil:
     """Do what happens until ``now``: steps and edges, ends, arrivals, starts."""
     cdef bint started = False
-    cdef Py_ssize_t x
     while coming.step < log.step_time.shape[0] and log.step_time[coming.step] <= now:
-        for x in range(walk.free.shape[0]):
-            walk.free[x] += log.step_change[x, coming.step]
+        add(walk.free, log.step_change, coming.step, 1)
         coming.step += 1
     while coming.edge < rules.edge_time.shape[0] and rules.edge_time[coming.edge] <= now:
         walk.used[rules.edge_counter[coming.edge]] += rules.edge_change[coming.edge]
         coming.edge += 1
     while coming.window < trial.opens.shape[0] and trial.opens[coming.window] <= now:
         coming.window += 1
-    while coming.end < log.by_end.shape[0] and log.end[log.by_end[coming.end]] <= now:
+    while time_at(log.end, log.by_end, coming.end) <= now:
         _occupy(log, rules, trial, walk, log.by_end[coming.end], -1)
         coming.end += 1
     while coming.arrival < log.arrival.shape[0] and log.arrival[coming.arrival] <= now:
@@ -202,7 +200,7 @@ cdef Next _happen(
             walk.queue[walk.waiting] = coming.arrival
             walk.waiting += 1
         coming.arrival += 1
-    while coming.start < log.by_start.shape[0] and log.start[log.by_start[coming.start]] <= now:
+    while time_at(log.start, log.by_start, coming.start) <= now:
         _occupy(log, rules, trial, walk, log.by_start[coming.start], 1)
         coming.start += 1
         started = True
@@ -216,8 +214,7 @@ cdef void _occupy(
 ) noexcept nogil:
     """Take ``sign`` times the request of an attempt, and count it towards its limits."""
     cdef Py_ssize_t x
-    for x in range(walk.free.shape[0]):
-        walk.free[x] -= sign * log.request[x, job]
+    add(walk.free, log.request, job, -sign)
     for x in range(rules.first[job], rules.first[job + 1]):
         walk.used[rules.counter[x]] += sign * rules.amount[x]
     if trial.entity[job] >= 0:
@@ -245,7 +242,7 @@ cdef void _queue_claims(
     cdef int64_t job
     cdef int64_t closing = NEVER  # how long until a window of the trial closes; ≤ 0: it is closed
     cdef State state
-    cdef bint fits
+    cdef bint free
     cdef Py_ssize_t k
     if coming.window < trial.opens.shape[0]:
         closing = trial.closes[coming.window] - now
@@ -253,19 +250,19 @@ cdef void _queue_claims(
     for k in range(walk.waiting):
         job = walk.queue[k]
         state = OUT
-        fits = _fits(log.request, job, walk.free)
-        if fits:
+        free = fits(log.request, job, walk.free)
+        if free:
             if walk.stretch[job] == 0:
                 walk.stretches += 1
                 walk.stretch[job] = walk.stretches
             if not _forbidden(rules, walk, job):
                 state = FITS
-                if _fits(log.request, job, walk.left):
+                if fits(log.request, job, walk.left):
                     state = CLAIMS
                     if not _withheld(trial, walk, job, closing):
                         _claim(log, rules, walk, job)
         _change(walk, job, state, now, out)
-        if not fits:
+        if not free:
             walk.stretch[job] = 0  # not before: its last span tells its stretch
         elif walk.split:
             _change(walk, job, OUT, until, out)
@@ -276,8 +273,7 @@ cdef void _queue_claims(
 cdef inline void _claim(Log log, Rules rules, Walk walk, Py_ssize_t job) noexcept nogil:
     """Let an attempt claim its request."""
     cdef Py_ssize_t x
-    for x in range(walk.left.shape[0]):
-        walk.left[x] -= log.request[x, job]
+    add(walk.left, log.request, job, -1)
     for x in range(rules.first[job], rules.first[job + 1]):
         walk.claimed[rules.counter[x]] += rules.amount[x]
 
@@ -324,21 +320,10 @@ cdef inline void _change(
     walk.since[job] = now
 
 
-cdef inline bint _fits(
-    const int64_t[:, ::1] request, Py_ssize_t job, const int64_t[::1] left
-) noexcept nogil:
-    """Return whether the request of an attempt fits into ``left``."""
-    cdef Py_ssize_t x
-    for x in range(left.shape[0]):
-        if request[x, job] > left[x] and request[x, job] > 0:
-            return False
-    return True
-
-
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class Use:
-    """What the entities of a limit have in use: steps in time, entity by entity."""
+    """Use by the entities of a limit: steps in time, entity by entity."""
 
     cdef const int64_t[::1] first  # [entities + 1], of each the first of its steps
     cdef const int64_t[::1] time  # ascending within an entity
@@ -414,15 +399,8 @@ def times_above(
 
 
 cdef inline Py_ssize_t _step(Use use, int64_t entity, int64_t instant) noexcept nogil:
-    """Return the last step of an entity up to an instant; one before its first: there is none."""
-    cdef Py_ssize_t low = use.first[entity], high = use.first[entity + 1], middle
-    while low < high:
-        middle = (low + high) // 2
-        if use.time[middle] <= instant:
-            low = middle + 1
-        else:
-            high = middle
-    return low - 1
+    """Return the last step of an entity up to an instant, or the place before its first step."""
+    return first_above(use.time, use.first[entity], use.first[entity + 1], instant) - 1
 
 
 cdef inline int64_t _used(Use use, int64_t entity, Py_ssize_t step) noexcept nogil:
@@ -438,18 +416,14 @@ cdef struct Best:
 
 
 def best_stretch(
-    const double[:, :, :, ::1] base,
-    const double[:, :, :, :, ::1] hours,
-    Py_ssize_t which,
-    const double[:, ::1] chance,
-    double least,
-    double raw,
+    const double[:, :, :, ::1] base, const double[:, :, :, :, ::1] hours, Py_ssize_t which,
+    const double[:, ::1] chance, double least, double raw
 ):
-    """Return the stretch of hours that is worth most as a window for a class.
+    """Return the best window for a class among all stretches of hours.
 
-    A stretch is worth chance · (starts + occasions) − starts of the class in a run of blocks.
-    It must hold ``least`` of both, of the class and of its neighbours, and the class' share of
-    starts be at most ``raw`` of the neighbours'. Of stretches worth the same, the shortest.
+    The score is chance · (starts + occasions) − starts of the class in a run of blocks, or 0 if no
+    stretch has a positive one. The class and its neighbours need ``least`` starts + occasions, and
+    the class at most ``raw`` times the neighbours' share of starts. Ties go to the shortest.
 
     Args:
         base: occasions, starts and seconds that a stretch of no hours holds, by the hour before
@@ -494,15 +468,10 @@ def best_stretch(
 
 
 cdef Best _better(
-    Best best,
-    const double[:, ::1] sums,
-    const double[:, ::1] chance,
-    double least,
-    double raw,
-    Py_ssize_t begin,
-    Py_ssize_t extent,
+    Best best, const double[:, ::1] sums, const double[:, ::1] chance, double least, double raw,
+    Py_ssize_t begin, Py_ssize_t extent
 ) noexcept nogil:
-    """Return a stretch if it is worth more, in some run of blocks, than the best so far."""
+    """Return the better of a stretch, in its best run of blocks, and the best one."""
     cdef Py_ssize_t first, behind, blocks = sums.shape[1] - 1
     cdef double withheld, starts, idle, served, score
     for first in range(blocks):

@@ -1,4 +1,4 @@
-"""Compare each attempt with those of others that arrived while it waited and ask for at least as much.
+"""Compare attempts with later ones of others that request at least as much.
 
 Attempts come in blocks: those that arrived together, of one user, and equal in all that is compared.
 So an array of equal tasks costs little more than one job. Times are in s.
@@ -6,6 +6,8 @@ So an array of equal tasks costs little more than one job. Times are in s.
 
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
+
+from audit.kernels.sweeps cimport first_above
 
 
 @cython.final
@@ -87,7 +89,7 @@ cdef void _free(
         if not _as_much(block, k, subjects, rivals):
             k = rivals.run[k]
             continue
-        i = _upper(subjects.start, begin, end, rivals.arrival[k])
+        i = first_above(subjects.start, begin, end, rivals.arrival[k])
         found.pairs[i] += rivals.weight[k] * (rivals.end[k] - rivals.begin[k])
         start = rivals.start[rivals.begin[k]]
         if start + lead < latest and (earliest < 0 or start < earliest):
@@ -96,13 +98,13 @@ cdef void _free(
             for i in range(rivals.begin[k], rivals.end[k]):
                 if rivals.start[i] >= latest - lead:
                     break
-                found.lost[_upper(subjects.start, begin, end, rivals.start[i] + lead)] += (
+                found.lost[first_above(subjects.start, begin, end, rivals.start[i] + lead)] += (
                     rivals.weight[k]
                 )
         else:
             before = rivals.begin[k]
             for i in range(begin, end):
-                passed = _upper(
+                passed = first_above(
                     rivals.start, before, rivals.end[k], subjects.start[i] - lead - 1
                 )
                 found.lost[i] += rivals.weight[k] * (passed - before)
@@ -133,7 +135,7 @@ cdef void _held(
         while interval < behind and subjects.held_to[interval] < rivals.arrival[k]:
             interval += 1
         if interval < behind and subjects.held_from[interval] <= rivals.arrival[k]:
-            k = _upper(rivals.arrival, k, subjects.last[block], subjects.held_to[interval])
+            k = first_above(rivals.arrival, k, subjects.last[block], subjects.held_to[interval])
             continue
         if not _other(block, k, subjects, rivals):
             k = rivals.run[k]
@@ -174,19 +176,5 @@ cdef inline bint _as_much(
 
 cdef inline bint _held_at(Py_ssize_t block, Subjects subjects, int64_t instant) noexcept nogil:
     cdef Py_ssize_t first = subjects.held_begin[block]
-    cdef Py_ssize_t place = _upper(subjects.held_from, first, subjects.held_end[block], instant)
+    cdef Py_ssize_t place = first_above(subjects.held_from, first, subjects.held_end[block], instant)
     return place > first and instant <= subjects.held_to[place - 1]
-
-
-cdef inline Py_ssize_t _upper(
-    const int64_t[::1] values, Py_ssize_t low, Py_ssize_t high, int64_t value
-) noexcept nogil:
-    """Return the first place of [low, high) that holds more than ``value``; ``high``: none does."""
-    cdef Py_ssize_t middle
-    while low < high:
-        middle = (low + high) >> 1
-        if values[middle] > value:
-            high = middle
-        else:
-            low = middle + 1
-    return low

@@ -8,3 +8,17 @@ cdef inline int64_t time_at(
 ) noexcept nogil:
     """Return the k-th of ``times`` in this order, or NEVER."""
     return times[order[k]] if k < order.shape[0] else NEVER
+
+
+cdef inline int64_t first_above(
+    const int64_t[::1] values, int64_t low, int64_t high, int64_t value
+) noexcept nogil:
+    """Return the first place of ``values[low:high]``, ascending, above ``value``; else ``high``."""
+    cdef int64_t middle
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] > value:
+            high = middle
+        else:
+            low = middle + 1
+    return low

@@ -91,7 +91,7 @@ cdef class Log:
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False, kw_only=True)
 cdef class Times:
-    """What happens to the pool itself."""
+    """Events of the pool itself."""
 
     cdef const int64_t[::1] step  # when the capacity changes, ascending
     cdef const int64_t[:, ::1] change  # steps × resources
@@ -140,9 +140,9 @@ cdef class State:
     cdef int64_t[::1] span  # [W]: the closed span at or after the instant
     cdef Py_ssize_t running  # attempts
     cdef Py_ssize_t outage
-    cdef bint out  # whether the instant lies in an outage
-    # Of the walk: ``left`` is what earlier claims leave of ``free``. Claims of users and counters
-    # are valid where their stamp is that of the walk.
+    cdef bint out  # whether an outage lasts
+    # The walk: ``left`` is ``free`` without earlier claims. Claims of users and counters are valid
+    # if their stamp is that of the walk.
     cdef int64_t[::1] left
     cdef int64_t[::1] ahead  # use by attempts before in the order
     cdef int64_t[:, ::1] claimed  # kinds × users
@@ -201,7 +201,7 @@ cdef class Queue:
     cdef int64_t[::1] following
     cdef int64_t[::1] spare  # free slots
     cdef Py_ssize_t spares
-    # By slot: what all members of the block have waited for so far.
+    # By slot: the bookings of all members of the block.
     cdef double[:, ::1] booked
     cdef int64_t[:, ::1] forbidden
     cdef int64_t[:, ::1] lacking
@@ -418,15 +418,12 @@ cdef void _move_up(Queue queue) noexcept nogil:
 
 
 cdef inline void _copy_place(Queue queue, Py_ssize_t source, Py_ssize_t target) noexcept nogil:
-    cdef Py_ssize_t x
     queue.attempt[target] = queue.attempt[source]
     queue.user[target] = queue.user[source]
     queue.slot[target] = queue.slot[source]
     queue.set[target] = queue.set[source]
-    for x in range(queue.request.shape[0]):
-        queue.request[x, target] = queue.request[x, source]
-    for x in range(queue.ahead.shape[0]):
-        queue.ahead[x, target] = queue.ahead[x, source]
+    copy_column(queue.request, target, queue.request, source)
+    copy_column(queue.ahead, target, queue.ahead, source)
 
 
 cdef void occupy(

@@ -16,8 +16,7 @@ from audit.rules import WEEK
 Ints = NDArray[np.int64]
 HOUR_S: Final = 3_600
 DAY_S: Final = 86_400
-EPOCH_HOUR: Final = 72
-"""Hour of the week of the epoch: Thursday at 00:00."""
+EPOCH_HOUR: Final = 72  # hour of the week of the epoch: Thursday at 00:00
 
 
 Offset = tuple[int, int, int]

@@ -59,8 +59,7 @@ class Course(NamedTuple):
 
     figures: tuple[dict[str, Measured], ...]
     attempts: tuple[int, ...]
-    differences: dict[str, Measured]
-    """Empty with fewer than two stretches."""
+    differences: dict[str, Measured]  # empty with fewer than two stretches
 
 
 def course(
@@ -107,8 +106,6 @@ def _numbered(sums: pl.DataFrame) -> Ints:
 
 
 class _Stretch(NamedTuple):
-    """The sums of one stretch, and those of each resample."""
-
     sums: dict[str, float]
     resampled: dict[str, Floats]
     users: int
@@ -131,7 +128,6 @@ def _stretch(
     units: Ints,
     drawn: Resamples,
 ) -> _Stretch:
-    """Return the sums of the rows ``held``, and the resampled sums ``needed``."""
     of = {name: column[held] for name, column in columns.items()}
     resampled = drawn.sums(units[held], *(of[name] for name in needed))
     return _Stretch(

@@ -31,8 +31,7 @@ from audit.metrics.quantiles import grouped_sums
 from audit.model import Period
 from audit.registry.causes import CAUSES, CONTESTED
 
-FEWEST: Final = 5
-"""Users that must remain without those that a reader knows."""
+FEWEST: Final = 5  # users that must remain without those that a reader knows
 BLOCKS: Final = pl.Schema(
     {
         "from_time": pl.Int64,  # of the block, epoch s
@@ -59,10 +58,8 @@ WAITS: Final = pl.Schema(
 )
 """The waits of each user's and account's own attempts in a block, by cause."""
 
-Pair = tuple[str | None, str | None]
-"""User and account of an attempt."""
-Class = tuple[str | None, str]
-"""Width and walltime class of an attempt."""
+Pair = tuple[str | None, str | None]  # user and account of an attempt
+Class = tuple[str | None, str]  # width and walltime class of an attempt
 
 
 class Block(NamedTuple):

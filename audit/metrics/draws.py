@@ -21,10 +21,8 @@ Floats = NDArray[np.float64]
 class Draws(NamedTuple):
     """The parameters of a study's resamples."""
 
-    seed: int
-    """≥ 0, also used for everything else that is random in the study."""
-    number: int = RESAMPLES
-    """Number of resamples; ``uncertainty.resamples`` of the configuration."""
+    seed: int  # ≥ 0, also used for everything else that is random in the study
+    number: int = RESAMPLES  # number of resamples; ``uncertainty.resamples`` of the configuration
 
     def of(self, units: int, kind: int = 0) -> Resamples:
         """Return resamples of ``units`` units; each ``kind`` ≥ 0 has its own seed."""

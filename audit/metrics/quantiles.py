@@ -33,8 +33,7 @@ def nearest_rank(ascending: Floats, thousandths: int) -> float | None:
     return float(ascending[rank(count, thousandths) - 1]) if count else None
 
 
-_FEW: Final = 256
-"""Values per group below which ``math.fsum`` is faster than sums of digits."""
+_FEW: Final = 256  # values per group below which ``math.fsum`` is faster than sums of digits
 
 
 def exact_sum(values: Floats) -> float:

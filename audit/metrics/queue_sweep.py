@@ -43,8 +43,7 @@ BOOKED: Final = (
 """The kernel's causes, in its order. ``rule_free`` is part of ``rule``, and ``kept`` of ``cycle``
 and ``unexplained``."""
 
-TRACED: Final = 2
-"""Flag of the attempt of which the kernel keeps every stretch."""
+TRACED: Final = 2  # flag of the attempt of which the kernel keeps every stretch
 NEVER: Final = int(np.iinfo(np.int64).max)
 
 
@@ -68,8 +67,7 @@ class Queued:
     rows: pl.DataFrame
     """With ``waits``, whether the wait is booked; ``leave``, when it leaves the queue; and ``end``,
     assumed for running attempts."""
-    reserved: pl.DataFrame
-    """The same for attempts in reservations."""
+    reserved: pl.DataFrame  # the same for attempts in reservations
 
     def column(self, name: str) -> Ints:
         """Return an integer column, with 0 for null."""
@@ -173,7 +171,6 @@ def in_force(
 
 
 def _validity(rule: Limit | Window, clock: ZoneInfo) -> tuple[int, int]:
-    """Return the span in which a rule is in force, epoch s."""
     begin = periods.day_start(rule.valid_from, clock) if rule.valid_from else -NEVER
     return begin, periods.day_start(rule.valid_to, clock) if rule.valid_to else NEVER
 
@@ -204,12 +201,9 @@ class Known(NamedTuple):
     holds: Holds = NO_HOLDS
     noted: NDArray[np.bool_] | None = None
     """Whether a hold was recorded when the attempt left the queue."""
-    cycle_s: int = 0
-    """Longest wait for the next pass before a start, s."""
-    ready: Ints | None = None
-    """When a policy would have started each attempt, or ``NEVER``."""
-    traced: int | None = None
-    """The attempt of which every stretch of the wait is kept."""
+    cycle_s: int = 0  # longest wait for the next pass before a start, s
+    ready: Ints | None = None  # when a policy would have started each attempt, or ``NEVER``
+    traced: int | None = None  # the attempt of which every stretch of the wait is kept
 
 
 def book(
@@ -272,8 +266,7 @@ def book(
     return Booked(seconds, forbidden, _stretches(spans.taken(), blocks), lacking), outages
 
 
-STRETCHES: Final = 20_000_000
-"""Greatest number of stretches of single attempts that are kept apart."""
+STRETCHES: Final = 20_000_000  # greatest number of stretches of single attempts that are kept apart
 
 
 def _stretches(spans: Ints, blocks: _Blocks) -> pl.DataFrame:
@@ -374,7 +367,6 @@ def _flags(n: int, known: Known) -> Ints:
 
 
 def _requests(queue: Queued, pool: Pool) -> Ints:
-    """Return the requests, [resources, n]."""
     return np.stack([queue.column(name) for name in counted_resources(pool)])
 
 

@@ -27,8 +27,7 @@ RESAMPLES = 1_000
 LOWER = 25  # thousandths
 UPPER = 975
 NONE: Interval = (None, None)
-_AT_ONCE: Final = 1 << 16
-"""Words of 64 random bits generated at a time."""
+_AT_ONCE: Final = 1 << 16  # words of 64 random bits generated at a time
 
 
 class Resamples:

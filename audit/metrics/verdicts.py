@@ -47,13 +47,10 @@ class Holds(StrEnum):
 class Verdict(NamedTuple):
     """The answer of a log to a claim of a paper."""
 
-    claim: str
-    """The paper's conclusion, paraphrased."""
+    claim: str  # the paper's conclusion, paraphrased
     holds: Holds
-    because: str
-    """The comparisons, with figures and intervals."""
-    source: str
-    """Paper and section, such as ``[S §5]``."""
+    because: str  # the comparisons, with figures and intervals
+    source: str  # paper and section, such as ``[S §5]``
 
 
 class Estimate(NamedTuple):
@@ -224,13 +221,10 @@ def within(low: float, high: float) -> Asked:
 class Comparison:
     """A figure, usually a difference, and its condition."""
 
-    what: str
-    """Such as ``sjf − fcfs``."""
-    estimate: Estimate | None
-    """None: there is nothing to compare."""
+    what: str  # such as ``sjf − fcfs``
+    estimate: Estimate | None  # none: there is nothing to compare
     asked: Asked = ABOVE_0
-    decides: bool = True
-    """False: it is shown, but does not affect the verdict."""
+    decides: bool = True  # false: it is shown, but does not affect the verdict
 
     @property
     def holds(self) -> Holds:
@@ -243,8 +237,7 @@ class Claim:
     """A conclusion of a paper, and the comparisons that decide whether it holds on a log."""
 
     sentence: str
-    source: str
-    """Paper and section, such as ``[S §5]``."""
+    source: str  # paper and section, such as ``[S §5]``
     comparisons: Sequence[Comparison]
 
     def verdict(self, because: str) -> Verdict:

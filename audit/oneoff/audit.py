@@ -36,8 +36,7 @@ from audit.words import Resource
 
 Inferred = Callable[[Fact], None]
 """Callback for each inferred value and its source."""
-_FINDINGS: Final = 5
-"""Maximum number of findings that are printed with the verdict."""
+_FINDINGS: Final = 5  # maximum number of findings that are printed with the verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,15 +44,13 @@ class Options:
     """Options of ``fairaudit audit``; None leaves the value to the log."""
 
     out: Path
-    database: Path | None = None
-    """A database to add to; default: a new ``audit.duckdb`` in ``out``."""
+    database: Path | None = None  # a database to add to; default: a new ``audit.duckdb`` in ``out``
     order: Order | None = None
     backfill: Backfill | None = None
     from_day: str | None = None
     to_day: str | None = None
     pdf: bool = True
-    owners: Sequence[Who] = ()
-    """Users and accounts that also get a page."""
+    owners: Sequence[Who] = ()  # users and accounts that also get a page
 
     @property
     def policy(self) -> Policy | None:
@@ -77,10 +74,8 @@ class Outcome:
     database: Path
     main_findings: tuple[str, ...]
     warnings: tuple[str, ...]
-    owners: tuple[Path, ...] = ()
-    """Pages of users and accounts."""
-    missing: tuple[Unread, ...] = ()
-    """Logs that could not be read, and are left out."""
+    owners: tuple[Path, ...] = ()  # pages of users and accounts
+    missing: tuple[Unread, ...] = ()  # logs that could not be read, and are left out
 
 
 @dataclass(frozen=True)
@@ -90,8 +85,7 @@ class _Audit:
     task: Task
     in_force: Mapping[str, Any]
     period: Period
-    silent: Sequence[Pool]
-    """Pools whose policy neither the options nor the configuration set."""
+    silent: Sequence[Pool]  # pools whose policy neither the options nor the configuration set
 
     def identity(self, con: Connection) -> Identity:
         in_force = json.dumps(self.in_force)

@@ -46,25 +46,21 @@ class Target(NamedTuple):
     out: Path
     database: Path | None = None
     """A database to add the results to; default: a new ``STUDY.duckdb`` in ``out``."""
-    threads: int | None = None
-    """Default: as configured, else one per core."""
+    threads: int | None = None  # default: as configured, else one per core
 
 
 class Made(NamedTuple):
     """A finished study."""
 
     page: Study
-    rows: pl.DataFrame
-    """Rows for the database, with the columns of ``cells.STUDIED``."""
-    others: Mapping[str, str] = {}
-    """Texts of further files, by name."""
+    rows: pl.DataFrame  # rows for the database, with the columns of ``cells.STUDIED``
+    others: Mapping[str, str] = {}  # texts of further files, by name
 
 
 class Plan(NamedTuple):
     """A study to be computed."""
 
-    settings: str
-    """Settings of the cells besides the log; cells of other settings are not reused."""
+    settings: str  # settings of the cells besides the log; cells of other settings are not reused
     cells: Sequence[Cell]
     finish: Callable[[Sequence[pl.DataFrame]], Made]
     """Makes the study from the frames of the cells, in their order."""

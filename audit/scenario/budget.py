@@ -29,10 +29,8 @@ Floats = NDArray[np.float64]
 class Costs(NamedTuple):
     """Estimated CPU seconds of each attempt, [n], > 0."""
 
-    fair: Floats
-    """Its fair start times."""
-    forward: Floats
-    """Its modelled start, with and without later arrivals of its user."""
+    fair: Floats  # its fair start times
+    forward: Floats  # its modelled start, with and without later arrivals of its user
 
 
 def costs(work: Workload, policy: Policy) -> Costs:
@@ -47,12 +45,9 @@ def depths(work: Workload) -> Ints:
     return in_snapshots(work, np.ones(len(work.arrival), np.int64))
 
 
-_RESERVING: Final = (1.5e-07, 0.75)
-"""``conservative_replan`` with few reservations."""
-_ORDERING: Final = (7e-08, 0.85)
-"""Added by an order other than by arrival."""
-_TABLES: Final = 3e-06
-"""Per attempt, to make a workload and to compare waits."""
+_RESERVING: Final = (1.5e-07, 0.75)  # ``conservative_replan`` with few reservations
+_ORDERING: Final = (7e-08, 0.85)  # added by an order other than by arrival
+_TABLES: Final = 3e-06  # per attempt, to make a workload and to compare waits
 
 
 def replay_cost(depth: Floats | Ints, policy: Policy) -> float:
@@ -68,10 +63,8 @@ def replay_cost(depth: Floats | Ints, policy: Policy) -> float:
 # --- which attempts a budget allows to compute ---------------------------------------------------
 
 
-LONGEST: Final = 0.25
-"""Share of a budget that goes to the longest waits."""
-SHORT_S: Final = 60
-"""Added to waits, so that attempts that did not wait are drawn too."""
+LONGEST: Final = 0.25  # share of a budget that goes to the longest waits
+SHORT_S: Final = 60  # added to waits, so that attempts that did not wait are drawn too
 _HALVINGS: Final = 60
 
 

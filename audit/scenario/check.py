@@ -53,7 +53,7 @@ FINDINGS: Final = pl.Schema(
         "cluster": pl.String,
         "job_id": pl.String,
         "attempt": pl.Int64,
-        "at": pl.Int64,  # the instant of the fault; null where there is none
+        "at": pl.Int64,  # the instant of the fault, or null
         "amount": pl.Int64,  # see Check
     }
 )
@@ -63,8 +63,7 @@ FINDINGS: Final = pl.Schema(
 class Capacity(NamedTuple):
     """The capacity of a pool in R resources, in S steps."""
 
-    resources: tuple[str, ...]
-    """Columns of the requests."""
+    resources: tuple[str, ...]  # columns of the requests
     amounts: Ints  # [R], before all steps
     time: Ints  # [S], ascending
     change: Ints  # [S, R], what each step adds
@@ -391,8 +390,7 @@ def _finding(check: Check, faults: pl.DataFrame, at: str, amount: pl.Expr) -> pl
 
 # --- limits and windows --------------------------------------------------------------------------
 
-_LAST: Final = 1 << 40
-"""Longer than any schedule, s."""
+_LAST: Final = 1 << 40  # longer than any schedule, s
 
 
 def beyond(limits: Limits, attempt: Ints, start: Ints, end: Ints, blocked: Bools) -> Ints:

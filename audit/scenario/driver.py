@@ -12,7 +12,7 @@ running sums.
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -30,7 +30,6 @@ OnProgress = Callable[[int, int], None]
 Hashes = NDArray[np.uint64]
 
 Shared = TypeVar("Shared")
-Made = TypeVar("Made")
 Space = TypeVar("Space")
 Found = TypeVar("Found", bound=tuple[Any, ...])
 
@@ -38,8 +37,7 @@ Found = TypeVar("Found", bound=tuple[Any, ...])
 class Effort(NamedTuple):
     """The executor, its progress and its limits."""
 
-    executor: Executor = IN_TURN
-    """The result does not depend on it."""
+    executor: Executor = IN_TURN  # the result does not depend on it
     on_progress: OnProgress = lambda done, of: None
     budget_s: float | None = None
     """CPU seconds, as ``scenario.budget`` estimates them, modelled starts included; beyond it, a
@@ -65,42 +63,25 @@ def compute(
     out: Found,
     effort: Effort,
 ) -> None:
-    """Write the results of the ``chosen`` attempts to the arrays ``out``, [n] each."""
+    """Write the results of the ``chosen`` attempts to the arrays ``out``, [n] each.
+
+    The executor computes ranges that hold about equally many of them. ``prepare(shared)`` returns
+    the function that computes a range; see ``Executor.each``.
+    """
     subjects = np.flatnonzero(chosen)
     if len(subjects) == 0:
         return
-    for part, found in in_parts(prepare, shared, subjects, effort):
-        here = slice(*part)
-        for whole, some in zip(out, found, strict=True):
-            np.copyto(whole[here], some, where=chosen[here])
-
-
-def in_parts(
-    prepare: Callable[[Shared], Callable[[Range], Made]],
-    shared: Shared,
-    subjects: Ints,
-    effort: Effort,
-) -> Iterator[tuple[Range, Made]]:
-    """Have the executor compute ranges that hold all ``subjects``, at least one, ascending.
-
-    ``prepare(shared)`` gives the function that computes a range; see ``Executor.each``.
-    """
-    ranges = cut(subjects, effort.executor.parts)
+    each = -(-len(subjects) // effort.executor.parts)
+    groups = (subjects[low : low + each] for low in range(0, len(subjects), each))
+    ranges = [Range(int(group[0]), int(group[-1]) + 1) for group in groups]
     total = sum(high - low for low, high in ranges)
     done = 0
-    for number, made in effort.executor.each(prepare, shared, ranges):
-        yield ranges[number], made
+    for number, found in effort.executor.each(prepare, shared, ranges):
+        here = slice(*ranges[number])
+        for whole, some in zip(out, found, strict=True):
+            np.copyto(whole[here], some, where=chosen[here])
         done += ranges[number].high - ranges[number].low
         effort.on_progress(done, total)
-
-
-def cut(subjects: Ints, parts: int) -> list[Range]:
-    """Return ranges of indices that hold all subjects, about equally many in each."""
-    each = -(-len(subjects) // parts)
-    return [
-        Range(int(subjects[low]), int(subjects[min(low + each, len(subjects)) - 1]) + 1)
-        for low in range(0, len(subjects), each)
-    ]
 
 
 def by_thread(

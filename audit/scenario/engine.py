@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 
 from audit.errors import SimulationError
 from audit.kernels.scheduling import simulation as kernels
-from audit.kernels.scheduling.simulation import Jobs, Ledger, Model, Observed, Owners, Rules, Steps
+from audit.kernels.scheduling.simulation import Jobs, Ledger, Model, Observed, Rules, Steps
 from audit.metrics.attempts import fidelity, population
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.population import TAU_S, describe
 from audit.model import ATTEMPTS, Period, Pool
 from audit.policies import BY_OWNER, BY_USAGE, Backfill, Order, Policy, refused
-from audit.scenario import ownership
-from audit.scenario.multifactor import Clock
-from audit.scenario.ownership import EQUAL_SHARES, Fairshare
+from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ranking, ranking
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS, NEVER, Bools, Ints, Workload, instants, workload
 
@@ -130,24 +128,6 @@ def as_schedule(
 # --- what the kernels take -----------------------------------------------------------------------
 
 
-class Ranking(NamedTuple):
-    """How owners are ranked."""
-
-    owner: Ints  # [n]
-    owners: Owners
-    path: Ints
-    siblings: Ints
-    clock: Clock
-    half_life: float
-
-    def ledger(self, attempts: int, steps: int) -> Ledger:
-        """Return space for starts and ends of ``attempts``, and of blocked ones by ``steps``."""
-        charged = self.path.max(initial=-1) >= 0
-        changes = 2 * attempts + steps if charged else 0
-        books = self.clock.books()
-        return Ledger(self.owners, self.path, self.siblings, changes, self.half_life, books)
-
-
 class Setting(NamedTuple):
     """A workload under a policy."""
 
@@ -203,7 +183,7 @@ def setting(
         observes_blocked: whether blocked attempts are part of the observed schedule.
         ranked_by: the order that owners are ranked for; None: that of the policy.
     """
-    ranking = kernel_ranking(work, policy.order if ranked_by is None else ranked_by)
+    ranked = kernel_ranking(work, policy.order if ranked_by is None else ranked_by)
     observed = Observed(
         start=contiguous(work.start),
         end=contiguous(work.end),
@@ -211,19 +191,15 @@ def setting(
         present=work.present if observes_blocked else work.present & ~work.blocked,
         queues=contiguous(work.sized),
     )
-    jobs = kernel_jobs(work, policy, queued, ranking.owner)
+    jobs = kernel_jobs(work, policy, queued, ranked.owner)
     steps, ruled = kernel_steps(work, taken), rules(policy, work, fair_order)
-    return Setting(work, jobs, steps, ruled, ranking, observed, contiguous(work.capacity))
+    return Setting(work, jobs, steps, ruled, ranked, observed, contiguous(work.capacity))
 
 
 def kernel_ranking(work: Workload, order: Order) -> Ranking:
     """Return the ranking of owners under an order."""
     counted = work.has_started & (work.end != NEVER)
-    owner, owners, path, siblings, clock = ownership.kernel_owners(
-        order, work.owners, work.arrival, work.start, work.end, counted
-    )
-    decay = ownership.half_life(order, work.owners)
-    return Ranking(contiguous(owner), owners, contiguous(path), contiguous(siblings), clock, decay)
+    return ranking(order, work.owners, work.arrival, work.start, work.end, counted)
 
 
 def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rules:

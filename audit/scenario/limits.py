@@ -30,10 +30,8 @@ Bools = NDArray[np.bool_]
 
 WEEK_S: Final = WEEK * HOUR_S
 
-SHUT: Final = 1 << 61
-"""What a closed window adds to its counter."""
-ROOM: Final = 1 << 60
-"""Bound of a window's counter: any number of attempts, but not SHUT."""
+SHUT: Final = 1 << 61  # added to the counter of a window while it is closed
+ROOM: Final = 1 << 60  # bound of a window's counter: any number of attempts, but not SHUT
 NO_END: Final = int(np.iinfo(np.int64).max)
 AHEAD_S: Final = 366 * 86_400
 """Time after the last known instant until which windows follow the calendar."""
@@ -45,10 +43,8 @@ class Edges(NamedTuple):
     time: Ints  # ascending
     counter: Ints
     change: Ints  # SHUT: it closes; −SHUT: it opens
-    cycle: int
-    """Number of the last ones that are repeated for ever."""
-    period: int
-    """Length of that cycle, s."""
+    cycle: int  # number of the last ones that are repeated for ever
+    period: int  # length of that cycle, s
 
 
 class Limits(NamedTuple):
@@ -62,8 +58,7 @@ class Limits(NamedTuple):
     edges: Edges
     exceeded: Bools  # [n], whether the attempt alone exceeds a limit
     marks: tuple[Ints, ...]  # each [n]: all that limits and windows see of each attempt
-    settings: str
-    """All else that starts depend on."""
+    settings: str  # all else that starts depend on
 
     @property
     def some(self) -> bool:
@@ -160,10 +155,8 @@ class Closing(NamedTuple):
     """A counter of a window: that of its attempts with the same reach."""
 
     window: Window
-    reach: int
-    """The window forbids starts from ``reach`` − 1 s before its hours begin."""
-    inside: Ints
-    """The attempts."""
+    reach: int  # the window forbids starts from ``reach`` − 1 s before its hours begin
+    inside: Ints  # the attempts
 
 
 def _closings(queue: pl.DataFrame, windows: Sequence[Window]) -> tuple[list[Closing], Ints, Ints]:

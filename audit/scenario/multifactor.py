@@ -40,20 +40,16 @@ AHEAD_S = 366 * 86_400
 class Multifactor(NamedTuple):
     """The configuration of slurmctld."""
 
-    tree: Tree
-    """The associations (``metrics.slurm.shares.tree_of``)."""
+    tree: Tree  # the associations (``metrics.slurm.shares.tree_of``)
     usage: SlurmUsage
     weights: Mapping[str, float]
     """PriorityWeight… by factor (``metrics.slurm.multifactor.FACTORS``); default 0."""
     scale: Scale
     algorithm: Algorithm = Algorithm.fair_tree
     dampening: float = 1.0
-    job_factors: Mapping[str, int] = {}
-    """PriorityJobFactor by partition; default 1."""
-    tiers: Mapping[str, int] = {}
-    """PriorityTier by partition; default 1."""
-    qos: Mapping[str, int] = {}
-    """Priority by QOS; default 0."""
+    job_factors: Mapping[str, int] = {}  # PriorityJobFactor by partition; default 1
+    tiers: Mapping[str, int] = {}  # PriorityTier by partition; default 1
+    qos: Mapping[str, int] = {}  # priority by QOS; default 0
     tres: Mapping[str, float] = {}
     """PriorityWeightTRES by Slurm's name, of ``metrics.slurm.usage.COUNTED``."""
     totals: Mapping[str, Mapping[str, int]] = {}

@@ -7,8 +7,8 @@ until a simulation begins, then simulated; blocked attempts count, reserved ones
 tree, all users (accounts) are siblings with equal shares. Priorities are compared in steps of
 2^−32, so that rounding does not decide ties.
 
-``nuwt``: largest NUWT (SPEC §6) over the attempts that have ended so far, one-job owners included;
-without any, or without usage, 0.
+``nuwt``: largest NUWT (SPEC §6) over the attempts that have ended, one-job owners included; 0
+without such attempts or usage.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
-from audit.kernels.scheduling.simulation import Owners, sum_up
+from audit.kernels.scheduling.simulation import Ledger, Owners, sum_up
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.metrics.fairshare.trees import Tree
@@ -41,15 +41,12 @@ WEEK_S: Final = 7 * 86_400
 class Fairshare(NamedTuple):
     """How owners are ranked."""
 
-    kind: Kind = "user"
-    """Owners under ``nuwt``, and under ``fairshare`` without a tree."""
+    kind: Kind = "user"  # owners under ``nuwt``, and under ``fairshare`` without a tree
     method: Method = Windows(interval_s=WEEK_S, depth=7, decay=0.7)
     operator: str = "absolute"
-    tree: Tree | None = None
-    """None: equal shares, under which only ``absolute`` has a meaning."""
+    tree: Tree | None = None  # None: equal shares, under which only ``absolute`` has a meaning
     recalculation_s: int = 300
-    multifactor: Multifactor | None = None
-    """For the order of that name."""
+    multifactor: Multifactor | None = None  # for the order of that name
 
 
 EQUAL_SHARES: Final = Fairshare()
@@ -65,8 +62,7 @@ class Ownership(NamedTuple):
     used: Floats  # [n] ≥ 0, runtime · size
     tree: Tree
     fairshare: Fairshare
-    priorities: Priorities | None = None
-    """For the order ``multifactor``."""
+    priorities: Priorities | None = None  # for the order ``multifactor``
 
     def first(self, count: int) -> Ownership:
         """Return the owners of the first ``count`` attempts."""
@@ -154,37 +150,44 @@ class _History(NamedTuple):
     rate: Floats
 
 
-class KernelOwners(NamedTuple):
-    """Owners as the kernels take them."""
+class Ranking(NamedTuple):
+    """Owners and how they are ranked, as the kernels take them."""
 
     owner: Ints  # [n], of each attempt
     owners: Owners
     path: Ints  # nodes × levels, to each owner
     siblings: Ints  # the account of each group of siblings
     clock: Clock
+    half_life: float  # of usage, s; 0: it is counted in windows
+
+    def ledger(self, attempts: int, steps: int) -> Ledger:
+        """Return space for starts and ends of ``attempts``, and of blocked ones by ``steps``."""
+        charged = self.path.max(initial=-1) >= 0
+        changes = 2 * attempts + steps if charged else 0
+        books = self.clock.books()
+        return Ledger(self.owners, self.path, self.siblings, changes, self.half_life, books)
 
 
-def kernel_owners(
+def ranking(
     order: Order, ownership: Ownership, arrival: Ints, start: Ints, end: Ints, counted: Bools
-) -> KernelOwners:
-    """Return owners as the kernels take them.
+) -> Ranking:
+    """Return the ranking of owners under an order; one outside ``model.BY_USAGE`` needs none.
 
-    Args:
-        order: one outside ``model.BY_USAGE`` needs no owners.
-        counted: attempts whose observed start is known.
+    ``counted`` are attempts whose observed start is known.
 
     Raises:
         SimulationError: the order is ``multifactor``, and Slurm's configuration is unknown.
     """
     fairshare, own = ownership.fairshare, ownership.priorities
     method = fairshare.method
-    slurm, clock = multifactor.no_slurm(), NO_CLOCK
+    slurm, clock, half_life = multifactor.no_slurm(), NO_CLOCK, 0.0
     windows = isinstance(method, Windows) and order is Order.fairshare
     if order is Order.fairshare:
         owner = ownership.leaf
         path, target = paths(ownership.tree), trees.targets(ownership.tree)
         siblings = len(path) + trees.groups(ownership.tree)
-        history = _used(path, siblings, ownership, start, end, counted, _half_life(method))
+        half_life = float(method.half_life_s) if isinstance(method, HalfLife) else 0.0
+        history = _used(path, siblings, ownership, start, end, counted, half_life)
     else:
         owner = np.zeros(len(start), np.int64)
         history = _History(np.zeros(2, np.int64), np.zeros(0, np.int64), *np.zeros((2, 0)))
@@ -213,12 +216,8 @@ def kernel_owners(
         slurm=slurm,
         **history._asdict(),
     )
-    return KernelOwners(owner, owners, path, siblings, clock)
-
-
-def half_life(order: Order, ownership: Ownership) -> float:
-    """Return the half-life of usage, s; 0: it is counted in windows."""
-    return _half_life(ownership.fairshare.method) if order is Order.fairshare else 0.0
+    owner, path, siblings = map(np.ascontiguousarray, (owner, path, siblings))
+    return Ranking(owner, owners, path, siblings, clock, half_life)
 
 
 def settings(ownership: Ownership) -> str:
@@ -232,17 +231,13 @@ def settings(ownership: Ownership) -> str:
 def paths(tree: Tree) -> Ints:
     """Return the nodes from below the root to each node, nodes × levels; −1 after its end.
 
-    The path of a user without a share of its own ends at its account.
+    The path of a user without a share ends at its account.
     """
     shared, ways = trees.shared(tree), list[list[int]]()
     for node, above in enumerate(trees.groups(tree).tolist()):
         ways.append((ways[above] if above >= 0 else []) + ([node] if shared[node] else []))
     levels = max(1, *map(len, ways))
     return np.array([way + [-1] * (levels - len(way)) for way in ways], np.int64)
-
-
-def _half_life(method: Method) -> float:
-    return float(method.half_life_s) if isinstance(method, HalfLife) else 0.0
 
 
 def _siblings(names: pl.Series, kind: Kind) -> Tree:

@@ -30,10 +30,8 @@ class Scenario:
 
     attempts: pl.DataFrame
     """Columns of ``model.DESCRIBED``, of the pool; ``penalty`` where usage is charged by it."""
-    pool: Pool
-    """With the policy in force."""
-    now: int
-    """When the log was taken, epoch s."""
+    pool: Pool  # with the policy in force
+    now: int  # when the log was taken, epoch s
     fairshare: Fairshare = EQUAL_SHARES
 
     @cached_property
@@ -67,13 +65,10 @@ class Bound(NamedTuple):
     """A limit as the command line writes it; see ``options.limits``."""
 
     kind: rules.Kind
-    name: str | None
-    """None: each entity of the kind."""
+    name: str | None  # None: each entity of the kind
     most: int
-    unit: str | None = None
-    """None: the pool's counted resource."""
-    narrow: bool = False
-    """Whether requests above the limit are exempt."""
+    unit: str | None = None  # None: the pool's counted resource
+    narrow: bool = False  # whether requests above the limit are exempt
 
     def of(self, pool: Pool) -> Limit:
         """Return the limit for a pool."""
@@ -86,31 +81,21 @@ class Bound(NamedTuple):
 class Change(NamedTuple):
     """Changes of a scenario; None or empty: unchanged."""
 
-    policy: Mapping[str, Any] = {}
-    """Fields of ``Policy``."""
+    policy: Mapping[str, Any] = {}  # fields of ``Policy``
     targets: Mapping[str, float] = {}
     """Shares of users or accounts, in the unit of the present ones; without any, all have 1."""
     half_life_s: float | None = None
     weights: Mapping[str, float] = {}
     """Of factors of Slurm's priority (``metrics.slurm.multifactor.FACTORS``)."""
-    walltimes: Fraction | None = None
-    """Walltimes are at most this multiple of the occupancy; ≥ 1."""
-    walltimes_of: tuple[str, ...] = ()
-    """The users whose walltimes change; empty: all."""
-    capacity: Amount | None = None
-    """Of the counted resource."""
-    nodes: Amount | None = None
-    """All amounts of the pool grow in proportion."""
-    lift: tuple[str, ...] = ()
-    """Removed limits and windows; see ``lifted``."""
-    relax: Mapping[str, int] = {}
-    """New bounds of limits and windows; see ``relaxed``."""
-    limits: tuple[Bound, ...] = ()
-    """Further limits."""
-    walltime_limits: Mapping[str, int] = {}
-    """Longest walltime and run time by partition, s ≥ 1."""
-    without: tuple[str, ...] = ()
-    """Users whose attempts never arrive."""
+    walltimes: Fraction | None = None  # walltimes are at most this multiple of the occupancy; ≥ 1
+    walltimes_of: tuple[str, ...] = ()  # the users whose walltimes change; empty: all
+    capacity: Amount | None = None  # of the counted resource
+    nodes: Amount | None = None  # all amounts of the pool grow in proportion
+    lift: tuple[str, ...] = ()  # removed limits and windows; see ``lifted``
+    relax: Mapping[str, int] = {}  # new bounds of limits and windows; see ``relaxed``
+    limits: tuple[Bound, ...] = ()  # further limits
+    walltime_limits: Mapping[str, int] = {}  # longest walltime and run time by partition, s ≥ 1
+    without: tuple[str, ...] = ()  # users whose attempts never arrive
 
 
 def changed(today: Scenario, change: Change) -> Scenario:

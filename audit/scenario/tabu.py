@@ -10,7 +10,7 @@ SELECTBETTER prefers B to A where
     v = Σ (A_x − B_x)/A_x > 0    over x = bounded slowdown (τ = 1 s), wait, response, F
 
 The first three are means over the queued attempts, with planned starts, and estimates for run
-times; F = Σ (UWT − NUWT_o)² over all owners o seen so far, from ended, running and planned
+times; F = Σ (UWT − NUWT_o)² over all owners o seen until then, from ended, running and planned
 attempts, with area estimate · size until they end. A_x = 0 contributes 0 where B_x = 0, else −1.
 Each accepted plan lowers the product of the four measures, so a search does not go round in
 circles; yet v from the first plan of a search to its last may be negative.
@@ -37,8 +37,7 @@ from audit.model import Backfill, Order, Policy, Pool
 from audit.scenario import engine
 from audit.scenario.workload import NEVER, Ints, Workload, workload
 
-POLICY: Final = Policy(Order.fcfs, Backfill.conservative)
-"""The policy without a search."""
+POLICY: Final = Policy(Order.fcfs, Backfill.conservative)  # the policy without a search
 
 _WORDS: Final = 1 << 16
 
@@ -56,12 +55,9 @@ class Search(NamedTuple):
     """Of PCG64, ≥ 0. The job is the ⌊w · n / 2³²⌋-th of the n that are not tabu, by planned start,
     w being the upper half of the next 64 random bits."""
     every_s: int = 300
-    turns: int = 2
-    """Iterations per queued attempt."""
-    tabu: int = 10
-    """Length of the tabu list."""
-    bound: Bound | None = None
-    """With one, the result depends on the speed of the machine."""
+    turns: int = 2  # iterations per queued attempt
+    tabu: int = 10  # length of the tabu list
+    bound: Bound | None = None  # with one, the result depends on the speed of the machine
 
 
 DEFAULT: Final = Search()
@@ -73,10 +69,8 @@ class Searched(NamedTuple):
     start: Ints  # [n]; NEVER: it does not start
     planned: Ints  # [n], the start first promised; NEVER: none was
     searches: int
-    tried: int
-    """Plans made by moving an attempt."""
-    taken: int
-    """Those that were better."""
+    tried: int  # plans made by moving an attempt
+    taken: int  # those that were better
 
 
 def replay(

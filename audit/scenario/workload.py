@@ -62,7 +62,7 @@ class Workload(NamedTuple):
     capacity: Ints  # [R], before any step
     step_time: Ints  # [S], ascending
     step_change: Ints  # [S] or [S, R]: what is added to what is free
-    step_planned: Bools  # [S], known to planners beforehand
+    step_planned: Bools  # [S], known to planners
     owners: Ownership  # of the n attempts
     limits: Limits = UNLIMITED  # of the n attempts
 
@@ -131,9 +131,9 @@ def workload_of_rows(
 ) -> Indexed:
     """Return the workload of ``pool`` (SPEC §4).
 
-    It leaves out attempts that never started, that ran in an advance reservation, or whose run time
-    is unknown, and pending ones without a walltime or of unknown size. An attempt whose arrival is
-    unknown arrives at its start. A reservation lowers the capacity, from its first start to its
+    It leaves out attempts that never started, that ran in an advance reservation, or of unknown run
+    time, and pending ones without a walltime or of unknown size. An attempt of unknown arrival
+    arrives at its start. A reservation lowers the capacity, from its first start to its
     last end, by its peak use.
 
     estimate = max(walltime, occupancy), or the occupancy where the walltime is unknown or

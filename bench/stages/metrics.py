@@ -18,7 +18,7 @@ import polars as pl
 import polars.selectors as cs
 
 from audit.metrics.attempts import figures, performance
-from audit.metrics.attempts.account import anatomy
+from audit.metrics.attempts.account import account, anatomy
 from audit.metrics.attempts.fidelity import fidelity
 from audit.metrics.attempts.miss import TOLERANCE_S, misses
 from audit.metrics.attempts.parts import coded, number_users
@@ -73,9 +73,9 @@ class Made:
         self.now = int(self.described["end_time"].to_numpy().max())
         days = (self.now - BEGIN) // DAY_S
         self.midnights = [BEGIN + DAY_S * day for day in range(1, max(2, days + 1))]
-        self.judged = anatomy(
-            performance.overtakes(resource_equality(self.described, self.now)), POOL, self.now
-        )
+        compared = performance.overtakes(resource_equality(self.described, self.now))
+        taken_apart = anatomy(compared, POOL, self.now)
+        self.judged = account(taken_apart, POOL, self.now, cycle_s=60).attempts
         self.con = duckdb.connect()
         self.con.execute("SET enable_progress_bar = false")
         for name in ("attempts", "described", "judged"):

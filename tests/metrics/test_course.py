@@ -16,7 +16,7 @@ QUICK = 100
 
 @st.composite
 def tables(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """What up to five users, one without a name, did in up to three stretches."""
+    """Up to five users, one without a name, in up to three stretches."""
     rows = []
     for stretch in range(3):
         for user in draw(st.sets(st.sampled_from([None, "ann", "bob", "cy", "dee"]))):
@@ -119,7 +119,7 @@ def one_user_of_each(*waits: tuple[int, int]) -> Course:
 
 
 def test_the_same_users_in_both_stretches_do_not_blur_the_difference() -> None:
-    """Waits of 0 to 1,900 s; everybody waits 10 s longer in the second stretch."""
+    """Waits of 0 to 1,900 s; all wait 10 s longer in the second stretch."""
     got = one_user_of_each(*((100 * k, 100 * k + 10) for k in range(20)))
     assert got.figures[0]["wait_mean"].value == 950.0
     value, (lower, upper) = got.differences["wait_mean"]

@@ -1,4 +1,4 @@
-"""What is published about everybody: enough others remain, whatever a reader takes out."""
+"""Published figures about all users: enough others remain, whatever a reader takes out."""
 
 import polars as pl
 import pytest

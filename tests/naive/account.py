@@ -27,7 +27,7 @@ HOLDS = {
 
 
 class Limit(NamedTuple):
-    """What may run at one time, of the records that it is about."""
+    """A limit on the running attempts that it applies to."""
 
     about: Callable[[Mapping[str, Any]], bool]
     most: int
@@ -233,7 +233,7 @@ def _outages(site: Site, least: int) -> frozenset[int]:
     seconds = range(min(o.arrival for o in site.held), max(o.leave for o in site.held))
     found: set[int] = set()
     stretch: list[int] = []
-    begun = False  # before the first start nobody knows what ran
+    begun = False  # before the first start the use is unknown
     for t in [*seconds, None]:
         runs = t is not None and any(one.runs(t) for one in site.held)
         begun = begun or runs

@@ -115,7 +115,7 @@ def _parts(j: Held, held: list[Held], pool: Log) -> Parts:
 
 
 def _second(j: Held, t: int, held: list[Held], pool: Log) -> list[tuple[str, Fraction]]:
-    """To whom the second from ``t`` on belongs."""
+    """Return the parts that the second from ``t`` on belongs to."""
     capacity = pool.capacity_at(t)
     running = [
         k for k in held if k.start is not None and k.end is not None and k.start <= t < k.end

@@ -1,8 +1,8 @@
-"""SPEC's definitions in slow, plain, exact Python: what the fast code is compared with.
+"""SPEC's definitions in slow, plain, exact Python, as a check of the fast code.
 
-Time is cut at every instant at which anything happens, and each elementary interval is looked at on
-its own; all numbers are integers or fractions. Nothing here is shared with the package. The
-scheduling model is in ``scenario.py``.
+Time is cut at every instant at which anything happens, and each elementary interval is considered
+separately; all numbers are integers or fractions. Nothing here is shared with the package. The
+scheduling model is in ``simulation.py``.
 """
 
 import decimal
@@ -42,7 +42,7 @@ class Attempt(NamedTuple):
 
 
 class Life(NamedTuple):
-    """When an attempt was in the pool, and from when on it ran (start = end: it never did)."""
+    """An attempt's time in the pool; without a start, start = end."""
 
     arrival: int
     start: int
@@ -105,7 +105,7 @@ def width_class(size: int | None) -> str | None:
 
 
 def life(attempt: Attempt, now: int, count_never_started: bool = False) -> Life | None:
-    """The attempt's part in used and active; none where it has no part."""
+    """Return the attempt's part in used and active, if any."""
     arrival, start, end = attempt.arrival, attempt.start, attempt.end
     size = attempt.size or 0
     if arrival is None:
@@ -170,7 +170,7 @@ class Equality(NamedTuple):
 
 
 def equality(one: Life, lives: Sequence[Life], weights: str = "size") -> Equality:
-    """What one attempt deserved and consumed, among all."""
+    """Return what an attempt deserved and consumed."""
 
     def share(t: int) -> Fraction:
         used = sizes(running(lives, t))
@@ -188,7 +188,7 @@ def equality(one: Life, lives: Sequence[Life], weights: str = "size") -> Equalit
 
 
 def overtakes(attempts: Sequence[Attempt], one: Attempt) -> tuple[int, int]:
-    """How many arrived later and started earlier; arrived earlier and started later."""
+    """Return the numbers of later arrivals with earlier starts, and the reverse."""
     started = [
         (other.arrival, other.start)
         for other in attempts
@@ -227,7 +227,7 @@ def over_capacity_time(lives: Sequence[Life], capacity: int, begin: int, end: in
 
 
 def peak(lives: Sequence[Life], begin: int, end: int) -> int:
-    """The most in use at any whole second of [begin, end)."""
+    """Return the greatest use at any whole second of [begin, end)."""
     instants = [t for one in lives for t in (one.arrival, one.start, one.end) if begin <= t < end]
     return max((sizes(running(lives, t)) for t in [begin, *instants]), default=0)
 
@@ -275,7 +275,7 @@ def _entity(attempts: list[Attempt]) -> Entity:
 
 
 def counted_nuwt(owners: Mapping[str | None, Entity], keep_single: bool = False) -> list[Fraction]:
-    """NUWT of the users that UWT and its companions are of, ascending."""
+    """Return NUWT of the users that count in UWT and related figures, ascending."""
     return sorted(
         one.nuwt
         for owner, one in owners.items()
@@ -289,14 +289,14 @@ def f(nuwt: Sequence[Fraction]) -> Fraction:
 
 
 def nearest_rank(values: Sequence[Any], q: Fraction) -> Any:
-    """The least value with at least a share q of all values at or below it."""
+    """Return the least value with at least a share q of all values at or below it."""
     return next(
         value for value in sorted(values) if sum(v <= value for v in values) >= q * len(values)
     )
 
 
 def close(fast: float | None, exact: Fraction | int | None, scale: float = 1.0) -> bool:
-    """Whether they agree to 12 digits of the greater of the value and ``scale``."""
+    """Return whether they agree to 12 digits of the greater of the value and ``scale``."""
     if fast is None or exact is None:
         return fast is exact
     return math.isclose(fast, float(exact), rel_tol=1e-12, abs_tol=1e-12 * max(scale, 1e-30))
@@ -306,7 +306,7 @@ def close(fast: float | None, exact: Fraction | int | None, scale: float = 1.0) 
 
 
 class Use(NamedTuple):
-    """What an attempt occupied: from start to end at a penalty (per second)."""
+    """The use of an attempt: from start to end at a penalty (per second)."""
 
     owner: str | None
     start: int
@@ -318,7 +318,7 @@ class Use(NamedTuple):
 
 
 def uses(records: Iterable[Record], kind: str, now: int) -> list[Use]:
-    """Of records with a ``penalty``: all that started, open ones up to now."""
+    """Return the use of records with a ``penalty`` that started, open ones up to now."""
     return [
         Use(
             record[kind],
@@ -351,10 +351,10 @@ def calendar_usage(
     clock: Callable[[int], int],
     step: int,
 ) -> Fraction:
-    """The same where a window lasts until the clock reaches the next multiple of the interval.
+    """Return the same for windows that end when a clock reaches a multiple of the interval.
 
-    ``clock`` gives what the clock on the wall shows, s; it is looked at every ``step`` seconds, of
-    which everything is a multiple. What it once reached it has reached, though it be set back.
+    ``clock`` returns the local time, s. It is read every ``step`` seconds; all times are multiples
+    of that. A clock that is set back does not reopen a window.
     """
     furthest = instant - (depth + 1) * interval - 3 * 86_400
     window = None
@@ -369,7 +369,7 @@ def calendar_usage(
 
 
 def half_life_usage(mine: Sequence[Use], instant: int, half_life: Fraction) -> Fraction:
-    """Σ P · ∫ 2^(−(T − t)/H) dt, of which H/ln 2 · 2^(−(T − t)/H) is an antiderivative."""
+    """Return Σ P · ∫ 2^(−(T − t)/H) dt, with antiderivative H/ln 2 · 2^(−(T − t)/H)."""
     with decimal.localcontext(prec=60):
         two = Decimal(2)
         h = Decimal(half_life.numerator) / half_life.denominator
@@ -390,7 +390,7 @@ def fractions(usage: Mapping[str | None, Fraction]) -> dict[str | None, Fraction
 def fairshare_ranks(
     fraction: Mapping[str | None, Fraction], targets: Mapping[str, float]
 ) -> dict[str | None, int | None]:
-    """One more than how many are served before; by fraction over target where there are targets."""
+    """Return 1 + the number served before; with targets by fraction over target."""
     if not targets:
         keys = {owner: (0, part) for owner, part in fraction.items() if owner is not None}
     else:
@@ -410,7 +410,7 @@ def fairshare_ranks(
 
 
 def _served_before(one: tuple[int, Fraction], other: tuple[int, Fraction]) -> bool:
-    """By quotient; what exceeds a target of 0 is last, by however much."""
+    """Compare quotients; entities above a target of 0 tie in the last place."""
     return one[0] < other[0] or (one[0] == other[0] == 0 and one[1] < other[1])
 
 
@@ -418,7 +418,7 @@ def _served_before(one: tuple[int, Fraction], other: tuple[int, Fraction]) -> bo
 
 
 class Fair(NamedTuple):
-    """An attempt, one of its two fair start times, and what that is worth."""
+    """An attempt, one of its two fair start times, and its status."""
 
     attempt: Attempt
     fst: int | None
@@ -442,7 +442,7 @@ class Fair(NamedTuple):
         return max(self.fst - self.attempt.start, 0)
 
     def slowdown(self, tau: int = 10) -> Fraction:
-        """The bounded slowdown that it would have had, had it started at its fair start time."""
+        """Return its bounded slowdown if it had started at its fair start time."""
         assert self.fst is not None
         assert self.attempt.start is not None
         assert self.attempt.end is not None
@@ -453,7 +453,7 @@ class Fair(NamedTuple):
 
 
 def unfairness(fairs: Iterable[Fair], fst: str, tolerance: int) -> dict[str, Fraction | None]:
-    """Overall unfairness by fair start times, and what stands beside it."""
+    """Return overall unfairness by fair start times, and related figures."""
     counted = [one for one in fairs if one.counts]
     missed = [one.miss for one in counted if one.miss > tolerance]
     preferred = [one for one in counted if one.preference > tolerance]
@@ -472,13 +472,13 @@ def mean(values: Sequence[int | Fraction]) -> Fraction | None:
 
 
 def share_beyond(misses: Sequence[int], limit: int) -> Fraction | None:
-    """What remains of their sum when those below a limit are left out."""
+    """Return the part of the sum that remains without misses below a limit."""
     total = sum(misses)
     return Fraction(sum(one for one in misses if one >= limit), total) if total else None
 
 
 def signed_square_of_spearman(one: Sequence[int], other: Sequence[int]) -> Fraction | None:
-    """The correlation times its absolute: rational. Equal values share the mean of their ranks."""
+    """Return the correlation times its absolute value, which is rational."""
 
     def centred(values: Sequence[int]) -> list[Fraction]:
         ranks = [
@@ -497,10 +497,10 @@ def signed_square_of_spearman(one: Sequence[int], other: Sequence[int]) -> Fract
 
 
 def draws(bits: list[int], units: int) -> list[int]:
-    """Units drawn by 32 random bits each: the high half of bits · units.
+    """Return units drawn by 32 random bits each: the high half of bits · units.
 
-    Of the 2^32 values bits can have, so many belong to each unit; the 2^32 mod units that are left,
-    those with the lowest low halves, are passed over.
+    The 2^32 mod units values of bits with the lowest low halves are skipped, so that every unit has
+    equally many.
     """
     products = [one * units for one in bits]
     return [product // 2**32 for product in products if product % 2**32 >= 2**32 % units]

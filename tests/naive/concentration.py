@@ -21,7 +21,7 @@ def lorenz(amounts: Sequence[int]) -> list[tuple[Fraction, Fraction]]:
 
 
 def held_by_top(amounts: Sequence[int], part: int, of: int) -> Fraction:
-    """What ``part`` of ``of`` parts of the users hold who have most.
+    """Return the part of the total that the top ``part`` of ``of`` users have.
 
     Each user is cut into ``of`` users alike, so that no part of a user is left over.
     """

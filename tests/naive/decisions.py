@@ -25,7 +25,7 @@ class Seen(Pool):
 
 
 def judge(log: Log, rule: Rule, tolerance: int) -> Judged:
-    """Who would have started when, and who started beyond the capacity."""
+    """Return when each attempt would have started, and those that started beyond the capacity."""
     if rule.backfill == "conservative":
         rule = rule._replace(backfill="conservative_replan")
     ready: dict[int, int] = {}
@@ -43,7 +43,7 @@ def judge(log: Log, rule: Rule, tolerance: int) -> Judged:
 
 
 def _withheld(log: Log, rule: Rule, tolerance: int, ready: dict[int, int]) -> dict[int, str]:
-    """What did not allow a start between the instant when it would have been and that of it."""
+    """Return the reasons that forbade a start after the modelled one."""
     unlimited = log._replace(jobs=tuple(job._replace(counts=()) for job in log.jobs))
     always_open = log._replace(jobs=tuple(job._replace(windows=()) for job in log.jobs))
     found: dict[int, str] = {}
@@ -88,7 +88,7 @@ def _unknown_phase(log: Log, interval: int, at: list[int]) -> Iterator[int]:
 
 
 def instants(log: Log) -> list[int]:
-    """Arrivals of who is queued, starts, ends, steps, edges of windows; up to the log's last."""
+    """Return arrivals, starts, ends, steps and edges of windows, up to the last of the log."""
     met = [(k, job) for k, job in enumerate(log.jobs) if job.start is not None or job.open]
     told = {job.arrival for job in log.jobs}
     told |= {job.start for job in log.jobs if job.start is not None}

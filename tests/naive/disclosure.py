@@ -1,4 +1,4 @@
-"""What may be published about everybody, by trying what each reader could take out."""
+"""Publishable sets of attempts, by trying what each reader could take out."""
 
 from collections.abc import Iterable
 

@@ -49,7 +49,7 @@ def tree_rows(
     operator: str,
     usage: Callable[[list[naive.Use]], Fraction],
 ) -> dict[Key, Row]:
-    """What each account and user has at one instant."""
+    """Return the row of each account and user at one instant."""
     there = [r for r in records if r["start_time"] is not None and r["start_time"] < instant]
     listing = {node.parent for node in nodes if node.kind == "user"}
     accounts = {node.name for node in nodes if node.kind == "account"}

@@ -1,4 +1,4 @@
-"""What a log shows of its site, SPEC §10, in slow plain Python: looked at second by second.
+"""Occasions and levels of rules, SPEC §10, in slow plain Python, second by second.
 
 Nothing here is shared with the package.
 """
@@ -64,7 +64,7 @@ def loss(yes: int, no: int, foreseen: bool, p_yes: float, p_no: float) -> float:
 
 
 def held(attempts: Sequence[tuple[int, int, int, str]], who: int, at: int) -> int:
-    """What the owner of attempt ``who`` would hold at an instant with it started.
+    """Return the amount that the owner of attempt ``who`` would hold at an instant with it.
 
     ``attempts``: start, end, amount, owner of each.
     """

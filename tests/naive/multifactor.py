@@ -37,7 +37,7 @@ class Slurm(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """What ran, or runs, until its end."""
+    """The use of an attempt that ran, or runs, until its end."""
 
     user: str
     start: int

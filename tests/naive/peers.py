@@ -20,12 +20,12 @@ def walltime_class(walltime: int | None) -> str:
 
 
 def peers_of(j: Record, others: Iterable[Record], before: int | None) -> list[Record] | None:
-    """Those whose waits are compared with that of j; None where they are not enough.
+    """Return the attempts whose waits are compared with that of j, or None if there are too few.
 
     Args:
-        j: with user, partition, qos, size, walltime_s, arrival, wait and end (None: has none yet).
-        others: those of the same pool; what j is may be among them.
-        before: when j's period ends; None: never.
+        j: user, partition, qos, size, walltime_s, arrival, wait and end (or None).
+        others: of the same pool; may include j.
+        before: end of j's period, or None.
     """
     known = [
         k
@@ -51,7 +51,7 @@ def peers_of(j: Record, others: Iterable[Record], before: int | None) -> list[Re
 
 
 def mean_wait(peers: Sequence[Record]) -> Fraction:
-    """Of the users' mean waits."""
+    """Return the mean of the users' mean waits."""
     waits: dict[Any, list[int]] = {}
     for one in peers:
         waits.setdefault(one["user"], []).append(one["wait"])
@@ -60,7 +60,7 @@ def mean_wait(peers: Sequence[Record]) -> Fraction:
 
 
 def last_gone(lives: list[tuple[int, int]], none: int) -> list[int]:
-    """Of lives in order, of an owner each and gone at an instant, when the last before was gone."""
+    """Return, of lives (owner, end) in order, the latest earlier end of the same owner."""
     return [
         max([none, *(gone for other, gone in lives[:k] if other == owner)])
         for k, (owner, _) in enumerate(lives)

@@ -166,7 +166,7 @@ def keeps(penalty: Penalty, resources: int, levels: Sequence[Fraction] = TENTHS)
 def parts(
     charged_by: Mapping[str, Sequence[Record]], kind: str, from_time: int, to_time: int, now: int
 ) -> dict[str, dict[str | None, Fraction]]:
-    """By penalty, everybody's part of what was used in [from_time, to_time); users alone."""
+    """Return each user's part of the use in [from_time, to_time), by penalty."""
     result = {}
     for name, records in charged_by.items():
         used: dict[str | None, Fraction] = {}

@@ -1,7 +1,7 @@
 """The definitions of ``studies.sensitivity.compute``, in slow plain Python.
 
-What is measured of a setting is read off a schedule that ``engine.simulate`` made, second by
-second; targets, compression and the line through the runs are computed in fractions.
+The measures of a setting come from a schedule of ``engine.simulate``, second by second; targets,
+compression and the line through the runs are computed in fractions.
 """
 
 from collections.abc import Mapping, Sequence

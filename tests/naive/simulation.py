@@ -1,9 +1,9 @@
-"""SPEC §4 and §5 in slow, plain, exact Python: what the compiled schedulers are compared with.
+"""SPEC §4 and §5 in slow, plain, exact Python, as a check of the compiled schedulers.
 
-Nothing is kept that can be worked out again: the free amounts at an instant are summed up from all
-that holds some, a planner looks at every instant at which they can change, and a fair start time is
-a simulation from its snapshot. Nothing here is shared with the package. The other definitions are
-in ``tests.naive.attempts``.
+Derived values are recomputed each time: the free amounts at an instant are summed over all holders,
+a planner considers every instant at which they can change, and a fair start time is a simulation
+from its snapshot. Nothing here is shared with the package. The other definitions are in
+``tests.naive.attempts``.
 """
 
 import functools
@@ -20,13 +20,13 @@ Amounts = tuple[int, ...]
 
 
 class Job(NamedTuple):
-    """One attempt, as SPEC §4 sees it, and what the log says became of it."""
+    """One attempt, as SPEC §4 sees it, and its observed start and end."""
 
     arrival: int
     occupancy: int
     estimate: int
     request: Amounts
-    start: int | None = None  # observed; None and not open: nobody knows
+    start: int | None = None  # observed; None and not open: unknown
     end: int | None = None
     priority: float | None = None
     blocked: bool = False
@@ -40,9 +40,9 @@ class Job(NamedTuple):
     fixed: float = 0.0  # Slurm's priority without age and fairshare
     tier: int = 1
     counts: tuple[tuple[str, int, bool], ...] = ()
-    """What it adds to which counters while it runs, and whether each must have room for it."""
+    """Counter, amount while the attempt runs, and whether the counter limits the attempt."""
     windows: tuple[int, ...] = ()
-    """In the scope of which windows of the log it is."""
+    """Indices of the log's windows that apply to it."""
 
 
 class Step(NamedTuple):
@@ -52,7 +52,7 @@ class Step(NamedTuple):
 
 
 class Window(NamedTuple):
-    """When none of its scope is started: in these units (hours) of each period (week)."""
+    """Closed units (hours) of each period (week)."""
 
     shut: frozenset[int]
     unit: int
@@ -63,33 +63,33 @@ class Window(NamedTuple):
         return (t - self.origin) // self.unit % self.units in self.shut
 
     def next_edge(self, t: int) -> int | None:
-        """When it next opens or closes."""
+        """Return when it next opens or closes."""
         begin = self.origin + (t - self.origin) // self.unit * self.unit
         later = [begin + k * self.unit for k in range(1, self.units + 1)]
         return next((at for at in later if self.closed(at) != self.closed(at - 1)), None)
 
 
 class Log(NamedTuple):
-    """The attempts of one pool in the order (arrival, submit, sequence), and what the pool has."""
+    """The attempts of one pool in the order (arrival, submit, sequence), and its capacity."""
 
     jobs: tuple[Job, ...]
     capacity: Amounts
     steps: tuple[Step, ...] = ()
     most: tuple[tuple[str, int], ...] = ()
-    """How much each counter holds."""
+    """Limit of each counter."""
     windows: tuple[Window, ...] = ()  # all of one period
 
     def capacity_at(self, t: int) -> Amounts:
         return plus(self.capacity, *(step.change for step in self.steps if step.time <= t))
 
     def exceeds(self, k: int) -> bool:
-        """Whether it asks for more of something than there ever is."""
+        """Return whether an attempt requests more of something than the pool ever has."""
         ever = [self.capacity, *(self.capacity_at(step.time) for step in self.steps)]
         most = tuple(max(amounts) for amounts in zip(*ever, strict=True))
         return not fits(self.jobs[k].request, most)
 
     def breaks(self, k: int) -> bool:
-        """Whether it alone breaks a limit, or may never start for windows."""
+        """Return whether an attempt alone breaks a limit, or may never start because of windows."""
         job, most = self.jobs[k], dict(self.most)
         mine = [self.windows[w] for w in job.windows]
         return any(binds and amount > most[name] for name, amount, binds in job.counts) or (
@@ -102,11 +102,11 @@ class Log(NamedTuple):
 
 
 Span = tuple[Job, int, int, bool]
-"""An attempt, when it started and ends, and whether it has ended by now."""
+"""An attempt, its start and end, and whether it has ended by now."""
 
 
 class Ranking(NamedTuple):
-    """How ``fairshare`` ranks owners, SPEC §7."""
+    """Ranking of owners under ``fairshare``, SPEC §7."""
 
     interval: int = 7
     depth: int = 3
@@ -138,7 +138,7 @@ class Rule(NamedTuple):
 
 
 class Had(NamedTuple):
-    """What a pool had from when on, by resource; what is not named stayed."""
+    """A pool's amounts from an instant on, by resource; others did not change."""
 
     since: int
     amounts: Mapping[str, int]
@@ -146,23 +146,22 @@ class Had(NamedTuple):
 
 
 NOBODY = "?"
-"""Who owns what the log names no user for."""
+"""Owner of attempts without a user."""
 
 BLOCKED = ("JobHeldUser", "Dependency", "QOSMaxCpuPerUserLimit", "Licenses", "Reservation")
-"""Recorded reasons that say hold, dependency, limit, licence and reservation."""
+"""Recorded reasons: hold, dependency, limit, licence and reservation."""
 
 
 def log_of(
     records: Iterable[naive.Record], amounts: Mapping[str, int], steps: Iterable[Had], now: int
 ) -> tuple[Log, list[tuple[str, int]]]:
-    """What a scheduler can meet of a log, and the keys of its attempts.
+    """Return the log that a scheduler sees, and the keys of its attempts.
 
     Args:
         records: as in ``model.ATTEMPTS``; their job numbers are their sequence.
-        amounts: what the pool had at first of each resource that limits who fits; the first of
-            them is the counted one.
+        amounts: of the pool at first, by limiting resource, the counted one first.
         steps: ascending.
-        now: when the log was taken.
+        now: time of the log.
     """
     records = list(records)
     met: list[tuple[Any, naive.Attempt, Job]] = []
@@ -197,9 +196,9 @@ def log_of(
 def _job(
     record: naive.Record, one: naive.Attempt, amounts: Mapping[str, int], now: int, usual: int
 ) -> Job | None:
-    """None for what never started, and where its arrival, run time or, if pending, size is unknown.
+    """Return None without a start, or if its arrival, run time or (pending) size is unknown.
 
-    ``usual``: how long it is assumed to run at least, if it is running and has no walltime.
+    ``usual``: assumed run time of a running attempt without a walltime.
     """
     walltime = record["walltime_s"]
     match one.standing:
@@ -244,7 +243,7 @@ def _job(
 def _usual(
     described: Iterable[tuple[naive.Record, naive.Attempt]], mine: naive.Record, of: naive.Attempt
 ) -> int:
-    """The 90th percentile of occupancies in its width class and partition, or of the pool."""
+    """Return the 90th percentile of occupancies in its class and partition, or the pool."""
     ended = [(record, one) for record, one in described if one.standing == "ended"]
     alike = [
         (record, one)
@@ -260,7 +259,7 @@ def _usual(
 
 
 def _left_to(jobs: Sequence[Job]) -> list[Step]:
-    """A reservation's size leaves the capacity while it lasts, as far as its attempts show it."""
+    """Return the steps by which a reservation's size leaves the capacity while it lasts."""
     ran = [(job.start, job.end, job) for job in jobs if job.start is not None]
     if not ran:
         return []
@@ -275,12 +274,12 @@ def _left_to(jobs: Sequence[Job]) -> list[Step]:
 
 
 def estimate_of(occupancy: int, walltime: int | None) -> int:
-    """max(walltime, occupancy), or the occupancy where the walltime is unknown; at least 1 s."""
+    """Return max(walltime, occupancy), or the occupancy without a walltime; at least 1 s."""
     return max(1, occupancy if walltime is None else max(walltime, occupancy))
 
 
 def fits(request: Amounts, free: Amounts) -> bool:
-    """request_x ≤ v_x for every x with request_x > 0."""
+    """Return whether request_x ≤ v_x for every x with request_x > 0."""
     return all(asked <= left for asked, left in zip(request, free, strict=True) if asked > 0)
 
 
@@ -293,10 +292,10 @@ def minus(one: Amounts, other: Amounts) -> Amounts:
 
 
 class Pool:
-    """A pool at an instant ``t``: what runs in it, what is queued and what is planned."""
+    """A pool at an instant ``t``: running, queued and planned attempts."""
 
     def __init__(self, log: Log, rule: Rule, t: int, exist: Iterable[int]) -> None:
-        """Of ``exist``, what is neither running nor queued (see below) never gets there."""
+        """Attempts in ``exist`` that neither run nor queue (see below) never do."""
         self.log = log
         self.rule = rule
         self.t = t
@@ -311,14 +310,14 @@ class Pool:
         self.first_plan: dict[int, int | None] = {}
         self.started: dict[int, int] = {}
         self.disturbed = False  # something ended early or capacity stepped since the last pass
-        self.since: int | None = None  # until when the observed schedule says who used what
+        self.since: int | None = None  # the observed schedule counts as usage until then
         self.due: int | None = None  # the next pass
         self.quiet: int | None = None  # until when edges are waited for
 
     # What is free
 
     def free(self) -> Amounts:
-        """What is left now; may be negative."""
+        """Return the free amounts now; may be negative."""
         left = self.log.capacity_at(self.t)
         for k in self.running:
             left = minus(left, self.log.jobs[k].request)
@@ -331,7 +330,7 @@ class Pool:
         return self.running[k] + self.log.jobs[k].estimate
 
     def expected(self, s: int) -> Amounts:
-        """What planners believe will be free at s ≥ t, beside what they plan."""
+        """Return the amounts that planners expect to be free at s ≥ t, without their plans."""
         left = self.free()
         for k in self.running:
             if self.expected_end(k) <= s:
@@ -353,7 +352,7 @@ class Pool:
         return left
 
     def changes(self) -> list[int]:
-        """All later instants at which what is expected to be free changes."""
+        """Return all later instants at which the expected free amounts change."""
         instants = {self.expected_end(k) for k in self.running}
         instants |= {step.time for step in self.planned_steps()}
         for k, start in self.plan.items():
@@ -362,9 +361,9 @@ class Pool:
         return sorted(instant for instant in instants if instant > self.t)
 
     def earliest(self, k: int, after: int) -> int | None:
-        """The earliest start ≥ ``after`` during whose whole [s, s + estimate) k fits.
+        """Return the earliest start ≥ ``after`` during whose whole [s, s + estimate) k fits.
 
-        It is there or where something changes: at any other instant, the one before does as well.
+        Only ``after`` and changes need to be tried: any other start could be moved earlier.
         """
         changes = self.changes()
         job = self.log.jobs[k]
@@ -393,7 +392,7 @@ class Pool:
     # The queue
 
     def in_order(self) -> list[int]:
-        """The queue; ties go by arrival, submit, sequence, which is the order of numbers."""
+        """Return the queue in order; ties by arrival, submit, sequence, the order of numbers."""
         jobs = self.log.jobs
         if not self.queue:
             return []
@@ -453,7 +452,7 @@ class Pool:
                 yield job, start, end, gone
 
     def nuwt(self) -> Callable[[str], tuple[Fraction]]:
-        """Of an owner's attempts that have ended so far; none, or no usage: 0."""
+        """Return NUWT of an owner's ended attempts; 0 without usage."""
         ended = [(job, start) for job, start, _, gone in self.spans() if gone]
 
         def of(owner: str) -> tuple[Fraction]:
@@ -560,7 +559,7 @@ class Pool:
         return t
 
     def allowed(self, k: int) -> bool:
-        """Whether k breaks no limit by starting now, and is in no window that is closed."""
+        """Return whether k may start now: it breaks no limit, and no window forbids it."""
         job, most = self.log.jobs[k], dict(self.log.most)
         if any(self.log.windows[w].closed(self.t) for w in job.windows):
             return False
@@ -622,7 +621,7 @@ class Pool:
         return min(instants, default=None)
 
     def run(self, until: Callable[[], bool] = lambda: False) -> bool:
-        """From the passes at t on, until it has come so far; whether it ever did."""
+        """Continue from the passes at t; return whether ``until`` ever holds."""
         while True:
             self.passes()
             if until():
@@ -732,7 +731,7 @@ def _conservative(pool: Pool) -> None:
                 if k in pool.plan:
                     _compress(pool, k)
         pool.disturbed = False
-        # Then new arrivals get the earliest start that is left, and who lost its plan, if allowed.
+        # Then new arrivals, and attempts that lost their plan, if allowed, get the earliest start.
         without = [k for k in pool.in_order() if k not in pool.plan]
         if pool.last in pool.unplanned:
             last = pool.last
@@ -812,7 +811,7 @@ class Replay(NamedTuple):
 
 
 def replay(log: Log, rule: Rule, from_time: int | None = None) -> Replay:
-    """All of a log under a policy: from an empty pool, or from what the log had at an instant."""
+    """Simulate a log under a policy from an empty pool, or from an observed state."""
     everyone = range(len(log.jobs))
     arriving = {k for k in everyone if queues(log, k)}
     if from_time is None:
@@ -826,14 +825,14 @@ def replay(log: Log, rule: Rule, from_time: int | None = None) -> Replay:
         pool.queue = [k for k in pool.queue if log.jobs[k].arrival < from_time]
         pool.arriving = {k for k in arriving if log.jobs[k].arrival >= from_time}
         pool.arrive()
-        pool.unplanned = set(pool.queue)  # nobody has a plan yet
+        pool.unplanned = set(pool.queue)
         pool.disturbed = False  # nothing was planned before
     pool.run()
     return Replay(pool.started, pool.first_plan)
 
 
 def queues(log: Log, k: int) -> bool:
-    """Neither blocked nor larger than the pool ever is, or than a limit."""
+    """Return whether it is neither blocked nor larger than the pool ever is, or than a limit."""
     return not log.jobs[k].blocked and not log.exceeds(k) and not log.breaks(k)
 
 
@@ -856,14 +855,14 @@ def _snapshot(log: Log, rule: Rule, t: int, exist: Sequence[int]) -> Pool:
 
 
 def snapshot_at(log: Log, rule: Rule, j: int) -> Pool:
-    """The snapshot at j's arrival, in which attempts of unknown size do not queue."""
+    """Return the snapshot at j's arrival, in which attempts of unknown size do not queue."""
     pool = _snapshot(log, rule, log.jobs[j].arrival, range(j))
     pool.queue = [k for k in pool.queue if log.jobs[k].sized]
     return pool
 
 
 def _at_arrival(log: Log, rule: Rule, j: int) -> Pool:
-    """The snapshot at j's arrival; nothing that comes after j exists, j not in it either."""
+    """Return the snapshot at j's arrival, without j and everything after it."""
     pool = snapshot_at(log, rule, j)
     if rule.fair != "fcfs":  # nor anything whose turn comes after j's
         turn = TURNS[rule.fair](pool)
@@ -899,7 +898,7 @@ def relaxed(log: Log, rule: Rule, j: int) -> int | None:
 
 
 def status(log: Log, j: int) -> str:
-    """What the fair start times of j are worth: the first that applies, of those SPEC §5 names."""
+    """Return the status of j's fair start times: the first of SPEC §5's that applies."""
     pool = _at_arrival(log, Rule("fcfs", "none"), j)
     context = [log.jobs[k] for k in [*pool.running, *pool.queue]]
     for job in pool.blocked:  # not queued, but taken from what is free while it lasts

@@ -1,4 +1,4 @@
-"""What slurmctld does, second by second: what ``metrics.slurm.usage`` is compared with.
+"""slurmctld, second by second, as a check of ``metrics.slurm.usage``.
 
 Written from SPEC §7, Slurm's manual pages and its documentation of Fair Tree and classic fairshare;
 nothing is shared with the package.
@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 @dataclass
 class Job:
-    """What one association runs."""
+    """A job of one association."""
 
     start: int
     end: int | None  # None: it still runs
@@ -95,7 +95,7 @@ class Node:
 
 @dataclass
 class Seen:
-    """What sshare says of one node."""
+    """The figures of sshare for one node."""
 
     norm_shares: float
     norm_usage: float
@@ -105,8 +105,10 @@ class Seen:
 
 
 def rivals(account: Node) -> list[Node]:
-    """Who competes below an account, as sshare lists them: its own, and those of accounts that
-    say parent, each after that account."""
+    """Return the nodes that compete below an account, in the order of sshare.
+
+    They are its own, and those of accounts with fairshare=parent, each after that account.
+    """
     found = []
     for child in sorted(account.children or [], key=lambda one: (not one.is_user, one.name)):
         found.append(child)
@@ -161,9 +163,9 @@ def rank(
 ) -> None:
     """Adds all users below to groups that share a rank, the best first.
 
-    Who ties with the sibling before it, or comes first below an account that does (``tied``),
-    shares the rank of whoever was ranked last, wherever that was. An account without members ranks
-    nobody, and still stands between its siblings.
+    A user that ties with the sibling before it, or comes first below an account that does
+    (``tied``), shares the rank of the last ranked user. An account without members has its place
+    among its siblings.
     """
 
     def level_fs(one: Node) -> float:

@@ -19,7 +19,7 @@ MARGIN = Fraction(1, 10**9)
 
 
 class Search(NamedTuple):
-    """How it is searched."""
+    """Options of the search."""
 
     seed: int = 0
     every: int = 300

@@ -36,7 +36,7 @@ def parent_of(nodes: Sequence[Node], node: Node) -> Node | None:
 
 
 def group_of(nodes: Sequence[Node], node: Node) -> Node | None:
-    """The next account above that has a share of its own."""
+    """Return the next account above that has a share."""
     above = parent_of(nodes, node)
     while above is not None and not is_shared(above):
         above = parent_of(nodes, above)
@@ -66,7 +66,7 @@ def target(nodes: Sequence[Node], node: Node) -> Fraction:
 
 
 def used(nodes: Sequence[Node], own: Sequence[int], node: Node) -> Fraction:
-    """What the node and all below it used."""
+    """Return the use of the node and all below it."""
     return sum(
         (Fraction(u) for n, u in zip(nodes, own, strict=True) if is_below(nodes, n, node)),
         Fraction(0),

@@ -22,7 +22,7 @@ def cut_short(row: dict[str, Any], limit: int) -> dict[str, Any]:
 
 
 def walltime(asked: int | None, occupancy: int | None, factor: Fraction) -> int | None:
-    """No more than so many run times, no more than before."""
+    """Return at most ``factor`` times the run time, and at most the given walltime."""
     if asked is None or occupancy is None:
         return asked
     return min(asked, max(ceil(factor * occupancy), 1))

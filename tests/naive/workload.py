@@ -50,7 +50,7 @@ def cdf(x: float, share: float, short: float, long: float) -> float:
 
 
 def log_likelihood(seconds: Sequence[int], share: float, short: float, long: float) -> float:
-    """Of values that stand for half a second more and less."""
+    """Return the log-likelihood of values that are rounded to seconds."""
     total = 0.0
     for value in seconds:
         low = cdf(max(value - 0.5, 0.0), share, short, long)

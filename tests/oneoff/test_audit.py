@@ -29,7 +29,7 @@ HEADER = "JobID|User|Partition|State|Start|End|AllocTRES"
 
 
 def test_the_same_again_gives_the_same_bytes(tmp_path: Path) -> None:
-    """With all charts and the PDF, in a process of its own and in this one."""
+    """With all charts and the PDF, in another process and in this one."""
     log = write(tmp_path / "mine.swf", busy(60))
     command = [sys.executable, "-m", "audit", "audit", "mine.swf"]
     alone = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -121,9 +121,9 @@ def test_rules_that_the_log_supports_are_assumed_and_named(site: Path, tmp_path:
     assert "fcfs-easy, and 2 rules fitted from the log; this leaves" in policy
     assert "on the log, within 10 CPU s" in policy
     rules = "\n".join(note for note in found if note.startswith("rule "))
-    assert "No more than 3 jobs of each user run at one time" in rules
-    assert "are not started Mon–Fri 08–17" in rules
-    assert "No more than 3 jobs of each user" in outcome.html.read_text()
+    assert "Limit of 3 running jobs per user" in rules
+    assert "Closed hours Mon–Fri 08–17 for jobs over 4 h" in rules
+    assert "Limit of 3 running jobs per user" in outcome.html.read_text()
     pool = only_pool(outcome)  # every figure uses them
     assert (pool.limits, pool.windows[0].hours) == (RULES["limits"], OFFICE)
     agreement = "SELECT value FROM fidelity WHERE metric = 'agreement'"

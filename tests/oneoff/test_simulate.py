@@ -1,4 +1,4 @@
-"""What-if schedules: as the policy says, written so that they read back the same."""
+"""Simulated schedules follow the policy and read back the same."""
 
 import math
 import sys
@@ -111,7 +111,7 @@ def test_the_schedule_is_the_policy_s_and_reads_back(hand: Path, tmp_path: Path)
     assert header.capacity == {"cpus": 4}
     assert (header.zone, header.problems) == ("Europe/Berlin", ())
     assert header.entries["Conversion"].endswith("(fcfs-easy)")
-    # What was simulated under a policy is what that policy makes of it.
+    # The policy makes the same schedule of its own schedule.
     what_if(out, pool_size=4, out=tmp_path / "again.swf")
     assert starts(read(tmp_path / "again.swf")) == STARTS
 

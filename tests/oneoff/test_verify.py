@@ -38,7 +38,7 @@ def test_a_one_off_report_is_made_again_and_edits_are_found(
     made.html.write_text(page.replace("Passed over by later jobs", "All fine", 1), encoding="utf-8")
     verdict = _verify(made.html)
     assert not verdict.same
-    assert "Who is fine" in verdict.text
+    assert "All fine" in verdict.text
     assert "the file was edited" in verdict.text
 
     whole = made.pdf.read_bytes()  # as it is made again, which was seen above

@@ -65,7 +65,7 @@ def in_steps(
     resources: Sequence[str] = ("size",),
     planned: bool = False,
 ) -> Capacity:
-    """What there is before all steps, and from when on how much more."""
+    """The capacity before all steps, and the steps with their times."""
     return Capacity(
         tuple(resources),
         np.array(amounts, np.int64),

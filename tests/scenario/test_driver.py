@@ -1,7 +1,9 @@
-"""From night to night: what is computed again, and that it is as from scratch."""
+"""Later nights compute only what changed, with the same results as from scratch."""
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,10 +11,81 @@ from hypothesis import strategies as st
 from audit.model import BY_OWNER, Backfill, Order, Policy, Pool, Resource
 from audit.model import Step as Declared
 from audit.scenario import fair_start
-from audit.scenario.workload import Workload
+from audit.scenario.decisions import decisions
+from audit.scenario.driver import Effort
+from audit.scenario.engine import replay
+from audit.scenario.fair_start import fair_starts
+from audit.scenario.forward import forward_starts
+from audit.scenario.workload import NEVER, Workload
+from audit.workers.executors import Threads
 from tests.examples import examples
+from tests.naive.simulation import Log
+from tests.scenario.test_engine import known
 from tests.scenario.test_fair_start import table
-from tests.strategies import EPOCH, POOLS, Rows, ended, policies, rows
+from tests.scenario.test_forward import table as forward_table
+from tests.strategies import EPOCH, POOLS, Rows, arrays, ended, logs, policies, rows
+
+Computed = Callable[..., tuple[np.ndarray, ...]]
+
+
+@pytest.mark.parametrize("computed", [fair_starts, forward_starts])
+def test_subjects_and_threads_change_no_figure(computed: Computed) -> None:
+    @given(logs(limited=True), policies(intervals=True), st.data())
+    def check(log: Log, policy: Policy, data: st.DataObject) -> None:
+        work = arrays(log)
+        whole = computed(work, policy)
+        for threads in (2, 3, 7):
+            again = computed(work, policy, effort=Effort(Threads(threads)))
+            assert all(np.array_equal(a, b) for a, b in zip(whole, again, strict=True))
+        chosen = data.draw(st.sets(st.integers(0, max(len(log.jobs) - 1, 0))))
+        subjects = np.array(sorted(k for k in chosen if k < len(log.jobs)), np.int64)
+        for every, some in zip(whole[:2], computed(work, policy, subjects)[:2], strict=True):
+            inside = np.isin(np.arange(len(log.jobs)), subjects)
+            assert np.array_equal(some, np.where(inside, every, NEVER))
+
+    check()
+
+
+@pytest.mark.parametrize("computed", [replay, fair_starts, forward_starts, decisions])
+def test_the_origin_of_time_does_not_matter(computed: Computed) -> None:
+    of_logs = logs(blocked=False) if computed is replay else logs()
+
+    @given(of_logs, policies(), st.sampled_from([-EPOCH, -1, 1, 10**9]))
+    def check(log: Log, policy: Policy, by: int) -> None:
+        times = known(computed(arrays(log), policy)[0])
+        moved = [None if time is None else time + by for time in times]
+        assert known(computed(arrays(shifted(log, by)), policy)[0]) == moved
+
+    check()
+
+
+def shifted(log: Log, by: int) -> Log:
+    return log._replace(
+        jobs=tuple(
+            job._replace(
+                arrival=job.arrival + by,
+                start=None if job.start is None else job.start + by,
+                end=None if job.end is None else job.end + by,
+            )
+            for job in log.jobs
+        ),
+        steps=tuple(step._replace(time=step.time + by) for step in log.steps),
+    )
+
+
+@settings(max_examples=examples(20))
+@given(rows(), st.sampled_from(POOLS), policies(slurm=False), st.randoms(use_true_random=False))
+def test_neither_the_order_of_rows_nor_names_matter(
+    records: Rows, pool: Pool, policy: Policy, chance: Any
+) -> None:
+    shuffled = [{**record, "user": record["user"] and record["user"][::-1]} for record in records]
+    chance.shuffle(shuffled)
+    columns = [*("fst_strict", "fst_relaxed", "fst_status"), "start_modelled", "overtaken_own_s"]
+    made, again = (
+        forward_table(each, pool, policy).sort("job_number").select(columns)
+        for each in (records, shuffled)
+    )
+    assert made.equals(again)
 
 
 @pytest.fixture
@@ -38,10 +111,10 @@ STEPS = (
     (Declared(EPOCH + 15, (("cpus", 6),), planned=True),),
     (Declared(EPOCH + 40, (("cpus", 6),)),),
 )
-"""What may have been learned of a pool since the last night; the last lets larger ones queue."""
+"""Capacity steps learned since the last night; the last one lets larger attempts queue."""
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(40))
 @given(
     rows(),
     rows(4),
@@ -58,24 +131,28 @@ def test_from_night_to_night_as_from_scratch(
     policy: Policy,
     data: st.DataObject,
 ) -> None:
-    """Some attempts are corrected, some are new, some were open and are not any more."""
+    """Some attempts are corrected, some are new, and some that were open have ended."""
     fair_orders = (
         [Order.fcfs, policy.order] if policy.order in BY_OWNER else [Order.fcfs, *BY_OWNER]
     )
     fair_order = data.draw(st.sampled_from(fair_orders))
     pool = data.draw(st.sampled_from(POOLS[:2]))._replace(fair_order=fair_order)
-    tonight = table(before, pool._replace(steps=known_steps), policy)
+    tonight = forward_table(before, pool._replace(steps=known_steps), policy)
     after = list(before)
     for k in range(len(after)):
-        if data.draw(st.integers(0, 4)) == 0:
+        change = data.draw(st.integers(0, 5))
+        if change == 0:
             after[k] = {**data.draw(rows(1).filter(bool))[0], **renamed(after[k])}
+        if change == 1:
+            after[k] = {**after[k], "user": data.draw(st.sampled_from(["ann", "bob"]))}
     after += [{**new, **renamed({"job_number": 100 + k})} for k, new in enumerate(news)]
     changed = pool._replace(steps=steps)
-    assert table(after, changed, policy, known=tonight).equals(table(after, changed, policy))
+    again = forward_table(after, changed, policy, known=tonight)
+    assert again.equals(forward_table(after, changed, policy))
 
 
 def renamed(record: dict[str, Any]) -> dict[str, Any]:
-    """What names a record."""
+    """The fields that identify a record."""
     return {"job_number": record["job_number"], "job_id": str(record["job_number"])}
 
 

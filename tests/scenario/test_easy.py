@@ -136,14 +136,6 @@ def test_by_hand(case: str) -> None:
     assert starts(attempts, capacity) == expected
 
 
-@pytest.mark.parametrize(
-    ("occupancy", "walltime", "estimate"),
-    [(0, None, 1), (0, 0, 1), (7, None, 7), (7, 3600, 3600), (30, 5, 30)],
-)
-def test_estimates(occupancy: int, walltime: int | None, estimate: int) -> None:
-    assert estimate_of(occupancy, walltime) == estimate
-
-
 @st.composite
 def workloads(draw: st.DrawFn, exact: bool = False) -> tuple[list[Attempt], int]:
     capacity = draw(st.integers(1, 8))

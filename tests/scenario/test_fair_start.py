@@ -17,12 +17,11 @@ from audit.scenario.driver import Effort
 from audit.scenario.engine import replay
 from audit.scenario.fair_start import fair_start_times, fair_starts
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import NEVER, Workload
-from audit.workers.executors import Threads
+from audit.scenario.workload import Workload
 from tests.examples import examples
 from tests.naive import simulation as slow
 from tests.naive.simulation import Job, Log, Ranking
-from tests.scenario.test_engine import known, shifted, slow_pool
+from tests.scenario.test_engine import known, slow_pool
 from tests.strategies import (
     EPOCH,
     EVERY_POLICY,
@@ -52,7 +51,7 @@ def relaxed(log: Log, policy: Policy) -> Instants:
 
 
 def own(log: Log, policy: Policy) -> Log:
-    """What the policy itself makes of a log."""
+    """The schedule of a log under the policy itself."""
     starts = known(replay(arrays(log), policy).start)
     return performed(log, {k: start for k, start in enumerate(starts) if start is not None})
 
@@ -116,30 +115,6 @@ def test_orders_that_do_not_go_together_are_refused() -> None:
         fair_starts(work, Policy(Order.nuwt), fair_order=Order.fairshare)
 
 
-@given(logs(limited=True), policies(intervals=True), st.data())
-def test_subjects_and_threads_change_no_figure(
-    log: Log, policy: Policy, data: st.DataObject
-) -> None:
-    work = arrays(log)
-    whole = fair_starts(work, policy)
-    for threads in (2, 3, 7):
-        again = fair_starts(work, policy, effort=Effort(Threads(threads)))
-        assert all(np.array_equal(a, b) for a, b in zip(whole, again, strict=True))
-    chosen = sorted(data.draw(st.sets(st.integers(0, max(len(log.jobs) - 1, 0)))))
-    subjects = np.array([k for k in chosen if k < len(log.jobs)], np.int64)
-    some = fair_starts(work, policy, subjects)
-    for k in range(len(log.jobs)):
-        for column in ("strict", "relaxed"):
-            want = getattr(whole, column)[k] if k in subjects else NEVER
-            assert getattr(some, column)[k] == want
-
-
-@given(logs(), policies(), st.sampled_from([-EPOCH, -1, 1, 10**9]))
-def test_when_it_all_happened_does_not_matter(log: Log, policy: Policy, by: int) -> None:
-    moved = [None if start is None else start + by for start in strict(log, policy)]
-    assert strict(shifted(log, by), policy) == moved
-
-
 @given(logs(limited=True), policies(intervals=True))
 def test_what_comes_later_does_not_matter(log: Log, policy: Policy) -> None:
     known_first = log._replace(jobs=log.jobs[: len(log.jobs) // 2])
@@ -161,12 +136,6 @@ def test_strict_is_a_replay_from_the_arrival_without_later_ones(log: Log, policy
 
 
 # The facts of SPEC §5
-
-
-@given(logs(limited=True), policies(intervals=True))
-def test_nobody_is_owed_a_start_before_the_arrival(log: Log, policy: Policy) -> None:
-    for times in (strict(log, policy), relaxed(log, policy)):
-        assert all(t is None or t >= job.arrival for t, job in zip(times, log.jobs, strict=True))
 
 
 @given(logs(blocked=False))
@@ -344,18 +313,6 @@ def test_tables_hold_what_the_twin_says(records: Rows, pool: Pool, policy: Polic
             assert row["fair_slowdown"] == max(response / max(row["runtime_s"], 10), 1.0)
 
 
-@settings(max_examples=examples(20))
-@given(rows(), st.sampled_from(POOLS), policies(slurm=False), st.randoms(use_true_random=False))
-def test_neither_the_order_of_rows_nor_names_matter(
-    records: Rows, pool: Pool, policy: Policy, chance: Any
-) -> None:
-    shuffled = [{**record, "user": f"u{k}"} for k, record in enumerate(records)]
-    chance.shuffle(shuffled)
-    made = table(records, pool, policy).sort("job_number")
-    again = table(shuffled, pool, policy).sort("job_number")
-    assert made.select(COLUMNS).equals(again.select(COLUMNS))
-
-
 def test_each_status_by_hand() -> None:
     pool = Pool("main", Resource.cpus, 2)
     past, full, later = EPOCH, EPOCH + 100, EPOCH + 200
@@ -390,7 +347,7 @@ def test_each_status_by_hand() -> None:
 
 
 def costing(monkeypatch: pytest.MonkeyPatch, each_s: float) -> None:
-    """Lets each attempt cost so much, half of it for its forward start."""
+    """Sets the cost of each attempt, half of it for its modelled start."""
 
     def half(work: Workload, policy: Policy) -> Costs:
         return Costs(*(np.full(len(work.arrival), each_s / 2) for _ in range(2)))

@@ -1,4 +1,4 @@
-"""Limits and windows: of whom they are, by hand, and when windows are closed, hour by hour."""
+"""Limits and windows: their attempts, by hand, and when windows are closed, hour by hour."""
 
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -96,7 +96,7 @@ def test_conservative_takes_back_a_plan_that_a_limit_does_not_allow() -> None:
     assert starts(ONE_EACH, records, policy) == [0, 0, 5, 2]
     described = describe(frame(records), [ONE_EACH])
     planned = simulate(described, ONE_EACH, LATER, policy).sort("job_number")["planned_start_time"]
-    # who lost a plan has none that binds; who keeps it starts no later
+    # a job that lost its plan has no binding one; one that keeps it starts no later
     assert planned.to_list() == [MONDAY, MONDAY, None, MONDAY + 5]
 
 

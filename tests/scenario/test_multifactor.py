@@ -50,7 +50,7 @@ def test_who_used_less_comes_first_from_the_next_tick_on() -> None:
     often = Slurm(PAIR, period=10, age=0.0)
     # Ends in the second of a tick are booked before it: at 10 Ann has used something, Bob nothing.
     assert served(often, *jobs) == [0, 20, 10]
-    # Ticks at 0 and 60: at 10 nobody knows of Ann's usage yet, and she came first.
+    # Ticks at 0 and 60: at 10 Ann's usage is not booked yet, and she came first.
     assert served(often._replace(period=60), *jobs) == [0, 10, 20]
     # A tick at 5, which books what runs: so does fairshare without an end.
     assert served(often._replace(period=60, phase=EPOCH + 5), *jobs) == [0, 20, 10]
@@ -275,7 +275,7 @@ SETTINGS = Multifactor(
 
 def test_what_stays_of_a_priority() -> None:
     own = priorities(HELD, SETTINGS)
-    # size: (32/64 + 2/4)/2, (1/64 + 1/4)/2, (0 + 1/4)/2, 1; partition 1 where nobody knows it
+    # size: (32/64 + 2/4)/2, (1/64 + 1/4)/2, (0 + 1/4)/2, 1; partition 1 where it is unknown
     assert own.fixed.tolist() == [500 + 200 + 2000, 132.8125 + 1000, 125 + 1000, 1000 + 20 + 200]
     assert own.tier.tolist() == [1, 3, 3, 1]
     names = [SETTINGS.tree.names[node] for node in own.node]

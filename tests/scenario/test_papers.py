@@ -1,8 +1,8 @@
-"""What the captions of figs. 1–5 of [S] and its §3.1 say, on schedules small enough to draw.
+"""The statements of figs. 1–5 of [S] and its §3.1, on schedules small enough to draw.
 
 Drawings: one row per unit of the resource, one column per second, from 0; '.' is free. R runs when
-the others come, Q are queued, numbered as they came. All by EASY and first come first served unless
-told otherwise.
+the others come, Q are queued, numbered as they came. Policies are EASY with first come, first
+served, if not stated otherwise.
 """
 
 from typing import NamedTuple
@@ -30,7 +30,7 @@ class Asked(NamedTuple):
 
 
 def log(*attempts: Asked) -> pl.DataFrame:
-    """These attempts, not yet scheduled: nobody says when they started."""
+    """These attempts, not yet scheduled: their starts are unknown."""
     records = [
         {
             "job_id": one.name,
@@ -112,7 +112,7 @@ def test_fig_3_inaccurate_estimates_let_a_later_arrival_delay_an_earlier_one() -
     assert audit["Q5"]["start_time"] == 1
     assert (audit["Q1"]["start_time"], audit["Q1"]["fst_strict"]) == (6, 2)
     assert audit["Q1"]["miss_strict_s"] == 4
-    # with right estimates Q5 would have had to wait, and nobody is late
+    # with right estimates Q5 would have had to wait, and no job is late
     exact = STORY.with_columns(walltime_s="occupancy_s")
     assert set(column(audited(exact, 4, EASY), "miss_strict_s").values()) == {0}
 
@@ -161,7 +161,7 @@ def test_section_3_1_2_to_lose_a_place_ahead_of_the_queue_is_a_miss_by_strict_al
 
 
 def test_section_3_1_2_fairness_is_not_performance() -> None:
-    # whoever fits starts               nobody passes
+    # all that fits starts              no job passes
     # 5   . . y y y y X X . . . . h h   5   . . . . . . . . . . . . h h X X
     # 4   . . y y y y X X . . . . h h   4   . . . . . . . . . . . . h h X X
     # 3   R R R R . . X X . . . . h h   3   R R R R . . . . . . . . h h X X   y comes last, at 2:

@@ -49,7 +49,7 @@ def test_on_the_policys_own_schedule(real_logs: Path) -> None:
     fair = fair_starts(own, policy, effort=Effort(Threads(2)))
     assert (start != NEVER).all()
     assert (fair.strict == start).all()
-    # an easy schedule: who started on arrival, and was hindered by nobody, has it as its fair start
+    # an easy schedule: a job that started on arrival has that as its fair start
     easy = replay(work, Policy()).start
     held = fair_starts(
         work._replace(start=easy, end=easy + work.occupancy), Policy(), effort=Effort(Threads(2))

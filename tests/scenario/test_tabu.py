@@ -178,7 +178,7 @@ def test_plans_are_optimised_at_multiples_since_the_first_arrival_only() -> None
 
 
 def test_estimates_count_for_run_times() -> None:
-    # b will end at once, but nobody knows: c goes first, as if b took its 1000 s.
+    # b will end at once, which planners do not know: c goes first, as if b took its 1000 s.
     jobs = [job(0, 100), job(1, 1, "bob", estimate=1_000), job(2, 10, "cem")]
     assert starts(jobs, Search(every_s=10)) == [0, 110, 100]
 

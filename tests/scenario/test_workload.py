@@ -1,4 +1,4 @@
-"""What a scheduler meets of a log: row by row, and against the slow twin."""
+"""A log as a scheduler sees it: row by row, and against the slow twin."""
 
 from typing import Any
 

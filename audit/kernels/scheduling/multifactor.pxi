@@ -95,20 +95,6 @@ cdef double weighed(Books books, int64_t seconds) noexcept nogil:
     return seconds * exp(books.rate * seconds) if seconds > 0 else 0.0
 
 
-cdef inline int64_t number_until(
-    const int64_t[::1] times, int64_t low, int64_t high, int64_t instant
-) noexcept nogil:
-    """Return the index after the last of ``times[low:high]``, ascending, ≤ ``instant``."""
-    cdef int64_t middle
-    while low < high:
-        middle = (low + high) >> 1
-        if times[middle] <= instant:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
 cdef void book(Books books, int64_t node, int64_t tick) noexcept nogil:
     """Book what a node used up to a tick, unless that is done."""
     cdef Usage *usage = &books.usage[node]
@@ -116,7 +102,7 @@ cdef void book(Books books, int64_t node, int64_t tick) noexcept nogil:
     cdef double of_period, kept, ticks, decay
     if tick <= at:
         return
-    k = number_until(books.resets, 0, books.resets.shape[0], tick)
+    k = first_above(books.resets, 0, books.resets.shape[0], tick)
     if k > 0:
         reset = books.resets[k - 1]
     if reset > at:
@@ -220,7 +206,7 @@ cdef void open_accounts(Slurm slurm, Books books, int64_t since) noexcept nogil:
     books.rated = NEVER_RATED
     for node in range(slurm.parent.shape[0]):
         usage = &books.usage[node]
-        k = number_until(slurm.time, slurm.entry[node], slurm.entry[node + 1], since)
+        k = first_above(slurm.time, slurm.entry[node], slurm.entry[node + 1], since)
         if k == slurm.entry[node]:
             usage[0] = empty(tick)
         else:

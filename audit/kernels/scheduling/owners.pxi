@@ -203,7 +203,7 @@ cdef int64_t observed_by(
             high = low
             low = max(low - step, first)
             step *= 2
-    low = number_until(owners.time, low + 1, high, instant) - 1
+    low = first_above(owners.time, low + 1, high, instant) - 1
     ledger.observed[account, bound] = low
     return low
 

@@ -13,6 +13,7 @@ from libc.string cimport memset
 
 from audit.kernels.operators cimport priority
 from audit.kernels.rows cimport add, copy_column, fits, move, move_rows
+from audit.kernels.sweeps cimport first_above
 
 include "multifactor.pxi"
 include "owners.pxi"

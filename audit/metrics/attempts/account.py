@@ -213,7 +213,6 @@ def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
 
 
 def _seconds(booked: Booked, columns: Sequence[Cause | Part]) -> dict[str, np.ndarray]:
-    """Return the seconds of causes or parts, by column."""
     return {
         one.column: np.sum([booked.of(key) for key in one.booked], axis=0, initial=0.0)
         for one in columns
@@ -258,7 +257,6 @@ def _traced(
 
 
 def _barred(stretches: pl.DataFrame, queue: Queued, described: pl.DataFrame) -> pl.DataFrame:
-    """Return the stretches held or under a rule, by job and attempt."""
     places = queue.rows.select("row", place=pl.int_range(pl.len()))
     held = stretches.filter(pl.col("cause").is_in(_BARRED) | (pl.col("cause") >= len(BOOKED)))
     return (
@@ -269,7 +267,6 @@ def _barred(stretches: pl.DataFrame, queue: Queued, described: pl.DataFrame) -> 
 
 
 def _longest_rule(booked: Booked, names: Sequence[str]) -> pl.Series:
-    """Return the name of the rule that forbids each attempt longest, or null."""
     if not names:
         return pl.repeat(None, booked.seconds.shape[1], dtype=pl.String, eager=True)
     longest = pl.Series(names).gather(booked.forbidden.argmax(axis=0))

@@ -87,7 +87,6 @@ def capacity_steps(pool: Pool, reserved: pl.DataFrame) -> CapacitySteps:
 
 
 def _peak(started: pl.DataFrame, resource: str) -> int:
-    """Return the greatest amount of ``resource`` in use at one time."""
     begins = started.select(at="start_time", change=pl.col(resource).fill_null(0))
     ends = started.select(at="end", change=-pl.col(resource).fill_null(0))
     totals = pl.concat([begins, ends]).group_by("at").agg(pl.col("change").sum()).sort("at")

@@ -48,10 +48,8 @@ _READ: Final = (
     *(f"miss_{fst}_s" for fst in FSTS),
     *("wait_s", "wait_room_s", "decision", "kept_s", "idle_s", "idle_because", "start_modelled"),
 )
-ENOUGH_AGREEMENT: Final = 0.8
-"""Least agreement of a model that may name entities (SPEC §10)."""
-ENOUGH_CORRELATION: Final = 0.65
-"""Least rank correlation of modelled and observed waits, likewise."""
+ENOUGH_AGREEMENT: Final = 0.8  # least agreement of a model that may name entities (SPEC §10)
+ENOUGH_CORRELATION: Final = 0.65  # least rank correlation of modelled and observed waits, likewise
 
 FIDELITY_SCHEMA = pl.Schema({"metric": pl.String, "value": pl.Float64, "unit": pl.String})
 """Columns of ``fidelity_result`` that are computed here."""

@@ -78,7 +78,6 @@ def _measures(subjects: Of) -> Iterator[Measure]:
 
 
 def _named(measure: Measure) -> tuple[str, ...]:
-    """Return the terms of a figure."""
     figure = measure.figure
     assert figure is not None
     return (figure.above, figure.below) if isinstance(figure, Quotient) else (figure.term,)
@@ -89,7 +88,6 @@ def _made(name: str, terms: Terms) -> pl.Expr:
 
 
 def _needed(measure: Measure, terms: Terms) -> set[str]:
-    """Return the columns that a figure is made of."""
     assert measure.figure is not None
     made = [_made(name, terms) for name in _named(measure)]
     return set().union(*map(_roots, (*made, _WHOSE[measure.figure.of])))

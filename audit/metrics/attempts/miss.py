@@ -26,8 +26,7 @@ from audit.model import COUNTED
 
 Fst = Literal["strict", "relaxed"]
 
-TOLERANCE_S: Final = 60
-"""Greatest delay of a start behind its FST that does not count as a miss, s."""
+TOLERANCE_S: Final = 60  # greatest delay of a start behind its FST that does not count as a miss, s
 WEIGHT: Final = "fst_weight"
 """Column: number of attempts that one represents where not all FSTs were computed."""
 FSTS: Final[tuple[Fst, ...]] = ("strict", "relaxed")

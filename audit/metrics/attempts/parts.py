@@ -26,8 +26,7 @@ DIMENSIONS: Final = ("user", "account", "partition", "qos", "width_class", "hour
 """The columns of ``coded`` along which attempts are cut, besides ``all``."""
 
 
-HOURS: Final = 7 * 24
-"""In a week."""
+HOURS: Final = 7 * 24  # in a week
 
 
 class Row(NamedTuple):
@@ -67,20 +66,16 @@ class Ratio(NamedTuple):
     metric: str
     above: str  # a term's name
     below: str
-    unit: str | None = None
-    """None: that of the registry of measures."""
+    unit: str | None = None  # None: that of the registry of measures
 
 
 class Evaluated(NamedTuple):
     """The terms of some attempts; one element of each array per attempt."""
 
     terms: dict[str, Numbers]
-    units: Ints
-    """The number of each attempt's user."""
-    cut_along: pl.DataFrame
-    """The ``DIMENSIONS`` of ``coded``."""
-    ascending: dict[str, Ints]
-    """The order that sorts a term, once it is known."""
+    units: Ints  # the number of each attempt's user
+    cut_along: pl.DataFrame  # the ``DIMENSIONS`` of ``coded``
+    ascending: dict[str, Ints]  # the order that sorts a term, once it is known
 
     def order(self, term: str) -> Ints:
         """Return the order that sorts a term, ascending."""

@@ -57,8 +57,7 @@ from audit.rules import Scope
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-LEAST: Final = (20, 3)
-"""Least number of peers, and of their users."""
+LEAST: Final = (20, 3)  # least number of peers, and of their users
 DAY_S: Final = 86_400
 LEVELS: Final = ((True, 1), (False, 1), (False, 7), (False, 30))
 """Whether partition and qos must be the same, and within how many days peers arrive; widening."""
@@ -68,8 +67,7 @@ WALLTIMES_S: Final = (3_600, 4 * 3_600, 12 * 3_600, 24 * 3_600)
 """Upper ends of the bounded walltime classes."""
 WALLTIMES: Final = ("0-1h", "1-4h", "4-12h", "12-24h", ">24h", "unknown")
 """Labels of the walltime classes, in the order of ``walltime_class``."""
-LEAST_DAYS: Final = 10
-"""Fewest days with attempts for which intervals are given."""
+LEAST_DAYS: Final = 10  # fewest days with attempts for which intervals are given
 
 _READ: Final = (
     *("standing", "user", "partition", "qos", "width_class", "walltime_s"),
@@ -88,8 +86,7 @@ class Compared(NamedTuple):
     """A wait that is compared with that of peers, and the columns of the results."""
 
     waited: pl.Expr
-    peers: str
-    """The peers' wait, s."""
+    peers: str  # the peers' wait, s
     ratio: str
     excess: str
 
@@ -163,10 +160,8 @@ class _Similar(NamedTuple):
     """Equal for similar attempts, by whether partition and qos must be the same."""
     arrival: Ints
     user: Ints
-    wait: Ints
-    """The wait that is compared."""
-    ended: Ints
-    """The end of those that may be peers of others, else ``_NEVER``."""
+    wait: Ints  # the wait that is compared
+    ended: Ints  # the end of those that may be peers of others, else ``_NEVER``
 
 
 def _similar(held: pl.DataFrame, waited: str = "wait_s") -> _Similar:
@@ -185,7 +180,6 @@ def _similar(held: pl.DataFrame, waited: str = "wait_s") -> _Similar:
 
 
 def _combined(*codes: Ints) -> Ints:
-    """Return one number for each combination of codes ≥ 0."""
     return reduce(lambda one, other: one * (int(other.max(initial=0)) + 1) + other, codes)
 
 

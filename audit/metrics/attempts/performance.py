@@ -22,20 +22,13 @@ Ints = NDArray[np.int64]
 class Activity(NamedTuple):
     """Activity of a pool in each span between consecutive edges; one element per span."""
 
-    seconds: Ints
-    """Length of the span, s."""
-    used: Ints
-    """∫ used(t) dt, resource·s."""
-    queued: Ints
-    """∫ queued(t) dt, resource·s."""
-    lost: Ints
-    """∫ min(idle(t), queued(t)) dt with idle = max(capacity − used, 0), resource·s."""
-    over: Ints
-    """Time with used > capacity, s."""
-    peak: int
-    """Greatest use between the first edge and the last."""
-    capacity: Ints
-    """Amount of the counted resource."""
+    seconds: Ints  # length of the span, s
+    used: Ints  # ∫ used(t) dt, resource·s
+    queued: Ints  # ∫ queued(t) dt, resource·s
+    lost: Ints  # ∫ min(idle(t), queued(t)) dt with idle = max(capacity − used, 0), resource·s
+    over: Ints  # time with used > capacity, s
+    peak: int  # greatest use between the first edge and the last
+    capacity: Ints  # amount of the counted resource
 
 
 def activity(
@@ -125,6 +118,5 @@ def overtakes(described: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ratio(above: Ints, below: Ints) -> float | None:
-    """Return Σ above / Σ below, null for 0/0."""
     total = int(below.sum())
     return int(above.sum()) / total if total else None

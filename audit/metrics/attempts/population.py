@@ -9,10 +9,8 @@ import polars as pl
 
 from audit.model import DESCRIBED, OBSERVED, SEQUENCE, WAITING, Period, Pool, Standing
 
-TOP_WIDTH: Final = 128
-"""Upper end of the last bounded width class, as in [S] table 2."""
-TAU_S = 10
-"""Shortest runtime that bounded slowdown divides by, s."""
+TOP_WIDTH: Final = 128  # upper end of the last bounded width class, as in [S] table 2
+TAU_S = 10  # shortest runtime that bounded slowdown divides by, s
 
 
 def describe(
@@ -108,8 +106,7 @@ def _pool(
     return pl.col("partition").replace_strict(dict(partition_pool), return_dtype=pl.String)
 
 
-_PIECE: Final = 1 << 17
-"""Number of rows whose order is checked at a time, to save memory."""
+_PIECE: Final = 1 << 17  # number of rows whose order is checked at a time, to save memory
 
 
 def ordered(frame: pl.DataFrame, *by: str) -> pl.DataFrame:

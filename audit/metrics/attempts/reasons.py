@@ -19,8 +19,7 @@ Bools = NDArray[np.bool_]
 BLOCKED: Final = r"(?i)held|hold|limit|dependency|reservation|licen[cs]e|begintime|^assoc|^qos|^max"
 """Recorded reasons of attempts that waited for something other than their turn."""
 
-LIMITING: Final = r"(?i)limit|max|^assoc|^qos"
-"""Those of them that name a limit."""
+LIMITING: Final = r"(?i)limit|max|^assoc|^qos"  # those of them that name a limit
 
 NOT_MODELLED: Final = r"(?i)min|submit|pernode|array|^partitionnode|grpwall"
 """Limits that no model has: on sums over time (CPUMinutes, CPUMins), least amounts, queued jobs,

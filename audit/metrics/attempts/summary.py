@@ -62,12 +62,10 @@ KINDS: Final[tuple[users.Kind, ...]] = ("user", "account")
 class Options(NamedTuple):
     """Choices that SPEC leaves open, with its defaults."""
 
-    keep_single: bool = False
-    """Keep users with one started job in UWT and related figures."""
+    keep_single: bool = False  # keep users with one started job in UWT and related figures
     count_never_started: bool = False
     """Count attempts that never started as active while they were queued (resource equality)."""
-    resamples: int = uncertainty.RESAMPLES
-    """Resamples of the bootstrap."""
+    resamples: int = uncertainty.RESAMPLES  # resamples of the bootstrap
     tolerance_s: int = TOLERANCE_S
     """Greatest delay of a start behind its fair start time that is not a miss, s, ≥ 0."""
     covered: tuple[int, int] | None = None
@@ -81,12 +79,9 @@ DEFAULTS: Final = Options()
 class Known(NamedTuple):
     """Results that were computed before."""
 
-    entities: Mapping[users.Kind, pl.DataFrame]
-    """Of ``users.by_entities``, for the period."""
-    conserved: Row
-    """Of ``conservation_of``, for all attempts of the pool."""
-    passed: pl.DataFrame
-    """Of ``passed_over.of_period``."""
+    entities: Mapping[users.Kind, pl.DataFrame]  # of ``users.by_entities``, for the period
+    conserved: Row  # of ``conservation_of``, for all attempts of the pool
+    passed: pl.DataFrame  # of ``passed_over.of_period``
 
 
 def summarise(
@@ -246,7 +241,6 @@ def _activity(
 
 
 def _resources(described: pl.DataFrame, pool: Pool, span: tuple[int, int], now: int) -> list[Row]:
-    """Return the utilization of each resource of the pool."""
     rows = []
     for column, amount in pool.amounts:
         of_resource = described.with_columns(size=pl.col(column))
@@ -269,7 +263,6 @@ def _used_by(held: pl.DataFrame, pool: Pool) -> list[Row]:
 
 
 def _nuwt(entities: pl.DataFrame, kind: users.Kind, seed: int, options: Options) -> list[Row]:
-    """Return UWT over users or accounts, and related figures."""
     spread = users.dispersion(entities, options.keep_single)
     kept = users.counted(entities, options.keep_single)
     resamples = Resamples(kept.height, seed, options.resamples)

@@ -77,23 +77,16 @@ _DIVISIONS: Final = {"booked": BY_CAUSE, "divided": PART_COLUMNS}
 class Dispersion(NamedTuple):
     """The spread of NUWT over entities, s per resource·s; null if no entity is left."""
 
-    uwt: float | None
-    """Mean NUWT."""
+    uwt: float | None  # mean NUWT
     median: float | None
     lower_quartile: float | None
     upper_quartile: float | None
-    pooled: float | None
-    """Σ TUWT / Σ TUSA over the same entities."""
-    deviation: float | None
-    """Population standard deviation."""
-    f: float | None
-    """Σ (UWT − NUWT)²."""
-    entities: int
-    """Number of entities that the figures describe."""
-    single_job: int
-    """Entities left out for having fewer than two started jobs."""
-    no_usage: int
-    """Other entities left out for having no usage."""
+    pooled: float | None  # Σ TUWT / Σ TUSA over the same entities
+    deviation: float | None  # population standard deviation
+    f: float | None  # Σ (UWT − NUWT)²
+    entities: int  # number of entities that the figures describe
+    single_job: int  # entities left out for having fewer than two started jobs
+    no_usage: int  # other entities left out for having no usage
 
 
 def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S) -> pl.DataFrame:
@@ -167,7 +160,6 @@ def _codes(names: pl.Series) -> tuple[Ints, pl.Series]:
 
 
 def _jobs(held: pl.DataFrame, codes: Ints, count: int, subject: pl.Expr) -> pl.Series:
-    """Return the number of jobs of each entity."""
     if "attempt" in held.columns and (held["attempt"] == 1).all():  # jobs of one attempt each
         of = codes[held.select(subject.arg_true()).to_series().to_numpy()]
     else:

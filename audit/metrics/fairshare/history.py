@@ -69,8 +69,7 @@ HISTORY_SCHEMA = pl.Schema(
 
 DEFAULT_OPERATOR: Final = "absolute"
 
-AT_ONCE: Final = 2_000
-"""Instants whose rows are made at once, to save memory."""
+AT_ONCE: Final = 2_000  # instants whose rows are made at once, to save memory
 
 
 def history_parts(
@@ -216,11 +215,9 @@ def _ranks(priority: Floats) -> Ints:
     return rank
 
 
-OF_SLURM: Final = ("fair_tree", "classic")
-"""Operators that are algorithms of Slurm."""
+OF_SLURM: Final = ("fair_tree", "classic")  # operators that are algorithms of Slurm
 
-BLOCK: Final = 512
-"""Instants processed at a time, so that their data stay in the cache."""
+BLOCK: Final = 512  # instants processed at a time, so that their data stay in the cache
 
 _USER: Final[tuple[Kind]] = ("user",)
 _NEVER: Final = np.iinfo(np.int64).max
@@ -301,7 +298,6 @@ def _with_guests(tree: Tree, started: pl.DataFrame) -> tuple[Tree, Bools]:
 
 
 def _leaves(tree: Tree, started: pl.DataFrame) -> Ints:
-    """Return the node of each attempt, or −1."""
     by = ["user", "account"]
     if any(partition is not None for partition in tree.partitions):
         by.append("partition")
@@ -313,7 +309,6 @@ def _leaves(tree: Tree, started: pl.DataFrame) -> Ints:
 def _used(
     tree: Tree, leaves: Ints, started: pl.DataFrame, method: Method, at: Ints, now: int
 ) -> Floats:
-    """Return each node's own usage."""
     # slurmctld books at ends, too: an attempt that is open at ``now`` must not end then
     open_end = now + 1 if method.name == "slurm" else now
     if not len(at):
@@ -430,21 +425,15 @@ def _repeated(values: pl.Series, times: int) -> pl.Series:
 
 
 def _known(values: Floats | Ints) -> pl.Series:
-    """Return the values, null where they are NaN."""
     series = pl.Series(values)
     return series.fill_nan(None) if np.isnan(values).any() else series
 
 
 class _Strangers(NamedTuple):
-    """Entities without a share."""
-
-    who: pl.DataFrame
-    """entity_kind, entity, parent."""
-    usage: Floats
-    """A row per instant and a column per stranger."""
+    who: pl.DataFrame  # entity_kind, entity, parent
+    usage: Floats  # a row per instant and a column per stranger
     first_start: Ints
-    outside: Floats
-    """Usage at each instant under no account of the tree."""
+    outside: Floats  # usage at each instant under no account of the tree
 
     def present(self, at: Ints, total: Floats) -> pl.DataFrame:
         """Return a row for each stranger at each instant after its first start."""

@@ -44,11 +44,9 @@ OPERATORS: Final = (
 )  # fmt: skip
 """In the order of the codes in ``kernels.operators``."""
 
-ROUNDING: Final = 1e-9
-"""Distance, in digits, below which a priority rounds up to the next digit."""
+ROUNDING: Final = 1e-9  # distance, in digits, below which a priority rounds up to the next digit
 
-LARGEST_RESOLUTION: Final = 2**52
-"""Beyond it a double does not distinguish neighbouring digits."""
+LARGEST_RESOLUTION: Final = 2**52  # beyond it a double does not distinguish neighbouring digits
 
 
 def code(name: str) -> int:

@@ -63,8 +63,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Basis = Literal["pool", "node"]
 
-RESOURCES: Final = AMOUNTS
-"""Columns of ``model.ATTEMPTS`` with the request vector."""
+RESOURCES: Final = AMOUNTS  # columns of ``model.ATTEMPTS`` with the request vector
 
 LEAST_WEIGHT: Final = 1e-100
 GREATEST_WEIGHT: Final = 1e100
@@ -139,10 +138,8 @@ class Billing:
 class Penalties(NamedTuple):
     """A frame with penalties, and the assumptions made for them."""
 
-    charged: pl.DataFrame
-    """The given frame with ``penalty``, float64, ≥ 0, never null."""
-    unknown: dict[str, int]
-    """Started attempts with an unknown amount, by resource that counts."""
+    charged: pl.DataFrame  # the given frame with ``penalty``, float64, ≥ 0, never null
+    unknown: dict[str, int]  # started attempts with an unknown amount, by resource that counts
     clipped: dict[str, int]
     """Started attempts that requested more than is available, by resource that counts."""
 
@@ -150,12 +147,9 @@ class Penalties(NamedTuple):
 class _Terms(NamedTuple):
     """The operands of a penalty, a row per resource."""
 
-    q: Floats
-    """Fractions, 0 to 1."""
-    w: Floats
-    """Weights > 0, shaped to be multiplied with q."""
-    exempt: Bools
-    """Whether full use of a resource is not full penalty, shaped likewise."""
+    q: Floats  # fractions, 0 to 1
+    w: Floats  # weights > 0, shaped to be multiplied with q
+    exempt: Bools  # whether full use of a resource is not full penalty, shaped likewise
 
 
 def _mean(of: _Terms) -> Floats:
@@ -190,8 +184,7 @@ RELATIVE: Final[dict[str, Callable[[_Terms], Floats]]] = {
 WEIGHTED: Final = ("max_capped", "max_scaled", "product_weighted", "sum_weighted", "root_weighted")
 """Penalties that take weights."""
 
-EXEMPTING: Final = ("root", "root_weighted")
-"""Penalties that take exemptions."""
+EXEMPTING: Final = ("root", "root_weighted")  # penalties that take exemptions
 
 _OF_CPUS: Final = ("cpu", "pe")
 
@@ -303,7 +296,6 @@ def billing_penalty(attempts: pl.DataFrame, billing: Billing) -> Penalties:
 
 
 def _amounts(resources: Iterable[str]) -> dict[str, pl.Expr]:
-    """Return the requests as floats, unknown ones as 0."""
     return {x: pl.col(x).fill_null(0).cast(pl.Float64) for x in resources}
 
 

@@ -32,8 +32,7 @@ Bools = NDArray[np.bool_]
 Kind = Literal["account", "user"]
 
 ROOT: Final = "root"
-NO_SHARE: Final = math.nan
-"""The share of a node with Slurm's ``fairshare=parent``."""
+NO_SHARE: Final = math.nan  # the share of a node with Slurm's ``fairshare=parent``
 
 
 class Node(NamedTuple):
@@ -41,10 +40,8 @@ class Node(NamedTuple):
 
     name: str
     kind: Kind
-    share: float
-    """≥ 0, relative to the siblings' shares; or ``NO_SHARE``."""
-    parent: str | None = None
-    """Its account; None, or the root's name: the root."""
+    share: float  # ≥ 0, relative to the siblings' shares; or ``NO_SHARE``
+    parent: str | None = None  # its account; None, or the root's name: the root
     partition: str | None = None
     """Of a user: the only partition that it counts for; None: all others."""
 
@@ -58,12 +55,9 @@ class Tree(NamedTuple):
 
     names: tuple[str, ...]
     kinds: tuple[Kind, ...]
-    partitions: tuple[str | None, ...]
-    """As ``Node.partition``."""
-    parents: Ints
-    """Index of each node's account; −1: the root."""
-    shares: Floats
-    """As ``Node.share``; NaN: ``NO_SHARE``."""
+    partitions: tuple[str | None, ...]  # as ``Node.partition``
+    parents: Ints  # index of each node's account; −1: the root
+    shares: Floats  # as ``Node.share``; NaN: ``NO_SHARE``
 
     @property
     def is_user(self) -> Bools:
@@ -81,8 +75,7 @@ class Tree(NamedTuple):
 class Leaves(NamedTuple):
     """The node of each attempt."""
 
-    nodes: Ints
-    """Index of a node; −1: its account is not in the tree."""
+    nodes: Ints  # index of a node; −1: its account is not in the tree
     unknown_users: int
     """Attempts of users that their account does not list: they belong to the account."""
     unknown_accounts: int
@@ -212,7 +205,6 @@ def _without_share(nodes: Sequence[Node], root: str) -> Iterator[str]:
 
 
 def _called(node: Node) -> str:
-    """Return a node as an error names it."""
     if node.kind == "account":
         return f"account {node.name!r}"
     where = "" if node.parent is None else f" of account {node.parent!r}"
@@ -283,7 +275,6 @@ def leaf_of(
 
 
 def _nodes(tree: Tree) -> pl.DataFrame:
-    """Return the nodes as a table."""
     return pl.DataFrame(
         {
             "node": np.arange(len(tree.names)),
@@ -344,12 +335,9 @@ def _parts(tree: Tree, values: Floats) -> Floats:
 class History(NamedTuple):
     """All nodes at all instants, a row per instant and a column per node."""
 
-    usage: Floats
-    """Of the node and all below it, in the given unit."""
-    states: Floats
-    """Part of the siblings' usage, 0 to 1; NaN for the root, and without a share."""
-    priorities: Floats
-    """F(target, state) of the node itself, −1 to 1; NaN as for states."""
+    usage: Floats  # of the node and all below it, in the given unit
+    states: Floats  # part of the siblings' usage, 0 to 1; NaN for the root, and without a share
+    priorities: Floats  # F(target, state) of the node itself, −1 to 1; NaN as for states
     ranks: Ints
     """Among users, or among accounts, by their vectors: 1 is served first; 0 for the root."""
 

@@ -162,14 +162,10 @@ class Method(Protocol):
 class Usage(NamedTuple):
     """Usage of every entity at every instant."""
 
-    entities: pl.Series
-    """Names of users or accounts, ascending, null first."""
-    first_start: Ints
-    """Of each entity, epoch s."""
-    usage: Floats
-    """A row per instant, a column per entity; penalty-seconds, ≥ 0."""
-    total: Floats
-    """Of all entities, by instant."""
+    entities: pl.Series  # names of users or accounts, ascending, null first
+    first_start: Ints  # of each entity, epoch s
+    usage: Floats  # a row per instant, a column per entity; penalty-seconds, ≥ 0
+    total: Floats  # of all entities, by instant
 
     @property
     def fraction(self) -> Floats:

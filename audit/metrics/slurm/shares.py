@@ -42,36 +42,29 @@ from audit.metrics.fairshare.trees import Bools, Floats, Ints, Node, Tree, build
 from audit.metrics.fairshare.usage import Grouped
 from audit.metrics.slurm.usage import SlurmUsage
 
-_UNSET: Final = 4_294_967_294.0
-"""LevelFS of an account with fairshare=parent (Slurm's NO_VAL)."""
+_UNSET: Final = 4_294_967_294.0  # LevelFS of an account with fairshare=parent (Slurm's NO_VAL)
 
 
 class Shares(NamedTuple):
     """The columns of ``sshare``, one element per node; NaN where it prints nothing."""
 
-    norm_shares: Floats
-    """0 to 1."""
-    norm_usage: Floats
-    """0 to 1; NaN of root."""
-    effective_usage: Floats
-    """0 to 1; 1 of root."""
+    norm_shares: Floats  # 0 to 1
+    norm_usage: Floats  # 0 to 1; NaN of root
+    effective_usage: Floats  # 0 to 1; 1 of root
     level_fs: Floats
     """≥ 0, ∞ where unused; NaN of root, of fairshare=parent, and in classic fairshare."""
-    fairshare: Floats
-    """0 to 1; in Fair Tree NaN of accounts."""
+    fairshare: Floats  # 0 to 1; in Fair Tree NaN of accounts
 
 
 class Places(NamedTuple):
     """The node to which each attempt is charged; counts are of attempts that started."""
 
-    nodes: Ints
-    """−1: none, since its account is unknown."""
+    nodes: Ints  # −1: none, since its account is unknown
     strange_users: dict[str, int]
     """Attempts of users without an association there (any more), by the account that is charged."""
     strange_accounts: dict[str, int]
     """Attempts charged to root, by account without an association (any more)."""
-    nameless: int
-    """Attempts without an account."""
+    nameless: int  # attempts without an account
 
 
 def tree_of(associations: Iterable[Node]) -> Tree:
@@ -240,7 +233,6 @@ def _ratio(part: Floats, whole: Floats) -> Floats:
 
 
 def _children(above: Ints, order: Iterable[int]) -> list[list[int]]:
-    """Return the nodes right below each node, in this order."""
     below: list[list[int]] = [[] for _ in above]
     parents = above.tolist()
     for node in order:

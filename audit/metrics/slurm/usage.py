@@ -211,10 +211,8 @@ class Charged(NamedTuple):
 
     attempts: pl.DataFrame
     """The given frame with ``billing`` (b_j), ``usage_factor`` (u_j) and ``penalty``, b_j · u_j."""
-    unknown_partitions: dict[str, int]
-    """Attempts billed by CPUs, by unknown partition."""
-    unknown_qos: dict[str, int]
-    """Attempts with factor 1, by unknown QOS."""
+    unknown_partitions: dict[str, int]  # attempts billed by CPUs, by unknown partition
+    unknown_qos: dict[str, int]  # attempts with factor 1, by unknown QOS
 
 
 def charge(
@@ -314,12 +312,9 @@ def _begin(day: date, reset: str) -> date:
 class Fit(NamedTuple):
     """The phase of the ticks that explains a sample of ``sshare`` best."""
 
-    phase_s: int
-    """The middle one of equally good phases."""
-    agree: int
-    """Number of figures with the printed whole part."""
-    equals: int
-    """Number of equally good phases."""
+    phase_s: int  # the middle one of equally good phases
+    agree: int  # number of figures with the printed whole part
+    equals: int  # number of equally good phases
 
 
 def fit_phase(method: SlurmUsage, grouped: Grouped, instant: int, raw_usage: ArrayLike) -> Fit:

@@ -46,8 +46,7 @@ class Subject(NamedTuple):
     """The wait to explain."""
 
     job: str
-    attempt: int | None = None
-    """None: the only one, else the one that waited longest."""
+    attempt: int | None = None  # None: the only one, else the one that waited longest
 
 
 def explain(
@@ -121,12 +120,9 @@ def _ranked(log: Log, pool: Pool, folder: Path) -> tuple[pl.DataFrame, Ranked]:
 
 # --- the model -----------------------------------------------------------------------------------
 
-ALONE: Final = Policy(Order.fcfs, Backfill.none)
-"""With an empty queue all policies decide alike."""
-COSTLY: Final = 5
-"""Largest number of listed users whose later arrivals delay the job."""
-TRIED: Final = 40
-"""Number of users who are tried: those whose later arrivals requested most."""
+ALONE: Final = Policy(Order.fcfs, Backfill.none)  # with an empty queue all policies decide alike
+COSTLY: Final = 5  # largest number of listed users whose later arrivals delay the job
+TRIED: Final = 40  # number of users who are tried: those whose later arrivals requested most
 SAMPLE: Final = 500
 """Attempts from which the rank correlation of modelled and observed waits is computed."""
 
@@ -317,7 +313,7 @@ def trust(of: Modelled, tolerance_s: int = TOLERANCE_S) -> Trust:
 
 
 def _alone(of: Modelled, subject: Ints) -> int:
-    """Return when the subject starts with nobody ahead of it in the queue."""
+    """Return when the subject starts if it is alone in the queue."""
     work, place = of.work, of.place
     waiting = work.queued & ~(work.start < work.arrival[place])
     waiting[place] = False

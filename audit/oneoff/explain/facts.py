@@ -17,8 +17,7 @@ from audit.model import Pool, Standing
 from audit.oneoff.explain.story import Account, Crossing, Crowd, Line, Part, Passer, Subject, Use
 from audit.registry.causes import COLUMNS
 
-PASSERS: Final = 10
-"""Largest number of listed attempts that arrived later and started earlier."""
+PASSERS: Final = 10  # largest number of listed attempts that arrived later and started earlier
 
 
 class Scene(NamedTuple):
@@ -145,8 +144,7 @@ def crossing(subject: Subject, now: int) -> Crossing | None:
 
 # --- the timeline: stretches of the account, merged into a few lines -----------------------------
 
-LINES: Final = 8
-"""Largest number of lines."""
+LINES: Final = 8  # largest number of lines
 LEAST: Final = 0.02
 """Stretches shorter than this share of the wait are merged with their neighbours."""
 _FIRST: Final = 1 / 512

@@ -1,4 +1,4 @@
-"""A wait in plain sentences: pure functions of its ``Story``."""
+"""A wait in sentences: pure functions of its ``Story``."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from audit.report.text import wording
 from audit.rules import DAYS
 
 _BY_KEY: Final = {cause.key: cause for cause in CAUSES}
-_SHOWN: Final = 0.1
-"""Causes with a smaller share of a line of the timeline are left out."""
-_NAMED: Final = 3
-"""Most rules that are named for one cause."""
+_SHOWN: Final = 0.1  # causes with a smaller share of a line of the timeline are left out
+_NAMED: Final = 3  # most rules that are named for one cause
 _EXPLAINED_S: Final = 60
 _NEARLY: Final = 0.98
 _LEFT: Final = {
@@ -27,7 +25,7 @@ _LEFT: Final = {
 
 
 def title(story: Story) -> str:
-    """Return whose wait it is."""
+    """Return the title: the job that waited."""
     subject = story.subject
     again = f", attempt {subject.attempt}" if subject.attempt > 1 else ""
     return f"Why job {wording.name(subject.job_id)}{again} waited"
@@ -54,27 +52,27 @@ def lead(story: Story) -> str:
 
 
 def sentences(story: Story) -> list[str]:
-    """Return a sentence or two on each thing that is known of a wait, after the lead."""
-    said = [_who(story), _crowds(story), _similar(story), _passed(story)]
+    """Return the sentences about a wait after the lead."""
+    texts = [_who(story), _crowds(story), _similar(story), _passed(story)]
     if story.crossing is not None:
-        said.append(_crossing(story, story.crossing))
+        texts.append(_crossing(story, story.crossing))
     if story.model is None:
-        said.append(f"The model of the scheduler is left out, because {story.unmodelled}.")
+        texts.append(f"The model of the scheduler is left out, because {story.unmodelled}.")
     else:
-        said += _modelled(story, story.model)
-    return [text for text in said if text]
+        texts += _modelled(story, story.model)
+    return [text for text in texts if text]
 
 
 def policy(story: Story) -> str:
-    """Return the modelled policy, as a reader knows it."""
+    """Return the modelled policy in words."""
     pool = story.subject.pool
-    held = [word for word, of in (("limits", pool.limits), ("windows", pool.windows)) if of]
-    within = f", within its {' and '.join(held)}" if held else ""
+    rules = [word for word, of in (("limits", pool.limits), ("windows", pool.windows)) if of]
+    within = f", within its {' and '.join(rules)}" if rules else ""
     return f"{pool.policy.order.value} + {pool.policy.backfill.value}{within}"
 
 
 def clause(story: Story, cause: Cause) -> str:
-    """Return what was the case meanwhile, with the names of the rules or holds, longest first."""
+    """Return a cause as a clause, with the names of its rules or holds, longest first."""
     seconds: Counter[str] = Counter()
     for part in (part for line in story.account.timeline for part in line.parts):
         if part.cause == cause.key and part.by is not None:
@@ -84,9 +82,9 @@ def clause(story: Story, cause: Cause) -> str:
 
 
 def causes(story: Story) -> list[tuple[Cause, float]]:
-    """Return what the wait is booked to, s, longest first."""
-    held = [(cause, story.account.causes.get(cause.column, 0.0)) for cause in CAUSES]
-    return sorted((pair for pair in held if round(pair[1])), key=lambda pair: -pair[1])
+    """Return the causes of the wait and their times, s, longest first."""
+    booked = [(cause, story.account.causes.get(cause.column, 0.0)) for cause in CAUSES]
+    return sorted((pair for pair in booked if round(pair[1])), key=lambda pair: -pair[1])
 
 
 def timeline(story: Story) -> list[str]:
@@ -96,23 +94,21 @@ def timeline(story: Story) -> list[str]:
 
 def _line(line: Line, zone: str) -> str:
     begin, end = (datetime.fromtimestamp(at, ZoneInfo(zone)) for at in (line.begin, line.end))
-    until = (
-        f"{end:%H:%M}" if begin.date() == end.date() else f"{DAYS[end.weekday()]} {end:%m-%d %H:%M}"
-    )
-    when = f"{DAYS[begin.weekday()]} {begin:%m-%d %H:%M}–{until}"
+    first, last = (f"{DAYS[at.weekday()]} {at:%m-%d %H:%M}" for at in (begin, end))
+    until = f"{end:%H:%M}" if begin.date() == end.date() else last
     length = line.end - line.begin
-    first, *rest = line.parts
-    others = [part for part in rest if part.seconds >= _SHOWN * length]
-    text = f"{when} ({wording.duration(length)}): {_why(first)}"
-    if first.seconds < _NEARLY * length:
-        text += f", for {wording.duration(first.seconds)} of it"
-    for of in others:
-        text += f"; for {wording.duration(of.seconds)}, {_why(of)}"
+    longest, *rest = line.parts
+    text = f"{first}–{until} ({wording.duration(length)}): {_why(longest)}"
+    if longest.seconds < _NEARLY * length:
+        text += f", for {wording.duration(longest.seconds)} of it"
+    for part in rest:
+        if part.seconds >= _SHOWN * length:
+            text += f"; for {wording.duration(part.seconds)}, {_why(part)}"
     return text
 
 
 def _why(part: Part) -> str:
-    """Return what a part of a line is booked to."""
+    """Return the cause of a part of a line."""
     running = f"{wording.plural(part.jobs, 'running job')} of others"
     behind = {
         "own": f"behind {wording.plural(part.jobs, 'job')} of the same user",

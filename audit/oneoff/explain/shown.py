@@ -137,8 +137,7 @@ def _ruled(rows: Rows) -> list[str]:
 COLUMNS: Final = 60
 ROWS: Final = 8
 _POINTS: Final = 200
-_LONG_S: Final = 2 * 86_400
-"""A longer wait is drawn with days below it."""
+_LONG_S: Final = 2 * 86_400  # a longer wait is drawn with days below it
 _MARKS: Final = {
     "own": ("o", "the same user", OWN),
     "earlier": ("#", "others that arrived earlier", EARLIER),

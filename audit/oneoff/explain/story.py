@@ -1,4 +1,4 @@
-"""What can be said of one attempt's wait: a frozen record, before any wording."""
+"""The story of one attempt's wait: a frozen record, before any wording."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Passer:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What was in use in a stretch of the wait, of the counted resource."""
+    """Use of the counted resource in a stretch of the wait."""
 
     begin: int
     end: int
@@ -91,7 +91,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What the wait is booked to (SPEC §11), and the waits of similar jobs; s."""
+    """The causes of the wait (SPEC §11), and the waits of similar jobs; s."""
 
     causes: Mapping[str, float]  # by column of each cause; empty: it has no account
     rule_free_s: float  # of the time under rules, in which it would have fitted
@@ -117,7 +117,7 @@ class Starts:
     alone: int | None  # with an empty queue, beside what ran at its arrival
     fair: int | None  # without later arrivals: its fair start time
     modelled: int | None  # with all later arrivals
-    own_s: int | None  # of the delay by later arrivals, the part of its own user's
+    own_s: int | None  # part of the delay that is by later arrivals of the same user
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Trust:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What a model that fits says of the wait."""
+    """The results of a model that fits."""
 
     starts: Starts
     costs: tuple[Cost, ...]  # the users whose later arrivals delayed it most

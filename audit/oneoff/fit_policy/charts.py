@@ -29,8 +29,7 @@ from audit.scenario.workload import NEVER, Ints
 
 WEEK_S: Final = WEEK * HOUR_S
 WEEKEND: Final = 5 * DAY
-QUARTER: Final = 6
-"""Hours of a part of a day."""
+QUARTER: Final = 6  # hours of a part of a day
 _HEIGHT: Final = 180
 _BINS: Final = 40
 _FITTED: Final = (("assumed", LATER, "6 3"), ("fitted", EARLIER, ""))
@@ -203,7 +202,7 @@ def by_level(key: str, title: str, shown: Levels) -> Chart:
         f"{counts[1]:,} not; above it {counts[2]:,} and {counts[3]:,}."
     )
     highest = max([shown.bound, *(level for level, _ in (*shown.served, *shown.failed))])
-    # Whole levels to a bin, the bound being the last of its own.
+    # Bins hold whole levels; the bound is the last level of its bin.
     wide = max(-(-(highest + 1) // _BINS), 1)
     first = (shown.bound + 1) % wide - wide if wide > 1 else 0
     count = (highest - first) // wide + 1

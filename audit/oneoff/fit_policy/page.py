@@ -107,8 +107,8 @@ _FOUND: Final = (
     "in force. Limits and windows are used only if they pass the conditions for rules: jobs that "
     "could have started without the rule were left waiting, and hardly a start breaks it, while "
     "neighbouring jobs did start. Withheld counts the occasions on which a rule alone kept a job "
-    "waiting; breaks counts the starts that it forbids. By chance is the share of starts that is "
-    "expected without the rule. Held out means the last 40 % of the log."
+    "waiting; breaks counts the starts that it forbids. The column “by chance” is the "
+    "share of starts that is expected without the rule. Held out means the last 40 % of the log."
 )
 
 

@@ -26,8 +26,7 @@ from audit.report.study.cells import Cell, studied
 from audit.scenario.fit import judging, outcome
 
 KEY: Final = "fit-policy"
-BUDGET_S: Final = 60.0
-"""Default CPU time of the search, for all pools together."""
+BUDGET_S: Final = 60.0  # default CPU time of the search, for all pools together
 
 
 def plan(
@@ -121,8 +120,7 @@ HEAD: Final = """\
 # Inferred by `fairaudit fit-policy` from this site's log: how it behaves, not how it is configured.
 # Check it against what you know before you rely on it; then pass it to --config.
 """
-_LISTS: Final = ("steps", "limits", "windows")
-"""Keys whose entries have a line each."""
+_LISTS: Final = ("steps", "limits", "windows")  # keys whose entries have a line each
 
 
 def config_toml(cluster: str, zone: str, found: Sequence[Found]) -> str:

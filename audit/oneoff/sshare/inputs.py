@@ -40,8 +40,7 @@ from audit.store import database, queries
 from audit.words import Algorithm
 
 _ALLOCATED: Final = "AllocTRES"
-_MOST: Final = 20
-"""Maximum number of faults that are listed."""
+_MOST: Final = 20  # maximum number of faults that are listed
 
 T = TypeVar("T")
 Weights = Mapping[str, float]
@@ -52,8 +51,7 @@ Weights = Mapping[str, float]
 class Request:
     """Jobs, settings and instant; None leaves the value to the configuration or Slurm."""
 
-    sacct: Sequence[Path] = ()
-    """Output of sacct; if empty, jobs come from the published database."""
+    sacct: Sequence[Path] = ()  # if empty, jobs come from the published database
     associations: Path | None = None
     qos: Path | None = None
     partitions: Path | None = None
@@ -67,15 +65,13 @@ class Request:
     cluster: str | None = None
     zone: str | None = None
     reading: Reading = PLAIN
-    by_partition: bool = False
-    """Whether to add the column Partition (``sshare -m``)."""
+    by_partition: bool = False  # adds the column Partition (``sshare -m``)
 
 
 def instant(text: str, zone: ZoneInfo, flag: str) -> int:
-    """Return the epoch second of a text: epoch seconds, a day, or ``2026-10-25T12:00[:00]``.
+    """Return the epoch second of a text, or raise UsageError.
 
-    Raises:
-        UsageError: the text has another form.
+    It has the form of epoch seconds, a day, or ``2026-10-25T12:00[:00]``.
     """
     if re.fullmatch(r"[0-9]{1,10}", text):
         return int(text)
@@ -101,12 +97,9 @@ class Site:
     """Accounts and settings of a cluster."""
 
     associations: tuple[Association, ...]
-    factors: Mapping[str, float]
-    """UsageFactor by QOS."""
-    weights: Mapping[str, Weights]
-    """By partition."""
-    everywhere: Weights
-    """Weights of all partitions, if there are none by partition."""
+    factors: Mapping[str, float]  # UsageFactor by QOS
+    weights: Mapping[str, Weights]  # by partition
+    everywhere: Weights  # of all partitions, if there are none by partition
     conf: SlurmConf
     cluster: config.Cluster | None
     warnings: tuple[str, ...] = ()
@@ -200,11 +193,7 @@ def _by_base_unit(weights: Mapping[str, float]) -> dict[str, float]:
 
 
 def _cluster(request: Request, chosen: config.Config) -> config.Cluster | None:
-    """Return the configured cluster; None if the jobs come from files instead.
-
-    Raises:
-        UsageError: no such cluster, or several.
-    """
+    """Return the configured cluster, None if jobs come from files, or raise UsageError."""
     configured = {cluster.name: cluster for cluster in chosen.clusters}
     if request.cluster in configured:
         return configured[request.cluster]
@@ -223,10 +212,8 @@ def _cluster(request: Request, chosen: config.Config) -> config.Cluster | None:
 class Jobs:
     """Attempts of one cluster."""
 
-    attempts: pl.DataFrame
-    """Columns of ``model.ATTEMPTS``, or those of records."""
-    amounts: Mapping[str, pl.Series]
-    """Allocated amounts, by Slurm's name of the resource."""
+    attempts: pl.DataFrame  # columns of ``model.ATTEMPTS``, or those of records
+    amounts: Mapping[str, pl.Series]  # allocated amounts, by Slurm's name of the resource
     zone: str
     warnings: tuple[str, ...] = ()
 
@@ -325,11 +312,9 @@ def assumed(site: Site, jobs: Jobs, charged: Charged, places: Places) -> list[st
     if unknown := uncounted(site.weights, jobs.amounts):
         listed = ", ".join(unknown)
         lines.append(f"not counted, since the database lacks them: {listed} (--sacct reads them)")
+    unknown_partitions = site.weights and charged.unknown_partitions
     for text, counts in (
-        (
-            "billed their CPUs, since the partition is unknown",
-            site.weights and charged.unknown_partitions,
-        ),
+        ("billed their CPUs, since the partition is unknown", unknown_partitions),
         ("usage factor 1, since the QOS is unknown", site.factors and charged.unknown_qos),
         ("charged to the account only, since the user has no association", places.strange_users),
         ("charged to root only, since the account is unknown", places.strange_accounts),

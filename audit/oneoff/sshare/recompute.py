@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -41,15 +41,19 @@ from audit.oneoff.sshare.inputs import (
 from audit.progress import printable
 from audit.words import Algorithm
 
-_OPEN_END: Final = LATEST << 1
-"""End of attempts that have not ended: after all instants."""
+_OPEN_END: Final = LATEST << 1  # end of attempts that have not ended: after all instants
+
+
+_COLUMNS: Final = (
+    *("Account", "User", "Partition", "RawShares", "NormShares", "RawUsage", "NormUsage"),
+    *("EffectvUsage", "FairShare", "LevelFS", "GrpTRESMins", "TRESRunMins"),
+)
 
 
 class Row(NamedTuple):
-    """One row of ``sshare``."""
+    """One row of ``sshare``, with the fields of ``_COLUMNS``."""
 
-    depth: int
-    account: str
+    account: str  # indented by its depth
     user: str
     partition: str
     raw_shares: str
@@ -63,50 +67,38 @@ class Row(NamedTuple):
     tres_run_mins: str
 
 
-def _six(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.6f}"
-
-
-_COLUMNS: Final[dict[str, Callable[[Row], str]]] = {
-    "Account": lambda row: " " * row.depth + row.account,
-    "User": lambda row: row.user,
-    "Partition": lambda row: row.partition,
-    "RawShares": lambda row: row.raw_shares,
-    "NormShares": lambda row: _six(row.norm_shares),
-    "RawUsage": lambda row: str(int(row.raw_usage)),
-    "NormUsage": lambda row: _six(row.norm_usage),
-    "EffectvUsage": lambda row: _six(row.effective_usage),
-    "FairShare": lambda row: _six(row.fairshare),
-    "LevelFS": lambda row: _six(row.level_fs),
-    "GrpTRESMins": lambda row: row.grp_tres_mins,
-    "TRESRunMins": lambda row: row.tres_run_mins,
-}
-
-
 @dataclass(frozen=True)
 class Outcome:
     """The output of ``sshare``."""
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
-    facts: tuple[str, ...]
-    """The settings that were used."""
+    facts: tuple[str, ...]  # the settings that were used
     warnings: tuple[str, ...]
 
     def cells(self) -> list[list[str]]:
         """Return the header and the rows as texts."""
-        rows = ([_COLUMNS[name](row) for name in self.columns] for row in self.rows)
-        return [list(self.columns), *rows]
+        rows = (dict(zip(_COLUMNS, row, strict=True)) for row in self.rows)
+        return [
+            [*self.columns],
+            *([_cell(name, row[name]) for name in self.columns] for row in rows),
+        ]
+
+
+def _cell(column: str, value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    if column == "RawUsage":
+        return str(int(value))
+    return "" if math.isnan(value) else f"{value:.6f}"
 
 
 class Ticks(NamedTuple):
     """How usage decays, and when slurmctld recalculates it."""
 
     method: SlurmUsage
-    known: bool
-    """Whether the times of recalculation are those of slurmctld."""
-    fact: str | None = None
-    """Their source."""
+    known: bool  # whether the times of recalculation are those of slurmctld
+    fact: str | None = None  # their source
 
 
 def recompute(
@@ -135,10 +127,7 @@ def recompute(
     if algorithm is None:
         algorithm = Algorithm.fair_tree if conf.fair_tree else Algorithm.classic
     raw_usage, shares = usage_and_shares(
-        tree,
-        grouped,
-        ticks.method,
-        at,
+        *(tree, grouped, ticks.method, at),
         algorithm=algorithm,
         dampening=conf.dampening,
         depth_oblivious="DEPTH_OBLIVIOUS" in conf.flags,
@@ -261,9 +250,8 @@ def _sampled(path: Path, tree: Tree) -> Floats:
 
 def columns(algorithm: Algorithm, *, by_partition: bool = False) -> tuple[str, ...]:
     """Return the columns of ``sshare -alP``, or with partitions of ``sshare -alPm``."""
-    hidden = set() if algorithm is Algorithm.fair_tree else {"LevelFS"}
-    hidden |= set() if by_partition else {"Partition"}
-    return tuple(name for name in _COLUMNS if name not in hidden)
+    shown = {"LevelFS": algorithm is Algorithm.fair_tree, "Partition": by_partition}
+    return tuple(name for name in _COLUMNS if shown.get(name, True))
 
 
 def rows(
@@ -291,8 +279,7 @@ def rows(
         minutes = zip(resources, run_minutes[:, node], strict=True)
         lines.append(
             Row(
-                depth[node],
-                account,
+                " " * depth[node] + account,
                 user or "",
                 tree.partitions[node] or "",
                 "" if parent < 0 else "parent" if math.isnan(share) else f"{share:g}",

@@ -17,8 +17,7 @@ from audit.report.text import wording
 from audit.scenario.whatif import comparison
 from audit.scenario.whatif.comparison import NEVER_STARTS, NOT_REPRODUCED
 
-_NAMED: Final = 3
-"""Largest number of width classes of a kind that are named; of more, the number."""
+_NAMED: Final = 3  # largest number of width classes of a kind that are named; of more, the number
 _GROWTH: Final = 0.1
 _GROWTH_S: Final = 60
 """Growth of its mean wait from which a width class is named even if it is not significant."""

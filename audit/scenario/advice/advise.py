@@ -7,30 +7,49 @@ where it misses that of all attempts, nothing is advised.
 
 A budget of estimated CPU seconds (``scenario.budget``) bounds the changes tried, so that the same
 log gives the same advice on every machine. Changes beyond the budget are listed.
+
+The changes tried are what a site could configure tomorrow, each a ``Change`` that ``fairaudit
+whatif`` also takes:
+
+- *reservations* for more of the jobs that cannot start (Maui's RESERVATIONDEPTH, PBS'
+  backfill_depth), or for any at all.
+- *limits* and *windows* lifted, or relaxed to twice their bound, one by one: those that cause at
+  least ``CAUSES`` of the waiting.
+- *walltimes*: the users who request most unused time, or all, request at most twice the run time.
+  The replay knows run times, which users do not: this is an upper bound of the gain.
+- *a limit per user* on what runs at one time: a half or a quarter of the pool for each user, or a
+  quarter for the user with the largest burst (SPEC §11). Wider attempts are exempt.
+- *targets* by what accounts used, or all equal, under the order fairshare.
+- *passes*: more of the queue examined, or more often.
+
+Each of these is a family, of which at most one change is advised.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from fractions import Fraction
+from itertools import islice, zip_longest
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from audit.metrics.attempts import peers, population
+from audit.metrics.attempts.population import ended
+from audit.metrics.bursts import bursts
 from audit.metrics.uncertainty import RESAMPLES
-from audit.model import BY_USAGE, Period
+from audit.model import BY_USAGE, Backfill, Limit, Order, Period, Window
 from audit.scenario.advice import judging
-from audit.scenario.advice.candidates import Candidate, candidates
 from audit.scenario.advice.judging import Compared, Difference, Judgement, Swayed, Verdict
 from audit.scenario.budget import depths, replay_cost
 from audit.scenario.engine import replayed_starts
-from audit.scenario.scenario import Scenario
+from audit.scenario.scenario import Bound, Change, Scenario, bound_of, changed, rules_of
+from audit.scenario.whatif.options import title, written
 from audit.scenario.workload import NEVER
 
 Floats = NDArray[np.float64]
 
-MOST: Final = 3
-"""Largest number of changes that are advised, each of another family."""
+MOST: Final = 3  # largest number of changes that are advised, each of another family
 _DRAW: Final = 2.5e-8
 """CPU seconds for each unit of each resample, the sums of all changes included."""
 
@@ -68,6 +87,15 @@ class Advice(NamedTuple):
 NOTHING: Final = Advice(pl.DataFrame(schema=ADVICE), pl.DataFrame(schema=PARTS))
 
 
+class Candidate(NamedTuple):
+    """A change that is tried; ``change`` holds options of ``fairaudit whatif``."""
+
+    family: str
+    change: str
+    title: str
+    after: Scenario
+
+
 class _Result(NamedTuple):
     """A change, and its effect."""
 
@@ -76,8 +104,7 @@ class _Result(NamedTuple):
     verdict: Verdict | None = None
     """None: not tried, some jobs would never start, or today's replay misses the waits."""
     place: int | None = None
-    swayed: Swayed | None = None
-    """Of changes that are advised."""
+    swayed: Swayed | None = None  # of changes that are advised
     never_start: int | None = None
     """Attempts that today's replay starts and the change never does; None: not tried."""
 
@@ -259,3 +286,136 @@ def _named(part: Difference) -> tuple[str, str | None]:
         return part.dimension, None
     names = population.width_classes() if part.dimension == "width_class" else peers.WALLTIMES
     return part.dimension, names[part.number]
+
+
+# --- the changes tried ---------------------------------------------------------------------------
+
+DEPTHS: Final = (2, 4, 8)  # numbers of reservations that are tried
+EACH: Final = 8  # largest number of limits, and of windows, that are tried
+CAUSES: Final = 0.05  # share of all waiting from which on a rule is tried
+OVERASKING: Final = 10  # number of users whose walltimes are shortened
+TWICE: Final = Fraction(2)
+BURST: Final = 0.25
+"""Work of a burst from which on its user is limited, as a part of what the pool can do in a day."""
+RARE_S: Final = 60  # passes are made more often only where they are at least this far apart, s
+
+_WORK: Final = pl.col("occupancy_s") * pl.col("size")
+
+
+def candidates(today: Scenario, shares: Mapping[str, float] | None = None) -> tuple[Candidate, ...]:
+    """Return the changes to try on a pool; ``today`` has the attempts of the period, or more.
+
+    Families take turns: a budget that ends leaves out the last of each, and no whole family.
+
+    Args:
+        shares: share of all waiting that each rule causes, by its name (``scenario.rules_of``), in
+            [0, 1]; None: unknown, and all are tried.
+    """
+    families = {
+        "reservations": _reservations(today),
+        "limits": _ruled(today, Limit, shares),
+        "windows": _ruled(today, Window, shares),
+        "walltimes": _walltimes(today),
+        "per_user": _per_user(today),
+        "targets": _targets(today),
+        "passes": _passes(today),
+    }
+    found = []
+    for turn in zip_longest(*families.values()):
+        for family, fields in zip(families, turn, strict=True):
+            if fields is not None:
+                change = Change(**fields)
+                words = (written(change), title(change, today.pool))
+                found.append(Candidate(family, *words, changed(today, change)))
+    return tuple(found)
+
+
+def _reservations(today: Scenario) -> Iterator[dict[str, Any]]:
+    policy = today.pool.policy
+    had = policy.reservations or policy.backfill.traits.reservations
+    if had is None:  # all queued jobs have one
+        depths = [] if policy.backfill.traits.keeps_plans else [1, 4]
+    else:
+        depths = [depth for depth in (1, *DEPTHS) if depth > had and (had or depth in (1, 4))]
+    for depth in depths:
+        if depth == 1 and policy.depth is None:
+            yield {"policy": {"backfill": Backfill.easy}}
+        else:
+            yield {"policy": {"backfill": Backfill.conservative_replan, "reservations": depth}}
+
+
+def _ruled(
+    today: Scenario, kind: type[Limit | Window], shares: Mapping[str, float] | None
+) -> Iterator[dict[str, Any]]:
+    rules = {name: rule for name, rule in rules_of(today.pool).items() if isinstance(rule, kind)}
+    if shares is not None:
+        rules = {name: rule for name, rule in rules.items() if shares.get(name, 0.0) >= CAUSES}
+        rules = dict(sorted(rules.items(), key=lambda one: -shares.get(one[0], 0.0)))
+    for name, rule in islice(rules.items(), EACH):
+        yield {"lift": (name,)}
+        if (bound := bound_of(rule)) is not None:
+            yield {"relax": {name: 2 * max(getattr(rule, bound), 1)}}
+
+
+def _walltimes(today: Scenario) -> Iterator[dict[str, Any]]:
+    policy = today.pool.policy
+    if policy.backfill.traits.reservations == 0 and not policy.order.traits.by_estimates:
+        return  # walltimes decide nothing
+    unused = (pl.col("walltime_s") - pl.col("occupancy_s")) * pl.col("size")
+    overasking = ended(today.attempts).filter(unused > 0)
+    worst = tuple(
+        overasking.drop_nulls("user")
+        .group_by("user")
+        .agg(unused.sum().alias("unused"))
+        .sort("unused", "user", descending=[True, False])["user"]
+        .head(OVERASKING)
+    )
+    if worst:
+        yield {"walltimes": TWICE, "walltimes_of": worst}
+        if overasking["user"].n_unique() > len(worst):
+            yield {"walltimes": TWICE}
+
+
+def _per_user(today: Scenario) -> Iterator[dict[str, Any]]:
+    half, quarter = today.pool.capacity // 2, today.pool.capacity // 4
+    largest = (
+        ended(today.attempts.with_columns(burst=bursts(today.attempts)))
+        .drop_nulls("burst")
+        .group_by("user", "burst")
+        .agg(_WORK.sum().alias("work"), attempts=pl.len())
+        .filter(
+            pl.col("attempts") > 1,  # one attempt is no queue
+            pl.col("work") >= BURST * today.pool.capacity * judging.DAY_S,
+        )
+        .sort("work", "user", descending=[True, False])
+    )
+    if quarter and not largest.is_empty():
+        yield {"limits": (Bound("user", largest["user"][0], quarter, narrow=True),)}
+    for most in filter(None, dict.fromkeys((half, quarter))):
+        yield {"limits": (Bound("user", None, most, narrow=True),)}
+
+
+def _targets(today: Scenario) -> Iterator[dict[str, Any]]:
+    if today.pool.policy.order is not Order.fairshare:
+        return
+    used = (
+        today.attempts.drop_nulls("account")
+        .group_by("account")
+        .agg(_WORK.sum().cast(pl.Float64).alias("used"))
+        .sort("account")
+    )
+    tree = today.fairshare.tree
+    if tree is not None:
+        used = used.filter(pl.col("account").is_in(tree.names[1:]))
+    if used.height > 1 and used["used"].sum() > 0:
+        percent = (100 * pl.col("used") / pl.col("used").sum()).round(3)
+        yield {"targets": dict(used.select("account", percent).iter_rows())}
+        yield {"targets": dict.fromkeys(used["account"], 1.0)}
+
+
+def _passes(today: Scenario) -> Iterator[dict[str, Any]]:
+    policy = today.pool.policy
+    if policy.depth is not None:
+        yield {"policy": {"depth": 4 * policy.depth}}
+    if policy.interval_s is not None and policy.interval_s >= RARE_S:
+        yield {"policy": {"interval_s": policy.interval_s // 4}}

@@ -36,14 +36,12 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 LEVEL: Final = 0.05
-CHUNKS: Final = 20
-"""Multiple of the usual number of resamples, as the ends are far out."""
+CHUNKS: Final = 20  # multiple of the usual number of resamples, as the ends are far out
 LEAST_USERS: Final = 10
 LEAST_STRETCHES: Final = 20
 LEAST_DAYS: Final = 10
 """Of a user who is counted as gaining or losing (as for similar jobs, SPEC §10)."""
-LEAST_ATTEMPTS: Final = 30
-"""Of a width class that may be the one that waits longest."""
+LEAST_ATTEMPTS: Final = 30  # of a width class that may be the one that waits longest
 DAY_S: Final = 86_400
 WORTH_S: Final = 60
 WORTH: Final = 0.05
@@ -81,8 +79,7 @@ class Difference(NamedTuple):
     """A mean wait after the change less that in the replay of today, s."""
 
     dimension: Dimension
-    number: int | None
-    """Of the class; None: all attempts."""
+    number: int | None  # of the class; None: all attempts
     attempts: int
     users: int
     observed: float
@@ -105,10 +102,8 @@ class Verdict(NamedTuple):
     """The effect of a change."""
 
     judgement: Judgement
-    by: Difference
-    """The deciding mean, with its corrected interval."""
-    saved: float
-    """Reduction of the sum of all waits, s."""
+    by: Difference  # the deciding mean, with its corrected interval
+    saved: float  # reduction of the sum of all waits, s
     parts: tuple[Difference, ...]
     """All attempts, then width classes from narrow to wide, and walltime classes; without classes
     whose observed wait the replay of today misses."""

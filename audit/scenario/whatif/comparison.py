@@ -40,11 +40,9 @@ from audit.scenario.workload import KEYS, NEVER, Workload, instants
 Floats = NDArray[np.float64]
 
 DAY_S: Final = 86_400
-MISSED: Final = 0.25
-"""Share of the observed mean wait by which the replay of today may miss it."""
+MISSED: Final = 0.25  # share of the observed mean wait by which the replay of today may miss it
 NOT_REPRODUCED: Final = "not_reproduced"
-NEVER_STARTS: Final = "never_starts"
-"""Outcomes of parts without a figure of the change."""
+NEVER_STARTS: Final = "never_starts"  # outcomes of parts without a figure of the change
 
 
 class Measure(NamedTuple):
@@ -243,8 +241,7 @@ class Cut(NamedTuple):
     """Work that a change removes from attempts that still arrive."""
 
     attempts: int
-    share: float
-    """Of Σ occupancy · size of all, today."""
+    share: float  # of Σ occupancy · size of all, today
 
 
 def cut(today: Scenario, after: Scenario) -> Cut:

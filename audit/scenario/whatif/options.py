@@ -220,8 +220,7 @@ _NUMBERS: Final = (
 )
 _WORDED: Final = ("depth", "window_s", "interval_s", "reservations")
 """Settings of a policy with titles of their own."""
-_NAMED: Final = 3
-"""Largest number of users that are named; of more, the number."""
+_NAMED: Final = 3  # largest number of users that are named; of more, the number
 
 
 def title(change: Change, pool: Pool) -> str:

@@ -81,7 +81,7 @@ def fairs(held: pl.DataFrame, fst: str) -> list[naive.Fair]:
 
 
 def stood_for(held: pl.DataFrame, fst: str) -> list[naive.Fair]:
-    """The same, each as often as it stands for one."""
+    """Return the same, each as often as the number of attempts that it represents."""
     subjects = held.filter(pl.col("standing") == Standing.ENDED.value)
     weights = subjects["fst_weight"].to_list() if "fst_weight" in held.columns else []
     each = fairs(held, fst)

@@ -49,7 +49,7 @@ def figures(
 
 
 def days(user: str, waits: list[int], number: int = 12, **more: Any) -> list[Record]:
-    """On each of some days, attempts at intervals of an hour that wait so long, and run 1 s."""
+    """Return attempts at intervals of an hour on each of some days, with these waits."""
     return [
         ended(at := day * DAY + hour * 3_600, at + wait, at + wait + 1, 1, user, **more)
         for day in range(number)
@@ -58,15 +58,10 @@ def days(user: str, waits: list[int], number: int = 12, **more: Any) -> list[Rec
 
 
 def test_days_are_counted_from_the_first_arrival_of_the_period() -> None:
-    """What was long before a period changes no interval of it."""
-    late = [{**one, "submit_time": one["submit_time"] + 100 * DAY} for one in days("ann", [5, 50])]
+    """Attempts long before a period change no interval of it."""
+    times = ("submit_time", "start_time", "end_time")
     late = [
-        {
-            **one,
-            "start_time": one["start_time"] + 100 * DAY,
-            "end_time": one["end_time"] + 100 * DAY,
-        }
-        for one in late
+        {**one, **{name: one[name] + 100 * DAY for name in times}} for one in days("ann", [5, 50])
     ]
     month = Period("month", 100 * DAY, 130 * DAY)
     peer_waits: list[float | None] = [10.0] * len(late)

@@ -74,7 +74,7 @@ def test_own_attempts_are_no_peers() -> None:
 @pytest.mark.parametrize(
     ("other", "peer_wait"),
     [
-        ({"partition": "long"}, 60.0),  # none of its own place: any
+        ({"partition": "long"}, 60.0),  # too few in its place: any
         ({"qos": "high"}, 60.0),
         ({"walltime_s": HOUR + 1}, None),
         ({"walltime_s": None}, None),
@@ -323,7 +323,7 @@ def test_nobody_is_stuck_where_nothing_is() -> None:
 
 
 def booked(records: Rows, waits_: list[tuple[float, float]]) -> pl.DataFrame:
-    """Attempts of which so much was claimed by others, and so much passed under a rule."""
+    """Return attempts with these waits claimed by others, and under a rule."""
     parts = parts_of(describe(frame(records), [POOL]), POOL, 400 * DAY).sort("line")
     claimed, ruled = zip(*waits_, strict=True)
     return parts.with_columns(

@@ -150,7 +150,7 @@ def test_nothing() -> None:
 def test_who_is_around_a_period() -> None:
     attempts = frame(
         [
-            record(0, 1, 9, 1),  # gone before anybody else came
+            record(0, 1, 9, 1),  # gone before any other came
             record(0, 1, 12, 1),  # still there when the first of the period came
             record(10, 25, 30, 1),  # of the period
             record(18, 35, 45, 1),  # runs into it from within and ends later

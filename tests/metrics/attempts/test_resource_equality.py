@@ -103,7 +103,7 @@ def test_of_an_unknown_size_nobody_can_say_what_it_deserved() -> None:
 
 
 def test_zero_sizes_and_zero_occupancies() -> None:
-    # 0-10: only sizes of 0 run, so nobody deserves anything; 10-12: the last one runs alone.
+    # 0-10: only sizes of 0 run, so all deserve 0; 10-12: the last one runs alone.
     lives = [(0, 0, 10, 0), (0, 5, 5, 4), (3, 3, 3, 2), (0, 9, 12, 0), (0, 10, 12, 2)]
     assert unfairness(*lives) == [0, 0, 0, 0, 0]
 

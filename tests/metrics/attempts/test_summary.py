@@ -55,11 +55,19 @@ def values(rows: pl.DataFrame, dimension: str = "all") -> dict[Any, float | None
     }
 
 
+def complete(rows: pl.DataFrame) -> None:
+    assert rows.schema == SUMMARY_SCHEMA
+    assert rows.select((pl.col("lower") <= pl.col("upper")).all()).item()
+    assert rows["lower"].is_null().equals(rows["upper"].is_null())
+    assert rows["unit"].null_count() == 0
+    assert rows.select("metric", "dimension", "dimension_value").is_unique().all()
+
+
 @given(workloads(most=20))
 @settings(max_examples=examples(20))
 def test_figures_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
     rows = summary(attempts)
-    assert rows.schema == SUMMARY_SCHEMA
+    complete(rows)
     got = values(rows)
     population = naive.described(attempts.to_dicts())
     subjects = [one for one in population if one.ended]
@@ -147,17 +155,6 @@ def test_parts_of_waiting_are_those_of_the_definition(records: Rows, dimension: 
         assert figures["idle_usable"] == usable
 
 
-@given(workloads(most=12))
-@settings(max_examples=examples(20))
-def test_intervals_hold_their_order_and_units_are_told(attempts: pl.DataFrame) -> None:
-    rows = summary(attempts)
-    assert rows.select((pl.col("lower") <= pl.col("upper")).all()).item()
-    assert rows["lower"].is_null().equals(rows["upper"].is_null())
-    assert rows["unit"].null_count() == 0
-    keys = rows.select("metric", "dimension", "dimension_value")
-    assert keys.is_unique().all()
-
-
 @given(workloads(most=12), st.randoms(use_true_random=False))
 @settings(max_examples=examples(15))
 def test_rows_and_names_and_the_week_change_no_bit(
@@ -209,7 +206,7 @@ def test_a_period_has_its_own_subjects_and_everyones_context() -> None:
 def test_a_period_needs_no_attempts_but_those_around_it(
     attempts: pl.DataFrame, begin: int, length: int
 ) -> None:
-    # where no arrival is known nobody can say what waited, which is not a matter of the period
+    # the queue is unknown if no arrival is known, whatever the period
     known = attempts.filter(pl.coalesce("submit_time", "eligible_time").is_not_null())
     described = overtakes(resource_equality(describe(known, [POOL]), NOW))
     whole = booked(described, POOL, NOW).with_columns(peer_wait_s=pl.col("wait_s") / 2 + 1)

@@ -38,19 +38,7 @@ def owners(attempts: pl.DataFrame, kind: Kind = "user") -> pl.DataFrame:
     return by_entity(resource_equality(describe(attempts, [POOL]), NOW), kind)
 
 
-@given(workloads(most=25))
-def test_kinds_are_summed_up_together_as_each_alone(attempts: pl.DataFrame) -> None:
-    held = resource_equality(describe(attempts, [POOL]), NOW)
-    together = by_entities(held, ("user", "account"))
-    assert list(together) == ["user", "account"]
-    assert all(of.equals(by_entity(held, kind)) for kind, of in together.items())
-
-
-@given(workloads(most=25), st.sampled_from(["user", "account"]))
-def test_entities_as_defined(attempts: pl.DataFrame, kind: Kind) -> None:
-    fast = owners(attempts, kind)
-    assert fast.schema == ENTITY_SCHEMA
-    population = naive.described(attempts.to_dicts())
+def as_defined(fast: pl.DataFrame, population: list[naive.Attempt], kind: Kind) -> None:
     exact = naive.entities(population, kind)
     assert set(fast["entity"]) == set(exact)
     lives = [naive.life(one, NOW) for one in population]
@@ -77,6 +65,18 @@ def test_entities_as_defined(attempts: pl.DataFrame, kind: Kind) -> None:
         net, unfair = sum(unfairness, Fraction()), sum(max(u, Fraction()) for u in unfairness)
         assert naive.close(row["re_unfairness_net"], net, scale)
         assert naive.close(row["re_unfairness_positive"], unfair, scale)
+
+
+@given(workloads(most=25))
+def test_entities_as_defined(attempts: pl.DataFrame) -> None:
+    held = resource_equality(describe(attempts, [POOL]), NOW)
+    together = by_entities(held, ("user", "account"))
+    assert list(together) == ["user", "account"]
+    population = naive.described(attempts.to_dicts())
+    for kind, fast in together.items():
+        assert fast.equals(by_entity(held, kind))
+        assert fast.schema == ENTITY_SCHEMA
+        as_defined(fast, population, kind)
 
 
 @given(rows(), st.sampled_from(["user", "account"]))
@@ -120,9 +120,12 @@ def test_without_fair_start_times_nothing_is_missed() -> None:
 
 @given(workloads(most=25), st.booleans())
 def test_dispersion_as_defined(attempts: pl.DataFrame, keep_single: bool) -> None:
-    fast = dispersion(owners(attempts), keep_single)
+    entities = owners(attempts)
+    fast = dispersion(entities, keep_single)
     exact = naive.entities(naive.described(attempts.to_dicts()), "user")
     nuwt = naive.counted_nuwt(exact, keep_single)
+    steps = [(float(x), sum(y <= x for y in nuwt) / len(nuwt)) for x in sorted(set(nuwt))]
+    assert cdf(entities, keep_single).select("nuwt", "share").rows() == steps
     named = {owner: one for owner, one in exact.items() if owner is not None and one.jobs}
     assert fast.entities == len(nuwt)
     assert fast.single_job == (0 if keep_single else sum(o.jobs < 2 for o in named.values()))
@@ -145,7 +148,7 @@ def test_by_hand() -> None:
     # ann: waits 10 + 0 s; uses 10·2 + 5·4 = 40: NUWT 10/40 = 0.25.
     # bob: waits 5 + 25 s; uses 10·1 + 30·1 = 40: NUWT 30/40 = 0.75.
     # UWT = 0.5; F = 0.25² + 0.25² = 0.125; deviation = √(0.125/2) = 0.25; pooled 40/80 = 0.5.
-    # cem has one job, dot used nothing, and somebody without a name is no user.
+    # cem has one job, dot used nothing, and a user without a name does not count.
     attempts = frame(
         [
             ended(0, 10, 20, 2, "ann"),
@@ -192,15 +195,6 @@ def test_suspension_is_no_usage_but_no_wait_either() -> None:
     assert entities.select("tuwt_s", "tusa").rows() == [(1, 18.0)]
 
 
-@given(workloads(most=25))
-def test_cdf(attempts: pl.DataFrame) -> None:
-    entities = owners(attempts)
-    steps = cdf(entities)
-    nuwt = naive.counted_nuwt(naive.entities(naive.described(attempts.to_dicts()), "user"))
-    expected = [(float(x), sum(y <= x for y in nuwt) / len(nuwt)) for x in sorted(set(nuwt))]
-    assert steps.select("nuwt", "share").rows() == expected
-
-
 @given(workloads(most=25), st.randoms(use_true_random=False))
 def test_rows_and_names_change_no_bit(attempts: pl.DataFrame, random: st.DataObject) -> None:
     order = list(range(attempts.height))
@@ -223,24 +217,16 @@ def test_nobody() -> None:
 AMOUNTS = st.lists(st.integers(0, 1_000_000), min_size=1, max_size=40).filter(any)
 
 
-@given(AMOUNTS)
-def test_as_defined(amounts: list[int]) -> None:
+@given(AMOUNTS, st.integers(1, 20))
+def test_concentration_as_defined_in_any_order_and_unit(
+    amounts: list[int], twentieths: int
+) -> None:
     values = [float(amount) for amount in amounts]
     assert gini(values) == pytest.approx(float(slow_spread.gini(amounts)), abs=1e-12)
     for fast, slow in zip(lorenz(values), slow_spread.lorenz(amounts), strict=True):
         assert fast == pytest.approx(tuple(map(float, slow)), abs=1e-12)
-
-
-@given(AMOUNTS, st.integers(1, 20))
-def test_held_by_top_as_defined(amounts: list[int], twentieths: int) -> None:
-    values = [float(amount) for amount in amounts]
-    slow = slow_spread.held_by_top(amounts, twentieths, 20)
-    assert held_by_top(values, twentieths / 20) == pytest.approx(float(slow), abs=1e-9)
-
-
-@given(AMOUNTS)
-def test_order_and_unit_change_nothing(amounts: list[int]) -> None:
-    values = [float(amount) for amount in amounts]
+    slow_top = slow_spread.held_by_top(amounts, twentieths, 20)
+    assert held_by_top(values, twentieths / 20) == pytest.approx(float(slow_top), abs=1e-9)
     assert gini(values[::-1]) == gini(values)
     assert lorenz(sorted(values)) == lorenz(values)
     assert gini([4 * value for value in values]) == pytest.approx(gini(values), abs=1e-12)

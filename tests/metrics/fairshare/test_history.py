@@ -109,7 +109,7 @@ def in_order(rows: list[dict[str, Any]], *, by_target: bool) -> bool:
 
 
 def test_without_targets_by_hand() -> None:
-    # Over the last 10 s: ann 5, bob 1, cem 1, dot nothing, somebody 3: of 10.
+    # Over the last 10 s: ann 5, bob 1, cem 1, dot 0, another 3: of 10.
     rows = uses(
         ("ann", 10, 15, 1.0),
         ("bob", 10, 11, 1.0),
@@ -120,7 +120,7 @@ def test_without_targets_by_hand() -> None:
     )
     got = history(rows, "user", LAST_TEN, [20], 40)
     assert got.select("entity", "share", "usage", "usage_fraction", "rank").rows() == [
-        (None, None, 3.0, 0.3, None),  # nobody to be served
+        (None, None, 3.0, 0.3, None),  # no entity to be served
         ("ann", None, 5.0, 0.5, 4),
         ("bob", None, 1.0, 0.1, 2),  # ties share the better rank
         ("cem", None, 1.0, 0.1, 2),
@@ -153,7 +153,7 @@ def test_with_targets_by_hand() -> None:
         ("eve", 1.0, 1),
     ]
     assert got["method"].unique().to_list() == ["week"]
-    # Who has a share of 0 and uses something comes last.
+    # An entity with a share of 0 and some usage comes last.
     last = history(rows, "user", LAST_TEN, [10], 10, targets={"ann": 0.0, "bob": 0.01})
     assert ranks(last) == {"ann": 2, "bob": 1, "cem": None}
 
@@ -333,7 +333,7 @@ def test_slurm_s_algorithms_give_fairshare() -> None:
 
 
 def test_who_has_no_share_of_its_own_shows_that_of_its_account() -> None:
-    """As ``sshare`` does: NormShares of the account, and no LevelFS; ∞ of who used nothing."""
+    """As ``sshare`` does: NormShares of the account, and no LevelFS; ∞ without usage."""
     nodes = [
         Node("physics", "account", 3.0),
         Node("chemistry", "account", 1.0),
@@ -355,7 +355,7 @@ def test_who_has_no_share_of_its_own_shows_that_of_its_account() -> None:
         "ann": (1.0, 0.75, 0.6, pytest.approx(1 / 0.6)),
         "bob": (0.75, None, 0.4, None),
         "cem": (1.0, 0.25, 0.0, math.inf),
-        "dot": (0.0, None, 0.0, None),  # root competes with nobody
+        "dot": (0.0, None, 0.0, None),  # root has no siblings
     }
     for operator in ("absolute", "classic"):
         seen = shown(operator)

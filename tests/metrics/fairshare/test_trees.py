@@ -130,7 +130,7 @@ def test_siblings_without_any_share_are_refused_unless_asked_for() -> None:
     assert trees.targets(build(nodes, all_zero=True)).tolist()[1:] == [1.0, 0.0, 0.0]
     with pytest.raises(ValueError, match="directly below the root: all shares are 0"):
         build([Node("u", "user", 0)])
-    # Those that stand where their account does have none to be 0.
+    # Users who rank as their account have no share that could be 0.
     build([Node("a", "account", 1), Node("u", "user", NO_SHARE, "a")])
     with pytest.raises(ValueError, match="has no account and no user"):
         build([])

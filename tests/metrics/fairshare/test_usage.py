@@ -178,7 +178,7 @@ def test_windows_by_hand() -> None:
 
 def test_half_life_by_hand() -> None:
     # H = 10 s, penalty ln 2. Over [0, 10) at T = 10: ln 2 · (10/ln 2) · (1 − 1/2) = 5; ten seconds
-    # later 2.5, ten more 1.25. Who goes on for ever gets 5, 7.5, 8.75: each time half and 5 more.
+    # later 2.5, ten more 1.25. Constant use gives 5, 7.5, 8.75: each time half, and 5 more.
     penalty = float(np.log(2))
     rows = uses(("ann", 0, 10, penalty), ("bob", 0, None, penalty), ("cem", 40, 50, penalty))
     used = usage(rows, "user", HalfLife(half_life_s=10), [10, 20, 30], 60)

@@ -14,7 +14,7 @@ from tests.places import SLURM
 
 
 def lab() -> pl.DataFrame:
-    """The pending jobs, with what squeue says of each and FairShare as sshare had it then."""
+    """Return the pending jobs with the figures of squeue, and FairShare of sshare at that time."""
     lines = [line.split("|") for line in (SLURM / "decay" / "squeue.psv").read_text().splitlines()]
     rows = [dict(zip(lines[0], line, strict=True)) for line in lines[1:]]
     shares = {}

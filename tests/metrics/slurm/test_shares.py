@@ -44,7 +44,7 @@ accounts = st.recursive(
 
 @st.composite
 def roots(draw: st.DrawFn) -> Node:
-    """A tree whose nodes have names of their own, and whose accounts have what is used below."""
+    """A tree of distinct names, and the usage of each node with all below it."""
     root = Node("root", 1, 0, draw(st.lists(st.one_of(users, accounts), min_size=1, max_size=5)))
     for number, node in enumerate(slurm.everybody(root)[1:]):
         node.name = f"{'u' if node.is_user else 'a'}{number}"
@@ -350,7 +350,7 @@ def test_accounts_of_classic_fairshare_are_a_tick_behind() -> None:
 
 
 def test_what_running_jobs_may_still_use() -> None:
-    """Up to their walltimes as of the tick; what has ended, waits or is nobody's counts nothing."""
+    """Up to their walltimes as of the tick; ended, waiting or unowned attempts do not count."""
     jobs = pl.DataFrame(
         {
             "start_time": [100, 100, 0, None, 100, 130],

@@ -23,7 +23,7 @@ FCFS_EASY = Policy()
 def requests(
     seed: int, days: int = 70, a_day: int = 45, longest: float = 12.0
 ) -> list[dict[str, Any]]:
-    """What users ask for: some submit several at once, most walltimes are longer than needed."""
+    """Requests of users: some submit several at once, most walltimes are longer than needed."""
     draw = np.random.Generator(np.random.PCG64(seed))
     records: list[dict[str, Any]] = []
     while len(records) < days * a_day:
@@ -76,7 +76,7 @@ def described(records: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def assumed() -> Pool:
-    """What is known of the site beforehand."""
+    """The site as it is configured."""
     return pool()
 
 

@@ -1,4 +1,4 @@
-"""What an audit assumes: rules that gain where nothing was fitted, and what is said of them."""
+"""Rules that an audit assumes, and the facts that it prints about them."""
 
 from functools import partial
 

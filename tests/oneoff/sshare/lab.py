@@ -39,4 +39,4 @@ def samples(lab: str = "decay") -> list[tuple[str, str]]:
 
 
 def raw(outcome: Outcome) -> dict[tuple[str, str], float]:
-    return {(row.account, row.user): row.raw_usage for row in outcome.rows}
+    return {(row.account.strip(), row.user): row.raw_usage for row in outcome.rows}

@@ -1,4 +1,4 @@
-"""What the page of a what-if says first: never more than its tables, and always who loses."""
+"""The lead of a what-if page: it states no more than its tables, and always names losses."""
 
 from typing import Any
 
@@ -122,7 +122,7 @@ def test_who_loses_is_named_before_who_gains() -> None:
 
 
 def test_the_class_that_may_lose_most_is_named_as_such() -> None:
-    # KTH-SP2 without guarantees: 22 users of whom some gain.
+    # KTH-SP2 without guarantees: some of its 22 users gain.
     text = said(
         CLEAR,
         part("width_class", "9-16", 10, 12, -3, 6),

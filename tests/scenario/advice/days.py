@@ -26,7 +26,7 @@ class Job(NamedTuple):
     occupancy: int
     size: int
     number: int
-    """Whose it is: users take turns day by day."""
+    """Of its user: users take turns day by day."""
     walltime: int | None = None  # exact
 
 

@@ -1,4 +1,4 @@
-"""Beyond chance or not: against plain sums, and where chance alone is at work."""
+"""Significance of changes: against plain sums, and where only chance is at work."""
 
 from statistics import NormalDist
 
@@ -68,7 +68,7 @@ def test_one_user_who_waited_less_is_chance() -> None:
 
 @pytest.mark.thorough
 def test_of_changes_that_do_nothing_hardly_one_seed_in_twenty_advises_any() -> None:
-    # Eight schedules that drift apart from today's by chance: by week, and by attempt.
+    # Eight schedules differ randomly from today's, by week and by attempt.
     held = compared(widths=2)
     advising = 0
     for seed in range(20):

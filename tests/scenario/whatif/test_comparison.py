@@ -1,4 +1,4 @@
-"""Who wins and who loses, against the definition, and where the answer is known."""
+"""Gains and losses: against the definition, and where the answer is known."""
 
 from typing import Any
 
@@ -153,12 +153,12 @@ def test_a_pool_of_twice_the_size_makes_everybody_gain() -> None:
     assert one.loss_of_capacity == pytest.approx(0)
 
 
-def test_one_user_s_flood_left_out() -> None:
+def test_one_user_s_burst_left_out() -> None:
     hour = 3_600
-    flood = [(0, hour * k, hour * (k + 1), 4, "flood") for k in range(3)]
+    burst = [(0, hour * k, hour * (k + 1), 4, "dot") for k in range(3)]
     others = [(60, hour * (3 + k), hour * (4 + k), 4, f"u{k}") for k in range(3)]
-    today = scenario(*flood, *others)
-    after = changed(today, Change(without=("flood",)))
+    today = scenario(*burst, *others)
+    after = changed(today, Change(without=("dot",)))
     rows = compared(played(today), played(after), Draws(2))
     wait = figure(rows, "wait_mean")
     assert (wait["attempts"], wait["outcome"]) == (3, "gains")
@@ -262,7 +262,7 @@ def limited(most: int) -> tuple[pl.DataFrame, pl.DataFrame]:
 def test_a_partition_s_limit_by_hand() -> None:
     today, two = limited(2)
     assert starts(today) == [0, 0, 0, 1]
-    # the third waits for one of its own; the other partition is not held up
+    # the third waits for its partition; the other partition is not affected
     assert starts(two) == [0, 0, 10, 1]
     _, one = limited(1)
     assert starts(one) == [0, 10, 20, 1]
