@@ -106,11 +106,7 @@ def capacity(
     time; then the peak is used. Shorter excesses do not refute it, as nodes may be shared and times
     are rounded; they are reported.
 
-    Args:
-        attempts: all attempts, columns of ``model.ATTEMPTS``.
-
-    Raises:
-        UsageError: no attempt has an amount of the counted resource.
+    Takes all attempts. Raises UsageError if none has an amount of the counted resource.
     """
     if attempts[resource].drop_nulls().is_empty():
         present = [kind for kind in Resource if not attempts[kind].drop_nulls().is_empty()]
@@ -165,10 +161,8 @@ def missing_runs(attempts: pl.DataFrame, headers: Mapping[str, Header]) -> str |
     """Return a warning if jobs were requeued, and the logs hold only the last run of each job.
 
     sacct prints such logs without `-D`. In them, the Eligible of a requeued job is 121 s after its
-    Submit, when the job's credential has expired; newer versions count Restarts.
-
-    Args:
-        attempts: columns of ``model.ATTEMPTS``; all of the cluster.
+    Submit, when the job's credential has expired; newer versions count Restarts. Takes all
+    attempts of the cluster.
     """
     executions = attempts.filter(pl.col("kind") == RecordKind.EXECUTION)
     several = (pl.col("attempt") > 1).any() | (pl.col("state") == "REQUEUED").any()

@@ -39,7 +39,7 @@ class Setting:
     """Rows of the view ``rules`` about inferred rules, by pool."""
 
 
-class Told(NamedTuple):
+class Extent(NamedTuple):
     """Properties of all attempts of a cluster that its setting needs."""
 
     partitions: Sequence[str | None]
@@ -93,7 +93,7 @@ def configured(
     cluster: config.Cluster,
     attempts: pl.DataFrame,
     headers: Mapping[str, Header],
-    told: Told | None = None,
+    extent: Extent | None = None,
 ) -> Setting:
     """Return the setting of a cluster of config.toml; unconfigured values are inferred.
 
@@ -101,13 +101,13 @@ def configured(
     these partitions form a pool of their own, with a warning.
 
     Args:
-        attempts: all of the cluster; with ``told``, those of pools with a configured capacity may
+        attempts: all of the cluster; with ``extent``, those of pools with a configured capacity may
             be missing.
     """
     zone = periods.zone(cluster.zone)
-    if told is None:
+    if extent is None:
         known = attempts["partition"].unique().sort().to_list()
-        told = Told(known, latest_instant(attempts) or 0)
+        extent = Extent(known, latest_instant(attempts) or 0)
     pools = cluster.pools or (config.Pool(name=inference.POOL),)
     rest = next((pool.name for pool in pools if not pool.partitions), OTHERS)
     owner = {partition: pool.name for pool in pools for partition in pool.partitions}
@@ -117,7 +117,7 @@ def configured(
         names = (partition or "").split(",")
         return next((owner[name] for name in names if name in owner), rest)
 
-    partition_pool = {partition: pool_of(partition) for partition in told.partitions}
+    partition_pool = {partition: pool_of(partition) for partition in extent.partitions}
     strays = [name for name, pool in partition_pool.items() if pool == OTHERS]
     facts = _facts_about_names(cluster.people)
     if strays and rest == OTHERS:
@@ -134,12 +134,12 @@ def configured(
         of_pool = [part for part, name in partition_pool.items() if name == each.name]
         if of_pool or len(pools) == 1:
             rows = attempts.filter(pl.col("partition").is_in(of_pool, nulls_equal=True))
-            pool, sources = _pool(each, rows, whole, zone, told.now)
+            pool, sources = _pool(each, rows, whole, zone, extent.now)
             found.append(pool)
             facts += sources
     warnings = _warnings(facts, attempts, headers)
     return Setting(
-        cluster.name, zone, tuple(found), partition_pool, told.now, tuple(facts), warnings
+        cluster.name, zone, tuple(found), partition_pool, extent.now, tuple(facts), warnings
     )
 
 

@@ -190,7 +190,7 @@ KEPT_WITH_ATTEMPTS: Final = (
 
 OF_ENTITIES: Final = (
     _CLUSTER, _POOL, _SCHEDULE, _PERIOD,
-    Column("entity", VARCHAR, "{kind}", missing="where the log has none"),
+    Column("entity", VARCHAR, "{kind}", missing="if it is not in the log"),
     Column("jobs", BIGINT, "jobs with an attempt that started and ended in the period", JOBS),
     Column("attempts", BIGINT, "attempts that started and ended in the period", ATTEMPTS),
     Column("never_started", BIGINT, "attempts that left the queue without starting", ATTEMPTS),

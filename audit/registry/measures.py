@@ -108,7 +108,7 @@ class Measure:
     """One sentence without a full stop, with the formula."""
     source: str = ""
     table: Table | None = None
-    """None: in none of these tables."""
+    """None: it is in no table."""
     record_label: str = ""
     """Its label in the table of records; empty: it is not in that table."""
     when: str = ""

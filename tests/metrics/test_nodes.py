@@ -11,7 +11,7 @@ from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import describe
 from audit.model import Node, Pool, Resource
 from audit.registry.causes import CAUSES, COLUMNS
-from tests.metrics.attempts.test_anatomy import crowds
+from tests.metrics.attempts.test_account import crowds
 from tests.naive import account as naive
 from tests.naive import nodes as on
 from tests.naive.attempts import close

@@ -32,11 +32,11 @@ from audit.store.archive import Month
 from audit.store.database import Connection, transaction
 
 if TYPE_CHECKING:
-    from audit.cluster.setting import Setting, Told
+    from audit.cluster.setting import Extent, Setting
     from audit.model import Period
 
 
-def check_pools(cluster: Cluster, told: Told) -> None:
+def check_pools(cluster: Cluster, extent: Extent) -> None:
     """Raise UsageError unless all pools are known without reading all attempts.
 
     The capacity of each, and the pool of each partition, must be configured.
@@ -49,7 +49,7 @@ def check_pools(cluster: Cluster, told: Told) -> None:
                 f"(clusters.pools.capacity.{pool.resource})"
             )
     named = {part for pool in cluster.pools for part in pool.partitions}
-    strays = sorted({part or "(none)" for part in told.partitions} - named)
+    strays = sorted({part or "(none)" for part in extent.partitions} - named)
     if strays and all(pool.partitions for pool in cluster.pools):
         raise UsageError(
             f"{where} each partition needs a pool (clusters.pools); these have none: "
