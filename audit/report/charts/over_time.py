@@ -39,7 +39,7 @@ def machine(pool: PoolPart) -> Chart | None:
     panels = [_panel(busy, x, y, EARLIER, lambda share: f"{wording.percent(share)} busy")]
     mean = pool.figure("utilization").value
     title = f"The pool was {100 * mean:.0f} % busy" if mean is not None else "The pool over time"
-    alt, note = title, ""
+    alt, note = "", ""
     if any(hours for _, hours in work):
         top = max(hours for _, hours in (series.by_week(work) if weekly else work))
         y = scales.linear(
@@ -52,19 +52,19 @@ def machine(pool: PoolPart) -> Chart | None:
             note += " Grey: the largest bursts, in which one user's jobs queue behind each other."
         day, most = max(work, key=lambda of: of[1])
         middle = sorted(hours for _, hours in work)[len(work) // 2]
-        alt += f"; median waiting work by day: {_hours(middle)}"
+        alt = f" Median waiting work by day: {_hours(middle)}."
         title += f"; waiting work reached {_hours(most)} on {scales.day(day)}"
     return Chart(
         "machine",
         title,
-        f"Areas over time, {first} to {last}. {title}. {alt}.",
+        f"Areas over time, {first} to {last}. {title}.{alt}",
         *lines.drawn(panels, height=92),
         note,
     )
 
 
 def _hours(hours: float) -> str:
-    return f"{wording.number(hours, 2)} h"
+    return f"{wording.number(hours, 2)} h" if hours >= 1 else series.brief(3_600 * hours)
 
 
 def _marked(bursts: Sequence[Burst], first: str, last: str) -> list[Burst]:
@@ -161,7 +161,7 @@ def trend(of: Trend | None, *, modelled: bool) -> Chart | None:
         f"Mean wait: {', '.join(ends)}",
         f"Lines with a band of 95 % intervals. Mean wait by {of.unit}: {words}.",
         *lines.drawn([Panel(x, y, drawn, targets=targets)], height=150, at_ends=True),
-        f"{_UNITS[unit]} per attempt, by {of.unit} of the end; band: 95 % interval.",
+        f"{_UNITS[unit]} per attempt, by {of.unit} in which they ended; band: 95 % interval.",
     )
 
 
@@ -192,11 +192,11 @@ def _when(point: TrendPoint) -> str:
 
 
 def _point_tip(point: TrendPoint, modelled: bool) -> str:
-    wait, delay = point.wait_mean, point.overtaken_time_mean
-    tip = f"{point.label}: mean wait {wording.duration(wait.value)}{series.within(wait)}"
-    if modelled and delay.value is not None:
-        tip += f", modelled delay {wording.duration(delay.value)}{series.within(delay)}"
-    return f"{tip}; {wording.plural(point.attempts, 'attempt')}"
+    figures = {"mean wait": point.wait_mean}
+    if modelled and point.overtaken_time_mean.value is not None:
+        figures["modelled delay"] = point.overtaken_time_mean
+    each = (f"{n} {wording.duration(of.value)}{series.within(of)}" for n, of in figures.items())
+    return f"{point.label}: {', '.join(each)}; {wording.plural(point.attempts, 'attempt')}"
 
 
 _MANY: Final = 0.05

@@ -18,6 +18,8 @@ LEAST_TESTED: Final = 5
 """With fewer entities tested, the log cannot tell whether the order was fair."""
 MOST_CUT: Final = 0.25
 """If a larger part of modelled delays exceeds the jobs' own waits, these delays are not used."""
+_ABOUT: Final = 0.15
+"""Usage within this of the share counts as equal to it."""
 _CONFIDENCE: Final = 0.95
 
 
@@ -175,8 +177,11 @@ def used(one: PassedOver) -> str:
     if multiple is None:
         return ""
     share = "its share" if of_site else "an equal share"
-    times = wording.two_digits(multiple)
-    return f"used about {share}" if times == "1" else f"used {times} times {share}"
+    if abs(multiple - 1) < _ABOUT:
+        return f"used about {share}"
+    if multiple < 1:
+        return f"used {wording.rough_percent(multiple)} of {share}"
+    return f"used {wording.two_digits(multiple)} times {share}"
 
 
 def what_happened(one: PassedOver) -> str:

@@ -229,21 +229,19 @@ def _passed(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
 
 
 def _entities(kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool) -> Entities:
+    def entity(row: tuple[Any, ...]) -> Entity:
+        fst = row[_PLAIN:]
+        missed = Missed(*fst) if fst[0] and None not in fst else None
+        return replace(Entity(*row[:_PLAIN]), missed=missed)
+
     spread = next((part for part in parts.get("entity_kind", ()) if part.label == kind), None)
     steps = users.cdf(rows, keep_single) if rows.height else pl.DataFrame()
     return Entities(
         kind,
-        tuple(map(_entity, rows.iter_rows())),
+        tuple(map(entity, rows.iter_rows())),
         spread.figures if spread else (),
         cdf=tuple(Step(nuwt, share) for nuwt, share, _ in steps.iter_rows() if nuwt <= NUWT_CUT),
     )
-
-
-def _entity(row: tuple[Any, ...]) -> Entity:
-    """Return one row of ``report_entities``, whose last columns are about fair start times."""
-    fst = row[_PLAIN:]
-    missed = Missed(*fst) if fst[0] and None not in fst else None
-    return replace(Entity(*row[:_PLAIN]), missed=missed)
 
 
 def _resources(busy: tuple[Breakdown, ...], used: pl.DataFrame) -> tuple[ResourceUse, ...]:

@@ -30,12 +30,7 @@ _UNITS = {
 
 
 def trends(
-    con: Connection,
-    cluster: str,
-    period: Period,
-    schedule: str,
-    zone_name: str,
-    resamples: int,
+    con: Connection, cluster: str, period: Period, schedule: str, zone_name: str, resamples: int
 ) -> dict[str, Trend]:
     """Return the trend of each pool with ended attempts.
 
@@ -46,7 +41,11 @@ def trends(
     """
     over = stretches(con, cluster, period, zone_name)
     sums = attempts.course_sums(con, cluster, schedule, over.points)
-    halves = _of_halves(con, cluster, schedule, over, sums) if over.halves else sums.clear()
+    halves, first = sums.clear(), len(over.points) - 2
+    if over.halves == over.points[-2:]:
+        halves = sums.filter(pl.col("stretch") >= first).with_columns(pl.col("stretch") - first)
+    elif over.halves:
+        halves = attempts.course_sums(con, cluster, schedule, over.halves)
     before = _passed_before(con, cluster, schedule, over)
     made = {}
     for pool in sums["pool"].unique(maintain_order=True):
@@ -74,8 +73,9 @@ def stretches(con: Connection, cluster: str, period: Period, zone_name: str) -> 
         if len(over) < 2 or over[-2].to_time != period.from_time:
             return Stretches(unit, over, [], "", False)
         halves = over[-2:]
-        changed = _settings_differ(con, cluster, halves)
-        return Stretches(unit, over, halves, halves[0].name, changed)
+        runs = (queries.run(con, "report_run", cluster=cluster, period=of.name) for of in halves)
+        differ = len({run["config_hash"].item(0) for run in runs}) > 1
+        return Stretches(unit, over, halves, halves[0].name, differ)
     unit, over = _inside(period, zone(zone_name))
     middle = (period.from_time + period.to_time + 1) // 2
     halves = [
@@ -120,25 +120,6 @@ def _until(con: Connection, cluster: str, period: Period) -> list[Period]:
         if kind_of(name) == kind and from_time is not None and from_time < period.from_time
     ]
     return [*found, period][-POINTS:]
-
-
-def _settings_differ(con: Connection, cluster: str, periods: list[Period]) -> bool:
-    """Return whether these were computed under different configurations."""
-    known = {
-        queries.run(con, "report_run", cluster=cluster, period=period.name)["config_hash"].item(0)
-        for period in periods
-    }
-    return len(known) > 1
-
-
-def _of_halves(
-    con: Connection, cluster: str, schedule: str, over: Stretches, sums: pl.DataFrame
-) -> pl.DataFrame:
-    """Return the sums of ``over.halves``, which may be the last two points."""
-    if over.halves != over.points[-2:]:
-        return attempts.course_sums(con, cluster, schedule, over.halves)
-    before = len(over.points) - 2
-    return sums.filter(pl.col("stretch") >= before).with_columns(pl.col("stretch") - before)
 
 
 def _passed_before(

@@ -154,7 +154,7 @@ class Outage(NamedTuple):
 
 
 class ResourceUser(NamedTuple):
-    """What a user's ended attempts occupied of one resource of a pool."""
+    """A user's use of one resource of a pool, by ended attempts."""
 
     name: str | None  # None: not named in the log
     pool_hours: float  # 1: the whole resource for an hour

@@ -158,11 +158,12 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
     screen = medium == "screen"
     rows = contents.options.rows if screen else min(contents.options.rows, PAPER_ROWS)
     one = page_one(contents)
-    from_day, to_day, dated = dates(contents.span)
+    days, dated = dates(contents.span)
     return html(
         f"report/{'page' if screen else 'paper'}.html",
         {
-            "title": f"Fairness of {wording.name(contents.cluster)}, {from_day} to {to_day}",
+            "title": f"Fairness of {wording.name(contents.cluster)}, {days}",
+            "days": days,
             "dated": dated,
             "identity": identity.written(contents),
             "contents": contents,
@@ -197,11 +198,12 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
     )
 
 
-def dates(span: Span) -> tuple[str, str, str]:
-    """Return the first and the last day of a period in words, and the date of its page."""
+def dates(span: Span) -> tuple[str, str]:
+    """Return the days of a period in words, and the date of its page."""
     end = span.to_time if span.whole_log else span.to_time - 1
+    ends = (wording.day(time, span.zone) for time in (span.from_time, end))
     dated = datetime.fromtimestamp(span.to_time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return wording.day(span.from_time, span.zone), wording.day(end, span.zone), dated
+    return " to ".join(dict.fromkeys(ends)), dated
 
 
 def downloads(files: Iterable[File]) -> list[dict[str, str]]:

@@ -345,7 +345,7 @@ def _fair_start(tau_s: int) -> Definition:
 def _nuwt(attempts: pl.DataFrame, keep_single: bool) -> Definition:
     entities = users.by_entity(attempts, "user")
     spread = users.dispersion(entities, keep_single)
-    single = "" if keep_single else "with fewer than two started jobs, and users "
+    single = "" if keep_single else "with fewer than two started jobs and users "
     return Definition(
         "nuwt",
         "NUWT, UWT and F",

@@ -89,7 +89,7 @@ def test_every_chart_is_drawn_and_described_and_says_what_it_answers() -> None:
         "week": "Longest mean wait by hour of arrival: 2.8 h, Sun 23–24 h",
         "miss": "Jobs of 3–4 CPUs started latest: on average 45 min after their fair start times",
         "shortfall": "Jobs of 1 CPU have a shortfall of 25 % of what they consumed",
-        "lorenz": "A tenth of the users have 33 % of all usage, a tenth 17 % of all waiting",
+        "lorenz": "10 % of the users account for 33 % of all usage, 10 % for 17 % of all waiting",
         "machine": "The pool was 70 % busy; waiting work reached 31 h on 31 Oct 2026",
         "walltime": "Half of the attempts used at most 15 % of their walltime",
     }

@@ -1,4 +1,4 @@
-"""What page one says of a pool, from records made by hand."""
+"""Page one of a pool, from records made by hand."""
 
 from dataclasses import replace
 
@@ -10,15 +10,7 @@ from audit.report.judgement.questions import Word
 from audit.report.record.page import Assumed, Contents, Level
 from audit.report.record.pool import BoundRule, Breakdown, Change, Figure, PoolPart, Stuck, Trend
 from audit.report.render.page import render_html
-from tests.report.sample import (
-    HOSTILE,
-    contents,
-    empty,
-    fidelity,
-    figure,
-    passed,
-    pool,
-)
+from tests.report.sample import HOSTILE, contents, empty, fidelity, figure, passed, pool, present
 
 
 def width(label: str, share: float, half: float = 0.02, attempts: int = 300) -> Breakdown:
@@ -70,9 +62,7 @@ def measured(
 
 
 def one(part: PoolPart) -> PageOne:
-    made = page_one(contents(part))
-    assert made is not None
-    return made
+    return present(page_one(contents(part)))
 
 
 @pytest.mark.parametrize(
@@ -131,8 +121,9 @@ def test_a_rule_that_holds_most_waiting_is_named_with_its_source() -> None:
     assert found.action.endswith(f"{name}.")
     record = contents(part)
     assumed = {part.name: Assumed((name,), 0.5, 0.1)}
-    inferred = page_one(replace(record, settings=replace(record.settings, assumed=assumed)))
-    assert inferred is not None
+    inferred = present(
+        page_one(replace(record, settings=replace(record.settings, assumed=assumed)))
+    )
     assert f"only the {name} (inferred from the log)" in inferred.questions[0].text
 
 
@@ -248,8 +239,7 @@ def test_a_change_is_told_from_noise() -> None:
     def said(lower: float, upper: float, *, changed: bool = False) -> tuple[str, bool | None]:
         change = Change("cause_unexplained_share", 0.4, Figure("", -0.15, lower, upper))
         trend = Trend("month", (), (change,), "2026-09", settings_changed=changed)
-        difference = one(replace(measured(), trend=trend)).questions[0].difference
-        assert difference is not None
+        difference = present(one(replace(measured(), trend=trend)).questions[0].difference)
         return difference.text, difference.better
 
     assert said(-0.2, -0.1) == (
@@ -347,8 +337,7 @@ def everything(names: tuple[str, ...] = ("anna", "ben")) -> Contents:
 
 
 def test_a_finding_is_short_and_has_its_evidence() -> None:
-    made = page_one(everything())
-    assert made is not None
+    made = present(page_one(everything()))
     assert len(made.findings) >= 8
     for found in made.findings:
         assert len(found.text.split()) <= WORDS, found.text
@@ -363,8 +352,7 @@ def test_a_finding_is_short_and_has_its_evidence() -> None:
 
 def test_hostile_names_stay_inside_their_quotes() -> None:
     for name in HOSTILE:
-        made = page_one(replace(everything((name, "ben")), cluster=name))
-        assert made is not None
+        made = present(page_one(replace(everything((name, "ben")), cluster=name)))
         for found in made.findings:
             outside = found.sql.replace("''", "")
             assert outside.count("'") % 2 == 0

@@ -1,4 +1,4 @@
-"""What is read of pools: shown rows against definitions in plain Python, and fair start times."""
+"""Rows about pools, compared with definitions in plain Python."""
 
 import re
 from fractions import Fraction
@@ -22,9 +22,10 @@ from audit.store import database, queries
 from audit.store.database import Connection
 from tests import stores
 from tests.report.rows import add, add_run
+from tests.report.sample import present
 
 DAY = 86_400
-FROM = 1_793_484_000 - 7 * DAY  # a clock change lies within
+FROM = 1_793_484_000 - 7 * DAY  # contains a change of clocks
 PERIOD = Period("2026-10", FROM, FROM + 9 * DAY)
 ZONE = "Europe/Berlin"
 CAPACITY = 8
@@ -321,8 +322,7 @@ def test_other_tools_by_hand(con: Connection) -> None:
 def test_who_ended_at_once_among_many(con: Connection) -> None:
     """DuckDB works out for all rows what it then adds up of some."""
     jobs = [Counted(str(k), k, held=0, wait=1, runs=k % 2 and 10) for k in range(5_000)]
-    found = counted(con, jobs, WHOLE)
-    assert found is not None
+    found = present(counted(con, jobs, WHOLE))
     assert (found.held, found.held_running) == (25_000.0, 25_000.0)
 
 
@@ -400,8 +400,7 @@ def test_fidelity_is_that_of_the_pool(filled: Connection) -> None:
     )
     marked = frame.with_columns(**{name: pl.lit(_KEY[name]) for name in _KEY})
     database.insert(filled, "fidelity_result", marked)
-    found = _part(filled).fair_start.fidelity
-    assert found is not None
+    found = present(_part(filled).fair_start.fidelity)
     assert (found.order, found.backfill) == ("fcfs", "easy")
     assert found.figures == (Figure("start_error_median", 60.0, unit="s"),)
 

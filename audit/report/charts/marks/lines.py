@@ -79,6 +79,8 @@ def drawn(
         if panel.y.title:
             canvas.text((0 if abreast == 1 else start - left, begin + 10), panel.y.title, MUTED)
             begin += 20
+        if any(name for *_, name in panel.spans):
+            begin += 12
         box = Box(start, begin, stop - right, begin + height)
         _panel(canvas, panel, box, at_ends)
         end = max(end, frame.across(canvas, panel.x, box))
