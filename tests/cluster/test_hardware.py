@@ -79,12 +79,13 @@ def made(overlap: bool, jobs: list[Job]) -> Iterator[tuple[Ran, float]]:
                 job = waiting[0]
                 turn = job.number % len(may[partition])
                 order = may[partition][turn:] + may[partition][:turn]
-                name = next((n for n in order if _fits(free[n], job)), None)
-                if name is None:
+                fitting = [n for n in order if _fits(free[n], job)]
+                if not fitting:
                     break
-                free[name] = (free[name][0] - job.cpus, free[name][1] - job.gpus)
-                ends.append((now + job.length, name, waiting.pop(0)))
-                yield Ran(job, now, name), fitted.get(job.number, 0.0)
+                cpus, gpus = free[fitting[0]]
+                free[fitting[0]] = (cpus - job.cpus, gpus - job.gpus)
+                ends.append((now + job.length, fitting[0], waiting.pop(0)))
+                yield Ran(job, now, fitting[0]), fitted.get(job.number, 0.0)
 
 
 def _fits(free: tuple[int, int], job: Job) -> bool:
@@ -93,7 +94,8 @@ def _fits(free: tuple[int, int], job: Job) -> bool:
 
 def jobs(random: Random) -> list[Job]:
     """Return three weeks of jobs that ask for 90 % of the GPUs and 40 % of the CPUs."""
-    found, at = [], 0
+    found: list[Job] = []
+    at = 0
     while at < 21 * DAY:
         at += random.randrange(1, 700)
         gpus = random.choice([0, 0, 1, 1, 2, 4])
