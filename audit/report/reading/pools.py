@@ -78,7 +78,7 @@ def pools(
     settings: Settings,
     trends: Mapping[str, Trend],
 ) -> tuple[PoolPart, ...]:
-    """Return the content about each pool, the largest first.
+    """Return the content about each pool, the one with most waiting first.
 
     Advice, fidelity and stuck attempts exist only for the observed schedule.
 
@@ -126,7 +126,13 @@ def pools(
                 elsewhere=elsewheres.get(name),
             )
         )
-    return tuple(made)
+    return tuple(sorted(made, key=_waited, reverse=True))
+
+
+def _waited(part: PoolPart) -> float:
+    """Return the waiting time of all attempts of a pool, s."""
+    mean = part.figure("wait_mean")
+    return (mean.value or 0.0) * (mean.attempts or 0)
 
 
 def _pool(
