@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.formats.hostlists import expand
+from audit.hostlists import expand
 from audit.metrics.attempts.contention import counted_resources, time_order
 from audit.model import Node, Pool
 

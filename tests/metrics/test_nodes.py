@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.formats.hostlists import MOST, expand
+from audit.hostlists import MOST, expand
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import describe
 from audit.model import Node, Pool, Resource
