@@ -82,7 +82,7 @@ def _late_hours(observed: Observed, decided: Decided, since: int, zone: str) -> 
 def by_part_of_week(found: Outcome) -> tuple[Part, ...]:
     """Return the agreement over held-out attempts that waited, by when in the week they started."""
     observed = found.observed
-    waited = found.told & (observed.wait > TOLERANCE_S)
+    waited = found.held_out & (observed.wait > TOLERANCE_S)
     start = observed.work.start[waited]
     hour = hour_of_week(local(start, found.fitted.site.pool.zone))
     weekend, quarter = hour >= WEEKEND, hour % DAY // QUARTER

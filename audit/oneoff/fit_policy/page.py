@@ -135,7 +135,7 @@ def _elements(outcome: Outcome, resource: str) -> Table:
         Column(
             "By chance", "by_chance", "percent", lambda row: row.tried.element.evidence.by_chance
         ),
-        *_gain("Gain held out, nats", "told", "told"),
+        *_gain("Gain held out, nats", "told", "held_out"),
         Column("Unexplained then", "unexplained", "percent", lambda row: row.after.unexplained),
     )
     caption = "Elements of how the site schedules"

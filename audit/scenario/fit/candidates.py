@@ -1,12 +1,12 @@
-"""What may be so at a site, by what the trials say: elements to judge.
+"""Elements other than rules that may explain the trials and the waiting of a site.
 
-A trial is the first instant at which the site, as it is assumed so far, would have started an
-attempt. So what is proposed explains what that does not.
+A trial is the first instant at which the assumed site would have started an attempt. The search
+proposes elements that explain trials which this site does not.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -20,22 +20,26 @@ from audit.scenario.workload import Bools, Ints
 
 INTERVALS: Final = (15, 20, 30, 60, 120, 180, 300, 600, 900, 1800, 3600)
 IN_PHASE: Final = 0.8
-"""Of the starts after a wait: so many lie at multiples of an interval, if there is one."""
+"""Least share of the starts after a wait that lie at multiples of an interval."""
 LEAST: Final = 0.005
-"""Of all waiting of those whose trials are looked at: rules that explain less are not proposed."""
+"""Least share of the waiting that a chain must explain to be proposed."""
 NODES_KNOWN: Final = 0.95
 POSITIONS: Final = 1_000
-"""So many trials are looked at for the place in the queue."""
+"""Number of trials that are examined for positions in the queue."""
+LEAST_GAIN: Final = 8.0
+"""Least gain of a bound, nats; chance gives less among a few thousand candidates."""
+SELDOM: Final = 0.25
+"""Greatest share served above a bound, as a multiple of the share below."""
 
 
 def propose(
     observed: Observed, site: Site, decided: Decided, unexplained: Floats, chosen: Bools
 ) -> list[Element]:
-    """Elements that explain what the site, as it is assumed, does not; those of most weight first.
+    """Return elements that may explain what the site, as assumed, does not, each once.
 
     Args:
-        unexplained: [n], the seconds that this leaves unexplained.
-        chosen: [n], whose trials may be looked at.
+        unexplained: [n], s.
+        chosen: [n], the attempts whose trials may be used.
     """
     looked_at = chosen & observed.judged & ~decided.over_capacity
     trials = trials_of(observed.work, looked_at, decided.ready)
@@ -44,11 +48,11 @@ def propose(
         least = LEAST * observed.wait[looked_at].sum()
         held = _chains(observed, site, decided.ready, looked_at)
         found += [chain for chain in held if chain.evidence.explained >= least]
-    return found
+    return list(dict.fromkeys([*found, *_policies(observed, site), *_whole_nodes(observed, site)]))
 
 
-def policies(observed: Observed, site: Site) -> list[Element]:
-    """Other orders, and other backfillings."""
+def _policies(observed: Observed, site: Site) -> list[Element]:
+    """Return other orders, and other kinds of backfilling."""
     policy = site.pool.policy
     known = {None} if np.isnan(observed.work.priority).all() else {None, "priority"}
     changed = [
@@ -58,16 +62,16 @@ def policies(observed: Observed, site: Site) -> list[Element]:
     return [Element(Kind.policy, policy=other) for other in changed if other != policy]
 
 
-def whole_nodes(observed: Observed, site: Site) -> list[Element]:
-    """That a node is given to one attempt at a time, where the log knows their nodes."""
+def _whole_nodes(observed: Observed, site: Site) -> list[Element]:
+    """Return the allocation of whole nodes, where the log records numbers of nodes."""
     if site.pool.exclusive_nodes or "nodes" not in observed.described.columns:
         return []
     nodes = observed.described["nodes"].gather(observed.rows)
     known = nodes.is_not_null().to_numpy() & observed.judged
     if site.pool.resource == "nodes" or known.sum() < NODES_KNOWN * observed.judged.sum():
         return []
-    amount = nodes.fill_null(0).to_numpy()
-    had = dict(site.pool.amounts).get("nodes") or days.peak(observed, amount)
+    peak = days.in_use(observed, nodes.fill_null(0).to_numpy())[1].max(initial=0)
+    had = dict(site.pool.amounts).get("nodes") or int(peak)
     return [Element(Kind.nodes, nodes=int(had))] if had else []
 
 
@@ -75,17 +79,13 @@ def _chains(observed: Observed, site: Site, ready: Ints, among: Bools) -> list[E
     found = [one for one in chains.chains(observed, ready, among) if one.user not in site.users]
     if not found:
         return []
-    evidence = Evidence(
-        sum(one.explained for one in found),
-        sum(one.links for one in found),
-        sum(one.others for one in found),
-    )
-    users = (*site.users, *(one.user for one in found))
-    return [Element(Kind.chain, evidence, users=users)]
+    users, links, others, explained = zip(*found, strict=True)
+    evidence = Evidence(sum(explained), sum(links), sum(others))
+    return [Element(Kind.chain, evidence, users=(*site.users, *users))]
 
 
 def _intervals(observed: Observed, site: Site, trials: Trials) -> list[Element]:
-    """That passes run at multiples of an interval, where starts after a wait lie there."""
+    """Return the longest interval of passes with most starts after a wait at its multiples."""
     work = observed.work
     if site.pool.policy.interval_s is not None:
         return []
@@ -95,16 +95,16 @@ def _intervals(observed: Observed, site: Site, trials: Trials) -> list[Element]:
         return []
     since = int(work.arrival.min())
     for interval in reversed(INTERVALS):
-        phase = (work.start[waited] - since) % interval
-        if (phase <= 1).mean() >= IN_PHASE:
+        in_phase = (work.start[waited] - since) % interval <= 1
+        if in_phase.mean() >= IN_PHASE:
             policy = site.pool.policy.changed(interval_s=interval)
-            evidence = Evidence(0, int((phase <= 1).sum()), int((phase > 1).sum()))
+            evidence = Evidence(0, int(in_phase.sum()), int((~in_phase).sum()))
             return [Element(Kind.interval, evidence, policy=policy)]
     return []
 
 
 def _depths(observed: Observed, site: Site, trials: Trials) -> list[Element]:
-    """That passes look at no more than so many, or plan no further than so long."""
+    """Return bounds on the number of attempts that a pass examines, and on how far it plans."""
     policy = site.pool.policy
     if policy.backfill not in takers("depth"):
         return []
@@ -114,24 +114,23 @@ def _depths(observed: Observed, site: Site, trials: Trials) -> list[Element]:
         return []
     found = []
     if policy.depth is None:
-        # a pass that starts an attempt has also looked at those before it whom it starts
+        # a pass that starts an attempt has also examined those before it that it starts
         at = np.where(waited.served, observed.work.start[waited.job], waited.at)
         place = _ahead(observed, waited.job, at) + 1
-        split = best_split(place, waited.served)
-        if split is not None:
-            evidence = _evidence(waited, place > split.bound)
-            found.append(_policy(policy.changed(depth=split.bound), evidence))
-    behind = waited.of(_ahead(observed, waited.job, waited.at + 1) > 0)
-    estimate = observed.work.estimate[behind.job]
-    split = best_split(estimate, behind.served) if policy.window_s is None else None
-    if split is not None:
-        evidence = _evidence(behind, estimate > split.bound)
-        found.append(_policy(policy.changed(window_s=split.bound), evidence))
+        bound = best_split(place, waited.served)
+        if bound is not None:
+            found.append(_bounded(policy.changed(depth=bound), waited, place > bound))
+    if policy.window_s is None:
+        behind = waited.of(_ahead(observed, waited.job, waited.at + 1) > 0)
+        estimate = observed.work.estimate[behind.job]
+        bound = best_split(estimate, behind.served)
+        if bound is not None:
+            found.append(_bounded(policy.changed(window_s=bound), behind, estimate > bound))
     return found
 
 
 def _ahead(observed: Observed, jobs: Ints, at: Ints) -> Ints:
-    """How many that arrived before each attempt waited, and started at ``at`` or later, [m]."""
+    """Return the number of attempts that waited at ``at`` and arrived before each attempt, [m]."""
     work = observed.work
     waits = np.flatnonzero(work.queued & (work.start > work.arrival))
     number = np.zeros(len(jobs), np.int64)
@@ -141,38 +140,15 @@ def _ahead(observed: Observed, jobs: Ints, at: Ints) -> Ints:
     return number
 
 
-def _evidence(trials: Trials, above: Bools) -> Evidence:
+def _bounded(policy: Policy, trials: Trials, above: Bools) -> Element:
+    """Return a policy with a bound, and the trials above it as its evidence."""
     served = int((above & trials.served).sum())
-    return Evidence(int(trials.idle[above].sum()), int(above.sum()) - served, served)
-
-
-def _policy(policy: Policy, evidence: Evidence) -> Element:
+    evidence = Evidence(int(trials.idle[above].sum()), int(above.sum()) - served, served)
     return Element(Kind.policy, evidence, policy=policy)
 
 
-# --- where a bound lies: trials below it are served, those above are not -------------------------
-
-
-LEAST_GAIN: Final = 8.0
-"""Nats; what chance gives among a few thousand candidates is less."""
-SELDOM: Final = 0.25
-"""Of the share served below a bound: above it, less must be."""
-
-
-class Split(NamedTuple):
-    """A bound on something, and what the trials say of it."""
-
-    bound: int
-    """Trials with more are those above."""
-    gain: float
-    served: int
-    """Of those above: what the rule does not allow, and yet happened."""
-    failed: int
-    """Of those above: what it explains."""
-
-
-def likelihood(served: Floats, tried: Floats) -> Floats:
-    """L of each number of trials; 0 where all or none were served."""
+def _likelihood(served: Floats, tried: Floats) -> Floats:
+    """Return the log-likelihood of each number of trials; 0 where all or none were served."""
     share = np.divide(served, tried, out=np.zeros_like(served), where=tried > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = served * np.log(share) + (tried - served) * np.log1p(-share)
@@ -180,43 +156,32 @@ def likelihood(served: Floats, tried: Floats) -> Floats:
 
 
 def gain(served: Floats, tried: Floats, among: tuple[float, float]) -> Floats:
-    """The gain of telling those with ``served`` of ``tried`` from the rest.
+    """Return the gain in log-likelihood of separate shares for a part of the trials and the rest.
 
     Args:
-        served, tried: of one kind, by candidate.
-        among: served and tried of both kinds.
+        served, tried: of the part, by candidate.
+        among: served and tried of all.
     """
-    other_served, other_tried = among[0] - served, among[1] - tried
-    whole = likelihood(np.array([among[0]]), np.array([among[1]]))[0]
-    better: Floats = likelihood(served, tried) + likelihood(other_served, other_tried) - whole
+    rest = _likelihood(among[0] - served, among[1] - tried)
+    better: Floats = _likelihood(served, tried) + rest - _likelihood(*np.array([among]).T)
     return better
 
 
-def best_split(amount: Ints, served: Bools, weight: Ints | None = None) -> Split | None:
-    """The bound on ``amount`` above which trials are served least.
-
-    Args:
-        weight: [m], for how many trials each stands; None: for one.
+def best_split(amount: Ints, served: Bools) -> int | None:
+    """Return the bound on ``amount`` that best separates served trials from failed ones above it.
 
     Returns:
-        That of the greatest gain, where at least ``LEAST_GAIN`` is gained and the share served
-        above it is less than ``SELDOM`` of that below; else None.
+        The bound of the greatest gain; None if it gains less than ``LEAST_GAIN``. The share served
+        above it is less than ``SELDOM`` of that below.
     """
-    if len(amount) == 0:
-        return None
-    weight = np.ones_like(amount) if weight is None else weight
     values, place = np.unique(amount, return_inverse=True)
-    tried_at = np.bincount(place, weight).astype(np.float64)
-    served_at = np.bincount(place, weight * served).astype(np.float64)
+    if len(values) < 2:
+        return None
+    tried_at = np.bincount(place).astype(np.float64)
+    served_at = np.bincount(place, served).astype(np.float64)
     total = float(served_at.sum()), float(tried_at.sum())
     tried, kept = (total[1] - np.cumsum(tried_at))[:-1], (total[0] - np.cumsum(served_at))[:-1]
-    if len(tried) == 0:
-        return None
-    gains = gain(kept, tried, total)
     seldom = kept / tried < SELDOM * (total[0] - kept) / (total[1] - tried)
-    gains = np.where(seldom, gains, 0.0)
-    if gains.max() < LEAST_GAIN:
-        return None
+    gains = np.where(seldom, gain(kept, tried, total), 0.0)
     best = int(gains.argmax())
-    above = int(kept[best])
-    return Split(int(values[best]), float(gains[best]), above, int(tried[best]) - above)
+    return int(values[best]) if gains[best] >= LEAST_GAIN else None

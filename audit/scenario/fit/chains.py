@@ -1,9 +1,8 @@
-"""Chains: attempts that arrive before, and start right after the end of, their user's previous one.
+"""Chains: attempts that arrive before their user's previous one ends, and start right after it.
 
-A dependency, or a script that lets the next one go when one is done, shows so: again and again an
-attempt starts within ``WITHIN_S`` of the end of the attempt of its user that arrived before it,
-though it had room long before. A limit shows so too; the two are told apart by what else the user
-had queued or running: a limit holds all of it, a chain only the next link.
+A dependency, or a script that submits the next job when one ends, makes chains: the attempt starts
+within ``WITHIN_S`` of the end of the attempt of its user that arrived before it, though it would
+have fitted long before.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from audit.scenario.workload import NEVER, Bools, Ints
 WITHIN_S: Final = 120
 LEAST_LINKS: Final = 10
 LEAST_SHARE: Final = 0.5
-"""Of a user's attempts that arrive before the previous one ends, and could start before that."""
+"""Least share of links among a user's attempts that could start before the previous one ends."""
 
 
 class Chain(NamedTuple):
@@ -27,17 +26,14 @@ class Chain(NamedTuple):
 
     user: str
     links: int
-    """Attempts that start right after the previous one, though they could have started before."""
     others: int
-    """Attempts that arrive before the previous one ends, but do not wait for it."""
-    beside: int
-    """Attempts of the user that started while another of them ran: what no limit of one allows."""
+    """Attempts that could have started before the previous one ended, and are no links."""
     explained: int
-    """Seconds between when the links could have started and the ends that they waited for."""
+    """Seconds from when the links could have started to the ends for which they waited."""
 
 
 def previous(observed: Observed) -> Ints:
-    """The attempt of its user that arrived before each, [n]; −1: none."""
+    """Return the attempt of its user that arrived before each, [n]; −1: none."""
     user = numbered(observed, "user")
     order = np.argsort(user, kind="stable")
     before = np.full(len(user), -1)
@@ -46,61 +42,38 @@ def previous(observed: Observed) -> Ints:
     return before
 
 
-def links(observed: Observed, ready: Ints) -> tuple[Bools, Bools]:
-    """Who could have started before the previous attempt of its user ended, and who then waited.
+def chains(observed: Observed, ready: Ints, among: Bools) -> list[Chain]:
+    """Return the users whose attempts wait for each other, those with most explained first.
 
     Args:
-        ready: when each could have started, [n]; NEVER: not before it did.
-
-    Returns:
-        [n] each: could have; and is a link.
+        ready: when each attempt could have started, [n]; NEVER: not before it did.
+        among: the attempts that count, [n].
     """
-    work = observed.work
-    before = previous(observed)
+    work, user, before = observed.work, numbered(observed, "user"), previous(observed)
     end = np.where(before >= 0, work.end[np.maximum(before, 0)], -1)
-    could = observed.judged & (before >= 0) & (ready != NEVER) & (end - ready > WITHIN_S)
-    gap = work.start - end
-    return could, could & (gap >= 0) & (gap <= WITHIN_S)
-
-
-def chains(observed: Observed, ready: Ints, among: Bools) -> list[Chain]:
-    """The users whose attempts wait for each other; most explained first."""
-    could, linked = links(observed, ready)
-    could, linked = could & among, linked & among
-    user = numbered(observed, "user")
-    names = observed.frame["user"].to_list()
-    work, before = observed.work, previous(observed)
+    could = among & observed.judged & (before >= 0) & (ready != NEVER) & (end - ready > WITHIN_S)
+    linked = could & (work.start >= end) & (work.start - end <= WITHIN_S)
+    names = observed.frame["user"]
     found = []
     for number in np.unique(user[linked]):
-        own = user == number
-        count, tried = int((own & linked).sum()), int((own & could).sum())
-        if count < LEAST_LINKS or count < LEAST_SHARE * tried:
-            continue
-        which = np.flatnonzero(own & linked)
-        explained = int((work.end[before[which]] - ready[which]).sum())
-        beside = _beside(observed, np.flatnonzero(own & observed.judged))
-        found.append(Chain(names[which[0]], count, tried - count, beside, explained))
+        which = np.flatnonzero(linked & (user == number))
+        count, tried = len(which), int((could & (user == number)).sum())
+        if count >= max(LEAST_LINKS, LEAST_SHARE * tried):
+            explained = int((end[which] - ready[which]).sum())
+            found.append(Chain(names[int(which[0])], count, tried - count, explained))
     return sorted(found, key=lambda one: (-one.explained, one.user))
 
 
-def _beside(observed: Observed, own: Ints) -> int:
-    """How many of a user's attempts started while another of them ran."""
-    start, end = observed.work.start[own], observed.work.end[own]
-    running = np.searchsorted(np.sort(start), start) - np.searchsorted(np.sort(end), start, "right")
-    return int((running > 0).sum())
-
-
 def held_until(observed: Observed, users: Bools) -> tuple[Ints, Bools]:
-    """When each attempt of these users is let go: at its arrival, or when the previous one ends.
+    """Return when the attempts of users with chains are released: on arrival, or as a link.
 
     Args:
         users: [n], whether the attempt is of such a user.
 
     Returns:
-        [n] each: the instant, at most the start; and who started before it was let go.
+        [n] each: the instant of release, at most the start; and whether the attempt started before
+        the previous one of its user ended.
     """
-    work = observed.work
-    before = previous(observed)
+    work, before = observed.work, previous(observed)
     end = np.where(users & (before >= 0), work.end[np.maximum(before, 0)], 0)
-    broken = end > work.start
-    return np.clip(end, work.arrival, work.start), broken
+    return np.clip(end, work.arrival, work.start), end > work.start

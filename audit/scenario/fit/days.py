@@ -1,11 +1,9 @@
-"""Capacity in force: days on which no more than so much was ever in use, though somebody waited.
+"""Capacity in force: days on which use stays below the capacity although jobs wait.
 
-Nodes that are drained, down or kept for others are not in the log; the pool is just never full. A
-*ceiling* is seen in a run of whole days with room for somebody who waited, on which what was in use
-came close to its most again and again, and never passed it; it lasts from the last start before
-them with which more was in use until the first one after them. It is read off those very days, as a
-site's own record of drained nodes would tell it, and is judged as a whole: whether such days in a
-part of the log that nobody looked at are explained by theirs.
+A log does not record drained, failed or reserved nodes; the pool just never fills. A *ceiling* is
+the greatest use in a run of whole days, if use came close to it repeatedly while a waiting attempt
+would have fitted. It is in force from the last start before these days with more in use until the
+first such start after them.
 """
 
 from __future__ import annotations
@@ -18,54 +16,59 @@ from audit.model import Step
 from audit.scenario.fit.evidence import LEAST_USERS
 from audit.scenario.fit.levels import numbered
 from audit.scenario.fit.observed import Observed
+from audit.scenario.fit.occasions import DAY_S
 from audit.scenario.workload import Ints
 
-DAY_S: Final = 86_400
 LEAST_DAYS: Final = 3
 """A shorter run may be chance."""
 NEAR: Final = 0.03
-"""Of the capacity: so near its most a run is full, and so near the capacity it has no ceiling."""
+"""Share of the capacity within which use is close to a ceiling, and a ceiling to the capacity."""
 AT_CEILING: Final = 0.25
-"""Of a run's room, in attempts·s: so much must pass while it is full."""
+"""Least share of the attempts·s with free capacity that must pass while use is near the ceiling."""
 LEAST_WITHHELD: Final = 20
-"""Attempts that must have been left waiting though they would have fitted into the difference."""
+"""Least number of attempts that were left waiting though they would have fitted."""
 LEVELS: Final = 64
-"""So many levels are tried."""
+"""Number of levels that are tried."""
 
 
 class Ceiling(NamedTuple):
-    """A time in which nobody started with whom more than ``most`` would have been in use.
+    """A period in which no start brought use above ``most``.
 
-    So all of those that would have fitted into the difference were left waiting (SPEC §11).
+    All attempts that would have fitted above it were left waiting (SPEC §11).
     """
 
     since: int  # epoch s
     until: int
     most: int
     explained: int
-    """Seconds of room of those who would not fit under it."""
+    """Seconds during which attempts would have fitted, but not under the ceiling."""
     withheld: int = 0
-    """Attempts that would have fitted into the difference, and were left waiting."""
+    """The number of these attempts."""
 
 
 def ceilings(observed: Observed) -> list[Ceiling]:
-    """The runs of days with less in force than the pool has, in order; none overlap."""
+    """Return the periods with less in force than the pool has, in order; none overlap."""
     work, spans = observed.work, observed.spans
     if len(spans.job) == 0 or len(work.capacity) != 1 or len(work.step_time):
         return []
     capacity = int(work.capacity[0])
     day = (spans.since - observed.first) // DAY_S
-    most = _most_of_days(observed, int(day.max()) + 1)
     user = numbered(observed, "user")[spans.job]
     used = used_at(observed, spans.since)
-    room = _Room(spans.job, user, day, used, work.request[spans.job], spans.seconds)
-    found = [
-        Ceiling(*_lasting(observed, first, last, top), top, explained, withheld)
-        for first, last in _runs(most, capacity)
-        for top in [int(most[first : last + 1].max())]
-        for explained, withheld in [_explained(room, first, last, top, NEAR * capacity)]
-        if withheld >= LEAST_WITHHELD
-    ]
+    needed = used + work.request[spans.job]
+    most = _most_of_days(observed, int(day.max()) + 1)
+    found = []
+    for first, last in _runs(most, capacity):
+        top = int(most[first : last + 1].max())
+        inside = (day >= first) & (day <= last)
+        above = inside & (needed > top)
+        near = spans.seconds[inside & (used >= top - NEAR * capacity)].sum()
+        if near < AT_CEILING * spans.seconds[inside].sum():
+            continue
+        withheld = len(np.unique(spans.job[above]))
+        if withheld >= LEAST_WITHHELD and len(np.unique(user[above])) >= LEAST_USERS:
+            since, until = _lasting(observed, first, last, top)
+            found.append(Ceiling(since, until, top, int(spans.seconds[above].sum()), withheld))
     chosen: list[Ceiling] = []
     for one in sorted(found, key=lambda one: (-one.explained, one.since, one.until)):
         if all(one.until <= other.since or other.until <= one.since for other in chosen):
@@ -73,50 +76,23 @@ def ceilings(observed: Observed) -> list[Ceiling]:
     return sorted(chosen)
 
 
-class _Room(NamedTuple):
-    """The spans of room: whose, on which day, what was in use and asked, and the seconds."""
-
-    job: Ints
-    user: Ints
-    day: Ints
-    used: Ints
-    asked: Ints
-    seconds: Ints
-
-
 def _lasting(observed: Observed, first: int, last: int, top: int) -> tuple[int, int]:
-    """From when until when nobody started with whom more than ``top`` was in use, around days.
+    """Return the period around days in which no start brought use above ``top``.
 
-    Where nobody ever did before, or after, it is from the first of these days, or to the last.
+    If no start ever did before them, or after them, it begins, or ends, with these days.
     """
     since, until = observed.first + first * DAY_S, observed.first + (last + 1) * DAY_S
     starts = np.unique(observed.work.start[observed.work.has_started])
     over = starts[used_at(observed, starts) > top]
-    place = int(np.searchsorted(over, since))
-    before, after = over[:place], over[np.searchsorted(over, until) :]
+    before, after = over[over < since], over[over >= until]
     return (
         int(before[-1]) + 1 if len(before) else since,
         int(after[0]) if len(after) else until,
     )
 
 
-def _explained(room: _Room, first: int, last: int, top: int, near: float) -> tuple[int, int]:
-    """Of those who do not fit under ``top`` from day ``first`` to ``last``: seconds and number.
-
-    0 where what was in use did not stay close to it, or where they are of too few users.
-    """
-    inside = (room.day >= first) & (room.day <= last)
-    full = inside & (room.used >= top - near)
-    if room.seconds[full].sum() < AT_CEILING * room.seconds[inside].sum():
-        return 0, 0
-    above = inside & (room.used + room.asked > top)
-    if len(np.unique(room.user[above])) < LEAST_USERS:
-        return 0, 0
-    return int(room.seconds[above].sum()), len(np.unique(room.job[above]))
-
-
 def steps(found: list[Ceiling], resource: str, capacity: int) -> tuple[Step, ...]:
-    """The ceilings as steps of the capacity, which nobody knew beforehand."""
+    """Return the ceilings as steps of the capacity, which are not announced."""
     made = []
     for number, one in enumerate(found):
         made.append(Step(one.since, ((resource, one.most),)))
@@ -126,38 +102,30 @@ def steps(found: list[Ceiling], resource: str, capacity: int) -> tuple[Step, ...
 
 
 def used_at(observed: Observed, times: Ints) -> Ints:
-    """What was in use at each instant, after all that happened at it."""
-    at, used = observed.once("in use", None, lambda: in_use(observed))
+    """Return the use at each instant, after all events at it."""
+    at, used = observed.once("in use", None, lambda: in_use(observed, observed.size))
     place = np.searchsorted(at, times, side="right") - 1
     amounts: Ints = np.where(place >= 0, used[np.maximum(place, 0)], 0)
     return amounts
 
 
-def in_use(observed: Observed, amount: Ints | None = None) -> tuple[Ints, Ints]:
-    """The instants at which use changes, and what is in use from then on.
+def in_use(observed: Observed, amount: Ints) -> tuple[Ints, Ints]:
+    """Return the instants at which use changes, and the use from then on.
 
-    ``amount``: what each attempt uses, [n]; None: of the counted resource.
+    ``amount``: the use of each attempt, [n].
     """
     work = observed.work
     ran = np.flatnonzero(work.has_started)
-    if amount is None:
-        amount = observed.size
-    size = amount[ran]
     times = np.concatenate((work.start[ran], np.maximum(work.end[ran], work.start[ran])))
     at, place = np.unique(times, return_inverse=True)
     change = np.zeros(len(at), np.int64)
-    np.add.at(change, place, np.concatenate((size, -size)))
+    np.add.at(change, place, np.concatenate((amount[ran], -amount[ran])))
     return at, np.cumsum(change)
 
 
-def peak(observed: Observed, amount: Ints) -> int:
-    """The most in use at one time, of what each attempt uses, [n]."""
-    return int(in_use(observed, amount)[1].max(initial=0))
-
-
 def _most_of_days(observed: Observed, days: int) -> Ints:
-    """The most in use on each day since the first arrival."""
-    at, used = observed.once("in use", None, lambda: in_use(observed))
+    """Return the greatest use on each day since the first arrival."""
+    at, used = observed.once("in use", None, lambda: in_use(observed, observed.size))
     most = np.zeros(days, np.int64)
     for number in range(days):
         since = observed.first + number * DAY_S
@@ -167,15 +135,14 @@ def _most_of_days(observed: Observed, days: int) -> Ints:
 
 
 def _runs(most: Ints, capacity: int) -> list[tuple[int, int]]:
-    """Runs of days, first and last, whose most stays below some level below the capacity."""
+    """Return the runs of days, first and last, that stay below a level below the capacity."""
     below = np.unique(most[most < (1 - NEAR) * capacity])
     found = set()
     for level in below[:: max(len(below) // LEVELS, 1)]:
         low = np.concatenate(([0], (most <= level).astype(np.int64), [0]))
-        edges = np.flatnonzero(np.diff(low))
         found |= {
-            (int(first), int(behind) - 1)
-            for first, behind in edges.reshape(-1, 2)
+            (first, behind - 1)
+            for first, behind in np.flatnonzero(np.diff(low)).reshape(-1, 2).tolist()
             if behind - first >= LEAST_DAYS
         }
     return sorted(found)

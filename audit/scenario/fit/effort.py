@@ -1,12 +1,11 @@
-"""What a search will cost, told beforehand, and the part of a log that a budget affords.
+"""Estimates of the cost of a search, and the part of a log that a budget affords.
 
-To judge a site takes about ``a · n + b · looks + c`` seconds, with n attempts and as many looks
-as there are instants in their waits; to propose elements likewise. An estimate, not a clock,
-decides what is done: the same log and budget give the same result on every machine.
+Judging a site takes about ``a · n + b · looks + c`` seconds, with n attempts and as many looks as
+there are instants in their waits; proposing elements likewise. The estimate, not a clock, limits
+the search, so that the same log and budget give the same result on every machine.
 
-A budget buys a search of the *latest* part of a log: what a site does changes, and it is asked for
-as it is now. Only what even ``LEAST_DAYS`` would go beyond is bought less of: a search then ends
-before it has tried all.
+A budget buys a search of the *latest* part of a log, because a site's rules change. Where it does
+not afford even ``LEAST_DAYS``, the search ends before all elements are tried.
 """
 
 from __future__ import annotations
@@ -17,43 +16,39 @@ import numpy as np
 import polars as pl
 
 from audit.scenario.fit.observed import Observed
+from audit.scenario.fit.occasions import DAY_S
 from audit.scenario.workload import Ints
 
-DAY_S: Final = 86_400
 JUDGED: Final = 8
 ROUNDS: Final = 2
-"""Sites that are judged, and rounds, in a usual search for elements other than rules."""
+"""Sites that are judged, and rounds, in a typical search for elements other than rules."""
 SCREENED: Final = 100
 SWEEPS: Final = 4
-"""Candidates that are judged, and sweeps, in a usual search for rules.
+"""Candidates that are judged, and sweeps, in a typical search for rules.
 
 KTH-SP2 takes 193 in 6, LANL-CM5 39 in 3, UniLu-Gaia 176 in 1.
 """
 LEAST_DAYS: Final = 28
-"""A budget affords at least this much of a log: hours of the week show in weeks."""
+"""Least part of a log that is searched: hours of the week show in weeks."""
 
 
 class Cost(NamedTuple):
-    """CPU seconds; fitted to what KTH-SP2 and LANL-CM5, and parts of them, took."""
+    """CPU seconds of the steps of a search, fitted to times of KTH-SP2 and LANL-CM5 and parts."""
 
-    judging: float
-    """A site."""
-    proposing: float
-    """Elements other than rules, once a round."""
-    screening: float
-    """A candidate for a rule."""
-    sweeping: float
-    """All candidates for rules, once a round."""
+    judging: float  # a site
+    proposing: float  # elements other than rules, once a round
+    screening: float  # a candidate for a rule
+    sweeping: float  # for candidates for rules, once a round
 
     @property
     def search(self) -> float:
-        """Of a usual search."""
+        """The cost of a typical search."""
         of_rules = SCREENED * self.screening + SWEEPS * self.sweeping
         return of_rules + JUDGED * self.judging + ROUNDS * self.proposing
 
 
 def cost(attempts: float, looks: float) -> Cost:
-    """Of a log of so many attempts, with so many instants in their waits."""
+    """Return the costs for a log with these numbers of attempts, and of instants in their waits."""
     return Cost(
         0.7e-6 * attempts + 55e-9 * looks + 0.005,
         2e-6 * attempts + 0.12e-6 * looks + 0.1,
@@ -63,10 +58,10 @@ def cost(attempts: float, looks: float) -> Cost:
 
 
 class Budget:
-    """What a search may still do."""
+    """The rest of the budget of a search."""
 
     def __init__(self, observed: Observed, seconds: float) -> None:
-        """``seconds`` of one processor for judging sites over ``observed`` again and again."""
+        """``seconds`` of one processor for a search of ``observed``."""
         work = observed.work
         waits = work.queued & work.has_started
         looks = _looks(observed.instants, work.arrival[waits], work.start[waits])
@@ -74,23 +69,8 @@ class Budget:
         self.left = seconds
         self.ended = False
 
-    def judge(self) -> bool:
-        """Whether one more site may be judged; it counts."""
-        return self._take(self.each.judging)
-
-    def propose(self) -> bool:
-        """Whether there may be another round; it counts."""
-        return self._take(self.each.proposing)
-
-    def screen(self) -> bool:
-        """Whether one more candidate for a rule may be judged; it counts."""
-        return self._take(self.each.screening)
-
-    def sweep(self) -> bool:
-        """Whether there may be another sweep for rules; it counts."""
-        return self._take(self.each.sweeping)
-
-    def _take(self, seconds: float) -> bool:
+    def pays(self, seconds: float) -> bool:
+        """Deduct the cost of a step, and return whether the budget affords it."""
         self.left -= seconds
         self.ended |= self.left < 0
         return not self.ended
@@ -100,9 +80,9 @@ class Affordable(NamedTuple):
     """The part of a log that a budget affords."""
 
     since: int | None
-    """From when on attempts are looked at, epoch s; None: the budget affords the whole log."""
+    """The arrival from which attempts are judged, epoch s; None: the whole log is affordable."""
     whole: float
-    """CPU seconds of a usual search of the whole log."""
+    """CPU seconds of a typical search of the whole log."""
 
 
 def latest(described: pl.DataFrame, seconds: float) -> Affordable:
@@ -132,6 +112,6 @@ def latest(described: pl.DataFrame, seconds: float) -> Affordable:
 
 
 def _looks(instants: Ints, arrival: Ints, start: Ints) -> Ints:
-    """How many instants are in each wait."""
+    """Return the number of instants in each wait."""
     number: Ints = np.searchsorted(instants, start) - np.searchsorted(instants, arrival) + 1
     return np.maximum(number, 0)

@@ -1,9 +1,9 @@
-"""Whether a rule is kept: occasions withheld and starts that break it, against its neighbours.
+"""The test whether a site keeps a rule, by occasions withheld, breaks, and neighbours.
 
-An *occasion* is a time in which a waiting attempt could have started but for the rule alone; a
-start that the rule forbids *breaks* it. A *unit* is a user on a day (in ``SHORT_UNIT_S`` on logs of
-less than ``SHORT_DAYS``); its *broken share* is breaks ÷ (breaks + occasions). Neighbours are
-attempts that the rule nearly forbids; their share is that to be expected without a rule.
+An *occasion* is a period in which only the rule forbids the start of a waiting attempt; a start
+that the rule forbids *breaks* it. A *unit* is a user on a day (in ``SHORT_UNIT_S`` on logs of less
+than ``SHORT_DAYS``); its *broken share* is breaks ÷ (breaks + occasions). Neighbours are attempts
+that the rule nearly forbids; their share is expected without a rule.
 
 Source: SPEC §11, *Rules that may be used*, (a), (b) and (d).
 """
@@ -16,23 +16,23 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.scenario.fit.occasions import DAY_S
 from audit.scenario.workload import Bools, Ints
 
-DAY_S: Final = 86_400
 SHORT_DAYS: Final = 10
 SHORT_UNIT_S: Final = 21_600
 LEAST: Final = 20
-"""Occasions of either side, and units of neighbours."""
+"""Least number of occasions of either side, and of units of neighbours."""
 LEAST_USERS: Final = 3
 LEAST_DAYS: Final = 5
 LEAST_LATE: Final = 10
-"""Units in the last part of the evidence."""
+"""Least number of units in the last part of the evidence."""
 LATE: Final = 0.4
-"""The last part of the evidence."""
+"""The last part, as a share of all units."""
 KEPT: Final = 0.1
-"""Greatest broken share of a rule, as a part of its neighbours' share."""
+"""Greatest broken share of a rule, as a multiple of its neighbours' share."""
 RAW: Final = 0.2
-"""Greatest broken share at which a rule is judged at all, as a part of its neighbours' share."""
+"""The same, for a rule to be judged in full."""
 QUARTERS: Final = 4
 CONFIDENCE: Final = 0.95
 
@@ -41,16 +41,16 @@ Days = tuple[int, int]
 
 
 class Events(NamedTuple):
-    """Occasions that were withheld, and starts, of one side; one element each."""
+    """Occasions withheld, and starts, of one side; one element each."""
 
     user: Ints
-    entity: Ints  # for whom the rule counts separately; of windows, the user
+    entity: Ints  # the entity for which the rule counts separately; of windows, the user
     at: Ints  # s on the pool's clock
     broken: Bools  # whether it is a start
 
     def of(self, chosen: Bools | Ints) -> Events:
         """Return the chosen events."""
-        return Events(self.user[chosen], self.entity[chosen], self.at[chosen], self.broken[chosen])
+        return Events._make(column[chosen] for column in self)
 
     def within(self, days: Days | None) -> Events:
         """Return the events on these days; None: all of them."""
@@ -58,13 +58,13 @@ class Events(NamedTuple):
 
 
 class Units(NamedTuple):
-    """Units of ``lasts`` s in the order of time."""
+    """Units, by time."""
 
     user: Ints
     at: Ints  # number of the unit since 1970
     breaks: Ints
     counts: Ints  # breaks and occasions
-    lasts: int
+    lasts: int  # s
 
     @property
     def share(self) -> NDArray[np.float64]:
@@ -86,9 +86,7 @@ class Units(NamedTuple):
     def within(self, days: Days) -> Units:
         """Return the units on these days."""
         part = slice(*np.searchsorted(self.day, days).tolist())
-        return Units(
-            self.user[part], self.at[part], self.breaks[part], self.counts[part], self.lasts
-        )
+        return Units._make((*(column[part] for column in self[:4]), self.lasts))
 
 
 class Booked(NamedTuple):
@@ -99,18 +97,17 @@ class Booked(NamedTuple):
 
     def within(self, days: Days | None) -> int:
         """Return the seconds on these days; None: all of them."""
-        return int(
-            self.seconds.sum() if days is None else self.seconds[on_days(self.at, days)].sum()
-        )
+        inside = self.seconds if days is None else self.seconds[on_days(self.at, days)]
+        return int(inside.sum())
 
 
 class Found(NamedTuple):
-    """What the events say of a rule."""
+    """The result of the test of a rule."""
 
     fails: str
-    """Which condition does not hold; empty: all do."""
+    """The condition that does not hold; empty: all hold."""
     days: Days | None = None
-    """Where the rule holds; None: in the whole log."""
+    """The days on which the rule holds; None: the whole log."""
     breaks: int = 0
     withheld: int = 0
     units: int = 0
@@ -127,7 +124,7 @@ def on_days(at: Ints, days: Days) -> Bools:
 
 
 def unit_s(days: float) -> int:
-    """Return how long a unit lasts on a log of so many days, s."""
+    """Return the length of a unit, s, for a log of this length."""
     return SHORT_UNIT_S if days < SHORT_DAYS else DAY_S
 
 
@@ -147,7 +144,7 @@ def units(events: Events, lasts: int) -> Units:
 
 
 def plausible(rule: Units, neighbours: Units) -> bool:
-    """Return whether the mean share is low enough, somewhere in the log, to judge the rule."""
+    """Return whether the mean share, in some stretch of days, is low enough to judge the rule."""
     if _too_few(rule, neighbours):
         return False
     most = RAW * neighbours.mean
@@ -162,7 +159,7 @@ def judge(events: Events, rule: Units, neighbours: Units) -> Found:
     """Return whether a rule is kept over the whole log, else in a stretch of days, else not.
 
     Args:
-        events: occasions that the rule withheld, and starts that break it.
+        events: occasions withheld, and breaks.
         rule: their units.
         neighbours: units of the neighbours.
     """
@@ -192,7 +189,7 @@ def judge(events: Events, rule: Units, neighbours: Units) -> Found:
 
 
 def _too_few(rule: Units, neighbours: Units) -> str:
-    """Return what there is too little of to judge."""
+    """Return the evidence that is too scarce for a judgement; empty: none is."""
     for name, side in (("occasions", rule), ("neighbours", neighbours)):
         if side.counts.sum() < LEAST:
             return name
@@ -206,7 +203,7 @@ def _too_few(rule: Units, neighbours: Units) -> str:
 def _broken_by_one(rule: Events, lasts: int) -> bool:
     """Return whether an entity with enough occasions breaks the rule in over half of its units.
 
-    As everywhere, a unit counts with its broken share: one exempt job in a campaign is no habit.
+    A unit counts with its broken share: one exempt job in a campaign is no habit.
     """
     for entity in np.unique(rule.entity[rule.broken]):
         own = rule.of(rule.entity == entity)
@@ -227,7 +224,7 @@ def _holds_in_quarters(rule: Units, most: float) -> bool:
 def _stretch(rule: Units, most: float) -> Days:
     """Return the days [from, to) with the greatest Σ (most · (broken + withheld) − broken).
 
-    Of stretches with the same sum, the one that begins last and ends first.
+    Ties go to the stretch that begins last and ends first.
     """
     days, place = np.unique(rule.day, return_inverse=True)
     worth = most * np.bincount(place, rule.counts) - np.bincount(place, rule.breaks)
@@ -239,7 +236,7 @@ def _stretch(rule: Units, most: float) -> Days:
 
 
 def upper_bound(breaks: float, trials: int) -> float:
-    """Return the one-sided Clopper–Pearson bound of a share: ``breaks``, not all whole, of trials.
+    """Return the one-sided Clopper–Pearson bound of a share; ``breaks`` may be fractional.
 
     It is the ``CONFIDENCE`` quantile of Beta(breaks + 1, trials − breaks).
     """

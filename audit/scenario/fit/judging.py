@@ -1,18 +1,18 @@
-"""How well a site is known: what it would have started when, against what it did.
+"""The fit of a site: starts that the assumed site would decide, against the observed ones.
 
-Everything is judged on the observed states (``scenario.decisions``), so that nothing adds up. At
-each instant of its wait an attempt is started or not, and the site as it is assumed says it would
-or would not. With P(start | says so) and P(start | does not) from a part of the log,
+A site is judged on the observed states (``scenario.decisions``), so that errors do not accumulate.
+At each instant of its wait, an attempt starts or does not, and the site predicts a start or none.
+With P(start | predicted) and P(start | not predicted) from a part of the log,
 
-    loss = mean over attempts of the mean over an attempt's instants of −ln P(what was observed)
+    loss = mean over attempts of the mean over an attempt's instants of −ln P(observation)
 
-so that each attempt weighs 1. Instants up to ``TOLERANCE_S`` after the first at which it would be
-started are one with that: schedulers need a moment. Both P are smoothed by half a start in one
-instant more of each.
+so that each attempt weighs 1. Instants up to ``TOLERANCE_S`` after the first prediction count as
+one with it: schedulers need a moment. Both P are smoothed by half a start in one more instant each.
 
-*Unexplained* is a share of all waiting (SPEC §10): the seconds of room after an attempt could have
-started, but for those in which a limit or a window has closed since or less was in force, and all
-room of those that would not have been started by then (*unforeseen*).
+*Unexplained* is a share of all waiting (SPEC §10): the seconds in which an attempt would have
+fitted after it could have started, except while a limit, a window or a ceiling forbids it; and all
+seconds in which an *unforeseen* attempt, one that the site would not have started by its start,
+would have fitted.
 """
 
 from __future__ import annotations
@@ -31,71 +31,64 @@ from audit.scenario.decisions import decisions
 from audit.scenario.fit import chains, days
 from audit.scenario.fit.hours import forbidden_from
 from audit.scenario.fit.levels import kind_of, levels, levels_in
-from audit.scenario.fit.observed import Floats, Observed, Spans
-from audit.scenario.fit.occasions import by_hour, days_of, local
+from audit.scenario.fit.observed import Floats, Observed
+from audit.scenario.fit.occasions import Spans, by_hour, days_of, local
 from audit.scenario.fit.site import Site
 from audit.scenario.forward import forward_starts
-from audit.scenario.workload import (
-    NEVER,
-    Bools,
-    Ints,
-    Workload,
-    limited,
-    workload_of_rows,
-)
+from audit.scenario.workload import NEVER, Bools, Ints, Workload, limited, workload_of_rows
 
 SMOOTHING: Final = 0.5
 
 
 class Decided(NamedTuple):
-    """What a site as it is assumed would have done; an element per attempt."""
+    """The decisions of a site; an element per attempt."""
 
-    ready: Ints  # when it would have started it, in [arrival, start]; NEVER: not by its start
-    over_capacity: Bools  # more was in use than there is: nobody can say, left out
+    ready: Ints  # when it would have started the attempt, in [arrival, start]; NEVER: not by then
+    over_capacity: Bools  # use exceeded the capacity, so that there is no decision
 
 
 class Instants(NamedTuple):
-    """At how many instants of its wait an attempt was said to be started, and how often it was."""
+    """Numbers of instants in the wait of each attempt, [n]."""
 
-    yes: Ints  # [n]
-    no: Ints  # [n]
-    foreseen: Bools  # [n], whether it was said when it started; it starts once
+    yes: Ints  # with a predicted start
+    no: Ints  # without
+    foreseen: Bools  # whether the observed start was predicted
 
 
 class Rates(NamedTuple):
-    """P(start | the site is said to start it), and | not to."""
+    """P(start | predicted), and P(start | not predicted)."""
 
     yes: float
     no: float
 
 
 class Standing(NamedTuple):
-    """How well a site is known, over a part of a log."""
+    """The fit of a site over a part of a log."""
 
     unexplained: float  # share of all waiting, in [0, 1]
-    agreement: float | None  # of those that waited longer than the tolerance: on time
-    foreseen: float | None  # of the same
+    agreement: float | None  # share on time of the attempts that waited longer than the tolerance
+    foreseen: float | None  # share foreseen of the same
     loss: float | None
     attempts: int
 
 
 def pool_of(site: Site, observed: Observed) -> Pool:
-    """The pool of a site, with what was in force."""
+    """Return the pool of a site, with its ceilings as capacity steps."""
     pool = site.pool
     made = days.steps(list(site.ceilings), pool.resource.value, pool.capacity)
     return pool._replace(steps=made) if made and not pool.steps else pool
 
 
 def assumed(observed: Observed, site: Site) -> tuple[Workload, Ints, Bools]:
-    """The workload of a site as it is assumed.
+    """Return the workload of a site, with chained attempts released in turn.
 
     Returns:
-        It; the attempt of ``observed`` that each of its own is; and [n] of ``observed``, who
-        started though a chain held it.
+        The workload; the attempt of ``observed`` of each of its attempts; and the attempts of
+        ``observed`` that started in spite of a chain, [n].
     """
     pool = pool_of(site, observed)
     free = pool._replace(limits=(), windows=(), policy=Policy())
-    # most sites that are tried differ by a rule alone
+    # most sites on trial differ by a rule alone
     unlimited, described, place, broken = observed.once(
         "unlimited", (free, site.users), lambda: _unlimited(observed, free, site.users), most=2
     )
@@ -105,7 +98,7 @@ def assumed(observed: Observed, site: Site) -> tuple[Workload, Ints, Bools]:
 def _unlimited(
     observed: Observed, pool: Pool, users: Sequence[str]
 ) -> tuple[Workload, pl.DataFrame, Ints, Bools]:
-    """The workload of a pool without limits, its rows of the log, and as ``assumed``."""
+    """Return the workload of a pool without rules, its rows of the log, and as ``assumed``."""
     described = observed.described
     broken = np.zeros(len(observed.rows), np.bool_)
     if users:
@@ -121,7 +114,7 @@ def _unlimited(
 
 
 def decide(observed: Observed, site: Site) -> Decided:
-    """When the site as it is assumed would have started each attempt."""
+    """Return when a site would have started each attempt."""
     work, place, broken = assumed(observed, site)
     found = decisions(work, site.pool.policy)
     ready, over = np.full(len(place), NEVER), np.zeros(len(place), np.bool_)
@@ -133,59 +126,55 @@ def decide(observed: Observed, site: Site) -> Decided:
 # --- loss ----------------------------------------------------------------------------------------
 
 
-def told(observed: Observed, ready: Ints) -> Instants:
-    """What was said of each attempt at the instants of its wait."""
+def predicted(observed: Observed, ready: Ints) -> Instants:
+    """Return the numbers of instants with and without a predicted start."""
     work, instants = observed.work, observed.instants
     foreseen = ready != NEVER
-    arrival, start = observed.once("places", None, lambda: _places(observed))
+    arrival, start = observed.once(
+        "places", None, lambda: np.searchsorted(instants, (work.arrival, work.start))
+    )
     waited = np.where(foreseen, 0, start - arrival)
     later = np.flatnonzero(foreseen & (ready > work.arrival))
     waited[later] = np.searchsorted(instants, ready[later]) - arrival[later]
     after = np.zeros(len(ready), np.int64)
     late = np.flatnonzero(foreseen & (work.start - np.where(foreseen, ready, 0) > TOLERANCE_S))
-    # its start is an instant, too
+    # the start is an instant, too
     after[late] = start[late] + 1 - np.searchsorted(instants, ready[late] + TOLERANCE_S + 1)
     return Instants(
         np.where(foreseen, 1 + after, 0), np.where(foreseen, waited, waited + 1), foreseen
     )
 
 
-def _places(observed: Observed) -> tuple[Ints, Ints]:
-    """Where among the instants each attempt's arrival and start are, [n] each."""
-    work, instants = observed.work, observed.instants
-    return np.searchsorted(instants, work.arrival), np.searchsorted(instants, work.start)
-
-
-def rates(said: Instants, chosen: Bools) -> Rates:
-    """Both P, from those ``chosen``; each attempt weighs 1."""
-    weight = chosen / (said.yes + said.no)
-    foreseen = said.foreseen
-    yes = (weight[foreseen].sum() + SMOOTHING) / ((weight * said.yes).sum() + 1)
-    no = (weight[~foreseen].sum() + SMOOTHING) / ((weight * said.no).sum() + 1)
+def rates(number: Instants, chosen: Bools) -> Rates:
+    """Return both P over the ``chosen`` attempts, each of weight 1."""
+    weight = chosen / (number.yes + number.no)
+    foreseen = number.foreseen
+    yes = (weight[foreseen].sum() + SMOOTHING) / ((weight * number.yes).sum() + 1)
+    no = (weight[~foreseen].sum() + SMOOTHING) / ((weight * number.no).sum() + 1)
     return Rates(float(yes), float(no))
 
 
-def losses(said: Instants, rates: Rates) -> Floats:
-    """The loss of each attempt, [n], ≥ 0."""
-    started = np.where(said.foreseen, np.log(rates.yes), np.log(rates.no))
-    kept_yes = (said.yes - said.foreseen) * np.log1p(-rates.yes)
-    kept_no = (said.no - ~said.foreseen) * np.log1p(-rates.no)
-    each: Floats = -(started + kept_yes + kept_no) / (said.yes + said.no)
+def losses(number: Instants, rates: Rates) -> Floats:
+    """Return the loss of each attempt, [n], ≥ 0."""
+    started = np.where(number.foreseen, np.log(rates.yes), np.log(rates.no))
+    kept_yes = (number.yes - number.foreseen) * np.log1p(-rates.yes)
+    kept_no = (number.no - ~number.foreseen) * np.log1p(-rates.no)
+    each: Floats = -(started + kept_yes + kept_no) / (number.yes + number.no)
     return each
 
 
-# --- what stays unexplained ----------------------------------------------------------------------
+# --- unexplained waiting -------------------------------------------------------------------------
 
 
 def unexplained(observed: Observed, site: Site, decided: Decided) -> Floats:
-    """The seconds of each attempt's wait that stay unexplained, [n], ≥ 0."""
+    """Return the unexplained seconds of each attempt's wait, [n], ≥ 0."""
     spans = observed.spans
     ready = decided.ready[spans.job]
     unforeseen = (ready == NEVER) & ~decided.over_capacity[spans.job]
     since = np.where(
         unforeseen, spans.since, np.minimum(np.maximum(spans.since, ready), spans.until)
     )
-    idle = Spans(spans.job, since, spans.until)
+    idle = spans._replace(since=since)
     seconds: Floats = idle.seconds.astype(np.float64)
     forbidden: Bools = ~unforeseen & (seconds > 0)
     if site.pool.windows:
@@ -199,21 +188,20 @@ def unexplained(observed: Observed, site: Site, decided: Decided) -> Floats:
 
 
 def _closed_seconds(observed: Observed, pool: Pool, spans: Spans) -> Floats:
-    """For how long of each span a window forbids the start of its attempt."""
-    begin = local(spans.since, pool.zone)
-    place, since, until = by_hour(begin, spans.seconds)
+    """Return the seconds of each span during which a window forbids the start."""
+    place, since, until = by_hour(local(spans.since, pool.zone), spans.seconds)
     job = spans.job[place]
     closed = until
     for window in pool.windows:
         held = observed.within(window)[job] & days_of(window, since)
         forbidden = forbidden_from(window, since, observed.reach[job])
         closed = np.where(held, np.minimum(closed, forbidden), closed)
-    seconds: Floats = np.bincount(place, until - closed, len(begin)).astype(np.float64)
+    seconds: Floats = np.bincount(place, until - closed, len(spans.job)).astype(np.float64)
     return seconds
 
 
 def _at_limit(observed: Observed, pool: Pool, limit: Limit, spans: Spans) -> Bools:
-    """In which spans a start would break a limit."""
+    """Return the spans that begin while a start would break a limit."""
     kind = kind_of(observed, limit)
     which = np.flatnonzero(kind.inside[spans.job] & days_of(limit, local(spans.since, pool.zone)))
     job, since = spans.job[which], spans.since[which]
@@ -224,27 +212,26 @@ def _at_limit(observed: Observed, pool: Pool, limit: Limit, spans: Spans) -> Boo
 
 
 def _under_ceiling(observed: Observed, ceiling: days.Ceiling, spans: Spans) -> Bools:
-    """In which spans an attempt would not fit under a ceiling."""
+    """Return the spans that begin while the attempt would not fit under a ceiling."""
     inside = (spans.since >= ceiling.since) & (spans.since < ceiling.until)
-    used = days.used_at(observed, spans.since)
-    asked = observed.size[spans.job]
-    above: Bools = inside & (used + asked > ceiling.most)
+    needed = days.used_at(observed, spans.since) + observed.size[spans.job]
+    above: Bools = inside & (needed > ceiling.most)
     return above
 
 
 def standing(
     observed: Observed, decided: Decided, left: Floats, chosen: Bools, loss: Floats
 ) -> Standing:
-    """How well a site is known over the attempts ``chosen``.
+    """Return the fit of a site over the ``chosen`` attempts.
 
     Args:
-        left: what it leaves unexplained, [n], s.
+        left: unexplained waiting, [n], s.
     """
     chosen = chosen & observed.judged
     waits = observed.wait
     total = float(waits[chosen].sum())
-    told_of = chosen & ~decided.over_capacity
-    waited = told_of & (waits > TOLERANCE_S)
+    counted = chosen & ~decided.over_capacity
+    waited = counted & (waits > TOLERANCE_S)
     foreseen = decided.ready != NEVER
     on_time = foreseen & (observed.work.start - np.where(foreseen, decided.ready, 0) <= TOLERANCE_S)
 
@@ -255,30 +242,29 @@ def standing(
         float(left[chosen].sum()) / total if total > 0 else 0.0,
         share(on_time),
         share(foreseen),
-        float(loss[told_of].mean()) if told_of.any() else None,
+        float(loss[counted].mean()) if counted.any() else None,
         int(chosen.sum()),
     )
 
 
-# --- forward fidelity: whether attempts that would wait longer than others did (SPEC §10) --------
+# --- forward fidelity (SPEC §10) -----------------------------------------------------------------
 
 
 class Fidelity(NamedTuple):
-    """How forward starts agree with the observed ones; None where nothing can be ranked."""
+    """Rank correlations of modelled and observed waits; None where there is nothing to rank."""
 
     over_all: float | None
-    waited: float | None
-    """Over those that waited longer than the tolerance."""
+    waited: float | None  # over the attempts that waited longer than the tolerance
     attempts: int
 
 
 def fidelity(observed: Observed, site: Site, chosen: Bools, number: int, draws: Draws) -> Fidelity:
-    """That of a site as it is assumed.
+    """Return the forward fidelity of a site.
 
     Args:
-        chosen: [n], from whom to draw.
-        number: so many are drawn, without replacement.
-        draws: whose seed is taken.
+        chosen: the attempts to draw from, [n].
+        number: the number of attempts to draw, without replacement.
+        draws: the source of the seed.
     """
     whose = np.flatnonzero(chosen)
     if len(whose) > number:
@@ -294,7 +280,7 @@ def fidelity(observed: Observed, site: Site, chosen: Bools, number: int, draws: 
 
 
 def forward_waits(observed: Observed, site: Site, subjects: Ints) -> Ints:
-    """How long each of ``subjects`` would wait, simulated from its snapshot, s; NEVER: for ever."""
+    """Return the waits of ``subjects``, each simulated from its snapshot, s; NEVER: for ever."""
     work, place, _ = assumed(observed, site)
     where = np.zeros(len(place), np.int64)
     where[place] = np.arange(len(place))

@@ -1,7 +1,7 @@
 """Limits: levels above which the attempts of an entity do not start, though they would fit.
 
-The *level* of an attempt is what its entity would have in use with the attempt started, given what
-runs: claims of the same walk do not count, or levels above the true one would pass. Neighbours are
+The *level* of an attempt is its entity's use if the attempt started, given the running attempts:
+claims of the same walk do not count, or levels above the true one would pass. Neighbours are
 attempts of the same entities that fit under the limit, while a second one like them would not.
 
 Source: SPEC §11, *Rules that may be used*.
@@ -10,6 +10,7 @@ Source: SPEC §11, *Rules that may be used*.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -25,36 +26,27 @@ if TYPE_CHECKING:
 
 NO_ENTITY: Final = -1
 WHOLE: Final = 0.98
-"""Of the capacity: a limit of more would be the capacity itself."""
+"""Greatest limit, as a share of the capacity: a higher one would be the capacity itself."""
 LEVELS: Final = 512
-"""Levels of a kind of limit that are tried: those at which most attempts started."""
+"""Number of levels of a kind that are tried: those at which most attempts started."""
 BLOCKS: Final = 8
 """Parts of the log in whose runs a limit may hold."""
 SHARE: Final = 0.02
-"""Of all attempts: a partition or QOS with fewer has no limits of its own."""
+"""Least share of all attempts in a partition or QOS for which limits are tried."""
 
 
 class Kind(NamedTuple):
     """A kind of limit: everything but the level."""
 
     limit: Limit
-    entity: Ints  # [n], of each attempt; NO_ENTITY: the limit is not about it
-    amount: Ints  # [n], what it counts for, > 0
+    entity: Ints  # [n], of each attempt; NO_ENTITY: the limit does not apply to it
+    amount: Ints  # [n], counted towards the limit, > 0 inside it
 
     @property
     def inside(self) -> Bools:
-        """Which attempts the limit is about, [n]."""
+        """The attempts to which the limit applies, [n]."""
         known: Bools = self.entity != NO_ENTITY
         return known
-
-
-class Candidate(NamedTuple):
-    """A limit that passes the sweep."""
-
-    limit: Limit
-    kind: Kind
-    seconds: float
-    """At most this much waiting would be booked to it."""
 
 
 def numbered(observed: Observed, name: str) -> Ints:
@@ -79,33 +71,29 @@ def kind_of(observed: Observed, limit: Limit) -> Kind:
 
 
 def kinds(observed: Observed) -> Iterator[Kind]:
-    """Yield the kinds of limits that a site may have.
+    """Yield the kinds of limits that a site may have: of the pool, its partitions and its QOS.
 
-    Their scopes are the pool, and each of its partitions and QOS; a limit on what all of the pool
-    has in use is its capacity, and no limit.
+    A limit on the pool's use of a resource is its capacity, and no limit.
     """
-    resources = (None, *observed.resources)
     found: list[Ints] = []
     for scope in _scopes(observed):
+        whole = scope == Scope()
         every: tuple[Per | None, ...] = (None, "user", "account")
-        if scope == Scope():
-            every = (None, "user", "account", "partition", "qos")
-        for per in every:
-            for resource in resources:
-                if scope == Scope() and per is None and resource is not None:
-                    continue
-                kind = kind_of(
-                    observed, Limit(most=0, resource=resource, per=per, **scope.conditions)
-                )
-                mark = np.where(kind.inside, kind.amount * (kind.entity + 1), 0)
-                several = per is None or len(np.unique(kind.entity[kind.inside])) > 1
-                if several and not any(np.array_equal(mark, other) for other in found):
-                    found.append(mark)
-                    yield kind
+        for per, resource in product(
+            (*every, "partition", "qos") if whole else every, (None, *observed.resources)
+        ):
+            if whole and per is None and resource is not None:
+                continue
+            kind = kind_of(observed, Limit(most=0, resource=resource, per=per, **scope.conditions))
+            mark = np.where(kind.inside, kind.amount * (kind.entity + 1), 0)
+            several = per is None or len(np.unique(kind.entity[kind.inside])) > 1
+            if several and not any(np.array_equal(mark, other) for other in found):
+                found.append(mark)
+                yield kind
 
 
 def _scopes(observed: Observed) -> Iterator[Scope]:
-    """Yield the pool as a whole, and each partition and QOS that holds some of its attempts."""
+    """Yield the pool, and each partition and QOS that has some, not nearly all, of its attempts."""
     yield Scope()
     for name in ("partition", "qos"):
         counts = observed.frame[name].drop_nulls().value_counts().sort("count", name)
@@ -119,13 +107,13 @@ class Levels(NamedTuple):
 
     use: Use
     started: Ints
-    """The judged attempts that the limit is about."""
+    """The judged attempts to which the limit applies."""
     at_start: Ints
-    """The level of each as it started."""
+    """The level of each at its start."""
 
 
 def levels(observed: Observed, kind: Kind) -> Levels:
-    """Return what the entities had in use, and the levels of starts."""
+    """Return the use of the entities, and the levels of starts."""
     made: Levels = observed.once("levels", repr(kind.limit), lambda: _levels(observed, kind))
     return made
 
@@ -142,8 +130,7 @@ def _levels(observed: Observed, kind: Kind) -> Levels:
     entity, time = entity[order], time[order]
     used = np.cumsum(change[order])  # entities return to 0
     last = np.flatnonzero(np.append((np.diff(time) != 0) | (np.diff(entity) != 0), True))
-    if len(entity) == 0:
-        last = np.zeros(0, np.int64)
+    last = last[: len(entity)]  # without any: none
     count = int(kind.entity.max(initial=NO_ENTITY)) + 1
     first = np.searchsorted(entity[last], np.arange(count + 1))
     use = Use(first=first, time=time[last], used=used[last])
@@ -153,9 +140,9 @@ def _levels(observed: Observed, kind: Kind) -> Levels:
 
 
 def _later(observed: Observed, kind: Kind, started: Ints) -> Ints:
-    """Return what is in use, as each attempt starts, of itself and of those behind it.
+    """Return the use, at each start, of the attempt and of later ones that start with it.
 
-    Attempts that start at one instant start in their order.
+    Attempts that start at the same instant start in their order.
     """
     work = observed.work
     ran = np.flatnonzero(kind.inside & work.has_started)
@@ -185,7 +172,7 @@ def candidates(seen: Seen) -> list[Candidate]:
 
 def _of_kind(seen: Seen, kind: Kind) -> Iterator[Candidate]:
     observed = seen.observed
-    free = _about(kind, seen.spans)
+    free = seen.spans.of(np.flatnonzero(kind.inside[seen.spans.job]))
     spans = free.of(free.claims)
     if len(spans.job) < LEAST:
         return
@@ -218,12 +205,8 @@ def _tried(observed: Observed, kind: Kind, of: Levels) -> Ints:
     return kept
 
 
-def _about(kind: Kind, spans: Spans) -> Spans:
-    return spans.of(np.flatnonzero(kind.inside[spans.job]))
-
-
 def _above(level: Ints, tried: Ints, block: Ints, weight: Ints | None = None) -> Ints:
-    """Return how many levels, or of what weight, are above each of those tried, [BLOCKS, tried]."""
+    """Return the number, or the weight, of levels above each level tried, [BLOCKS, tried]."""
     size = len(tried) + 1
     place = block * size + np.searchsorted(tried, level)  # above those before it
     counts = np.bincount(place, weight, BLOCKS * size).reshape(BLOCKS, size)
@@ -232,14 +215,14 @@ def _above(level: Ints, tried: Ints, block: Ints, weight: Ints | None = None) ->
 
 
 def _block(observed: Observed, at: Ints) -> Ints:
-    """Return the part of the log that each instant is in."""
+    """Return the part of the log of each instant."""
     span = max(observed.last_arrival + 1 - observed.first, 1)
     blocks: Ints = np.clip((at - observed.first) * BLOCKS // span, 0, BLOCKS - 1)
     return blocks
 
 
 def low_in_some_run(withheld: Ints, broken: Ints, idle: Ints, served: Ints) -> Bools:
-    """Return for which columns the broken share is low in some run of blocks.
+    """Return the columns whose broken share is low in some run of blocks.
 
     Args:
         withheld, broken: occasions and starts under the rule, [blocks, columns].
@@ -258,62 +241,71 @@ def low_in_some_run(withheld: Ints, broken: Ints, idle: Ints, served: Ints) -> B
     return found
 
 
-def tried(one: Candidate) -> Tried:
-    """Return a limit to be judged by a walk."""
-    return Tried(one.kind.entity, one.kind.amount, one.limit.most)
-
-
 class _Times(NamedTuple):
-    """When a limit forbids the attempts of each span."""
+    """The times at which a limit forbids the attempts of each span."""
 
     spans: Spans
     begin: Ints  # s on the clock
     above: Ints  # s on the clock, when it first does; before ``begin``: never
-    last: Ints  # when it allows the attempt, but not a second one like it
+    last: Ints  # when it first allows the attempt, but not a second one like it
     seconds: Ints
 
 
-def _times(seen: Seen, one: Candidate) -> _Times:
-    from audit.kernels import fitting
+class Candidate(NamedTuple):
+    """A limit to judge."""
 
-    kind = one.kind
-    which = np.flatnonzero(kind.inside[seen.spans.job])
-    spans, begin = seen.spans.of(which), seen.begin[which]
-    above, last, seconds = np.zeros((3, len(which)), np.int64)
-    entity, amount = kind.entity[spans.job], kind.amount[spans.job]
-    use = levels(seen.observed, kind).use
-    fitting.times_above(
-        use, entity, amount, spans.since, spans.until, one.limit.most, above, last, seconds
-    )
-    shift = begin - spans.since
-    return _Times(spans, begin, above + shift, last + shift, seconds)
+    rule: Limit
+    kind: Kind
+    seconds: float
+    """Upper bound of the waiting booked to it."""
 
+    @property
+    def inside(self) -> Bools:
+        """The attempts to which the limit applies, [n]."""
+        return self.kind.inside
 
-def booked(seen: Seen, one: Candidate) -> Booked:
-    """Return the waiting time with free capacity that a limit would book."""
-    found = _times(seen, one)
-    return Booked(found.begin, found.seconds)
+    def tried(self, seen: Seen) -> Tried:
+        """Return the limit as a rule on trial."""
+        return Tried(self.kind.entity, self.kind.amount, self.rule.most)
 
+    def booked(self, seen: Seen) -> Booked:
+        """Return the waiting time with free capacity that the limit would book."""
+        found = self._times(seen)
+        return Booked(found.begin, found.seconds)
 
-def events(seen: Seen, one: Candidate) -> tuple[Events, Events]:
-    """Return the events of a limit and of its neighbours."""
-    observed, kind = seen.observed, one.kind
-    of, found = levels(observed, kind), _times(seen, one)
-    user = numbered(observed, "user")
-    start = seen.start_local[np.searchsorted(seen.started, of.started)]
-    broken = of.at_start > one.limit.most
-    beside = ~broken & (of.at_start + kind.amount[of.started] > one.limit.most)
+    def events(self, seen: Seen) -> tuple[Events, Events]:
+        """Return the events of the limit and of its neighbours."""
+        observed, kind = seen.observed, self.kind
+        of, found = levels(observed, kind), self._times(seen)
+        user = numbered(observed, "user")
+        start = seen.start_local[np.searchsorted(seen.started, of.started)]
+        broken = of.at_start > self.rule.most
+        beside = ~broken & (of.at_start + kind.amount[of.started] > self.rule.most)
 
-    def side(times: Ints, starts: Bools) -> Events:
-        claims = np.flatnonzero(found.spans.claims & (times >= found.begin))
-        _, once = np.unique(found.spans.stretch[claims], return_index=True)
-        claims = claims[once]
-        job = np.concatenate((found.spans.job[claims], of.started[starts]))
-        return Events(
-            user[job],
-            user[job] if kind.limit.per is None else kind.entity[job],
-            np.concatenate((times[claims], start[starts])),
-            np.arange(len(job)) >= len(claims),
-        )
+        def side(times: Ints, starts: Bools) -> Events:
+            claims = np.flatnonzero(found.spans.claims & (times >= found.begin))
+            _, once = np.unique(found.spans.stretch[claims], return_index=True)
+            claims = claims[once]
+            job = np.concatenate((found.spans.job[claims], of.started[starts]))
+            return Events(
+                user[job],
+                user[job] if kind.limit.per is None else kind.entity[job],
+                np.concatenate((times[claims], start[starts])),
+                np.arange(len(job)) >= len(claims),
+            )
 
-    return side(found.above, broken), side(found.last, beside)
+        return side(found.above, broken), side(found.last, beside)
+
+    def _times(self, seen: Seen) -> _Times:
+        from audit.kernels import fitting
+
+        kind = self.kind
+        which = np.flatnonzero(kind.inside[seen.spans.job])
+        spans, begin = seen.spans.of(which), seen.begin[which]
+        above, last, seconds = np.zeros((3, len(which)), np.int64)
+        fitting.times_above(
+            levels(seen.observed, kind).use, kind.entity[spans.job], kind.amount[spans.job],
+            spans.since, spans.until, self.rule.most, above, last, seconds,
+        )  # fmt: skip
+        shift = begin - spans.since
+        return _Times(spans, begin, above + shift, last + shift, seconds)

@@ -1,9 +1,8 @@
-"""What a log shows of its site: who had room, and when an attempt could have started but did not.
+"""The observed attempts of a pool: when they would have fitted, and when they could have started.
 
-``Spans`` are the seconds of SPEC §10's ``room``. ``Trials`` are moments at which an attempt could
-start: when a model first would have started it, where it is *served* if it starts within
-``SERVED_S``; and when it did start, where it always is. What a site never does shows as trials that
-are not served: at some hours of the week, at some level of what a user holds, on some days.
+A trial is an instant at which an attempt could start: the first at which a model would have started
+it, which is *served* if the attempt starts within ``SERVED_S``; and its observed start, which is
+always served. Trials that are not served show a site's rules.
 """
 
 from __future__ import annotations
@@ -19,32 +18,19 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts.reasons import in_scope
 from audit.model import Pool, Scope, Standing
-from audit.scenario.fit import occasions
+from audit.scenario.fit.occasions import Spans, Walker
 from audit.scenario.limits import UNLIMITED, WEEK_S
 from audit.scenario.workload import NEVER, Bools, Ints, Workload, workload_of_rows
 
 Floats = NDArray[np.float64]
 
+COLUMNS: Final = ("user", "account", "qos", "partition", "walltime_s", "size")
 SERVED_S: Final = 900
-"""Who starts so soon after it could have was served: schedulers need a moment, s."""
-
-
-class Spans(NamedTuple):
-    """Times in which attempts had room; one element each, by ``since``."""
-
-    job: Ints  # index of the attempt
-    since: Ints  # epoch s
-    until: Ints
-
-    @property
-    def seconds(self) -> Ints:
-        """How long each lasts, > 0."""
-        lasts: Ints = self.until - self.since
-        return lasts
+"""Longest delay of a start that still serves a trial: schedulers need a moment."""
 
 
 class Trials(NamedTuple):
-    """Moments at which attempts could start: all that failed, then all that were served."""
+    """Trials: all that failed, then all that were served."""
 
     job: Ints  # [m], index of the attempt
     at: Ints  # [m], epoch s
@@ -52,16 +38,16 @@ class Trials(NamedTuple):
     idle: Ints  # [m], s from a trial that failed to the start; 0 for those served
 
     def of(self, chosen: Bools | Ints) -> Trials:
-        """Those ``chosen``: [m] whether each is, or which, in this order."""
-        return Trials(self.job[chosen], self.at[chosen], self.served[chosen], self.idle[chosen])
+        """Return the chosen trials."""
+        return Trials._make(column[chosen] for column in self)
 
 
 @dataclass(frozen=True)
 class Observed:
-    """The attempts of a pool, in the order of their workload, and what they show."""
+    """The attempts of a pool, in the order of their workload."""
 
     described: pl.DataFrame
-    """Columns of ``model.DESCRIBED`` that workloads are made of, of the pool alone."""
+    """The columns of ``model.DESCRIBED`` that workloads need, of this pool alone."""
     rows: Ints
     """[n]: the row of each attempt in ``described``."""
     pool: Pool
@@ -70,15 +56,15 @@ class Observed:
     frame: pl.DataFrame
     """``COLUMNS`` and ``occupancy``, a row per attempt."""
     judged: Bools
-    """[n]: it has ended, was queued, and waited for nothing but its turn."""
+    """[n]: the attempt has ended, was queued, and nothing but the queue held it."""
     spans: Spans
-    """Of those that are judged."""
+    """When judged attempts would have fitted, by ``since``."""
     since: int | None = None
-    """Those that arrived before it, epoch s, are there but not judged; None: all are looked at."""
+    """Attempts that arrived before it, epoch s, are not judged; None: all may be."""
     _made: dict[str, dict[Hashable, Any]] = field(default_factory=dict, init=False, compare=False)
 
     def once(self, what: str, which: Hashable, make: Callable[[], Any], most: int = 1_000) -> Any:
-        """What ``make`` gives, made once of each ``which``; ``most`` of them are kept."""
+        """Return the result of ``make``, called once for each ``which``; keep at most ``most``."""
         made = self._made.setdefault(what, {})
         if which not in made:
             if len(made) >= most:
@@ -87,7 +73,7 @@ class Observed:
         return made[which]
 
     def within(self, scope: Scope) -> Bools:
-        """Which attempts are in a scope, [n]."""
+        """Return which attempts are in a scope, [n]."""
         inside = np.ones(len(self.rows), np.bool_)
         for name, value in scope.conditions.items():
             if value is not None:
@@ -110,30 +96,35 @@ class Observed:
 
     @cached_property
     def wait(self) -> Ints:
-        """[n], s; 0 for those that are not judged."""
+        """[n], s; 0 for attempts that are not judged."""
         waits: Ints = np.where(self.judged, self.work.start - self.work.arrival, 0)
         return waits
 
     @cached_property
     def first(self) -> int:
-        """From when on attempts are looked at: ``since``, else the first arrival, epoch s."""
+        """``since``, else the first arrival, epoch s."""
         first = int(self.work.arrival.min(initial=NEVER))
         return first if self.since is None else self.since
 
     @cached_property
     def last_arrival(self) -> int:
-        """When the last attempt arrived, epoch s."""
+        """The last arrival, epoch s."""
         return int(self.work.arrival.max(initial=self.first))
 
     @cached_property
+    def last(self) -> int:
+        """The last end of judged attempts, epoch s."""
+        return int(self.work.end[self.judged].max(initial=self.first))
+
+    @cached_property
     def resources(self) -> tuple[str, ...]:
-        """The resources that limits may count: those that the pool has, the counted one first."""
+        """The resources of the pool that limits may count, the counted one first."""
         counted = self.pool.resource.value
         others = [name for name, _ in self.pool.amounts if name not in (counted, "mem_bytes")]
         return (counted, *others)
 
     def amount(self, resource: str) -> Ints:
-        """Return what each attempt has of a resource, 0 where that is unknown, [n]."""
+        """Return the amount of a resource that each attempt has, 0 where it is unknown, [n]."""
 
         def make() -> Ints:
             column = self.described[resource].fill_null(0).to_numpy()
@@ -150,32 +141,22 @@ class Observed:
         reach: Ints = np.clip(asked.to_numpy().astype(np.int64), 1, WEEK_S)
         return reach
 
-    @cached_property
-    def last(self) -> int:
-        """The last end of those judged, epoch s."""
-        return int(self.work.end[self.judged].max(initial=self.first))
-
-
-COLUMNS: Final = ("user", "account", "qos", "partition", "walltime_s", "size")
-
 
 def observe(described: pl.DataFrame, pool: Pool, now: int, since: int | None = None) -> Observed:
-    """What the attempts of ``pool`` show.
+    """Return the observed attempts of ``pool``, whose policy does not matter.
 
     Args:
-        pool: what it had, by what is known of it; its policy does not matter.
-        since: who arrived before is there while it runs and waits, but is not judged, epoch s;
-            None: all are looked at. The first of all is there, too: passes at an interval are at
-            multiples since its arrival.
+        since: attempts that arrived before it, epoch s, occupy and queue, but are not judged; None:
+            all may be. The first of all is kept too: passes run at multiples of an interval since
+            its arrival.
     """
     described = described.filter(pl.col("pool") == pool.name)
+    work, rows = workload_of_rows(described, pool, now)
     if since is not None:
         over = pl.col("start_time") + pl.col("occupancy_s") <= since
-        work, rows = workload_of_rows(described, pool, now)
-        row = pl.int_range(pl.len())
-        first = row == (int(rows[0]) if len(rows) else -1)
+        first = pl.int_range(pl.len()) == (int(rows[0]) if len(rows) else -1)
         described = described.filter(~over.fill_null(value=False) | first)
-    work, rows = workload_of_rows(described, pool, now)
+        work, rows = workload_of_rows(described, pool, now)
     frame = described.select(COLUMNS)[rows].with_columns(occupancy=pl.Series(work.occupancy))
     ended = (described["standing"] == Standing.ENDED).to_numpy()[rows]
     judged = ended & work.queued & work.has_started
@@ -186,28 +167,22 @@ def observe(described: pl.DataFrame, pool: Pool, now: int, since: int | None = N
 
 
 def spans_of_room(work: Workload, judged: Bools) -> Spans:
-    """Return the spans, between two instants each, in which the ``judged`` fitted beside others.
-
-    Others that are queued take theirs before those behind them. Blocked attempts never queue.
-    """
-    nothing = np.zeros((2, 0), np.int64)
-    found = occasions.Walker(work, UNLIMITED, nothing).spans(split=True)
+    """Return the spans of SPEC §10's ``room`` of ``judged`` attempts, each between two instants."""
+    found = Walker(work, UNLIMITED, np.zeros((2, 0), np.int64)).spans(split=True)
     kept = np.flatnonzero(found.claims & judged[found.job])
-    kept = kept[np.argsort(found.since[kept], kind="stable")]
-    return Spans(found.job[kept], found.since[kept], found.until[kept])
+    return found.of(kept[np.argsort(found.since[kept], kind="stable")])
 
 
 def trials_of(work: Workload, chosen: Bools, ready: Ints) -> Trials:
-    """The trials of those ``chosen``, of a model that would have started them when ``ready``.
+    """Return the trials of attempts.
 
     Args:
-        chosen: [n], of those that started.
-        ready: [n], NEVER: it would not have by its start.
+        chosen: [n], of attempts that started.
+        ready: [n], when the model would have started each; NEVER: not by its start.
     """
     started = np.flatnonzero(chosen)
     idle = np.where(ready == NEVER, 0, work.start - ready)
     failed = started[idle[started] > SERVED_S]
-    # what starts late is served only then; what starts at once, when it could
     at = np.where((ready == NEVER) | (idle > SERVED_S), work.start, ready)
     return Trials(
         np.concatenate((failed, started)),

@@ -1,4 +1,4 @@
-"""What a site's waiting attempts show under the rules in force: when they could have started.
+"""The times at which waiting attempts could have started under the rules in force.
 
 Source: SPEC §11, *Procedure at t*, steps 0 to 3.
 """
@@ -27,31 +27,25 @@ OUTAGE_S: Final = 600
 DAY_S: Final = 86_400
 EPOCH: Final = date(1970, 1, 1)
 MOST_SPANS: Final = 20_000_000
-"""Spans that are kept of a log: about 1 GB."""
+"""Greatest number of spans that are kept of a log: about 1 GB."""
 
 
 class Spans(NamedTuple):
     """Times in which the request of a waiting attempt was free and no rule forbade its start."""
 
-    job: Ints
+    job: Ints  # index of the attempt
     since: Ints  # epoch s
     until: Ints
-    stretch: Ints  # number of the time without a gap in which the request was free
-    claims: Bools  # whether it also fitted beside the claims of the attempts before it
+    stretch: Ints  # number of the period without a gap in which the request was free
+    claims: Bools  # whether the request also fitted beside the claims of the attempts before it
 
     def of(self, chosen: Bools | Ints) -> Spans:
-        """The chosen spans."""
-        return Spans(
-            self.job[chosen],
-            self.since[chosen],
-            self.until[chosen],
-            self.stretch[chosen],
-            self.claims[chosen],
-        )
+        """Return the chosen spans."""
+        return Spans._make(column[chosen] for column in self)
 
     @property
     def seconds(self) -> Ints:
-        """How long each lasts, > 0."""
+        """The length of each, > 0."""
         lasts: Ints = self.until - self.since
         return lasts
 
@@ -68,7 +62,7 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class Seen:
-    """What is seen of a site."""
+    """The spans of a site, on a clock."""
 
     observed: Observed
     spans: Spans
@@ -85,7 +79,7 @@ class Seen:
 
     @cached_property
     def begin(self) -> Ints:
-        """When the spans begin, s on the clock."""
+        """The begin of each span, s on the clock."""
         return local(self.spans.since, self.zone)
 
     @cached_property
@@ -95,12 +89,12 @@ class Seen:
 
     @cached_property
     def start_local(self) -> Ints:
-        """When they started, s on the clock."""
+        """Their starts, s on the clock."""
         return local(self.observed.work.start[self.started], self.zone)
 
     @cached_property
     def days(self) -> float:
-        """Length of the log."""
+        """The length of the log."""
         return float(self.observed.last_arrival - self.observed.first) / DAY_S
 
     @cached_property
@@ -108,14 +102,15 @@ class Seen:
         """All spans by hour."""
         spans = self.spans
         place, since, until = by_hour(self.begin, spans.seconds)
-        of = spans.of(place)
-        return Parts(of.job, since, until - since, of.stretch, of.claims)
+        return Parts(
+            spans.job[place], since, until - since, spans.stretch[place], spans.claims[place]
+        )
 
 
 class Tried(NamedTuple):
-    """A rule to be judged; see ``fitting.Trial``."""
+    """A rule on trial; see ``fitting.Trial``."""
 
-    entity: Ints  # [n], −1: it is not about the attempt
+    entity: Ints  # [n], −1: the rule does not apply to the attempt
     amount: Ints  # [n]; of a window 0
     most: int = 0
     reach: Ints | None = None  # [n], of a window
@@ -124,10 +119,10 @@ class Tried(NamedTuple):
 
 
 class Walker:
-    """A workload whose queue is walked again and again."""
+    """A workload whose queue can be walked repeatedly."""
 
     def __init__(self, work: Workload, limits: Limits, outage: Ints) -> None:
-        """Never-started attempts do not wait; ``outage``: since and until, [2, m]."""
+        """Prepare the workload; ``outage``: since and until, [2, m]."""
         from audit.kernels import fitting
 
         count, resources = len(work.arrival), len(work.capacity)
@@ -159,11 +154,9 @@ class Walker:
         )
 
     def spans(self, tried: Tried | None = None, *, split: bool = False) -> Spans:
-        """Return the spans of attempts; those that the rule ``tried`` forbids claim nothing.
+        """Return the spans of attempts; attempts that the rule ``tried`` forbids claim nothing.
 
-        Args:
-            tried: of the attempts of the workload.
-            split: whether spans end at each instant; see ``fitting_spans``.
+        With ``split``, spans end at each instant.
         """
         from audit.kernels import fitting
 
@@ -193,12 +186,11 @@ class Walker:
 
 
 def seen(observed: Observed, walker: Walker, zone: str, tried: Tried | None = None) -> Seen:
-    """Return what is seen of a site, or where attempts claim while a rule is judged.
+    """Return the spans of judged attempts; with ``tried``, a rule on trial, only those that claim.
 
     Args:
         walker: of the same attempts, with the rules in force.
         zone: the clock of days and hours.
-        tried: the rule to be judged: attempts that it forbids claim nothing.
     """
     spans = walker.spans(tried)
     kept = observed.judged[spans.job]
@@ -208,7 +200,7 @@ def seen(observed: Observed, walker: Walker, zone: str, tried: Tried | None = No
 
 
 def outages(work: Workload) -> Ints:
-    """Return when nothing ran for at least ``OUTAGE_S`` while a job waited that long, [2, m]."""
+    """Return when nothing ran for ``OUTAGE_S`` or more while jobs waited as long, [2, m]."""
     ran = work.has_started & (work.end > work.start)
     times, running = _counted(work.start[ran], work.end[ran])
     waits = work.queued & work.has_started & (work.start > work.arrival)
@@ -228,7 +220,7 @@ def outages(work: Workload) -> Ints:
 
 
 def _counted(begin: Ints, end: Ints) -> tuple[Ints, Ints]:
-    """Return the instants at which a number changes, and the number from then on."""
+    """Return the instants at which the number of open intervals changes, and the number since."""
     times = np.unique(np.concatenate((begin, end)))
     change = np.zeros(len(times), np.int64)
     np.add.at(change, np.searchsorted(times, begin), 1)
@@ -253,25 +245,17 @@ def hour_of_week(begin: Ints) -> Ints:
 
 
 def by_hour(begin: Ints, seconds: Ints) -> tuple[Ints, Ints, Ints]:
-    """Cut times at the hours of a clock.
-
-    Args:
-        begin: s on the clock.
-        seconds: how long each lasts.
+    """Cut intervals at the hours of a clock; ``begin``: s on it.
 
     Returns:
-        Of each part: which it is of, and when it begins and ends.
+        Of each part: the index of its interval, its begin and its end.
     """
     end = begin + seconds
     hours = np.maximum((end - 1) // HOUR_S - begin // HOUR_S + 1, 0)
     place = np.repeat(np.arange(len(begin)), hours)
     number = np.arange(len(place)) - np.repeat(np.cumsum(hours) - hours, hours)
-    hour = (begin // HOUR_S)[place] + number
-    return (
-        place,
-        np.maximum(begin[place], hour * HOUR_S),
-        np.minimum(end[place], (hour + 1) * HOUR_S),
-    )
+    hour = ((begin // HOUR_S)[place] + number) * HOUR_S
+    return place, np.maximum(begin[place], hour), np.minimum(end[place], hour + HOUR_S)
 
 
 def days_of(rule: Limit | Window, at: Ints) -> Bools:

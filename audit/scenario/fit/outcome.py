@@ -1,6 +1,6 @@
-"""What a search came to: told of the last 40 % of a log, which nothing was taken from.
+"""The result of a search, evaluated over the last 40 % of the log, which the search does not fit.
 
-Forward fidelity (``forwards``) is that of ``SUBJECTS`` attempts drawn from that part.
+Forward fidelity is that of ``SUBJECTS`` attempts drawn from that part.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from audit.model import Limit, Pool
 from audit.scenario.fit import effort, judging, levels, rules, search
 from audit.scenario.fit.effort import Affordable, Budget
 from audit.scenario.fit.judging import Fidelity, Standing, fidelity
-from audit.scenario.fit.observed import Floats, Observed, observe
-from audit.scenario.fit.search import Gain, Judged, Parts, Searched, Tried
+from audit.scenario.fit.observed import Observed, observe
+from audit.scenario.fit.search import Gain, Judged, Parts, Searched, Tried, gain, judge
 from audit.scenario.fit.site import RULES, Element, Site, applied
 from audit.scenario.workload import NEVER, Bools
 
@@ -26,17 +26,17 @@ SUBJECTS: Final = 2_000
 
 
 class Kept(NamedTuple):
-    """An element that the site has, as far as is known."""
+    """An element that is kept."""
 
     tried: Tried
-    told: Gain
-    """By how much the loss falls over the last 40 %."""
+    held_out: Gain
+    """The fall of the loss over the last 40 %."""
     after: Standing
-    """Over the last 40 %, with all that was kept up to this one."""
+    """Over the last 40 %, with all elements up to this one."""
 
 
 class Remains(NamedTuple):
-    """A part of what is unexplained, as shares of all waiting in the last 40 %."""
+    """A part of the unexplained waiting, as shares of all waiting in the last 40 %."""
 
     of: str
     before: float
@@ -49,19 +49,19 @@ class Supported(NamedTuple):
     pool: Pool
     elements: tuple[Element, ...]
     before: Standing
-    """Over the last 40 %, as the pool was assumed at first."""
+    """Over the last 40 %, with the initial assumptions."""
     after: Standing
     behind: int
-    """When the log ends, epoch s."""
+    """The end of the log, epoch s."""
 
 
 class Outcome(NamedTuple):
-    """What is known of a site."""
+    """The evaluation of a search; standings are over the last 40 %."""
 
     observed: Observed
     parts: Parts
     assumed: Judged
-    """As it was assumed at first."""
+    """The site with the initial assumptions."""
     fitted: Judged
     before: Standing
     after: Standing
@@ -70,8 +70,8 @@ class Outcome(NamedTuple):
     kept: tuple[Kept, ...]
     tried: tuple[Tried, ...]
     remains: tuple[Remains, ...]
-    told: Bools
-    """[n]: who is told of."""
+    held_out: Bools
+    """[n]: the judged attempts of the last 40 %."""
 
 
 def find(
@@ -83,14 +83,15 @@ def find(
     since: int | None = None,
     progress: Callable[[int], None] = lambda tried: None,
 ) -> Searched | None:
-    """Return what was tried to find out how a site decides.
+    """Search the elements of a site.
 
     Args:
-        pool: what is known of it, and the policy that is assumed at first.
-        since: from when on attempts are looked at; see ``affordable``.
+        pool: with the configured rules and the policy that is assumed at first.
+        since: the arrival from which attempts are judged; see ``affordable``.
+        progress: called with the number of elements tried.
 
     Returns:
-        None where the log is too short to search, or too few of its jobs waited.
+        None if the log is too short to search, or too few of its jobs waited.
     """
     whole = observe(described, pool, now, since)
     parts = search.parts(whole)
@@ -99,14 +100,13 @@ def find(
     budget = Budget(whole, seconds)
     tried: list[Tried] = []
 
-    def judged(one: rules.Judged) -> None:
-        gain = one.element.evidence.gain or 0.0
-        tried.append(Tried(one.element, None, gain, one.fails))
+    def watch(element: Element, fails: str) -> None:
+        tried.append(Tried(element, None, element.evidence.gain or 0.0, fails))
         progress(len(tried))
 
     site = Site(pool)
     if rules.searchable(whole):
-        site = rules.search(whole, site, budget, judged).site
+        site = rules.search(whole, site, budget, watch).site
     early = observe(described.filter(pl.col("arrival_time") < parts.chosen), pool, now, since)
     number = len(tried)
     rest = search.search(early, parts, site, budget, draws, lambda one: progress(number + one))
@@ -126,27 +126,27 @@ def supported(
     draws: Draws,
     since: int | None = None,
 ) -> Supported:
-    """The rules of the pool among what was kept that still gain where nothing was fitted.
+    """Return the pool with the kept rules, and the other kept elements that gain where held out.
 
-    Each is judged together with those before it that do; see ``find`` for the arguments.
+    Each element is judged with the supported ones before it; see ``find`` for the arguments.
     """
     observed = observe(described, pool, now, since)
     parts = search.parts(observed)
-    told = observed.judged & search.within(observed, (parts.chosen, parts.behind))
-    assumed = present = search.judge(observed, Site(pool))
+    held_out = search.within(observed, parts.chosen, parts.behind)
+    assumed = present = judge(observed, Site(pool))
     elements = []
     for one in tried:
         if one.kept and one.element.kind in RULES:
-            after = search.judge(observed, applied(present.site, one.element))
-            # rules have passed conditions of their own (SPEC §11)
-            if one.gain is None or _fall(observed, parts, present, after, told, draws).sure:
+            after = judge(observed, applied(present.site, one.element))
+            # inferred rules have passed SPEC §11, and need no gain
+            if one.gain is None or gain(observed, parts, present, after, held_out, draws).sure:
                 elements.append(one.element)
                 present = after
     return Supported(
         present.site.pool,
         tuple(elements),
-        _standing(observed, parts, assumed, told),
-        _standing(observed, parts, present, told),
+        _standing(observed, parts, assumed, held_out),
+        _standing(observed, parts, present, held_out),
         parts.behind,
     )
 
@@ -159,84 +159,62 @@ def outcome(
     draws: Draws,
     since: int | None = None,
 ) -> Outcome:
-    """What was found out, told of the last 40 % of the log; see ``find``."""
+    """Return the evaluation of the kept elements; see ``find`` for the arguments."""
     observed = observe(described, pool, now, since)
     parts = search.parts(observed)
-    told = observed.judged & search.within(observed, (parts.chosen, parts.behind))
-    assumed = search.judge(observed, Site(pool))
-    present = assumed
+    held_out = search.within(observed, parts.chosen, parts.behind)
+    assumed = present = judge(observed, Site(pool))
     kept = []
     for one in tried:
         if one.kept:
-            after = search.judge(observed, applied(present.site, one.element))
-            fall = _fall(observed, parts, present, after, told, draws)
-            kept.append(Kept(one, fall, _standing(observed, parts, after, told)))
+            after = judge(observed, applied(present.site, one.element))
+            fall = gain(observed, parts, present, after, held_out, draws)
+            kept.append(Kept(one, fall, _standing(observed, parts, after, held_out)))
             present = after
     return Outcome(
         observed,
         parts,
         assumed,
         present,
-        _standing(observed, parts, assumed, told),
-        _standing(observed, parts, present, told),
-        fidelity(observed, assumed.site, told, SUBJECTS, draws),
-        fidelity(observed, present.site, told, SUBJECTS, draws),
+        _standing(observed, parts, assumed, held_out),
+        _standing(observed, parts, present, held_out),
+        fidelity(observed, assumed.site, held_out, SUBJECTS, draws),
+        fidelity(observed, present.site, held_out, SUBJECTS, draws),
         tuple(kept),
         tuple(tried),
-        _remains(observed, assumed, present, told),
-        told,
+        _remains(observed, assumed, present, held_out),
+        held_out,
     )
 
 
-def _counted(observed: Observed, parts: Parts, *judged: Judged) -> tuple[Bools, Floats]:
-    proposing = observed.judged & search.within(observed, (parts.first, parts.proposed))
-    for one in judged:
-        proposing &= ~one.decided.over_capacity
-    last = judged[-1]
-    return proposing, judging.losses(last.said, judging.rates(last.said, proposing))
-
-
-def _fall(
-    observed: Observed, parts: Parts, before: Judged, after: Judged, told: Bools, draws: Draws
-) -> Gain:
-    proposing, losses_after = _counted(observed, parts, before, after)
-    losses_before = judging.losses(before.said, judging.rates(before.said, proposing))
-    counted = told & ~before.decided.over_capacity & ~after.decided.over_capacity
-    return search.mean_by_day(observed, losses_before - losses_after, counted, draws)
-
-
-def _standing(observed: Observed, parts: Parts, one: Judged, told: Bools) -> Standing:
-    _, losses = _counted(observed, parts, one)
-    return judging.standing(observed, one.decided, one.unexplained, told, losses)
+def _standing(observed: Observed, parts: Parts, one: Judged, held_out: Bools) -> Standing:
+    [losses] = search.losses(observed, parts, one)
+    return judging.standing(observed, one.decided, one.unexplained, held_out, losses)
 
 
 def _remains(
-    observed: Observed, assumed: Judged, fitted: Judged, told: Bools
+    observed: Observed, assumed: Judged, fitted: Judged, held_out: Bools
 ) -> tuple[Remains, ...]:
-    """What is unexplained, by whether its owner had anything running, and by what came of it."""
-    total = float(observed.wait[told].sum()) or 1.0
+    """Return the parts of the unexplained waiting before and after the fit."""
+    total = float(observed.wait[held_out].sum()) or 1.0
     busy = _owner_is_busy(observed)
-
-    def parts(one: Judged) -> list[tuple[str, float]]:
-        left = np.where(told, one.unexplained, 0.0)
-        unforeseen = one.decided.ready == NEVER
-        return [
-            ("it would not have been started by then", float(left[unforeseen].sum())),
-            ("it could start, its owner had others running", float(left[~unforeseen & busy].sum())),
-            (
-                "it could start, its owner had nothing running",
-                float(left[~unforeseen & ~busy].sum()),
-            ),
-        ]
-
-    return tuple(
-        Remains(of, before / total, after / total)
-        for (of, before), (_, after) in zip(parts(assumed), parts(fitted), strict=True)
+    shares = []
+    for one in (assumed, fitted):
+        left = np.where(held_out, one.unexplained, 0.0)
+        could = one.decided.ready != NEVER
+        shares.append(
+            [float(left[part].sum()) / total for part in (~could, could & busy, could & ~busy)]
+        )
+    names = (
+        "it would not have been started by then",
+        "it could start, its owner had others running",
+        "it could start, its owner had nothing running",
     )
+    return tuple(Remains(*row) for row in zip(names, *shares, strict=True))
 
 
 def _owner_is_busy(observed: Observed) -> Bools:
-    """Whether each attempt's owner had something running just before its start."""
+    """Return whether the user of each attempt had another one running just before its start."""
     work = observed.work
     kind = levels.kind_of(observed, Limit(most=0, per="user"))
     whose = np.flatnonzero(kind.inside & work.has_started)

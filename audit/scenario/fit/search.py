@@ -1,18 +1,18 @@
-"""Which elements a site has: first its rules, then its policy and what else decides starts.
+"""The search for the elements of a site: first its rules, then its policy and the rest.
 
-Rules are searched by SPEC §11 (``fit.rules``). With these in force, the other elements are
-searched by SPEC §10: by time of arrival the first 40 % of a log *propose*: trials and both P are
-theirs. The next 20 % *choose*: in each round the element is kept whose loss there falls most, if
-the lower bound of the fall, paired by day, is above 0, no more is left unexplained and, under
-another policy, forward fidelity is not less. What is kept is reported over the last 40 %.
+Rules are searched by SPEC §11 (``fit.rules``). With these in force, the other elements are searched
+by SPEC §10. By time of arrival, the first 40 % of a log *propose*: they yield the trials and both
+P. The next 20 % *choose*: each round keeps the element that lowers the loss there most, if the
+lower bound of the fall, paired by day, is above 0, it leaves no more unexplained and, under another
+policy, forward fidelity does not fall. The results are reported over the last 40 %.
 
 Source: SPEC §10, *Inferring a site*; §11, *Rules that may be used*.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,26 +23,26 @@ from audit.scenario.fit import candidates, judging
 from audit.scenario.fit.effort import Budget
 from audit.scenario.fit.judging import Decided, Instants, fidelity
 from audit.scenario.fit.observed import Floats, Observed
+from audit.scenario.fit.occasions import DAY_S
 from audit.scenario.fit.site import Element, Kind, Site, applied
 from audit.scenario.workload import Bools
 
 PROPOSES: Final = 0.4
 CHOOSES: Final = 0.6
-DAY_S: Final = 86_400
 LEAST_DAYS: Final = 3
 LEAST_WAITED: Final = 20
 LEAST: Final = 0.001
-"""Of the loss: an element that lowers it by less is not kept."""
+"""Least relative fall of the loss."""
 SUBJECTS: Final = 600
-"""Attempts whose forward starts tell whether a policy misleads."""
+"""Attempts whose forward starts show whether a policy misleads."""
 LESS_FAITHFUL: Final = 0.01
-"""By so much forward fidelity may be less under another policy."""
+"""Greatest fall of forward fidelity under another policy."""
 EXPLAINS: Final = 0.0005
-"""Of all waiting: what chains must explain."""
+"""Least share of all waiting that chains must explain."""
 
 
 class Gain(NamedTuple):
-    """By how much the loss falls, with its 95 % interval."""
+    """A fall of the loss, with its 95 % interval."""
 
     value: float
     lower: float | None
@@ -59,36 +59,36 @@ class Tried(NamedTuple):
 
     element: Element
     gain: Gain | None
-    """By how much the loss falls over the part that chooses; None: it is a rule."""
+    """The fall of the loss over the part that chooses; None: the element is a rule."""
     explains: float
-    """What it explains, as a share of all waiting: of rules of the log, else of that part."""
+    """Share of waiting that it explains: of a rule in the log, else in the part that chooses."""
     fails: str
-    """Which condition does not hold; empty: it is kept."""
+    """The condition that does not hold; empty: the element is kept."""
 
     @property
     def kept(self) -> bool:
-        """Whether the site has it."""
+        """Whether the site has the element."""
         return not self.fails
 
 
 class Judged(NamedTuple):
-    """What is known of a site as it is assumed, over a log."""
+    """A site, and its decisions about a log."""
 
     site: Site
     decided: Decided
-    said: Instants
+    instants: Instants
     unexplained: Floats
     """Seconds of each attempt's wait, [n]."""
 
 
 class Searched(NamedTuple):
-    """What a search came to."""
+    """The result of a search."""
 
     site: Site
     tried: tuple[Tried, ...]
     """In order."""
     ended: bool
-    """Whether the budget ended it before all was tried."""
+    """Whether the budget ended the search early."""
 
 
 class Parts(NamedTuple):
@@ -107,49 +107,49 @@ def parts(observed: Observed) -> Parts:
     return Parts(first, first + int(PROPOSES * span), first + int(CHOOSES * span), last + 1)
 
 
-def within(observed: Observed, span: tuple[int, int]) -> Bools:
-    """Which attempts arrive in a span, [n]."""
-    inside: Bools = (observed.work.arrival >= span[0]) & (observed.work.arrival < span[1])
+def within(observed: Observed, since: int, until: int) -> Bools:
+    """Return which attempts are judged and arrive in a period, [n]."""
+    arrival = observed.work.arrival
+    inside: Bools = observed.judged & (arrival >= since) & (arrival < until)
     return inside
 
 
 def searchable(observed: Observed, parts: Parts) -> bool:
-    """Whether a log is long enough, and enough jobs waited in the part that proposes."""
-    waited = observed.wait[within(observed, (parts.first, parts.proposed))] > TOLERANCE_S
+    """Return whether a log is long enough, and enough jobs waited in the part that proposes."""
+    waited = observed.wait[within(observed, parts.first, parts.proposed)] > TOLERANCE_S
     return parts.behind - parts.first > LEAST_DAYS * DAY_S and int(waited.sum()) >= LEAST_WAITED
 
 
 def judge(observed: Observed, site: Site) -> Judged:
-    """What a site as it is assumed would have done, and what that says of each attempt."""
+    """Return the decisions of a site."""
     decided = judging.decide(observed, site)
-    said = judging.told(observed, decided.ready)
-    return Judged(site, decided, said, judging.unexplained(observed, site, decided))
+    instants = judging.predicted(observed, decided.ready)
+    return Judged(site, decided, instants, judging.unexplained(observed, site, decided))
 
 
-def gain(observed: Observed, before: Judged, after: Judged, parts: Parts, draws: Draws) -> Gain:
-    """By how much the loss falls over those who choose, P being of those who propose."""
-    counted = observed.judged & ~before.decided.over_capacity & ~after.decided.over_capacity
-    proposing = counted & within(observed, (parts.first, parts.proposed))
-    choosing = counted & within(observed, (parts.proposed, parts.chosen))
-    fall = _losses(before, proposing) - _losses(after, proposing)
-    return mean_by_day(observed, fall, choosing, draws)
+def losses(observed: Observed, parts: Parts, *judged: Judged) -> list[Floats]:
+    """Return the losses of sites, [n] each, with the P of attempts that propose for all of them."""
+    proposing = within(observed, parts.first, parts.proposed)
+    for one in judged:
+        proposing &= ~one.decided.over_capacity
+    return [judging.losses(one.instants, judging.rates(one.instants, proposing)) for one in judged]
 
 
-def _losses(one: Judged, proposing: Bools) -> Floats:
-    return judging.losses(one.said, judging.rates(one.said, proposing))
-
-
-def mean_by_day(observed: Observed, values: Floats, chosen: Bools, draws: Draws) -> Gain:
-    """The mean of values over attempts ``chosen``, with an interval by the days they arrived on."""
-    if not chosen.any():
+def gain(
+    observed: Observed, parts: Parts, before: Judged, after: Judged, chosen: Bools, draws: Draws
+) -> Gain:
+    """Return the mean fall of the loss over ``chosen`` attempts, with an interval by day."""
+    counted = chosen & ~before.decided.over_capacity & ~after.decided.over_capacity
+    if not counted.any():
         return Gain(0.0, None, None)
-    day = (observed.work.arrival[chosen] - observed.first) // DAY_S
+    loss_before, loss_after = losses(observed, parts, before, after)
+    fall = (loss_before - loss_after)[counted]
+    day = (observed.work.arrival[counted] - observed.first) // DAY_S
     days, place = np.unique(day, return_inverse=True)
-    sums: Floats = np.bincount(place, values[chosen]).astype(np.float64)
+    sums: Floats = np.bincount(place, fall).astype(np.float64)
     counts = np.bincount(place).astype(np.float64)
-    resamples = draws.of(len(days))
-    interval = resamples.ratio(np.arange(len(days)), sums, counts)
-    return Gain(float(values[chosen].mean()), *interval)
+    interval = draws.of(len(days)).ratio(np.arange(len(days)), sums, counts)
+    return Gain(float(fall.mean()), *interval)
 
 
 def search(
@@ -163,85 +163,71 @@ def search(
     """Return the site with the elements other than rules that are kept, and all that was tried.
 
     Args:
-        observed: of the first 60 % of the log alone; what comes later is not looked at.
+        observed: of the first 60 % of the log alone.
         site: with its rules.
-        budget: what the search may cost.
+        progress: called with the number of elements tried.
     """
     rounds = _Rounds(observed, parts, budget, draws, progress)
     present = judge(observed, site)
-    tried: list[Tried] = []
-    hopeless: set[Element] = set()
-    while budget.propose():
-        judged, best = rounds.one(present, hopeless)
-        tried += judged
+    while budget.pays(budget.each.proposing):
+        best = rounds.best(present)
         if best is None:
             break
         present = best
-    return Searched(present.site, tuple(tried), budget.ended)
+    return Searched(present.site, tuple(rounds.tried), budget.ended)
 
 
+@dataclass
 class _Rounds:
-    """Rounds of a search, each of which tries what is proposed and finds the best of it."""
+    """Rounds of a search, each of which tries the proposed elements and keeps the best."""
 
-    def __init__(
-        self,
-        observed: Observed,
-        parts: Parts,
-        budget: Budget,
-        draws: Draws,
-        progress: Callable[[int], None],
-    ) -> None:
-        self.observed = observed
-        self.parts = parts
-        self.proposing = within(observed, (parts.first, parts.proposed))
-        self.choosing = within(observed, (parts.proposed, parts.chosen))
-        self.budget = budget
-        self.draws = draws
-        self.progress = progress
-        self.numbers = itertools.count(1)
+    observed: Observed
+    parts: Parts
+    budget: Budget
+    draws: Draws
+    progress: Callable[[int], None]
+    tried: list[Tried] = field(default_factory=list)
+    hopeless: set[Element] = field(default_factory=set)
+    """Elements that gain nothing, and are not tried again."""
 
-    def one(self, present: Judged, hopeless: set[Element]) -> tuple[list[Tried], Judged | None]:
-        """All that was tried in a round, and the site with what is kept of it, if anything is.
+    def __post_init__(self) -> None:
+        self.proposing = within(self.observed, self.parts.first, self.parts.proposed)
+        self.choosing = within(self.observed, self.parts.proposed, self.parts.chosen)
 
-        What gains nothing is added to ``hopeless``, and not tried again.
-        """
-        tried: list[Tried] = []
+    def best(self, present: Judged) -> Judged | None:
+        """Return the site with the best element of a round; None: none passes."""
+        first = len(self.tried)
         best: tuple[Gain, Judged] | None = None
-        for element in self._elements(present):
-            if element in hopeless or not self.budget.judge():
+        for element in candidates.propose(
+            self.observed, present.site, present.decided, present.unexplained, self.proposing
+        ):
+            if element in self.hopeless or not self.budget.pays(self.budget.each.judging):
                 continue
-            self.progress(next(self.numbers))
+            self.progress(len(self.tried) + 1)
             other = judge(self.observed, applied(present.site, element))
-            fall = gain(self.observed, present, other, self.parts, self.draws)
+            fall = gain(self.observed, self.parts, present, other, self.choosing, self.draws)
             explains = self._explains(present, other)
             fails = self._fails(element, fall, explains, present, other)
-            tried.append(Tried(element, fall, explains, fails))
+            self.tried.append(Tried(element, fall, explains, fails))
             if fall.value <= 0:
-                hopeless.add(element)
+                self.hopeless.add(element)
             if not fails and (best is None or fall.value > best[0].value):
                 best = fall, other
         if best is None:
-            return tried, None
-        least = [
-            one._replace(fails="gains less") if one.kept and one.gain != best[0] else one
-            for one in tried
-        ]
-        return least, best[1]
-
-    def _elements(self, present: Judged) -> list[Element]:
-        """What to try in a round, each once."""
-        found = candidates.propose(
-            self.observed, present.site, present.decided, present.unexplained, self.proposing
-        )
-        found += candidates.policies(self.observed, present.site)
-        found += candidates.whole_nodes(self.observed, present.site)
-        return list(dict.fromkeys(found))
+            return None
+        for place in range(first, len(self.tried)):
+            one = self.tried[place]
+            if one.kept and one.gain != best[0]:
+                self.tried[place] = one._replace(fails="gains less")
+        return best[1]
 
     def _fails(
         self, element: Element, fall: Gain, explains: float, before: Judged, after: Judged
     ) -> str:
-        """Return which condition does not hold."""
-        if fall.value < LEAST * self._loss(before) or not fall.sure:
+        """Return the condition that does not hold."""
+        counted = self.choosing & ~before.decided.over_capacity
+        loss = losses(self.observed, self.parts, before)[0][counted]
+        if not fall.sure or fall.value < LEAST * loss.mean():
             return "gain"
         if explains < (EXPLAINS if element.kind is Kind.chain else 0):
             return "leaves more unexplained"
@@ -250,24 +236,16 @@ class _Rounds:
         return "forward fidelity" if self._misleads(element, before, after) else ""
 
     def _misleads(self, element: Element, before: Judged, after: Judged) -> bool:
-        """Whether another policy decides better at each instant, but leads further astray."""
+        """Return whether another policy lowers forward fidelity although it lowers the loss."""
         if element.kind is not Kind.policy:
             return False
-        choosing = self.observed.judged & self.choosing
         one, other = (
-            fidelity(self.observed, judged.site, choosing, SUBJECTS, self.draws).over_all
+            fidelity(self.observed, judged.site, self.choosing, SUBJECTS, self.draws).over_all
             for judged in (before, after)
         )
         return one is not None and (other is None or other < one - LESS_FAITHFUL)
 
-    def _loss(self, present: Judged) -> float:
-        counted = self.observed.judged & ~present.decided.over_capacity
-        choosing = counted & self.choosing
-        losses = _losses(present, counted & self.proposing)[choosing]
-        return float(losses.mean()) if choosing.any() else 0.0
-
     def _explains(self, before: Judged, after: Judged) -> float:
-        choosing = self.observed.judged & self.choosing
-        total = float(self.observed.wait[choosing].sum())
-        fall = float((before.unexplained - after.unexplained)[choosing].sum())
+        total = float(self.observed.wait[self.choosing].sum())
+        fall = float((before.unexplained - after.unexplained)[self.choosing].sum())
         return fall / total if total > 0 else 0.0

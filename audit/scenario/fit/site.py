@@ -1,6 +1,6 @@
-"""How a site decides, as far as it is known: a pool with its rules, and what is no rule of a pool.
+"""A site as the search assumes it: a pool with its rules, and what the rules do not express.
 
-Elements are what can be found out about a site. Each changes one thing.
+An element is one change of a site that the search tries.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from audit.scenario.fit.days import Ceiling
 
 
 class Kind(StrEnum):
-    """What an element is about."""
+    """The kinds of elements."""
 
     policy = "policy"
     interval = "interval"
@@ -24,37 +24,33 @@ class Kind(StrEnum):
     chain = "chains"
 
 
-FORBIDS: Final = (Kind.window, Kind.limit, Kind.capacity, Kind.chain)
-"""Elements that forbid starts and change nothing else."""
-
-
 RULES: Final = (Kind.policy, Kind.interval, Kind.window, Kind.limit)
-"""Elements by which a scheduler decides; the others tell what it decides about."""
+"""Elements by which a scheduler decides."""
 
 
 class Evidence(NamedTuple):
-    """What the log says of an element, before anything is simulated."""
+    """The evidence of the log for an element, before any simulation."""
 
     explained: int = 0
-    """Seconds in which attempts waited that it forbids to start, and could have otherwise."""
+    """Seconds of waiting during which only this element forbids the start."""
     failed: int = 0
-    """Occasions to start that it withheld."""
+    """Occasions withheld."""
     served: int = 0
-    """Starts that it forbids, and that were observed."""
+    """Observed starts that the element forbids."""
     starts: int = 0
-    """All starts of the attempts that it is about."""
+    """All starts of the attempts to which the element applies."""
     units: int = 0
     """Users and days with such occasions or starts."""
     bound: float | None = None
-    """Upper bound of the share of forbidden starts, over units; None: it is no rule."""
+    """Upper bound of the share of forbidden starts, over units; None: the element is no rule."""
     by_chance: float | None = None
     """The share of such starts that is expected without the rule: that of its neighbours."""
     gain: float | None = None
-    """What it explains, as a share of all waiting."""
+    """``explained`` as a share of all waiting."""
 
 
 class Element(NamedTuple):
-    """Something that may be so at a site. What is None or empty stays as it is."""
+    """A change of a site. Fields that are None or empty change nothing."""
 
     kind: Kind
     evidence: Evidence = Evidence()
@@ -65,24 +61,24 @@ class Element(NamedTuple):
     limit: Limit | None = None
     ceilings: tuple[Ceiling, ...] = ()
     users: tuple[str, ...] = ()
-    """Whose attempts wait for each other."""
+    """Users whose attempts wait for each other."""
     nodes: int | None = None
-    """So many nodes, each given to one attempt at a time."""
+    """Number of nodes, each given to one attempt at a time."""
 
 
 class Site(NamedTuple):
-    """What is assumed of a site."""
+    """The assumptions about a site."""
 
     pool: Pool
-    """As it is known, with policy, limits and windows."""
+    """With its policy, limits and windows."""
     ceilings: tuple[Ceiling, ...] = ()
     """When less of the counted resource was in force."""
     users: tuple[str, ...] = ()
-    """Those whose attempts wait for each other."""
+    """Users whose attempts wait for each other."""
 
 
 def applied(site: Site, element: Element) -> Site:
-    """The site with an element."""
+    """Return the site with an element."""
     pool = site.pool
     if element.policy is not None:
         pool = pool._replace(policy=element.policy)

@@ -1,8 +1,7 @@
-"""Sites with a planted rule, and without one: what a search for rules is to find, seed by seed.
+"""Simulated sites with and without a planted rule, for the search for rules.
 
-Each has users with campaigns and users with few jobs, more arrivals by day than by night, an
-outage and a week with drained nodes. The schedule is simulated under the site's policy and rule,
-and handed over as a log that tells neither.
+Each site has users with campaigns and users with few jobs, more arrivals by day than by night, an
+outage and a week with drained nodes. Its log is a schedule simulated under its policy and rule.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ FREE = "free"
 
 
 class Planted(NamedTuple):
-    """A site."""
+    """A simulated site."""
 
     rule: Limit | Window | None = None
     days: int = 56
     a_day: int = 130
     overrides: bool = False
-    """Whether some jobs need not keep the rule."""
+    """Whether some jobs are exempt."""
     policy: Policy = Policy()
 
 
 def half(rule: Any, first: int = 14, last: int = 42) -> Any:
-    """The rule on these days of the log alone."""
+    """Return the rule, in force on these days of the log alone."""
     begin = datetime.fromtimestamp(EPOCH, UTC).date()
     return rule.but(valid_from=begin + timedelta(first), valid_to=begin + timedelta(last))
 
@@ -83,7 +82,7 @@ SITES: dict[str, Planted] = {
 
 
 def requests(seed: int, days: int, a_day: int) -> list[dict[str, Any]]:
-    """What users ask for, in the order of submission."""
+    """Return the jobs, in the order of submission."""
     draw = np.random.Generator(np.random.PCG64(seed))
     weight = 1 / np.arange(1, USERS + 1) ** 0.7
     weight[-10:] /= 20  # users with few jobs
@@ -129,13 +128,13 @@ def _walltimes() -> list[float]:
 
 
 def pool(capacity: int, **rules: Any) -> Pool:
-    """A pool with rules."""
+    """Return a pool with rules."""
     amounts = (("cpus", capacity),)
     return Pool("all", Resource.cpus, capacity, amounts=amounts, **rules)
 
 
 def made(planted: Planted, seed: int) -> tuple[pl.DataFrame, Pool]:
-    """The log of a site, and what is known of it."""
+    """Return the log of a site, and its pool without the rule."""
     records = requests(seed, planted.days, planted.a_day)
     work = sum(record["cpus"] * record["occupancy_s"] for record in records)
     capacity = -(-int(work / (LOAD * planted.days * DAY)) // 8) * 8
@@ -156,7 +155,7 @@ def made(planted: Planted, seed: int) -> tuple[pl.DataFrame, Pool]:
 
 
 def _steps(capacity: int, days: int) -> tuple[Step, ...]:
-    """An outage, and days with an eighth of the nodes drained."""
+    """Return an outage, and days with an eighth of the nodes drained."""
     drained = capacity - -(-capacity // 8)
 
     def at(day: float, amount: int) -> Step:
@@ -172,19 +171,19 @@ def _steps(capacity: int, days: int) -> tuple[Step, ...]:
 
 
 class Verdict(NamedTuple):
-    """What was found of a planted rule."""
+    """The result of a search on a simulated site."""
 
     found: bool
     off: list[str]
-    """Rules of the same kind with another level, or other hours."""
+    """Rules of the same kind with another level or other hours."""
     others: list[str]
     """Other rules."""
     outside: bool
-    """Whether the rule is applied to over a day on which it was not in force."""
+    """Whether the found rule covers more than one day on which it was not in force."""
 
 
 def searched(planted: Planted, seed: int) -> tuple[Observed, list[Element]]:
-    """The rules that a search accepts."""
+    """Return the rules that the search accepts."""
     described, known = made(planted, seed)
     observed = observe(described, known, EPOCH + 10_000 * DAY)
     if not rules.searchable(observed):
@@ -194,7 +193,7 @@ def searched(planted: Planted, seed: int) -> tuple[Observed, list[Element]]:
 
 
 def verdict(planted: Planted, seed: int) -> Verdict:
-    """Whether a site's rule is found, and what else is."""
+    """Return whether the search finds a site's rule, and other rules."""
     observed, accepted = searched(planted, seed)
     found, outside = False, False
     off, others = [], []
@@ -229,7 +228,7 @@ def _same(one: Limit | Window, other: Limit | Window) -> bool:
 
 
 def _outside(one: Limit | Window, other: Limit | Window) -> bool:
-    """Whether a rule is applied to more than one day on which the other was not in force."""
+    """Return whether a rule covers more than one day on which the other was not in force."""
 
     def days(rule: Limit | Window) -> set[int]:
         log = range(EPOCH // DAY, EPOCH // DAY + 400)

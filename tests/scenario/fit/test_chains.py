@@ -15,17 +15,17 @@ def record(submit: int, start: int, end: int, user: str) -> dict[str, Any]:
     return times | {"cpus": 1, "user": user}
 
 
-def first_room(observed: Observed) -> Any:
-    """When each attempt first would have fitted, [n]; NEVER: it did not while it waited."""
+def first_fit(observed: Observed) -> Any:
+    """Return when each attempt first would have fitted, [n]; NEVER: not while it waited."""
     first = np.full(len(observed.work.arrival), NEVER)
     np.minimum.at(first, observed.spans.job, observed.spans.since)
     return first
 
 
 def log(beside: bool) -> Observed:
-    """Ann submits six at once every day, each waits for the one before; bob's do not wait.
+    """Return a log in which Ann's six jobs a day wait for each other, and Bob's do not wait.
 
-    ``beside``: whether she starts another one meanwhile.
+    With ``beside``, one more job of Ann starts at once each day.
     """
     records = []
     for day in range(5):
@@ -41,27 +41,26 @@ def log(beside: bool) -> Observed:
 
 def test_links_are_counted() -> None:
     observed = log(beside=False)
-    everybody = np.ones(len(observed.rows), np.bool_)
-    [found] = chains.chains(observed, first_room(observed), everybody)
-    assert (found.user, found.links, found.others, found.beside) == ("ann", 25, 0, 0)
+    every = np.ones(len(observed.rows), np.bool_)
+    [found] = chains.chains(observed, first_fit(observed), every)
+    assert (found.user, found.links, found.others) == ("ann", 25, 0)
     assert found.explained == 5 * sum(number * 1_000 - number for number in range(1, 6))
-    assert chains.chains(observed, first_room(observed), ~everybody) == []
+    assert chains.chains(observed, first_fit(observed), ~every) == []
 
 
-def test_what_starts_beside_a_link_tells_a_chain_from_a_limit() -> None:
+def test_other_jobs_of_the_user_may_start_beside_a_link() -> None:
     observed = log(beside=True)
-    everybody = np.ones(len(observed.rows), np.bool_)
-    [found] = chains.chains(observed, first_room(observed), everybody)
+    every = np.ones(len(observed.rows), np.bool_)
+    [found] = chains.chains(observed, first_fit(observed), every)
     assert found.links == 25
-    assert found.beside == 5
 
 
-def test_who_is_held_until_when() -> None:
+def test_links_are_released_when_the_previous_job_ends() -> None:
     observed = log(beside=True)
     ann = (observed.frame["user"] == "ann").to_numpy()
     held, broken = chains.held_until(observed, ann)
     start, arrival = observed.work.start, observed.work.arrival
     assert (held[~ann] == arrival[~ann]).all()
-    assert broken.sum() == 5, "those that started beside a link"
+    assert broken.sum() == 5, "jobs that started beside a link"
     links = ann & ~broken
     assert (held[links] == start[links]).all()

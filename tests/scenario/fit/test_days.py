@@ -1,4 +1,4 @@
-"""What was in force over days."""
+"""Capacity in force over days."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def attempt(submit: int, start: int, end: int, cpus: int, user: str) -> dict[str
 
 
 def log(drained: range, length: int = 20) -> list[dict[str, Any]]:
-    """Every day ann takes all there is, and four others, who come then, wait for her."""
+    """Return a log in which Ann fills the pool every day, and four other users wait for her."""
     records = []
     for day in range(length):
         most = 40 if day in drained else CAPACITY
@@ -36,19 +36,19 @@ def test_days_on_which_less_was_in_force_are_found() -> None:
     assert found.withheld == 4 * 6
 
 
-def test_days_at_the_ends_of_a_log_are_all_that_is_known() -> None:
+def test_a_ceiling_may_begin_or_end_with_the_log() -> None:
     for drained, since, until in ((range(6), 0, 6), (range(15, 20), 14, 20)):
         [found] = days.ceilings(observe(described(log(drained)), assumed(), NOW))
         assert found.since == EPOCH + since * DAY + (since > 0)
         assert found.until == EPOCH + until * DAY
 
 
-def test_use_that_lasts_from_before_is_no_start() -> None:
-    """A job that began while all was in force goes on for a day under the ceiling."""
+def test_use_that_began_earlier_is_no_start() -> None:
+    """A job that started under the full capacity runs on for a day under the ceiling."""
     records = log(range(6, 12))
     records[5 * 5] |= {"end_time": EPOCH + 6 * DAY + 40_000}
     records[5 * 6] |= {"start_time": EPOCH + 6 * DAY + 40_000}
-    del records[5 * 5 + 1 : 5 * 6]  # those whom it leaves no room
+    del records[5 * 5 + 1 : 5 * 6]  # jobs that would not have fitted beside it
     [found] = days.ceilings(observe(described(records), assumed(), NOW))
     assert (found.since, found.until) == (EPOCH + 5 * DAY + 1, EPOCH + 12 * DAY)
 
@@ -71,11 +71,10 @@ def test_ceilings_are_steps_of_the_capacity() -> None:
     assert days.steps([], "cpus", 64) == ()
 
 
-def test_what_is_in_use() -> None:
+def test_use_over_time() -> None:
     records = [attempt(0, 0, 10, 5, "a"), attempt(0, 4, 10, 3, "a"), attempt(0, 10, 12, 1, "b")]
     observed = observe(described(records), assumed(), NOW)
-    at, used = days.in_use(observed)
+    at, used = days.in_use(observed, observed.size)
     assert (at - EPOCH).tolist() == [0, 4, 10, 12]
     assert used.tolist() == [5, 8, 1, 0]
     assert days.used_at(observed, at - 1).tolist() == [0, 5, 8, 1]
-    assert days.peak(observed, observed.work.request * 2) == 16

@@ -1,4 +1,4 @@
-"""What a search costs, and what a budget affords."""
+"""The cost of a search, and the part of a log that a budget affords."""
 
 import numpy as np
 import polars as pl
@@ -56,7 +56,7 @@ def test_the_latest_part_is_the_longest_that_the_budget_affords(
     assert effort.latest(log(lives), seconds) == (expected, estimate(arrivals[0]))
 
 
-def test_a_part_has_those_who_are_there_but_does_not_judge_them() -> None:
+def test_earlier_attempts_that_still_run_are_kept_but_not_judged() -> None:
     lives = [
         (0, 0, DAY),
         (9, 0, DAY),
@@ -67,22 +67,22 @@ def test_a_part_has_those_who_are_there_but_does_not_judge_them() -> None:
     whole = observe(log(lives), pool(), NOW)
     part = observe(log(lives), pool(), NOW, EPOCH + 2 * DAY)
     assert whole.judged.sum() == 5
-    assert len(part.rows) == 4  # one is gone; the first of all stays, from whom passes are counted
+    assert len(part.rows) == 4  # one has ended; the first arrival stays, where passes begin
     assert part.judged.tolist() == [False, False, False, True]
     assert part.first == EPOCH + 2 * DAY
     assert part.wait.sum() == 0
 
 
-def test_a_budget_ends_a_search_and_is_kept_to() -> None:
+def test_a_budget_ends_a_search() -> None:
     described = made.made_by(pool(), made.requests(0))
     observed = observe(described, pool(), NOW)
     budget = Budget(observed, 1.0)
     judged = 0
-    while budget.judge():
+    while budget.pays(budget.each.judging):
         judged += 1
     assert judged == int(1.0 / budget.each.judging)
     assert budget.ended
-    assert not budget.propose()
+    assert not budget.pays(budget.each.proposing)
     least = budget.each.proposing + 3.5 * budget.each.judging
     parts = search.parts(observed)
     found = search.search(observed, parts, Site(pool()), Budget(observed, least), Draws(1, 50))
@@ -101,18 +101,16 @@ def test_a_budget_ends_a_search_for_rules() -> None:
     assert few.ended
 
 
-@pytest.mark.parametrize(("days", "a_day", "tells"), [(2, 90, False), (6, 300, True)])
-def test_short_logs_are_searched_unless_too_little_waits(
-    days: int, a_day: int, tells: bool
-) -> None:
+@pytest.mark.parametrize(("days", "a_day", "searched"), [(2, 90, False), (6, 300, True)])
+def test_short_logs_are_searched_if_enough_jobs_wait(days: int, a_day: int, searched: bool) -> None:
     described = made.made_by(pool(), made.requests(0, days, a_day))
     found = outcome.find(described, pool(), NOW, 5, Draws(1, 50))
-    assert (found is not None) == tells
+    assert (found is not None) == searched
 
 
-def test_nobody_at_all_is_not_searched() -> None:
+def test_an_empty_log_is_not_searched() -> None:
     described = made.made_by(pool(), made.requests(0, 3))
-    nobody = described.with_columns(arrival_time=pl.lit(None, pl.Int64))
-    assert outcome.affordable(nobody, pool(), 1.0).since is None
+    unknown = described.with_columns(arrival_time=pl.lit(None, pl.Int64))
+    assert outcome.affordable(unknown, pool(), 1.0).since is None
     assert outcome.find(described.clear(), pool(), NOW, 5, Draws(1, 50)) is None
     assert np.isfinite(effort.cost(0, 0).search)

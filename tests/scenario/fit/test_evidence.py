@@ -1,4 +1,4 @@
-"""Broken shares, their bound and the days of a rule, against their definitions."""
+"""Broken shares, their bound, and the days of a rule, against their definitions."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.scenario.fit import evidence
-from audit.scenario.fit.evidence import DAY_S, Events, Found
+from audit.scenario.fit.evidence import Events, Found
+from audit.scenario.fit.occasions import DAY_S
 from tests.naive import rules as naive
 
 EVENTS = st.lists(
@@ -87,7 +88,7 @@ def test_a_rule_that_is_kept() -> None:
     assert found.bound == pytest.approx(1 - 0.05 ** (1 / 120))
 
 
-def test_a_rule_of_half_of_the_time_is_found_with_its_days() -> None:
+def test_a_rule_in_force_for_half_of_the_log_is_found_with_its_days() -> None:
     rule = [*kept(range(20)), *broken(range(20, 40))]
     found = judge(rule, broken(range(40)))
     assert (found.fails, found.days) == ("", (0, 20))
@@ -107,14 +108,14 @@ def test_a_rule_of_half_of_the_time_is_found_with_its_days() -> None:
         (kept(range(30)), [*kept(range(30), each=4), *broken(range(30))], "bound"),
     ],
 )
-def test_what_is_not_enough(
+def test_rules_without_enough_evidence_are_not_kept(
     rule: list[tuple[int, int, bool]], neighbours: list[tuple[int, int, bool]], fails: str
 ) -> None:
     assert judge(rule, neighbours).fails.startswith(fails)
 
 
-def test_one_entity_that_breaks_it_as_a_habit() -> None:
-    """A start counts with its share of the unit: one exempt job in a campaign is no habit."""
+def test_an_entity_that_usually_breaks_the_rule() -> None:
+    """A unit counts with its broken share: one exempt job in a campaign is not enough."""
 
     def fails(breaks: int, beside: int) -> str:
         own = [(9, day * DAY_S, day % 10 < breaks) for day in range(100)]

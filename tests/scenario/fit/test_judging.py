@@ -1,4 +1,4 @@
-"""Loss and what is unexplained, against their definitions and by hand."""
+"""Loss and unexplained waiting, against their definitions and by hand."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ lives = st.lists(
 
 
 @given(lives)
-def test_what_is_said_and_its_loss_are_those_of_the_definition(
+def test_predictions_and_losses_are_those_of_the_definition(
     found: list[tuple[int, int, int, int | None]],
 ) -> None:
     records = [
@@ -47,30 +47,29 @@ def test_what_is_said_and_its_loss_are_those_of_the_definition(
         ]
     )
     instants = observed.instants
-    said = judging.told(observed, ready)
+    number = judging.predicted(observed, ready)
     rates = Rates(0.75, 0.125)
-    losses = judging.losses(said, rates)
+    losses = judging.losses(number, rates)
     for k in range(len(found)):
         known = None if ready[k] == NEVER else int(ready[k])
         arrival, start = int(work.arrival[k]), int(work.start[k])
         expected = naive.counts(instants.tolist(), arrival, start, known, TOLERANCE_S)
-        assert (said.yes[k], said.no[k]) == expected
+        assert (number.yes[k], number.no[k]) == expected
         assert losses[k] == pytest.approx(
             naive.loss(*expected, known is not None, rates.yes, rates.no)
         )
 
 
-def test_rates_let_each_attempt_weigh_one() -> None:
-    said = Instants(np.array([1, 0, 2]), np.array([0, 4, 2]), np.array([True, False, True]))
-    rates = judging.rates(said, np.array([True, True, True]))
+def test_rates_weigh_each_attempt_equally() -> None:
+    number = Instants(np.array([1, 0, 2]), np.array([0, 4, 2]), np.array([True, False, True]))
+    rates = judging.rates(number, np.array([True, True, True]))
     assert rates.yes == pytest.approx((1 + 0.25 + 0.5) / (1 + 0.5 + 1))
     assert rates.no == pytest.approx((0.25 + 0.5) / (1 + 0.5 + 1))
-    nobody = judging.rates(said, np.zeros(3, np.bool_))
-    assert nobody == Rates(0.5, 0.5)
+    assert judging.rates(number, np.zeros(3, np.bool_)) == Rates(0.5, 0.5)
 
 
-def test_what_is_unexplained_by_hand() -> None:
-    """One attempt that waits four hours in an empty pool, from 06:00 on a Monday."""
+def test_unexplained_waiting_by_hand() -> None:
+    """An attempt waits for four hours, from 06:00 on a Monday, beside one other job."""
     records = [
         {"submit_time": EPOCH + 6 * 3_600, "start_time": EPOCH + 10 * 3_600, "cpus": 8, "user": "a"}
         | {"end_time": EPOCH + 12 * 3_600},
@@ -90,7 +89,7 @@ def test_what_is_unexplained_by_hand() -> None:
     at_once, later = EPOCH + 6 * 3_600, EPOCH + 9 * 3_600
     assert left(at_once) == 4 * 3_600
     assert left(later) == 3_600
-    assert left(NEVER) == 4 * 3_600, "all the room of who is unforeseen"
+    assert left(NEVER) == 4 * 3_600, "unforeseen: all of its wait"
     window = Window(hours=(8, 9, 30))
     assert left(at_once, windows=(window,)) == 2 * 3_600
     assert left(at_once, windows=(window, window)) == 2 * 3_600
@@ -104,8 +103,8 @@ def test_what_is_unexplained_by_hand() -> None:
     assert left(at_once, ceilings=(day._replace(most=16),)) == 4 * 3_600
 
 
-def test_a_site_judges_by_its_own_rules() -> None:
-    """Two attempts that fit one after the other only, the longer one first."""
+def test_decisions_follow_the_rules_of_the_site() -> None:
+    """Two jobs do not fit together; the longer one starts first."""
     records = [
         {"submit_time": EPOCH, "start_time": EPOCH + 10, "end_time": EPOCH + 700, "cpus": 40}
         | {"user": "a", "walltime_s": 900},

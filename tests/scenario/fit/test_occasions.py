@@ -1,4 +1,4 @@
-"""Occasions that a rule withholds, against their definition, second by second."""
+"""Occasions withheld by a rule, against their definition, second by second."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ NOTHING = np.zeros((2, 0), np.int64)
 
 
 def withheld(log: Log, tried: Tried, most: int) -> list[tuple[int, int]]:
-    """The first span of each stretch in which the rule forbids a start, by the package."""
+    """Return the begin of the first forbidden span of each stretch, by the package."""
     work = strategies.arrays(log)._replace(limits=UNLIMITED)
     spans = Walker(work, UNLIMITED, NOTHING).spans(tried, split=True)
     found: dict[tuple[int, int], int] = {}
@@ -38,7 +38,7 @@ def withheld(log: Log, tried: Tried, most: int) -> list[tuple[int, int]]:
 
 
 @given(strategies.logs(), st.integers(0, 4), st.booleans())
-def test_what_a_limit_withholds_is_that_of_the_definition(
+def test_occasions_of_a_limit_are_those_of_the_definition(
     log: Log, most: int, amounts: bool
 ) -> None:
     entity = np.array([-1 if k % 5 == 4 else k % 2 for k in range(len(log.jobs))], np.int64)
@@ -53,8 +53,7 @@ def test_what_a_limit_withholds_is_that_of_the_definition(
 
 
 @given(strategies.logs())
-def test_spans_are_the_same_whether_they_are_split_or_not(log: Log) -> None:
-    """By attempt and stretch: the seconds in which it fits, and in which it claims."""
+def test_splitting_keeps_the_seconds_of_spans(log: Log) -> None:
     walker = Walker(strategies.arrays(log)._replace(limits=UNLIMITED), UNLIMITED, NOTHING)
     found = []
     for split in (False, True):

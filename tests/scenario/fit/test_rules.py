@@ -1,6 +1,6 @@
-"""Rules of made sites: each planted kind is found, and none where there is none.
+"""The search finds each kind of rule planted in a simulated site, and no other rule.
 
-Two seeds of each kind run with the others; `make test-sites` runs twenty, and writes
+One seed of each kind runs by default; `make test-sites` runs twenty and writes
 docs/report/sites-rules.md.
 """
 
@@ -22,7 +22,7 @@ PAGE = ROOT / "docs" / "report" / "sites-rules.md"
 SEEDS = 20
 LEAST_FOUND = 18
 MOST_OFF = 1
-"""Of twenty sites, those on which a wrong rule may be accepted."""
+"""Number of the twenty sites on which a wrong rule may be accepted."""
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.thorough)])
@@ -58,7 +58,7 @@ def test_twenty_seeds(kind: str) -> None:
 
 @pytest.mark.thorough
 def test_rules_of_public_logs(real_logs: Path) -> None:
-    """KTH-SP2 holds back jobs of over 4 h in working hours until June 1997; UniLu-Gaia nothing."""
+    """KTH-SP2 delays jobs of over 4 h in working hours until June 1997; UniLu-Gaia has no rule."""
 
     def found(name: str, zone: str) -> list[Element]:
         attempts, pool = described(real_logs, name)

@@ -1,4 +1,4 @@
-"""Logs that a known policy made with known rules: each is found, and nothing is invented."""
+"""The search finds the policy and the rules that made a log, and invents none."""
 
 from typing import Any
 
@@ -25,10 +25,10 @@ DRAINED = tuple(
 
 
 def found(name: str, seed: int) -> list[object]:
-    """What is kept of a log that a site made."""
-    busier = {"no_guarantee": 70}  # where little waits, little tells
+    """Return the elements that are kept on a log made by a site."""
+    busier = {"no_guarantee": 70}  # the difference shows only while jobs wait
     requests = made.requests(seed, a_day=busier.get(name, 45))
-    return [says(one) for one in kept(made.made_by(SITES[name], requests))]
+    return [essence(one) for one in kept(made.made_by(SITES[name], requests))]
 
 
 def kept(log: Any) -> list[Element]:
@@ -50,8 +50,8 @@ SITES = {
 }
 
 
-def says(element: Element) -> object:
-    """What of an element must be as it was."""
+def essence(element: Element) -> object:
+    """Return the part of an element that must equal the site's."""
     if element.window is not None:
         return element.window.hours
     return element.policy or element.limit or (Kind.capacity if element.ceilings else element)
@@ -71,18 +71,18 @@ EXPECTED: dict[str, list[object]] = {
 @pytest.mark.parametrize(
     "name", ["as assumed", "sjf", "depth", "jobs of a user", "window", "drained"]
 )
-def test_what_a_site_does_is_found_and_nothing_else(name: str) -> None:
+def test_the_elements_of_a_site_are_found_and_no_others(name: str) -> None:
     assert found(name, 0) == EXPECTED[name]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SITES)
-def test_it_is_found_in_nineteen_of_twenty_logs(name: str) -> None:
+def test_they_are_found_in_nineteen_of_twenty_logs(name: str) -> None:
     assert sum(found(name, seed) == EXPECTED[name] for seed in range(20)) >= 19
 
 
 @pytest.mark.thorough
-def test_a_chain_is_found_and_told_from_a_limit() -> None:
+def test_a_chain_is_found_and_no_limit() -> None:
     records = made.chained(made.requests(0), "chainer", 0)
     [element] = kept(made.released_in_turn(pool(), records, "chainer"))
     assert element.users == ("chainer",)
@@ -93,7 +93,7 @@ def test_an_interval_is_found_in_the_latest_part_of_a_log() -> None:
     since = EPOCH + 25 * DAY + 123  # no multiple since the first arrival of all
     found = outcome.find(log, made.assumed(), NOW, 30, Draws(1, 300), since=since)
     assert found is not None
-    assert [says(one.element) for one in found.tried if one.kept] == [SITES["interval"].policy]
+    assert [essence(one.element) for one in found.tried if one.kept] == [SITES["interval"].policy]
 
 
 @pytest.mark.thorough
@@ -104,22 +104,22 @@ def test_two_rules_and_a_policy_are_found_together() -> None:
         windows=(Window(hours=OFFICE, walltime_above_s=LONG),),
     )
     log = made.made_by(site, made.requests(3))
-    found = {says(one) for one in kept(log)}
+    found = {essence(one) for one in kept(log)}
     limits = {one for one in found if isinstance(one, Limit)}
     assert found - limits == {site.policy, OFFICE}
-    # of a partition alone the limit holds too, and books more where the other's jobs wait for hours
+    # the limit of a partition holds too, and books more while jobs of the other wait for hours
     assert {(one.most, one.per, one.resource) for one in limits} == {(4, "user", None)}
 
 
 @pytest.mark.slow
-def test_a_whole_node_for_each_is_found() -> None:
+def test_whole_nodes_are_found() -> None:
     site = pool(exclusive_nodes=True)._replace(amounts=(("cpus", CAPACITY), ("nodes", 8)))
     log = made.made_by(site, made.requests(1))
     assert [one.nodes for one in kept(log)] == [8]
 
 
 @pytest.mark.slow
-def test_what_is_found_does_not_depend_on_names_or_when() -> None:
+def test_the_result_does_not_depend_on_names() -> None:
     site = SITES["jobs of a user"]
     records = made.requests(2)
     renamed = [record | {"user": f"x{record['user']}"[::-1]} for record in records]
