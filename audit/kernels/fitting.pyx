@@ -370,9 +370,9 @@ def times_above(
     Args:
         use, entity, amount, since, until: as for ``levels_in``.
         most: the limit.
-        above: written, the first instant with a level above the limit; −1: there is none.
+        above: written, the first instant with a level above the limit; −1: none.
         last: written, the first at which the attempt is allowed and a second one like it is not;
-            −1: there is none.
+            −1: none.
         seconds: written, how long the level is above the limit.
     """
     cdef Py_ssize_t k, step, behind

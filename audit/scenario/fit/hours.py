@@ -313,10 +313,12 @@ def candidates(seen: Seen) -> list[Candidate]:
             table = _table(seen, by, overlap=overlap)
             for number, hours, seconds in _proposed(table, by, overlap=overlap):
                 value = by.values[number]
-                key, of_class = (by.name, value), partial(_class, seen.observed, by, number)
-                scope = {by.name: value if by.bounded else (value,)}
+                scope: dict[str, Any] = {by.name: value if by.bounded else (value,)}
                 window = Window(hours=hours, overlap=overlap, **scope)
-                found.append(Candidate(window, *seen.once(key, of_class), seconds))
+                of_class: tuple[Bools, Bools, Bools | None] = seen.once(
+                    (by.name, value), partial(_class, seen.observed, by, number)
+                )
+                found.append(Candidate(window, *of_class, seconds))
     return found
 
 
