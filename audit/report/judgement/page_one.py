@@ -56,14 +56,14 @@ class PageOne:
 
 
 def page_one(contents: Contents) -> PageOne | None:
-    """Return page one of the pool with the most consumption.
+    """Return page one of the pool with most waiting.
 
     None if nothing ended, or too few days of the period are covered.
     """
     measured = [pool for pool in contents.pools if pool.attempts or pool.undated]
     if contents.brief or not measured:
         return None
-    return of_pool(contents, max(measured, key=lambda of: of.figure("consumed").value or 0.0))
+    return of_pool(contents, measured[0])
 
 
 def of_pool(contents: Contents, pool: PoolPart) -> PageOne:
