@@ -267,17 +267,12 @@ class Policy(NamedTuple):
         return after._replace(**{k: v for k, v in kept.items() if after.backfill in takers(k)})
 
 
-def _settings() -> dict[str, Setting]:
-    hints = get_type_hints(Policy, include_extras=True)
-    return {
-        key: setting
-        for key, hint in hints.items()
-        for setting in getattr(hint, "__metadata__", ())
-        if isinstance(setting, Setting)
-    }
-
-
-SETTINGS: Final[Mapping[str, Setting]] = _settings()
+SETTINGS: Final[Mapping[str, Setting]] = {
+    key: setting
+    for key, hint in get_type_hints(Policy, include_extras=True).items()
+    for setting in getattr(hint, "__metadata__", ())
+    if isinstance(setting, Setting)
+}
 """By key in config.toml, which is the field of ``Policy``."""
 
 

@@ -13,8 +13,7 @@ _PACKAGE = Path(__file__).resolve().parent
 def path(name: str) -> Path:
     """Return the file or folder ``name`` (such as ``sql/schema``) of this installation.
 
-    Raises:
-        AuditError: the installation is incomplete.
+    Raises AuditError if the installation is incomplete.
     """
     for file in (_PACKAGE / name, _PACKAGE.parent / name):
         if file.exists():

@@ -74,6 +74,7 @@ TESTED_IN: Final = {
     "files/privacy": "security/test_modes",
     "kernels/account": "metrics/attempts/test_account",
     "formats/pbs/splitting": "formats/pbs/test_reader",
+    "kernels/waiting": "metrics/attempts/test_account",
     "kernels/passed_over": "metrics/attempts/test_passed_over",
     "kernels/events": "ingest/test_events",
     "mail/ledger": "mail/test_delivery",
@@ -93,7 +94,6 @@ TESTED_IN: Final = {
     "kernels/fitting": "scenario/fit/test_occasions",
     "studies/sensitivity/page": "studies/sensitivity/test_plan",
     "oneoff/whatif/page": "oneoff/whatif/test_plan",
-    "workers/on_slurm": "slurm/test_dask",
 }
 """Modules of ``audit/`` without a test of their own, and the test in ``tests/`` that uses them."""
 

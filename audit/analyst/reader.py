@@ -142,8 +142,7 @@ class Process:
 def layers() -> str:
     """Return the restrictions on analysts' SQL that hold here, as the process finds them.
 
-    Raises:
-        AuditError: the process does not work.
+    Raises AuditError if the process does not work.
     """
     process = Process()
     try:

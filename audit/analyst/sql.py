@@ -112,8 +112,7 @@ class Reader:
     def query(self, question: Question, out: BinaryIO, say: Callable[[str], None]) -> None:
         """Write the rows of a statement or saved query to ``out``, and remarks to ``say``.
 
-        Raises:
-            UsageError: the statement is wrong, not allowed, or exceeds a limit.
+        Raises UsageError if the statement is wrong, not allowed, or exceeds a limit.
         """
         if question.form is Format.parquet and out.isatty():
             raise UsageError("sql: parquet is binary: redirect it to a file")

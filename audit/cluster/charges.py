@@ -74,11 +74,7 @@ class Compared(NamedTuple):
 def charged(described: pl.DataFrame, setting: Setting, fairshare: Fairshare) -> pl.DataFrame:
     """Return the attempts of all pools with ``penalty``, their charge per second; same order.
 
-    Args:
-        described: columns of ``model.DESCRIBED``.
-
-    Raises:
-        ConfigError: the configuration lacks an amount that the penalty needs.
+    Raises ConfigError if the configuration lacks an amount that the penalty needs.
     """
     if fairshare.chosen.penalty == "billing":
         return _billed(described, fairshare)

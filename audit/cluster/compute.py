@@ -25,7 +25,8 @@ from audit.metrics.attempts.account import Account
 from audit.metrics.attempts.parts import Row
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
-from audit.metrics.pairs import Held
+from audit.metrics.pairs import EARLIER_S, Held
+from audit.metrics.usage_order import Shares
 from audit.model import OBSERVED, Limit, Period, Pool
 from audit.model import Window as Hours
 from audit.scenario import ownership
@@ -83,12 +84,17 @@ class Rows(NamedTuple):
     rows: pl.DataFrame
 
 
-class _Shared(NamedTuple):
+class _Work(NamedTuple):
     """Data that figures of all pools and periods use."""
 
+    setting: Setting
+    wanted: Wanted
+    chosen: config.Config
     ranked: ownership.Fairshare
-    shares: passed_over.Shares
+    shares: Shares
     log: Period
+    known: pl.DataFrame | None
+    effort: Effort
 
 
 def compute(
@@ -111,34 +117,26 @@ def compute(
         Rows that include ``cluster`` and ``period``. Rows about jobs have no period: their run is
         that of the period in which the job ended.
     """
-    cluster = pl.lit(setting.cluster).alias("cluster")
-    tables = _tables(attempts, setting, wanted, chosen, fairshare, known, effort)
+    ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
+    log = wanted.window.log or whole_log(attempts, setting.now)
+    work = _Work(setting, wanted, chosen, ranked, fairshare.of_all, log, known, effort)
+    tables = _tables(work, attempts, fairshare)
     del attempts
+    cluster = pl.lit(setting.cluster).alias("cluster")
     for table, period, rows in tables:
         named = [] if period is None else [pl.lit(period.name).alias("period")]
         yield Rows(table, period, rows.with_columns(cluster, *named))
         del rows  # before more is made
 
 
-def _tables(
-    attempts: pl.DataFrame,
-    setting: Setting,
-    wanted: Wanted,
-    chosen: config.Config,
-    fairshare: Fairshare,
-    known: pl.DataFrame | None,
-    effort: Effort,
-) -> Iterator[Rows]:
+def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterator[Rows]:
     """Yield as ``compute``, without the names of cluster and period."""
-    seeds, kept, window = wanted
+    setting, metrics, (seeds, kept, window) = work.setting, work.chosen.metrics, work.wanted
     described = population.compact(
-        population.describe(
-            attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
-        )
+        population.describe(attempts, setting.pools, setting.partition_pool, tau_s=metrics.tau_s)
     )
     yield Rows("coverage_result", None, of_days(described, setting, window))
     charged = charges.charged(described, setting, fairshare)
-    log = window.log or whole_log(attempts, setting.now)
     del attempts, described
     for period in seeds:
         for part in histories(charged, setting, period, fairshare):
@@ -146,19 +144,17 @@ def _tables(
     for period, compared in charges.compare(charged, setting, fairshare, seeds):
         yield Rows("penalty_result", period, compared.penalties)
         yield Rows("charge_result", period, compared.charges)
-    ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
-    shared = _Shared(ranked, fairshare.of_all, log)
     for pool in setting.pools:
         of_pool = population.only(charged, pl.col("pool") == pool.name)
         if pool == setting.pools[-1]:
             del charged
         of_pool = window.needed(of_pool, pool)
-        scenario = Scenario(of_pool, pool, setting.now, ranked)
-        jobs, booked = _completed(scenario, chosen, known, effort, window)
-        yield from _fidelities(scenario.described_by(jobs), chosen, seeds)
+        scenario = Scenario(of_pool, pool, setting.now, work.ranked)
+        jobs, booked = _completed(work, scenario)
+        yield from _fidelities(work, scenario.described_by(jobs))
         del scenario
         jobs = peers.peer_waits(jobs, [*seeds, *kept], (*pool.limits, *pool.windows))
-        stuck = peers.stuck(jobs, pool, setting.now, [*seeds, *kept], chosen.metrics.tolerance_s)
+        stuck = peers.stuck(jobs, pool, setting.now, [*seeds, *kept], metrics.tolerance_s)
         del of_pool
         own = window.own(jobs)
         stuck = stuck.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")
@@ -166,36 +162,70 @@ def _tables(
         yield Rows("job_result", None, own.drop(_UNUSED))
         del own
         jobs = jobs.drop(_OF_JOBS_ALONE)
-        yield from _of_periods(jobs, booked, pool, setting, seeds, chosen, shared)
+        yield from _of_periods(work, jobs, booked, pool)
 
 
-def _of_periods(
-    jobs: pl.DataFrame,
-    booked: Account,
-    pool: Pool,
-    setting: Setting,
-    seeds: Mapping[Period, int],
-    chosen: config.Config,
-    shared: _Shared,
-) -> Iterator[Rows]:
+def _completed(work: _Work, scenario: Scenario) -> tuple[pl.DataFrame, Account]:
+    """Return the attempts with all their own figures, and the account of their waits."""
+    metrics, pool, now = work.chosen.metrics, scenario.pool, scenario.now
+    window, effort = work.wanted.window, work.effort
+    shares = resource_equality(
+        scenario.attempts, now, metrics.resource_equality_weights, metrics.count_never_started
+    )
+    known = None if work.known is None else work.known.filter(pl.col("pool") == pool.name)
+    decided = decision_times(
+        scenario.described_by(performance.overtakes(shares)), tolerance_s=metrics.tolerance_s
+    )
+    cycle_s = account.cycle_of(pool, metrics.tolerance_s)
+    booked = account.account(account.anatomy(decided, pool, now), pool, now, cycle_s=cycle_s)
+    fair = fair_start_times(
+        scenario.described_by(population.compact(booked.attempts)),
+        known=known,
+        effort=effort._replace(
+            budget_s=work.chosen.simulation.budget_s,
+            wanted=None if window.whole else window.holds(),
+        ),
+        tau_s=metrics.tau_s,
+    )
+    forward = forward_start_times(
+        scenario.described_by(population.compact(fair)), known=known, effort=effort
+    )
+    return forward, booked._replace(attempts=forward.clear())
+
+
+def _fidelities(work: _Work, scenario: Scenario) -> Iterator[Rows]:
+    """Yield how well the policy of a pool reproduces each period."""
+    pool = scenario.pool
+    model = {
+        "pool": pl.lit(pool.name),
+        "order": pl.lit(pool.policy.order.value),
+        "backfill": pl.lit(pool.policy.backfill.value),
+        "fair_order": pl.lit(pool.fair_order.value),
+    }
+    for period in work.wanted.seeds:
+        fidelity = model_fidelity(scenario, period, work.chosen.metrics.tolerance_s)
+        yield Rows("fidelity_result", period, fidelity.with_columns(**model))
+
+
+def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) -> Iterator[Rows]:
     """Yield a pool's figures in each period; what periods share is computed once."""
+    setting, metrics = work.setting, work.chosen.metrics
     options = Options(
-        keep_single=chosen.metrics.keep_single_job_users,
-        count_never_started=chosen.metrics.count_never_started,
-        resamples=chosen.uncertainty.resamples,
-        tolerance_s=chosen.metrics.tolerance_s,
+        keep_single=metrics.keep_single_job_users,
+        count_never_started=metrics.count_never_started,
+        resamples=work.chosen.uncertainty.resamples,
+        tolerance_s=metrics.tolerance_s,
     )
     conserved = conservation_of(jobs, setting.now, options)
-    budget_s = chosen.simulation.advice_budget_s / len(setting.pools)
-    scenario = Scenario(jobs, pool, setting.now, shared.ranked)
+    budget_s = work.chosen.simulation.advice_budget_s / len(setting.pools)
+    scenario = Scenario(jobs, pool, setting.now, work.ranked)
     of_pool = pl.lit(pool.name).alias("pool")
     rules = rules_of(pool, setting.evidence.get(pool.name, ()))
-    for period, seed in seeds.items():
+    for period, seed in work.wanted.seeds.items():
         around = population.around(jobs, period)
-        of_period = options._replace(covered=covered(period, shared.log))
-        held = _held(around, booked.barred)
-        passed = passed_over.of_period(around, pool, period, setting.zone, shared.shares, held)
-        yield from _summaries(around, pool, period, setting, seed, of_period, conserved, passed)
+        of_period = options._replace(covered=covered(period, work.log))
+        passed = _passed(work, jobs, booked, pool, period)
+        yield from _summaries(work, around, pool, period, of_period, conserved, passed)
         del around
         by_rule = waiting_by_rule(population.in_period(jobs, period), pool)
         advised = advise(scenario, period, budget_s, seed, by_rule)
@@ -208,6 +238,15 @@ def _of_periods(
             yield Rows(table, period, rows.with_columns(of_pool))
 
 
+def _passed(
+    work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool, period: Period
+) -> pl.DataFrame:
+    """Return the result of each entity that was tested for being passed over in a period."""
+    around = population.around(jobs, period, EARLIER_S)
+    held = _held(around, booked.barred)
+    return passed_over.of_period(around, pool, period, work.setting.zone, work.shares, held)
+
+
 def _held(around: pl.DataFrame, barred: pl.DataFrame) -> Held:
     """Return the spans in which attempts were held or under a rule, by row of ``around``."""
     places = around.select(*account.KEY, row=pl.int_range(pl.len()))
@@ -216,16 +255,16 @@ def _held(around: pl.DataFrame, barred: pl.DataFrame) -> Held:
 
 
 def _summaries(
+    work: _Work,
     around: pl.DataFrame,
     pool: Pool,
     period: Period,
-    setting: Setting,
-    seed: int,
     options: Options,
     conserved: Row,
     passed: pl.DataFrame,
 ) -> Iterator[Rows]:
     """Yield the rows about a pool's entities, and its summary."""
+    setting, seed = work.setting, work.wanted.seeds[period]
     observed = {"pool": pl.lit(pool.name), "schedule": pl.lit(OBSERVED)}
     ended = population.in_period(around, period)
     entities = users.by_entities(ended, KINDS, options.tolerance_s)
@@ -237,53 +276,6 @@ def _summaries(
     place = (pool, period, setting.now, setting.zone)
     summary = summarise(around, *place, seed, options, known=known)
     yield Rows("summary_result", period, summary.with_columns(**observed))
-
-
-def _fidelities(
-    scenario: Scenario, chosen: config.Config, periods: Collection[Period]
-) -> Iterator[Rows]:
-    """Yield how well the policy of a pool reproduces each period."""
-    pool = scenario.pool
-    model = {
-        "pool": pl.lit(pool.name),
-        "order": pl.lit(pool.policy.order.value),
-        "backfill": pl.lit(pool.policy.backfill.value),
-        "fair_order": pl.lit(pool.fair_order.value),
-    }
-    for period in periods:
-        fidelity = model_fidelity(scenario, period, chosen.metrics.tolerance_s)
-        yield Rows("fidelity_result", period, fidelity.with_columns(**model))
-
-
-def _completed(
-    scenario: Scenario,
-    chosen: config.Config,
-    known: pl.DataFrame | None,
-    effort: Effort,
-    window: Window,
-) -> tuple[pl.DataFrame, Account]:
-    """Return the attempts with all their own figures, and the account of their waits."""
-    metrics, pool, now = chosen.metrics, scenario.pool, scenario.now
-    wanted = None if window.whole else window.holds()
-    shares = resource_equality(
-        scenario.attempts, now, metrics.resource_equality_weights, metrics.count_never_started
-    )
-    known = None if known is None else known.filter(pl.col("pool") == pool.name)
-    decided = decision_times(
-        scenario.described_by(performance.overtakes(shares)), tolerance_s=metrics.tolerance_s
-    )
-    cycle_s = account.cycle_of(pool, metrics.tolerance_s)
-    booked = account.account(account.anatomy(decided, pool, now), pool, now, cycle_s=cycle_s)
-    fair = fair_start_times(
-        scenario.described_by(population.compact(booked.attempts)),
-        known=known,
-        effort=effort._replace(budget_s=chosen.simulation.budget_s, wanted=wanted),
-        tau_s=metrics.tau_s,
-    )
-    forward = forward_start_times(
-        scenario.described_by(population.compact(fair)), known=known, effort=effort
-    )
-    return forward, booked._replace(attempts=forward.clear())
 
 
 def of_days(described: pl.DataFrame, setting: Setting, window: Window) -> pl.DataFrame:

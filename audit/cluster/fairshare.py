@@ -163,8 +163,7 @@ def shares_of_all(tree: Tree) -> dict[str, dict[str, float]]:
 def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
     """Return the settings of a cluster's ``[clusters.usage]``, with the content of its files.
 
-    Raises:
-        ConfigError: files are missing or wrong; it lists all faults of all files.
+    Raises ConfigError with all faults of all files.
     """
     wrong: list[tuple[str, str]] = []  # place, and what the file says there
     of_cluster = f"of cluster {cluster!r}"

@@ -25,7 +25,7 @@ class Fitted(NamedTuple):
     pool: Pool
     facts: tuple[Fact, ...]
     """The assumptions, rule by rule, and how much each improves the fit."""
-    told: Mapping[str, Any]
+    details: Mapping[str, Any]
     """The fit for programs: ``unexplained`` (0 to 1) ``before`` and ``after``, ``says`` in words,
     ``evidence`` as rows of the view ``rules``, ``days`` used (None: all), ``budget_s``, and
     whether it ``ended`` the search."""
@@ -60,7 +60,7 @@ def assuming(setting: Setting, found: Sequence[Fitted]) -> Setting:
     for one in found:
         of = f" of pool {one.pool.name!r}" if len(setting.pools) > 1 else ""
         facts = [*facts, *(replace(fact, what=fact.what + of) for fact in one.facts)]
-    evidence = {one.pool.name: one.told.get("evidence", []) for one in found}
+    evidence = {one.pool.name: one.details.get("evidence", []) for one in found}
     pools = _with(setting.pools, (one.pool for one in found))
     return replace(setting, pools=pools, facts=tuple(facts), evidence=evidence)
 
@@ -72,9 +72,9 @@ def in_force(found: Sequence[Fitted]) -> dict[str, Any]:
             "rules": _ADAPTER.dump_python(
                 Rules(pool.policy, pool.limits, pool.windows, pool.zone), mode="json"
             ),
-            **told,
+            **details,
         }
-        for pool, _, told in found
+        for pool, _, details in found
     }
 
 

@@ -52,8 +52,7 @@ def replace(
         window: the attempts and days of the results; those of others stay.
         pages: whether to publish figures about all users, for pages of users and accounts.
 
-    Raises:
-        StoreError: the results cannot be stored.
+    Raises StoreError if the results cannot be stored.
     """
     cluster = setting.cluster
     runs = {**kept, **{identity.period: identity.run_id for identity in computed}}

@@ -154,8 +154,7 @@ def _address(text: str) -> str:
 def allowed(address: str, domains: tuple[str, ...]) -> str:
     """Return the address in the form that mail is sent to.
 
-    Raises:
-        ValueError: it is not an address, or not in ``domains`` (``mail.domains``; empty: any).
+    Raises ValueError if it is not an address, or not in ``domains`` (``mail.domains``; empty: any).
     """
     good = _address(address)
     if domains and good.rsplit("@", 1)[1] not in domains:

@@ -1,7 +1,7 @@
 """Takes rights from a process that reads what another user wrote. None of them can be regained.
 
 Landlock (Linux 5.13 and newer) leaves it only the files that are named, resource limits bound its
-use of memory and time, and a network namespace of its own leads nowhere. Landlock holds for the
+use of memory and time, and a separate network namespace leads nowhere. Landlock holds for the
 calling thread and the threads that it starts: restrict a process while it has one thread.
 """
 
@@ -58,7 +58,7 @@ def restrict(readable: Iterable[int]) -> int:
         readable: descriptors of files, and of folders with everything below them.
 
     Returns:
-        The version of Landlock; 0: the kernel has none, and nothing was taken.
+        The version of Landlock; 0: not in the kernel, so files stay accessible.
 
     Raises AuditError if the kernel has Landlock but refuses.
     """
@@ -89,7 +89,7 @@ def _call(number: int, *arguments: int | bytes) -> int:
 
 
 def leave_network() -> bool:
-    """Move this process, which has one thread, to a network of its own; return whether it could."""
+    """Move this process, which has one thread, to a separate network; return whether it could."""
     return _libc().unshare(_NEW_NETWORK) == 0 or (
         os.geteuid() != 0 and _libc().unshare(_NEW_USER | _NEW_NETWORK) == 0
     )

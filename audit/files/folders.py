@@ -2,7 +2,7 @@
 
 A user who may rename files in a folder can exchange an entry for a link while fairaudit works
 there. So before anything is written, the folder and all that leads to it must belong to this user
-or to root, and nobody else may write there. Then the paths below it can be trusted. The rule is
+or to root, and no other user may write there. Then the paths below it can be trusted. The rule is
 that of ``StrictModes`` in sshd. A folder with the sticky bit, such as ``/tmp``, may be on the way,
 as only their owners can exchange its entries.
 """
@@ -25,7 +25,7 @@ _MOST_LINKS: Final = 40  # maximum number of links on one path, as in Linux
 def require(path: Path) -> None:
     """Check that no other user can change a file or folder, or anything that leads to it.
 
-    What does not exist is not checked.
+    Missing places are not checked.
 
     Raises:
         PermissionError: another user can. The message names the place and the remedy.
@@ -90,7 +90,6 @@ def _follow(path: Path, prepare: Callable[[Path], None]) -> Path:
 
 
 def _check(place: Path, path: Path) -> None:
-    """Raise PermissionError if another user can exchange ``place``, which leads to ``path``."""
     seen = place.lstat()
     if seen.st_uid not in {0, os.geteuid()}:
         try:

@@ -51,7 +51,6 @@ def held(
 
 
 def _locked(path: Path, database: Path, busy: str) -> int:
-    """Open and lock the lock file."""
     tries = 0
     while True:
         descriptor = _open_own(path)
@@ -90,7 +89,7 @@ def _open_own(path: Path) -> int:
 
 
 def holder(database: Path) -> str | None:
-    """The process that holds the right to write ``database``; None if there is none.
+    """The process that holds the right to write ``database``; None if it is free.
 
     Raises OSError if the lock may not be read.
     """

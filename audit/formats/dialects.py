@@ -24,28 +24,23 @@ class Reading:
 
     columns: tuple[str, ...] | None = None
     """Column names of a log without a header row; ``_`` skips a column."""
-    separator: str | None = None
-    """Column separator; None detects it."""
-    zone: str | None = None
-    """IANA name of the zone of local times; None: the log's own, or UTC."""
+    separator: str | None = None  # column separator; None detects it
+    zone: str | None = None  # IANA name of the zone of local times; None: the log's own, or UTC
 
 
-PLAIN = Reading()
-"""No options."""
+PLAIN = Reading()  # no options
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a log states about itself and the cluster before its first record."""
+    """The statements of a log about itself and the cluster, before its first record."""
 
-    zone: str | None = None
-    """IANA name of the cluster's time zone."""
+    zone: str | None = None  # IANA name of the cluster's time zone
     capacity: Mapping[str, int] = field(default_factory=dict)
     """The cluster's amount of each counted resource, according to the log."""
     entries: Mapping[str, str] = field(default_factory=dict)
     """All labelled entries, for provenance and for the dialect's own use."""
-    problems: tuple[str, ...] = ()
-    """Entries that could not be used, in words for the user."""
+    problems: tuple[str, ...] = ()  # entries that could not be used, in words for the user
     local_times: bool = False
     """Whether its times are local times of an unknown zone; they are read as UTC."""
 
@@ -56,8 +51,7 @@ class Parsed:
 
     records: pl.DataFrame  # model.RECORDS
     refusals: pl.DataFrame  # model.REFUSALS
-    steps: int = 0
-    """Records of parts of a job (Slurm's steps): counted, not kept."""
+    steps: int = 0  # records of parts of a job (Slurm's steps): counted, not kept
     header: Header | None = None
     """The header for the blocks that follow, where this block changed it."""
 
@@ -81,24 +75,20 @@ class Dialect:
     title: str
     recognises: Callable[[bytes], bool]
     """Whether a log begins with these bytes (at most ``HEAD_BYTES``, possibly cut in a line)."""
-    header: Callable[[bytes, Reading], Header]
-    """Reads the header from those bytes."""
+    header: Callable[[bytes, Reading], Header]  # reads the header from those bytes
     parse: Callable[[Block, Header], Parsed]
     """Reads whole records; never raises for what they contain."""
     whole: Callable[[bytes, Header], int] = last_line
     """Length of the whole records at the start of a buffer, whatever follows."""
-    block_bytes: int = 1 << 23
-    """Preferred size of a block."""
-    names_clusters: bool = False
-    """Whether records may name their cluster."""
+    block_bytes: int = 1 << 23  # preferred size of a block
+    names_clusters: bool = False  # whether records may name their cluster
     needed: Callable[[Mapping[str, str]], dict[str, str]] = dict
     """The header entries that ``parse`` uses, without comments and other free text."""
     differs: Callable[[bytes], str | None] = lambda head: None
     """How a log that no dialect recognises differs from this one; None: it is not similar."""
 
 
-HEAD_BYTES = 1 << 18
-"""Size of the part of a log that determines its dialect and holds its header."""
+HEAD_BYTES = 1 << 18  # size of the part of a log that determines its dialect and holds its header
 
 MODULES: Final = (
     *("sacct.json", "sacct.text", "pbs.reader", "lsf", "gridengine"),
@@ -117,10 +107,8 @@ def table() -> Mapping[str, Dialect]:
 def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
     """Return the dialect of the log that begins with ``head``, called ``where`` in errors.
 
-    A log with declared columns that no other dialect recognises is sacct's text.
-
-    Raises:
-        DialectError: no dialect recognises the log; the message describes it.
+    A log with declared columns that no other dialect recognises is sacct's text. Raises
+    DialectError, whose message describes the log, if no dialect recognises it.
     """
     for dialect in table().values():
         if dialect.recognises(head):

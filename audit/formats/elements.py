@@ -21,8 +21,7 @@ from audit.model import RefusalCode
 
 Row = tuple[str | None, ...]
 
-_SHOWN: Final = 20
-"""Number of characters shown from where JSON becomes invalid."""
+_SHOWN: Final = 20  # number of characters shown from where JSON becomes invalid
 
 decode: Final = json.JSONDecoder().raw_decode
 
@@ -82,14 +81,9 @@ class Found:
     ) -> int:
         """Read the elements of a JSON array from ``at`` on; return the end of the array or block.
 
-        Args:
-            at: where to begin.
-            starts: possible beginnings of elements, ascending; an element ends at one of the next
-                ``tries``.
-            between: matches what is between two elements.
-            row: converts an element to a row; raises ValueError for an invalid one.
-            words: reasons of refusals.
-            tries: see ``starts``.
+        ``starts`` are possible beginnings of elements, ascending; an element ends at one of the
+        next ``tries``. ``between`` matches what is between two elements. ``row`` converts an
+        element and raises ValueError for an invalid one.
         """
         data = self.data
         while True:
@@ -126,10 +120,7 @@ def starts_of(data: bytes, mark: bytes) -> list[int]:
 
 
 def _decoded(data: bytes, at: int, ends: Sequence[int], within: str) -> tuple[Any, int]:
-    """Return the value that begins at ``at`` and its end, or raise DamageError.
-
-    The value ends before the first of ``ends`` at which it is complete.
-    """
+    """Return the value up to the first of ``ends`` at which it is complete, and its end."""
     first: tuple[Exception, str] | None = None
     for end in ends:
         text = data[at:end].decode("utf-8", errors="surrogateescape")
@@ -166,10 +157,7 @@ def as_bytes(text: str) -> bytes:
 
 
 def holdable(text: str) -> str:
-    r"""Return a text with NUL, bytes that are not UTF-8 (surrogateescape) and surrogates escaped.
-
-    They become ``\x00``, ``\xff`` and ``\ud800``.
-    """
+    r"""Return a text with NUL, bytes that are not UTF-8 and surrogates escaped (``\x00``)."""
     if "\0" in text:
         text = text.replace("\0", "\\x00")
     if text.isascii():

@@ -24,6 +24,7 @@ Sources: complex(5), sge_types(5), sge_status(5), `sge_build_job_category` in th
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ from audit.formats.shaping import (
     LARGEST_ID,
     REFUSED,
     SHOWN,
+    Fault,
     beyond_range,
     by_distinct,
     case,
@@ -96,8 +98,7 @@ _SCHEMA: Final = dict.fromkeys(
     (f"column_{n}" for n in range(max(column.place for column in COLUMNS.values()) + 1)), pl.String
 )
 _NAME, _NUMBERS, _FOLLOWED_BY = 4, 24, 8
-_MOST_PIECES: Final = 2_000
-"""Maximum number of pieces of a line that is realigned."""
+_MOST_PIECES: Final = 2_000  # maximum number of pieces of a line that is realigned
 
 TIMES: Final = ("submission_time", "start_time", "end_time")
 MILLISECONDS: Final = 100_000_000_000
@@ -122,8 +123,7 @@ _UNITS: Final = {
     **{unit: 1_000**n for n, unit in enumerate("kmgt", 1)},
     **{unit: 1_024**n for n, unit in enumerate("KMGT", 1)},
 }
-_MOST: Final = 1 << 50
-"""Requests of more bytes are no limit (`INFINITY`, or the largest integer)."""
+_MOST: Final = 1 << 50  # requests of more bytes are no limit (`INFINITY`, or the largest integer)
 
 _LINE: Final = re.compile(
     rb"(?:[^:\n]*:){5}\d+:[^\n]*:-?\d+:(?:\d{9,13}|0):(?:\d{9,13}|0):(?:\d{9,13}|0):\d+:"
@@ -186,7 +186,6 @@ def parse(block: Block, header: Header) -> Parsed:
 
 
 def _columns(text: bytes) -> pl.DataFrame:
-    """Return the columns of lines as texts; null where missing or empty."""
     if not text:
         return pl.DataFrame(schema=_SCHEMA)
     return pl.read_csv(
@@ -201,9 +200,8 @@ def _columns(text: bytes) -> pl.DataFrame:
     )
 
 
-def _checked(texts: pl.DataFrame, numbers: list[int]) -> pl.DataFrame:
-    """Return ``COLUMNS`` of some lines, their numbers, and the first column that does not fit."""
-    faults = []
+def _faults() -> Iterator[Fault]:
+    """Yield the faults of columns whose content is checked."""
     for name, (place, holds, what, limits) in COLUMNS.items():
         if holds is None:
             continue
@@ -214,11 +212,18 @@ def _checked(texts: pl.DataFrame, numbers: list[int]) -> pl.DataFrame:
         if place >= FEWEST:  # of later versions
             fits |= pl.col(name).is_null()
         why = f"column {place + 1} ({name}): '{{}}' is no {what}"
-        faults.append((~fits, RefusalCode.VALUE, pl.format(why, text.str.head(SHOWN))))
+        yield ~fits, RefusalCode.VALUE, pl.format(why, text.str.head(SHOWN))
+
+
+_CHECKS: Final = faulted(_faults())
+
+
+def _checked(texts: pl.DataFrame, numbers: list[int]) -> pl.DataFrame:
+    """Return ``COLUMNS`` of some lines, their numbers, and the first column that does not fit."""
     named = texts.select(
         pl.col(f"column_{column.place}").alias(name) for name, column in COLUMNS.items()
     )
-    return named.with_columns(number=pl.Series(numbers, dtype=pl.Int64), **faulted(faults))
+    return named.with_columns(number=pl.Series(numbers, dtype=pl.Int64), **_CHECKS)
 
 
 def realigned(line: str) -> list[str] | None:
@@ -360,7 +365,6 @@ def request(category: str) -> Request:
 
 
 def _seconds(text: str) -> int | None:
-    """Return the seconds of `[H:M:]S`; None where there is no limit."""
     if not (found := _DURATION.fullmatch(text)):
         return None
     hours, minutes, seconds = (int(part or 0) for part in found.groups())

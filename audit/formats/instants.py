@@ -19,10 +19,9 @@ import numpy.typing as npt
 import polars as pl
 
 UNKNOWN: Final = ("Unknown", "None", "N/A", "INVALID", "(null)")
-"""Texts that stand for an unknown time or duration."""
+"""Texts that mean an unknown time or duration."""
 
-LATEST: Final = 1 << 33
-"""Latest time of any log (the year 2242): later ones are damage."""
+LATEST: Final = 1 << 33  # latest time of any log (the year 2242): later ones are damage
 
 # Patterns list the digits: Unicode has many more.
 _WALL: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}"
@@ -45,12 +44,9 @@ Ints = npt.NDArray[np.int64]
 class Instants(NamedTuple):
     """A column of times in epoch seconds, null where unknown or unreadable."""
 
-    early: pl.Series
-    """The earlier reading of a repeated hour; elsewhere the only one."""
-    late: pl.Series
-    """The later reading."""
-    problem: pl.Series
-    """Why a value is unreadable; null for others."""
+    early: pl.Series  # the earlier reading of a repeated hour; elsewhere the only one
+    late: pl.Series  # the later reading
+    problem: pl.Series  # why a value is unreadable; null for others
 
 
 def instants(text: pl.Series, zone: str) -> Instants:
@@ -110,7 +106,6 @@ def _other_forms(text: pl.Series, local: pl.Series, odd: pl.Series) -> tuple[pl.
 def _to_utc(
     local: pl.Series, absolute: pl.Series, zone: str
 ) -> tuple[pl.Series, pl.Series, pl.Series]:
-    """Return the earlier and the later epoch seconds of a wall clock, and which were skipped."""
     skipped = np.zeros(len(local), dtype=np.bool_)
     known = local.is_not_null()
     moves = (known & ~absolute).to_numpy()

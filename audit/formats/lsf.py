@@ -56,8 +56,7 @@ from audit.formats.shaping import (
 from audit.model import JobState, RecordKind, RefusalCode
 
 FINISHED: Final = '"JOB_FINISH"'
-OTHERS: Final = ('"JOB_RESIZE"', '"EVENT_ADRSV_FINISH"')
-"""Events that are no attempts."""
+OTHERS: Final = ('"JOB_RESIZE"', '"EVENT_ADRSV_FINISH"')  # events that are no attempts
 
 _TABLE: Final = (
     # first field of the part, type (None: not checked), fields and their places in the part
@@ -76,10 +75,8 @@ _TABLE: Final = (
     ("runLimit", None, {"runTime": 13, "numNetworks": 15}),
 )
 FIELDS: Final = {name: (part, kind, n) for part, kind, at in _TABLE for name, n in at.items()}
-_HOSTS: Final = FIELDS["numAskedHosts"][2] + 1
-"""Place of the first requested host."""
-_USAGE: Final = 6
-"""Number of fields of a host's usage, without its pairs."""
+_HOSTS: Final = FIELDS["numAskedHosts"][2] + 1  # place of the first requested host
+_USAGE: Final = 6  # number of fields of a host's usage, without its pairs
 _UNUSED_BEHIND_NETWORKS: Final = 6  # affinity, energy and four rates
 
 EXITED, DONE = 0x20, 0x40
@@ -103,8 +100,7 @@ _VERSION: Final = re.compile(rb'^"[A-Z_]+" "([0-9.]+)" ', re.MULTILINE)
 _RUSAGE: Final = re.compile(r"\brusage\[([^\]]*)\]")
 _AMOUNT: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]*)?) *([KMGTP]?)B?(?:/(host|task|job))?", re.I)
 _UNITS: Final = {unit: 1_024**n for n, unit in enumerate("KMGTP", 1)} | {"": 1_024**2}
-_MOST: Final = 1 << 50
-"""Largest amount per host, task or job."""
+_MOST: Final = 1 << 50  # largest amount per host, task or job
 _COUNT: Final = re.compile(r"[0-9]{1,18}")
 _QUOTE, _BLANK, _COMMENT, _RETURN = b'" #\r'
 _BETWEEN_FIELDS, _BETWEEN_RECORDS = "\x1f", "\x1e"
@@ -192,7 +188,6 @@ def cut_records(raw: bytes) -> tuple[Lines, Lines]:
 
 
 def _last_line(raw: bytes, lines: Lines, first: int, after: int) -> int:
-    """Return the last line of a record whose texts may contain line ends."""
     quotes = 0
     for line in range(first, after):
         quotes += raw.count(b'"', lines.starts[line], lines.ends[line])
@@ -284,7 +279,6 @@ class Records:
         return pl.select(part.list.join(" ")).to_series().set(~there, None)
 
     def _fit(self, part: str, begin: pl.Series | None = None) -> pl.Series:
-        """Return whether the fields of a part have their types."""
         begin = self.begins[part] if begin is None else begin
         fits = self.width > -1
         for of, holds, place in FIELDS.values():
@@ -432,9 +426,10 @@ def _columns(records: Records) -> pl.DataFrame:
     for name in ("userName", "queue", "projectName", "sla", "rsvId", "longRsvId"):
         columns[name] = records.text(name)
     group = map(group_of, records.text("chargedSAAP").to_list(), columns["userName"].to_list())
-    allocated = records.several(records.slots, records.slot_count)
-    used = records.several(records.hosts, records.host_count)
-    hosts = used.zip_with(allocated.is_null(), allocated).fill_null("")
+    hosts = records.several(records.slots, records.slot_count)
+    if hosts.null_count():
+        used = records.several(records.hosts, records.host_count)
+        hosts = hosts.zip_with(hosts.is_not_null(), used).fill_null("")
     texts = records.text("effectiveResReq").to_list()
     processors = columns["numProcessors"].fill_null(1).clip(1)
     amounts = [
@@ -489,7 +484,6 @@ def requested(text: str | None, nodes: int, slots: int) -> tuple[int | None, int
 
 
 def _amount(text: str, times: Mapping[str, int], units: Mapping[str, int]) -> int | None:
-    """Return an amount for the whole job."""
     if not (found := _AMOUNT.fullmatch(text)):
         return None
     each = float(found[1]) * units.get(found[2].upper(), 1)

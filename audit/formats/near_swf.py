@@ -24,20 +24,15 @@ from audit.model import RefusalCode
 
 SEPARATORS: Final = {" ": "blanks", ",": "commas", ";": "semicolons", "|": "bars"}
 """Column separators (a tab is a blank), and their names."""
-MOST: Final = 24
-"""Maximum number of columns: beyond, the first may not be SWF's."""
+MOST: Final = 24  # maximum number of columns: beyond, the first may not be SWF's
 
 _SEPARATOR: Final = "separator of the columns"
-_COLUMNS: Final = "number of columns"
-"""Keys of entries of ``Header`` that no log has."""
+_COLUMNS: Final = "number of columns"  # keys of entries of ``Header`` that no log has
 
 _LIKELY_WIDTHS: Final = range(12, 41)
-_FIRST: Final = 100
-"""Number of lines that determine the layout."""
-_SAMPLE: Final = 1000
-"""Number of lines whose content is checked."""
-_FEW: Final = 20
-"""Fewer records do not show an order."""
+_FIRST: Final = 100  # number of lines that determine the layout
+_SAMPLE: Final = 1000  # number of lines whose content is checked
+_FEW: Final = 20  # fewer records do not show an order
 _COMMENTS: Final = (b";", b"#")
 _NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
@@ -52,19 +47,12 @@ class Layout(NamedTuple):
 
 
 def recognises(head: bytes) -> bool:
-    """Return whether most of the first hundred records are rows of 18 to ``MOST`` numbers.
-
-    SWF itself is not recognised.
-    """
+    """Return whether most of the first hundred records have 18 to ``MOST`` numbers; not SWF."""
     return _layout(head) is not None
 
 
 def header(head: bytes, reading: Reading = PLAIN) -> Header:
-    """Read the comments as SWF's, and report the differences from SWF.
-
-    Raises:
-        DialectError: the columns cannot be those of SWF.
-    """
+    """Read the comments as SWF's, and report the differences from SWF, or raise DialectError."""
     layout = _layout(head)
     if layout is None:
         raise DialectError("most of its first lines are no rows of SWF's columns")
@@ -124,7 +112,6 @@ def _is_record(line: bytes) -> bool:
 
 
 def _cut(line: bytes, separator: str) -> list[bytes]:
-    """Return the fields of a line; a blank within one makes it invalid."""
     if separator == " ":
         return line.split()
     return [b"_".join(field.split()) for field in line.split(separator.encode())]
@@ -198,7 +185,6 @@ def differs(head: bytes) -> str | None:
 
 
 def _records(head: bytes) -> list[bytes]:
-    """Return the lines that are no comments, without the last, which may be cut."""
     lines = head.split(b"\n")
     return [line for line in lines[: max(len(lines) - 1, 1)] if _is_record(line)]
 
@@ -214,7 +200,6 @@ def _names_columns(fields: list[bytes]) -> bool:
 
 
 def _table(lines: list[bytes], layout: Layout) -> Table:
-    """Return the first records as numbers; NaN where invalid."""
     cut_lines = (_cut(line, layout.separator) for line in lines[:_SAMPLE])
     rows = [
         [float(field) if _NUMBER.fullmatch(field or b"-1") else np.nan for field in padded]
@@ -226,7 +211,6 @@ def _table(lines: list[bytes], layout: Layout) -> Table:
 
 
 def _faults(table: Table) -> Iterator[str]:
-    """Yield why columns cannot be those of SWF."""
     column = {name: table[:, index] for index, (name, _) in swf.FIELDS.items()}
     last = max(swf.STATES)
     for index, (name, title) in swf.FIELDS.items():

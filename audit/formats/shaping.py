@@ -20,11 +20,9 @@ from audit.model import RECORDS, REFUSALS, RefusalCode
 
 LARGEST: Final = 1 << 28
 """Largest number of CPUs, nodes or GPUs: products with seconds stay within int64."""
-LARGEST_ID: Final = 1 << 53
-"""Largest job or user number that is read exactly."""
+LARGEST_ID: Final = 1 << 53  # largest job or user number that is read exactly
 MIB: Final = 1 << 20
-SHOWN: Final = 40
-"""Number of characters of a value that a refusal shows."""
+SHOWN: Final = 40  # number of characters of a value that a refusal shows
 
 Fault = tuple[pl.Expr, RefusalCode, pl.Expr | str]
 """When a record is refused, its code, and the reason."""
@@ -48,10 +46,7 @@ def case(*cases: tuple[pl.Expr, str | pl.Expr], otherwise: str | pl.Expr | None 
 
 
 def clock(text: pl.Expr, pattern: str) -> pl.Expr:
-    """Return seconds; the groups of ``pattern`` are days, hours, minutes and seconds.
-
-    Null where the last group is missing.
-    """
+    """Return seconds; the groups of ``pattern`` are days, hours, minutes and seconds."""
     parts = text.str.extract_groups(pattern)
     whole = [parts.struct.field(str(n)).cast(pl.Int64, strict=False) for n in range(1, 5)]
     factors = (86_400, 3_600, 60)
@@ -155,10 +150,7 @@ class Texts:
 
 
 def faulted(faults: Iterable[Fault], *known: str) -> dict[str, pl.Expr]:
-    """Return ``problem`` and ``code`` of the first fault that holds; null: none.
-
-    The columns ``known`` (a problem and its code) take precedence.
-    """
+    """Return ``problem`` and ``code``: those in ``known``, else of the first fault that holds."""
     cases = [
         (pl.when(bad), pl.lit(code.value), pl.lit(why) if isinstance(why, str) else why)
         for bad, code, why in faults
@@ -205,12 +197,10 @@ def shaped(
     """Return the records and refusals of a block.
 
     Args:
-        block: the bytes.
-        spans: where each record begins and ends. Spans without a row in ``found`` (comments,
-            banners) are dropped.
+        block, steps, header: as in ``Parsed``.
+        spans: where each record begins and ends; those without a row in ``found`` are dropped.
         found: columns of ``REFUSED`` and of ``RECORDS``, in one frame or several. Missing columns
             are unknown; others are dropped.
-        steps, header: see ``Parsed``.
         schema: of the records.
     """
     if not isinstance(found, pl.DataFrame):

@@ -53,8 +53,7 @@ STATES: Final = {
 BURSTS: Final = (2, 3, 4)
 CANCELLED: Final = 5
 
-_IN_MILLISECONDS: Final = (10**12, 1000 * LATEST)
-"""Range of times in milliseconds, from 2001 on."""
+_IN_MILLISECONDS: Final = (10**12, 1000 * LATEST)  # range of times in milliseconds, from 2001 on
 
 _NAMES: Final = [FIELDS.get(n, (f"unused_{n}",))[0] for n in range(FIELD_COUNT)]
 _LINE: Final = {name: pl.String if name.startswith("unused") else pl.Float64 for name in _NAMES}
@@ -68,10 +67,9 @@ _NUMBER = re.compile(r"-?\d+")
 
 
 def recognises(head: bytes) -> bool:
-    """Return whether an SWF log begins with ``head``.
+    """Return whether most of the first hundred records are 18 numbers.
 
-    Most of the first hundred records must be 18 numbers; a log without records must have one of
-    SWF's own header entries.
+    A log without records must have one of SWF's own header entries.
     """
     lines = head.split(b"\n")
     if len(lines) > 1:
@@ -84,10 +82,7 @@ def recognises(head: bytes) -> bool:
 
 
 def header(head: bytes, reading: Reading = PLAIN) -> Header:
-    """Read the comments before the first record: capacity, zone, start time, names.
-
-    SWF states everything itself; its times are relative to an instant and need no zone.
-    """
+    """Read the comments before the first record: capacity, zone, start time, names."""
     entries: dict[str, str] = {}
     problems: list[str] = []
     for line in head.decode("utf-8", errors="replace").splitlines():
@@ -168,11 +163,11 @@ def write(frame: pl.DataFrame, entries: Mapping[str, str], comments: Sequence[st
     started: the first is written as failed, the second is ambiguous.
 
     Args:
-        frame: columns of ``model.ATTEMPTS``. ``user``, ``account`` and ``partition`` (written as
-            the queue) must be decimal numbers or null, see ``numbered``. Jobs that never started
-            have no start; jobs with an unknown start have no end, but an ``occupancy_s``.
-        entries: header lines, in order. ``UnixStartTime`` is the origin of times.
-        comments: further header lines. Line breaks in either are escaped.
+        frame: columns of ``model.ATTEMPTS``; ``user``, ``account`` and ``partition`` (the queue)
+        are
+            decimal numbers or null, see ``numbered``. Jobs that never started have no start; jobs
+            with an unknown start have no end, but an ``occupancy_s``.
+        entries, comments: header lines, in order. ``UnixStartTime`` is the origin of times.
     """
     origin = int(entries.get("UnixStartTime", "0"))
     status = {state: number for number, state in sorted(STATES.items(), reverse=True)}
@@ -212,8 +207,7 @@ def numbered(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Return attempts with a number for every name, for ``write``, and comments with the names.
 
     Names of a kind that are all numbers are kept; else each becomes its rank in alphabetical order.
-    Partitions become queues, whose names ``header`` reads again. Where job numbers are unknown or
-    not unique, jobs are numbered in the order of ``frame``.
+    Partitions become queues. Where job numbers are not unique, jobs are numbered in order.
     """
     comments: list[str] = []
     number = frame["job_number"]
@@ -231,10 +225,7 @@ def numbered(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 
 
 def _fields(raw: bytes) -> tuple[Bytes, Lines, Offsets]:
-    """Return the lines with single spaces between fields only, and each line's number of spaces.
-
-    Lines are never lost or joined. Most logs need no change.
-    """
+    """Return the lines with single spaces between fields only, and each line's number of spaces."""
     data = np.frombuffer(raw, dtype=np.uint8)
     lines = cut(data)
     spaces = np.flatnonzero(data == _SPACE)
@@ -256,7 +247,6 @@ def _fields(raw: bytes) -> tuple[Bytes, Lines, Offsets]:
 
 
 def _faults(origin: int) -> Iterator[Fault]:
-    """Yield the faults of 18 fields, whose times are relative to ``origin`` (epoch s)."""
     value, time = RefusalCode.VALUE, RefusalCode.TIME
     burst = pl.col("status").is_in([float(status) for status in BURSTS])
     run, submit = pl.col("run"), pl.col("submit")
@@ -281,7 +271,6 @@ def _faults(origin: int) -> Iterator[Fault]:
 
 
 def _columns(header: Header, origin: int) -> dict[str, pl.Expr]:
-    """Return the columns of ``RECORDS``."""
     number = {
         name: pl.col(name).floor().cast(pl.Int64, strict=False) for name, _ in FIELDS.values()
     }
@@ -329,7 +318,6 @@ def _columns(header: Header, origin: int) -> dict[str, pl.Expr]:
 
 
 def _named(kind: str, number: pl.Expr, header: Header) -> pl.Expr:
-    """Return the header's name of a queue or partition number, else the number."""
     names = {
         int(key.removeprefix(f"{kind} ")): name
         for key, name in header.entries.items()
@@ -339,7 +327,6 @@ def _named(kind: str, number: pl.Expr, header: Header) -> pl.Expr:
 
 
 def _is_id(name: str) -> bool:
-    """Return whether SWF can hold a name as it is."""
     if len(name) > 16 or not (name.isascii() and name.isdecimal()):
         return False
     return str(int(name)) == name and int(name) <= LARGEST_ID
@@ -354,7 +341,6 @@ def _bare(name: str) -> str:
 
 
 def _within_line(text: str) -> str:
-    """Escape line ends and control characters."""
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
     )

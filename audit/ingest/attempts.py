@@ -32,21 +32,17 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
     records within one input are different attempts (ids need not be unique); the n-th of them in
     one input is the n-th of them in another.
 
-    Executions (Slurm) are named by job id and submit time. Of several records of one, the one that
-    knows most supersedes the others: ended before running before pending; among those of one kind
+    Executions (Slurm) are identified by job id and submit time. Of several records of one, the most
+    complete supersedes the others: ended before running before pending; among those of one kind
     the latest end and the earliest start (`sacct -T` clips both), then the most columns. An open
-    one of a job that was submitted again is superseded too: it ended, but nothing says when.
+    one of a job that was submitted again is superseded too: it ended at an unknown time.
 
-    Runs (LSF, Grid Engine) of one job id and submit time are one after the other: where a run says
-    of itself no later time, it waited from the end of the one before. For PBS see ``events``.
+    Runs (LSF, Grid Engine) of one job id and submit time follow each other: each waited from the
+    end of the one before, unless it states a later time. For PBS see ``events``.
 
-    Args:
-        records: ``RECORDS`` with ``cluster`` and ``input_id``: every record of some jobs of a
-            cluster, resolved before or not.
-
-    Returns:
-        The records that remain, with ``attempt`` (1, 2, … within a job; 0 where superseded) and
-        ``superseded``.
+    ``records`` are all records of some jobs of a cluster, resolved before or not, with ``cluster``
+    and ``input_id``. Returned are those that remain, with ``attempt`` (1, 2, … within a job; 0
+    where superseded) and ``superseded``.
     """
     happened = records.filter(events.are_events())
     others = records.filter(~events.are_events())
@@ -62,7 +58,6 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def _resolved(records: pl.DataFrame) -> pl.DataFrame:
-    """Resolve all records but events."""
     has_bursts = (pl.col("kind") == RecordKind.BURST).any().over("job_id")
     summary = (
         has_bursts & (pl.col("kind") == RecordKind.JOB) & pl.col("state").is_in(_SUMMARY_STATES)
@@ -119,11 +114,9 @@ def outdated_arrays(arrays: pl.DataFrame, tasks: pl.DataFrame) -> list[str]:
     """Return the ids of outdated rows of waiting array tasks (`7_[3-9%2]`).
 
     Such a row represents all tasks that had not started. It is outdated once one of its tasks has a
-    record of its own, or another row lists fewer of them.
-
-    Args:
-        arrays: ``job_id``, ``job_number`` and ``waits`` (neither started nor ended) of such rows.
-        tasks: ``job_number`` and ``array_task`` of the tasks that have records of their own.
+    separate record, or another row lists fewer of them. ``arrays`` holds ``job_id``,
+    ``job_number`` and ``waits`` (neither started nor ended) of such rows; ``tasks`` the
+    ``job_number`` and ``array_task`` of tasks with their own records.
     """
     known: dict[int, list[int]] = {}
     for number, task in tasks.select("job_number", "array_task").iter_rows():
@@ -143,7 +136,6 @@ def outdated_arrays(arrays: pl.DataFrame, tasks: pl.DataFrame) -> list[str]:
 
 
 def _tasks(job_id: str) -> list[range]:
-    """Return the tasks of `7_[0,3-9:2%4]`."""
     ranges = []
     for piece in job_id.partition("[")[2].rstrip("]").partition("%")[0].split(","):
         if match := re.fullmatch(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", piece):
@@ -157,7 +149,6 @@ def _holds(ranges: Sequence[range], task: int) -> bool:
 
 
 def _is_part(ranges: Sequence[range], others: Sequence[range]) -> bool:
-    """Return whether tasks are a proper subset of others."""
     fewer = 0 < sum(map(len, ranges)) < sum(map(len, others))
     return fewer and all(_holds(others, task) for tasks in ranges for task in tasks)
 

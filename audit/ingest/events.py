@@ -82,9 +82,8 @@ def without_arrays(attempts: pl.DataFrame) -> pl.DataFrame:
 def settled(records: pl.DataFrame) -> pl.DataFrame:
     """Return which events are attempts; the rest is superseded.
 
-    Args:
-        records: ``RECORDS`` with ``cluster`` and ``input_id``: every event of some jobs of a
-            cluster, settled before or not. Each event that inputs share is returned once.
+    ``records`` are all events of some jobs of a cluster, settled before or not, with ``cluster``
+    and ``input_id``.
     """
     names = [name for name in records.columns if name != "superseded"]
     events = _with_amounts(_in_order(_in_lives(_unsettled(records.select(names)))))
@@ -183,7 +182,6 @@ def _in_order(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_amounts(events: pl.DataFrame) -> pl.DataFrame:
-    """Give each run the largest amounts of its records."""
     runs = pl.struct("number", "kind", "start_time").rle_id()
     apart = events.select(runs=pl.when(_run).then(runs))["runs"]
     if apart.drop_nulls().is_unique().all():
@@ -209,7 +207,6 @@ def _numbers(events: pl.DataFrame) -> Events:
 
 
 def _completed(events: pl.DataFrame, out: Mapping[str, NDArray[Any]]) -> pl.DataFrame:
-    """Write the settled values into the events."""
     arrival, suspended = (
         pl.Series(out[name]).set(pl.Series(out[name] == UNKNOWN), None)
         for name in ("arrival", "suspended")

@@ -29,8 +29,7 @@ BATCH_ROWS: Final = 2 * 122_880
 """Minimum number of records of an insert, unless it is the last: two row groups of DuckDB."""
 
 
-STRAY: Final = 0.05
-"""Maximum share of records with other cluster names that are taken for damaged."""
+STRAY: Final = 0.05  # maximum share of records with other cluster names that are taken for damaged
 
 
 class Named(NamedTuple):
@@ -52,11 +51,8 @@ Raises UsageError where the user must choose one. Called again when later record
 def called_by(wanted: str | None, named: Sequence[str], flag: str) -> str | None:
     """Return the name in the records of the cluster called ``wanted`` in the store.
 
-    It is the same name if the records have it, else their only name. ``flag`` is the option that
-    chooses a cluster.
-
-    Raises:
-        SeveralClustersError: the records name several clusters, and not that one.
+    It is the same name if the records have it, else their only name. If they have several,
+    SeveralClustersError is raised; ``flag`` is the option that chooses one.
     """
     if wanted in named:
         return wanted
@@ -74,7 +70,7 @@ class RenamedError(Exception):
 
 
 class Names:
-    """The clusters that records have named so far, and the resulting name.
+    """The cluster names in the records read until now, and the resulting name.
 
     If nearly all records name one cluster, it is that one: the other names are damaged.
     """
@@ -114,7 +110,6 @@ class Names:
 
 
 def _main(counted: Counter[str]) -> str | None:
-    """Return the cluster that nearly all records name, if any."""
     if not counted:
         return None
     ((name, most),) = counted.most_common(1)
@@ -144,13 +139,10 @@ def take_in(
     limit: float = 1.0,
     progress: Progress = lambda what, done, of: None,
 ) -> list[Taken]:
-    """Bring logs of a cluster whose name is known into the store; see ``take_in_by_name``.
+    """Ingest logs of a cluster with a known name; errors as ``take_in_by_name``, of any log.
 
     ``called`` is the cluster's name in logs that name several: records of others are counted and
     skipped. Without it, logs may name one cluster only.
-
-    Raises:
-        RefusedError: too much of a log was refused; otherwise as ``take_in_by_name``.
     """
     named = Named(cluster, "the caller", called)
     intake = take_in_by_name(
@@ -183,10 +175,8 @@ def take_in_by_name(
 
     All logs are inserted in one transaction; known logs are skipped. Of a log that has grown the
     new part is inserted, as a separate input. Records that several logs share count once, and the
-    order of logs does not matter (``attempts.resolve``).
-
-    Each log is parsed once. Only if later records change the cluster's name, or a source has too
-    many refusals, is everything rolled back and repeated.
+    order of logs does not matter (``attempts.resolve``). Each log is parsed once: only if later
+    records change the cluster's name, or a source has too many refusals, is everything repeated.
 
     Args:
         con, logs: an open store, and ``open_logs``.
@@ -227,7 +217,6 @@ def take_in_by_name(
 def _weigh(
     con: Connection, named: Named, logs: Sequence[Opened], taken: Sequence[Taken], now: int | None
 ) -> None:
-    """Set aside late records, and those with doubtful dates."""
     paths = _paths(named, logs)
     both = zip(logs, taken, strict=True)
     new = [identify(named.cluster, log) for log, of in both if not of.known]
@@ -248,8 +237,6 @@ def _paths(named: Named, logs: Sequence[Opened]) -> dict[str, Path]:
 
 
 class _BeyondLimitError(Exception):
-    """A source has too many refusals."""
-
     def __init__(self, part: str, error: RefusedError) -> None:
         super().__init__(part)
         self.part = part
@@ -313,7 +300,6 @@ def _take_in_all(
 
 
 def _names_held(held: pl.DataFrame, log: Opened) -> Iterable[str]:
-    """Return the clusters that a log names which the store already holds."""
     if (held["elsewhere"] > 0).any():
         return clusters(log)
     return held["log_cluster"].drop_nulls().to_list()
@@ -407,11 +393,7 @@ def _strays(log: Opened, lost: pl.DataFrame, called: str | None) -> pl.DataFrame
 
 
 def _batches(blocks: Iterator[tuple[int, Parsed]]) -> Iterator[tuple[int, Parsed]]:
-    """Join blocks into large inserts.
-
-    DuckDB writes whole row groups of 122,880 rows straight to the file; small inserts are written
-    twice.
-    """
+    """Join blocks into large inserts: DuckDB writes only whole row groups straight to the file."""
     held: list[Parsed] = []
     position = 0
     for position, parsed in blocks:

@@ -18,10 +18,8 @@ from audit.formats.dialects import HEAD_BYTES, PLAIN, Dialect, Header, Parsed, R
 from audit.formats.lines import NEWLINE, Block
 from audit.ingest import streams
 
-BLOCK_BYTES: Final = 1 << 23
-"""Size of a block in memory (a longer line is held whole)."""
-LONGEST: Final = 1 << 28
-"""Maximum length of a line, or record."""
+BLOCK_BYTES: Final = 1 << 23  # size of a block in memory (a longer line is held whole)
+LONGEST: Final = 1 << 28  # maximum length of a line, or record
 
 _TAR: Final = (257, b"ustar")
 _MOSTLY: Final = 0.3
@@ -103,10 +101,8 @@ def open_logs(
 ) -> list[Opened]:
     """Open each log and check or detect its dialect.
 
-    Raises:
-        UsageError, LogError: as ``inspect``; or it is binary.
-        DialectError: no dialect, or not the one named, recognises a log; or its columns
-            are unknown.
+    Raises errors as ``inspect``; LogError if a log is binary; DialectError if no dialect, or not
+    the one named, recognises it, or its columns are unknown.
     """
     return [open_log(path, dialect, reading) for path in paths]
 
@@ -213,15 +209,10 @@ def parsed_blocks(log: Opened) -> Iterator[tuple[int, Parsed]]:
 def inspect(
     path: Path, check: Callable[[bytes], None] = lambda head: None, earlier: Collection[Part] = ()
 ) -> Source:
-    """Read a log once, for its hash and its head.
+    """Read a log once, for its hash and its head; errors as ``streams.opened``, or EmptyLogError.
 
-    Args:
-        path: the log.
-        check: called with the head as soon as it is known; what it raises ends the reading.
-        earlier: whole logs that were taken in before.
-
-    Raises:
-        EmptyLogError: nothing but blanks is in it; otherwise as ``streams.opened``.
+    ``check`` is called with the head as soon as it is known; what it raises ends the reading.
+    ``earlier`` are whole logs that were ingested before.
     """
     digest = _Digest(earlier)
     head = b""
@@ -242,8 +233,6 @@ def inspect(
 
 
 class _Digest:
-    """The hash of a log, and the earlier log that it continues."""
-
     def __init__(self, earlier: Collection[Part]) -> None:
         self.size = 0
         self.known: Part | None = None
@@ -301,11 +290,8 @@ def blocks(
     Args:
         path: the log.
         block_bytes: how much of it is read at once.
-        whole: how many of the first bytes of a buffer a block may have; 0 asks for more.
-        cut: where a block ends at any rate, if a line does.
-
-    Raises:
-        LogError: also where a line (or record) is longer than ``LONGEST``.
+        whole: how many of the first bytes of a buffer a block may have; 0 requests more.
+        cut: where a block ends in any case, if a line does.
     """
     offset, line, rest = 0, 1, b""
     with streams.opened(path) as stream:

@@ -128,11 +128,7 @@ AS_THEY_ARE: Final = PeopleFilter()
 
 
 def filter_of(cluster: Cluster, folder: Path) -> PeopleFilter:
-    """Return the configured filter of a cluster; paths are relative to ``folder``.
-
-    Raises:
-        ConfigError: the mapping file, or the key, cannot be used.
-    """
+    """Return the configured filter of a cluster, whose paths are relative to ``folder``."""
     of = cluster.people
     key = None if of.key_file is None else _key(folder / of.key_file)
     mapping = None
@@ -154,21 +150,18 @@ def check_same(cluster: str, found: Sequence[str | None]) -> None:
     mixed = None in found
     how = "as they were, and with pseudonyms" if mixed else "with another key or other columns"
     raise ConfigError(
-        f"cluster {cluster!r}: its names would go into the store {how}, so that everybody would be "
-        "two people (clusters.people): put the key and columns back that it was begun with, or "
+        f"cluster {cluster!r}: its names would go into the store {how}, so that each person would "
+        "have two names (clusters.people): put the key and columns back that it was begun with, or "
         "begin a new store (output.state, output.database)"
     )
 
 
 def read(path: Path, zone: ZoneInfo) -> list[Row]:
-    """Read a mapping file: CSV in UTF-8 with a header row.
+    """Read a mapping file: CSV in UTF-8 with a header row, or raise ConfigError.
 
     Columns are ``user``, ``account``, ``group`` or both, and optionally ``from`` (the first day,
-    2026-04-01) and ``to`` (the day after the last), in the cluster's zone.
-
-    Raises:
-        ConfigError: it cannot be read, or lines are wrong: all of them are listed, by file and
-            line. Nothing in the file is quoted, as it holds names.
+    2026-04-01) and ``to`` (the day after the last), in the cluster's zone. The error lists all
+    wrong lines, and quotes nothing of them, as they contain names.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -208,7 +201,6 @@ def read(path: Path, zone: ZoneInfo) -> list[Row]:
 
 
 def _row(line: int, header: Sequence[str], fields: Sequence[str], zone: ZoneInfo) -> Row:
-    """Return one line; raises ValueError if it is invalid."""
     if len(fields) != len(header):
         raise ValueError(f"has {len(fields)} fields, the header {len(header)}")
     given = {name: field.strip() or None for name, field in zip(header, fields, strict=True)}
@@ -255,7 +247,6 @@ def _frame(rows: Sequence[Row]) -> pl.DataFrame:
 
 
 def _placed(records: pl.DataFrame, mapping: pl.DataFrame, *, replace: bool) -> pl.DataFrame:
-    """Return records with the account and group of their user at submission."""
     instant = pl.coalesce("submit_time", "eligible_time", "start_time", "end_time")
     begun = pl.col("from_time").is_null() | (instant >= pl.col("from_time"))
     ended = pl.col("to_time").is_not_null() & (instant >= pl.col("to_time")).fill_null(value=True)
@@ -275,7 +266,6 @@ def _placed(records: pl.DataFrame, mapping: pl.DataFrame, *, replace: bool) -> p
 
 
 def _key(path: Path) -> bytes:
-    """Return the key of a file that others cannot read."""
     try:
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_mode & 0o007:

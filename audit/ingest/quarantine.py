@@ -83,12 +83,10 @@ def parts(days: Sequence[tuple[int, int]]) -> list[Part]:
 
 
 def _distance(part: Part, other: Part) -> int:
-    """Days between two parts."""
     return max(part.first - other.last, other.first - part.last)
 
 
-EXAMPLES: Final = 5
-"""Refused lines that an error shows."""
+EXAMPLES: Final = 5  # refused lines that an error shows
 
 _DAY_S: Final = 86_400
 _TIMES: Final = ("submit", "eligible", "start", "end")
@@ -119,10 +117,8 @@ def check_refused(counted: Counted, limit: float) -> None:
 def weigh_dates(con: Connection, cluster: str, read: Mapping[str, Path], now: int | None) -> None:
     """Set aside records with doubtful dates, and return those that are no longer doubtful.
 
-    Args:
-        con, cluster: an open store, in a transaction, and whose records.
-        read: the logs that are there, by what the store calls them, for the text of records.
-        now: epoch second to note beside them; None where no clock may show.
+    ``read`` are the paths of logs by input id, for the text of records; ``now`` is the epoch second
+    stored with them, None for reproducible results. Call it within a transaction.
     """
     for source, first, last, some in queries.rows(con, "spans_of_sources", cluster=cluster):
         if not some and (first is None or last - first <= APART_DAYS * _DAY_S):
@@ -175,7 +171,6 @@ def weigh_ages(
 def _aside(
     records: pl.DataFrame, reasons: pl.Expr | pl.Series, read: Mapping[str, Path], now: int | None
 ) -> pl.DataFrame:
-    """Return records with the reason and their text; null where the log is missing."""
     texts = {
         (input_id, offset): text
         for (input_id,), part in records.group_by("input_id")
@@ -191,7 +186,6 @@ def _aside(
 
 
 def _move(con: Connection, cluster: str, aside: pl.DataFrame, back: pl.DataFrame) -> None:
-    """Move records into quarantine, and others back."""
     if aside.is_empty() and back.is_empty():
         return
     _remove(con, "records", aside)

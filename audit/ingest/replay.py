@@ -23,16 +23,14 @@ from audit.model import RECORDS, RefusalCode
 from audit.store import queries
 from audit.store.database import Connection, execute, insert, transaction
 
-Place = tuple[str, int]
-"""An input, and the byte offset of a record."""
+Place = tuple[str, int]  # an input, and the byte offset of a record
 
 
 class Replayed(NamedTuple):
     """Numbers of replayed records."""
 
     taken: int
-    left: int
-    """Records that are still refused."""
+    left: int  # records that are still refused
 
 
 def replay(
@@ -45,18 +43,14 @@ def replay(
     mended: Mapping[Place, str] | None = None,
     people_filter: PeopleFilter = AS_THEY_ARE,
 ) -> Replayed:
-    """Read refused records of a cluster again, and take in those that are good now.
+    """Read refused records of a cluster again, and take in those that are valid now.
 
     Args:
-        con, cluster: the store and whose records.
-        now: epoch second to note beside those that are taken in.
+        con, cluster: the store, and the cluster of the records.
+        now: epoch second stored with those that are taken in.
         code, file: only faults of this ``RefusalCode``, only logs of this name.
-        mended: texts to read in the place of those in the store; of these records alone.
-        people_filter: through which they go in.
-
-    Raises:
-        ConfigError: they would not have the key that their log came through.
-        StoreError: the store cannot be written. It is as it was before.
+        mended: texts to read instead of those in the store; only these records are read.
+        people_filter: applied to them; ConfigError if their log was read with another key.
     """
     rows = queries.run(con, "refused_to_replay", cluster=cluster, code=code, file=file)
     taken: list[pl.DataFrame] = []

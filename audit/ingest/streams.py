@@ -16,15 +16,13 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol, TypeVar, cast
 
 from audit.errors import LogError, TruncatedLogError, UsageError
 from audit.files.folders import readable
 
-_LOOK: Final = 1 << 12
-"""Bytes examined for UTF-16 without a byte order mark."""
-_LOOK_FOR_BREAK: Final = 1 << 18
-"""Bytes examined for the line break."""
+_LOOK: Final = 1 << 12  # bytes examined for UTF-16 without a byte order mark
+_LOOK_FOR_BREAK: Final = 1 << 18  # bytes examined for the line break
 
 _MARKS: Final = (
     (codecs.BOM_UTF8, None),
@@ -32,8 +30,7 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 
-MOSTLY: Final = 0.8
-"""Minimum share of pairs with a NUL in UTF-16 text (of ASCII characters)."""
+MOSTLY: Final = 0.8  # minimum share of pairs with a NUL in UTF-16 text (of ASCII characters)
 
 
 class Stream(Protocol):
@@ -64,7 +61,6 @@ def as_utf8(stream: Stream) -> Stream:
 
 
 def _by_nuls(head: bytes) -> str | None:
-    """Return the UTF-16 encoding of a text without a byte order mark, if any."""
     pairs = len(head) // 2
     if pairs < 4:
         return None
@@ -77,8 +73,6 @@ def _by_nuls(head: bytes) -> str | None:
 
 
 class _Peeked:
-    """A stream with look-ahead."""
-
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._held = b""
@@ -101,8 +95,6 @@ class _Peeked:
 
 
 class _Transcoded:
-    """UTF-16 as UTF-8."""
-
     def __init__(self, stream: Stream, encoding: str) -> None:
         self._stream = stream
         self._encoding = encoding
@@ -120,8 +112,6 @@ class _Transcoded:
 
 
 class _Mac:
-    """CR as LF."""
-
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
 
@@ -129,8 +119,7 @@ class _Mac:
         return self._stream.read(size).replace(b"\r", b"\n")
 
 
-_XZ_MEMORY: Final = 1 << 29
-"""Maximum memory for an .xz; ``xz -9`` needs an eighth of it."""
+_XZ_MEMORY: Final = 1 << 29  # maximum memory for an .xz; ``xz -9`` needs an eighth of it
 _ZSTD_WINDOW_LOG: Final = 29
 """Base-2 logarithm of the largest window of a .zst, in bytes: 512 MB, as for ``--long=29``."""
 _STEP: Final = 1 << 16
@@ -144,28 +133,14 @@ _KINDS: Final = {
 }
 
 
-class _Decompressor(Protocol):
-    """Decompresses one member of a file, as in ``bz2`` and ``lzma``."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def needs_input(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
-
-
 class _Damage(Exception):  # noqa: N818 - becomes a LogError
-    """Damaged compressed data."""
+    pass
 
 
 class _Members:
     """The consecutive members of a compressed file, decompressed step by step."""
 
-    def __init__(
-        self, raw: BinaryIO, new: Callable[[], _Decompressor], damage: type[Exception]
-    ) -> None:
+    def __init__(self, raw: BinaryIO, new: Callable[[], Any], damage: type[Exception]) -> None:
         self._raw = raw
         self._new = new
         self._damage = damage
@@ -186,9 +161,8 @@ class _Members:
         return b"".join(found)
 
     def _piece(self, size: int) -> bytes:
-        """Return some more bytes; none at the end."""
         while True:
-            while self._ended():
+            while self._member.eof:
                 self._rest = self._rest or self._raw.read(_STEP)
                 if not self._rest:
                     return b""
@@ -202,16 +176,13 @@ class _Members:
                 if not data:
                     raise EOFError
             try:
-                found = self._member.decompress(data, size)
+                found: bytes = self._member.decompress(data, size)
             except self._damage as error:
                 raise _Damage(str(error)) from error
-            if self._ended():
+            if self._member.eof:
                 self._rest = self._member.unused_data
             if found:
                 return found
-
-    def _ended(self) -> bool:
-        return self._member.eof
 
 
 def _gzip(raw: BinaryIO) -> Stream:
@@ -268,11 +239,9 @@ _MAGIC: Final = 6
 
 @contextmanager
 def opened(path: Path) -> Iterator[Stream]:
-    """Open a log as UTF-8 text; errors within the block are converted to those below.
+    """Open a log as UTF-8 text; only regular files, so nothing waits for another program.
 
-    Only regular files are opened, so nothing waits for another program.
-
-    Raises:
+    Raises, also within the block:
         UsageError: there is no such file, it may not be read, or it is none.
         TruncatedLogError: it is compressed, and ends in the middle of its data.
         LogError: it is damaged, or compressed in a way that is not read.
@@ -305,7 +274,6 @@ def opened(path: Path) -> Iterator[Stream]:
 
 @contextmanager
 def _file(path: Path) -> Iterator[BinaryIO]:
-    """Open a regular file."""
     check_is_file(path)
     # non-blocking: it may have been replaced since the check
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -315,10 +283,7 @@ def _file(path: Path) -> Iterator[BinaryIO]:
 
 
 def check_is_file(path: Path) -> os.stat_result:
-    """Check that a path leads to a file, without opening it; return its status.
-
-    Raises UsageError if it does not, and OSError if it cannot be read.
-    """
+    """Return the status of a file without opening it, or raise UsageError or OSError."""
     try:
         look = path.stat()
     except FileNotFoundError as error:
@@ -340,10 +305,7 @@ Found = TypeVar("Found")
 
 
 def ends_with_line(path: Path) -> bool:
-    """Return whether a log ends with a line end; errors as ``opened``.
-
-    True for compressed and empty logs.
-    """
+    """Return whether a log ends with a line end; True for compressed and empty logs."""
     with _file(path) as raw:
         magic = raw.read(_MAGIC)
         if not magic or _by_magic(COMPRESSIONS, magic) is not None:

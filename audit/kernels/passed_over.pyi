@@ -4,26 +4,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+@final
+class Usage:
+    def __init__(
+        self, first: Ints, time: Ints, rate: Floats, used: Floats, share: Floats, decay: float
+    ) -> None: ...
 
 @final
 class Subjects:
     def __init__(
-        self, begin: Ints, arrival: Ints, user: Ints, entity: Ints, need: Ints, first: Ints,
-        last: Ints, start: Ints, held_begin: Ints, held_end: Ints, held_from: Ints, held_to: Ints
+        self, begin: Ints, arrival: Ints, user: Ints, entity: Ints, owner: Ints, need: Ints,
+        first: Ints, last: Ints, start: Ints, held_begin: Ints, held_end: Ints, held_from: Ints,
+        held_to: Ints
     ) -> None: ...  # fmt: skip
 
 @final
 class Rivals:
     def __init__(
         self, begin: Ints, end: Ints, arrival: Ints, user: Ints, entity: Ints, need: Ints,
-        run: Ints, weight: NDArray[np.float64], start: Ints
+        run: Ints, used: Floats, weight: Floats, start: Ints
     ) -> None: ...  # fmt: skip
 
 @final
 class Found:
     def __init__(
-        self, pairs: NDArray[np.float64], lost: NDArray[np.float64], since: Ints,
-        met: NDArray[np.bool_]
-    ) -> None: ...  # fmt: skip
+        self, pairs: Floats, lost: Floats, since: Ints, met: NDArray[np.bool_]
+    ) -> None: ...
 
-def compare(subjects: Subjects, rivals: Rivals, lead: int, found: Found) -> None: ...
+def accumulate(usage: Usage) -> None: ...
+def used_at(usage: Usage, owner: Ints, instant: Ints, used: Floats) -> None: ...
+def compare(subjects: Subjects, rivals: Rivals, usage: Usage, lead: int, found: Found) -> None: ...

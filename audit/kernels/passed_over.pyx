@@ -5,9 +5,58 @@ So an array of equal tasks costs little more than one job. Times are in s.
 """
 
 cimport cython
+from libc.math cimport exp, expm1
 from libc.stdint cimport int64_t, uint8_t
 
 from audit.kernels.sweeps cimport first_above
+
+
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class Usage:
+    """Decayed usage of owners over time, as what they had used at each of their starts and ends."""
+
+    cdef const int64_t[::1] first  # events of owner o: first[o], …, first[o + 1] − 1
+    cdef const int64_t[::1] time  # of each event, ascending within an owner
+    cdef const double[::1] rate  # use per second from each event on
+    cdef double[::1] used  # decayed usage at each event: ``accumulate`` fills it
+    cdef const double[::1] share  # of each owner, > 0: usage counts in multiples of it
+    cdef double decay  # per second: ln 2 / half-life
+
+
+def accumulate(Usage usage):
+    """Fill ``used`` from times and rates."""
+    cdef Py_ssize_t owner, i
+    with nogil:
+        for owner in range(usage.share.shape[0]):
+            for i in range(usage.first[owner], usage.first[owner + 1]):
+                usage.used[i] = 0.0
+                if i > usage.first[owner]:
+                    usage.used[i] = _later(usage, i - 1, usage.time[i])
+
+
+def used_at(Usage usage, const int64_t[::1] owner, const int64_t[::1] instant, double[::1] used):
+    """Write what each owner (−1: unknown) had used at each instant."""
+    cdef Py_ssize_t k
+    with nogil:
+        for k in range(instant.shape[0]):
+            used[k] = _used(usage, owner[k], instant[k])
+
+
+cdef inline double _used(Usage usage, int64_t owner, int64_t instant) noexcept nogil:
+    cdef Py_ssize_t place
+    if owner < 0:
+        return 0.0
+    place = first_above(usage.time, usage.first[owner], usage.first[owner + 1], instant)
+    if place == usage.first[owner]:
+        return 0.0
+    return _later(usage, place - 1, instant) / usage.share[owner]
+
+
+cdef inline double _later(Usage usage, Py_ssize_t event, int64_t instant) noexcept nogil:
+    """Return what is left at an instant of the usage at an event, and what has been used since."""
+    cdef double decay = usage.decay * (instant - usage.time[event])
+    return usage.used[event] * exp(-decay) - usage.rate[event] * expm1(-decay) / usage.decay
 
 
 @cython.final
@@ -19,6 +68,7 @@ cdef class Subjects:
     cdef const int64_t[::1] arrival  # of each block, as what follows
     cdef const int64_t[::1] user
     cdef const int64_t[::1] entity
+    cdef const int64_t[::1] owner  # whose usage counts; −1: unknown
     cdef const int64_t[:, ::1] need  # blocks × resources
     cdef const int64_t[::1] first  # the blocks of rivals it is compared with: all arrived later
     cdef const int64_t[::1] last
@@ -41,6 +91,7 @@ cdef class Rivals:
     cdef const int64_t[::1] entity
     cdef const int64_t[:, ::1] need  # blocks × resources
     cdef const int64_t[::1] run  # the first block behind those of the same owner and need
+    cdef const double[::1] used  # what the owner had used at the arrival
     cdef const double[::1] weight  # of each rival of the block
     cdef const int64_t[::1] start  # of each rival, ascending within a block
 
@@ -48,27 +99,30 @@ cdef class Rivals:
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class Found:
-    """Counts of each subject; ``pairs`` and ``lost`` come as 0."""
+    """Counts of each subject; ``pairs`` and ``lost`` come as 0.
 
-    cdef double[::1] pairs  # weights of the rivals
-    cdef double[::1] lost  # of those that started more than the lead before it
+    Rivals whose owner had used less when they arrived count in row 1, all others in row 0.
+    """
+
+    cdef double[:, ::1] pairs  # 2 × subjects, weights of the rivals
+    cdef double[:, ::1] lost  # of those that started more than the lead before it
     cdef int64_t[::1] since  # when the first of these started; −1: none did
     cdef uint8_t[::1] met  # whether another entity's attempt arrived while it waited
 
 
-def compare(Subjects subjects, Rivals rivals, int64_t lead, Found found):
+def compare(Subjects subjects, Rivals rivals, Usage usage, int64_t lead, Found found):
     """Fill ``found``."""
     cdef Py_ssize_t block
     with nogil:
         for block in range(subjects.arrival.shape[0]):
             if subjects.held_begin[block] < subjects.held_end[block]:
-                _held(block, subjects, rivals, lead, found)
+                _held(block, subjects, rivals, usage, lead, found)
             else:
-                _free(block, subjects, rivals, lead, found)
+                _free(block, subjects, rivals, usage, lead, found)
 
 
 cdef void _free(
-    Py_ssize_t block, Subjects subjects, Rivals rivals, int64_t lead, Found found
+    Py_ssize_t block, Subjects subjects, Rivals rivals, Usage usage, int64_t lead, Found found
 ) noexcept nogil:
     """Compare a block of subjects that could start at any time.
 
@@ -78,8 +132,7 @@ cdef void _free(
     """
     cdef Py_ssize_t begin = subjects.begin[block], end = subjects.begin[block + 1]
     cdef int64_t latest = subjects.start[end - 1], earliest = -1, first_met = -1, start
-    cdef Py_ssize_t k = subjects.first[block], i, before, passed
-    cdef double pairs = 0.0, lost = 0.0
+    cdef Py_ssize_t k = subjects.first[block], i, before, passed, less
     while k < subjects.last[block] and rivals.arrival[k] < latest:
         if not _other(block, k, subjects, rivals):
             k = rivals.run[k]
@@ -89,8 +142,9 @@ cdef void _free(
         if not _as_much(block, k, subjects, rivals):
             k = rivals.run[k]
             continue
+        less = _used_less(block, k, subjects, rivals, usage)
         i = first_above(subjects.start, begin, end, rivals.arrival[k])
-        found.pairs[i] += rivals.weight[k] * (rivals.end[k] - rivals.begin[k])
+        found.pairs[less, i] += rivals.weight[k] * (rivals.end[k] - rivals.begin[k])
         start = rivals.start[rivals.begin[k]]
         if start + lead < latest and (earliest < 0 or start < earliest):
             earliest = start
@@ -98,35 +152,34 @@ cdef void _free(
             for i in range(rivals.begin[k], rivals.end[k]):
                 if rivals.start[i] >= latest - lead:
                     break
-                found.lost[first_above(subjects.start, begin, end, rivals.start[i] + lead)] += (
-                    rivals.weight[k]
-                )
+                passed = first_above(subjects.start, begin, end, rivals.start[i] + lead)
+                found.lost[less, passed] += rivals.weight[k]
         else:
             before = rivals.begin[k]
             for i in range(begin, end):
                 passed = first_above(
                     rivals.start, before, rivals.end[k], subjects.start[i] - lead - 1
                 )
-                found.lost[i] += rivals.weight[k] * (passed - before)
+                found.lost[less, i] += rivals.weight[k] * (passed - before)
                 before = passed
         k += 1
     for i in range(begin, end):
-        pairs += found.pairs[i]
-        lost += found.lost[i]
-        found.pairs[i] = pairs
-        found.lost[i] = lost
+        if i > begin:
+            for less in range(2):
+                found.pairs[less, i] += found.pairs[less, i - 1]
+                found.lost[less, i] += found.lost[less, i - 1]
         found.since[i] = earliest if 0 <= earliest < subjects.start[i] - lead else -1
         found.met[i] = 0 <= first_met < subjects.start[i]
 
 
 cdef void _held(
-    Py_ssize_t block, Subjects subjects, Rivals rivals, int64_t lead, Found found
+    Py_ssize_t block, Subjects subjects, Rivals rivals, Usage usage, int64_t lead, Found found
 ) noexcept nogil:
     """Compare a subject that could not start at some times.
 
     There is no pair with a rival that arrived at such a time, or started then before the subject.
     """
-    cdef Py_ssize_t own = subjects.begin[block], k = subjects.first[block], i
+    cdef Py_ssize_t own = subjects.begin[block], k = subjects.first[block], i, less
     cdef Py_ssize_t interval = subjects.held_begin[block], behind = subjects.held_end[block]
     cdef int64_t start = subjects.start[own]
     found.since[own] = -1
@@ -144,13 +197,14 @@ cdef void _held(
         if not _as_much(block, k, subjects, rivals):
             k = rivals.run[k]
             continue
+        less = _used_less(block, k, subjects, rivals, usage)
         for i in range(rivals.begin[k], rivals.end[k]):
             if rivals.start[i] >= start - lead:
-                found.pairs[own] += rivals.weight[k] * (rivals.end[k] - i)
+                found.pairs[less, own] += rivals.weight[k] * (rivals.end[k] - i)
                 break
             if not _held_at(block, subjects, rivals.start[i]):
-                found.pairs[own] += rivals.weight[k]
-                found.lost[own] += rivals.weight[k]
+                found.pairs[less, own] += rivals.weight[k]
+                found.lost[less, own] += rivals.weight[k]
                 if found.since[own] < 0 or rivals.start[i] < found.since[own]:
                     found.since[own] = rivals.start[i]
         k += 1
@@ -172,6 +226,16 @@ cdef inline bint _as_much(
         if rivals.need[k, resource] < subjects.need[block, resource]:
             return False
     return True
+
+
+cdef inline Py_ssize_t _used_less(
+    Py_ssize_t block, Py_ssize_t k, Subjects subjects, Rivals rivals, Usage usage
+) noexcept nogil:
+    """Return 1 if the rivals' owner had used less than the subjects' when they arrived, else 0.
+
+    A difference of rounding is none.
+    """
+    return rivals.used[k] < _used(usage, subjects.owner[block], rivals.arrival[k]) * (1 - 1e-9)
 
 
 cdef inline bint _held_at(Py_ssize_t block, Subjects subjects, int64_t instant) noexcept nogil:

@@ -311,7 +311,7 @@ class _Round:
                 pause = config.mail.backoff_s * 2 ** (tried - 1)
                 put_off = f"{len(due)} not sent yet ({why}); trying again in {pause} s"
                 if not self.pause(pause, put_off):
-                    why = f"{why}; asked to stop"
+                    why = f"{why}; stopped on request"
                     break
             due, why, barred = self._once(post, due)
             if not due:

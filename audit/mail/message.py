@@ -182,14 +182,20 @@ def headline(
     """Return the subject: one printable line, which always shows that a report is not complete."""
     spoken = () if wish.whole else wish.owners
     first, last = _days(contents)
-    days = contents.covered_days if contents.brief else 0
+    if spoken:
+        verdict = _of_owners(owners)
+    elif one is not None:
+        verdict = one.verdict.short
+    else:
+        days = contents.covered_days if contents.brief else 0
+        verdict = f"only {wording.plural(days, 'day')} covered so far" if days else "no data"
     names = {
         "cluster": wording.name(contents.cluster),
         "period": wording.name(contents.span.name),
         "from": first,
         "to": last,
         "state": state.value if state is State.COMPLETE else f"[{state.value.upper()}]",
-        "verdict": _of_owners(owners) if spoken else _verdict(one, days),
+        "verdict": verdict,
     }
     for kind in ("user", "account"):
         of_kind = [wording.name(who.name) for who in spoken if who.kind == kind]
@@ -212,13 +218,6 @@ def _of_owners(owners: Sequence[OwnerContents]) -> str:
         return "; ".join(map(owner_text.short, owners))
     longer = sum(any(part.longer for part in of.parts) for of in owners)
     return f"{wording.count(longer)} of {len(owners)} waited longer than similar jobs"
-
-
-def _verdict(one: PageOne | None, days: int) -> str:
-    """Return the verdict for a subject, or the covered days if there are too few for one."""
-    if one is None:
-        return f"only {wording.plural(days, 'day')} covered so far" if days else "no data"
-    return one.verdict.short
 
 
 def _advice(one: PageOne) -> tuple[str, ...]:
@@ -250,7 +249,7 @@ def pictures(contents: Contents) -> tuple[Picture, ...]:
     one = page_one(contents)
     if one is None:
         return ()
-    drawn = render.charts_of(one.place.pool)
+    drawn = render.charts_of(one.place.pool, contents.span.zone)
     shown = [drawn[key] for key in _SHOWN if key in drawn][:_PICTURES]
     return _pictures(shown, one.place.pool.name if len(contents.pools) > 1 else None)
 

@@ -1,16 +1,22 @@
 """Pairs: attempts, and later ones of others that ask for as much (SPEC §11, *Passed over*).
 
-``attempts.passed_over`` defines pairs and their weights; here they are counted, attempt by attempt.
+``attempts.passed_over`` defines pairs and their weights. Here they are counted, attempt by attempt;
+those with rivals whose owner had used less also apart. *Usage* of an owner at an instant is as in
+``fairshare.usage``, by half-life, in resource-seconds divided by the owner's share. Attempts count
+that arrived up to ``EARLIER_S`` before those of the period: earlier ones may not be at hand.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.metrics.attempts import peers
 from audit.metrics.attempts.contention import counted_resources, reserved_rows
 from audit.metrics.attempts.peers import walltime_class
 from audit.metrics.attempts.population import around, ended, in_period, numbered
@@ -19,18 +25,23 @@ from audit.metrics.bursts import bursts
 from audit.model import Period, Pool, Standing
 
 if TYPE_CHECKING:
-    from audit.kernels.passed_over import Rivals, Subjects
+    from audit.kernels.passed_over import Rivals, Subjects, Usage
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 Kind = Literal["user", "account", "partition", "qos"]
 KINDS: Final[tuple[Kind, ...]] = ("user", "account", "partition", "qos")
 _PLACES: Final = ("partition", "qos")
 
+Owners = Literal["user", "account"]
+"""Kinds of entities whose usage may decide the order of a queue."""
+
+EARLIER_S: Final = peers.LEAD_S
 LEAD_S: Final = 60
 """A rival that starts at most this long before an attempt did not pass it."""
 _READ: Final = (
-    *("standing", "wait_s", "width_class", "walltime_s"),
+    *("standing", "wait_s", "width_class", "walltime_s", "size"),
     *(*OF_BURSTS, "account", "partition", "qos"),
 )
 _NEVER: Final = int(np.iinfo(np.int64).max)
@@ -58,29 +69,15 @@ PAIRED_SCHEMA: Final = pl.Schema(
         "in_burst": pl.Boolean,
         "pairs": pl.Float64,
         "lost": pl.Float64,
+        "pairs_less": pl.Float64,  # of the pairs, those with rivals whose owner had used less
+        "lost_less": pl.Float64,
         "passed_s": pl.Int64,
     }
 )
 """Attempts during whose wait another entity's attempt arrived."""
 
 
-def paired(
-    described: pl.DataFrame, pool: Pool, period: Period, held: Held = NOTHING_HELD
-) -> dict[Kind, pl.DataFrame]:
-    """Return the pairs of each attempt of a period; args as ``of_period``.
-
-    Returns:
-        Of each kind with at least two entities, where there are two users, columns of
-        ``PAIRED_SCHEMA``. Near-linear in the attempts that arrive while another waits; an array of
-        equal tasks counts as one.
-    """
-    log = _Log.of(described, pool, period)
-    counts = {kind: log.frame[kind].drop_nulls().n_unique() for kind in KINDS}
-    several = [kind for kind in KINDS if min(counts[kind], counts["user"]) > 1]
-    return {kind: _paired(log, kind, held) for kind in several}
-
-
-class _Log(NamedTuple):
+class Log(NamedTuple):
     """The attempts that may make pairs, in blocks that arrived together and are equal."""
 
     frame: pl.DataFrame
@@ -89,14 +86,18 @@ class _Log(NamedTuple):
     """First row of each block, and the end of the last."""
     need: Ints
     """Rows × what is compared."""
+    used: pl.DataFrame
+    """Attempts that used the pool, those before the period included: user, account, start, end and
+    size."""
 
     @classmethod
     def of(cls, described: pl.DataFrame, pool: Pool, period: Period) -> Self:
-        """Of a pool, with the subjects of a period marked."""
+        """Of a pool, with the subjects of a period marked; args as ``passed_over.of_period``."""
         needs = counted_resources(pool)
         described = described.with_columns(reserved=reserved_rows(described)).with_row_index("row")
         read = dict.fromkeys(("row", "reserved", *_READ, *needs))
-        rows = around(described, period).select(*read)
+        rows = around(described, period, EARLIER_S).select(*read)
+        present = around(rows, period)["row"]
         mine = ended(in_period(rows, period))["row"]
         known = (
             pl.col("arrival_time").is_not_null()
@@ -106,10 +107,20 @@ class _Log(NamedTuple):
         )
         if not period.whole_log:
             known &= pl.col("arrival_time") < period.to_time
-        taking_part = rows.filter(known)
+        rows = rows.filter(known).with_columns(
+            *(numbered(rows.filter(known)[kind]) for kind in KINDS)
+        )
+        used = rows.filter(pl.col("start_time").is_not_null()).select(
+            "user",
+            "account",
+            start="start_time",
+            end=pl.col("end_time").fill_null(_FAR),
+            size=pl.col("size").fill_null(0).cast(pl.Float64),
+        )
+        taking_part = rows.filter(pl.col("row").is_in(present.implode()))
         frame = taking_part.select(
             pl.col("row").cast(pl.Int64),
-            *(numbered(taking_part[kind]) for kind in KINDS),
+            *KINDS,
             "arrival_time",
             "width_class",
             start=pl.col("start_time").fill_null(_FAR),
@@ -135,12 +146,23 @@ class _Log(NamedTuple):
         )
         begins = _changes(frame["block"].to_numpy())
         need = np.ascontiguousarray(frame.select(needed).to_numpy(), np.int64)
-        return cls(frame, np.append(begins, frame.height), need)
+        return cls(frame, np.append(begins, frame.height), need, used)
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """Those with at least two entities; none without two users."""
+        counts = {kind: self.frame[kind].drop_nulls().n_unique() for kind in KINDS}
+        return [kind for kind in KINDS if min(counts[kind], counts["user"]) > 1]
 
 
 def _group(*columns: str) -> pl.Expr:
     """Number the rows that are equal in these columns by the first of them."""
     return pl.col("row").first().over(columns)
+
+
+def _codes(names: pl.Series) -> Ints:
+    """Return numbers instead of names; −1: unknown."""
+    return names.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def _changes(*columns: Ints) -> Ints:
@@ -168,8 +190,7 @@ class _Keys(NamedTuple):
     @classmethod
     def of(cls, frame: pl.DataFrame, kind: Kind) -> Self:
         """Of a log's frame; arrivals count from the first."""
-        codes = (frame[name].to_physical().cast(pl.Int64) for name in (kind, "user"))
-        entity, user = (code.fill_null(-1).to_numpy() for code in codes)
+        entity, user = _codes(frame[kind]), _codes(frame["user"])
         stratum = frame["anywhere" if kind in _PLACES else "same_place"].to_numpy()
         arrival = frame["arrival_time"].to_numpy()
         since = arrival - arrival.min(initial=_NEVER)
@@ -182,11 +203,82 @@ class _Keys(NamedTuple):
         return place
 
 
-def _paired(log: _Log, kind: Kind, held: Held) -> pl.DataFrame:
-    """Return the pairs of each attempt for one kind of entity."""
+class Decayed(NamedTuple):
+    """Usage of the owners of a log's attempts at any instant."""
+
+    owner: Ints
+    """Of each row of the log's frame; −1: unknown."""
+    usage: Usage
+
+    @classmethod
+    def of(
+        cls, log: Log, owners: Owners, half_life_s: float, shares: Mapping[str, float] | None = None
+    ) -> Self:
+        """Of a log's users or accounts.
+
+        Args:
+            shares: of each owner, relative to one another; None: equal ones.
+        """
+        from audit.kernels import passed_over as kernel
+
+        used = log.used.filter(pl.col(owners).is_not_null())
+        time = np.concatenate([used["start"], used["end"]])
+        of = np.tile(_codes(used[owners]), 2)
+        change = np.concatenate([used["size"], -used["size"]])
+        order = np.lexsort((time, of))
+        names = used[owners].dtype.categories  # type: ignore[attr-defined]
+        share = [max(shares.get(name, 0.0), _TINY) if shares else 1.0 for name in names]
+        usage = kernel.Usage(
+            first=np.searchsorted(of[order], np.arange(len(names) + 1)),
+            time=time[order],
+            rate=np.cumsum(change[order]),
+            used=np.zeros(len(order)),
+            share=np.array(share, np.float64),
+            decay=math.log(2) / half_life_s,
+        )
+        kernel.accumulate(usage)
+        return cls(_codes(log.frame[owners]), usage)
+
+    @classmethod
+    def unknown(cls, log: Log) -> Self:
+        """Of owners without any usage."""
+        from audit.kernels import passed_over as kernel
+
+        nothing = np.zeros(0)
+        usage = kernel.Usage(np.zeros(1, np.int64), _NO_INTS, nothing, nothing, nothing, 1.0)
+        return cls(np.full(log.frame.height, -1), usage)
+
+    def at(self, rows: Ints, instants: Ints) -> Floats:
+        """Return the usage of the owners of these rows, each at its instant."""
+        from audit.kernels import passed_over as kernel
+
+        used = np.empty(len(rows))
+        kernel.used_at(self.usage, self.owner[rows], instants, used)
+        return used
+
+
+_TINY: Final = 1e-12
+"""Share of an owner without one, so that any usage exceeds it."""
+
+
+def paired(
+    log: Log, kind: Kind, held: Held = NOTHING_HELD, decayed: Decayed | None = None
+) -> pl.DataFrame:
+    """Return the pairs of each attempt for one kind of entity.
+
+    Args:
+        kind: one of ``log.kinds``.
+        held: rows of the frame that the log is of.
+        decayed: None: no rival had used less.
+
+    Returns:
+        Columns of ``PAIRED_SCHEMA``. Near-linear in the attempts that arrive while another waits;
+        an array of equal tasks counts as one.
+    """
     from audit.kernels import passed_over as kernel
 
     frame, keys = log.frame, _Keys.of(log.frame, kind)
+    decayed = decayed or Decayed.unknown(log)
     start, place = frame["start"].to_numpy(), keys.place
     first = log.begin[:-1]
     known = np.flatnonzero(keys.entity[first] >= 0)
@@ -202,6 +294,7 @@ def _paired(log: _Log, kind: Kind, held: Held) -> pl.DataFrame:
         entity=keys.entity[at],
         need=log.need[at],
         run=np.repeat(runs + lengths, lengths),
+        used=decayed.at(at, keys.arrival[at]),
         weight=frame["weight"].to_numpy()[at],
         start=start,
     )
@@ -216,6 +309,7 @@ def _paired(log: _Log, kind: Kind, held: Held) -> pl.DataFrame:
         arrival=keys.arrival[of],
         user=keys.user[of],
         entity=keys.entity[of],
+        owner=decayed.owner[of],
         need=log.need[of],
         first=np.searchsorted(place[at], place[of], side="right"),
         last=np.searchsorted(place[at], (keys.stratum[of] + 1) * keys.span, side="left"),
@@ -225,24 +319,29 @@ def _paired(log: _Log, kind: Kind, held: Held) -> pl.DataFrame:
         held_from=held.from_time,
         held_to=held.to_time,
     )
-    return _counted(frame[mine], kind, subjects, rivals)
+    return _counted(frame[mine], kind, subjects, rivals, decayed.usage)
 
 
-def _counted(mine: pl.DataFrame, kind: Kind, subjects: Subjects, rivals: Rivals) -> pl.DataFrame:
+def _counted(
+    mine: pl.DataFrame, kind: Kind, subjects: Subjects, rivals: Rivals, usage: Usage
+) -> pl.DataFrame:
     """Return the pairs of subjects, whose rows of a log's frame are ``mine``."""
     from audit.kernels import passed_over as kernel
 
-    pairs, lost = np.zeros(mine.height), np.zeros(mine.height)
+    pairs, lost = np.zeros((2, mine.height)), np.zeros((2, mine.height))
     since, met = np.zeros(mine.height, np.int64), np.zeros(mine.height, np.bool_)
-    kernel.compare(subjects, rivals, LEAD_S, kernel.Found(pairs, lost, since, met))
+    kernel.compare(subjects, rivals, usage, LEAD_S, kernel.Found(pairs, lost, since, met))
     passed = pl.when(pl.Series(since) >= 0).then(pl.col("start") - pl.Series(since)).otherwise(0)
+    weight = mine["weight"]
     counted = mine.select(
         "row",
         pl.col(kind).cast(pl.String).alias("entity"),
         pl.col("class_anywhere" if kind in _PLACES else "class_in_place").alias("class"),
         "in_burst",
-        pairs=pl.Series(pairs) * pl.col("weight"),
-        lost=pl.Series(lost) * pl.col("weight"),
+        pairs=pl.Series(pairs.sum(axis=0)) * weight,
+        lost=pl.Series(lost.sum(axis=0)) * weight,
+        pairs_less=pl.Series(pairs[1]) * weight,
+        lost_less=pl.Series(lost[1]) * weight,
         passed_s=passed,
     )
     return counted.filter(pl.Series(met)).cast(PAIRED_SCHEMA)

@@ -56,10 +56,8 @@ def compute(work: Work, cluster: Cluster) -> bool:
     Returns whether there was anything to compute from, and no fair start time is left for the next
     night.
 
-    Raises:
-        UsageError: the requested period does not exist, or the pools are not known well enough to
-            archive.
-        ConfigError: files that the configuration names are wrong.
+    Raises UsageError if the requested period does not exist, or the pools are not known well enough
+    to archive; ConfigError if files that the configuration names are wrong.
     """
     con, night, name = work.con, work.night, cluster.name
     stored = _stored(work, cluster)
@@ -199,13 +197,13 @@ def _stored(work: Work, cluster: Cluster) -> _Stored | None:
         setting = configured(cluster, attempts, headers)
         current = _periods(hours, cluster, setting, None)
         return _Stored(work, cluster, setting, usage, current, attempts)
-    told = published.told(con, name)
-    archiving.check_pools(cluster, told)
-    setting = configured(cluster, pl.DataFrame(schema=ATTEMPTS), headers, told)
+    extent = published.extent(con, name)
+    archiving.check_pools(cluster, extent)
+    setting = configured(cluster, pl.DataFrame(schema=ATTEMPTS), headers, extent)
     until = months[-1].to_time if months else None
     begins = [first_arrival(con, name, until, None), *(month.first_arrival for month in months)]
     known = [begin for begin in begins if begin is not None]
-    log = Period("all", min(known, default=told.now), told.now)
+    log = Period("all", min(known, default=extent.now), extent.now)
     return _Stored(work, cluster, setting, usage, _periods(hours, cluster, setting, until), log=log)
 
 

@@ -94,7 +94,7 @@ class History:
         self._write(
             "UPDATE history SET state = 'abandoned', exit_code = 4, ended_at = ?, error = ? "
             "WHERE state = 'running'",
-            *(clock(), "ended without a word: killed, or the disk was full"),
+            *(clock(), "ended without a message: killed, or the disk was full"),
         )
 
     def close(self) -> None:
@@ -154,7 +154,7 @@ class History:
         """Record what ended a stage from within: a request to stop, an error, or a defect."""
         if isinstance(error, KeyboardInterrupt):
             with suppress(StoreError):
-                self.end(number, "abandoned", AuditError.exit_code, "asked to stop")
+                self.end(number, "abandoned", AuditError.exit_code, "stopped on request")
         elif isinstance(error, Exception):
             defect = AuditError(f"{type(error).__name__}: {error}")
             self.conclude(number, [error if isinstance(error, AuditError) else defect])
@@ -275,4 +275,4 @@ def failed(path: Path, error: sqlite3.Error, what: str = "the history of runs") 
         return UnwritableError(f"{text}; {remedy}")
     if kind == sqlite3.SQLITE_FULL:
         return StoreError(f"{text}; free some space there")
-    return StoreError(f"{text}; a damaged file may be removed: a new one is begun")
+    return StoreError(f"{text}; if the file is damaged, remove it: the next run makes a new one")

@@ -71,7 +71,7 @@ def send(address: str, end: End, text: str, timeout_s: float) -> str | None:
     thread.join(timeout_s)
     why = answers[0] if answers else f"no answer in {timeout_s:g} s"
     host = urlsplit(address).hostname
-    return why and f"service.ping: {host} was not told ({end or 'end'}): {why}"
+    return why and f"service.ping: {host} was not notified ({end or 'end'}): {why}"
 
 
 def _post(address: str, end: End, text: str, timeout_s: float) -> str | None:

@@ -159,7 +159,7 @@ class _Pull:
             before = seen.get(readable(path))
             if before and looks[path].st_size < before.size and before.input_id not in stored:
                 work.night.warnings.append(
-                    f"{readable(path)}: was replaced by a smaller one: what was read of it stays"
+                    f"{readable(path)}: was replaced by a smaller file; earlier records are kept"
                 )
         return {*map(readable, paths)}
 

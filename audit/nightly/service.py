@@ -106,7 +106,7 @@ def attend(
             stop.wait(WAIT_S)
             continue
         except StoppedError:
-            say(f"{cluster}: left off; the next start goes on")
+            say(f"{cluster}: stopped; the next start continues")
             return None
         except Exception as error:
             defect = f"a defect of fairaudit:\n{traceback.format_exc()}"

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from audit import config, periods
 from audit.errors import SourceError
@@ -144,7 +144,8 @@ def printed(
             with spool.open("wb") as out, tempfile.TemporaryFile() as complaints:
                 with _running(**how, stdout=out, stderr=complaints) as process:
                     code = _wait(process, source.timeout_s, watch)
-                complaint = _end_of(complaints)
+                complaints.seek(max(complaints.seek(0, os.SEEK_END) - _SHOWN, 0))
+                text = complaints.read().decode("utf-8", errors="backslashreplace")
         except subprocess.TimeoutExpired as error:
             limit = f"{source.timeout_s} s (clusters.sources.timeout_s)"
             raise SourceError(f"{shown} took longer than {limit}") from error
@@ -154,7 +155,7 @@ def printed(
         if code:
             end = f"exit code {code}" if code > 0 else f"signal {-code}"
             remedy = "; run it by hand to see what it says (clusters.sources)"
-            raise SourceError(f"{shown} failed with {end}", f": {complaint}", remedy)
+            raise SourceError(f"{shown} failed with {end}", f": {text.strip()}", remedy)
         yield spool
     finally:
         spool.unlink(missing_ok=True)
@@ -194,9 +195,3 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: int, watch: Callable[[], 
             if left <= 0:
                 raise
             watch()
-
-
-def _end_of(complaints: IO[bytes]) -> str:
-    size = complaints.seek(0, os.SEEK_END)
-    complaints.seek(max(size - _SHOWN, 0))
-    return complaints.read().decode("utf-8", errors="backslashreplace").strip()

@@ -32,7 +32,7 @@ STAGES: Final = ("ingest", "compute", "report", "publish", "deliver")
 
 
 class StoppedError(KeyboardInterrupt):
-    """The run was asked to stop; the next one continues from here."""
+    """The run was stopped on request; the next one continues from here."""
 
 
 @dataclass

@@ -139,9 +139,7 @@ class Timetable:
 
         ``due`` has instants for clusters that may have missed a run; others wait for their next.
 
-        Raises:
-            ConfigError: a time cannot be read.
-            StoreError: the job store cannot be written.
+        Raises ConfigError if a time cannot be read; StoreError if the job store cannot be written.
         """
         coming = {}
         try:

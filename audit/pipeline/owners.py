@@ -94,7 +94,7 @@ class Names:
         """Raise UsageError if the log lacks one of these."""
         for who in owners:
             if who not in self:
-                known = f"the log names {len(self._of[who.kind]):,} {who.kind}s, none of them so"
+                known = f"the log names {len(self._of[who.kind]):,} {who.kind}s, but not this one"
                 raise UsageError(f"--{who.kind} {printable(who.name)}: {known}")
 
 

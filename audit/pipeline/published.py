@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from audit import config
 from audit.cluster import fitted
 from audit.cluster.inference import Fact
-from audit.cluster.setting import Setting, Told, configured, one_off
+from audit.cluster.setting import Extent, Setting, configured, one_off
 from audit.cluster.windows import AFTER_S, by_history
 from audit.errors import UsageError
 from audit.formats.dialects import Header
@@ -75,17 +75,17 @@ def _read(
             raise UsageError(f"cluster {cluster!r} has no job {printable(job)!r}")
         since, until = first - LEAD_S, None if last is None else last + AFTER_S
         attempts = read_attempts(con, cluster, since, until)
-        setting = _setting(con, cluster, attempts, site, told(con, cluster))
+        setting = _setting(con, cluster, attempts, site, extent(con, cluster))
         if not any(by_history(pool) for pool in setting.pools):
             return attempts, setting
     attempts = read_attempts(con, cluster)
     return attempts, _setting(con, cluster, attempts, site)
 
 
-def told(con: Connection, cluster: str) -> Told:
+def extent(con: Connection, cluster: str) -> Extent:
     """Return the facts about a cluster's attempts that its setting needs, without reading them."""
     ((latest,),) = queries.rows(con, "latest_instant", cluster=cluster)
-    return Told([row for (row,) in queries.rows(con, "partitions", cluster=cluster)], latest)
+    return Extent([row for (row,) in queries.rows(con, "partitions", cluster=cluster)], latest)
 
 
 def headers(con: Connection, cluster: str) -> dict[str, Header]:
@@ -114,7 +114,7 @@ def _setting(
     cluster: str,
     attempts: pl.DataFrame,
     site: config.Cluster | None,
-    known: Told | None = None,
+    known: Extent | None = None,
 ) -> Setting:
     """Return the setting: as configured, or as it was when figures were computed."""
     of_logs = headers(con, cluster)
@@ -135,7 +135,7 @@ def _setting(
         else:
             options = settings["asked"]
             policy = TypeAdapter(Policy).validate_python(options["policy"])
-            resource = Resource(options["resource"])
+            resource = Resource(options["resource"]) if options["resource"] else None
             fact = Fact("cluster", cluster, "the database")
             size, zone = options["pool_size"], options["zone"]
             found = one_off(fact, attempts, of_logs, resource, size, zone, policy)

@@ -16,9 +16,8 @@ from audit.store import database
 def workplace(out: Path) -> Iterator[Path]:
     """Yield a folder inside ``out`` for unfinished files, which is removed when the block ends.
 
-    Raises:
-        UsageError: ``out`` cannot be made or written, or another user can change it.
-        LockedError: another run is writing a report there.
+    Raises UsageError if ``out`` cannot be made or written, or another user can change it;
+    LockedError if another run is writing a report there.
     """
     new_folders = [folder for folder in (out, *out.parents) if not folder.exists()]
     work = out / ".fairaudit"
@@ -47,9 +46,8 @@ def _remove_empty(folders: list[Path]) -> None:
 def replacing(target: Path) -> Iterator[None]:
     """Hold the right to replace the database ``target`` while the block runs.
 
-    Raises:
-        LockedError: another run holds it, or another program is writing it.
-        UsageError: the file is no database of fairaudit, or its folder cannot be written.
+    Raises LockedError if another run holds it, or another program is writing it; UsageError if the
+    file is no database of fairaudit, or its folder cannot be written.
     """
     with ExitStack() as held:
         try:

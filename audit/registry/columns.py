@@ -117,6 +117,7 @@ OF_ATTEMPTS: Final = (
     Column("nodes", BIGINT, "nodes allocated, else requested"),
     Column("gpus", BIGINT, "GPUs allocated, else requested"),
     Column("mem_bytes", BIGINT, "memory allocated, else requested; bytes"),
+    Column("node_list", VARCHAR, "nodes that it ran on, as a hostlist"),
     Column("submit_time", INSTANT, "when it was submitted"),
     Column("arrival_time", INSTANT, "min(eligible if known else submit, start)"),
     Column("start_time", INSTANT, "when it started"),
@@ -189,7 +190,7 @@ KEPT_WITH_ATTEMPTS: Final = (
 
 OF_ENTITIES: Final = (
     _CLUSTER, _POOL, _SCHEDULE, _PERIOD,
-    Column("entity", VARCHAR, "{kind}", missing="where the log has none"),
+    Column("entity", VARCHAR, "{kind}", missing="if it is not in the log"),
     Column("jobs", BIGINT, "jobs with an attempt that started and ended in the period", JOBS),
     Column("attempts", BIGINT, "attempts that started and ended in the period", ATTEMPTS),
     Column("never_started", BIGINT, "attempts that left the queue without starting", ATTEMPTS),

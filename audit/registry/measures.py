@@ -13,9 +13,7 @@ from typing import Final, NamedTuple
 from audit.registry.causes import CAUSES, PARTS
 
 SECONDS, ONE, ATTEMPTS, JOBS, RESOURCE = "s", "1", "attempts", "jobs", "resource"
-PER_ATTEMPT: Final = "resource·s/attempt"
-NUWT: Final = "s/(resource·s)"
-AREA: Final = "resource·s"
+PER_ATTEMPT, NUWT, AREA = "resource·s/attempt", "s/(resource·s)", "resource·s"
 ENTITIES: Final = "users, accounts"
 """The unit ``users`` for users, and ``accounts`` for accounts."""
 
@@ -108,7 +106,7 @@ class Measure:
     """One sentence without a full stop, with the formula."""
     source: str = ""
     table: Table | None = None
-    """None: in none of these tables."""
+    """None: it is in no table."""
     record_label: str = ""
     """Its label in the table of records; empty: it is not in that table."""
     when: str = ""
@@ -141,8 +139,7 @@ _TESTED: Final = "for entities with at least 20 attempts with pairs on 8 days"
 _NAMED: Final = ("user", "account")
 _COMPARED: Final = (*_NAMED, "partition", "qos")
 SLOWDOWN: Final = "max(1, (end − arrival) / max(runtime, τ))"
-_SABIN_RE: Final = "Sabin & Sadayappan §3.2"
-_KLUSACEK: Final = "Klusáček & Rudová §2.3"
+_SABIN_RE, _KLUSACEK = "Sabin & Sadayappan §3.2", "Klusáček & Rudová §2.3"
 
 # One entry in two or three lines, so that they can be compared.
 # fmt: off
@@ -283,6 +280,11 @@ _PASSED: Final = (
     Measure("passed_only_in_bursts", "Is passed over only during its own bursts", ONE, COUNT,
             _COMPARED, "1 where passed_share is significantly smaller outside bursts than within; "
             "else 0; NULL with too few jobs outside bursts", when="where passed_named is 1"),
+    Measure("passed_expected_by_usage", "… expected in an order by usage", ONE, SHARE, _COMPARED,
+            "passed_expected, with separate rates for later jobs whose owner had used less and for "
+            "all others", when="where passed_named is 1 and jobs start in an order by usage"),
+    Measure("passed_half_life", "Half-life of usage that explains it", SECONDS, DURATION,
+            _COMPARED, "NULL: it does not", when="where passed_expected_by_usage is known"),
     Measure("usage_multiple", "Usage as a multiple of the site's share", ONE, NUMBER, _NAMED,
             "fraction of the pool's resource-seconds in the period / fraction of the shares of all "
             "who used it", when="where passed_named is 1 and the site's shares are known"),

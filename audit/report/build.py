@@ -108,7 +108,7 @@ def build(
 
 
 def settings_of(con: Connection, cluster: str, period: Period) -> Settings:
-    """Return the settings behind the figures of a period; defaults if the database has none."""
+    """Return the settings behind the figures of a period, or the defaults."""
     rows = queries.run(con, "report_settings", cluster=cluster, period=period.name)
     metrics, resamples, decay, assumed = rows.row(0) if rows.height else (None,) * 4
     usage_ = json.loads(decay) if decay else None

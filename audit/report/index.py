@@ -78,9 +78,7 @@ def keep(con: Connection, contents: Contents) -> None:
     ]
     with database.transaction(con):
         database.execute(
-            con,
-            "DELETE FROM verdict_result WHERE cluster = ? AND period = ?",
-            list(of.values()),
+            con, "DELETE FROM verdict_result WHERE cluster = ? AND period = ?", list(of.values())
         )
         database.insert(con, "verdict_result", pl.DataFrame(rows))
 
@@ -102,7 +100,7 @@ def render_index(
         answers: as from ``answers``.
         trends: by cluster, of the main pool.
         href: returns the address of the report on a cluster and a period, relative to the page;
-            None if there is none.
+            or None.
         pages: returns the pages of users and accounts with a report.
     """
     parts = []

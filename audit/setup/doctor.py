@@ -35,8 +35,7 @@ from audit.report.render import page
 from audit.rules import KINDS, WEEK
 from audit.store import database, migrations, queries
 
-_SHOWN: Final = 10
-"""Maximum number of names of one kind that are listed."""
+_SHOWN: Final = 10  # maximum number of names of one kind that are listed
 
 
 @dataclass(frozen=True)
@@ -54,10 +53,7 @@ Check = tuple[str, Callable[[], str], str]
 
 
 def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
-    """Check the installation, the configuration and, if named, a published database.
-
-    Each check does what a run would do, in a temporary folder.
-    """
+    """Check the installation, the configuration and, if named, a published database."""
     checks: list[Check] = [
         ("Python", platform.python_version, "use Python 3.11 or newer"),
         ("files of the installation", _files, "reinstall fairaudit"),
@@ -225,9 +221,7 @@ def pseudonyms(
 ) -> list[tuple[str, str, str]]:
     """Return columns, names and their pseudonyms; without a cluster, under the only key.
 
-    Raises:
-        UsageError: there are no names, not exactly one key, or a column without pseudonyms.
-        ConfigError: the key cannot be read.
+    Raises UsageError if there are no names, not exactly one key, or a column without pseudonyms.
     """
     keyed = [of for of in settings.clusters if of.people.hidden and cluster in (None, of.name)]
     if len(keyed) != 1:
@@ -263,7 +257,6 @@ def _rules(
 
 
 def _unknown(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:
-    """Yield the names of rules that occur in no log, by kind."""
     scopes = [rule for pool in pools for rule in (*pool.limits, *pool.windows)]
     for kind in KINDS:
         named = {name for scope in scopes for name in getattr(scope, kind) or ()}
@@ -275,7 +268,6 @@ def _unknown(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:
 
 
 def _impossible(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:
-    """Yield the rules that no job in the logs could have satisfied."""
     ran = described.filter(pl.col("start_time").is_not_null())
     for pool in pools:
         jobs = ran.filter(pl.col("pool") == pool.name).rename({"occupancy_s": "occupancy"})
@@ -293,10 +285,7 @@ def _impossible(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[st
 
 
 def _least(jobs: pl.DataFrame, limit: Limit) -> int | None:
-    """Return the smallest request in the scope of a limit.
-
-    None: the scope is empty, or the limit is meant to exclude all jobs above a size or walltime.
-    """
+    """Return the smallest request in a limit's scope; None: no job, or it excludes all."""
     bounds = (limit.walltime_above_s, limit.size_above, limit.size_up_to)
     if limit.most == 0 and any(bound is not None for bound in bounds):
         return None

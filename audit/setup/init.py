@@ -1,25 +1,30 @@
 """A first config.toml for a site, from its logs and the output of Slurm's programs.
 
-``infer`` finds values and their sources (``Fact``), ``write`` makes the text of the file, ``save``
-writes it.
+``infer`` finds values and their sources (``Fact``), ``write`` makes the text of the file from the
+shipped config.toml, ``save`` writes it. The shipped file is parsed by its form: blank lines
+separate its sections, comments are above their key, and keys without a default are commented out.
 """
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Mapping, Sequence
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
+from pydantic import BaseModel
 
-from audit import config, periods
-from audit.cluster import inference
+from audit import config, periods, resources
+from audit.cluster import hardware, inference
 from audit.cluster.inference import Fact
 from audit.cluster.setting import latest_instant
-from audit.config.toml import value
+from audit.config.toml import escaped, value
 from audit.errors import DialectError, UsageError
 from audit.files import folders
 from audit.files.replace import write as replace_file
@@ -28,9 +33,8 @@ from audit.formats.dialects import PLAIN, Header, Reading
 from audit.formats.slurm import scontrol
 from audit.ingest.ingest import Progress, take_in
 from audit.ingest.logs import Opened, open_logs
-from audit.model import Resource
 from audit.nightly import sources
-from audit.setup import annotated, slurm
+from audit.setup import slurm
 from audit.setup.slurm import NO_FILES, SlurmFiles
 from audit.store import database, migrations, queries
 
@@ -45,13 +49,17 @@ _AS_SLURM: Final = {
 }
 """Comments on the keys of a pool that ``slurm.policy`` fills."""
 
+WIDTH: Final = 100  # maximum length of a line, where possible
+
+_SECTION = re.compile(r"(\[+)([\w.]+)\]+")
+_KEY = re.compile(r"(?:# )?(\w+) = .*")
+
 
 @dataclass(frozen=True)
 class Draft:
     """Values for a cluster."""
 
-    name: str | None
-    """None if neither the user, nor a log, nor a file names it."""
+    name: str | None  # None if neither the user, nor a log, nor a file names it
     zone: str
     pools: tuple[config.Pool, ...]
     sources: tuple[config.Source, ...]
@@ -61,25 +69,18 @@ class Draft:
     """Comments by key path (``clusters.pools[0].capacity``)."""
 
     def named(self, name: str) -> Draft:
-        """Return the same draft with a name for the cluster."""
+        """Return the draft with a name for the cluster."""
         return replace(self, name=name)
 
     @property
     def cluster(self) -> config.Cluster:
-        """The cluster of config.toml.
-
-        Raises:
-            UsageError: its name is unknown or not Unicode.
-        """
+        """The cluster of config.toml; raises UsageError if its name is unknown or not Unicode."""
         if not self.name:
             raise UsageError("the cluster's name is unknown: give it with --name")
         _refuse_bytes(self.name)
+        pools, sources = self.pools, self.sources
         return config.Cluster(
-            name=self.name,
-            zone=self.zone,
-            pools=self.pools,
-            sources=self.sources,
-            usage=self.usage,
+            name=self.name, zone=self.zone, pools=pools, sources=sources, usage=self.usage
         )
 
 
@@ -94,11 +95,8 @@ def infer(
 ) -> Draft:
     """Return the values in logs and the output of Slurm's programs.
 
-    Logs are read into a temporary store as in an audit: records that are refused here would be
-    refused in every run.
-
     Args:
-        logs: accounting logs, or folders of them; may be empty.
+        logs: accounting logs, or folders of them; may be empty. They are read as in an audit.
         name: name of the cluster; default: from logs and files. Logs that name clusters must have
             records of this one.
         zone: its time zone; default: from the logs.
@@ -130,7 +128,7 @@ def infer(
     if content.listing is not None and files.partitions is not None:
         pools = _pools_of(content.listing, files.partitions, seen, facts, notes)
     else:
-        pools = (_whole(seen, headers, facts, notes),)
+        pools = _inferred(seen, headers, facts, notes)
     pools = _deciding(pools, content, facts, notes)
     usage = _usage(content, folder, facts, notes)
     for source, logs_of_source in by_source:
@@ -144,7 +142,6 @@ def infer(
 def _usage(
     content: slurm.Content, folder: Path, facts: list[Fact], notes: dict[str, str]
 ) -> config.Usage:
-    """Return how usage is computed according to Slurm's files, or the defaults."""
     usage = config.Usage()
     if content.files.tell_usage:
         paths = {key: str(_from(folder, path)) for key, path in content.files.given.items()}
@@ -160,8 +157,6 @@ def _usage(
 
 @dataclass(frozen=True)
 class _Seen:
-    """Contents of the records of the logs."""
-
     attempts: pl.DataFrame
     cluster: str | None
     partitions: tuple[str, ...]
@@ -188,12 +183,9 @@ def _source(path: Path, reading: Reading, folder: Path) -> tuple[config.Source, 
     opened = open_logs(files, None, reading)
     least = _least(reading, opened)
     declared = least.columns is not None or least.separator is not None
-    source = config.Source(
-        files=pattern,
-        dialect=opened[0].dialect.name if declared else None,
-        columns=least.columns,
-        separator=least.separator,
-    )
+    dialect = opened[0].dialect.name if declared else None
+    columns, separator = least.columns, least.separator
+    source = config.Source(files=pattern, dialect=dialect, columns=columns, separator=separator)
     return source, opened
 
 
@@ -280,7 +272,6 @@ def _pools_of(
     facts: list[Fact],
     notes: dict[str, str],
 ) -> tuple[config.Pool, ...]:
-    """Return the pools of partitions that share nodes."""
     source = f"scontrol ({path.name})"
     groups = scontrol.shared(listing.partitions)
     pools = []
@@ -324,7 +315,6 @@ def _pools_of(
 def _deciding(
     pools: Sequence[config.Pool], content: slurm.Content, facts: list[Fact], notes: dict[str, str]
 ) -> tuple[config.Pool, ...]:
-    """Return the pools with the policy and the limits in Slurm's files."""
     policy = slurm.policy(content, facts)
     limits = slurm.limits(content, pools, facts)
     for index, of_pool in enumerate(limits):
@@ -342,48 +332,67 @@ def _pool_name(group: Sequence[scontrol.Partition], *, alone: bool) -> str:
     return max(group, key=lambda part: (len(part.nodes), part.total.get("cpus", 0))).name
 
 
-def _whole(
+def _inferred(
     seen: _Seen | None, headers: Sequence[Header], facts: list[Fact], notes: dict[str, str]
-) -> config.Pool:
-    """Return the one pool of a cluster whose hardware no file describes."""
+) -> tuple[config.Pool, ...]:
+    """Return the pools of a cluster whose hardware no file describes.
+
+    Partitions that share no nodes are pools of their own.
+    """
     path = "clusters.pools[0]"
     if seen is None:
         notes[f"{path}.capacity"] = f"To fill in, such as {{ cpus = 512 }}; without it, {_PEAK}."
-        return config.Pool(name=inference.POOL)
+        return (config.Pool(name=inference.POOL),)
+    groups = hardware.partition_groups(seen.attempts)
+    if len(groups) > 1:
+        return _groups(seen.attempts, groups, facts, notes)
     if seen.partitions:
         facts.append(Fact("partitions", ", ".join(seen.partitions), "the log"))
         notes[f"{path}.partitions"] = f"Seen in the log: {value(seen.partitions)}"
-    present = [kind for kind in Resource if not seen.attempts[kind].drop_nulls().is_empty()]
-    resource = present[0] if present else Resource.cpus
+    resource = hardware.counted(seen.attempts)
     claimed = max((header.capacity.get(resource, 0) for header in headers), default=0)
     amounts: dict[str, int] = {}
-    if not claimed or not present:
+    if not claimed or not seen.attempts[resource].count():
         note = f"Left out, since it is not in the log's header: {_PEAK}."
         what = f"capacity of pool {inference.POOL!r}"
         fact = Fact(what, "the peak in use", "default: it is not in the log's header")
     else:
         now = latest_instant(seen.attempts) or 0
-        pool, fact = inference.pool(seen.attempts, headers, resource, None, now)
+        amount, fact = inference.capacity(seen.attempts, headers, resource, None, now)
         if fact.warning is None:
             note = f"From {fact.source}."
-            amounts = {resource.value: pool.capacity}
+            amounts = {resource.value: amount}
         else:
             why = f"the log contradicts its header's {claimed:,} {resource}"
             note = f"Left out, since {why}: {_PEAK}."
-            warning = f"{why}, since up to {pool.capacity:,} were in use: {_PEAK}"
+            warning = f"{why}, since up to {amount:,} were in use: {_PEAK}"
             fact = replace(fact, warning=warning)
     facts.append(fact)
     notes[f"{path}.capacity"] = note
-    return config.Pool(name=inference.POOL, resource=resource, capacity=config.Amounts(**amounts))
+    capacity = config.Amounts(**amounts)
+    return (config.Pool(name=inference.POOL, resource=resource, capacity=capacity),)
+
+
+def _groups(
+    attempts: pl.DataFrame,
+    groups: Sequence[Sequence[str | None]],
+    facts: list[Fact],
+    notes: dict[str, str],
+) -> tuple[config.Pool, ...]:
+    """Return a pool for each group of partitions that share nodes."""
+    pools = []
+    for number, group in enumerate(groups):
+        names = tuple(name for name in group if name is not None)
+        rows = attempts.filter(pl.col("partition").is_in(names))
+        pools.append(config.Pool(name=names[0], partitions=names, resource=hardware.counted(rows)))
+        facts.append(Fact(f"partitions of pool {names[0]!r}", ", ".join(names), "shared nodes"))
+        notes[f"clusters.pools[{number}].capacity"] = f"Left out: {_PEAK}."
+    return tuple(pools)
 
 
 def write(draft: Draft) -> str:
-    """Return the text of a config.toml with the cluster of a draft.
-
-    Raises:
-        UsageError: the cluster's name is unknown or not Unicode.
-    """
-    return annotated.text(draft.cluster, draft.notes)
+    """Return the text of a config.toml with the cluster of a draft; errors as ``Draft.cluster``."""
+    return annotated(draft.cluster, draft.notes)
 
 
 def refuse_existing(path: Path, *, force: bool = False) -> None:
@@ -398,13 +407,99 @@ def refuse_existing(path: Path, *, force: bool = False) -> None:
 
 
 def save(path: Path, text: str, *, force: bool = False) -> None:
-    """Write a configuration, whole or not at all.
-
-    Raises:
-        UsageError: as ``refuse_existing``, or the file cannot be written.
-    """
+    """Write a configuration, whole or not at all; raises UsageError as ``refuse_existing``."""
     refuse_existing(path, force=force)
     try:
         replace_file(path, text.encode())
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def annotated(cluster: config.Cluster, notes: Mapping[str, str] | None = None) -> str:
+    """Return the text of a config.toml with this cluster; other examples are commented out.
+
+    ``notes`` are further comments by key path (``clusters.pools[0].capacity``).
+    """
+    shipped = resources.path("config.toml").read_text(encoding="utf-8")
+    paragraphs = [list(lines) for filled, lines in groupby(shipped.split("\n"), bool) if filled]
+    parts = [_section(lines, cluster, notes or {}) for lines in paragraphs]
+    return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
+
+
+def _section(lines: list[str], cluster: config.Cluster, notes: Mapping[str, str]) -> list[str]:
+    heads = [index for index, line in enumerate(lines) if _SECTION.fullmatch(line)]
+    if not heads:
+        return lines
+    (head,) = heads
+    match = _SECTION.fullmatch(lines[head])
+    assert match is not None
+    brackets, path = match.groups()
+    top, *rest = path.split(".")
+    if top != "clusters":
+        return lines if brackets == "[" else _commented(lines)  # an example
+    content: Any = cluster
+    for name in rest:
+        content = getattr(content, name)
+    above, title, below = lines[:head], lines[head], lines[head + 1 :]
+    if isinstance(content, BaseModel):
+        return [*above, title, *_keys(below, content, path, notes)]
+    if not content:
+        return _commented(lines)
+    filled = above
+    for index, entry in enumerate(content):
+        keys = _keys(below, entry, f"{path}[{index}]", notes, explained=not index)
+        filled += [*([""] if index else []), title, *keys]
+    return filled
+
+
+def _keys(
+    lines: Sequence[str],
+    section: BaseModel,
+    path: str,
+    notes: Mapping[str, str],
+    *,
+    explained: bool = True,
+) -> Iterator[str]:
+    """Yield the lines of a section; without explanations, only those with values.
+
+    Keys that are commented out in the shipped file stay so while they have their default.
+    """
+    fields = type(section).model_fields
+    comment: list[str] = []
+    rest = iter(lines)
+    for line in rest:
+        match = _KEY.fullmatch(line)
+        if match is None or match[1] not in fields:
+            comment.append(line)
+            continue
+        key, shown = match[1], [line]
+        while shown[0].endswith("[") and shown[-1] not in ("]", "# ]"):  # a list on several lines
+            shown.append(next(rest))
+        if explained:
+            yield from comment
+        comment = []
+        yield from _note(notes.get(f"{path}.{key}", ""))
+        chosen = getattr(section, key)
+        default = fields[key].get_default(call_default_factory=True)
+        if chosen is not None and not (line.startswith("#") and chosen == default):
+            yield from _entry(key, chosen)
+        elif explained:
+            yield from _commented(shown)
+
+
+def _entry(key: str, chosen: Any) -> list[str]:
+    line = f"{key} = {value(chosen)}"
+    if isinstance(chosen, tuple) and len(line) > WIDTH:
+        return [f"{key} = [", *(f"    {value(item)}," for item in chosen), "]"]
+    return [line]
+
+
+def _note(note: str) -> list[str]:
+    plain = "".join(letter if letter.isprintable() else escaped(letter) for letter in note)
+    wrapper = textwrap.TextWrapper(WIDTH, break_long_words=False, break_on_hyphens=False)
+    wrapper.initial_indent = wrapper.subsequent_indent = "# "
+    return wrapper.wrap(plain)
+
+
+def _commented(lines: Sequence[str]) -> list[str]:
+    return [line if line.startswith("#") else f"# {line}" for line in lines]

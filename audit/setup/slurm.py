@@ -25,8 +25,7 @@ _FLAGS: Final = {
     "qos": "--qos",
     "slurm_conf": "--slurm-conf",
 }
-_SHOWN: Final = 10
-"""Maximum number of faults of a file, and of names of one kind, that are listed."""
+_SHOWN: Final = 10  # maximum number of faults of a file, and of names of one kind, that are listed
 T = TypeVar("T")
 
 
@@ -40,8 +39,7 @@ class SlurmFiles:
     """``sacctmgr show assoc`` or ``dump``."""
     qos: Path | None = None
     """``sacctmgr show qos``."""
-    slurm_conf: Path | None = None
-    """slurm.conf, or ``scontrol show config``."""
+    slurm_conf: Path | None = None  # slurm.conf, or ``scontrol show config``
 
     @property
     def given(self) -> dict[str, Path]:
@@ -67,8 +65,7 @@ class Content:
     associations: tuple[Association, ...] = ()
     qos: tuple[Qos, ...] = ()
     conf: SlurmConf | None = None
-    silent: tuple[str, ...] = ()
-    """Names of the files that have no columns for limits."""
+    silent: tuple[str, ...] = ()  # names of the files that have no columns for limits
 
     @property
     def cluster(self) -> Fact | None:
@@ -86,8 +83,7 @@ class UsageDraft:
     """The section ``[clusters.usage]``, and the sources of its values."""
 
     values: dict[str, Any]
-    notes: dict[str, str] = field(default_factory=dict)
-    """Comments by key."""
+    notes: dict[str, str] = field(default_factory=dict)  # comments by key
     facts: list[Fact] = field(default_factory=list)
 
     @property
@@ -115,12 +111,9 @@ def texts(files: SlurmFiles) -> dict[str, str]:
 
 
 def read(files: SlurmFiles, by_key: Mapping[str, str], cluster: str | None) -> Content:
-    """Return the content of the files, whose ``texts`` are given.
+    """Return the content of the files, whose ``texts`` are given; they may name the cluster.
 
-    Without a name of the cluster, the files may name it.
-
-    Raises:
-        UsageError: a file is not what its flag expects; the message lists the faults of all files.
+    Raises UsageError, with the faults of all files, if a file is not what its flag expects.
     """
     faults: list[str] = []
 
@@ -271,10 +264,9 @@ def policy(content: Content, facts: list[Fact]) -> dict[str, Any]:
 def limits(
     content: Content, pools: Sequence[config.Pool], facts: list[Fact]
 ) -> tuple[tuple[Limit, ...], ...]:
-    """Return the limits of each pool in the files with associations, QOS and partitions.
+    """Return the limits of each pool in the files, without those that Slurm does not enforce.
 
-    Limits of the whole cluster become limits of each pool, with a warning. Limits that Slurm does
-    not enforce are left out.
+    Limits of the whole cluster become limits of each pool, with a warning.
     """
     listed = content.listing.partitions if content.listing is not None else ()
     found = limits_of(content.associations, content.qos, listed)
@@ -308,14 +300,12 @@ def limits(
 
 
 def _from_conf(path: Path | None, setting: str) -> str:
-    """Return the comment on a value that slurm.conf may set."""
     if path is None:
         return f"To check: Slurm's default, since no slurm.conf was given ({setting})."
     return f"From {path.name} ({setting}; Slurm's default if it is not set)."
 
 
 def _weighted(partitions: Mapping[str, Mapping[str, float]]) -> str:
-    """Return which partitions have TRESBillingWeights, and what jobs of the others are billed."""
     have = [name for name, weights in partitions.items() if weights]
     bare = [name for name, weights in partitions.items() if not weights]
     parts = [f"TRESBillingWeights of {_listed(have)}"] if have else []

@@ -98,6 +98,14 @@ def course_sums(
     return pl.concat([known, read]).sort("pool", "stretch", "user", nulls_last=False)
 
 
+def cause_sums(
+    con: Connection, cluster: str, schedule: str, over: Sequence[Period]
+) -> pl.DataFrame:
+    """Return attempts and their total waits by cause, by pool and stretch of time."""
+    of = {"cluster": cluster, "schedule": schedule, **_bounds(over)}
+    return queries.run(con, "report_causes", **of)
+
+
 def _of_attempts(
     con: Connection, cluster: str, schedule: str, over: Sequence[Period]
 ) -> pl.DataFrame:

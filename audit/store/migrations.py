@@ -25,8 +25,7 @@ def migrated(
         seed: a published database, whose content a new store begins with.
         base: the folder of the published database, to which names in its archive are relative.
 
-    Raises:
-        LockedError, UsageError, StoreError: as of ``database.open_store``, ``migrate``.
+    Errors as of ``database.open_store`` and ``migrate``.
     """
     with closing(open_store(path, memory_limit)) as con:
         if base is not None:

@@ -47,12 +47,7 @@ class Query(NamedTuple):
 
 @cache
 def load(name: str, folder: str = "sql/queries") -> Query:
-    """Read the query ``name``.
-
-    Raises:
-        StoreError: a line of its declaration cannot be read.
-        AuditError: there is no such file.
-    """
+    """Read the query ``name``; raises StoreError if a line of its declaration cannot be read."""
     path = resources.path(f"{folder}/{name}.sql")
     text = path.read_text(encoding="utf-8")
     doc: list[str] = []

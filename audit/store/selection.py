@@ -162,5 +162,5 @@ def _refusals() -> Iterator[None]:
 def _reading(selection: Selection, cells: Sequence[str], most: int | None) -> str:
     names = ", ".join(f"c{number}" for number in range(len(selection.columns)))
     limit = "" if most is None else f"\nLIMIT {int(most)}"
-    # on lines of its own, as it may end with a comment
+    # on separate lines, as it may end with a comment
     return f"SELECT {', '.join(cells)}\nFROM (\n{selection.query}\n) AS answer ({names}){limit}"

@@ -58,8 +58,7 @@ class Part(NamedTuple):
     def offered_load(self) -> float:
         """Σ occupancy · size / (capacity · span), > 0; above 1 the queue only grows.
 
-        Raises:
-            UsageError: all arrive at once, or nothing is asked for.
+        Raises UsageError if all arrive at once, or nothing is asked for.
         """
         return float(_offered(self))
 
@@ -82,8 +81,7 @@ def part(
         described: columns of ``model.DESCRIBED``; other pools are ignored.
         top_width: upper end of the last bounded width class, a power of two.
 
-    Raises:
-        UsageError: nothing is left.
+    Raises UsageError if nothing is left.
     """
     of_pool = described.filter(
         pl.col("pool") == pool.name, pl.col("arrival_time").is_not_null()
@@ -92,7 +90,7 @@ def part(
     candidates = of_pool.filter(ran, ~reserved_rows(of_pool))
     if candidates.is_empty():
         raise UsageError(
-            f"pool {pool.name!r}: no attempt in these logs has started; a study needs some"
+            f"pool {pool.name!r}: no attempt in these logs has started: nothing to study"
         )
     constant = _at(pool, int(candidates["arrival_time"][0]))
     unscheduled = _unscheduled(candidates, top_width)
@@ -120,8 +118,7 @@ def part(
 def scaled(part: Part, load: Fraction) -> Part:
     """Return the part with run times and walltimes multiplied, so that it offers ``load`` > 0.
 
-    Raises:
-        UsageError: all arrive at once, or nothing is asked for.
+    Raises UsageError if all arrive at once, or nothing is asked for.
     """
     above, below = (load / _offered(part)).as_integer_ratio()
     least = {"occupancy_s": 1, "runtime_s": 0, "suspended_s": 0, "walltime_s": 1}

@@ -53,8 +53,7 @@ Planner: TypeAlias = Callable[[Log, Draws], Plan]
 def loads(text: str) -> tuple[Fraction, ...]:
     """Return loads such as ``0.7,0.95``, ascending.
 
-    Raises:
-        UsageError: one of them is not a number above 0 and up to 10.
+    Raises UsageError if one of them is not a number above 0 and up to 10.
     """
     shares = set()
     for word in text.split(","):
@@ -64,7 +63,7 @@ def loads(text: str) -> tuple[Fraction, ...]:
             load = Fraction(0)
         if not 0 < load <= 10:
             raise UsageError(
-                f"--loads: {word.strip()!r} is no load; give shares of the capacity: 0.7,0.95"
+                f"--loads: {word.strip()!r} is not a load; give shares of the capacity: 0.7,0.95"
             )
         shares.add(load)
     return tuple(sorted(shares))
@@ -145,8 +144,7 @@ def users(only: str | None = None, search_s: float | None = None) -> Planner:
 class Stopwatch:
     """Sets a flag some seconds after its last start, for searches, which cannot read the clock.
 
-    Raises:
-        UsageError: ``seconds`` is below 0, or not a number.
+    Raises UsageError if ``seconds`` is below 0, or not a number.
     """
 
     seconds: float
@@ -256,7 +254,7 @@ def workload(only: str | None = None, clusters: int | None = None) -> Planner:
             pool for pool in opening.pools(log, only) if population(log.described, pool).height
         ]
         if not pools:
-            raise UsageError("workload: no attempt of the log has ended; give a longer log")
+            raise UsageError("workload: no attempt of the log has ended; use a longer log")
         cells = [
             Cell(f"{pool.name}, by {by}", partial(_computed, log, pool, by, draws, clusters))
             for pool in pools
@@ -336,7 +334,7 @@ def make_log(
     model = model_files.from_toml(text, model_file.name)
     log = synthetic.log(model, seed, jobs, intensity, machine)
     if log.is_empty():
-        raise UsageError(f"{model_file.name}: nothing arrives in so short a time; ask for --jobs")
+        raise UsageError(f"{model_file.name}: no job arrives in the days of the model; pass --jobs")
     swf = suffix == ".swf"
     content = synthetic.to_swf(log, model, seed, machine) if swf else synthetic.to_sacct(log)
     try:

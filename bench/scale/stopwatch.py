@@ -20,7 +20,7 @@ AUDIT: Mapping[str, str] = {
     "audit.cluster.compute.resource_equality": "resource equality, overtakes",
     "audit.cluster.compute.performance.overtakes": "resource equality, overtakes",
     "audit.cluster.compute.decision_times": "decisions",
-    "audit.cluster.compute.anatomy.anatomy": "anatomy of waits",
+    "audit.cluster.compute.account.anatomy": "anatomy of waits",
     "audit.cluster.compute.peers.peer_waits": "peers",
     "audit.cluster.compute.peers.stuck": "who is stuck",
     "audit.cluster.compute.fair_start_times": "fair start times",

@@ -48,7 +48,7 @@ def test_pages_of_users_from_the_published_database(run: Run, tmp_path: Path) ->
     assert again == f"{made[0]}\n"
     assert (tmp_path / made[0]).read_bytes() == first
     for arguments, message in (
-        ("--user 9", "--user 9: the log names 3 users, none of them so"),
+        ("--user 9", "--user 9: the log names 3 users, but not this one"),
         ("--user 1 --cluster d", "cluster 'd': no period was computed"),
         ("--user 1 --period 2002-01", "no period '2002-01' was computed"),
         ("--cluster c", "--cluster requires --user or --account"),
@@ -61,7 +61,7 @@ def test_backups_and_refusals(run: Run, tmp_path: Path) -> None:
     assert "nothing is published" in run("backup", ".", check=2).stderr
     run("run")
     assert re.fullmatch(r"saved [\d,]+ rows in mine.tar\n", run("backup", "mine.tar").stdout)
-    assert "is there already" in run("restore", "mine.tar", check=2).stderr
+    assert "already exists" in run("restore", "mine.tar", check=2).stderr
     assert run("restore", "mine.tar", "--force").stdout.startswith("restored ")
     assert "no such file" in run("restore", "none.tar", check=2).stderr
     assert "no such folder" in run("backup", "none/x.tar", check=2).stderr

@@ -285,10 +285,10 @@ def test_the_report_of_a_share_tree_is_made_again_byte_for_byte(tmp_path: Path) 
     page = report.read_text(encoding="utf-8")
     for text in (
         "half_life:root:sigmoid",
-        "in the share tree each account divides",
+        "In the share tree, each account divides",
         "Above and below target",
-        "Who used how much of what",
-        "What the choice of a penalty changes",
+        "Use of each resource",
+        "Effect of the penalty",
         '<span class="muted">of <bdi>phys_theory</bdi></span>',
     ):
         assert text in page, text

@@ -43,13 +43,13 @@ def test_late_records_and_their_effect_are_in_the_next_report(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     settings = after_a_night(tmp_path_factory, tmp_path)
-    assert "What changed since" not in page(tmp_path)
+    assert "Changes since these figures" not in page(tmp_path)
     write(tmp_path / "logs" / "late.swf", month(0, jobs=3, first=40))
     run(Site(settings, tmp_path), NOW)
     assert changes(tmp_path) == [
         (40.0, 43.0, "records were added from late.swf (3 of this period)"),
     ]
-    assert "What changed since these figures were last computed" in page(tmp_path)
+    assert "Changes since these figures were last computed" in page(tmp_path)
     assert "because records were added from late.swf (3 of this period)" in page(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""The table of dialects, and what is said of a log that none of them reads."""
+"""The table of dialects, and the message about a log that no dialect reads."""
 
 from pathlib import Path
 

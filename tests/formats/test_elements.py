@@ -1,4 +1,4 @@
-"""What no column can hold."""
+"""Texts that no column can store."""
 
 import polars as pl
 import pytest

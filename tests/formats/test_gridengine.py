@@ -136,7 +136,7 @@ def test_what_is_wrong_is_named_and_shown(text: str, reason: str, code: str) -> 
 
 
 def test_capture() -> None:
-    """What Son of Grid Engine 8.1.9 wrote of jobs whose fate is known."""
+    """A file of Son of Grid Engine 8.1.9, of jobs with known results."""
     data = (DATA / "gridengine" / "accounting").read_bytes()
     parsed = gridengine.parse(Block(data, 0, 1), gridengine.header(data, PLAIN))
     assert parsed.refusals.is_empty()

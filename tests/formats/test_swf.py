@@ -12,7 +12,6 @@ from audit.formats.dialects import Header, Parsed
 from audit.formats.instants import LATEST
 from audit.formats.lines import Block
 from audit.model import RECORDS, REFUSALS
-from tests.formats import contract
 from tests.logs import FIELDS, busy, line, log
 
 
@@ -410,32 +409,3 @@ def test_times_in_milliseconds_are_refused_as_such(origin: int, submit: int) -> 
     data = log([line(1, submit=submit)], UnixStartTime=origin).encode()
     (reason,) = swf.parse(Block(data, 0, 1), swf.header(data)).refusals["reason"]
     assert reason == "a time of 13 digits: are these milliseconds? SWF counts seconds"
-
-
-CASE = contract.Case(
-    dialect=swf.DIALECT,
-    head=busy(0).encode(),
-    records=tuple(
-        f"{text}\n".encode() for text in busy(8).splitlines() if not text.startswith(";")
-    ),
-    name=b" 60 ",
-    write=lambda frame: swf.write(frame, {}),
-    carries=("submit_time", "start_time", "end_time", "walltime_s", "cpus"),
-    tells_cuts=False,
-)
-
-
-@pytest.mark.parametrize(
-    "check",
-    [
-        contract.is_recognised_by_itself_alone,
-        contract.a_cut_anywhere_costs_one_record,
-        contract.a_flipped_bit_costs_what_it_touches,
-        contract.a_nul_costs_its_record_at_most,
-        contract.the_machines_zone_changes_nothing,
-        contract.nothing_is_too_odd_to_be_read,
-    ],
-    ids=contract.name_of,
-)
-def test_contract(check: contract.Check) -> None:
-    check(CASE)

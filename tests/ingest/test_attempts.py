@@ -108,7 +108,7 @@ def test_a_cancelled_job_with_bursts_keeps_its_own_record() -> None:
     assert [row[1:3] for row in brief(found)] == [(1, False), (2, False)]
 
 
-# Executions: named by job id and submit time, known better with time (Slurm).
+# Executions (Slurm): identified by job id and submit time, later records are more complete.
 
 HEADER = "JobID|State|Submit|Start|End|AllocTRES"
 

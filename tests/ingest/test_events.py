@@ -82,11 +82,11 @@ STORIES: dict[str, tuple[list[str], list[tuple[object, ...]]]] = {
     ),
     "aborted by the server": ([queued(100), event("A", 101)], [(1, "CANCELLED", 100, None, 101)]),
     "moved elsewhere": ([queued(100), event("M", 140)], []),
-    "rerun, which says of itself": (
+    "rerun, with keys": (
         [queued(100), started(150), ended(150, 200, kind="R"), started(250), ended(250, 300)],
         [(1, "REQUEUED", 100, 150, 200), (2, "COMPLETED", 200, 250, 300)],
     ),
-    "rerun, which says nothing": (
+    "rerun, without keys": (
         [queued(100), started(150), event("R", 200), started(250), ended(250, 300)],
         [(1, "REQUEUED", 100, 150, 200), (2, "COMPLETED", 200, 250, 300)],
     ),
@@ -98,7 +98,7 @@ STORIES: dict[str, tuple[list[str], list[tuple[object, ...]]]] = {
         [queued(100), started(150), event("R", 200), event("D", 240)],
         [(1, "REQUEUED", 100, 150, 200), (2, "CANCELLED", 200, None, 240)],
     ),
-    "rerun, whose start nobody knows": (
+    "rerun, with an unknown start": (
         [event("R", 200), started(250), ended(250, 300)],
         [(1, "COMPLETED", 200, 250, 300)],
     ),

@@ -1,4 +1,4 @@
-"""Who belongs where and when, and that no name gets past the filter."""
+"""Membership by time, and that no name gets past the filter."""
 
 import hashlib
 import hmac

@@ -180,7 +180,7 @@ def test_a_clock_of_another_year_is_doubtful(day: int) -> None:
 def test_what_is_near_or_many_is_believed() -> None:
     assert doubted([*MONTH, (LAST + APART_DAYS, 1)]) == []  # no gap at all
     assert doubted([*MONTH, (LAST + 400, 4)]) == []
-    assert doubted([(20_000, 9), (1_900, 1)]) == []  # too few to tell who is wrong
+    assert doubted([(20_000, 9), (1_900, 1)]) == []  # too few records to decide
     assert doubted([(20_000, 31), (1_900, 3)]) == [1_900]
     assert doubted([(20_000, 1), (25_000, 1)]) == []
 

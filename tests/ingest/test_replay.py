@@ -1,4 +1,4 @@
-"""What was refused is read again in its place; what was doubted is believed for good."""
+"""Refused records are read again in their place; accepted dates stay accepted."""
 
 from pathlib import Path
 
@@ -129,7 +129,7 @@ def test_a_mended_text_passes_the_door_that_its_log_came_through(tmp_path: Path)
     named = Named("c", "the test", None, people_filter)
     take_in_by_name(con, open_logs([log]), lambda names: named)
     for other in (AS_THEY_ARE, PeopleFilter(None, ("user",), b"j" * 32)):
-        with pytest.raises(ConfigError, match="everybody would be two people"):
+        with pytest.raises(ConfigError, match="each person would have two names"):
             replay(con, "c", 9, mended={place(con): GOOD}, people_filter=other)
     assert replay(con, "c", 9, mended={place(con): GOOD}, people_filter=people_filter) == Replayed(
         1, 0

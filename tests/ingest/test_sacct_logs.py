@@ -151,7 +151,7 @@ def test_public_logs(
 
 
 def test_the_overflowed_memory_of_a_public_log(tmp_path: Path, real_logs: Path) -> None:
-    """What is left of ReqMem without its overflow is AllocTRES's amount."""
+    """ReqMem without its overflow equals AllocTRES's amount."""
     columns = XDMOD.columns or ()
     hidden = tuple("_" if name in {"alloctres", "reqtres"} else name for name in columns)
     con = stores.new(tmp_path / "db")

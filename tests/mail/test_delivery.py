@@ -193,7 +193,7 @@ def test_asked_to_stop_while_it_waits(place: Path, server: Server, cert: Path) -
     assert said == ["1 not sent yet (localhost: 450 busy); trying again in 600 s"]
     assert len(done.sent) == 4
     assert done.due == [f"{LAST} to emil@example.org"]
-    assert "450 busy; asked to stop; due again" in str(done.failures[0])
+    assert "450 busy; stopped on request; due again" in str(done.failures[0])
     assert ledger(place)["emil"] == ("claimed", 1)
 
 
@@ -345,12 +345,12 @@ def test_who_gets_what(place: Path) -> None:
     # the log ends days before the month does
     assert subject == "[STALE] c, 2026-02: only 6 days covered so far"
     assert "STALE: " in text
-    assert "Account 1: the log covers too few days of this period so far" in text
+    assert "Account 1: so far, the log covers too few days of this period" in text
     assert names[:3] == ["c_2026-02-account-1.html", "c_2026-02.pdf", "users.csv"]
     subject, text, names = got["pi"]
-    assert subject == "[STALE] c, 2026-02: account 1: too few days covered so far"
-    assert "Account 1: the log covers too few days of this period so far" in text
-    assert "What could be done" not in text
+    assert subject == "[STALE] c, 2026-02: account 1: too few covered days"
+    assert "Account 1: so far, the log covers too few days of this period" in text
+    assert "Possible changes" not in text
     assert "Account 2" not in text
     assert names == ["c_2026-02-account-1.html"]
     assert got["csv"][2] == ["accounts.csv"]

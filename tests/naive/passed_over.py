@@ -1,7 +1,7 @@
 """SPEC §11, *Passed over*, in slow, plain, exact Python; nothing is shared with the package."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -18,7 +18,39 @@ Held = Mapping[int, Sequence[tuple[int, int]]]
 class Paired(NamedTuple):
     pairs: Fraction
     lost: Fraction
+    pairs_less: Fraction
+    lost_less: Fraction
     passed_s: int
+
+
+Usage = Callable[[Record, int], float]
+"""What the owner of an attempt had used at an instant."""
+
+
+def nothing(one: Record, instant: int) -> float:
+    """The usage of all where nobody has any."""
+    return 0.0
+
+
+def usage(
+    attempts: Attempts, owners: str, half_life_s: float, shares: Mapping[str, float]
+) -> Usage:
+    """Decayed usage divided by shares; that of an owner without a share counts a trillionfold."""
+    decay = math.log(2) / half_life_s
+
+    def used(one: Record, instant: int) -> float:
+        amounts = []
+        for other in attempts:
+            begin, end = other["start"], other["end_time"]
+            if one[owners] is None or other[owners] != one[owners] or begin is None:
+                continue
+            end = instant if end is None else min(end, instant)
+            if begin < end:
+                left, at_start = (math.exp(-decay * (instant - t)) for t in (end, begin))
+                amounts.append((other["size"] or 0) * (left - at_start) / decay)
+        return math.fsum(amounts) / shares.get(one[owners], 1e-12)
+
+    return used
 
 
 class Judged(NamedTuple):
@@ -51,7 +83,7 @@ def of_class(one: Record, kind: str) -> tuple[Any, ...]:
     return (*place, width_class(one["size"]), walltime_class(one["walltime_s"]))
 
 
-def paired(attempts: Attempts, kind: str, held: Held) -> dict[int, Paired]:
+def paired(attempts: Attempts, kind: str, held: Held, used: Usage = nothing) -> dict[int, Paired]:
     """Of each subject while whose wait an attempt of another user and entity arrived."""
     first = bursts(attempts)
     parts = [(first[k], of_class(one, "user")) for k, one in enumerate(attempts)]
@@ -72,9 +104,18 @@ def paired(attempts: Attempts, kind: str, held: Held) -> dict[int, Paired]:
         barred = [k for k in lost if within(held.get(j, ()), attempts[k]["start"])]
         lost = [k for k in lost if k not in barred]
         weights = {k: Fraction(1, parts.count(parts[j]) * parts.count(parts[k])) for k in asking}
+        counted = [k for k in asking if k not in barred]
+        less = [
+            k
+            for k in counted
+            for at in (attempts[k]["arrival"],)
+            if used(attempts[k], at) < used(one, at) * (1 - 1e-9)
+        ]
         found[j] = Paired(
-            sum((weights[k] for k in asking if k not in barred), Fraction()),
+            sum((weights[k] for k in counted), Fraction()),
             sum((weights[k] for k in lost), Fraction()),
+            sum((weights[k] for k in less), Fraction()),
+            sum((weights[k] for k in lost if k in less), Fraction()),
             max((one["start"] - attempts[k]["start"] for k in lost), default=0),
         )
     return found

@@ -1,4 +1,4 @@
-"""The history of runs: what failed, what was killed, and in the database for analysts."""
+"""The history of runs: failures, killed runs, and the copy in the database for analysts."""
 
 import signal
 import subprocess
@@ -14,7 +14,7 @@ from audit.files import lock
 from audit.nightly import history
 from audit.nightly.run import run
 from tests.logs import write
-from tests.nightly.test_run import NOW, month, published, site
+from tests.nightly.test_run import FIGURES, NOW, month, published, site
 
 STATE = "fairaudit-state"
 
@@ -48,27 +48,29 @@ def test_each_stage_is_noted_with_its_failure(tmp_path: Path) -> None:
     assert "2.swf" in found[0][2]
 
 
-@pytest.mark.thorough
-def test_killed_is_abandoned_and_the_next_run_says_so(tmp_path: Path) -> None:
+def test_killed_is_abandoned_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    """kill -9 within the transaction that stores results."""
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
     script = (
         "import os, signal, sys\nfrom pathlib import Path\n"
         "from audit.config.places import Site\n"
-        "from audit.nightly import due\nfrom audit.nightly.run import run\n"
-        "from tests.nightly.test_run import site, NOW\n"
-        "due.compute = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from audit.cluster import results\nfrom audit.nightly.run import run\n"
+        "from tests.nightly.test_run import NOW, site\n"
+        "results.Identity.note = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "folder = Path(sys.argv[1])\nrun(Site(site(folder), folder), NOW)\n"
     )
     killed = subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False)
     assert killed.returncode == -signal.SIGKILL
+    assert not (tmp_path / "fairaudit.duckdb").exists()
     left = [("run", None, "abandoned"), ("ingest", "c", "done"), ("compute", "c", "abandoned")]
     assert stages(tmp_path) == left  # as a reader sees it now
     with lock.held(tmp_path / STATE / "store.duckdb"):
         assert stages(tmp_path)[0][2] == "running"  # as if it were still at work
-    run(Site(settings, tmp_path), NOW + 60)
+    again = run(Site(settings, tmp_path), NOW + 60, stages=FIGURES)
+    assert again.computed == ["c 2026-01"]
     assert stages(tmp_path)[:3] == left
-    assert stages(tmp_path)[3] == ("run", None, "done")
+    assert stages(tmp_path)[3] == ("part", None, "done")
     (whole,) = [e for e in history.read(tmp_path / STATE) if e.id == 1]
     assert "killed" in str(whole.error)
 

@@ -133,7 +133,7 @@ def test_a_monitor_that_is_away_costs_the_night_nothing(tmp_path: Path) -> None:
     with monitor() as server:
         address = server.address
         server.status = 500
-        answer = "service.ping: 127.0.0.1 was not told (end): it answered 500"
+        answer = "service.ping: 127.0.0.1 was not notified (end): it answered 500"
         assert pinging.send(address, "", "x", 5) == answer
         server.status = 302
         assert "it answered 302" in str(pinging.send(address, "start", "x", 5))
@@ -145,7 +145,7 @@ def test_a_monitor_that_is_away_costs_the_night_nothing(tmp_path: Path) -> None:
     night = run(Site(pinging_site(tmp_path, ping=address), tmp_path), NOW)
     assert night.failures == []
     assert len(night.warnings) >= 2
-    assert "service.ping: 127.0.0.1 was not told (start): " in night.warnings[0]
+    assert "service.ping: 127.0.0.1 was not notified (start): " in night.warnings[0]
     assert not any(SECRET in warning for warning in night.warnings)
 
 

@@ -123,7 +123,7 @@ def test_one_that_was_replaced_by_a_smaller_one_is_named(tmp_path: Path) -> None
     night(settings, tmp_path)
     write(path, HEADER + lines(30, 33))
     (warning,) = night(settings, tmp_path).warnings
-    assert warning == f"{path}: was replaced by a smaller one: what was read of it stays"
+    assert warning == f"{path}: was replaced by a smaller file; earlier records are kept"
     assert jobs(tmp_path) == list(range(1, 33))
     assert night(settings, tmp_path) == Night()
 

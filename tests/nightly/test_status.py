@@ -67,7 +67,7 @@ def test_a_run_that_was_stopped_is_due_at_once(
         run(Site(settings, tmp_path), NIGHT + DAY, stopping=lambda: True)
     (standing,) = status.look(Site(settings, tmp_path), NIGHT + DAY + 60).clusters
     assert standing.due == NIGHT + DAY
-    assert standing.problem == "the last run abandoned: asked to stop"
+    assert standing.problem == "the last run abandoned: stopped on request"
 
 
 def test_other_times_for_one_cluster_in_its_zone(tmp_path: Path) -> None:

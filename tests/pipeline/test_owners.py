@@ -186,6 +186,6 @@ def test_who_is_in_no_log_is_refused() -> None:
     assert Who("user", "ben") in names
     assert Who("account", "ben") not in names
     names.require([Who("user", "ann"), Who("account", "b")])
-    with pytest.raises(UsageError, match="--account x: the log names 2 accounts, none of them so"):
+    with pytest.raises(UsageError, match="--account x: the log names 2 accounts, but not this one"):
         names.require([Who("account", "x")])
     assert Who("user", "ann") not in Names([])

@@ -75,8 +75,13 @@ def judged(pool: Pool) -> pl.DataFrame:
 def passed() -> pl.DataFrame:
     """Return results for entities that are passed over, and for one that cannot be decided."""
     named = ("x", 20, 8, 9.0, 8.0, 0.8, 0.1, 99, 0.5, 0.0, True, None, "not only during bursts")
+    by_usage = (0.2, 604_800)
     unknown = ("y", 0, 0, 0.0, 0.0, *(None,) * 2, 0, *(None,) * 3, "too few jobs with pairs", None)
-    of_kind = [(*named, 2.0, True), (*named, 2.0, False), (*unknown, None, None)]
+    nothing = (None, None)
+    of_kind = [
+        *((*named, *by_usage, 2.0, True), (*named, *by_usage, 2.0, False)),
+        (*unknown, *nothing, *nothing),
+    ]
     return pl.DataFrame(
         [
             (kind, *one[:-2], *(one[-2:] if kind in ("user", "account") else (None, None)))

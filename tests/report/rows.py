@@ -36,7 +36,7 @@ def add_usage(
     targets: Mapping[str | None, float] | None = None,
     period: str = "2026-10",
 ) -> None:
-    """Usage fractions of the last so many days of a period of as many as the longest."""
+    """Add usage fractions of the last days of a period, which lasts as long as the longest list."""
     targets = targets or {}
     days = max(len(values) for values in fractions.values())
     rows = [

@@ -1,6 +1,7 @@
 """Records of reports made by hand, for tests that look at what a page says."""
 
 from dataclasses import replace
+from typing import TypeVar
 
 from audit.registry.causes import CAUSES
 from audit.report.record.page import (
@@ -59,6 +60,15 @@ HOSTILE = (
 """Names that a log may hold, and that must stay text wherever they come out."""
 
 
+Thing = TypeVar("Thing")
+
+
+def present(value: Thing | None) -> Thing:
+    """Return a value that is not None."""
+    assert value is not None
+    return value
+
+
 def figure(
     metric: str,
     value: float | None,
@@ -87,7 +97,7 @@ def entity(name: str | None, net: float, attempts: int = 100, never: int = 0) ->
 
 
 def missed(net: float, attempts: int = 100) -> Missed:
-    """Attempts that started ``net`` s later in sum: a minute early each, the rest late."""
+    """Attempts with a net miss of ``net`` s: a minute early each, the rest late."""
     late = round(net) + 60 * attempts
     return Missed(attempts, late, late // 2, attempts // 4, attempts // 5, 0.1, 60.0)
 
@@ -159,10 +169,7 @@ def fair_starts(**statuses: int) -> FairStart:
     counts = statuses or {"final": 1_000, "over_capacity": 20, "blocked": 5}
     return FairStart(
         tuple(StatusCount(status, number) for status, number in counts.items()),
-        (
-            Breakdown("long", fair_start(1.5, 400)),
-            Breakdown("debug", fair_start(0.1, 20)),
-        ),
+        (Breakdown("long", fair_start(1.5, 400)), Breakdown("debug", fair_start(0.1, 20))),
         fidelity(),
         60,
     )
@@ -364,7 +371,7 @@ def known(*, inferred: bool = False) -> tuple[Charge, ...]:
 def passed(
     name: str, share: float = 0.4, multiple: float | None = 1.0, kind: str = "user"
 ) -> PassedOver:
-    """An entity with 100 jobs that were passed over for 100 h, most of whose waiting is later's."""
+    """An entity with 100 jobs, passed over for 100 h, that waited mostly for later arrivals."""
     return PassedOver(
         kind,
         name,

@@ -1,7 +1,7 @@
-"""A Slurm of one's own: clusters on one machine, with accounting, as real as any but for the nodes.
+"""A Slurm for tests: clusters on one machine, with accounting; only the nodes are simulated.
 
-Everything lies in one folder and listens on loopback alone. No service of the machine is touched
-and nobody is added to it: jobs are those of users that every Debian has. Needs root (slurmd runs
+Everything is in one folder and listens on loopback alone. No service of the machine is touched
+and no user is added: jobs are those of users that every Debian has. Needs root (slurmd runs
 jobs as their users) and the packages of ``PACKAGES``.
 
     python -m tests.slurm.lab FOLDER      # one cluster, until Ctrl-C; for looking around
@@ -144,7 +144,7 @@ def until(what: str, true: Callable[[], object], within_s: float = 60) -> None:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on; all taken at once, so none comes twice."""
+    """Free ports; all are taken at once, so that they differ."""
     held = [socket.socket() for _ in range(count)]
     try:
         for one in held:
@@ -164,7 +164,7 @@ class Lab:
     """The accounting that clusters share: munge, MariaDB and slurmdbd."""
 
     folder: Path
-    """Empty, and of a short path that everybody may enter: sockets are in it."""
+    """Empty, with a short path that all users may enter: sockets are in it."""
     clusters: list[Cluster] = field(default_factory=list)
     _daemons: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -236,12 +236,12 @@ class Lab:
         (self.folder / name).write_text(text)
 
     def environment(self, conf: Path | None = None) -> dict[str, str]:
-        """What programs see: which cluster they are to talk to, and no more."""
+        """The environment of programs: only the cluster that they shall talk to."""
         path = conf or self.folder / "slurm.conf"
         return {"PATH": _PATH, "LANG": "C.UTF-8", "SLURM_CONF": str(path), "TZ": "UTC"}
 
     def daemon(self, *command: str, conf: Path | None = None) -> subprocess.Popen[bytes]:
-        """Starts a program that stays until ``stop``; its log is a file of its own."""
+        """Starts a program that stays until ``stop``; its log is a separate file."""
         program = shutil.which(command[0], path=_PATH)
         assert program is not None  # see `missing`
         process = subprocess.Popen(
@@ -264,7 +264,7 @@ class Lab:
         input: str | None = None,
         check: bool = True,
     ) -> str:
-        """What a program prints; as root, or as another user.
+        """Return the output of a program; as root, or as another user.
 
         Raises:
             RuntimeError: it failed.
@@ -340,7 +340,7 @@ class Lab:
                 os.kill(pid, signal.SIGKILL)
 
     def _strays(self) -> list[int]:
-        """What daemons left behind: jobs' steps, which outlive those that started them.
+        """Processes that daemons left: jobs' steps, which outlive their parents.
 
         They are known by the lab's folder in their environment.
         """
@@ -390,7 +390,7 @@ class Cluster:
     def _without_cgroups(self) -> str:
         """The plugin that asks nothing of the machine: where there are no cgroups slurmd runs too.
 
-        Unless it is told, slurmd looks for their file system, though nothing here uses them.
+        Without this setting slurmd looks for their file system, though nothing here uses them.
         """
         year, month = map(int, self.run("slurmd", "-V").split()[-1].split(".")[:2])
         return "disabled" if (year, month) >= (23, 11) else "cgroup/v1"
@@ -418,7 +418,7 @@ class Cluster:
         self.run("scontrol", "reconfigure")
 
     def run(self, *command: str, user: str | None = None, check: bool = True) -> str:
-        """What one of Slurm's programs prints of this cluster."""
+        """Return the output of one of Slurm's programs for this cluster."""
         return self.lab.run(*command, conf=self.conf, user=user, check=check)
 
     def states(self) -> list[str]:
@@ -439,7 +439,7 @@ class Cluster:
         until(f"job {job} is {state}", lambda: self.state(job) == state, within_s)
 
     tick_s: ClassVar[int] = 60
-    """Usage and priorities are recalculated so often (PriorityCalcPeriod); seconds."""
+    """Seconds between recalculations of usage and priorities (PriorityCalcPeriod)."""
 
     def last_tick(self) -> int:
         """When usage and priorities were last recalculated (epoch s); 0 before the first time."""

@@ -28,7 +28,7 @@ from tests.slurm.lab import Cluster, Lab, until
 pytestmark = pytest.mark.slurm
 
 ZONE: Final = "America/St_Johns"
-"""The clusters': half an hour off everybody else's, and not this machine's."""
+"""Zone of the clusters: half an hour off most others, and not this machine's."""
 
 STATES: Final = "BF,CA,CD,DL,F,NF,OOM,PD,PR,R,RQ,RS,RV,S,TO"
 TEXT: Final = ("--parsable2", "--format=ALL")
@@ -279,7 +279,7 @@ def change_settings(near: Cluster, far: Cluster) -> int:
 
 
 def fairaudit(*words: object, folder: Path, conf: Path) -> str:
-    """What the command prints, on both channels; from a machine in another zone."""
+    """Return the output of the command, on both channels; in another zone."""
     done = subprocess.run(
         [sys.executable, "-m", "audit", *map(str, words)],
         cwd=folder,
@@ -332,7 +332,7 @@ since = {since}
         self.published = folder / "fairaudit.duckdb"
 
     def run(self, stage: str = "run") -> str:
-        """What the night does, or one stage of it; what it says."""
+        """Run the night, or one stage of it; return its output."""
         conf = self.lab.folder / "slurm.conf"
         return fairaudit(stage, "--config", self.config, folder=self.folder, conf=conf)
 
@@ -482,7 +482,7 @@ def _epoch(text: str) -> int:
 
 @dataclass(frozen=True)
 class Sample:
-    """What sshare printed, and in which second."""
+    """The output of sshare, and the second of the call."""
 
     cluster: str
     at: int
@@ -588,7 +588,7 @@ def compare_shares(
     text = cluster.run("sacct", *words.split(), f"--starttime={first}", "--endtime=now")
     (folder / "sacct").write_text(text)
     for sample in samples:
-        (folder / f"sample-{sample.at}").write_text(sample.text)  # for who looks into a failure
+        (folder / f"sample-{sample.at}").write_text(sample.text)  # to examine a failure
         request = Request(
             sacct=(folder / "sacct",),
             associations=files["assoc"],

@@ -11,7 +11,7 @@ from tests import stores
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Connection]:
-    """A migrated store, in a folder of its own below ``tmp_path``."""
+    """A migrated store, in a separate folder below ``tmp_path``."""
     folder = tmp_path / "private"
     folder.mkdir()
     con = stores.new(folder / "store.duckdb")

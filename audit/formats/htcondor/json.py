@@ -1,10 +1,10 @@
 """HTCondor's histories as JSON: arrays (`condor_history -json`) or an ad per line (`-jsonl`).
 
-The ads are in one array, in several, or in none. The text between two of them (``}``, a comma or a
-line break or both, ``{``) is the same throughout, and taken from the first two. HTCondor's own
-output has a line break in it, which no text within an ad can contain; in JSON that was put on one
-line, what looks like the end of an ad within a text is skipped. So damage costs one ad, and blocks
-may end after any ad.
+The ads are in one array, in several, or outside arrays. The text between two of them (``}``, a
+comma or a line break or both, ``{``) is the same throughout, and taken from the first two.
+HTCondor's own output has a line break in it, which no text within an ad can contain; in JSON that
+was put on one line, what looks like the end of an ad within a text is skipped. So damage costs one
+ad, and blocks may end after any ad.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ _PARTED: Final = re.compile(rb"\s*(?:,\s*|\n\s*)\{")
 _SEEMS_PARTED: Final = re.compile(rb"\}(?:\s*,)?[ \t\r]*\n\s*(?:,\s*)?\{")
 _BETWEEN: Final = re.compile(rb"(?:[\s,\[\]]|\xef\xbb\xbf)*")
 _USUAL: Final = "}\n,\n{"
-_TRIES: Final = 9
-"""Maximum number of places tried as the end of an ad."""
+_TRIES: Final = 9  # maximum number of places tried as the end of an ad
 _WORDS: Final = Words("the log ends before an ad", "the log ends within this ad", "is no ad")
 _EXPRESSION: Final = re.compile(r"(?s)/Expr\((.*)\)/")
 _PLACES: Final = {key: place for place, key in enumerate(KEYS)}
@@ -53,7 +52,6 @@ def header(head: bytes, reading: Reading) -> Header:
 
 
 def _behind_first(head: bytes) -> bytes:
-    """Return what follows the ad that ``head`` begins with; nothing where it cannot be read."""
     text = head.decode("utf-8", errors="surrogateescape")
     try:
         _, length = decode(text)

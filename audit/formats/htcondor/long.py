@@ -30,8 +30,7 @@ _END: Final = re.compile(rb"(?m)^(?:\r?|\*\*\*.*)\n")
 _EPOCH: Final = r"^\*\*\* (?:([A-Z_]+) )?ClusterId=.*?(?: CurrentTime=([0-9]+))?\s*$"
 _ATTRIBUTE: Final = r"^[A-Za-z_][^=]*="
 _READ: Final = rf"(?is)^({'|'.join(KEYS)})[ \t]*=(.*)$"
-_OF_ONE: Final = ("ClusterId", "ProcId")
-"""Attributes whose values differ between adjacent records."""
+_OF_ONE: Final = ("ClusterId", "ProcId")  # attributes whose values differ between adjacent records
 
 
 def recognises(head: bytes) -> bool:
@@ -65,8 +64,6 @@ def parse(block: Block, header: Header) -> Parsed:
 
 
 class _View:
-    """A block, cut into records."""
-
     def __init__(self, raw: bytes) -> None:
         lines = cut(np.frombuffer(raw, dtype=np.uint8))
         data = np.frombuffer(raw + bytes(3), dtype=np.uint8)

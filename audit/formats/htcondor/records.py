@@ -78,8 +78,7 @@ _TABLE: Final = (
 ATTRIBUTES: Final = {name: kind for kind, names, _ in _TABLE for name in names.split()}
 """The attributes that are read; their case does not matter."""
 KEYS: Final = tuple(name.lower() for name in ATTRIBUTES)
-NOTHING: Final = ("undefined", "error")
-"""Expressions without a value."""
+NOTHING: Final = ("undefined", "error")  # expressions without a value
 
 _NEEDED: Final = ("ClusterId", "ProcId", "JobStatus", "QDate")
 _QUOTED: Final = r'(?s)^"(.*)"$'
@@ -87,8 +86,7 @@ _QUOTED: Final = r'(?s)^"(.*)"$'
 _IDLE, _RUNNING, _REMOVED, _COMPLETED, _HELD, _SENDING, _SUSPENDED = range(1, 8)
 _PARALLEL: Final = 11
 _NOT_BATCH: Final = (7, 9, 12)
-_BY_USER: Final = (1, 15)
-"""Hold reason codes: by the user, submitted on hold."""
+_BY_USER: Final = (1, 15)  # hold reason codes: by the user, submitted on hold
 
 _NO_TIMES: Final = (
     "attributes JobStartDate, RemoteWallClockTime: when and how long it ran is unknown"
@@ -133,7 +131,6 @@ def typed(ads: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 
 
 def _value(numbers: pl.DataFrame, name: str, kind: Kind) -> pl.Expr:
-    """Return an attribute; null where it is not of its kind."""
     if kind is Kind.TEXT:
         return pl.col(name).str.extract(_QUOTED).str.replace_all('\\"', '"', literal=True)
     if kind is Kind.FLAG:
@@ -262,7 +259,6 @@ def _states() -> dict[str, pl.Expr]:
 
 
 def _amounts() -> dict[str, pl.Expr]:
-    """Return CPUs, nodes, GPUs, memory and walltime limit."""
     parallel = (pl.col("JobUniverse") == _PARALLEL).fill_null(value=False)
     hosts = pl.when(parallel).then(pl.col("MaxHosts").clip(1)).otherwise(1)
 

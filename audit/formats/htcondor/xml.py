@@ -5,7 +5,7 @@
         <a n="Owner"><s>ana</s></a>
     </c>
 
-An ad begins with a ``<c>`` on a line of its own: nested ones follow the tag that names them, and no
+An ad begins with a ``<c>`` alone on a line: nested ones follow the tag that names them, and no
 text can contain one (``<`` is escaped). Each ad is read by itself, so damage costs one ad, no
 entity can be declared, and blocks may end after any ad.
 
@@ -32,7 +32,7 @@ _MARKS: Final = (
     re.compile(rb'(?i)<a n="(?:ProcId|QDate|GlobalJobId)">'),
 )
 _AROUND: Final = re.compile(rb"(?s)(?:\s|\xef\xbb\xbf|<\?.*?\?>|<!DOCTYPE[^>]*>|</?classads>)*")
-"""What may be before, between and after ads."""
+"""The frame of the document: before, between and after ads."""
 
 
 def recognises(head: bytes) -> bool:
@@ -91,13 +91,11 @@ def _take(data: bytes, begin: int, end: int, found: Found) -> None:
 
 
 def _texts(ad: ElementTree.Element) -> Row:
-    """Return the ``ATTRIBUTES``; of attributes that repeat, the last."""
     values = {at.get("n", "").lower(): at[0] for at in ad if len(at)}
     return tuple(_value(values[key]) if key in values else None for key in KEYS)
 
 
 def _value(element: ElementTree.Element) -> str | None:
-    """Return a value as the long form writes it."""
     match element.tag:
         case "s":
             return quoted(element.text or "")

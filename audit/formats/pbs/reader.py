@@ -75,8 +75,7 @@ _ITEM: Final = re.compile(
 _QUOTED: Final = r"""^(?:"[^"]*"|'[^']*')$"""
 _HEAD_LENGTH: Final = 19
 _HOUR: Final = 3_600
-_FURTHEST: Final = 14
-"""Hours that a zone may be ahead of UTC; it may be one less behind."""
+_FURTHEST: Final = 14  # hours that a zone may be ahead of UTC; it may be one less behind
 
 
 def recognises(head: bytes) -> bool:
@@ -198,7 +197,6 @@ def values(messages: pl.Series) -> pl.DataFrame:
 
 
 def _items(message: str) -> dict[str, str | None]:
-    """Return the keys and values of one message; None for an empty value."""
     return {
         match["key"]: match["double"] or match["single"] or match["bare"] or None
         for match in _ITEM.finditer(message)

@@ -66,26 +66,22 @@ _TABLE: Final = (
 KEYS: Final = {key: kind for kind, keys, _ in _TABLE for key in keys.split()}
 """The keys that are read."""
 
-REQUEUED: Final = "REQUEUED"
-"""State of a run that ended so that its job waits again."""
-SIGNAL: Final = 256
-"""Exit statuses from here on are this plus the signal that killed the job."""
+REQUEUED: Final = "REQUEUED"  # state of a run that ended so that its job waits again
+SIGNAL: Final = 256  # exit statuses from here on are this plus the signal that killed the job
 _DELETED_BY: Final = (SIGNAL + 2, SIGNAL + 9, SIGNAL + 15)
 _OVER_WALLTIME: Final = -29
 _OVER_MEMORY: Final = (-26, -27)
 _TORQUE_OVER: Final = {-11: "TIMEOUT", -10: "OUT_OF_MEMORY"}
 """TORQUE's statuses; PBS Professional, which has run_count, uses them for something else."""
 
-_TEN: Final = 10
-"""Digits of epoch seconds from 2001 on."""
+_TEN: Final = 10  # digits of epoch seconds from 2001 on
 _WALLTIME: Final = "Resource_List.walltime"
 _NO_PROJECT: Final = "_pbs_project_default"
 _NO_LIMIT: Final = ("-1", "unlimited", "infinity")
 _SPAN: Final = r"^(?:(?:(?:([0-9]{1,7}):)?([0-9]{1,7}):)?([0-9]{1,7}):)?([0-9]{1,10})(?:\.[0-9]*)?$"
 _MOST_BYTES: Final = 1 << 60
 _FACTORS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
-_WORD: Final = 8
-"""Bytes of a word, the unit of sizes such as `2mw`."""
+_WORD: Final = 8  # bytes of a word, the unit of sizes such as `2mw`
 _SIZE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgtp]?)(b|w)?", re.IGNORECASE)
 
 
@@ -164,7 +160,7 @@ def shown(name: str, what: str | pl.Expr) -> pl.Expr:
 
 
 def _state() -> pl.Expr:
-    """Return the state that an exit status means; null where there is none."""
+    """Return the state that an exit status means; null without a status."""
     status = pl.col("status")
     torque = pl.col("run_count").is_null()
     over = (pl.col("end") - pl.col("start") >= pl.col("walltime_s")).fill_null(value=False)
@@ -180,7 +176,6 @@ def _state() -> pl.Expr:
 
 
 def _times(text: pl.Series) -> pl.Series:
-    """Return epoch seconds; 0 is unknown."""
     lengths = text.str.len_bytes()
     if lengths.min() == lengths.max() == _TEN:
         plain = text.cast(pl.Int64, strict=False)
@@ -191,7 +186,6 @@ def _times(text: pl.Series) -> pl.Series:
 
 
 def _whole(text: pl.Expr) -> pl.Expr:
-    """Return counts; null where invalid."""
     value = text.str.extract(r"^([0-9]{1,9})$").cast(pl.Int64)
     return pl.when(value <= LARGEST).then(value)
 
@@ -212,7 +206,7 @@ def _unread(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]:
 
 
 class Amounts(NamedTuple):
-    """What a job requested, or was allocated; None where unknown."""
+    """The request or the allocation of a job; None where unknown."""
 
     cpus: int | None = None
     nodes: int | None = None
@@ -225,7 +219,7 @@ def _amounts(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]
 
     The first known value counts, of: resources withheld from other jobs (on records of starts),
     vnodes, TORQUE's counts of its hosts, these hosts, the request. Impossible numbers are skipped.
-    A job with known CPUs and without any mention of GPUs has none.
+    If CPUs are known and GPUs are not mentioned, GPUs are 0.
     """
     listed = texts["Resource_List.nodect"].str.contains(":").fill_null(value=False)
     spec = texts["Resource_List.nodes"]
@@ -318,10 +312,7 @@ def selected(text: str) -> Amounts:
 
 
 def of_nodes(text: str) -> Amounts:
-    """Return the sums of TORQUE's `nodes`: `2:ppn=4:gpus=1+n7:ppn=8`.
-
-    A name is one node, and a node without `ppn` has one CPU.
-    """
+    """Return the sums of TORQUE's `nodes`, `2:ppn=4:gpus=1+n7:ppn=8`; the default of `ppn` is 1."""
     chunks = [_chunk(chunk.split("#")[0]) for chunk in text.split("+")]
     cpus = sum(times * max(_given(has, "ppn", otherwise=1), 1) for times, has in chunks)
     gpus = sum(times * (_given(has, "gpus") or _given(has, "gpu")) for times, has in chunks)
@@ -329,10 +320,7 @@ def of_nodes(text: str) -> Amounts:
 
 
 def on_vnodes(text: str) -> Amounts:
-    """Return the sums of PBS Professional's `exec_vnode`: `(n1:ncpus=4:mem=8gb)+(n2:ncpus=4)`.
-
-    ``nodes`` is the number of different vnodes.
-    """
+    """Return the sums of PBS Professional's `exec_vnode`: `(n1:ncpus=4:mem=8gb)+(n2:ncpus=4)`."""
     chunks = [chunk.partition(":") for chunk in text.translate(_NO_BRACKETS).split("+")]
     cpus, gpus, memory = map(sum, zip(*(_on_vnode(has) for _, _, has in chunks), strict=True))
     known = memory if 0 < memory <= _MOST_BYTES else None
@@ -344,7 +332,6 @@ _NO_BRACKETS: Final = str.maketrans("", "", "()")
 
 @lru_cache(maxsize=1 << 12)
 def _on_vnode(text: str) -> tuple[int, int, int]:
-    """Return the CPUs, GPUs and bytes of `ncpus=4:ngpus=1:mem=8gb`."""
     _, has = _chunk(text)
     return _given(has, "ncpus"), _given(has, "ngpus"), size(has.get("mem", "")) or 0
 

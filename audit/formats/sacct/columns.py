@@ -1,9 +1,24 @@
-"""The columns of ``sacct``, and the layout of a log: its columns and separator."""
+"""The columns of ``sacct``, the layout of a log, and lines split into columns.
+
+``sacct`` escapes nothing, so a job name may contain the separator, or a submit line a line break.
+Consecutive lines that are not records are cut into pieces at separators and line ends; the patterns
+of the columns (``fields.FIT``) then determine how pieces form records:
+
+- a column of free text takes any number of pieces, all others one;
+- records are the shortest runs of whole lines whose pieces fill all columns, so a broken line does
+  not affect its neighbours;
+- if several ways remain, they must agree on every column that is read, except optional ones
+  (``Column.must_be_clear``), which are then empty.
+
+Ambiguous runs, and lines outside records, are refused. A whole record within a job name is read as
+a record.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -85,8 +100,7 @@ COLUMNS: Final = (
 """Fields of sacct 17.11 to 25.05 (manual page, "Job Accounting Fields"); case does not matter."""
 
 BY_NAME: Final = {column.name.lower(): column for column in reversed(COLUMNS)}
-SKIPPED: Final = "_"
-"""Name of a declared column that is skipped."""
+SKIPPED: Final = "_"  # name of a declared column that is skipped
 
 _IDS: Final = ("jobid", "jobidraw")
 _TIMES: Final = ("submit", "start", "end")
@@ -98,13 +112,10 @@ _TRAILING: Final = Column("", Kind.NOTHING)
 class Layout:
     """The columns of a log and their separator."""
 
-    names: tuple[str, ...]
-    """Names of its columns."""
+    names: tuple[str, ...]  # names of its columns
     separator: str
-    trailing: bool = False
-    """Whether each line ends with a separator (`sacct -p`)."""
-    short: tuple[int, ...] = ()
-    """Numbers of columns of lines without the last ones."""
+    trailing: bool = False  # whether each line ends with a separator (`sacct -p`)
+    short: tuple[int, ...] = ()  # numbers of columns of lines without the last ones
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -148,10 +159,7 @@ class Layout:
 
 
 def header_row(line: str, separator: str | None = None) -> Layout | None:
-    """Return the layout of a header row; None if the line is none.
-
-    Without ``separator``, the text between two known names with which most columns are known.
-    """
+    """Return the layout of a header row, or None; ``separator`` None: detect it."""
     line = line.removeprefix("\ufeff").rstrip("\r")
     separators = _separators(line) if separator is None else [separator]
     layouts = [layout for text in separators if (layout := _named(line, text))]
@@ -182,3 +190,242 @@ def _named(line: str, separator: str) -> Layout | None:
 
 def _known(layout: Layout) -> int:
     return sum(name.lower() in BY_NAME for name in layout.names)
+
+
+MOST_PIECES: Final = 10_000  # maximum number of pieces of a record
+
+
+MOST_BEHIND: Final = 50
+"""Number of lines after a record of several lines that are checked for belonging to it."""
+
+
+@dataclass
+class Found:
+    """The records among consecutive odd lines, which are counted from 0."""
+
+    records: list[tuple[int, list[str]]] = field(default_factory=list)
+    """First line of each record, and the text of each of its columns."""
+    belongs: set[int] = field(default_factory=set)  # lines that continue the record before them
+    refused: dict[int, str] = field(default_factory=dict)  # reasons why other lines are refused
+
+
+def split(lines: Sequence[str], layout: Layout, *, after_record: bool) -> Found:
+    """Find the records among odd lines; ``after_record``: whether a record precedes them."""
+    stretch = _Stretch(lines, layout)
+    found = Found()
+    at, known = 0, after_record
+    for first, last, clear in stretch.runs():
+        _between(stretch, range(at, first), known, found)
+        texts = stretch.texts(first, last) if clear else None
+        if texts is None:
+            reason = _unclear(layout, clear)
+            found.refused.update(dict.fromkeys(range(first, last + 1), reason))
+        else:
+            found.records.append((first, texts))
+            found.belongs.update(range(first + 1, last + 1))
+        at, known = last + 1, texts is not None
+    _between(stretch, range(at, len(lines)), known, found)
+    return found
+
+
+def fits(line: str, layout: Layout) -> bool:
+    """Return whether a line is an unambiguous record."""
+    stretch = _Stretch([line], layout)
+    return stretch.whole(0) and stretch.texts(0, 0) is not None
+
+
+class _Stretch:
+    """Lines as pieces, and the columns that these fit."""
+
+    def __init__(self, lines: Sequence[str], layout: Layout) -> None:
+        self.layout = layout
+        self.columns = layout.columns
+        self.pieces: list[str] = []
+        self.first: list[int] = []  # piece that each line begins with
+        for line in lines:
+            self.first.append(len(self.pieces))
+            self.pieces.extend(line.split(layout.separator))
+        self.first.append(len(self.pieces))
+        self.line_ends = {first - 1 for first in self.first[1:]}
+        self.free = [column.kind is Kind.FREE for column in self.columns]
+        self.spans = [layout.spans(column) for column in self.columns]
+        self._fits = [layout.pattern(column).fullmatch for column in self.columns]
+
+    def fits(self, column: int, piece: int) -> bool:
+        return self.free[column] or self._fits[column](self.pieces[piece]) is not None
+
+    def whole(self, line: int) -> bool:
+        """Return whether a line is a record by itself, in one way or several."""
+        begin, end = self.first[line], self.first[line + 1]
+        if not len(self.columns) <= end - begin <= MOST_PIECES:
+            return False
+        return bool(self._starts(begin, end)[0])
+
+    def runs(self) -> list[tuple[int, int, bool]]:
+        """Return the shortest runs of lines that are records: first and last line, whether clear.
+
+        Overlapping runs are one that is not clear.
+        """
+        found: list[tuple[int, int, bool]] = []
+        pending = 0
+        for line in range(len(self.first) - 1):
+            if self.whole(line):
+                found += self._runs_of_several(pending, line)
+                found.append((line, line, True))
+                pending = line + 1
+        return found + self._runs_of_several(pending, len(self.first) - 1)
+
+    def _runs_of_several(self, begin: int, end: int) -> list[tuple[int, int, bool]]:
+        """Return the runs among lines none of which is a record by itself."""
+        if end - begin < 2:
+            return []
+        ends = self._ends(begin, end)
+        runs: list[tuple[int, int]] = []
+        least = end
+        for first in range(end - 1, begin - 1, -1):
+            last = ends.get(first)
+            if last is not None and last < least:
+                runs.append((first, last))
+                least = last
+        merged: list[tuple[int, int, bool]] = []
+        for first, last in reversed(runs):
+            if merged and first <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], last, False)
+            else:
+                merged.append((first, last, True))
+        nexts = [*(first for first, _, _ in merged), end][1:] or [end]
+        return [
+            (first, *self._stretched(first, last, beyond, clear))
+            for (first, last, clear), beyond in zip(merged, nexts, strict=False)
+        ]
+
+    def _stretched(self, first: int, last: int, beyond: int, clear: bool) -> tuple[int, bool]:
+        """Return the last line that a run may include, and whether the run is clear."""
+        if self.free[-1]:
+            return last, clear
+        for line in range(min(beyond, last + MOST_BEHIND) - 1, last, -1):
+            if self._starts(self.first[first], self.first[line + 1])[0]:
+                return line, False
+        return last, clear
+
+    def _ends(self, begin: int, end: int) -> dict[int, int]:
+        """Return the last line of the shortest record that begins with each line."""
+        final = len(self.columns) - 1
+        found: dict[int, int] = {}
+        behind: dict[int, int] = {}  # column that begins (or goes on) there → line it may end with
+        for line in range(end - 1, begin - 1, -1):
+            for piece in range(self.first[line + 1] - 1, self.first[line] - 1, -1):
+                at_end = piece == self.first[line + 1] - 1
+                here = {final: line} if at_end else {}
+                for column, last in behind.items():
+                    if not at_end and column:
+                        here[column - 1] = min(last, here.get(column - 1, last))
+                    if self.spans[column] and (self.free[column] or not at_end):
+                        here[column] = min(last, here.get(column, last))
+                behind = {column: last for column, last in here.items() if self.fits(column, piece)}
+            if 0 in behind:
+                found[line] = behind[0]
+        return found
+
+    def texts(self, first: int, last: int) -> list[str] | None:
+        """Return the columns of the record from line ``first`` to ``last``; unread ones are empty.
+
+        None if a column that must be clear is ambiguous.
+        """
+        begin, end = self.first[first], self.first[last + 1]
+        starts = self._starts(begin, end)
+        texts = [""] * len(self.columns)
+        for index in self.layout.position.values():
+            after = starts[index + 1] if index + 1 < len(self.columns) else {end}
+            if len(starts[index]) != 1 or len(after) != 1:
+                if self.columns[index].must_be_clear:
+                    return None
+                continue
+            (at,), (to,) = starts[index], after
+            texts[index] = self.layout.separator.join(self.pieces[at:to])
+        return texts
+
+    def _starts(self, begin: int, end: int) -> list[set[int]]:
+        final = len(self.columns) - 1
+        forward = [{begin}]
+        for column in range(final):
+            forward.append({stop + 1 for stop in self._stops(column, forward[column], end)})
+        possible: list[set[int]] = [set()] * (final + 1)
+        goal = {end}
+        for column in range(final, -1, -1):
+            if column < final:
+                goal = {at for at in goal if at - 1 not in self.line_ends}
+            if self.free[column]:
+                latest = max(goal, default=begin)
+                goal = {at for at in forward[column] if at < latest}
+            else:
+                goal = {
+                    at
+                    for at in forward[column]
+                    if any(stop + 1 in goal for stop in self._run(column, at, end, column == final))
+                }
+            possible[column] = goal
+        return possible
+
+    def _stops(self, column: int, starts: set[int], end: int) -> set[int]:
+        limit = end - (len(self.columns) - 1 - column)  # later columns need a piece each
+        if self.free[column] and starts:
+            return set(range(min(starts), limit)) - self.line_ends
+        return {stop for at in starts for stop in self._run(column, at, limit, final=False)}
+
+    def _run(self, column: int, at: int, end: int, final: bool) -> Iterator[int]:
+        while at < end and self.fits(column, at):
+            at_end = at in self.line_ends
+            if final or not at_end:
+                yield at
+            if not self.spans[column] or at_end:
+                return
+            at += 1
+
+
+def _between(stretch: _Stretch, lines: range, after_record: bool, found: Found) -> None:
+    """Sort lines outside records: the rest of the last column before them, or refused."""
+    layout = stretch.layout
+    may_go_on = after_record and stretch.columns[-1].kind is Kind.FREE
+    for line in lines:
+        pieces = stretch.pieces[stretch.first[line] : stretch.first[line + 1]]
+        may_go_on = may_go_on and not _begins_like_a_record(pieces, layout)
+        if may_go_on:
+            found.belongs.add(line)
+        else:
+            found.refused[line] = _wrong_count(len(pieces), layout)
+
+
+def _begins_like_a_record(pieces: Sequence[str], layout: Layout) -> bool:
+    if len(pieces) * 2 > len(layout.columns):
+        return True
+    typed = 0
+    for piece, column in zip(pieces[:-1], layout.columns, strict=False):
+        if column.kind is Kind.FREE:
+            break
+        if not layout.pattern(column).fullmatch(piece):
+            return False
+        typed += column.kind is not Kind.NAME and bool(piece)
+    return typed > 0
+
+
+def _wrong_count(pieces: int, layout: Layout) -> str:
+    wanted = len(layout.names)
+    if pieces == len(layout.columns):
+        return "a column does not hold what its name says"
+    return f"{pieces - layout.trailing} fields, not the {wanted} of the columns"
+
+
+def _unclear(layout: Layout, clear: bool) -> str:
+    if not clear:
+        return "broken lines that can be put together in several ways"
+    texts = [column for column in layout.columns if column.kind is Kind.FREE]
+    return (
+        f"separators within {_listed(texts)} can be read in several ways: "
+        "put free text last, or use another --delimiter"
+    )
+
+
+def _listed(columns: Sequence[Column]) -> str:
+    names = sorted({column.name for column in columns})
+    return " or ".join(names) if names else "a column"

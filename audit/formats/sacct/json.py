@@ -105,13 +105,10 @@ def parse(block: Block, header: Header) -> Parsed:
 
 
 def _is_element(data: bytes, at: int) -> bool:
-    """Return whether ``at`` is the beginning of an array's element, not of a key's value."""
     return not data[max(at - 200, 0) : at].rstrip().endswith(b":")
 
 
 class _Walk:
-    """The way through a block: arrays of jobs and the text around them."""
-
     def __init__(self, block: Block, begins: bytes) -> None:
         self.found = Found(block)
         self.data = block.data
@@ -224,7 +221,6 @@ def _state(value: Any) -> str | None:
 
 
 def _duration(value: Any) -> str | None:
-    """Return seconds as sacct prints a suspension."""
     seconds = _number(value)
     if seconds is None or not seconds.isdecimal() or len(seconds) > 12:
         return seconds
@@ -329,11 +325,7 @@ _PARTS: Final = ("time", "state", "association", "tres", "required", "reservatio
 
 
 def columns_of(job: Any) -> Row:
-    """Return the texts of ``COLUMNS``; None where unknown.
-
-    Raises:
-        ValueError: it is no job; the message names the field and shows its value.
-    """
+    """Return the texts of ``COLUMNS``, None where unknown; raise ValueError if it is no job."""
     if not isinstance(job, dict) or "job_id" not in job:
         raise ValueError(f"field job_id is missing: {_shown(job)}")
     parts: dict[str | None, dict[str, Any]] = {None: job}

@@ -12,12 +12,10 @@ from itertools import pairwise
 from statistics import median
 from typing import Final, NamedTuple
 
-from audit.formats.sacct.columns import SKIPPED, Layout
-from audit.formats.sacct.splitting import fits
+from audit.formats.sacct.columns import SKIPPED, Layout, fits
 from audit.formats.slurm.fields import FIT, Kind
 
-SAMPLE: Final = 200
-"""Number of lines that are examined."""
+SAMPLE: Final = 200  # number of lines that are examined
 
 _SIMULATOR: Final = (
     "State JobID ReqCPUS ReqMem ReqNodes Constraints Submit Eligible Start Elapsed Suspended End "
@@ -119,14 +117,22 @@ def propose(sniffed: Sniffed) -> tuple[str, ...]:
 
 
 class _Guess:
-    """Names given to columns one kind after the other."""
-
     def __init__(self, rows: Sequence[Sequence[str]]) -> None:
         self.columns = list(zip(*rows, strict=True))
         self.kinds = [_kind(values) for values in self.columns]
         self.names = [SKIPPED] * len(self.columns)
-        self._name_ids()
-        self._name_times()
+        # ids (almost) never repeat; JobID has the array tasks and steps
+        counts = [
+            at
+            for at in self._of(Kind.COUNT)
+            if all(values := self.columns[at]) and len(set(values)) * 10 > len(values) * 9
+        ]
+        self._offer([*self._of(Kind.ID), *counts], ("JobID", "JobIDRaw"))
+        # times are named in the order in which they happen
+        times = sorted((median(_sortable(self.columns[at])), at) for at in self._of(Kind.TIME))
+        names = ("", "Submit", "Start End", "Submit Start End", "Submit Eligible Start End")
+        if len(times) < len(names):
+            self._offer((at for _, at in times), names[len(times)].split())
         self._name_durations()
         self._offer(self._of(Kind.STATE), ("State",))
         self._offer(self._of(Kind.EXIT), ("ExitCode", "DerivedExitCode"))
@@ -134,28 +140,11 @@ class _Guess:
         self._name_counts()
 
     def _of(self, kind: Kind) -> list[int]:
-        """Return the columns of a kind."""
         return [index for index, found in enumerate(self.kinds) if found is kind]
 
     def _offer(self, indices: Iterable[int], names: Iterable[str]) -> None:
         for index, name in zip(indices, names, strict=False):
             self.names[index] = name
-
-    def _name_ids(self) -> None:
-        """Ids (almost) never repeat; JobID has the array tasks and steps."""
-        counts = [
-            index
-            for index in self._of(Kind.COUNT)
-            if all(values := self.columns[index]) and len(set(values)) * 10 > len(values) * 9
-        ]
-        self._offer([*self._of(Kind.ID), *counts], ("JobID", "JobIDRaw"))
-
-    def _name_times(self) -> None:
-        """Times are named in the order in which they happen."""
-        times = sorted((median(_sortable(self.columns[at])), at) for at in self._of(Kind.TIME))
-        names = ("", "Submit", "Start End", "Submit Start End", "Submit Eligible Start End")
-        if len(times) < len(names):
-            self._offer((at for _, at in times), names[len(times)].split())
 
     def _name_durations(self) -> None:
         """Limits are whole minutes, suspended is mostly 0, elapsed is the first other one."""

@@ -23,19 +23,15 @@ OPEN: Final = (
 _NOT_KNOWN: Final = [*UNKNOWN, "UNLIMITED", "Partition_Limit", ""]
 _TIMES: Final = ("Submit", "Eligible", "Start", "End")
 _NAMES: Final = ("Cluster", "User", "Account", "Group", "Partition", "QOS")
-_NO_NAMES: Final = ("Reason", "Reservation")
-"""Columns in which `None` means none."""
+_NO_NAMES: Final = ("Reason", "Reservation")  # columns in which `None` means none
 
-_NO_NODE: Final = ("None assigned", "None", "(null)")
-"""NodeList of a job that never had a node."""
+_NO_NODE: Final = ("None assigned", "None", "(null)")  # NodeList of a job that never had a node
 
 
 def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
     """Convert the columns of jobs; return columns of ``REFUSED`` and ``RECORDS``.
 
-    Args:
-        texts: ``number`` and the columns of the log, by sacct's names; null where empty.
-        zone: of local times.
+    ``texts`` holds ``number`` and the columns of the log, by sacct's names; null where empty.
     """
     given = _Columns(texts, "column")
     times = {name: instants(given.text(name), zone) for name in _TIMES if name in given}
@@ -62,8 +58,6 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
 
 
 class _Columns(Texts):
-    """The columns of a log, converted by their kind in ``columns.COLUMNS``."""
-
     def value(self, name: str) -> pl.Series:
         """Return a column of one value each; unreadable ones are recorded."""
         kind = BY_NAME[name.lower()].kind
@@ -168,7 +162,6 @@ def _settled(
 
 
 def _amounts(given: _Columns) -> dict[str, pl.Series]:
-    """Return CPUs, nodes, GPUs and memory: what was allocated, else what was requested."""
     lists = {"got": given.listed("AllocTRES"), "asked": given.listed("ReqTRES")}
     counts = ("AllocCPUS", "NCPUS", "ReqCPUS", "AllocNodes", "NNodes", "ReqNodes")
     frame = pl.DataFrame(
@@ -207,7 +200,6 @@ def _first_positive(*names: str) -> pl.Expr:
 
 
 def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
-    """Return the columns of ``RECORDS``."""
     named = pl.col("State")
     by_whom = named.str.starts_with("CANCELLED by ")
     state = pl.when(by_whom).then(pl.lit(JobState.CANCELLED)).otherwise("State")
@@ -239,6 +231,7 @@ def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
         *(pl.col(name).replace("(null)", None).alias(name.lower()) for name in _NAMES),
         *(pl.col(n).replace(["None", "(null)"], None).alias(n.lower()) for n in _NO_NAMES),
         **fields.id_parts(pl.col("job_id")),
+        node_list=pl.when(~pl.col("NodeList").is_in(list(_NO_NODE))).then("NodeList"),
         kind=pl.lit(RecordKind.EXECUTION),
         occupancy_s=occupancy,
         suspended_s=pl.when(start.is_not_null()).then(pl.coalesce("suspended_s", lost)),

@@ -16,7 +16,7 @@
   Elapsed + Suspended, nothing before Submit), else as its first showing.
 - Each record is one *execution*, identified by job id and submit time, as in Slurm's own database.
 
-Damage in fields that no record needs costs nothing. ``sacct`` escapes nothing: see ``splitting``
+Damage in fields that no record needs costs nothing. ``sacct`` escapes nothing: see columns
 for separators and line breaks in names. Times clipped by `sacct -T` cannot be recognised. Source:
 sacct's manual page, Slurm 17.11 to 25.05.
 """
@@ -37,9 +37,8 @@ from audit.formats.dialects import HEAD_BYTES, Dialect, Header, Parsed, Reading
 from audit.formats.instants import is_zone
 from audit.formats.lines import Block, Bytes, Lines, Mask, Offsets, as_text, cut, select
 from audit.formats.sacct import proposals
-from audit.formats.sacct.columns import BY_NAME, SKIPPED, Layout, header_row
+from audit.formats.sacct.columns import BY_NAME, SKIPPED, Layout, fits, header_row, split
 from audit.formats.sacct.records import typed
-from audit.formats.sacct.splitting import fits, split
 from audit.formats.shaping import REFUSED, refused, shaped
 from audit.model import RECORDS, RefusalCode
 
@@ -48,8 +47,7 @@ _STAND_INS: Final = (0x1F, 0x1E, 0x1D, 0x1C, *range(0x01, 0x09), *range(0x0E, 0x
 
 _LOCAL_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
-_MARK: Final = "JobID"
-"""Part of every row that repeats the header, or states another."""
+_MARK: Final = "JobID"  # part of every row that repeats the header, or states another
 _LAYOUT: Final = ("columns", "separator", "trailing", "short")
 """Entries of ``Header`` that hold a ``Layout``."""
 
@@ -68,9 +66,8 @@ def recognises(head: bytes) -> bool:
 def header(head: bytes, reading: Reading) -> Header:
     """Find the columns and the separator, from the header row or as they are declared.
 
-    Raises:
-        DialectError: there is neither, and the message proposes ``--columns``; or the columns name
-            no job or no time, or nothing separates them.
+    Raises DialectError if there is neither (the message proposes ``--columns``), if the columns
+    name no job or no time, or if nothing separates them.
     """
     lines = _head_lines(head)
     problems: list[str] = []
@@ -217,7 +214,6 @@ class _View:
         return [good, unread]
 
     def _typed(self, texts: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-        """Return records, and count steps."""
         ids = texts["JobID" if "JobID" in layout.position else "JobIDRaw"]
         is_step = ids.str.contains(r"^[0-9][^.]*\.[0-9A-Za-z_+.-]+$").fill_null(value=False)
         if steps := int(is_step.sum()):
@@ -313,7 +309,6 @@ def _with_short_rows(lines: Sequence[str], layout: Layout, problems: list[str]) 
 
 
 def _restarted(lines: Sequence[str], layout: Layout) -> int:
-    """Return how many of the first jobs were restarted (Restarts) but have only one record."""
     names = [name.lower() for name in layout.names]
     if "restarts" not in names:
         return 0
@@ -329,7 +324,6 @@ def _restarted(lines: Sequence[str], layout: Layout) -> int:
 
 
 def _proposal(lines: Sequence[str], separator: str | None) -> str:
-    """Return the message for a log with unknown columns."""
     if len(lines) > 1 and set(lines[1]) <= {"-", " "}:
         return "sacct's table for people, cut to fit: let sacct write it again with -P"
     sniffed = proposals.sniff(lines, separator)
@@ -346,7 +340,6 @@ def _proposal(lines: Sequence[str], separator: str | None) -> str:
 
 
 def _stated(layout: Layout, header: Header) -> Header:
-    """Return the header with a layout among its entries."""
     short = ",".join(map(str, layout.short))
     texts = (",".join(layout.names), layout.separator, str(layout.trailing), short)
     entries = {**header.entries, **dict(zip(_LAYOUT, texts, strict=True))}

@@ -20,15 +20,13 @@ import polars as pl
 from audit.formats.instants import TIME, UNKNOWN
 from audit.formats.shaping import MIB, by_distinct, clock
 
-UNITS: Final = "KMGTPEZ"
-"""Slurm's suffixes: each 1,024 times the one before."""
+UNITS: Final = "KMGTPEZ"  # Slurm's suffixes: each 1,024 times the one before
 
 OVERFLOW: Final = (1 << 63, 1 << 31)
 """The bit of the number of MiB that marks memory per CPU; some versions print it."""
 
 _AMOUNT: Final = rf"[0-9]+(?:\.[0-9]+)?[{UNITS}]?"
-GPU_PLUGIN: Final = "7696487"
-"""Slurm's number for GPUs where the plugin with their name is missing."""
+GPU_PLUGIN: Final = "7696487"  # Slurm's number for GPUs where the plugin with their name is missing
 
 
 _MEMORY: Final = pl.Struct({"bytes": pl.Int64, "per": pl.String})
@@ -58,14 +56,11 @@ class Kind(StrEnum):
     EXIT = "exit code"
     NAME = "name"
     LIST = "list of names"
-    FREE = "text"
-    """Users' text: may contain separators and line breaks."""
-    NOTHING = "nothing"
-    """After the separator that ends each line of `sacct -p`."""
+    FREE = "text"  # Users' text: may contain separators and line breaks
+    NOTHING = "nothing"  # after the separator that ends each line of `sacct -p`
 
 
-LISTS: Final = (Kind.TRES, Kind.GRES, Kind.LIST)
-"""Kinds that may contain commas."""
+LISTS: Final = (Kind.TRES, Kind.GRES, Kind.LIST)  # kinds that may contain commas
 
 _BLANK: Final = "|".join(("", *(text.replace("(", r"\(").replace(")", r"\)") for text in UNKNOWN)))
 _LIMIT: Final = "UNLIMITED|Partition_Limit"
@@ -168,8 +163,7 @@ def _memory(text: pl.Series) -> pl.Series:
 def tres(text: pl.Expr) -> dict[str, pl.Expr]:
     """Return the cpus, nodes, gpus, mem_bytes of `cpu=4,mem=8G,gres/gpu=4,gres/gpu:a100=4`.
 
-    The count of GPUs without type includes those with type; if it is missing, the types are added
-    up. Missing resources are null.
+    The count of GPUs without type includes those with type; if missing, it is the sum of these.
     """
 
     def named(name: str) -> pl.Expr:
@@ -190,8 +184,7 @@ def tres(text: pl.Expr) -> dict[str, pl.Expr]:
 def tres_amounts(text: str) -> dict[str, float]:
     """Return ``{"mem": 8192.0, "cpu": 4.0}`` for ``mem=8G,cpu=4``; invalid items are skipped.
 
-    Names are lower case. The base unit of memory and burst buffers is MiB. GPUs with and without
-    type are two resources here.
+    The base unit of memory and burst buffers is MiB. Here ``gres/gpu`` does not include types.
     """
     found: dict[str, float] = {}
     for item in text.split(",", _MOST_ITEMS)[:_MOST_ITEMS]:
@@ -205,13 +198,10 @@ def tres_amounts(text: str) -> dict[str, float]:
 
 
 def tres_weights(text: str) -> dict[str, float]:
-    """Return the weight per base unit of each resource of ``CPU=1.0,Mem=0.25G``.
+    """Return the weight per base unit of each resource of ``CPU=1.0,Mem=0.25G`` or ValueError.
 
     A weight with a suffix is per that unit: ``Mem=0.25G`` is 0.25/1024 per MiB. A suffix below the
     base unit has no effect.
-
-    Raises:
-        ValueError: an item is no ``name=number[suffix]``, or a number is not ≥ 0 and finite.
     """
     found: dict[str, float] = {}
     for item in filter(None, map(str.strip, text.split(","))):
@@ -243,7 +233,6 @@ def tres_columns(texts: pl.Series, names: Iterable[str]) -> dict[str, pl.Series]
 
 
 def _base(name: str) -> int:
-    """Return the base unit of a resource, as a power of 1,024."""
     return 2 if name == "mem" or name.startswith("bb/") else 0
 
 

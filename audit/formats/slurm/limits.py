@@ -56,12 +56,10 @@ class SlurmLimits(NamedTuple):
     """The limits of all files."""
 
     limits: tuple[Limit, ...]
-    left_out: tuple[str, ...]
-    """Names of limits that are not modelled."""
+    left_out: tuple[str, ...]  # names of limits that are not modelled
 
 
-_Amount = tuple[int, str | None]
-"""The limit, and its resource; None: jobs, or seconds."""
+_Amount = tuple[int, str | None]  # the limit, and its resource; None: jobs, or seconds
 
 
 def limits_of(
@@ -112,12 +110,10 @@ def _scope(row: Association, accounts: Mapping[str, Association]) -> Scope:
 
 
 def _about(**names: str | None) -> Scope:
-    """Return a scope with one name of each kind; None: any."""
     return Scope().but(**{kind: (name,) for kind, name in names.items() if name})
 
 
 def _way(account: str, accounts: Mapping[str, Association]) -> Iterator[str]:
-    """Yield an account and those above it."""
     above: str | None = account
     for _ in range(len(accounts) + 1):
         if above is None or above not in accounts:
@@ -127,13 +123,11 @@ def _way(account: str, accounts: Mapping[str, Association]) -> Iterator[str]:
 
 
 def _inherited(row: Association, name: str, accounts: Mapping[str, Association]) -> str:
-    """Return the limit of the nearest account that has one, upwards."""
     texts = (accounts[account].limits.get(name, "") for account in _way(row.account, accounts))
     return next(filter(None, texts), "")
 
 
 def _overriding(name: str, resource: str | None, qos: Sequence[Qos]) -> tuple[str, ...]:
-    """Return the QOS whose limit overrides that of an association."""
     return tuple(
         quality.name
         for quality in qos

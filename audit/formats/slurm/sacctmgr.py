@@ -19,8 +19,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
-ROOT: Final = "root"
-"""The account above all accounts."""
+ROOT: Final = "root"  # the account above all accounts
 
 FORMAT: Final = (
     "Cluster,Account,User,Partition,Share,ParentName,"
@@ -28,8 +27,7 @@ FORMAT: Final = (
 )
 """All columns that are read."""
 
-_PARENT: Final = ("parent", "2147483647")
-"""Spellings of a share of ``parent``, the latter in dumps."""
+_PARENT: Final = ("parent", "2147483647")  # spellings of a share of ``parent``, the latter in dumps
 _LARGEST_SHARE: Final = 1 << 31
 _NAMES: Final = (
     *("grpjobs", "grptres", "maxjobs", "maxtres", "maxwall"),
@@ -51,8 +49,7 @@ _SHOWN: Final = 60
 class Fault(NamedTuple):
     """An error in a text."""
 
-    line: int
-    """1-based; 0: the whole text."""
+    line: int  # 1-based; 0: the whole text
     text: str
 
 
@@ -60,32 +57,25 @@ class Association(NamedTuple):
     """An account below another, or a user below an account."""
 
     account: str
-    user: str | None
-    """None: the association is the account itself."""
-    partition: str | None
-    """Of a user: the partition whose jobs it is for; None: all others."""
+    user: str | None  # None: the association is the account itself
+    partition: str | None  # of a user: the partition whose jobs it is for; None: all others
     parent: str | None
     """Of an account: the account above it; None: root. A user's parent is its account."""
-    share: float
-    """Raw shares ≥ 0; NaN: fairshare=parent."""
-    grp_tres_mins: str
-    """The limit of that name, as text."""
+    share: float  # raw shares ≥ 0; NaN: fairshare=parent
+    grp_tres_mins: str  # the limit of that name, as text
     cluster: str | None
     line: int
-    limits: Mapping[str, str] = {}
-    """Limits that are set, by ``LIMITS``, as text."""
+    limits: Mapping[str, str] = {}  # limits that are set, by ``LIMITS``, as text
 
 
 class Qos(NamedTuple):
     """A quality of service."""
 
     name: str
-    usage_factor: float
-    """Factor of usage, ≥ 0."""
+    usage_factor: float  # factor of usage, ≥ 0
     priority: int
     line: int
-    limits: Mapping[str, str] = {}
-    """As of an association."""
+    limits: Mapping[str, str] = {}  # as of an association
 
 
 Row = TypeVar("Row")
@@ -110,10 +100,7 @@ class _Table(NamedTuple):
 
 
 def associations(text: str, cluster: str | None = None) -> Listed[Association]:
-    """Read ``sacctmgr show assoc`` or ``sacctmgr dump``; never raises for its content.
-
-    Without ``cluster``, the text may name one cluster only.
-    """
+    """Read ``sacctmgr show assoc`` or ``dump``, of ``cluster`` or of the only cluster in it."""
     rows, faults = _dumped(text) if _DUMP.search(text) else _listed(text)
     named = sorted({row.cluster for row in rows if row.cluster is not None})
     if cluster is not None:
@@ -152,7 +139,7 @@ def qualities(text: str) -> Listed[Qos]:
             faults.append(Fault(line, wrong))
             continue
         if name in known:
-            faults.append(Fault(line, f"QOS {_short(name)} stands there more than once"))
+            faults.append(Fault(line, f"QOS {_short(name)} is listed more than once"))
         known[name] = found
     if not (known or faults):
         faults.append(Fault(0, "no QOS in it"))
@@ -224,7 +211,7 @@ def _listed(text: str) -> tuple[list[Association], list[Fault]]:
     rows = []
     for line, row in table.rows:
         account, user = row["account"].strip(), row["user"].strip() or None
-        above_all = user is None and account == ROOT  # sshare prints no share of its own
+        above_all = user is None and account == ROOT  # sshare prints no share for it
         share = _share(row["share"] or ("1" if above_all else ""))
         parent = None if user else parent_of(line, row)
         if not account:
@@ -242,7 +229,6 @@ def _listed(text: str) -> tuple[list[Association], list[Fault]]:
 
 
 def _limits(cells: _Cells) -> dict[str, str]:
-    """Return the limits of a row or a line."""
     texts = {name: text.strip() for name, text in cells.items() if name in LIMITS}
     return {LIMITS[name]: text for name, text in texts.items() if text}
 
@@ -280,7 +266,6 @@ def _at(row: _Cells, name: str) -> tuple[str, str]:
 
 
 def _encloses(above: _Cells, row: _Cells) -> bool:
-    """Return whether an account encloses another in the nested sets of LFT and RGT."""
     same = above.get("cluster", "") == row.get("cluster", "")
     return same and int(above["rgt"]) >= int(row["rgt"])
 
@@ -292,7 +277,6 @@ def _indent(row: _Cells) -> int:
 def _nested(
     accounts: Sequence[tuple[int, _Cells]], holds: Callable[[_Cells, _Cells], bool]
 ) -> _ParentOf:
-    """The parent is the last account before it that holds it."""
     parents: dict[int, str] = {}
     above: list[_Cells] = []
     for line, row in accounts:
@@ -305,7 +289,6 @@ def _nested(
 
 
 def _share(text: str) -> float | None:
-    """Return a number of shares, NaN for ``parent``; None where invalid."""
     plain = text.strip().lower()
     if plain in _PARENT:
         return math.nan
@@ -359,14 +342,13 @@ def _dumped(text: str) -> tuple[list[Association], list[Fault]]:
 
 
 def _checked(rows: Sequence[Association]) -> Iterator[Fault]:
-    """Yield what keeps associations from being a tree."""
     parents = {row.account: row.parent for row in rows if row.user is None} | {ROOT: None}
     seen: set[tuple[str, str | None, str | None]] = set()
     for row in rows:
         key = row.account, row.user, row.partition
         if key in seen:
             what = f"user {_short(row.user)} of account" if row.user is not None else "account"
-            yield Fault(row.line, f"{what} {_short(row.account)} stands there more than once")
+            yield Fault(row.line, f"{what} {_short(row.account)} is listed more than once")
         seen.add(key)
     for row in rows:
         account = f"account {_short(row.account)}"

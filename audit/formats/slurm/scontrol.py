@@ -26,14 +26,11 @@ import polars as pl
 from audit.formats.shaping import LARGEST, MIB
 from audit.formats.slurm.fields import amounts, tres, tres_weights
 
-MOST_NAMES: Final = 1 << 20
-"""Maximum number of node names, for all partitions of a text together."""
+MOST_NAMES: Final = 1 << 20  # maximum number of node names, for all partitions of a text together
 
-LONGEST_NAME: Final = 255
-"""Maximum length of a node's name (Linux allows 64, the Internet 253)."""
+LONGEST_NAME: Final = 255  # maximum length of a node's name (Linux allows 64, the Internet 253)
 
-MOST_MEMORY: Final = 1 << 60
-"""Maximum bytes of a partition: larger amounts are damage."""
+MOST_MEMORY: Final = 1 << 60  # maximum bytes of a partition: larger amounts are damage
 
 RESOURCES: Final = ("cpus", "nodes", "gpus", "mem_bytes")
 """Resources of a partition, as in config.toml."""
@@ -54,34 +51,25 @@ class Partition:
     """One partition and the hardware behind it."""
 
     name: str
-    nodes: frozenset[str]
-    """Names of its nodes; empty where it has none."""
-    total: Mapping[str, int]
-    """Total of its nodes, by ``RESOURCES``; unknown ones are left out."""
+    nodes: frozenset[str]  # names of its nodes; may be empty
+    total: Mapping[str, int]  # total of its nodes, by ``RESOURCES``; unknown ones are left out
     billing_weights: Mapping[str, float] = field(default_factory=dict)
     """TRESBillingWeights, see ``formats.slurm.fields``; empty: jobs are billed their CPUs."""
-    job_factor: int = 1
-    """PriorityJobFactor."""
-    tier: int = 1
-    """PriorityTier: jobs of a higher one come first, whatever their priority."""
-    max_time: str = ""
-    """MaxTime, as text; empty: none."""
-    qos: str | None = None
-    """The QOS whose limits apply to all its jobs."""
-    exclusive: bool = False
-    """Whether each job gets whole nodes (OverSubscribe=EXCLUSIVE)."""
+    job_factor: int = 1  # PriorityJobFactor
+    tier: int = 1  # PriorityTier: jobs of a higher one come first, whatever their priority
+    max_time: str = ""  # MaxTime, as text; empty: none
+    qos: str | None = None  # the QOS whose limits apply to all its jobs
+    exclusive: bool = False  # whether each job gets whole nodes (OverSubscribe=EXCLUSIVE)
 
 
 @dataclass(frozen=True)
 class Listing:
     """The partitions of a text."""
 
-    partitions: tuple[Partition, ...]
-    """In the order of the text; of two with one name, the last."""
+    partitions: tuple[Partition, ...]  # in the order of the text; of two with one name, the last
     cluster: str | None = None
     """Name of the cluster, if the text begins with `scontrol show config`."""
-    problems: tuple[str, ...] = ()
-    """What could not be used, in words for the user."""
+    problems: tuple[str, ...] = ()  # what could not be used, in words for the user
 
 
 def read(text: str) -> Listing:
@@ -95,7 +83,7 @@ def read(text: str) -> Listing:
             problems.append("a partition without a name is left out")
             continue
         if name in entries:
-            problems.append(f"partition {name!r} stands there more than once: its last entry holds")
+            problems.append(f"partition {name!r} is listed more than once: the last entry is used")
         pairs = [(key, value) for key, value in _KEY.findall(record) if value not in _NOTHING]
         entries[name] = dict(reversed(pairs))  # of keys that repeat, the first
     nodes, totals = _nodes(entries, problems), _totals(entries)
@@ -140,10 +128,7 @@ def expand(hostlist: str, most: int = MOST_NAMES) -> frozenset[str] | None:
 
 
 def shared(partitions: Sequence[Partition]) -> list[list[Partition]]:
-    """Return groups of partitions that share nodes, directly or through others, in order.
-
-    Partitions without nodes are left out.
-    """
+    """Return groups of partitions that share nodes, directly or through others."""
     groups: dict[int, tuple[set[str], list[int]]] = {}
     group_of: dict[str, int] = {}
     for index, partition in enumerate(partitions):

@@ -1,11 +1,10 @@
 """Usage, fairshare and priority settings of ``slurm.conf``, or ``scontrol show config``.
 
     PriorityDecayHalfLife=14-0          PriorityDecayHalfLife   = 14-00:00:00
-    PriorityFlags=MAX_TRES              PriorityFlags           = MAX_TRES
     PartitionName=batch TRESBillingWeights="CPU=1.0,Mem=0.25G" …
 
-Names ignore case; other keys are skipped; missing keys have Slurm's default. Files named by
-``Include`` are not read, which is reported. Sources: slurm.conf's manual page, Slurm 17.11 to
+Names ignore case; other keys are skipped; missing keys have Slurm's default. Included files
+are not read, which is reported. Sources: slurm.conf's manual page, Slurm 17.11 to
 25.05.
 """
 
@@ -13,14 +12,13 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Any, Final
 
 from audit.formats.slurm.fields import ALWAYS, tres_weights
 from audit.formats.slurm.sacctmgr import Fault
-
-Value = TypeVar("Value")
 
 DAY: Final = 86_400
 RESETS: Final = ("none", "now", "daily", "weekly", "monthly", "quarterly", "yearly")
@@ -31,33 +29,24 @@ class SlurmConf:
     """Settings, each with Slurm's default."""
 
     cluster: str | None = None
-    half_life_s: float = 7.0 * DAY
-    """PriorityDecayHalfLife; 0: usage does not decay."""
-    period_s: int = 300
-    """PriorityCalcPeriod."""
-    reset: str = "none"
-    """PriorityUsageResetPeriod, one of ``RESETS``."""
-    dampening: float = 1.0
-    """FairShareDampeningFactor."""
-    flags: frozenset[str] = frozenset()
-    """PriorityFlags, in capitals."""
+    half_life_s: float = 7.0 * DAY  # PriorityDecayHalfLife; 0: usage does not decay
+    period_s: int = 300  # PriorityCalcPeriod
+    reset: str = "none"  # PriorityUsageResetPeriod, one of RESETS
+    dampening: float = 1.0  # FairShareDampeningFactor
+    flags: frozenset[str] = frozenset()  # PriorityFlags, in capitals
     favor_small: bool = False
-    max_age_s: float = 7.0 * DAY
-    """PriorityMaxAge; infinite where it is unlimited."""
+    max_age_s: float = 7.0 * DAY  # PriorityMaxAge; infinite where it is unlimited
     weights: Mapping[str, float] = field(default_factory=dict)
     """PriorityWeight…, by the rest of the key in lower case; missing ones are 0."""
-    tres_weights: Mapping[str, float] = field(default_factory=dict)
-    """PriorityWeightTRES."""
+    tres_weights: Mapping[str, float] = field(default_factory=dict)  # PriorityWeightTRES
     tres: tuple[str, ...] = ALWAYS
     """Tracked resources (AccountingStorageTRES), in Slurm's order."""
     priority_type: str = "priority/basic"
     """PriorityType, in lower case; ``priority/multifactor`` since Slurm 23.11 by default."""
-    scheduler: str = "sched/backfill"
-    """SchedulerType, in lower case."""
+    scheduler: str = "sched/backfill"  # SchedulerType, in lower case
     parameters: Mapping[str, str] = field(default_factory=dict)
     """SchedulerParameters, by name; of a flag the value is empty."""
-    enforce: frozenset[str] = frozenset()
-    """AccountingStorageEnforce, in lower case."""
+    enforce: frozenset[str] = frozenset()  # AccountingStorageEnforce, in lower case
     partitions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """TRESBillingWeights of the partitions."""
     job_factors: Mapping[str, int] = field(default_factory=dict)
@@ -77,74 +66,127 @@ class SlurmConf:
         """Whether queues are served by multifactor priorities."""
         return self.priority_type == "priority/multifactor"
 
-    def parameter(self, name: str, default: int) -> int:
-        """Return a whole number ≥ 0 of SchedulerParameters; the default if invalid."""
-        given = self.parameters.get(name, "")
-        return int(given) if re.fullmatch(r"[0-9]{1,9}", given) else default
-
     @property
     def limits_enforced(self) -> bool:
         """Whether slurmctld enforces limits on running jobs."""
         return bool(self.enforce & {"limits", "safe", "all", "2"})
 
+    def parameter(self, name: str, default: int) -> int:
+        """Return a whole number ≥ 0 of SchedulerParameters; the default if invalid."""
+        given = self.parameters.get(name, "")
+        return int(given) if re.fullmatch(r"[0-9]{1,9}", given) else default
 
+
+def seconds(text: str) -> float | None:
+    """Return the seconds of ``5``, ``5:00``, ``1:00:00``, ``7-0``, ``7-00:00:00``; None if invalid.
+
+    A number alone is minutes, as in slurm.conf; ``UNLIMITED`` is infinite.
+    """
+    plain = text.strip()
+    if plain.lower() in ("unlimited", "infinite", "-1"):
+        return math.inf
+    match = re.fullmatch(r"(?:(\d{1,7})-)?(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?", plain)
+    if match is None:
+        return None
+    first, second, third = (int(match[n] or 0) for n in (2, 3, 4))
+    if match[1] is not None or match[4] is not None:
+        return float(int(match[1] or 0) * DAY + first * 3600 + second * 60 + third)
+    return float(first * 60 + second)
+
+
+def _length(text: str, above: float = -1, most: float = sys.float_info.max) -> float:
+    value = seconds(text)
+    if value is None or not above < value <= most:
+        raise ValueError(f"{text!r} is no length of time here")
+    return value
+
+
+def _number(text: str, above: float = -1.0) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (value > above and math.isfinite(value)):
+        raise ValueError(f"{text!r} is no number that can be")
+    return value
+
+
+def _choice(text: str, *choices: str) -> str:
+    if text.lower() not in choices:
+        raise ValueError(f"{text!r} is none of {', '.join(choices)}")
+    return text.lower()
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _parameters(text: str) -> dict[str, str]:
+    pairs = (word.partition("=") for word in _words(text))
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+_SETTINGS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
+    # field: key in lower case, converter
+    "cluster": ("clustername", str),
+    "half_life_s": ("prioritydecayhalflife", _length),
+    "period_s": ("prioritycalcperiod", lambda text: int(_length(text, above=0))),
+    "reset": ("priorityusageresetperiod", lambda text: _choice(text, *RESETS)),
+    "dampening": ("fairsharedampeningfactor", lambda text: _number(text, above=0.0)),
+    "flags": ("priorityflags", lambda text: frozenset(_words(text.upper()))),
+    "favor_small": ("priorityfavorsmall", lambda text: _choice(text, "no", "yes") == "yes"),
+    "max_age_s": ("prioritymaxage", lambda text: _length(text, above=0, most=math.inf)),
+    "tres_weights": ("priorityweighttres", tres_weights),
+    "tres": (
+        "accountingstoragetres",
+        lambda text: tuple(dict.fromkeys((*ALWAYS, *_words(text.lower())))),
+    ),
+    "priority_type": ("prioritytype", str.lower),
+    "scheduler": ("schedulertype", str.lower),
+    "parameters": ("schedulerparameters", _parameters),
+    "enforce": ("accountingstorageenforce", lambda text: frozenset(_words(text.lower()))),
+    **{
+        f"weights.{name}": (f"priorityweight{name}", _number)
+        for name in ("age", "assoc", "fairshare", "jobsize", "partition", "qos")
+    },
+}
 _LINE: Final = re.compile(r"\s*([A-Za-z_]\w*(?:\[\d+\])?)\s*=\s*(.*?)\s*")
 _PAIR: Final = re.compile(r"([A-Za-z]\w*)\s*=\s*(\"[^\"]*\"|\S*)")
 _NOTHING: Final = ("", "(null)", "n/a")
-_WEIGHTS: Final = ("age", "assoc", "fairshare", "jobsize", "partition", "qos")
 
 
 def read(text: str) -> SlurmConf:
     """Read either text; never raises for its content."""
     values, partitions, notes = _values(text)
     faults: list[Fault] = []
-    weights: dict[str, Mapping[str, float]] = {}
+    billed: dict[str, Mapping[str, float]] = {}
     factors: dict[str, int] = {}
     for line, named, pairs in partitions:
         try:
-            billed = tres_weights(pairs.get("tresbillingweights", ""))
+            weights = tres_weights(pairs.get("tresbillingweights", ""))
             factor = int(pairs.get("priorityjobfactor", "1"))
         except ValueError as error:
             faults.append(Fault(line, f"partition {named!r}: {error}"))
             continue
         for name in named.split(","):  # one line may define several
-            weights[name], factors[name] = billed, factor
-
-    def get(key: str, default: Value, convert: Callable[[str], Value]) -> Value:
-        """Return the converted value of a key; its default if missing or invalid."""
-        if key not in values:
-            return default
-        line, value = values[key]
-        try:
-            return convert(value)
-        except ValueError as error:
-            faults.append(Fault(line, f"{key}: {error}"))
-            return default
-
-    def words(key: str) -> list[str]:
-        return [word.strip() for word in get(key, "", str).split(",") if word.strip()]
-
-    week = 7.0 * DAY
-    parameters = (word.partition("=") for word in words("schedulerparameters"))
-    of_priority = {name: get(f"priorityweight{name}", 0.0, _number()) for name in _WEIGHTS}
-    tracked = (name.lower() for name in words("accountingstoragetres"))
+            billed[name], factors[name] = weights, factor
+    found: dict[str, Any] = {}
+    for name, (key, convert) in _SETTINGS.items():
+        if key in values:
+            line, value = values[key]
+            try:
+                found[name] = convert(value)
+            except ValueError as error:
+                faults.append(Fault(line, f"{key}: {error}"))
+    of_priority = {name for name in found if name.startswith("weights.")}
     return SlurmConf(
-        cluster=get("clustername", None, str),
-        half_life_s=get("prioritydecayhalflife", week, _length()),
-        period_s=int(get("prioritycalcperiod", 300.0, _length(above=0))),
-        reset=get("priorityusageresetperiod", RESETS[0], _choice(*RESETS)),
-        dampening=get("fairsharedampeningfactor", 1.0, _number(above=0.0)),
-        flags=frozenset(word.upper() for word in words("priorityflags")),
-        favor_small=get("priorityfavorsmall", "no", _choice("no", "yes")) == "yes",
-        max_age_s=get("prioritymaxage", week, _length(above=0, unlimited=True)),
-        weights={name: weight for name, weight in of_priority.items() if weight},
-        tres_weights=get("priorityweighttres", {}, tres_weights),
-        priority_type=get("prioritytype", "priority/basic", str).lower(),
-        scheduler=get("schedulertype", "sched/backfill", str).lower(),
-        parameters={name.strip(): value.strip() for name, _, value in parameters},
-        tres=tuple(dict.fromkeys((*ALWAYS, *tracked))),
-        enforce=frozenset(word.lower() for word in words("accountingstorageenforce")),
-        partitions=weights,
+        **{name: value for name, value in found.items() if name not in of_priority},
+        weights={
+            name.removeprefix("weights."): found[name]
+            for name in _SETTINGS
+            if name in of_priority and found[name]
+        },
+        partitions=billed,
         job_factors=factors,
         faults=tuple(sorted(faults)),
         notes=tuple(notes),
@@ -175,57 +217,6 @@ def _values(text: str) -> tuple[dict[str, tuple[int, str]], list[_Partition], li
             if value.lower() not in _NOTHING:
                 values[key] = number, value
     return values, partitions, notes
-
-
-def seconds(text: str) -> float | None:
-    """Return the seconds of ``5``, ``5:00``, ``1:00:00``, ``7-0``, ``7-00:00:00``; None if invalid.
-
-    A number alone is minutes, as in slurm.conf; ``UNLIMITED`` is infinite.
-    """
-    plain = text.strip()
-    if plain.lower() in ("unlimited", "infinite", "-1"):
-        return math.inf
-    match = re.fullmatch(r"(?:(\d{1,7})-)?(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?", plain)
-    if match is None:
-        return None
-    first, second, third = (int(match[n] or 0) for n in (2, 3, 4))
-    if match[1] is not None:
-        return float(int(match[1]) * DAY + first * 3600 + second * 60 + third)
-    if match[4] is not None:
-        return float(first * 3600 + second * 60 + third)
-    return float(first * 60 + second)
-
-
-def _length(*, above: int = -1, unlimited: bool = False) -> Callable[[str], float]:
-    def convert(text: str) -> float:
-        value = seconds(text)
-        if value is None or not value > above or (value == math.inf and not unlimited):
-            raise ValueError(f"{text!r} is no length of time here")
-        return value
-
-    return convert
-
-
-def _number(above: float = -1.0) -> Callable[[str], float]:
-    def convert(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not (value > above and math.isfinite(value)):
-            raise ValueError(f"{text!r} is no number that can be")
-        return value
-
-    return convert
-
-
-def _choice(*choices: str) -> Callable[[str], str]:
-    def convert(text: str) -> str:
-        if text.lower() not in choices:
-            raise ValueError(f"{text!r} is none of {', '.join(choices)}")
-        return text.lower()
-
-    return convert
 
 
 def _lines(text: str) -> list[tuple[int, str]]:

@@ -26,14 +26,23 @@ the test rejects, the lower bound of the difference is at least 0.10, and its pa
 least 0.5 % of all waiting or one day per job. It is tested with at least 20 attempts with pairs on
 8 days: few jobs ask for as much as the widest and longest ones, so of these nothing can be said.
 
+*As fairshare would*: under fairshare, a user who has used more is served later, by intention. Where
+jobs start in an order by decayed usage (``metrics.usage_order``), the named are judged again, with
+the pairs of each class divided in two: with rivals whose owner had used less when they arrived, and
+with all others. Each part has its own rates, and due is the sum of both. An entity whose excess
+does not pass the test any more, and that lost most of its lost pairs to owners who had used less,
+is not accused: the order by usage explains it.
+
 Conventions: a walltime that is unknown or unlimited exceeds all others, an unknown amount is 0. An
 attempt without a user, or in a reservation, makes no pair. A rival that never started was not
 first. Attempts that arrived after the period change nothing, so that its figures stay.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -42,8 +51,9 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts.parts import Row, row
 from audit.metrics.attempts.population import day_number, ended, in_period, occupied
-from audit.metrics.pairs import KINDS, NOTHING_HELD, Held, Kind, paired
+from audit.metrics.pairs import KINDS, NOTHING_HELD, Decayed, Held, Kind, Log, Owners, paired
 from audit.metrics.significance import LEVEL, Estimate, blocks, by_hochberg, jackknife, of_sums
+from audit.metrics.usage_order import EQUAL, Shares, UsageOrder, usage_order
 from audit.model import Period, Pool
 
 Ints = NDArray[np.int64]
@@ -78,10 +88,6 @@ class InBursts(StrEnum):
     UNKNOWN = "too few jobs outside bursts to tell"
 
 
-Shares = Mapping[str, Mapping[str, float]]
-"""By kind and name, relative to one another."""
-EQUAL: Final[Shares] = {}
-
 RESULT_SCHEMA: Final = pl.Schema(
     {
         "entity_kind": pl.String,
@@ -98,6 +104,8 @@ RESULT_SCHEMA: Final = pl.Schema(
         "named": pl.Boolean,  # null: nothing can be said
         "unknown": pl.String,  # Unknown
         "in_bursts": pl.String,  # InBursts, of those named
+        "expected_by_usage": pl.Float64,  # of those named; null: no order by usage
+        "half_life_s": pl.Int64,  # of the usage that explains it; null: none does
         "usage_multiple": pl.Float64,  # of users and accounts; null: unknown
         "equal_shares": pl.Boolean,  # whether that is an equal share, not the site's
     }
@@ -115,8 +123,8 @@ def of_period(
     """Return who was passed over in a period.
 
     Args:
-        described: *all* attempts of a pool, or those ``population.around`` the period; columns of
-            ``model.DESCRIBED``.
+        described: *all* attempts of a pool, or those ``population.around`` the period with a lead
+            of ``pairs.EARLIER_S``; columns of ``model.DESCRIBED``.
         zone: the cluster's, for days.
         shares: the site's; a kind without any has equal ones.
         held: rows of ``described``.
@@ -127,29 +135,78 @@ def of_period(
     held_then = in_period(described, period).select(
         *("standing", "wait_s", "occupancy_s", "size", *KINDS)
     )
-    subjects = ended(held_then)
-    waiting = float(subjects["wait_s"].sum())
     days = described.select(day_number(zone)).to_series()
-    found: dict[Kind, list[Judged]] = {}
-    for kind, of_kind in paired(described, pool, period, held).items():
-        dated = of_kind.with_columns(day=days.gather(of_kind["row"]))
-        counted = subjects.group_by(kind).len().drop_nulls().sort(kind)
-        found[kind] = _judged(dated, dict(counted.iter_rows()), waiting)
-    judged = {kind: _named(of_kind) for kind, of_kind in found.items()}
-    if "account" in found:
-        judged["account"] = _like_their_users(found["account"], judged["user"], subjects)
-    used = {kind: _multiples(held_then, kind, shares) for kind in ("user", "account")}
+    among = _Among(Log.of(described, pool, period), held, ended(held_then), days)
+    judged = among.judged()
+    explained: _Explained = {}
+    if any(one.named for of_kind in judged.values() for one in of_kind):
+        order = usage_order(among.log, held, shares)
+        explained = among.explained(judged, order) if order else {}
+    owners: tuple[Owners, ...] = ("user", "account")
+    used: dict[Kind, dict[str, tuple[float, bool]]] = {
+        kind: _multiples(held_then, kind, shares) for kind in owners
+    }
+    nothing = (None, None)
     rows = [
-        (kind, *one, *used.get(kind, {}).get(one.entity, (None, None)))
+        (
+            *(kind, *one.shown),
+            *explained.get((kind, one.entity), nothing),
+            *used.get(kind, {}).get(one.entity, nothing),
+        )
         for kind in KINDS
         for one in judged.get(kind, ())
     ]
     return pl.DataFrame(rows, RESULT_SCHEMA, orient="row")
 
 
-def _multiples(
-    held: pl.DataFrame, kind: Literal["user", "account"], shares: Shares
-) -> dict[str, tuple[float, bool]]:
+_Explained = dict[tuple[Kind, str], tuple[float | None, int | None]]
+"""By kind and entity: the share expected by usage, and the half-life of one that explains it."""
+
+
+class _Among(NamedTuple):
+    """The attempts among which entities are judged."""
+
+    log: Log
+    held: Held
+    subjects: pl.DataFrame
+    days: pl.Series
+    """Of each row of ``described``."""
+
+    def judged(self, decayed: Decayed | None = None) -> dict[Kind, list[Judged]]:
+        """Judge the entities of all kinds, under an order by usage or none."""
+        waiting = float(self.subjects["wait_s"].sum())
+        found: dict[Kind, list[Judged]] = {}
+        for kind in self.log.kinds:
+            of_kind = paired(self.log, kind, self.held, decayed)
+            dated = of_kind.with_columns(day=self.days.gather(of_kind["row"]))
+            counted = self.subjects.group_by(kind).len().drop_nulls().sort(kind)
+            found[kind] = _judged(dated, dict(counted.iter_rows()), waiting)
+        named = {kind: _named(of_kind) for kind, of_kind in found.items()}
+        if "account" in found:
+            named["account"] = _like_their_users(found["account"], named["user"], self.subjects)
+        return named
+
+    def explained(self, judged: Mapping[Kind, Sequence[Judged]], order: UsageOrder) -> _Explained:
+        """Return what an order by usage says about those named."""
+        again = self.judged(order.decayed)
+        found: _Explained = {}
+        for kind, of_kind in judged.items():
+            for one, by_usage in zip(of_kind, again[kind], strict=True):
+                if one.named:
+                    half_life = order.half_life_s if _explains(one, by_usage) else None
+                    found[kind, one.entity] = (by_usage.expected, half_life)
+        return found
+
+
+def _explains(plain: Judged, by_usage: Judged) -> bool:
+    """Return whether an order by usage explains why an entity was passed over."""
+    if plain.expected is None or by_usage.expected is None or by_usage.named:
+        return False
+    had_used_more = by_usage.lost_less > by_usage.lost / 2
+    return had_used_more and by_usage.expected > plain.expected
+
+
+def _multiples(held: pl.DataFrame, kind: Owners, shares: Shares) -> dict[str, tuple[float, bool]]:
     """Return the usage of each entity as a multiple of its share, and whether that is an equal one.
 
     Usage and shares are parts of those of all that used the pool.
@@ -184,11 +241,18 @@ class Judged(NamedTuple):
     """Before ``_named``: whether all but significance holds."""
     unknown: str | None
     in_bursts: str | None
+    lost_less: float
+    """See ``pairs.PAIRED_SCHEMA``."""
+
+    @property
+    def shown(self) -> tuple[object, ...]:
+        """Its part of the results."""
+        return self[:-1]
 
 
 def _judged(of_kind: pl.DataFrame, counts: Mapping[str, int], waiting: float) -> list[Judged]:
     """Compare each entity of a kind with the others; ``counts`` are their attempts."""
-    of_kind = of_kind.with_columns(expected=_expected(of_kind))
+    of_kind = of_kind.with_columns(due=_due(of_kind))
     by_entity = {
         name: rows for (name,), rows in of_kind.partition_by("entity", as_dict=True).items()
     }
@@ -198,31 +262,41 @@ def _judged(of_kind: pl.DataFrame, counts: Mapping[str, int], waiting: float) ->
     ]
 
 
-def _expected(of_kind: pl.DataFrame) -> pl.Series:
-    """Return the expected rate of each attempt; null where others have no pairs at all."""
+def _due(of_kind: pl.DataFrame) -> pl.Series:
+    """Return the expected lost pairs of each attempt; null where others have no pairs at all."""
 
-    def others(name: str, *within: str) -> pl.Expr:
-        whole = pl.col(name).sum().over(within) if within else pl.col(name).sum()
-        return whole - pl.col(name).sum().over("entity", *within)
+    def others(of: pl.Expr, *within: str) -> pl.Expr:
+        whole = of.sum().over(within) if within else of.sum()
+        return whole - of.sum().over("entity", *within)
 
-    several = pl.col("entity").filter(pl.col("pairs") > 0).n_unique() > 1
-    overall = others("lost") / others("pairs")
-    rate = (others("lost", "class") + PRIOR * overall) / (others("pairs", "class") + PRIOR)
-    alone = others("pairs") <= 1e-9
-    return of_kind.select(pl.when(several & ~alone).then(rate)).to_series()
+    def due(pairs: pl.Expr, lost: pl.Expr) -> pl.Expr:
+        known = others(pairs) > _ROUNDING
+        rate = pl.when(known).then(others(lost) / others(pairs)).otherwise(overall)
+        of_class = (others(lost, "class") + PRIOR * rate) / (others(pairs, "class") + PRIOR)
+        return pairs * of_class
+
+    pairs, lost, pairs_less, lost_less = map(pl.col, ("pairs", "lost", "pairs_less", "lost_less"))
+    overall = others(lost) / others(pairs)
+    known = (pl.col("entity").filter(pairs > 0).n_unique() > 1) & (others(pairs) > _ROUNDING)
+    both = due(pairs - pairs_less, lost - lost_less) + due(pairs_less, lost_less)
+    return of_kind.select(pl.when(known).then(both)).to_series()
+
+
+_ROUNDING: Final = 1e-9
+"""Weights of pairs are sums: nothing but rounding may be left of one that is taken from another."""
 
 
 def _one(entity: str, rows: pl.DataFrame, count: int, waiting: float) -> Judged:
-    """Compare an entity with the others: its rows of ``PAIRED_SCHEMA``, with days and rates."""
+    """Compare an entity with the others: its rows of ``PAIRED_SCHEMA``, with days and due."""
     compared = rows.filter(pl.col("pairs") > 0)
     pairs, lost = (compared[name].to_numpy() for name in ("pairs", "lost"))
-    passed_s = int(compared["passed_s"].sum())
+    passed_s, lost_less = int(compared["passed_s"].sum()), float(compared["lost_less"].sum())
     all_pairs, all_lost = float(pairs.sum()), float(lost.sum())
     share = all_lost / all_pairs if len(pairs) else None
     expected: float | None = None
     estimate: Estimate | None = None
-    if len(pairs) and not compared["expected"].has_nulls():
-        due = pairs * compared["expected"].to_numpy()
+    if len(pairs) and not compared["due"].has_nulls():
+        due = compared["due"].to_numpy()
         expected = float(due.sum()) / all_pairs
         if _enough(compared, *LEAST):
             group = blocks(compared["day"].to_numpy(), BLOCKS)
@@ -231,11 +305,12 @@ def _one(entity: str, rows: pl.DataFrame, count: int, waiting: float) -> Judged:
     figures = (compared.height, days, all_pairs, all_lost, share, expected, passed_s)
     if estimate is None:
         unknown = Unknown.WIDEST if _enough(rows, *LEAST) else Unknown.FEW_PAIRS
-        return Judged(entity, *figures, None, None, None, unknown.value, None)
+        return Judged(entity, *figures, None, None, None, unknown.value, None, lost_less)
     much = passed_s >= min(LEAST_OF_WAITING * waiting, LEAST_PER_JOB_S * count)
     hopeful = estimate.lower >= LEAST_EXCESS and much
     in_bursts = _in_bursts(compared).value if hopeful else None
-    return Judged(entity, *figures, estimate.lower, estimate.p, hopeful, None, in_bursts)
+    tested = (estimate.lower, estimate.p, hopeful)
+    return Judged(entity, *figures, *tested, None, in_bursts, lost_less)
 
 
 def _sums(group: Ints, values: Floats) -> Floats:
@@ -342,6 +417,10 @@ def rows(results: pl.DataFrame) -> list[Row]:
             known = one["in_bursts"] != InBursts.UNKNOWN
             only_ = float(one["in_bursts"] == InBursts.ONLY) if known else None
             made.append(row("passed_only_in_bursts", *of, only_, count))
+        if one["expected_by_usage"] is not None:
+            by_usage, half_life = one["expected_by_usage"], one["half_life_s"]
+            made.append(row("passed_expected_by_usage", *of, by_usage, count))
+            made.append(row("passed_half_life", *of, half_life, count))
         if one["named"] and one["usage_multiple"] is not None:
             metric = "equal_usage_multiple" if one["equal_shares"] else "usage_multiple"
             made.append(row(metric, *of, one["usage_multiple"], count))

@@ -163,10 +163,11 @@ def in_period(described: pl.DataFrame, period: Period) -> pl.DataFrame:
     return described if period.whole_log else only(described, _within(period))
 
 
-def around(described: pl.DataFrame, period: Period) -> pl.DataFrame:
+def around(described: pl.DataFrame, period: Period, lead_s: int = 0) -> pl.DataFrame:
     """Return the attempts of ``period``, and all that overlap it or any of these, in their order.
 
-    No other attempt can affect the figures of the period.
+    No other attempt can affect the figures of the period, except by what its owner used. With
+    ``lead_s``, attempts are added that arrived up to that long before the first of the others.
     """
     if period.whole_log:
         return described
@@ -175,7 +176,7 @@ def around(described: pl.DataFrame, period: Period) -> pl.DataFrame:
     first = described.select(came.filter(within).min()).item()
     since = period.from_time if first is None else min(first, period.from_time)
     meanwhile = (came.fill_null(since) < period.to_time) & (
-        pl.col("end_time").fill_null(since) >= since
+        (pl.col("end_time").fill_null(since) >= since) | (came >= since - lead_s)
     )
     return only(described, within | meanwhile)
 

@@ -6,13 +6,13 @@ removed.
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import re
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from datetime import date
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
@@ -32,11 +32,11 @@ from audit.store.archive import Month
 from audit.store.database import Connection, transaction
 
 if TYPE_CHECKING:
-    from audit.cluster.setting import Setting, Told
+    from audit.cluster.setting import Extent, Setting
     from audit.model import Period
 
 
-def check_pools(cluster: Cluster, told: Told) -> None:
+def check_pools(cluster: Cluster, extent: Extent) -> None:
     """Raise UsageError unless all pools are known without reading all attempts.
 
     The capacity of each, and the pool of each partition, must be configured.
@@ -49,7 +49,7 @@ def check_pools(cluster: Cluster, told: Told) -> None:
                 f"(clusters.pools.capacity.{pool.resource})"
             )
     named = {part for pool in cluster.pools for part in pool.partitions}
-    strays = sorted({part or "(none)" for part in told.partitions} - named)
+    strays = sorted({part or "(none)" for part in extent.partitions} - named)
     if strays and all(pool.partitions for pool in cluster.pools):
         raise UsageError(
             f"{where} each partition needs a pool (clusters.pools); these have none: "
@@ -76,7 +76,7 @@ def put_away(work: Work, cluster: Cluster, setting: Setting, done: Sequence[Peri
         return []
     begin = min(period.from_time for period in done) if until is None else until
     edges, first = [begin], periods.day_of(begin, zone)
-    for later in count(1):
+    for later in itertools.count(1):
         edge = _month_start(first, later, zone)
         if edge >= ends[-1]:
             break
@@ -152,9 +152,8 @@ class Owner(Section):
 def claim(con: Connection, site: Site) -> None:
     """Record that the archive folder is that of the store ``con``, if the store archives anything.
 
-    Raises:
-        UsageError: it belongs to another store, or cannot be written.
-        LockedError: another process claims it at this moment.
+    Raises UsageError if it belongs to another store, or cannot be written; LockedError if another
+    process claims it at this moment.
     """
     if site.config.retention.archive_months or archive.months(con):
         note_owner(site, archive.identified(con))
@@ -258,22 +257,17 @@ def remove_reports(con: Connection, site: Site, now: int) -> list[Path]:
             report = site.report(cluster, period)
             if (old or many) and report.is_dir() and not report.is_symlink():
                 with refusals(StoreError, report, "cannot be removed", "retention.reports"):
-                    _remove(report)
+                    folders.require(report)
+                    for file in itertools.chain.from_iterable(map(report.glob, _FILES)):
+                        file.unlink()
+                    if not any(report.iterdir()):
+                        report.rmdir()
                 removed.append(report)
     return removed
 
 
 _FILES: Final = ("report.html", "report.pdf", *places.OWNER_PAGES, "*.csv", ".*.draft")
 """The files that ``pipeline.drawing`` and ``pipeline.owners`` write into a report's folder."""
-
-
-def _remove(folder: Path) -> None:
-    folders.require(folder)
-    for pattern in _FILES:
-        for file in folder.glob(pattern):
-            file.unlink()
-    if not any(folder.iterdir()):
-        folder.rmdir()
 
 
 def remove_drafts(target: Path) -> None:

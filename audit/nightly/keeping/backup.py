@@ -131,7 +131,7 @@ def unpack(file: Path, into: Path) -> Backup:
             raise _damaged("it does not hold the files that its manifest names")
         for name, sha256 in of.members().items():
             if _extract(tar, members[name], into / name) != sha256:
-                raise StoreError(f"is damaged: {name} is not as it was saved")
+                raise StoreError(f"is damaged: {name} differs from the saved file")
     return of
 
 
@@ -151,7 +151,7 @@ def _members(tar: BinaryIO) -> dict[str, _Member]:
             raise _damaged("a header cannot be read") from error
         begin = at + _BLOCK
         if header.type != tarfile.REGTYPE or not re.fullmatch(_NAMES, header.name):
-            raise _damaged("it holds something that no backup holds")
+            raise _damaged("it contains a file that no backup contains")
         if header.name in members:
             raise _damaged(f"it holds {header.name} twice")
         if not 0 <= header.size <= end - begin:
@@ -264,8 +264,8 @@ def restore(site: Site, file: Path, *, force: bool) -> Backup:
     ):
         for known in (store, history.path_in(state)):
             if known.exists() and not force:
-                remedy = "--force replaces it by what the backup holds"
-                raise UsageError(f"{known}: is there already; {remedy}")
+                remedy = "--force replaces it with the backup"
+                raise UsageError(f"{known}: already exists; {remedy}")
         of = _unpacked(file, file, place)
         with _naming(file):
             identity = _checked_archive(site, of, place)
@@ -337,7 +337,7 @@ def _unpacked(file: Path, named: Path, place: Path) -> Backup:
     with _naming(named):
         of = unpack(file, place)
         if _examined(place / STORE, checks=False)[:2] != (of.migration, of.rows):
-            raise StoreError("is damaged: its tables are not as long as they were")
+            raise StoreError("is damaged: the numbers of rows of its tables differ")
         history.examine(place / HISTORY)
     return of
 

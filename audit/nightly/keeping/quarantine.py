@@ -30,9 +30,8 @@ def replay(
         code, file: only of this kind, or log.
         mended: a JSON file with the texts to read, in the form of ``refused --format json``.
 
-    Raises:
-        UsageError: there is no such cluster, or the file cannot be read.
-        LockedError: a run is at work.
+    Raises UsageError if there is no such cluster, or the file cannot be read; LockedError if a run
+    is at work.
     """
     from audit.ingest import people, replay
     from audit.ingest.replay import Replayed
@@ -60,7 +59,7 @@ def _opened(site: Site, what: str, cluster: str | None) -> Iterator[tuple[Connec
     """Open the store while the block runs; yield it with the names of the clusters to work on."""
     state = own_state(site)
     if not state_folder.begun(state):
-        raise UsageError(f"{state}: there is no store yet; 'fairaudit run' makes it")
+        raise UsageError(f"{state}: there is no store yet; 'fairaudit run' creates it")
     with migrations.of_site(site, what) as con:
         names = [one.name for one in site.config.clusters]
         if cluster is not None and cluster not in names:

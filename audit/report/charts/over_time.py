@@ -1,17 +1,19 @@
 """Charts over time: use of the machine and its queue, waits, and used walltimes."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Final
 
+from audit.periods import zone
 from audit.report.charts import series
 from audit.report.charts.marks import bars, lines, scales
 from audit.report.charts.marks.bars import Bar
 from audit.report.charts.marks.frame import Series
-from audit.report.charts.marks.lines import Line, Panel, Target
+from audit.report.charts.marks.lines import Line, Panel, Shaded, Target
 from audit.report.charts.marks.scales import Axis
 from audit.report.charts.series import Daily, value
-from audit.report.charts.style import EARLIER, LATER, Chart
-from audit.report.record.pool import Burst, Figure, PoolPart, Trend, TrendPoint
+from audit.report.charts.style import EARLIER, LATER, UNAVAILABLE, Chart
+from audit.report.record.pool import Burst, Figure, Outage, PoolPart, Trend, TrendPoint
 from audit.report.text import wording
 
 _DAILY: Final = 400
@@ -24,8 +26,11 @@ _POINTED_AT: Final = 100
 """With more points than this, a tip covers seven."""
 
 
-def machine(pool: PoolPart) -> Chart | None:
-    """Draw the busy share of a pool and its waiting work by day, with the largest bursts."""
+_OUTAGES: Final = Series("outage: nothing ran although a job could have", UNAVAILABLE, "block")
+
+
+def machine(pool: PoolPart, zone_name: str) -> Chart | None:
+    """Draw the busy share of a pool and its waiting work by day, with bursts and outages."""
     busy = series.days(pool, "utilization")
     if not busy:
         return None
@@ -36,35 +41,58 @@ def machine(pool: PoolPart) -> Chart | None:
     weekly = len(busy) > _DAILY
     every = " (weekly means)" if weekly else ""
     y = scales.shares([1.0], title=f"Busy share of the pool{every}")
-    panels = [_panel(busy, x, y, EARLIER, lambda share: f"{wording.percent(share)} busy")]
+    shaded = _shaded(pool.outages, first, x.high, zone_name)
+    panels = [_panel(busy, x, y, EARLIER, lambda share: f"{wording.percent(share)} busy", shaded)]
     mean = pool.figure("utilization").value
     title = f"The pool was {100 * mean:.0f} % busy" if mean is not None else "The pool over time"
-    alt, note = title, ""
+    alt, note = "", ""
     if any(hours for _, hours in work):
         top = max(hours for _, hours in (series.by_week(work) if weekly else work))
         y = scales.linear(
             [top], scales.plain, title=f"Waiting work, hours of the whole pool{every}"
         )
         marked = _marked(pool.pictured.bursts, first, last)
-        panels.append(_panel(work, x, y, LATER, lambda h: f"{_hours(h)} of waiting work", marked))
+        panels.append(_panel(work, x, y, LATER, _waiting_work, shaded, marked))
         note = "Waiting work: later use of the queued jobs, in hours of the whole pool."
         if marked:
             note += " Grey: the largest bursts, in which one user's jobs queue behind each other."
         day, most = max(work, key=lambda of: of[1])
         middle = sorted(hours for _, hours in work)[len(work) // 2]
-        alt += f"; median waiting work by day: {_hours(middle)}"
+        alt = f" Median waiting work by day: {_hours(middle)}."
         title += f"; waiting work reached {_hours(most)} on {scales.day(day)}"
     return Chart(
         "machine",
         title,
-        f"Areas over time, {first} to {last}. {title}. {alt}.",
+        f"Areas over time, {first} to {last}. {title}.{alt}{_outages_in(shaded)}",
         *lines.drawn(panels, height=92),
         note,
     )
 
 
+def _shaded(outages: Sequence[Outage], first: str, high: float, zone_name: str) -> Shaded | None:
+    """Return the outages of the days from ``first`` on, in days of the cluster's clock."""
+    clock = zone(zone_name)
+    midnight = datetime.fromisoformat(first)
+
+    def place(instant: int) -> float:
+        local = datetime.fromtimestamp(instant, clock).replace(tzinfo=None)
+        return min(max((local - midnight) / timedelta(days=1), 0.0), high)
+
+    ranges = sorted((place(one.from_time), place(one.to_time)) for one in outages)
+    inside = [(begin, end) for begin, end in ranges if begin < end]
+    return Shaded(_OUTAGES, inside) if inside else None
+
+
+def _outages_in(shaded: Shaded | None) -> str:
+    return f" Shaded: {wording.plural(len(shaded.ranges), 'outage')}." if shaded else ""
+
+
+def _waiting_work(hours: float) -> str:
+    return f"{_hours(hours)} of waiting work"
+
+
 def _hours(hours: float) -> str:
-    return f"{wording.number(hours, 2)} h"
+    return f"{wording.number(hours, 2)} h" if hours >= 1 else series.brief(3_600 * hours)
 
 
 def _marked(bursts: Sequence[Burst], first: str, last: str) -> list[Burst]:
@@ -90,6 +118,7 @@ def _panel(
     y: Axis,
     colour: str,
     say: Callable[[float], str],
+    shaded: Shaded | None,
     bursts: Sequence[Burst] = (),
 ) -> Panel:
     first = daily[0][0]
@@ -112,7 +141,7 @@ def _panel(
         for burst in bursts
     ]
     line = Line("", points, colour, step=True, filled=0.3, width=1.2)
-    return Panel(x, y, [line], targets=targets, spans=spans)
+    return Panel(x, y, [line], targets=targets, spans=spans, shaded=shaded)
 
 
 def _tip(of: Daily, say: Callable[[float], str]) -> str:
@@ -161,7 +190,7 @@ def trend(of: Trend | None, *, modelled: bool) -> Chart | None:
         f"Mean wait: {', '.join(ends)}",
         f"Lines with a band of 95 % intervals. Mean wait by {of.unit}: {words}.",
         *lines.drawn([Panel(x, y, drawn, targets=targets)], height=150, at_ends=True),
-        f"{_UNITS[unit]} per attempt, by {of.unit} of the end; band: 95 % interval.",
+        f"{_UNITS[unit]} per attempt, by {of.unit} in which they ended; band: 95 % interval.",
     )
 
 
@@ -192,11 +221,11 @@ def _when(point: TrendPoint) -> str:
 
 
 def _point_tip(point: TrendPoint, modelled: bool) -> str:
-    wait, delay = point.wait_mean, point.overtaken_time_mean
-    tip = f"{point.label}: mean wait {wording.duration(wait.value)}{series.within(wait)}"
-    if modelled and delay.value is not None:
-        tip += f", modelled delay {wording.duration(delay.value)}{series.within(delay)}"
-    return f"{tip}; {wording.plural(point.attempts, 'attempt')}"
+    figures = {"mean wait": point.wait_mean}
+    if modelled and point.overtaken_time_mean.value is not None:
+        figures["modelled delay"] = point.overtaken_time_mean
+    each = (f"{n} {wording.duration(of.value)}{series.within(of)}" for n, of in figures.items())
+    return f"{point.label}: {', '.join(each)}; {wording.plural(point.attempts, 'attempt')}"
 
 
 _MANY: Final = 0.05

@@ -61,7 +61,7 @@ def part(share: float) -> str:
 
 
 def within(figure: Figure) -> str:
-    """Return the 95 % interval of a figure in brackets; empty if it has none."""
+    """Return the 95 % interval of a figure in brackets, if it has one."""
     interval = wording.interval(figure)
     return f" (95 % interval {interval})" if interval else ""
 

@@ -92,7 +92,7 @@ def lorenz(pool: PoolPart) -> Chart | None:
     x = scales.shares([1.0], title="Users, least first")
     panel = Panel(x, scales.shares([1.0]), drawn, targets=targets)
     top = [series.part(users.held_by_top(of, 0.1)) for of in (usage, waiting)]
-    title = f"A tenth of the users have {top[0]} of all usage, a tenth {top[1]} of all waiting"
+    title = f"10 % of the users account for {top[0]} of all usage, 10 % for {top[1]} of all waiting"
     return Chart(
         "lorenz",
         title,

@@ -44,7 +44,7 @@ def why(pool: PoolPart) -> Chart | None:
         return None
     present = [cause for cause in CAUSES if not cause.optional or _any(rows, cause)]
     most = max(CAUSES, key=lambda cause: value(pool.figure(cause.share)))
-    share = _rounded(value(pool.figure(most.share)))
+    share = wording.rough(pool.figure(most.share))
     title = f"{share} of all waiting time passed {most.meanwhile}"
     unit = wording.resource(pool.resource)
     note = f"Share of waiting time; {unit}s requested at the left, mean wait at the right."
@@ -98,10 +98,6 @@ def _stacked(
     return Chart("why", title, alt, *drawn, note)
 
 
-def _rounded(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.095 else f"{100 * share:.1g} %"
-
-
 _WAITS: Final = {
     "wait_median": Series("median", EARLIER, "circle"),
     "wait_mean": Series("mean", INK, "square"),
@@ -113,19 +109,23 @@ def waits(pool: PoolPart) -> Chart | None:
     """Draw the median, mean and 90th percentile of waits by width class."""
     parts = {wording.width(part.label): part for part in pool.widths}
     means = series.classes(pool, "wait_mean")
-    rows, lengths = [], []
-    for label, mean in means:
-        marks = []
-        for number, (metric, of) in enumerate(_WAITS.items()):
-            length = parts[label].figure(metric).value
-            if length is not None:
-                lengths.append(length)
-                tip = f"{series.jobs(label, pool)}, {of.name}: {wording.duration(length)}"
-                tip += series.resting_on(mean)
-                marks.append(Dot(number, length, tip=tip, faint=series.few(mean)))
-        rows.append(Row(label, tuple(marks), series.brief(value(mean))))
-    if not rows:
+    if not means:
         return None
+    rows = []
+    for label, mean in means:
+        marks = [
+            Dot(
+                number,
+                length,
+                tip=f"{series.jobs(label, pool)}, {of.name}: {wording.duration(length)}"
+                f"{series.resting_on(mean)}",
+                faint=series.few(mean),
+            )
+            for number, (metric, of) in enumerate(_WAITS.items())
+            if (length := parts[label].figure(metric).value) is not None
+        ]
+        rows.append(Row(label, tuple(marks), series.brief(value(mean))))
+    lengths = [dot.value for row in rows for dot in row.dots]
     axis = scales.durations(lengths, title="Wait (logarithmic)", least=10)
     (most, longest), (least, shortest) = series.extremes(means)
     title = f"Mean wait of jobs of {series.jobs(most, pool)}: {series.brief(value(longest))}"

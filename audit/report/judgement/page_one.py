@@ -6,7 +6,13 @@ from typing import Final, NamedTuple
 from audit.metrics.attempts.fidelity import ENOUGH_AGREEMENT
 from audit.report.judgement.findings import Finding, findings
 from audit.report.judgement.place import PLACES, Place, subject_of, unfair, what_happened
-from audit.report.judgement.questions import Question, Verdict, questions, verdict
+from audit.report.judgement.questions import (
+    Question,
+    Verdict,
+    questions,
+    verdict,
+    wait_changed,
+)
 from audit.report.record.page import Assumed, Contents, Level, Trust, Who
 from audit.report.record.pool import PoolPart
 from audit.report.text import belief, wording
@@ -38,6 +44,8 @@ class PageOne:
     verdict: Verdict
     trust: tuple[Trust, ...]
     questions: tuple[Question, Question]
+    wait_changed: str
+    """Why the mean wait changed; may be empty."""
     hurt: tuple[Hurt, ...]  # longest passed time first
     findings: tuple[Finding, ...]
 
@@ -67,7 +75,8 @@ def of_pool(contents: Contents, pool: PoolPart) -> PageOne:
     trust = (records(contents), _machine(pool), _model(pool, assumed.get(pool.name)))
     hurt = tuple(_hurt(place)[:HURT])
     found = findings(contents, place)
-    return PageOne(place, verdict(place, answers), trust, answers, hurt, found)
+    changed = wait_changed(pool)
+    return PageOne(place, verdict(place, answers), trust, answers, changed, hurt, found)
 
 
 def records(contents: Contents, *, counted: bool = True) -> Trust:

@@ -18,6 +18,8 @@ LEAST_TESTED: Final = 5
 """With fewer entities tested, the log cannot tell whether the order was fair."""
 MOST_CUT: Final = 0.25
 """If a larger part of modelled delays exceeds the jobs' own waits, these delays are not used."""
+_ABOUT: Final = 0.15
+"""Usage within this of the share counts as equal to it."""
 _CONFIDENCE: Final = 0.95
 
 
@@ -160,7 +162,7 @@ def named(contents: Contents) -> tuple[Who, ...]:
 
 
 def unfair(pool: PoolPart) -> tuple[PassedOver, ...]:
-    """Return those passed over that did not use much more than their share.
+    """Return those passed over, except where fairshare intends it.
 
     Empty if too few entities were tested.
     """
@@ -169,14 +171,20 @@ def unfair(pool: PoolPart) -> tuple[PassedOver, ...]:
     return tuple(one for one in pool.passed if not one.intended)
 
 
+HAD_USED_MORE: Final = "had used more than most that passed it, as fairshare intends"
+
+
 def used(one: PassedOver) -> str:
     """Return its usage compared with its share: ``used 2.3 times its share``."""
     multiple, of_site = one.usage
     if multiple is None:
         return ""
     share = "its share" if of_site else "an equal share"
-    times = wording.two_digits(multiple)
-    return f"used about {share}" if times == "1" else f"used {times} times {share}"
+    if abs(multiple - 1) < _ABOUT:
+        return f"used about {share}"
+    if multiple < 1:
+        return f"used {wording.rough_percent(multiple)} of {share}"
+    return f"used {wording.two_digits(multiple)} times {share}"
 
 
 def what_happened(one: PassedOver) -> str:
@@ -196,7 +204,11 @@ def how_passed(one: PassedOver) -> str:
         f"much started first ({wording.rough(one.figure('passed_expected'))} expected)"
     )
     if usage := used(one):
-        text += f"; {usage}{', as fairshare intends' if one.intended else ''}"
+        text += f"; {usage}{', as fairshare intends' if one.used_much else ''}"
+    if one.explained:
+        text += (
+            f"; {HAD_USED_MORE} ({wording.rough(one.figure('passed_expected_by_usage'))} expected)"
+        )
     bursts = one.figure("passed_only_in_bursts").value
     if bursts is None:
         text += "; too few jobs outside its bursts to tell whether this happens only then"

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from audit.registry.causes import CAUSES
 from audit.report.judgement.place import (
+    HAD_USED_MORE,
     LEAST_TESTED,
     OVERTAKEN,
     PLACES,
@@ -18,7 +19,14 @@ from audit.report.judgement.place import (
     used,
 )
 from audit.report.record.page import Assumed, Bounds, Level
-from audit.report.record.pool import SMALL_SAMPLE, Figure, PassedOver, PoolPart, Trend
+from audit.report.record.pool import (
+    SMALL_SAMPLE,
+    CauseChange,
+    Figure,
+    PassedOver,
+    PoolPart,
+    Trend,
+)
 from audit.report.text import wording
 
 TELLING: Final = 0.05
@@ -96,6 +104,40 @@ def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
     return text if busy.value is None else f"{text} The pool was {wording.rough(busy)} busy."
 
 
+def wait_changed(pool: PoolPart) -> str:
+    """Return why the mean wait changed, by cause; empty if it did not change significantly."""
+    trend = pool.trend
+    change = None if trend is None else trend.change("wait_mean")
+    if trend is None or not trend.causes or change is None or not change.significant:
+        return ""
+    before = sum(one.before_s for one in trend.causes)
+    now = sum(one.now_s for one in trend.causes)
+    largest = sorted(trend.causes, key=lambda one: -abs(one.difference_s))[:_MOST_CAUSES]
+    parts = [
+        _cause_changed(one, pool)
+        for one in largest
+        if abs(one.difference_s) >= _LEAST_OF_CHANGE * abs(now - before)
+    ]
+    settings = ", under other settings" if trend.settings_changed else ""
+    return (
+        f"Mean wait {'rose' if now > before else 'fell'} from {wording.rough_duration(before)} in "
+        f"{trend.before} to {wording.rough_duration(now)}{settings}: {'; '.join(parts)}."
+    )
+
+
+_MOST_CAUSES: Final = 3
+_LEAST_OF_CHANGE: Final = 0.1
+"""Causes with a smaller part of the change are not listed."""
+
+
+def _cause_changed(one: CauseChange, pool: PoolPart) -> str:
+    sign = "+" if one.difference_s > 0 else "−"
+    text = f"{sign}{wording.rough_duration(abs(one.difference_s))} {one.cause.meanwhile}"
+    if one.cause.key == "rule" and pool.rules:
+        text += f" (mostly the {pool.rules[0].name})"
+    return text
+
+
 def _order(place: Place, bounds: Bounds) -> Question:
     title, pool = "Was the order fair?", place.pool
     tested, passed, change = sum(pool.tested.values()), unfair(pool), _before(place)
@@ -127,7 +169,8 @@ def _order(place: Place, bounds: Bounds) -> Question:
     if pool.passed:
         one = pool.passed[0]
         subject = subject_of(one.kind, one.name)
-        text += f" {subject} waits longer, and {used(one)}, as fairshare intends."
+        why = f"{used(one)}, as fairshare intends" if one.used_much else HAD_USED_MORE
+        text += f" {subject} waits longer, and {why}."
     if pool.untested:
         text += f" {wording.count(pool.untested)} others had too few jobs to be tested."
     return Question(title, Level.NOTE, "none", text, change)

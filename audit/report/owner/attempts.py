@@ -246,7 +246,7 @@ _STEPS: Final = 2
 """Only widths from a quarter to four times theirs are compared."""
 _LEVEL: Final = 0.05
 _LEVERS: Final = {"width": "walltime", "walltime": "width"}
-"""What can be chosen, and what then stays the same."""
+"""The classes that can be chosen, each with the one that then stays the same."""
 
 
 def ways(scene: Scene) -> tuple[tuple[Way, ...], int]:

@@ -41,8 +41,11 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
     over = stretches(con, contents.cluster, _period(span), span.zone)
     published = queries.run(con, "published_blocks", cluster=contents.cluster, until=span.to_time)
     begun = published.filter(pl.col("to_time") > span.from_time)["from_time"]
-    attempts = _attempts(con, contents, owners, [*_starts(over), *begun])
-    targets = _targets(con, contents)
+    starts = (stretch.from_time for stretch in (*over.points, *over.halves))
+    attempts = _attempts(con, contents, owners, [*starts, *begun])
+    key = {"cluster": contents.cluster, "period": span.name}
+    usage = queries.run(con, "report_usage", **key, rows=_ALL)
+    targets = usage.drop_nulls("share").sort("method", "parent", "partition")
     made = []
     for who in owners:
         own = attempts.filter((pl.col(who.kind) == who.name).fill_null(False))
@@ -54,16 +57,19 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
             con, "published_waits", cluster=of.cluster, until=span.to_time, **who._asdict()
         )
         parts = _parts(of, over, who, own, published, waits)
+        seen = "".join(frame.write_csv() for frame in (own, published, waits))
         made.append(
             OwnerContents(
                 who,
                 of.cluster,
                 of.span,
                 tuple(sorted(parts, key=lambda part: -part.waited_s)),
-                () if targets is None or of.brief else _promised(targets, who),
+                ()
+                if of.brief
+                else records(Target, targets.filter(entity_kind=who.kind, entity=who.name)),
                 of.provenance,
                 replace(of.options, pages=()),
-                _digest(own, published, waits),
+                hashlib.sha256(seen.encode()).hexdigest()[:32],
                 records_known(of, counted=False),
                 of.brief,
             )
@@ -87,10 +93,6 @@ def _span_of(own: pl.DataFrame, span: Span) -> Span:
         first = times["arrival_time"].to_numpy().min()
         last = times.select(pl.max_horizontal(pl.all()).max()).item()
     return replace(span, from_time=int(first), to_time=last, first_arrival=None, last_end=None)
-
-
-def _starts(over: Stretches) -> list[int]:
-    return [stretch.from_time for stretch in (*over.points, *over.halves)]
 
 
 def _attempts(
@@ -117,27 +119,6 @@ def _attempts(
     return ordered(read, *_ORDER)
 
 
-def _targets(con: Connection, contents: Contents) -> pl.DataFrame | None:
-    """Return all targets; None if there are none."""
-    if not any(of.targets for usage in contents.usages for of in (usage.accounts, usage.users)):
-        return None
-    key = {"cluster": contents.cluster, "period": contents.span.name}
-    usage = queries.run(con, "report_usage", **key, rows=_ALL)
-    promised = usage.filter(pl.col("share").is_not_null())
-    return promised.sort("method", "parent", "partition")
-
-
-def _promised(targets: pl.DataFrame, who: Who) -> tuple[Target, ...]:
-    own = (pl.col("entity_kind") == who.kind) & (pl.col("entity") == who.name)
-    return records(Target, targets.filter(own))
-
-
-def _digest(*frames: pl.DataFrame) -> str:
-    """Return a digest of a page's data, with which ``verify`` detects that they changed."""
-    text = "".join(frame.write_csv() for frame in frames)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
 def _parts(
     contents: Contents, over: Stretches, who: Who, *frames: pl.DataFrame
 ) -> Iterator[OwnerPart]:
@@ -162,6 +143,8 @@ def _part(
     ratio, excess, contested = compare(scene, in_zone, resamples)
     who = scene.who
     found, tried = ways(scene)
+    waits = scene.waits_by_cause
+    whole = sum(waits.values())
     return OwnerPart(
         pool=Ground(pool.name, pool.resource),
         wait_mean=Figure("wait_mean", mean.value, *within, "s", row.attempts),
@@ -176,7 +159,10 @@ def _part(
         contested=contested,
         passed=next((one for one in pool.passed if (one.kind, one.name) == who), None),
         used_share=_used_share(scene),
-        parts=_wait_parts(scene),
+        parts=tuple(
+            WaitPart(cause, round(waited / whole, 2), scene.share_of_all(cause))
+            for cause, waited in (waits.items() if whole else ())
+        ),
         trend=_trend(scene, over, in_zone, resamples) if row.attempts else None,
         longest=longest(scene),
         ways=found,
@@ -191,15 +177,6 @@ def _used_share(scene: Scene) -> float | None:
     of = scene.in_blocks
     consumed = (of["size"].fill_null(0).cast(pl.Float64) * of["occupancy_s"]).sum()
     return min(float(consumed) / scene.everybody.consumed, 1.0)
-
-
-def _wait_parts(scene: Scene) -> tuple[WaitPart, ...]:
-    waits = scene.waits_by_cause
-    whole = sum(waits.values())
-    return tuple(
-        WaitPart(cause, round(waited / whole, 2), scene.share_of_all(cause))
-        for cause, waited in (waits.items() if whole else ())
-    )
 
 
 def _trend(scene: Scene, over: Stretches, in_zone: ZoneInfo, resamples: int) -> Trend:

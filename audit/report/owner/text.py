@@ -38,8 +38,9 @@ def verdict(of: OwnerPart, who: Who) -> str:
     if not of.attempts:
         return f"{name}: no job started and ended in this period."
     if of.passed is not None:
-        longer = "waits longer, and used more than its share"
-        what = longer if of.passed.intended else "was passed over"
+        what = "waits longer" if of.passed.intended else "was passed over"
+        if of.passed.used_much:
+            what = "waits longer, and used more than its share"
         return f"{name} {what}: {how_passed(of.passed)}."
     if of.ratio.value is None or of.ratio.lower is None:
         return f"{name} cannot be compared with others: {_why_not(of)}."
@@ -53,25 +54,21 @@ def verdict(of: OwnerPart, who: Who) -> str:
 
 def notes(of: OwnerPart) -> tuple[str, ...]:
     """Return what to know besides the three figures."""
-    return tuple(filter(None, (_one_wait(of), _both_true(of))))
-
-
-def _one_wait(of: OwnerPart) -> str:
-    longest = of.longest[0].wait_s if of.longest else 0
-    if of.attempts < _FEW or longest < _MUCH * of.waited_s:
-        return ""
-    share = wording.rough_percent(longest / of.waited_s)
-    return (
-        f"One wait of {wording.rough_duration(longest)} is {share} of all their waiting time: look "
-        "at it first."
-    )
+    longest, one_wait = of.longest[0].wait_s if of.longest else 0, ""
+    if of.attempts >= _FEW and longest >= _MUCH * of.waited_s:
+        share = wording.rough_percent(longest / of.waited_s)
+        one_wait = (
+            f"One wait of {wording.rough_duration(longest)} is {share} of all their waiting time: "
+            "look at it first."
+        )
+    return tuple(filter(None, (one_wait, _both_true(of))))
 
 
 def nothing(of: OwnerContents) -> str:
     """Return why there are no figures for the period."""
     name = wording.first_upper(owner(of.who))
     if of.brief:
-        return f"{name}: the log covers too few days of this period so far."
+        return f"{name}: so far, the log covers too few days of this period."
     return f"{name}: no job ended in this period."
 
 
@@ -79,7 +76,7 @@ def short(of: OwnerContents) -> str:
     """Return the verdict in a few words, for the subject of a mail."""
     name = owner(of.who)
     if not of.parts:
-        return f"{name}: {'too few days covered so far' if of.brief else 'no job ended'}"
+        return f"{name}: {'too few covered days' if of.brief else 'no job ended'}"
     part = of.parts[0]
     change = changed(part.trend, "wait_mean", "time")
     if change is None or change.better is None or part.trend is None:
@@ -101,7 +98,7 @@ def _shortly(of: OwnerPart) -> str:
 
 
 def best_way(of: OwnerPart) -> str:
-    """Return the best choice of another width or walltime, or that there is none."""
+    """Return the best choice of another width or walltime, if there is one."""
     return way(of.ways[0], of) if of.ways else no_way(of)
 
 
@@ -115,16 +112,13 @@ def _why_not(of: OwnerPart) -> str:
 
 def answers(of: OwnerPart) -> tuple[Answer, ...]:
     """Return the three figures at the top."""
-    return _how_long(of), _beside(of), _waited_for(of)
-
-
-def _how_long(of: OwnerPart) -> Answer:
     text = f"per job, mean{_within(of.wait_mean)}"
     if of.everybody is not None:
         mean = wording.rough_duration(of.everybody.wait_mean)
         text += f"; all jobs in closed weeks waited {mean}"
     change = changed(of.trend, "wait_mean", "time")
-    return Answer("How long?", wording.rough(of.wait_mean), f"{text}.", change)
+    how_long = Answer("How long?", wording.rough(of.wait_mean), f"{text}.", change)
+    return how_long, _beside(of), _waited_for(of)
 
 
 def _beside(of: OwnerPart) -> Answer:
@@ -254,21 +248,15 @@ def long_title(of: LongWait, part: OwnerPart, zone: str) -> str:
 
 def explained(of: LongWait, who: Who, part: OwnerPart) -> tuple[str, ...]:
     """Return sentences on what other jobs did during a long wait."""
-    sentences = [_meanwhile(of, who, part)]
+    sentences = [f"No job of this {who.kind} ran during that time."]
+    if of.held:
+        held = wording.two_digits(of.held)
+        unit = f"{wording.resource(part.pool.resource)}{'' if held == '1' else 's'}"
+        sentences = [f"Other jobs of this {who.kind} used {held} {unit} meanwhile."]
     if of.similar_wait_s is not None:
         similar = wording.rough_duration(of.similar_wait_s)
         sentences.append(f"Similar jobs waited {similar} on average in the same weeks.")
     return tuple(sentences)
-
-
-def _meanwhile(of: LongWait, who: Who, part: OwnerPart) -> str:
-    if not of.held:
-        return f"No job of this {who.kind} ran during that time."
-    unit = wording.resource(part.pool.resource)
-    held = wording.two_digits(of.held)
-    return (
-        f"Other jobs of this {who.kind} used {held} {unit}{'' if held == '1' else 's'} meanwhile."
-    )
 
 
 def _within(figure: Figure) -> str:

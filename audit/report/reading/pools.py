@@ -42,6 +42,7 @@ from audit.report.record.pool import (
     Stuck,
     StuckAttempt,
     Trend,
+    Unexplained,
     Walltimes,
 )
 from audit.store import queries
@@ -77,7 +78,7 @@ def pools(
     settings: Settings,
     trends: Mapping[str, Trend],
 ) -> tuple[PoolPart, ...]:
-    """Return the content about each pool, the largest first.
+    """Return the content about each pool, the one with most waiting first.
 
     Advice, fidelity and stuck attempts exist only for the observed schedule.
 
@@ -99,6 +100,7 @@ def pools(
         "report_fidelity": of_period,
         "report_rules": of_attempts,
         "report_outages": of_period,
+        "report_unexplained": {**of_attempts, **of_schedule, "least": MUCH_UNEXPLAINED},
         "report_stuck": {**of_period, **span, "most": options.rows},
     }
     frames = {
@@ -124,7 +126,13 @@ def pools(
                 elsewhere=elsewheres.get(name),
             )
         )
-    return tuple(made)
+    return tuple(sorted(made, key=_waited, reverse=True))
+
+
+def _waited(part: PoolPart) -> float:
+    """Return the waiting time of all attempts of a pool, s."""
+    mean = part.figure("wait_mean")
+    return (mean.value or 0.0) * (mean.attempts or 0)
 
 
 def _pool(
@@ -164,8 +172,13 @@ def _pool(
         untested=len(judged) - sum(tested.values()),
         rules=records(BoundRule, rows["report_rules"]),
         outages=records(Outage, rows["report_outages"]),
+        unexplained=records(Unexplained, rows["report_unexplained"]),
         queues={kind: _queues(parts.get(kind, ())) for kind in ("partition", "qos")},
     )
+
+
+MUCH_UNEXPLAINED: Final = 0.1
+"""Share of all waiting above which a report shows where unexplained waiting is."""
 
 
 def breakdowns(summary: pl.DataFrame) -> dict[str, tuple[Breakdown, ...]]:
@@ -229,21 +242,19 @@ def _passed(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
 
 
 def _entities(kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool) -> Entities:
+    def entity(row: tuple[Any, ...]) -> Entity:
+        fst = row[_PLAIN:]
+        missed = Missed(*fst) if fst[0] and None not in fst else None
+        return replace(Entity(*row[:_PLAIN]), missed=missed)
+
     spread = next((part for part in parts.get("entity_kind", ()) if part.label == kind), None)
     steps = users.cdf(rows, keep_single) if rows.height else pl.DataFrame()
     return Entities(
         kind,
-        tuple(map(_entity, rows.iter_rows())),
+        tuple(map(entity, rows.iter_rows())),
         spread.figures if spread else (),
         cdf=tuple(Step(nuwt, share) for nuwt, share, _ in steps.iter_rows() if nuwt <= NUWT_CUT),
     )
-
-
-def _entity(row: tuple[Any, ...]) -> Entity:
-    """Return one row of ``report_entities``, whose last columns are about fair start times."""
-    fst = row[_PLAIN:]
-    missed = Missed(*fst) if fst[0] and None not in fst else None
-    return replace(Entity(*row[:_PLAIN]), missed=missed)
 
 
 def _resources(busy: tuple[Breakdown, ...], used: pl.DataFrame) -> tuple[ResourceUse, ...]:

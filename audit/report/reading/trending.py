@@ -9,8 +9,16 @@ import polars as pl
 from audit.metrics.course import Course, Measured, course
 from audit.model import Period
 from audit.periods import covering, kind_of, zone
+from audit.registry.causes import CAUSES, COLUMNS
 from audit.registry.measures import unit_of
-from audit.report.record.pool import SMALL_SAMPLE, Change, Figure, Trend, TrendPoint
+from audit.report.record.pool import (
+    SMALL_SAMPLE,
+    CauseChange,
+    Change,
+    Figure,
+    Trend,
+    TrendPoint,
+)
 from audit.store import attempts, queries
 from audit.store.database import Connection
 
@@ -30,12 +38,7 @@ _UNITS = {
 
 
 def trends(
-    con: Connection,
-    cluster: str,
-    period: Period,
-    schedule: str,
-    zone_name: str,
-    resamples: int,
+    con: Connection, cluster: str, period: Period, schedule: str, zone_name: str, resamples: int
 ) -> dict[str, Trend]:
     """Return the trend of each pool with ended attempts.
 
@@ -46,13 +49,18 @@ def trends(
     """
     over = stretches(con, cluster, period, zone_name)
     sums = attempts.course_sums(con, cluster, schedule, over.points)
-    halves = _of_halves(con, cluster, schedule, over, sums) if over.halves else sums.clear()
+    halves, first = sums.clear(), len(over.points) - 2
+    if over.halves == over.points[-2:]:
+        halves = sums.filter(pl.col("stretch") >= first).with_columns(pl.col("stretch") - first)
+    elif over.halves:
+        halves = attempts.course_sums(con, cluster, schedule, over.halves)
     before = _passed_before(con, cluster, schedule, over)
+    causes = _causes(con, cluster, schedule, over)
     made = {}
     for pool in sums["pool"].unique(maintain_order=True):
         of_pool, of_halves = (of.filter(pl.col("pool") == pool) for of in (sums, halves))
         trend = trend_of(over, of_pool, of_halves, resamples)
-        made[pool] = replace(trend, passed_before=before.get(pool, {}))
+        made[pool] = replace(trend, passed_before=before.get(pool, {}), causes=causes.get(pool, ()))
     return made
 
 
@@ -74,8 +82,9 @@ def stretches(con: Connection, cluster: str, period: Period, zone_name: str) -> 
         if len(over) < 2 or over[-2].to_time != period.from_time:
             return Stretches(unit, over, [], "", False)
         halves = over[-2:]
-        changed = _settings_differ(con, cluster, halves)
-        return Stretches(unit, over, halves, halves[0].name, changed)
+        runs = (queries.run(con, "report_run", cluster=cluster, period=of.name) for of in halves)
+        differ = len({run["config_hash"].item(0) for run in runs}) > 1
+        return Stretches(unit, over, halves, halves[0].name, differ)
     unit, over = _inside(period, zone(zone_name))
     middle = (period.from_time + period.to_time + 1) // 2
     halves = [
@@ -122,25 +131,6 @@ def _until(con: Connection, cluster: str, period: Period) -> list[Period]:
     return [*found, period][-POINTS:]
 
 
-def _settings_differ(con: Connection, cluster: str, periods: list[Period]) -> bool:
-    """Return whether these were computed under different configurations."""
-    known = {
-        queries.run(con, "report_run", cluster=cluster, period=period.name)["config_hash"].item(0)
-        for period in periods
-    }
-    return len(known) > 1
-
-
-def _of_halves(
-    con: Connection, cluster: str, schedule: str, over: Stretches, sums: pl.DataFrame
-) -> pl.DataFrame:
-    """Return the sums of ``over.halves``, which may be the last two points."""
-    if over.halves != over.points[-2:]:
-        return attempts.course_sums(con, cluster, schedule, over.halves)
-    before = len(over.points) - 2
-    return sums.filter(pl.col("stretch") >= before).with_columns(pl.col("stretch") - before)
-
-
 def _passed_before(
     con: Connection, cluster: str, schedule: str, over: Stretches
 ) -> dict[str, dict[str, frozenset[str]]]:
@@ -155,6 +145,24 @@ def _passed_before(
     found: dict[str, dict[str, frozenset[str]]] = {}
     for pool, kind, names in rows.iter_rows():
         found.setdefault(pool, {})[kind] = frozenset(names or ())
+    return found
+
+
+def _causes(
+    con: Connection, cluster: str, schedule: str, over: Stretches
+) -> dict[str, tuple[CauseChange, ...]]:
+    """Return the mean wait for each cause before and now, by pool."""
+    if not over.halves:
+        return {}
+    sums = attempts.cause_sums(con, cluster, schedule, over.halves)
+    means = sums.filter(pl.col("attempts") >= SMALL_SAMPLE).select(
+        "pool", pl.col(COLUMNS) / pl.col("attempts")
+    )
+    found = {}
+    for (pool,), of_pool in means.partition_by("pool", as_dict=True, include_key=False).items():
+        if of_pool.height == len(over.halves):
+            before, now = of_pool.iter_rows()
+            found[pool] = tuple(map(CauseChange, CAUSES, before, now))
     return found
 
 

@@ -235,7 +235,7 @@ class UsageOf:
     """Decayed usage of users, or of accounts."""
 
     kind: str  # user | account
-    named: int  # entities named by the log or a target
+    named: int  # entities with a name in the log or a target
     targets: int  # entities with a target
     rows: tuple[UsageRow, ...]  # largest usage first; includes ``above`` and ``below``
     left_out: int

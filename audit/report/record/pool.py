@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from audit.model import COUNTED, FstStatus
+from audit.registry.causes import Cause
 
 SMALL_SAMPLE: Final = 30
 """Figures of fewer attempts are marked as uncertain."""
@@ -133,8 +134,18 @@ class PassedOver(Figures):
 
     @property
     def intended(self) -> bool:
-        """Whether fairshare makes it wait longer, because it used much more than its share."""
+        """Whether fairshare makes it wait longer: by its usage in the period, or before."""
+        return self.used_much or self.explained
+
+    @property
+    def used_much(self) -> bool:
+        """Whether it used much more than its share in the period."""
         return (self.usage[0] or 0.0) > INTENDED_MULTIPLE
+
+    @property
+    def explained(self) -> bool:
+        """Whether an order by decayed usage explains why it was passed over."""
+        return self.figure("passed_half_life").value is not None
 
 
 class BoundRule(NamedTuple):
@@ -153,8 +164,16 @@ class Outage(NamedTuple):
     waited_s: int
 
 
+class Unexplained(NamedTuple):
+    """Attempts with much of the waiting that has no known cause."""
+
+    kind: str  # hour (of arrival) | width_class | partition | user
+    label: str
+    part: float  # of such waiting of the pool
+
+
 class ResourceUser(NamedTuple):
-    """What a user's ended attempts occupied of one resource of a pool."""
+    """A user's use of one resource of a pool, by ended attempts."""
 
     name: str | None  # None: not named in the log
     pool_hours: float  # 1: the whole resource for an hour
@@ -333,6 +352,19 @@ class Change(NamedTuple):
         return lower is not None and upper is not None and not lower <= 0 <= upper
 
 
+class CauseChange(NamedTuple):
+    """The mean wait per job for one cause, before and in the period, s."""
+
+    cause: Cause
+    before_s: float
+    now_s: float
+
+    @property
+    def difference_s(self) -> float:
+        """The change."""
+        return self.now_s - self.before_s
+
+
 @dataclass(frozen=True, slots=True)
 class Trend:
     """The main figures of a pool over time."""
@@ -345,6 +377,8 @@ class Trend:
     settings_changed: bool = False  # whether it was computed under other settings or policies
     passed_before: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Entities passed over in the period before, by kind; kinds without tests are missing."""
+    causes: tuple[CauseChange, ...] = ()
+    """Their differences add up to the change of the mean wait; empty: not known."""
 
     def change(self, metric: str) -> Change | None:
         """Return the change of ``metric``; None if there is nothing to compare with."""
@@ -398,6 +432,7 @@ class PoolPart(Figures):
     untested: int = 0
     rules: tuple[BoundRule, ...] = ()  # most waiting first
     outages: tuple[Outage, ...] = ()  # longest first
+    unexplained: tuple[Unexplained, ...] = ()  # by kind; empty where little is unexplained
     queues: Mapping[str, tuple[Breakdown, ...]] = field(default_factory=dict)
     """Partitions and QOS, most waiting first; empty if there is only one."""
     stuck: Stuck | None = None

@@ -26,15 +26,14 @@ def render_pdf(contents: OwnerContents, limits: Limits = sandbox.DEFAULT) -> byt
 
 
 def _page(contents: OwnerContents, medium: Medium, *, linked: bool = False) -> str:
-    from_day, to_day, dated = page.dates(contents.span)
+    days, dated = page.dates(contents.span)
     values = {
         "identity": identity.of_page(contents, linked=linked),
         "report": REPORT if linked else None,
         "title": f"Waits of {text.owner(contents.who)} on {wording.name(contents.cluster)}",
         "contents": contents,
         "nothing": text.nothing(contents),
-        "from_day": from_day,
-        "to_day": to_day,
+        "days": days,
         "parts": [_part(part, contents) for part in contents.parts],
         "version": contents.provenance.version,
         "dated": dated,

@@ -24,7 +24,7 @@ from audit.report.judgement import place
 from audit.report.judgement.page_one import of_pool, page_one
 from audit.report.reading.usage import BALANCE
 from audit.report.record.page import Contents, Span
-from audit.report.record.pool import INTENDED_MULTIPLE, SMALL_SAMPLE, PoolPart
+from audit.report.record.pool import SMALL_SAMPLE, PoolPart
 from audit.report.render import export, identity, sandbox
 from audit.report.render.export import File
 from audit.report.render.sandbox import Limits
@@ -66,8 +66,8 @@ class Drawn:
     parts: Mapping[str, Picture]
 
 
-def charts_of(pool: PoolPart) -> dict[str, Chart]:
-    """Return the charts of one pool that have data, by key."""
+def charts_of(pool: PoolPart, zone_name: str) -> dict[str, Chart]:
+    """Return the charts of one pool that have data, by key; ``zone_name``: of the cluster."""
     made = (
         waiting.why(pool),
         over_time.trend(pool.trend, modelled=belief.good_fit(pool)),
@@ -77,7 +77,7 @@ def charts_of(pool: PoolPart) -> dict[str, Chart]:
         waiting.miss(pool),
         sharing.shortfall(pool),
         sharing.lorenz(pool),
-        over_time.machine(pool),
+        over_time.machine(pool, zone_name),
         over_time.walltime(pool),
     )
     return {chart.key: chart for chart in made if chart is not None}
@@ -88,7 +88,8 @@ def draw(contents: Contents) -> Drawn:
     empty = contents.empty
     return Drawn(
         tuple(
-            pictures(charts_of(pool).values() if pool.attempts else ()) for pool in contents.pools
+            pictures(charts_of(pool, contents.span.zone).values() if pool.attempts else ())
+            for pool in contents.pools
         ),
         tuple(pictures([sharing.usage(usage)]) for usage in (() if empty else contents.usages)),
         pictures(
@@ -158,11 +159,12 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
     screen = medium == "screen"
     rows = contents.options.rows if screen else min(contents.options.rows, PAPER_ROWS)
     one = page_one(contents)
-    from_day, to_day, dated = dates(contents.span)
+    days, dated = dates(contents.span)
     return html(
         f"report/{'page' if screen else 'paper'}.html",
         {
-            "title": f"Fairness of {wording.name(contents.cluster)}, {from_day} to {to_day}",
+            "title": f"Fairness of {wording.name(contents.cluster)}, {days}",
+            "days": days,
             "dated": dated,
             "identity": identity.written(contents),
             "contents": contents,
@@ -185,7 +187,6 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             "fair_start_figures": tables.fair_start_figures(),
             "counted": COUNTED,
             "small_sample": SMALL_SAMPLE,
-            "intended_multiple": INTENDED_MULTIPLE,
             "balance": BALANCE,
             "rows_shown": rows,
             "resource_rows": rows if screen else min(rows, 5),
@@ -197,11 +198,12 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
     )
 
 
-def dates(span: Span) -> tuple[str, str, str]:
-    """Return the first and the last day of a period in words, and the date of its page."""
+def dates(span: Span) -> tuple[str, str]:
+    """Return the days of a period in words, and the date of its page."""
     end = span.to_time if span.whole_log else span.to_time - 1
+    ends = (wording.day(time, span.zone) for time in (span.from_time, end))
     dated = datetime.fromtimestamp(span.to_time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return wording.day(span.from_time, span.zone), wording.day(end, span.zone), dated
+    return " to ".join(dict.fromkeys(ends)), dated
 
 
 def downloads(files: Iterable[File]) -> list[dict[str, str]]:

@@ -5,7 +5,7 @@ makes each PDF in a child. Each PDF thus begins from the same state, has the lim
 may fail without harm. The process imports nothing else of fairaudit.
 
 Messages in both directions are a length in 8 bytes and that many bytes. A request is JSON; an
-answer is ``+`` and the PDF, or ``-`` and the reason why there is none.
+answer is ``+`` and the PDF, or ``-`` and the reason for the failure.
 """
 
 import base64

@@ -31,6 +31,7 @@ _ENVIRONMENT: Final = frozenset(
     {"FONTCONFIG_FILE", "FONTCONFIG_PATH", "HOME", "LD_LIBRARY_PATH", "PATH", "XDG_CACHE_HOME"}
     | {"XDG_DATA_HOME", "XDG_DATA_DIRS", "LANG", "LC_ALL", "DYLD_FALLBACK_LIBRARY_PATH"}
 )
+_PACKAGES: Final = Path(audit.__file__).parent.parent
 _PROGRAM: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from audit.report.render import paper; paper.serve(int(sys.argv[2]), int(sys.argv[3]))"
@@ -59,19 +60,17 @@ class _Process:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         # The package's own folder, in case the program was not started through site-packages.
-        paths = [str(Path(entry).absolute()) for entry in sys.path]
-        home = str(Path(audit.__file__).parent.parent)
+        paths = [*(str(Path(entry).absolute()) for entry in sys.path), str(_PACKAGES)]
         environment = {name: value for name, value in os.environ.items() if name in _ENVIRONMENT}
-        self._folder = _own_folder()
-        if self._folder is not None:
+        # A killed process leaves its temporary files behind. Without space for a folder, WeasyPrint
+        # reports that for each PDF.
+        self._folder: str | None = None
+        with suppress(OSError):
+            self._folder = tempfile.mkdtemp(prefix="fairaudit-pdf-")
             environment["TMPDIR"] = self._folder
+        program = [sys.executable, "-I", "-c", _PROGRAM, json.dumps(paths)]
         self.process = subprocess.Popen(  # noqa: S603 - fixed arguments only
-            [
-                *(sys.executable, "-I", "-c", _PROGRAM),
-                json.dumps([*paths, home]),
-                str(limits.memory_bytes),
-                str(limits.timeout_s),
-            ],
+            [*program, str(limits.memory_bytes), str(limits.timeout_s)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -89,28 +88,20 @@ class _Process:
             return paper.receive(stdout)
         return b""
 
-    def end(self) -> None:
-        """End the process and its children."""
+    def kill(self) -> None:
+        """Kill the process and its children."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """End the process and its children, and remove its files."""
+        self.kill()
         self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout):
-            if stream is not None:
-                with suppress(BrokenPipeError):
-                    stream.close()
+        for stream in filter(None, (self.process.stdin, self.process.stdout)):
+            with suppress(BrokenPipeError):
+                stream.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _own_folder() -> str | None:
-    """Return a folder for temporary files, which a killed process leaves behind.
-
-    None if there is no space for any; WeasyPrint then reports that for each PDF.
-    """
-    try:
-        return tempfile.mkdtemp(prefix="fairaudit-pdf-")
-    except OSError:
-        return None
 
 
 _lock = threading.Lock()
@@ -157,8 +148,7 @@ def lay_out(
 
         def stop() -> None:
             overdue.set()
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.process.pid, signal.SIGKILL)
+            process.kill()
 
         clock = threading.Timer(limits.timeout_s, stop)
         clock.daemon = True
@@ -172,19 +162,13 @@ def lay_out(
             clock.cancel()
         if not answer:
             end()
-    if overdue.is_set():
-        answer = b"-" + paper.OUT_OF_TIME.encode()
-    return _pdf(answer, limits)
-
-
-def _pdf(answer: bytes, limits: Limits) -> bytes:
     sign, content = answer[:1], answer[1:]
+    if overdue.is_set():
+        sign, content = b"-", paper.OUT_OF_TIME.encode()
     if sign == b"+" and content.startswith(b"%PDF-") and b"%%EOF" in content[-64:]:
         return content
-    why = content.decode(errors="replace") if sign == b"-" else "its process died"
-    if sign == b"+":
-        why = "the result is not a PDF"
-    raise ReportError(_explained(why, limits))
+    why = {b"+": "the result is not a PDF", b"-": content.decode(errors="replace")}
+    raise ReportError(_explained(why.get(sign, "its process died"), limits))
 
 
 def _explained(why: str, limits: Limits) -> str:

@@ -169,13 +169,13 @@ def file_name(study: Study, table: Table) -> str:
 def as_csv(table: Table) -> str:
     """Return a table with all of its rows; a spreadsheet executes no cell of it."""
     titles = [cell(column.name) for column in table.columns]
-    return export.as_csv([titles, *([_in_file(value) for value in row] for row in table.rows)])
 
+    def text(value: Cell) -> str:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return cell(value) if value is None or isinstance(value, str) else repr(value)
 
-def _in_file(value: Cell) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return cell(value) if value is None or isinstance(value, str) else repr(value)
+    return export.as_csv([titles, *(map(text, row) for row in table.rows)])
 
 
 def render_html(study: Study) -> str:

@@ -5,7 +5,7 @@ If the model does not fit the log (SPEC §10), a change is worded as an experime
 
 from typing import Final
 
-from audit.report.record.pool import Advice, Advised, Loser
+from audit.report.record.pool import Advice, Advised
 from audit.report.text import wording
 
 _TITLE: Final = 160
@@ -68,8 +68,13 @@ def sentences(advice: Advice, *, believed: bool) -> str:
     within = wording.rough_interval(advice.gain)
     effects = [f"{affected} wait {wording.rough(advice.gain)} less{within and f' ({within})'}"]
     for loser in advice.losers[:_NAMED]:
+        jobs, requested = "jobs without a known walltime wait", WALLTIMES.get(loser.label)
+        if loser.dimension == "width_class":
+            jobs = _jobs(advice, loser.label)
+        elif requested:
+            jobs = f"jobs that request {requested} wait"
         perhaps = "" if loser.certain else "perhaps "
-        effects.append(f"{perhaps}{_losing(advice, loser)} {wording.rough(loser.wait)} more")
+        effects.append(f"{perhaps}{jobs} {wording.rough(loser.wait)} more")
     more = len(advice.losers) - _NAMED
     if more > 0:
         effects.append(f"{more} other class{'es' if more > 1 else ''} also longer")
@@ -85,14 +90,6 @@ def _error(advice: Advice) -> str:
     observed = wording.rough_duration(advice.observed_s)
     replayed = "the same" if abs(error) < _SAME else size
     return f" (Observed mean wait: {observed}; in a replay of today's rules: {replayed}.)"
-
-
-def _losing(advice: Advice, loser: Loser) -> str:
-    if loser.dimension == "width_class":
-        return _jobs(advice, loser.label)
-    if requested := WALLTIMES.get(loser.label):
-        return f"jobs that request {requested} wait"
-    return "jobs without a known walltime wait"
 
 
 WALLTIMES: Final = {

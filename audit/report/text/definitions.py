@@ -19,7 +19,7 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import overall, resource_equality
 from audit.metrics.fairshare.penalty import Hardware, of_fractions, relative_penalty
 from audit.metrics.fairshare.usage import Windows, usage
-from audit.metrics.pairs import LEAD_S, paired
+from audit.metrics.pairs import LEAD_S, Log, paired
 from audit.model import ATTEMPTS, Period, Pool, RecordKind, Resource
 from audit.registry.causes import CAUSES
 from audit.report.record.page import Definition, Example
@@ -178,7 +178,7 @@ def _why(attempts: pl.DataFrame) -> Definition:
 def _passed() -> Definition:
     end = max(row[-1] for row in _PASSED)
     described = describe(_log(_PASSED), [_POOL])
-    compared = paired(described, _POOL, Period("all", 0, end + 1))["user"]
+    compared = paired(Log.of(described, _POOL, Period("all", 0, end + 1)), "user")
     numbered = described.with_columns(row=pl.int_range(pl.len()))
     shown = numbered.join(compared, on="row", how="left").sort("job_number")
     shown = shown.with_columns(pl.col("pairs", "lost", "passed_s").fill_null(0))
@@ -345,7 +345,7 @@ def _fair_start(tau_s: int) -> Definition:
 def _nuwt(attempts: pl.DataFrame, keep_single: bool) -> Definition:
     entities = users.by_entity(attempts, "user")
     spread = users.dispersion(entities, keep_single)
-    single = "" if keep_single else "with fewer than two started jobs, and users "
+    single = "" if keep_single else "with fewer than two started jobs and users "
     return Definition(
         "nuwt",
         "NUWT, UWT and F",

@@ -1,7 +1,4 @@
-"""What a reader must know before relying on the figures of a report.
-
-The page begins with these sentences; the command line prints them as warnings.
-"""
+"""Cautions about the figures of a report, for its page and for the command line."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

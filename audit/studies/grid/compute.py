@@ -115,9 +115,7 @@ def cells(part: Part, loads: Sequence[Fraction] = LOADS) -> list[Cell]:
 def measure(part: Part, point: Point) -> pl.DataFrame:
     """Simulate a part at one point of the grid; return ``MEASURES`` of each attempt, in its order.
 
-    Raises:
-        UsageError: the part has no load.
-        SimulationError: the schedule fails its check.
+    Raises UsageError if the part has no load; SimulationError if the schedule fails its check.
     """
     loaded = parts.scaled(part, point.load)
     if point.exact:
@@ -259,7 +257,15 @@ def correlations(grid: Grid) -> list[Correlation]:
         resampled = _subset_correlations(drawn, len(own_estimates))
         medians = np.array([_median(column) for column in resampled.T])
         ranked += [
-            Correlation(metric, subset, _estimate(float(value), of, resamples.units))
+            Correlation(
+                metric,
+                subset,
+                None
+                if np.isnan(value)
+                else Estimate(float(value), None, None)
+                if resamples.units < 2
+                else of_resamples(float(value), of),
+            )
             for subset, value, of in (
                 *zip(range(SUBSETS), values, resampled, strict=True),
                 (None, _median(values), medians),
@@ -285,9 +291,3 @@ def _median(values: Floats) -> float:
     """Return the nearest-rank median of the known values."""
     middle = nearest_rank(np.sort(values[~np.isnan(values)]), 500)
     return np.nan if middle is None else middle
-
-
-def _estimate(value: float, resampled: Floats, units: int) -> Estimate | None:
-    if np.isnan(value):
-        return None
-    return Estimate(value, None, None) if units < 2 else of_resamples(value, resampled)

@@ -117,8 +117,7 @@ class Judged(NamedTuple):
 def named(name: str) -> Operator:
     """Return an operator of ``metrics.fairshare.operators``.
 
-    Raises:
-        ValueError: there is no such operator.
+    Raises ValueError if there is no such operator.
     """
     operators.code(name)
     return lambda targets, states: operators.priority(name, targets, states)
@@ -132,8 +131,7 @@ def conformance() -> tuple[Judged, ...]:
 def check(operator: Operator) -> tuple[Verdict, ...]:
     """Return the verdicts on an operator, in the order of ``RULES``.
 
-    Raises:
-        ValueError: a priority is not a number.
+    Raises ValueError if a priority is not a number.
     """
     at = _At(operator)
     inside, zeros = _LEVELS[1:], np.zeros(_STEPS)

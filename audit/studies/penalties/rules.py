@@ -134,8 +134,7 @@ def check(plain: Form, weighted: Sequence[Form] = (), resources: int = 2) -> tup
         weighted: its forms with weights, one of which must keep rule 5.
         resources: number of resources, 2 to 4.
 
-    Raises:
-        ValueError: the number of resources is out of range, or a penalty is not a number.
+    Raises ValueError if the number of resources is out of range, or a penalty is not a number.
     """
     if not 2 <= resources <= len(RESOURCES):
         raise ValueError(f"resources = {resources}: from 2 to {len(RESOURCES)}")
@@ -149,8 +148,7 @@ def check(plain: Form, weighted: Sequence[Form] = (), resources: int = 2) -> tup
 def check_at(form: Form, weights: Floats) -> tuple[Verdict, ...]:
     """Return the verdicts on rules 1 to 4 under these weights, one for each resource (2 to 4).
 
-    Raises:
-        ValueError: a penalty is not a number.
+    Raises ValueError if a penalty is not a number.
     """
     at = _At(form, weights)
     witnesses = (_single(at), _ignored(at), _wrong_extremes(at), _bent(at))

@@ -178,8 +178,7 @@ def grouped(described: pl.DataFrame, by: By | None = None, most: int = GROUPS) -
     Without ``by``, groups are accounts, or width classes if there is only one account or more than
     ``FEW``.
 
-    Raises:
-        UsageError: there are not two groups.
+    Raises UsageError if there are not two groups.
     """
     if by is None:
         accounts = described["account"].drop_nulls().n_unique()

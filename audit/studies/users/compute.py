@@ -178,8 +178,7 @@ def compared(
 ) -> Compared:
     """Compare the schedules of all policies, the frames of the cells in the order of ``RUNS``.
 
-    Raises:
-        UsageError: no attempt is in all of them.
+    Raises UsageError if no attempt is in all of them.
     """
     common = frames[0].select(KEYS)
     for frame in frames[1:]:

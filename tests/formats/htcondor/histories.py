@@ -32,7 +32,7 @@ AD: dict[str, Any] = {
     "CompletionDate": EPOCH + 100,
     "Owner": "ana",
 }
-"""What an ad must have, and little more."""
+"""The attributes that an ad must have, and few others."""
 
 
 def case(dialect: str, form: Form, ends: bytes, returned: Callable[[str], str]) -> Case:
@@ -71,25 +71,6 @@ def parse(data: bytes, *, dialect: str = "htcondor") -> Parsed:
     """A log in one block."""
     found = dialects.table()[dialect]
     return found.parse(Block(data, 0, 1), found.header(data, PLAIN))
-
-
-def in_blocks(data: bytes, dialect: str, block_bytes: int) -> Parsed:
-    """A log in blocks of about so many bytes."""
-    found = dialects.table()[dialect]
-    header = found.header(data, PLAIN)
-    parts, offset, line, seen = [], 0, 1, block_bytes
-    while offset < len(data):
-        end = len(data) if seen >= len(data) else offset + found.whole(data[offset:seen], header)
-        if end > offset:
-            parts.append(found.parse(Block(data[offset:end], offset, line), header))
-            line += data.count(b"\n", offset, end)
-            offset = end
-        seen += block_bytes
-    return Parsed(
-        pl.concat([part.records for part in parts]),
-        pl.concat([part.refusals for part in parts]),
-        sum(part.steps for part in parts),
-    )
 
 
 def long(*ads: dict[str, Any], end: str = "") -> bytes:

@@ -5,11 +5,12 @@ from typing import Any, get_args
 
 import pytest
 
+from audit.formats import dialects
 from audit.formats.htcondor import long as module
 from bench.logs.writers.htcondor import Form, write
 from tests.formats import contract
 from tests.formats.contract import EPOCH, PLAIN_JOB, case_frame
-from tests.formats.htcondor.histories import Remembered, case, in_blocks, long, parse
+from tests.formats.htcondor.histories import Remembered, case, long, parse
 from tests.places import DATA
 
 DIALECTS = {"json": "htcondor-json", "jsonl": "htcondor-json", "xml": "htcondor-xml"}
@@ -57,7 +58,10 @@ def test_blocks_of_any_length_tell_the_same(form: Form, block_bytes: int) -> Non
     if form in {"long", "raw"}:
         data += write(case_frame(LONG, rows), "raw")
     dialect = DIALECTS.get(form, "htcondor")
-    found, expected = in_blocks(data, dialect, block_bytes), parse(data, dialect=dialect)
+    found, expected = (
+        contract.in_blocks(dialects.table()[dialect], data, block_bytes),
+        parse(data, dialect=dialect),
+    )
     assert found.records.equals(expected.records)
     assert found.refusals.is_empty()
     assert expected.records.height == data.count(b"QDate")

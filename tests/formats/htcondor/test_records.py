@@ -1,4 +1,4 @@
-"""What an ad says of one execution: each rule, by hand."""
+"""The execution described by an ad: each rule, by hand."""
 
 from typing import Any
 

@@ -245,7 +245,7 @@ REAL = os.environ.get("FAIRAUDIT_REAL_LOGS")
 
 @pytest.mark.skipif(REAL is None, reason="FAIRAUDIT_REAL_LOGS does not name the real logs")
 def test_records_of_several_sites() -> None:
-    """What each of them says of its size, its walltime and how it ended."""
+    """Size, walltime and state of each record."""
     data = (Path(str(REAL)) / "pbs/xdmod-unit-pbs-accounting-logs.log").read_bytes()
     parsed = reader.parse(Block(data, 0, 1), reader.header(data))
     assert parsed.refusals.is_empty()

@@ -1,4 +1,4 @@
-"""Our own captures of one Slurm 22.05: every file of it tells of the same jobs."""
+"""Our own captures of one Slurm 22.05: all files contain the same jobs."""
 
 import polars as pl
 import pytest
@@ -52,7 +52,7 @@ def test_the_json_document_tells_of_the_same_jobs() -> None:
 
 def test_a_capture_without_submit_times() -> None:
     shared = ["job_id", "state", "start_time", "end_time", "suspended_s", "cpus", "nodes", "gpus"]
-    # without ReqCPUS nothing tells what those asked for that never started
+    # without ReqCPUS the request of jobs that never started is unknown
     found, expected = (
         capture(name).filter(pl.col("start_time").is_not_null()).select(shared).sort(shared)
         for name in ("stepusage.psv", "x_d.psv")

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Parsed, Reading
-from audit.formats.lines import Block
 from audit.formats.sacct import json as sacct_json
 from audit.formats.sacct.json import COLUMNS, columns_of
 from audit.formats.sacct.records import typed
@@ -104,26 +103,8 @@ def test_contract(check: contract.Check, form: Case, monkeypatch: pytest.MonkeyP
     check(form)
 
 
-def parse(data: bytes, *, block_bytes: int = 0) -> Parsed:
-    """A log, in blocks of about so many bytes; 0 makes one of it."""
-    header = sacct_json.header(data, PLAIN)
-    if not block_bytes:
-        return sacct_json.parse(Block(data, 0, 1), header)
-    parts, offset, line, seen = [], 0, 1, block_bytes
-    while offset < len(data):
-        end = offset + sacct_json.whole(data[offset:seen], header)
-        if seen >= len(data):
-            end = len(data)
-        if end > offset:
-            parts.append(sacct_json.parse(Block(data[offset:end], offset, line), header))
-            line += data.count(b"\n", offset, end)
-            offset = end
-        seen += block_bytes
-    return Parsed(
-        pl.concat([part.records for part in parts]),
-        pl.concat([part.refusals for part in parts]),
-        sum(part.steps for part in parts),
-    )
+def parse(data: bytes, *, block_bytes: int = 1 << 30) -> Parsed:
+    return contract.in_blocks(sacct_json.DIALECT, data, block_bytes)
 
 
 def several(count: int, **form: Any) -> bytes:

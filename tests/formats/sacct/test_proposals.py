@@ -1,4 +1,4 @@
-"""What the columns of a log without header row may be: usage of steps, memory, and ids."""
+"""Proposed columns of a log without header row: usage of steps, memory, and ids."""
 
 from collections.abc import Sequence
 
@@ -24,11 +24,11 @@ USAGE = {
     "TRESUsageInMin": "energy=0,fs/disk={job},mem=1K,pages=0,vmem=3K",
     "TRESUsageOutTot": "energy=0,fs/disk={job},mem=1K",
 }
-"""What stands with steps alone; {job} is two digits."""
+"""Values in rows of steps only; {job} is two digits."""
 
 
 def proposed(names: Sequence[str], steps: bool = True) -> dict[str, str]:
-    """What is proposed for each column of a log of 20 jobs, and of one step of each."""
+    """Return the proposal for each column of a log of 20 jobs, and of one step of each."""
     lines = []
     for job in range(10, 30):
         rows = [{**dict.fromkeys(USAGE, ""), **JOB}, {**USAGE, **STEP}]

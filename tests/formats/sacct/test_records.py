@@ -1,4 +1,4 @@
-"""What sacct's columns mean: against a twin that reads one record at a time."""
+"""The meaning of sacct's columns: against a twin that reads one record at a time."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo

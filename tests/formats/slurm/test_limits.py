@@ -35,7 +35,7 @@ def test_associations() -> None:
         Limit(most=64, resource="cpus", account=below),
         Limit(most=1 << 30, resource="mem_bytes", account=below),
         Limit(most=4, per="user", account=("physics",)),
-        # who has one of its own does not inherit it, so each user is named
+        # a user with a separate limit does not inherit it, so each user is named
         Limit(most=4, per="user", user=("ann",), account=("theory",)),
         Limit(most=9, per="user", user=("bob",), account=("theory",)),
         Limit(most=2, resource="nodes", per="job", account=("theory",)),

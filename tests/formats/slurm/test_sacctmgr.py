@@ -109,7 +109,7 @@ def test_clusters() -> None:
     assert "x, y" in associations(listing).faults[0].text
     assert [row.share for row in associations(listing, "y").rows] == [1.0, 2.0]
     assert associations(listing, "z").faults[0].text.startswith("no association of cluster 'z'")
-    only = listing[: listing.index("y|root")]  # it may go by another name elsewhere
+    only = listing[: listing.index("y|root")]  # it may have another name elsewhere
     assert len(associations(only, "z").rows) == 2
 
 
@@ -183,7 +183,7 @@ def test_qualities_of_service() -> None:
         ("Name|UsageFactor\n", Fault(0, "no QOS in it")),
         ("Name|UsageFactor\na|-1\n", Fault(2, "QOS 'a': '-1', '' are no numbers ≥ 0")),
         ("Name|UsageFactor\na|nan\n", Fault(2, "QOS 'a': 'nan', '' are no numbers ≥ 0")),
-        ("Name|UsageFactor\na|1\na|2\n", Fault(3, "QOS 'a' stands there more than once")),
+        ("Name|UsageFactor\na|1\na|2\n", Fault(3, "QOS 'a' is listed more than once")),
     ],
 )
 def test_qualities_that_are_refused(listing: str, fault: Fault) -> None:

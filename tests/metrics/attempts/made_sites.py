@@ -1,13 +1,13 @@
 """Made sites on which it is known who is passed over: eight weeks of forty users, simulated.
 
-Each site's jobs are simulated under EASY backfilling, first come, first served, and again with what
-its kind says. A victim is *hurt* if its waiting grew by half, and by 0.5 % of the pool's waiting or
-one day per job, against the same site without it.
+Each site's jobs are simulated under the policy of its kind, with EASY backfilling, and again with a
+victim, if its kind has one. A victim is *hurt* if its waiting grew by half, and by 0.5 % of the
+pool's waiting or one day per job, against the same site without a victim.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -16,9 +16,12 @@ import polars as pl
 from audit.metrics import pairs
 from audit.metrics.attempts import passed_over
 from audit.metrics.attempts.population import describe
+from audit.metrics.fairshare import trees
+from audit.metrics.fairshare.usage import HalfLife
 from audit.model import ATTEMPTS, Period, Pool, Resource
 from audit.policies import Backfill, Order, Policy
 from audit.scenario.engine import simulate
+from audit.scenario.ownership import EQUAL_SHARES, Fairshare
 
 DAY: Final = 86_400
 WEEK: Final = 7 * DAY
@@ -30,6 +33,8 @@ JOBS_PER_WEEK: Final = 1_000
 EASY: Final = Policy(Order.fcfs, Backfill.easy)
 BY_PRIORITY: Final = Policy(Order.recorded, Backfill.easy)
 BY_USAGE: Final = Policy(Order.fairshare, Backfill.easy)
+NEXT_TO_NOTHING: Final = 1e-9
+"""Share of a user whom fairshare is to serve last."""
 UTC: Final = ZoneInfo("UTC")
 
 Random = np.random.Generator
@@ -40,7 +45,7 @@ class Outcome(NamedTuple):
 
     hurt: bool
     found: bool
-    """Whether the victim was named."""
+    """Whether the victim was named, and usage does not explain it."""
     others: tuple[str, ...]
     """Who else was."""
 
@@ -58,6 +63,8 @@ class Kind:
     """Least and greatest usage of a user, in shares; None: a few users bring most jobs."""
     session: float = 3.0
     """Mean number of jobs that a user submits at once."""
+    order: Fairshare = EQUAL_SHARES
+    """How the policy ranks users, if by usage."""
     campaigns: bool = False
     """Whether users work in some weeks only."""
     flood: bool = False
@@ -68,9 +75,11 @@ def _random_priorities(jobs: pl.DataFrame, random: Random) -> pl.Series:
     return pl.Series(random.random(jobs.height))
 
 
-FAIRSHARE: Final = ("fairshare, equal usage", "fairshare, usage of 0.7 to 1.4 shares")
-"""Sites on which more users are named than should be: see docs/report/sites-passed.md."""
+def _half_life(days: int, owners: Literal["user", "account"] = "user") -> Fairshare:
+    return Fairshare(kind=owners, method=HalfLife(half_life_s=days * DAY))
 
+
+_UNEQUAL: Final = (0.7, 1.4)
 KINDS: Final[Mapping[str, Kind]] = {
     "user": Kind("user"),
     "user, 26 weeks": Kind("user", weeks=26),
@@ -81,35 +90,62 @@ KINDS: Final[Mapping[str, Kind]] = {
     "random priorities": Kind(policy=BY_PRIORITY, priority=_random_priorities),
     "campaigns": Kind(campaigns=True, session=15.0),
     "huge bursts of one user": Kind(flood=True),
-    FAIRSHARE[0]: Kind(policy=BY_USAGE, shares=(1.0, 1.0)),
-    FAIRSHARE[1]: Kind(policy=BY_USAGE, shares=(0.7, 1.4)),
+    "user, under fairshare": Kind("user", policy=BY_USAGE, shares=_UNEQUAL),
+    "fairshare, equal usage": Kind(policy=BY_USAGE, shares=(1.0, 1.0)),
+    "fairshare, usage of 0.7 to 1.4 shares": Kind(policy=BY_USAGE, shares=_UNEQUAL),
+    "fairshare, half-life of 2 days": Kind(policy=BY_USAGE, shares=_UNEQUAL, order=_half_life(2)),
+    "fairshare, half-life of 30 days": Kind(policy=BY_USAGE, shares=_UNEQUAL, order=_half_life(30)),
+    "fairshare of accounts": Kind(policy=BY_USAGE, shares=_UNEQUAL, order=_half_life(7, "account")),
 }
 
 
-def outcome(name: str, seed: int) -> Outcome:
-    """Make a site, and say who is named on it."""
+class Site(NamedTuple):
+    """A simulated site."""
+
+    kind: Kind
+    jobs: pl.DataFrame
+    schedule: pl.DataFrame
+    undisturbed: pl.DataFrame
+    """The same without a victim."""
+    victim: str | None
+    period: Period
+
+
+def site(name: str, seed: int) -> Site:
+    """Make a site of a kind."""
     kind = KINDS[name]
     random = np.random.default_rng([seed, *name.encode()])
     jobs = _jobs(kind, random)
     now = int(jobs["submit_time"].max()) + 3 * WEEK  # type: ignore[arg-type]
-    victim = None
-    if kind.victim is not None:
-        victim = _victim(jobs, kind.victim, random)
-        priority = pl.Series((jobs[kind.victim] != victim).cast(pl.Float64))
-    elif kind.priority is not None:
-        priority = kind.priority(jobs, random)
-    else:
-        priority = pl.Series(np.zeros(jobs.height))
-    described = describe(jobs.with_columns(priority=priority), [POOL])
-    policy = BY_PRIORITY if victim is not None else kind.policy
-    schedule = simulate(described, POOL, now, policy)
-    period = Period("all", 0, now)
+    victim = None if kind.victim is None else _victim(jobs, kind.victim, random)
+    priority = kind.priority(jobs, random) if kind.priority else pl.Series(np.zeros(jobs.height))
+    without = describe(jobs.with_columns(priority=priority), [POOL])
+    schedule = undisturbed = simulate(without, POOL, now, kind.policy, fairshare=kind.order)
+    if kind.victim is not None and kind.policy is BY_USAGE:
+        users = jobs[kind.victim].unique().sort().to_list()
+        shares = {user: NEXT_TO_NOTHING if user == victim else 1.0 for user in users}
+        schedule = simulate(without, POOL, now, kind.policy, fairshare=by_share(shares, kind.order))
+    elif kind.victim is not None:
+        first = pl.Series((jobs[kind.victim] != victim).cast(pl.Float64))
+        described = describe(jobs.with_columns(priority=first), [POOL])
+        schedule = simulate(described, POOL, now, BY_PRIORITY)
+    return Site(kind, jobs, schedule, undisturbed, victim, Period("all", 0, now))
+
+
+def by_share(shares: Mapping[str, float], order: Fairshare = EQUAL_SHARES) -> Fairshare:
+    """Rank users by usage relative to their shares."""
+    return order._replace(operator="relative", tree=trees.flat(shares, shares))
+
+
+def outcome(name: str, seed: int) -> Outcome:
+    """Make a site, and say who is named on it."""
+    kind, jobs, schedule, undisturbed, victim, period = site(name, seed)
     results = passed_over.of_period(schedule, POOL, period, UTC)
-    named = results.filter("named").select("entity_kind", "entity").rows()
-    if victim is None:
+    accused = results.filter(pl.col("named"), pl.col("half_life_s").is_null())
+    named = accused.select("entity_kind", "entity").rows()
+    if kind.victim is None or victim is None:
         return Outcome(False, False, tuple(": ".join(one) for one in named))
-    assert kind.victim is not None
-    hurt = _hurt(schedule, simulate(described, POOL, now, EASY), kind.victim, victim)
+    hurt = _hurt(schedule, undisturbed, kind.victim, victim)
     excused = _excused(jobs, kind.victim, victim)
     others = tuple(": ".join(one) for one in named if one not in excused)
     return Outcome(hurt, (kind.victim, victim) in named, others)

@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 from audit.metrics.attempts import passed_over
 from audit.metrics.attempts.passed_over import RESULT_SCHEMA, InBursts, Unknown, of_period
 from audit.metrics.attempts.population import around, describe
-from audit.metrics.pairs import KINDS, NOTHING_HELD, Held, paired
+from audit.metrics.pairs import (
+    EARLIER_S,
+    KINDS,
+    NOTHING_HELD,
+    Decayed,
+    Held,
+    Kind,
+    Log,
+    Owners,
+    paired,
+)
 from audit.model import Period, Pool, Resource
 from tests.examples import examples
 from tests.naive import passed_over as naive
@@ -39,12 +49,14 @@ def described(records: Sequence[Record]) -> pl.DataFrame:
     return describe(frame([*records]), [POOL])
 
 
-def pairs(*records: Record, kind: str = "user", held: Held = NOTHING_HELD) -> list[tuple[Any, ...]]:
+def pairs(
+    *records: Record, kind: Kind = "user", held: Held = NOTHING_HELD
+) -> list[tuple[Any, ...]]:
     """Pairs, lost pairs and passed time of the first record's user (account, …), by arrival."""
-    found = paired(described(records), POOL, ALL, held)
-    if kind not in found:
+    log = Log.of(described(records), POOL, ALL)
+    if kind not in log.kinds:
         return []
-    of_kind = found[kind].filter(pl.col("entity") == records[0][kind])
+    of_kind = paired(log, kind, held).filter(pl.col("entity") == records[0][kind])
     return of_kind.select("pairs", "lost", "passed_s").rows()
 
 
@@ -394,18 +406,24 @@ def test_as_defined(records: list[Record], drawn: dict[int, list[tuple[int, int]
         ]
         for k, one in enumerate(attempts)
     }
-    found = paired(frame_, POOL, ALL, held)
+    log = Log.of(frame_, POOL, ALL)
     counts = {kind: len({one[kind] for one in attempts} - {None}) for kind in KINDS}
     several = [kind for kind in KINDS if min(counts[kind], counts["user"]) > 1]
-    assert list(found) == several
+    assert log.kinds == several
+    half_life_s, shares = 2 * DAY, {"ann": 1.0, "bob": 2.0, "a": 1.0, "b": 1.0}
     for kind in several:
-        expected = naive.paired(attempts, kind, by_row)
-        got = {row["row"]: row for row in found[kind].to_dicts()}
+        owners: Owners = "account" if kind == "account" else "user"
+        decayed = Decayed.of(log, owners, half_life_s, shares)
+        used = naive.usage(attempts, owners, half_life_s, shares)
+        expected = naive.paired(attempts, kind, by_row, used)
+        got = {row["row"]: row for row in paired(log, kind, held, decayed).to_dicts()}
         assert set(got) == {attempts[k]["row"] for k in expected}
         for k, one in expected.items():
             row = got[attempts[k]["row"]]
             assert close(row["pairs"], one.pairs)
             assert close(row["lost"], one.lost)
+            assert close(row["pairs_less"], one.pairs_less)
+            assert close(row["lost_less"], one.lost_less)
             assert row["passed_s"] == one.passed_s
             assert row["entity"] == attempts[k][kind]
 
@@ -443,7 +461,7 @@ def test_a_period_needs_no_attempts_but_those_around_it(
 ) -> None:
     whole = described(records)
     period = Period("part", begin * DAY, (begin + length) * DAY)
-    found = of_period(around(whole, period), POOL, period, UTC)
+    found = of_period(around(whole, period, EARLIER_S), POOL, period, UTC)
     assert found.equals(of_period(whole, POOL, period, UTC))
 
 

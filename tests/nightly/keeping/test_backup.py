@@ -80,7 +80,7 @@ def test_a_store_is_replaced_only_by_force(place: Path) -> None:
     write(place / "logs" / "2.swf", month(1, jobs=9))
     run(Site(settings, place), NOW, stages=FIGURES)
     later = (place / STATE / "store.duckdb").read_bytes()
-    with pytest.raises(UsageError, match="is there already; --force"):
+    with pytest.raises(UsageError, match="already exists; --force"):
         backup.restore(Site(settings, place), place / "b.tar", force=False)
     assert (place / STATE / "store.duckdb").read_bytes() == later
     (place / STATE / "store.duckdb.wal").write_bytes(b"of the old one")
@@ -139,11 +139,11 @@ def drop(name: str) -> Callable[[dict[str, bytes]], None]:
 @pytest.mark.parametrize(
     ("change", "kind", "said"),
     [
-        (flip("store.duckdb"), StoreError, "store.duckdb is not as it was saved"),
-        (flip("history.sqlite"), StoreError, "history.sqlite is not as it was saved"),
+        (flip("store.duckdb"), StoreError, "store.duckdb differs from the saved file"),
+        (flip("history.sqlite"), StoreError, "history.sqlite differs from the saved file"),
         (drop("history.sqlite"), StoreError, "is damaged, or no backup of fairaudit"),
         (drop("manifest.json"), StoreError, "is damaged, or no backup of fairaudit"),
-        (say(rows={"records": 8}), StoreError, "its tables are not as long as they were"),
+        (say(rows={"records": 8}), StoreError, "the numbers of rows of its tables differ"),
         (say(format=9, version="9.9.9"), UsageError, r"made by a newer fairaudit \(9.9.9\)"),
         (say(more=1), StoreError, "no backup of fairaudit"),
     ],

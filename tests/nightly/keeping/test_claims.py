@@ -47,6 +47,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return once(tmp_path_factory, "logs-of-claims", lambda folder: write_months(folder, jobs=60))
 
 
+@pytest.mark.thorough
 def test_two_configurations_that_share_an_archive_are_distinct(logs: Path, tmp_path: Path) -> None:
     first, second = site(tmp_path), site(tmp_path, "other-")
     shutil.copytree(logs, tmp_path / "logs", dirs_exist_ok=True)

@@ -22,10 +22,10 @@ def test_a_rule_is_used_and_said_with_what_it_explains() -> None:
     assert (policy.what, rule.what) == ("policy", "rule 1 of 1")
     assert policy.value.startswith("fcfs-easy, and 1 rule fitted from the log; this leaves ")
     assert rule.value == "Limit of 3 running jobs per user"
-    shares = got.told["unexplained"]
+    shares = got.details["unexplained"]
     assert shares["after"] < 0.1 < shares["before"]
-    assert got.told["says"] == [rule.value]
-    assert got.told["days"] is None
+    assert got.details["says"] == [rule.value]
+    assert got.details["days"] is None
 
 
 def test_another_policy_is_used() -> None:
@@ -46,16 +46,16 @@ def test_the_capacity_in_force_is_left_as_it_is() -> None:
     assert got.pool == pool()
     [policy] = got.facts
     assert "the log supports no other" in policy.value
-    assert got.told["unexplained"]["before"] == got.told["unexplained"]["after"]
+    assert got.details["unexplained"]["before"] == got.details["unexplained"]["after"]
 
 
 def test_a_small_budget_looks_at_the_latest_days() -> None:
     log = made.made_by(pool(limits=(Limit(most=3, per="user"),)), made.requests(0))
     got = found(log, pool(), seconds=1.0)
-    assert 28 <= got.told["days"] < 70
+    assert 28 <= got.details["days"] < 70
     assert "the latest" in got.facts[0].source
     (limit,) = got.pool.limits
     assert limit.valid_from is not None  # nothing is known of the days before
     end = log.select(pl.col("end_time").max()).item()
-    assert day_of(end - (got.told["days"] + 1) * DAY, zone("UTC")) <= limit.valid_from
-    assert got.told["evidence"][0]["valid_from"] == str(limit.valid_from)
+    assert day_of(end - (got.details["days"] + 1) * DAY, zone("UTC")) <= limit.valid_from
+    assert got.details["evidence"][0]["valid_from"] == str(limit.valid_from)

@@ -16,7 +16,7 @@ from audit.report.render.page import charts_of
 from audit.spreadsheets import visible
 from tests.report.sample import HOSTILE, pool, waiting, without_fair_starts
 
-WHY = charts_of(pool())["waits"]
+WHY = charts_of(pool(), "UTC")["waits"]
 
 
 def test_a_page_s_picture_takes_the_page_s_colours() -> None:
@@ -80,7 +80,7 @@ ELEMENTS = {"svg", "g", "rect", "line", "polyline", "polygon", "circle", "text"}
 
 
 def test_every_chart_is_drawn_and_described_and_says_what_it_answers() -> None:
-    made = charts_of(waiting(pool()))
+    made = charts_of(waiting(pool()), "UTC")
     assert {key: chart.title for key, chart in made.items()} == {
         "why": "40 % of all waiting time passed while the job would have fitted, and nothing in "
         "the log explains why it waited",
@@ -89,7 +89,7 @@ def test_every_chart_is_drawn_and_described_and_says_what_it_answers() -> None:
         "week": "Longest mean wait by hour of arrival: 2.8 h, Sun 23–24 h",
         "miss": "Jobs of 3–4 CPUs started latest: on average 45 min after their fair start times",
         "shortfall": "Jobs of 1 CPU have a shortfall of 25 % of what they consumed",
-        "lorenz": "A tenth of the users have 33 % of all usage, a tenth 17 % of all waiting",
+        "lorenz": "10 % of the users account for 33 % of all usage, 10 % for 17 % of all waiting",
         "machine": "The pool was 70 % busy; waiting work reached 31 h on 31 Oct 2026",
         "walltime": "Half of the attempts used at most 15 % of their walltime",
     }
@@ -107,27 +107,27 @@ def test_nothing_is_drawn_of_nothing() -> None:
     nobody = Entities("user", (), (), ())
     part = without_fair_starts(waiting(pool()))
     part = replace(part, hours=(), days=(), users=nobody, accounts=nobody, widths=(), passed=())
-    assert charts_of(replace(part, pictured=Pictured())) == {}
+    assert charts_of(replace(part, pictured=Pictured()), "UTC") == {}
 
 
 def test_attempts_of_unknown_width_are_not_drawn() -> None:
     part = waiting(pool())
     unknown = replace(part.widths[0], label="unknown")
-    made = charts_of(replace(part, widths=(*part.widths, unknown)))
+    made = charts_of(replace(part, widths=(*part.widths, unknown)), "UTC")
     assert not any("unknown" in chart.body for chart in made.values())
 
 
 @pytest.mark.parametrize("name", [*HOSTILE, "".join(HOSTILE)])
 def test_hostile_names_leave_the_picture_whole(name: str) -> None:
     part = replace(waiting(pool(name), name), resource=name)
-    for chart in charts_of(part).values():
+    for chart in charts_of(part, "UTC").values():
         root = ElementTree.fromstring(drawing.inline(chart))
         assert {element.tag.rpartition("}")[2] for element in root.iter()} <= ELEMENTS
         assert all(text.isprintable() for text in root.itertext())
 
 
 def test_marks_stand_within_the_picture() -> None:
-    for chart in charts_of(waiting(pool())).values():
+    for chart in charts_of(waiting(pool()), "UTC").values():
         root = ElementTree.fromstring(drawing.still(chart))
         for element in root.iter():
             for name, most in (("x", 520), ("cx", 520), ("x2", 520), ("y", chart.height)):

@@ -5,12 +5,21 @@ from xml.etree import ElementTree
 from audit.report.charts import drawing, sharing
 from audit.report.charts.sharing import usage as chart
 from audit.report.render import page as render
-from tests.report.sample import HOSTILE, choice, contents, known, of_resources, pool, usage, waiting
+from tests.report.sample import (
+    HOSTILE,
+    choice,
+    contents,
+    known,
+    of_resources,
+    pool,
+    present,
+    usage,
+    waiting,
+)
 
 
 def test_curves_bear_their_gini_index() -> None:
-    made = sharing.lorenz(waiting(pool()))
-    assert made is not None
+    made = present(sharing.lorenz(waiting(pool())))
     # Amounts 0 (no attempts: no row), 3, 9, …, 243 and 10, 20, … 50 in proportion.
     assert "usage (Gini 0.61)" in made.body
     assert "waiting (Gini 0.27)" in made.body
@@ -27,16 +36,14 @@ def test_a_few_users_have_no_distribution() -> None:
 
 
 def test_shortfalls_bear_their_intervals_and_how_many_they_rest_on() -> None:
-    made = sharing.shortfall(pool())
-    assert made is not None
+    made = present(sharing.shortfall(pool()))
     tips = re.findall('data-tip="([^"]*)"', made.body)
     assert tips[0].startswith("1 CPU: shortfall of 25.0 % of what they consumed (95 % interval")
     assert tips[0].endswith("; 900 attempts")
 
 
 def test_each_account_has_a_dot_and_its_target() -> None:
-    made = chart(usage())
-    assert made is not None
+    made = present(chart(usage()))
     assert made.title == "Account physics had 60.0 % of all usage, with a target of 20.0 %"
     tips = re.findall('data-tip="([^"]*)"', made.body)
     assert tips[:2] == ["physics: mean 60.0 %, 60.0 % to 60.0 %", "physics: target 20.0 %"]
@@ -46,16 +53,14 @@ def test_each_account_has_a_dot_and_its_target() -> None:
 
 
 def test_without_targets_nothing_is_said_of_them() -> None:
-    made = chart(usage(targets=False))
-    assert made is not None
+    made = present(chart(usage(targets=False)))
     assert "target" not in made.title + made.alt + made.body
     assert made.title == "Account physics used most: 60.0 % of all usage"
 
 
 def test_hostile_names_are_labels_of_their_own() -> None:
     names = (*HOSTILE, "long" * 126, None, "(not named in the log)")
-    made = chart(usage(names))
-    assert made is not None
+    made = present(chart(usage(names)))
     root = ElementTree.fromstring(drawing.inline(made))
     assert all(text.isprintable() for text in root.itertext())
     tips = re.findall('data-tip="([^"]*)"', made.body)
@@ -88,7 +93,6 @@ def test_hostile_names_stay_text() -> None:
         assert drawn is not None
         root = ElementTree.fromstring(drawing.inline(drawn))
         assert all(text.isprintable() for text in root.itertext())
-    occupied = sharing.occupied(of_resources(names))
-    assert occupied is not None
+    occupied = present(sharing.occupied(of_resources(names)))
     labels = set(re.findall(r'data-tip="([^"]*), CPUs: ', occupied.body))
     assert len(labels) == len(names) + 1

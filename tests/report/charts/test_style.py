@@ -1,4 +1,4 @@
-"""Colours: to be read, and to be told apart, on light and on dark ground."""
+"""Contrast of colours on light and on dark backgrounds."""
 
 import itertools
 
@@ -81,8 +81,8 @@ def test_marks_stand_out(theme: int, name: str) -> None:
 
 @THEMES
 @pytest.mark.parametrize("kind", list(SEEN))
-def test_neighbours_of_a_stack_can_be_distinct(theme: int, kind: str) -> None:
-    """Two that differ by 10 in CIELAB are told apart at a glance."""
+def test_neighbours_of_a_stack_are_distinct(theme: int, kind: str) -> None:
+    """Colours with a distance of 10 in CIELAB are clearly distinct."""
     for one, other in itertools.pairwise(cause.key for cause in CAUSES):
         colours = (lab(SHADES[name][theme], kind) for name in (one, other))
         apart = sum((a - b) ** 2 for a, b in zip(*colours, strict=True)) ** 0.5

@@ -7,7 +7,7 @@ from audit.report.charts.style import Chart
 from audit.report.charts.waiting import miss
 from audit.report.record.pool import Breakdown
 from tests.report import sample
-from tests.report.sample import figure, pool, without_fair_starts
+from tests.report.sample import figure, pool, present, without_fair_starts
 
 
 def tips(chart: Chart | None) -> list[str]:
@@ -16,8 +16,7 @@ def tips(chart: Chart | None) -> list[str]:
 
 
 def test_a_bar_is_divided_by_what_they_waited_for() -> None:
-    made = waiting.why(sample.waiting(pool()))
-    assert made is not None
+    made = present(waiting.why(sample.waiting(pool())))
     assert set(tips(made)) >= {
         "1 CPU, unexplained: 50.0 % (95 % interval 5.0 to 60.0 %)",
         "1 CPU, claimed by jobs ahead: 20.0 % (95 % interval 5.0 to 60.0 %)",
@@ -40,8 +39,7 @@ def test_where_nobody_waited_there_is_nothing_to_divide() -> None:
 def test_few_arrivals_do_not_set_the_scale() -> None:
     part = pool()
     last = replace(part.hours[-1], figures=(figure("wait_mean", 1e9, unit="s", attempts=2),))
-    made = waiting.week(replace(part, hours=(*part.hours[:-1], last)))
-    assert made is not None
+    made = present(waiting.week(replace(part, hours=(*part.hours[:-1], last))))
     assert "Sun 22–23 h" in made.title
     assert "few arrivals" in made.body
     assert len(tips(made)) == 168
@@ -53,8 +51,7 @@ def test_dots_of_waits_say_what_they_are_of() -> None:
 
 
 def test_strict_and_relaxed_stand_below_each_other() -> None:
-    made = miss(pool())
-    assert made is not None
+    made = present(miss(pool()))
     tips = re.findall('data-tip="([^"]*)"', made.body)
     assert tips[0].startswith("all attempts, strict: 30 min (95 % interval")
     assert tips[1].startswith("all attempts, relaxed: ")

@@ -1,4 +1,4 @@
-"""Which findings are told, and in which order."""
+"""Findings and their order."""
 
 from dataclasses import replace
 from string import Formatter
@@ -33,7 +33,7 @@ IDLE = Kind(
 
 
 def told(*figures: Figure) -> list[str]:
-    """What is told of a pool with these figures that the registry of kinds does not know."""
+    """Return the findings of kind ``IDLE`` about a pool with these figures."""
     record = contents(replace(pool(), figures=(*figures, *pool().figures)))
     return [
         found.text
@@ -42,9 +42,7 @@ def told(*figures: Figure) -> list[str]:
     ]
 
 
-def test_an_entry_is_all_that_a_new_kind_of_finding_needs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_entry_is_all_that_a_new_kind_of_finding_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings, "KINDS", (*findings.KINDS, IDLE))
     assert told(figure("queued_mean", 7.0, 6.0, 9.0)) == ["7 CPUs queued."]
     assert told(figure("queued_mean", 7.0, 0.0, 9.0)) == []  # chance leaves nothing of it

@@ -1,24 +1,26 @@
-"""What page one says of a pool, from records made by hand."""
+"""Page one of a pool, from records made by hand."""
 
 from dataclasses import replace
 
 import pytest
 
+from audit.registry.causes import CAUSES
 from audit.report.judgement.findings import WORDS, Topic
 from audit.report.judgement.page_one import PageOne, page_one
 from audit.report.judgement.questions import Word
 from audit.report.record.page import Assumed, Contents, Level
-from audit.report.record.pool import BoundRule, Breakdown, Change, Figure, PoolPart, Stuck, Trend
-from audit.report.render.page import render_html
-from tests.report.sample import (
-    HOSTILE,
-    contents,
-    empty,
-    fidelity,
-    figure,
-    passed,
-    pool,
+from audit.report.record.pool import (
+    BoundRule,
+    Breakdown,
+    CauseChange,
+    Change,
+    Figure,
+    PoolPart,
+    Stuck,
+    Trend,
 )
+from audit.report.render.page import render_html
+from tests.report.sample import HOSTILE, contents, empty, fidelity, figure, passed, pool, present
 
 
 def width(label: str, share: float, half: float = 0.02, attempts: int = 300) -> Breakdown:
@@ -70,9 +72,7 @@ def measured(
 
 
 def one(part: PoolPart) -> PageOne:
-    made = page_one(contents(part))
-    assert made is not None
-    return made
+    return present(page_one(contents(part)))
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,9 @@ def test_a_rule_that_holds_most_waiting_is_named_with_its_source() -> None:
     assert found.action.endswith(f"{name}.")
     record = contents(part)
     assumed = {part.name: Assumed((name,), 0.5, 0.1)}
-    inferred = page_one(replace(record, settings=replace(record.settings, assumed=assumed)))
-    assert inferred is not None
+    inferred = present(
+        page_one(replace(record, settings=replace(record.settings, assumed=assumed)))
+    )
     assert f"only the {name} (inferred from the log)" in inferred.questions[0].text
 
 
@@ -147,6 +148,18 @@ def test_heavy_use_is_no_accusation() -> None:
     )
     at_share = replace(part, passed=(passed("anna", multiple=1.5),))
     assert one(at_share).verdict.word is Word.NO
+
+
+def test_an_order_by_usage_is_no_accusation() -> None:
+    anna = passed("anna")
+    explained = replace(anna, figures=(*anna.figures, figure("passed_half_life", 86_400.0)))
+    made = one(replace(measured(good=False), passed=(explained,)))
+    assert made.verdict.word is Word.NO_SIGN
+    assert made.hurt == ()
+    assert (
+        "User anna waits longer, and had used more than most that passed it, as fairshare intends."
+        in made.questions[1].text
+    )
 
 
 def test_the_verdict_says_what_jobs_waited_for_and_who_is_passed_over() -> None:
@@ -248,8 +261,7 @@ def test_a_change_is_told_from_noise() -> None:
     def said(lower: float, upper: float, *, changed: bool = False) -> tuple[str, bool | None]:
         change = Change("cause_unexplained_share", 0.4, Figure("", -0.15, lower, upper))
         trend = Trend("month", (), (change,), "2026-09", settings_changed=changed)
-        difference = one(replace(measured(), trend=trend)).questions[0].difference
-        assert difference is not None
+        difference = present(one(replace(measured(), trend=trend)).questions[0].difference)
         return difference.text, difference.better
 
     assert said(-0.2, -0.1) == (
@@ -261,6 +273,32 @@ def test_a_change_is_told_from_noise() -> None:
         "unexplained share: 15 points less than in 2026-09, under other settings",
         None,
     )
+
+
+def test_why_the_mean_wait_changed() -> None:
+    minutes = {"own": (10, 25), "rule": (4, 13), "cycle": (9, 7), "later": (18, 18.4)}
+    causes = tuple(
+        CauseChange(cause, *(60.0 * value for value in minutes.get(cause.key, (0, 0))))
+        for cause in CAUSES
+    )
+    rose = Change("wait_mean", 2_460.0, Figure("", 1_344.0, 600.0, 1_800.0))
+    trend = Trend("month", (), (rose,), "2026-09", causes=causes)
+    part = replace(measured(), rules=(BoundRule("limit of 10 running jobs per user", 9e6, 40),))
+    assert one(replace(part, trend=trend)).wait_changed == (
+        "Mean wait rose from 41 min in 2026-09 to 63 min: +15 min behind jobs of the same user; "
+        "+9 min while a limit or closed hours did not allow the job to start (mostly the limit of "
+        "10 running jobs per user)."
+    )
+    other = replace(trend, settings_changed=True, causes=tuple(reversed(causes)))
+    assert "to 63 min, under other settings: +15 min behind" in (
+        one(replace(part, trend=other)).wait_changed
+    )
+    noise = Change("wait_mean", 2_460.0, Figure("", 1_344.0, -600.0, 1_800.0))
+    assert one(replace(part, trend=replace(trend, changes=(noise,)))).wait_changed == ""
+    assert one(replace(part, trend=replace(trend, causes=()))).wait_changed == ""
+    page = render_html(contents(replace(part, trend=trend)))
+    assert "Mean wait rose from 41 min" in page
+    assert "Mean wait per job by cause, compared with 2026-09" in page
 
 
 @pytest.mark.parametrize(
@@ -347,8 +385,7 @@ def everything(names: tuple[str, ...] = ("anna", "ben")) -> Contents:
 
 
 def test_a_finding_is_short_and_has_its_evidence() -> None:
-    made = page_one(everything())
-    assert made is not None
+    made = present(page_one(everything()))
     assert len(made.findings) >= 8
     for found in made.findings:
         assert len(found.text.split()) <= WORDS, found.text
@@ -363,8 +400,7 @@ def test_a_finding_is_short_and_has_its_evidence() -> None:
 
 def test_hostile_names_stay_inside_their_quotes() -> None:
     for name in HOSTILE:
-        made = page_one(replace(everything((name, "ben")), cluster=name))
-        assert made is not None
+        made = present(page_one(replace(everything((name, "ben")), cluster=name)))
         for found in made.findings:
             outside = found.sql.replace("''", "")
             assert outside.count("'") % 2 == 0

@@ -18,7 +18,9 @@ ANN = Who("user", "ann")
 HOUR = 3_600
 
 
-def passed(multiple: float = 1.0, *, bursts: float | None = None) -> PassedOver:
+def passed(
+    multiple: float = 1.0, *, bursts: float | None = None, half_life_s: float | None = None
+) -> PassedOver:
     """Ann, whom later jobs passed over."""
     return PassedOver(
         *("user", "ann"),
@@ -27,6 +29,8 @@ def passed(multiple: float = 1.0, *, bursts: float | None = None) -> PassedOver:
             figure("passed_expected", 0.17),
             figure("usage_multiple", multiple),
             figure("passed_only_in_bursts", bursts),
+            figure("passed_expected_by_usage", 0.35),
+            figure("passed_half_life", half_life_s),
         ),
     )
 

@@ -25,7 +25,7 @@ from audit.store.database import Connection
 from tests.report import chromium
 from tests.report.owner.conftest import HOUR, OTHERS, audited, jobs, report
 from tests.report.owner.sample import owner, part
-from tests.report.sample import HOSTILE
+from tests.report.sample import HOSTILE, present
 
 ANN = Who("user", "annabella")
 
@@ -36,7 +36,7 @@ def page(con: Connection, who: Who = ANN) -> OwnerContents:
 
 
 def seen(html: str) -> str:
-    """What a reader sees of a page, and what stands in attributes."""
+    """Return the text of a page, including attributes."""
     return unescape(html)
 
 
@@ -85,8 +85,7 @@ def test_waits_and_contested_waits_are_compared_with_those_of_similar_jobs() -> 
 
 def test_a_trend_has_intervals_where_days_are_enough(tmp_path: Path) -> None:
     """64 days by week: no week has ten of them, both halves of the log do."""
-    trend = page_of(audited(tmp_path, jobs("annabella", days=64))).parts[0].trend
-    assert trend is not None
+    trend = present(page_of(audited(tmp_path, jobs("annabella", days=64))).parts[0].trend)
     assert trend.unit == "week"
     assert {point.wait_mean for point in trend.points} == {Figure("wait_mean", 3 * HOUR, unit="s")}
     assert trend.changes[0].difference == Figure("wait_mean", 0, 0, 0, "s")
@@ -231,7 +230,7 @@ def test_hostile_names_stay_text_and_stay_away(hostile: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.chromium
-@pytest.mark.skipif(not chromium.PROGRAM.exists(), reason="NOBODY LOOKED AT THE PAGE: no chromium")
+@pytest.mark.skipif(not chromium.PROGRAM.exists(), reason="PAGE NOT TESTED: no chromium")
 def test_a_browser_asks_for_nothing_and_complains_of_nothing(hostile: Path, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(render.render_html(page_of(hostile, Who("user", HOSTILE[0]))), encoding="utf-8")

@@ -23,23 +23,23 @@ LONGER = figure("peer_ratio", 1.5, 1.2, 2.0)
             "User ann was passed over: 40 % of later jobs that requested at least as much started "
             "first (17 % expected); used about its share; only during its bursts.",
         ),
-        (
-            part(LESS, passed()),
-            "too few jobs outside its bursts to tell whether",
-        ),
+        (part(LESS, passed()), "too few jobs outside its bursts to tell whether"),
         (
             part(figure("peer_ratio", None), passed(2.0, bursts=0.0)),
             "User ann waits longer, and used more than its share: 40 % of later jobs that "
             "requested at least as much started first (17 % expected); used 2 times its share, as "
             "fairshare intends.",
         ),
+        (
+            part(figure("peer_ratio", None), passed(bursts=0.0, half_life_s=604_800.0)),
+            "User ann waits longer: 40 % of later jobs that requested at least as much started "
+            "first (17 % expected); used about its share; had used more than most that passed "
+            "it, as fairshare intends (35 % expected).",
+        ),
         (part(), "User ann did not wait significantly longer than similar jobs."),
         (part(LESS), "User ann waited less than similar jobs: 0.5 times as long."),
         (part(figure("peer_ratio", 2.0)), "their jobs arrived on fewer than 10 days"),
-        (
-            part(figure("peer_ratio", None)),
-            "too few other users had similar jobs",
-        ),
+        (part(figure("peer_ratio", None)), "too few other users had similar jobs"),
         (
             replace(part(figure("peer_ratio", None)), everybody=None),
             "cannot be compared with others: no week of the period is closed yet, or too few",
@@ -139,6 +139,7 @@ BETTER = Trend(
         (part(LONGER), "waited 1.5 × as long as similar jobs"),
         (part(LONGER, passed()), "was passed over"),
         (part(LONGER, passed(2.0)), "waits longer, as fairshare intends"),
+        (part(LONGER, passed(half_life_s=86_400.0)), "waits longer, as fairshare intends"),
         (part(), "waited no longer than similar jobs"),
         (part(LESS), "waited less than similar jobs"),
         (part(figure("peer_ratio", 2.0)), "waited 5 h per job"),
@@ -156,8 +157,8 @@ def test_a_period_of_which_there_is_nothing_to_tell() -> None:
     assert text.nothing(none) == "User ann: no job ended in this period."
     assert text.short(none) == "user ann: no job ended"
     early = replace(none, brief=True)
-    assert text.nothing(early) == "User ann: the log covers too few days of this period so far."
-    assert text.short(early) == "user ann: too few days covered so far"
+    assert text.nothing(early) == "User ann: so far, the log covers too few days of this period."
+    assert text.short(early) == "user ann: too few covered days"
 
 
 @pytest.mark.parametrize(

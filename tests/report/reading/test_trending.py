@@ -5,10 +5,12 @@ import pytest
 
 from audit.model import Period
 from audit.periods import covering, zone
+from audit.registry.causes import COLUMNS
 from audit.report.reading.trending import POINTS, trends
 from audit.store import database
 from audit.store.database import Connection
 
+BOOKED = ("cause_own_s", "cause_unexplained_s")
 BERLIN = zone("Europe/Berlin")
 FIRST = 1_767_222_000  # 2026-01-01 in Berlin
 DAY = 86_400
@@ -33,6 +35,8 @@ def con(bare: Connection) -> Connection:
             "end_time": FIRST + day * DAY + 1_000,
             "wait_s": day,
             "cause_unexplained_s": day // 2 if user == "ann" else None,
+            "cause_own_s": day - day // 2 if user == "ann" else None,
+            **{name: 0 if user == "ann" else None for name in COLUMNS if name not in BOOKED},
             "overtaken_s": 10,
             "miss_strict_s": 5,
             "fst_status": "final" if user == "ann" else "blocked",
@@ -93,6 +97,21 @@ def test_the_first_period_has_nothing_to_change_from(con: Connection) -> None:
     trend = of(con, months(con)[0])
     assert len(trend.points) == 1
     assert trend.changes == ()
+
+
+def test_the_mean_wait_by_cause_beside_the_period_before(con: Connection) -> None:
+    """Of March and of February, in which ann has 31 and 28 jobs; fewer than 30 tell nothing."""
+    found = months(con)
+    assert of(con, found[2]).causes == ()
+    causes = {one.cause.column: one for one in of(con, found[7]).causes}
+    assert tuple(causes) == COLUMNS
+    july, august = range(181, 212), range(212, 243)
+    own = causes["cause_own_s"]
+    assert own.before_s == pytest.approx(sum(day - day // 2 for day in july) / 31)
+    assert own.now_s == pytest.approx(sum(day - day // 2 for day in august) / 31)
+    total = sum(one.difference_s for one in causes.values())
+    assert total == pytest.approx(31)
+    assert {one.cause.column for one in causes.values() if one.now_s} == {*BOOKED}
 
 
 def test_a_handful_of_attempts_is_no_trend(con: Connection) -> None:

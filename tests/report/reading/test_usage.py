@@ -25,7 +25,7 @@ from audit.report.render import page as render
 from audit.store.database import Connection
 from tests.report import rows
 from tests.report.rows import DAY, FROM, PERIOD, ZONE, add_run, add_usage
-from tests.report.sample import choice, contents, known, of_resources
+from tests.report.sample import choice, contents, known, of_resources, present
 from tests.stores import insert_history
 
 
@@ -63,7 +63,7 @@ def test_now_is_the_last_day_and_means_are_over_all_days(con: Connection) -> Non
 
 
 def test_days_before_the_first_attempt_of_all_say_nothing_of_anybody(con: Connection) -> None:
-    """With targets there are rows for days before the log begins; nobody had used anything then."""
+    """With targets there are rows for days before the log begins; without any usage."""
     add_usage(
         con,
         "account",
@@ -99,8 +99,7 @@ def test_all_but_those_who_used_most_are_drawn_together(con: Connection) -> None
         f"a{at:02}": [0.1 - at / 1_000] * 3 for at in range(LINES + 3)
     }
     add_usage(con, "account", {**used, "late": [0.05]}, {"a01": 0.5})
-    series = _read(con).series
-    assert series is not None
+    series = present(_read(con).series)
     assert series.days == ("2026-10-01", "2026-10-02", "2026-10-03")
     assert not series.weekly
     assert [line.name for line in series.lines] == [*list(used)[:LINES], None]
@@ -116,8 +115,7 @@ def test_long_histories_are_drawn_by_week(con: Connection) -> None:
         "account",
         {"physics": [1e-9, *(at / 1_000 for at in range(1, 400))], "maths": [0.7] * 10},
     )
-    series = _read(con).series
-    assert series is not None
+    series = present(_read(con).series)
     assert series.weekly
     assert len(series.days) == 58
     assert series.days[1] == "2026-10-08"
@@ -143,8 +141,7 @@ def test_users_are_drawn_where_accounts_tell_nothing(
 ) -> None:
     add_usage(con, "account", accounts, targets)
     add_usage(con, "user", {"anna": [0.7], "ben": [0.3]})
-    series = _read(con).series
-    assert series is not None
+    series = present(_read(con).series)
     assert series.kind == drawn
 
 
@@ -196,7 +193,7 @@ def test_the_first_of_the_longest_stretches_and_no_day_without_usage(con: Connec
     )
     (off,) = _read(con).off
     (anna,) = off.rows
-    assert (anna.days, anna.above, anna.below) == (3, 1, 2)  # on day 3 nobody had any
+    assert (anna.days, anna.above, anna.below) == (3, 1, 2)  # day 3 is without usage
     assert anna.longest_below == Stretch("2026-10-01", "2026-10-01", 1)
     assert anna.longest_above == Stretch("2026-10-02", "2026-10-02", 1)
 
@@ -222,7 +219,7 @@ def test_what_targets_say_of_whom(con: Connection) -> None:
     users = _read(con).users
     assert (users.targets, users.different) == (2, 2)
     assert users.unused == pytest.approx(0.75)
-    assert users.without == 1  # ben; who is not named is nobody
+    assert users.without == 1  # ben; unnamed users do not count
     assert users.by_without == pytest.approx(0.8)
 
 
@@ -344,11 +341,10 @@ def test_parts_of_each_resource_within_the_period(con: Connection) -> None:
     add(con, "job_result", *jobs)
     # usage is known up to the end of the first day alone, where `add_usage` put it
     made = occupied(con)
-    assert made is None  # until then nobody had a GPU
+    assert made is None  # no GPU was used until then
     add_usage(con, "account", {"x": [1.0] * 4})
-    made = occupied(con)
-    assert made is not None
-    assert (made.kind, made.resources) == ("user", ("cpus", "gpus"))  # nobody had memory
+    made = present(occupied(con))
+    assert (made.kind, made.resources) == ("user", ("cpus", "gpus"))  # no memory was used
     assert [(line.name, line.share, line.others) for line in made.lines] == [
         ("ben", None, 0),
         ("anna", None, 0),
@@ -363,8 +359,7 @@ def test_all_but_those_who_occupied_most_are_together(con: Connection) -> None:
     add_usage(con, "user", {name: [1 / (LINES + 3)] * 4 for name in names}, {names[0]: 0.25})
     add(con, "charge_result", charge("cpus"), charge("gpus", inferred=True))
     add(con, "job_result", *(job(n, 0, 1, cpus=20 - k, gpus=1) for k, n in enumerate(names)))
-    made = occupied(con)
-    assert made is not None
+    made = present(occupied(con))
     assert [line.name for line in made.lines] == [*names[:LINES], None]
     assert made.lines[-1].others == 3
     assert made.lines[0].share == 0.25
@@ -403,8 +398,7 @@ def test_who_moves_most_comes_first(con: Connection) -> None:
         ),
         *(penalty(name, "account", "x", 1.0) for name in ("cpu", "max", "root")),
     )
-    made = usage.choice(con, "demo", PERIOD, 2)
-    assert made is not None
+    made = present(usage.choice(con, "demo", PERIOD, 2))
     assert made.penalties == ("root", "cpu", "max")
     assert [(row.name, row.furthest) for row in made.users.rows] == [("anna", 1), ("ben", 1)]
     assert made.users.rows[0].shift == pytest.approx(-0.5)

@@ -1,4 +1,4 @@
-"""Whether everybody can read the page: axe-core's rules, WCAG AA and its best practices."""
+"""Accessibility of the page: axe-core's rules for WCAG AA and best practices."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.chromium,
     pytest.mark.skipif(
         not chromium.PROGRAM.exists(),
-        reason=f"NOBODY LOOKED AT THE PAGE: no {chromium.PROGRAM}; apt-get install chromium",
+        reason=f"PAGE NOT TESTED: no {chromium.PROGRAM}; apt-get install chromium",
     ),
 ]
 

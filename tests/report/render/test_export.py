@@ -3,12 +3,7 @@ import io
 
 from audit.report.render import export
 from audit.spreadsheets import visible
-from tests.report.sample import (
-    HOSTILE,
-    contents,
-    pool,
-    without_fair_starts,
-)
+from tests.report.sample import HOSTILE, contents, pool, without_fair_starts
 
 
 def test_every_user_comes_back_in_full() -> None:

@@ -1,6 +1,6 @@
-"""Small pieces of what readers get, as they were last looked at: a change of any is seen in a diff.
+"""Small pieces of pages, charts and mails, compared with stored ones.
 
-Whoever means a change runs these tests with ``FAIRAUDIT_RENEW=1`` and looks at the diff.
+To change them, run these tests with ``FAIRAUDIT_RENEW=1`` and check the diff.
 """
 
 import os
@@ -18,6 +18,7 @@ from audit.report.render import page as render
 from audit.report.text.standing import Standing, State
 from tests.report import sample
 from tests.report.judgement.test_page_one import measured, width
+from tests.report.sample import present
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -64,20 +65,17 @@ def golden(name: str, made: str) -> None:
 
 @pytest.mark.parametrize("piece", ["trust", "answers", "hurt", "advice"])
 def test_the_pieces_of_page_one(page: str, piece: str) -> None:
-    section = re.search(rf'<section class="{piece}".*?</section>', page, re.DOTALL)
-    assert section is not None
+    section = present(re.search(rf'<section class="{piece}".*?</section>', page, re.DOTALL))
     golden(f"{piece}.html", section[0] + "\n")
 
 
 def test_what_other_tools_count(page: str) -> None:
-    table = re.search(r'<table class="elsewhere">.*?</table>', page, re.DOTALL)
-    assert table is not None
+    table = present(re.search(r'<table class="elsewhere">.*?</table>', page, re.DOTALL))
     golden("elsewhere.html", table[0] + "\n")
 
 
 def test_a_picture() -> None:
-    made = waiting.why(sample.waiting(sample.pool()))
-    assert made is not None
+    made = present(waiting.why(sample.waiting(sample.pool())))
     golden("why.svg", made.body.replace("><", ">\n<") + "\n")
 
 

@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.chromium,
     pytest.mark.skipif(
         not chromium.PROGRAM.exists(),
-        reason=f"NOBODY LOOKED AT THE PAGE: no {chromium.PROGRAM}; apt-get install chromium",
+        reason=f"PAGE NOT TESTED: no {chromium.PROGRAM}; apt-get install chromium",
     ),
 ]
 
@@ -53,7 +53,7 @@ def seen(browser: chromium.Page) -> Iterator[chromium.Page]:
 
 
 def charts(seen: chromium.Page, expression: str) -> Any:
-    """What an expression over ``e``, the SVG of a chart, comes to for each."""
+    """Return the value of an expression over ``e`` for the SVG of each chart."""
     return seen.evaluate(f"[...document.querySelectorAll('.chart svg')].map(e => {expression})")
 
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 from audit.report.record.page import Who
 from audit.report.render.owner import _page, render_html
 from tests.report.owner.sample import ANN, LONG, owner, part
+from tests.report.sample import present
 
 
 def piece(html: str, begin: str, tag: str) -> str:
-    """What stands from a text to the end of its element."""
-    found = re.search(rf"{re.escape(begin)}.*?</{tag}>", html, flags=re.DOTALL)
-    assert found is not None
+    """Return the page from a text to the end of its element."""
+    found = present(re.search(rf"{re.escape(begin)}.*?</{tag}>", html, flags=re.DOTALL))
     return found[0]
 
 

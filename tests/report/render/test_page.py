@@ -13,6 +13,7 @@ from pathlib import Path
 import pypdfium2  # type: ignore[import-untyped]
 import pytest
 
+from audit.registry.causes import CAUSES
 from audit.report.record.page import Contents, Refusal, RefusedLine
 from audit.report.render import page as render
 from audit.report.render.paper import nothing_from_outside
@@ -24,8 +25,10 @@ from tests.report.sample import (
     fair_starts,
     figure,
     pool,
+    present,
     resources,
     usage,
+    waiting,
     without_fair_starts,
 )
 
@@ -99,8 +102,7 @@ def test_nothing_comes_from_outside(page: str) -> None:
     for _, attributes in read.elements:
         for name in ("src", "href", "srcset", "data", "action", "poster"):
             assert (attributes.get(name) or "data:").startswith(("data:", "#"))
-    style = re.search("<style>(.*?)</style>", page, re.DOTALL)
-    assert style is not None
+    style = present(re.search("<style>(.*?)</style>", page, re.DOTALL))
     assert not re.search(r"url\(|@import|http", style[1])
     assert not read.tags("link")
 
@@ -168,7 +170,7 @@ def test_a_period_without_data_says_so_first(where: str) -> None:
         document = pypdfium2.PdfDocument(render.render_pdf(empty()))
         text = document[0].get_textpage().get_text_range()
     assert "No data: no job ended in this period." in text
-    assert "What could be done" not in text
+    assert "Possible changes" not in text
 
 
 def test_one_attempt_of_nobody_is_a_report() -> None:
@@ -395,7 +397,7 @@ def test_shares_below_accounts_show_where_they_stand() -> None:
 def test_templates_are_compiled_once_and_again_where_what_is_kept_is_damaged(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Kept with all that they are compiled with: what is kept never speaks for another source."""
+    """The cache key includes everything that compilation depends on."""
     monkeypatch.setattr("audit.files.caches.folder", lambda installed, name: tmp_path)
     inner = inspect.unwrap(render._environment)
 
@@ -414,3 +416,15 @@ def test_templates_are_compiled_once_and_again_where_what_is_kept_is_damaged(
         made(compiling=False)
     assert made(compiling=True) == page
     assert made(compiling=False) == page
+
+
+def test_no_table_of_the_paper_is_wider_than_the_page() -> None:
+    """The table with most columns is that of causes; with intervals, it would be too wide."""
+    shares = tuple(figure(cause.share, 0.123, 0.101, 0.154) for cause in CAUSES)
+    part = waiting(pool())
+    widths = tuple(replace(of, figures=(*shares, *of.figures)) for of in part.widths)
+    wide = replace(part, figures=(*shares, *part.figures), widths=widths)
+    for page in pypdfium2.PdfDocument(render.render_pdf(contents(wide))):
+        text = page.get_textpage()
+        right = max(text.get_charbox(n)[2] for n in range(text.count_chars()))
+        assert right <= page.get_width() - 20

@@ -1,4 +1,4 @@
-"""A PDF is laid out in a process of its own, under limits, that reaches nothing outside."""
+"""PDFs are laid out in a separate process, under limits and without access to anything else."""
 
 import http.server
 import os
@@ -60,10 +60,7 @@ def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         ("raise RuntimeError('no such glyph')", "RuntimeError: no such glyph"),
         ("import time; time.sleep(600)", r"not made within 1 s: raise report\.pdf_timeout_s"),
         ("b = bytearray(1 << 33)", r"more memory than 1000 MiB: raise report\.pdf_memory_limit"),
-        (
-            "class Made: pages = []\n        return Made()",
-            "ValueError: it has no pages",
-        ),
+        ("class Made: pages = []\n        return Made()", "ValueError: it has no pages"),
         (
             "class Made:\n"
             "            pages = [1]\n"

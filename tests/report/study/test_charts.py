@@ -1,4 +1,4 @@
-"""What the charts of studies share."""
+"""Parts of charts that several studies share."""
 
 import re
 from typing import Any

@@ -16,6 +16,7 @@ from audit.report.study import page as study
 from audit.report.study.charts import Layout, Value, heat_map
 from audit.report.study.page import Column, Columns, Section, Study, Table
 from audit.spreadsheets import visible
+from tests.report.sample import present
 
 HOSTILE = "=cmd|'/c calc'!A1</script><script>alert(1)</script>\u202e"
 CHART = heat_map(
@@ -56,8 +57,7 @@ def test_texts_are_escaped_and_the_policy_names_each_script() -> None:
     assert "Some &lt;b&gt;text&lt;/b&gt;." in page
     assert "\u202e" not in page
     assert "\\u202e</h1>" in page
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
-    assert policy is not None
+    policy = present(re.search(r'Content-Security-Policy" content="([^"]*)"', page))
     assert policy[1].count("sha256-") == 1
     assert "http-equiv" in page
     assert 'src="http' not in page
@@ -79,8 +79,7 @@ def test_a_table_reads_on_the_page_and_is_whole_in_its_file() -> None:
     assert rows[0] == ["'" + visible(HOSTILE), "0.30000000000000004", "0.25", "true"]
     assert rows[1] == ["b", "", "0.3333333333333333", "false"]
     assert rows[2] == ["c", "never", "0.0", ""]
-    inside = re.search(r'download="sample-of-rows.csv" href="data:[^,]*,([^"]*)"', page)
-    assert inside is not None
+    inside = present(re.search(r'download="sample-of-rows.csv" href="data:[^,]*,([^"]*)"', page))
     assert base64.b64decode(inside[1]).decode() == file.text
 
 

@@ -5,13 +5,7 @@ import pytest
 from audit.report.record.pool import Fidelity, Overtaken, PoolPart
 from audit.report.text import belief
 from audit.report.text.belief import Fit
-from tests.report.sample import (
-    HOSTILE,
-    fair_starts,
-    fidelity,
-    figure,
-    pool,
-)
+from tests.report.sample import HOSTILE, fair_starts, fidelity, figure, pool
 
 
 @pytest.mark.parametrize(

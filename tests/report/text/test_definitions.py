@@ -1,5 +1,6 @@
 from audit.config import Metrics
 from audit.report.text.definitions import definitions
+from tests.report.sample import present
 
 
 def test_the_worked_example_is_that_of_the_definition() -> None:
@@ -10,8 +11,9 @@ def test_the_worked_example_is_that_of_the_definition() -> None:
     2 starts, at 150, and waits for its end at 250. Job 3 would delay job 2, which is ahead of it,
     and so comes after it, at 200.
     """
-    example = next(of.example for of in definitions() if of.term.startswith("Fair start time"))
-    assert example is not None
+    example = present(
+        next(of.example for of in definitions() if of.term.startswith("Fair start time"))
+    )
     titles = ("Strict FST", "Relaxed FST", "Strict miss (s)")
     columns = [example.columns.index(title) for title in titles]
     assert [tuple(row[at] for at in columns) for row in example.rows] == [
@@ -26,8 +28,7 @@ def test_the_worked_example_is_that_of_the_definition() -> None:
 
 def test_the_worked_example_of_passed_over_is_that_of_its_pairs() -> None:
     """Job 2 starts 600 s before job 1; job 3 starts after both, and job 4 requests less."""
-    example = next(of.example for of in definitions() if of.key == "passed")
-    assert example is not None
+    example = present(next(of.example for of in definitions() if of.key == "passed"))
     assert [row[-3:] for row in example.rows] == [
         ("2", "1", "600"),
         ("1", "0", "0"),
@@ -37,8 +38,7 @@ def test_the_worked_example_of_passed_over_is_that_of_its_pairs() -> None:
 
 
 def test_the_worked_example_is_that_of_the_equation() -> None:
-    example = next(of.example for of in definitions() if of.term == "Decayed usage")
-    assert example is not None
+    example = present(next(of.example for of in definitions() if of.term == "Decayed usage"))
     assert example.rows == (
         ("anna", "0", "35", "55", "31.25", "26.9 %"),
         ("ben", "55", "60", "0", "85", "73.1 %"),
@@ -74,8 +74,9 @@ def test_examples_are_computed_by_what_was_in_force() -> None:
     """Of job 3, which ran for 60 s, the bounded slowdown is 1 either way; job 4 waited 170 s."""
 
     def slowdowns(metrics: Metrics) -> list[str]:
-        example = next(of.example for of in definitions(metrics) if of.term == "Bounded slowdown")
-        assert example is not None
+        example = present(
+            next(of.example for of in definitions(metrics) if of.term == "Bounded slowdown")
+        )
         return [row[-1] for row in example.rows]
 
     assert slowdowns(Metrics())[3] == "3.83"  # 230 s in all / 60 s

@@ -2,12 +2,7 @@ from dataclasses import replace
 
 from audit.report.record.page import Contents, Coverage
 from audit.report.text.standing import standing
-from tests.report.sample import (
-    contents,
-    empty,
-    pool,
-    without_fair_starts,
-)
+from tests.report.sample import contents, empty, pool, without_fair_starts
 
 
 def _whole() -> Contents:

@@ -39,6 +39,14 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Shaded:
+    """Ranges of x with a colour, which has a key above the panels."""
+
+    series: Series
+    ranges: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
 class Panel:
     """Lines with one pair of axes."""
 
@@ -50,6 +58,7 @@ class Panel:
     level: float | None = None  # of a dashed horizontal line
     at: float | None = None  # of a dashed vertical line
     spans: Sequence[tuple[float, float, str]] = ()  # shaded ranges of x, with names
+    shaded: Shaded | None = None
 
 
 def drawn(
@@ -66,8 +75,11 @@ def drawn(
     canvas = Canvas()
     top = 6.0
     named = {line.name: line for panel in panels for line in panel.lines if line.name}
+    keys = list(dict.fromkeys(panel.shaded.series for panel in panels if panel.shaded))
     if named and not at_ends and (len(named) > 1 or len(panels[0].lines) > 1):
-        top = frame.keys(canvas, [_key(line) for line in named.values()])
+        keys = [*map(_key, named.values()), *keys]
+    if keys:
+        top = frame.keys(canvas, keys)
     right = frame.column_width(named) + 4 if at_ends else 8.0
     left = frame.column_width(label for panel in panels for _, label in panel.y.ticks)
     edges = frame.panels(len(panels), abreast, left)
@@ -79,6 +91,8 @@ def drawn(
         if panel.y.title:
             canvas.text((0 if abreast == 1 else start - left, begin + 10), panel.y.title, MUTED)
             begin += 20
+        if any(name for *_, name in panel.spans):
+            begin += 12
         box = Box(start, begin, stop - right, begin + height)
         _panel(canvas, panel, box, at_ends)
         end = max(end, frame.across(canvas, panel.x, box))
@@ -92,11 +106,19 @@ def _key(line: Line) -> Series:
 
 def _panel(canvas: Canvas, panel: Panel, box: Box, at_ends: bool) -> None:
     x, y = panel.x.between(box.left, box.right), panel.y.between(box.bottom, box.top)
-    for begin, end, name in panel.spans:
+
+    def shade(begin: float, end: float, colour: str, opacity: float) -> float:
         wide = max(x(end) - x(begin), 1.5)
-        canvas.rect(x(begin), box.top, wide, box.bottom - box.top, MUTED, opacity=0.16)
+        canvas.rect(x(begin), box.top, wide, box.bottom - box.top, colour, opacity=opacity)
+        return wide
+
+    for begin, end, name in panel.spans:
+        wide = shade(begin, end, MUTED, 0.16)
         if name:
             canvas.text((x(begin) + wide / 2, box.top - 3), name, MUTED, anchor="middle", size=11)
+    if panel.shaded:
+        for begin, end in panel.shaded.ranges:
+            shade(begin, end, panel.shaded.series.colour, 0.35)
     frame.upwards(canvas, panel.y, box)
     for line in panel.lines:
         _line(canvas, line, x, y, box)

@@ -130,8 +130,7 @@ def labels(attempts: pl.DataFrame, by: str, seed: int, clusters: int | None = No
         seed: of k-means.
         clusters: number of clusters, ≥ 1; None chooses.
 
-    Raises:
-        UsageError: ``clusters`` without scikit-learn.
+    Raises UsageError if scikit-learn is missing for ``clusters``.
     """
     if by == "clusters":
         return by_clusters(attempts, seed, clusters)

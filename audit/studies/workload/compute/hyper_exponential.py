@@ -97,13 +97,13 @@ def fit(seconds: Ints, seed: int, resamples: int = RESAMPLES) -> Fit:
 
     ``seed`` is that of the bootstrap (PCG64).
 
-    Raises:
-        ValueError: there is no value, or a negative one.
+    Raises ValueError if there is no value, or a negative one.
     """
     if len(seconds) == 0 or seconds.min() < 0:
         raise ValueError("a fit needs values, of 0 s or more")
     edges = grid(int(seconds.max()))
-    counts = _counted(seconds, edges)
+    place = np.searchsorted(edges, seconds.astype(np.float64), side="right") - 1
+    counts = np.bincount(place, minlength=len(edges) - 1).astype(np.float64)
     mean = max(exact_sum(seconds.astype(np.float64)) / len(seconds), LEAST_S)
     flat = HyperExponential(1.0, mean, mean)
     apart = _distance(flat, counts, edges)
@@ -132,11 +132,6 @@ def grid(greatest: int) -> Floats:
     while edges[-1] <= greatest:
         edges.append(max(edges[-1] + 1, np.floor(edges[-1] * 1.05) + 0.5))
     return np.array([*edges, np.inf])
-
-
-def _counted(seconds: Ints, edges: Floats) -> Floats:
-    place = np.searchsorted(edges, seconds.astype(np.float64), side="right") - 1
-    return np.bincount(place, minlength=len(edges) - 1).astype(np.float64)
 
 
 def _distance(fitted: HyperExponential, counts: Floats, edges: Floats) -> float:

@@ -262,13 +262,11 @@ SOURCE: Final = "[B] §3.3"
 _REFUSED: Final = 9.21
 
 
-def _nearly_all(share: Estimate | None) -> Holds:
+def nearly_all(share: Estimate | None) -> Holds:
+    """Return yes from 95 % on, no up to 5 %."""
     if share is None or 0.05 < share.value < 0.95:
         return Holds.undecided
     return Holds.yes if share.value >= 0.95 else Holds.no
-
-
-NEARLY_ALL: Final = Asked("95 % at least", _nearly_all)
 
 
 def decide(model: Model, apart: Estimate | None) -> tuple[Verdict, ...]:
@@ -280,7 +278,7 @@ def decide(model: Model, apart: Estimate | None) -> tuple[Verdict, ...]:
     better = Comparison(
         "share of the arrivals whose class refuses the exponential distribution",
         Estimate(share, None, None) if arrivals else None,
-        NEARLY_ALL,
+        Asked("95 % at least", nearly_all),
     )
     match = Comparison("mean distance of the distributions", apart, within(0, MARGIN))
     unlike = sum((one.gaps.p_value or 0.0) < 0.05 for one in classes)

@@ -131,13 +131,12 @@ def place(
     Peak hours are by the clock of ``zone``. ``by`` is one of ``classes.TECHNIQUES``; ``seed`` and
     ``clusters`` (None chooses the number) are those of k-means.
 
-    Raises:
-        LogError: no attempt has ended.
+    Raises LogError if no attempt has ended.
     """
     ended = population(described, pool)
     if ended.is_empty():
         raise LogError(
-            f"pool {pool.name!r}: no attempt has ended, so there is no workload; give a longer log"
+            f"pool {pool.name!r}: no attempt has ended, so there is no workload; use a longer log"
         )
     arrival = ended["arrival_time"].to_numpy()
     first, last = (day_of(int(instant), zone) for instant in (arrival[0], arrival[-1]))
@@ -237,7 +236,9 @@ def _class(
     members: pl.DataFrame, key: tuple[str, str], lasted: int, work: float, seed: int
 ) -> Class:
     size, occupancy = members["size"].to_numpy(), members["occupancy_s"].to_numpy()
-    walltime = members["walltime_s"].drop_nulls()
+    asking = members.filter(pl.col("walltime_s").is_not_null())
+    walltime = asking["walltime_s"].to_numpy()
+    foresight = rank_correlation(walltime, asking["occupancy_s"].to_numpy()) or 0.0
     return Class(
         label=key[0],
         part=key[1],
@@ -249,9 +250,9 @@ def _class(
         gaps=hyper_exponential.fit(members["gap_s"].to_numpy(), seed),
         occupancies=hyper_exponential.fit(occupancy, seed + 1),
         sizes=shares_of(size),
-        walltimes=_walltimes(walltime.to_numpy()),
+        walltimes=_walltimes(walltime),
         with_walltime=len(walltime) / members.height,
-        foresight=_foresight(members.filter(pl.col("walltime_s").is_not_null())),
+        foresight=min(max(foresight, -1.0), 1.0),
         users=_users(members["user"].to_numpy()),
     )
 
@@ -266,11 +267,6 @@ def _walltimes(walltime: Ints) -> Shares:
         ordered[np.ceil(middles * len(ordered)).astype(np.int64) - 1], return_counts=True
     )
     return tuple((int(v), int(n) / QUANTILES) for v, n in zip(values, counts, strict=True))
-
-
-def _foresight(asking: pl.DataFrame) -> float:
-    walltime, occupancy = (asking[name].to_numpy() for name in ("walltime_s", "occupancy_s"))
-    return min(max(rank_correlation(walltime, occupancy) or 0.0, -1.0), 1.0)
 
 
 def _users(ranks: Ints) -> Shares:

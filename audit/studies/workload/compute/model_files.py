@@ -46,8 +46,7 @@ def to_toml(model: Model) -> str:
 def from_toml(text: str, where: str) -> Model:
     """Return the model of the text of the file that errors call ``where``.
 
-    Raises:
-        UsageError: it is not a model; the message says where and why.
+    Raises UsageError if it is not a model; the message says where and why.
     """
     try:
         table = tomllib.loads(text)

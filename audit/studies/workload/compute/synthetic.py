@@ -57,8 +57,7 @@ def draw(model: Model, seed: int, days: int | None = None, intensity: float = 1.
         days: number of days from the model's first one, ≥ 1; None: as many as the model's.
         intensity: factor of the rate of arrivals, > 0.
 
-    Raises:
-        UsageError: an argument is out of range.
+    Raises UsageError if an argument is out of range.
     """
     if seed < 0 or intensity <= 0 or (days is not None and days < 1):
         raise UsageError(
@@ -93,12 +92,10 @@ def log(
         intensity: factor of the rate of arrivals, > 0.
         machine: factor of the pool's size, and of the rate of arrivals, > 0.
 
-    Returns:
-        Columns of ``model.ATTEMPTS``, all ended, by arrival. Users have their rank as name; with
-        classes by group, the account is the class.
+    Returns columns of ``model.ATTEMPTS``, all ended, by arrival. Users have their rank as name;
+    with classes by group, the account is the class.
 
-    Raises:
-        UsageError: an argument is out of range, or the pool is smaller than an attempt.
+    Raises UsageError if an argument is out of range, or the pool is smaller than an attempt.
     """
     if machine <= 0 or (jobs is not None and jobs < 1):
         raise UsageError(f"synthetic log: jobs {jobs}, machine {machine}: must be ≥ 1 and > 0")

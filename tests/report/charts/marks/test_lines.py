@@ -5,6 +5,7 @@ from audit.report.charts.marks import lines, scales
 from audit.report.charts.marks.lines import Line, Panel, Target
 
 X, Y = scales.linear([0.0, 10.0], scales.plain), scales.linear([0.0, 4.0], scales.plain)
+Y_TITLED = scales.linear([0.0, 4.0], scales.plain, title="Work")
 
 
 def points(body: str) -> list[list[tuple[float, float]]]:
@@ -53,3 +54,10 @@ def test_a_single_point_is_a_dot() -> None:
     body, _ = lines.drawn([Panel(X, Y, [Line("", [(5, 2)])])])
     assert "<circle" in body
     assert "<polyline" not in body
+
+
+def test_names_of_shaded_ranges_are_below_the_title_of_the_axis() -> None:
+    named = Panel(X, Y_TITLED, [Line("", [(0, 1), (10, 2)])], spans=[(2, 4, "burst")])
+    body, _ = lines.drawn([named])
+    places = {text: float(y) for y, text in re.findall(r'y="([\d.]+)"[^>]*>(burst|Work)<', body)}
+    assert places["burst"] - places["Work"] >= 14

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.formats.sacct.columns import Layout
-from audit.formats.sacct.splitting import fits, split
+from audit.formats.sacct.columns import Layout, fits, split
 from audit.formats.slurm.fields import Kind
 
 LAYOUT = Layout(("JobID", "JobName", "User", "State", "Submit", "Comment"), "|")
