@@ -13,6 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.places import ROOT
+from tests.shared import once
 
 BESIDE = ("sql/", "templates/", "config.toml")  # inside the package in a wheel, beside it here
 
@@ -36,7 +37,9 @@ def built(folder: Path, *options: str) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("wheel"), "--wheel")
+    folder = once(tmp_path_factory, "wheel", lambda folder: built(folder, "--wheel"))
+    [wheel] = folder.glob("*.whl")
+    return wheel
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +59,13 @@ def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def audited(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the wheel has audited, into ``first``; and an empty ``home``."""
-    folder = tmp_path_factory.mktemp("audited")
-    (folder / "home").mkdir()
-    (folder / "small.swf").write_text(small_log())
-    run(*audit(site), "--out", "first", cwd=folder, HOME=str(folder / "home"))
-    return folder
+
+    def make(folder: Path) -> None:
+        (folder / "home").mkdir()
+        (folder / "small.swf").write_text(small_log())
+        run(*audit(site), "--out", "first", cwd=folder, HOME=str(folder / "home"))
+
+    return once(tmp_path_factory, "audited-by-the-wheel", make)
 
 
 def audit(site: Path) -> tuple[str | Path, ...]:
