@@ -78,10 +78,8 @@ class Draft:
         if not self.name:
             raise UsageError("the cluster's name is unknown: give it with --name")
         _refuse_bytes(self.name)
-        pools, sources = self.pools, self.sources
-        return config.Cluster(
-            name=self.name, zone=self.zone, pools=pools, sources=sources, usage=self.usage
-        )
+        kept = {name: getattr(self, name) for name in ("zone", "pools", "sources", "usage")}
+        return config.Cluster(name=self.name, **kept)
 
 
 def infer(
@@ -335,10 +333,7 @@ def _pool_name(group: Sequence[scontrol.Partition], *, alone: bool) -> str:
 def _inferred(
     seen: _Seen | None, headers: Sequence[Header], facts: list[Fact], notes: dict[str, str]
 ) -> tuple[config.Pool, ...]:
-    """Return the pools of a cluster whose hardware no file describes.
-
-    Partitions that share no nodes are pools of their own.
-    """
+    """Return the pools of a cluster whose hardware no file describes."""
     path = "clusters.pools[0]"
     if seen is None:
         notes[f"{path}.capacity"] = f"To fill in, such as {{ cpus = 512 }}; without it, {_PEAK}."
@@ -353,9 +348,9 @@ def _inferred(
     claimed = max((header.capacity.get(resource, 0) for header in headers), default=0)
     amounts: dict[str, int] = {}
     if not claimed or not seen.attempts[resource].count():
-        note = f"Left out, since it is not in the log's header: {_PEAK}."
-        what = f"capacity of pool {inference.POOL!r}"
-        fact = Fact(what, "the peak in use", "default: it is not in the log's header")
+        why = "it is not in the log's header"
+        note = f"Left out, since {why}: {_PEAK}."
+        fact = Fact(f"capacity of pool {inference.POOL!r}", "the peak in use", f"default: {why}")
     else:
         now = latest_instant(seen.attempts) or 0
         amount, fact = inference.capacity(seen.attempts, headers, resource, None, now)
@@ -383,8 +378,8 @@ def _groups(
     pools = []
     for number, group in enumerate(groups):
         names = tuple(name for name in group if name is not None)
-        rows = attempts.filter(pl.col("partition").is_in(names))
-        pools.append(config.Pool(name=names[0], partitions=names, resource=hardware.counted(rows)))
+        counted = hardware.counted(attempts.filter(pl.col("partition").is_in(names)))
+        pools.append(config.Pool(name=names[0], partitions=names, resource=counted))
         facts.append(Fact(f"partitions of pool {names[0]!r}", ", ".join(names), "shared nodes"))
         notes[f"clusters.pools[{number}].capacity"] = f"Left out: {_PEAK}."
     return tuple(pools)

@@ -247,7 +247,7 @@ def test_impossible_studies_are_refused_at_once(
 
 @pytest.mark.parametrize("text", ["", "0", "0.8,x", "-1", "11", "1/0"])
 def test_a_load_is_a_share_of_the_capacity(text: str) -> None:
-    with pytest.raises(UsageError, match=r"--loads: '.*' is no load; give shares"):
+    with pytest.raises(UsageError, match=r"--loads: '.*' is not a load; give shares"):
         plans.loads(text)
 
 

@@ -34,6 +34,7 @@ class Topic(StrEnum):
 
     LATER_ARRIVALS = "later arrivals"
     RULES = "limits and closed hours"
+    NODES = "free capacity scattered over nodes"
     UNEXPLAINED = "unexplained waits"
     PASSED_OVER = "passed over by later jobs"
     UNEQUAL_SHARES = "unequal shares of the machine"
@@ -281,6 +282,16 @@ KINDS: tuple[Kind, ...] = (
         "limits or closed hours kept it from starting.",
         "Decide whether this rule should keep jobs waiting while capacity is free: {rule}.",
         TELLING,
+    ),
+    Kind(
+        whole,
+        "cause_nodes_share",
+        Topic.NODES,
+        "why",
+        "For {cause_nodes_share} of all waiting time ({cause_nodes_share:within}), enough was free "
+        "on all nodes together, but not on single nodes.",
+        "Check whether small jobs are packed onto few nodes, and what wide jobs request per node.",
+        0.05,
     ),
     Kind(
         whole,
