@@ -88,9 +88,9 @@ TESTED_IN: Final = {
     "scenario/fit/hours": "scenario/fit/test_rules",
     "oneoff/fit_policy/charts": "oneoff/fit_policy/test_plan",
     "oneoff/fit_policy/page": "oneoff/fit_policy/test_plan",
-    "studies/commands": "cli/test_studies",
+    "studies/commands": "studies/test_plans",
     "kernels/fitting": "scenario/fit/test_occasions",
-    "studies/sensitivity/page": "studies/sensitivity/test_plan",
+    "studies/sensitivity/page": "studies/test_plans",
     "oneoff/whatif/page": "oneoff/whatif/test_plan",
 }
 """Modules of ``audit/`` without a test of their own, and the test in ``tests/`` that uses them."""

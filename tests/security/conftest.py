@@ -12,7 +12,6 @@ from audit.store import archive, migrations, publish
 from audit.words import ARCHIVE
 from tests.store.test_archive import fill, record
 
-
 State = dict[str, tuple[str, int, int]]
 """Hash, size and mode by path."""
 

@@ -1,7 +1,7 @@
-"""What may be so at a site, by what the trials say: elements to judge.
+"""Propose elements of a site for judging, from trials.
 
-A trial is the first instant at which the site, as it is assumed so far, would have started an
-attempt. So what is proposed explains what that does not.
+A trial is the first instant at which the assumed site would have started an attempt. Proposed
+elements therefore explain starts that the assumed site does not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from audit.scenario.workload import Bools, Ints
 
 INTERVALS: Final = (15, 20, 30, 60, 120, 180, 300, 600, 900, 1800, 3600)
 IN_PHASE: Final = 0.8
-"""Of the starts after a wait: so many lie at multiples of an interval, if there is one."""
+"""Least share of the starts after a wait at multiples of an interval, if there is one."""
 LEAST: Final = 0.005
 """Of all waiting of those whose trials are looked at: rules that explain less are not proposed."""
 NODES_KNOWN: Final = 0.95
@@ -85,7 +85,7 @@ def _chains(observed: Observed, site: Site, ready: Ints, among: Bools) -> list[E
 
 
 def _intervals(observed: Observed, site: Site, trials: Trials) -> list[Element]:
-    """That passes run at multiples of an interval, where starts after a wait lie there."""
+    """Return the interval of passes if starts after a wait are at its multiples."""
     work = observed.work
     if site.pool.policy.interval_s is not None:
         return []
@@ -104,7 +104,7 @@ def _intervals(observed: Observed, site: Site, trials: Trials) -> list[Element]:
 
 
 def _depths(observed: Observed, site: Site, trials: Trials) -> list[Element]:
-    """That passes look at no more than so many, or plan no further than so long."""
+    """Return bounds on the jobs that a pass examines, and on how far ahead it plans."""
     policy = site.pool.policy
     if policy.backfill not in takers("depth"):
         return []
@@ -160,7 +160,7 @@ SELDOM: Final = 0.25
 
 
 class Split(NamedTuple):
-    """A bound on something, and what the trials say of it."""
+    """A bound, and the trials above and below it."""
 
     bound: int
     """Trials with more are those above."""

@@ -2,8 +2,8 @@
 
 A dependency, or a script that lets the next one go when one is done, shows so: again and again an
 attempt starts within ``WITHIN_S`` of the end of the attempt of its user that arrived before it,
-though it had room long before. A limit shows so too; the two are told apart by what else the user
-had queued or running: a limit holds all of it, a chain only the next link.
+though it had room long before. A limit has the same effect. The other jobs that the user had
+queued or running distinguish the two: a limit holds all of them, a chain only the next link.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def previous(observed: Observed) -> Ints:
 
 
 def links(observed: Observed, ready: Ints) -> tuple[Bools, Bools]:
-    """Who could have started before the previous attempt of its user ended, and who then waited.
+    """Find attempts that could start before their user's previous one ended, and those that waited.
 
     Args:
         ready: when each could have started, [n]; NEVER: not before it did.
@@ -97,7 +97,7 @@ def held_until(observed: Observed, users: Bools) -> tuple[Ints, Bools]:
         users: [n], whether the attempt is of such a user.
 
     Returns:
-        [n] each: the instant, at most the start; and who started before it was let go.
+        [n] each: the instant, at most the start; and whether it started before it was released.
     """
     work = observed.work
     before = previous(observed)

@@ -1,11 +1,11 @@
-"""Capacity in force: days on which no more than so much was ever in use, though somebody waited.
+"""Capacity in force: days on which use never exceeded a level although attempts waited.
 
 Nodes that are drained, down or kept for others are not in the log; the pool is just never full. A
-*ceiling* is seen in a run of whole days with room for somebody who waited, on which what was in use
-came close to its most again and again, and never passed it; it lasts from the last start before
-them with which more was in use until the first one after them. It is read off those very days, as a
-site's own record of drained nodes would tell it, and is judged as a whole: whether such days in a
-part of the log that nobody looked at are explained by theirs.
+*ceiling* is a run of whole days on which waiting attempts would have fitted, and the amount in use
+often came close to its maximum but never exceeded it. It lasts from the last start before these
+days with more in use until the first such start after them. It is read from these days, like a
+site's record of drained nodes, and is judged as a whole: whether it explains such days in a part of
+the log that was not examined.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LEAST_DAYS: Final = 3
 NEAR: Final = 0.03
 """Of the capacity: so near its most a run is full, and so near the capacity it has no ceiling."""
 AT_CEILING: Final = 0.25
-"""Of a run's room, in attempts·s: so much must pass while it is full."""
+"""Least share of a run's free capacity, in attempts·s, that passes at the ceiling."""
 LEAST_WITHHELD: Final = 20
 """Attempts that must have been left waiting though they would have fitted into the difference."""
 LEVELS: Final = 64
@@ -34,7 +34,7 @@ LEVELS: Final = 64
 
 
 class Ceiling(NamedTuple):
-    """A time in which nobody started with whom more than ``most`` would have been in use.
+    """A period in which no attempt started that would have raised the use above ``most``.
 
     So all of those that would have fitted into the difference were left waiting (SPEC §11).
     """
@@ -85,9 +85,9 @@ class _Room(NamedTuple):
 
 
 def _lasting(observed: Observed, first: int, last: int, top: int) -> tuple[int, int]:
-    """From when until when nobody started with whom more than ``top`` was in use, around days.
+    """Return the period around some days in which no start raised the use above ``top``.
 
-    Where nobody ever did before, or after, it is from the first of these days, or to the last.
+    Without such a start before or after, it begins with the first day, or ends with the last.
     """
     since, until = observed.first + first * DAY_S, observed.first + (last + 1) * DAY_S
     starts = np.unique(observed.work.start[observed.work.has_started])
@@ -116,7 +116,7 @@ def _explained(room: _Room, first: int, last: int, top: int, near: float) -> tup
 
 
 def steps(found: list[Ceiling], resource: str, capacity: int) -> tuple[Step, ...]:
-    """The ceilings as steps of the capacity, which nobody knew beforehand."""
+    """Return the ceilings as steps of the capacity, unknown in advance."""
     made = []
     for number, one in enumerate(found):
         made.append(Step(one.since, ((resource, one.most),)))
@@ -126,7 +126,7 @@ def steps(found: list[Ceiling], resource: str, capacity: int) -> tuple[Step, ...
 
 
 def used_at(observed: Observed, times: Ints) -> Ints:
-    """What was in use at each instant, after all that happened at it."""
+    """Return the amount in use at each instant, after all events at it."""
     at, used = observed.once("in use", None, lambda: in_use(observed))
     place = np.searchsorted(at, times, side="right") - 1
     amounts: Ints = np.where(place >= 0, used[np.maximum(place, 0)], 0)

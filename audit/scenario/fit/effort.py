@@ -1,4 +1,4 @@
-"""What a search will cost, told beforehand, and the part of a log that a budget affords.
+"""Estimates of the cost of a search, and the part of a log that a budget affords.
 
 To judge a site takes about ``a · n + b · looks + c`` seconds, with n attempts and as many looks
 as there are instants in their waits; to propose elements likewise. An estimate, not a clock,
@@ -53,7 +53,7 @@ class Cost(NamedTuple):
 
 
 def cost(attempts: float, looks: float) -> Cost:
-    """Of a log of so many attempts, with so many instants in their waits."""
+    """Return the costs for a number of attempts with ``looks`` instants in their waits."""
     return Cost(
         0.7e-6 * attempts + 55e-9 * looks + 0.005,
         2e-6 * attempts + 0.12e-6 * looks + 0.1,
@@ -63,7 +63,7 @@ def cost(attempts: float, looks: float) -> Cost:
 
 
 class Budget:
-    """What a search may still do."""
+    """The rest of a search's budget."""
 
     def __init__(self, observed: Observed, seconds: float) -> None:
         """``seconds`` of one processor for judging sites over ``observed`` again and again."""

@@ -44,7 +44,7 @@ class Events(NamedTuple):
     """Occasions that were withheld, and starts, of one side; one element each."""
 
     user: Ints
-    entity: Ints  # for whom the rule counts separately; of windows, the user
+    entity: Ints  # entity that the rule counts by; of windows, the user
     at: Ints  # s on the pool's clock
     broken: Bools  # whether it is a start
 
@@ -105,7 +105,7 @@ class Booked(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What the events say of a rule."""
+    """The evidence of the events for a rule."""
 
     fails: str
     """Which condition does not hold; empty: all do."""
@@ -127,7 +127,7 @@ def on_days(at: Ints, days: Days) -> Bools:
 
 
 def unit_s(days: float) -> int:
-    """Return how long a unit lasts on a log of so many days, s."""
+    """Return the length of a unit on a log of ``days`` days, s."""
     return SHORT_UNIT_S if days < SHORT_DAYS else DAY_S
 
 

@@ -58,7 +58,7 @@ class Class(NamedTuple):
     inside: Bools  # [n]
     outside: Bools  # [n]
     near: Bools | None
-    """[n], which attempts ask for at most ``WIDER`` times its bound; None: it has none."""
+    """[n], which attempts ask for at most ``WIDER`` times its bound; None: without a bound."""
 
 
 class Candidate(NamedTuple):
@@ -71,7 +71,7 @@ class Candidate(NamedTuple):
 
 
 def clocks(zone: str, first: int, last: int) -> list[str]:
-    """Return the clocks that a site's rules may go by: its zone, and the same without summer time.
+    """Return the possible clocks of a site's rules: its zone, and the same without summer time.
 
     Some logs were written by a clock without summer time.
     """
@@ -106,7 +106,7 @@ def forbidden_from(window: Window, begin: Ints, reach: Ints) -> Ints:
 
 
 def tried(seen: Seen, one: Candidate) -> Tried:
-    """Return a window to be judged by a walk."""
+    """Return a window for a sweep that judges it."""
     zone = periods.zone(seen.zone)
     first, last = seen.observed.first, seen.observed.last
     nobody = np.zeros(0, np.int64)
@@ -318,7 +318,7 @@ class _Sorted(NamedTuple):
 
 
 def _sorted(observed: Observed) -> Iterator[_Sorted]:
-    """Yield what classes may be told apart by."""
+    """Yield the values by which classes may differ."""
     frame = observed.frame
     if frame["walltime_s"].null_count() < frame.height:
         yield _bounded(observed, "walltime_above_s", observed.reach)
@@ -425,7 +425,7 @@ def _proposed(
     enough = (of_class >= LEAST) & (of_all - of_class >= LEAST) & (sums[WITHHELD].sum(1) > 0)
     likely = np.flatnonzero(enough).tolist()
     chances = [KEPT * _shares_of_runs(total[:, 0] - sums[:, number]) for number in likely]
-    # [reaches + 1, hours, …], what reaches at least so far
+    # [reaches + 1, hours, …], sums over this reach and all longer ones
     tail = np.zeros((table.shape[1] + 1, WEEK, 3, len(likely) + 1, BLOCKS))
     for reach in reversed(range(table.shape[1])):
         tail[reach, :, :, :-1] = tail[reach + 1, :, :, :-1] + table[:, reach][:, :, likely]

@@ -48,10 +48,10 @@ SMOOTHING: Final = 0.5
 
 
 class Decided(NamedTuple):
-    """What a site as it is assumed would have done; an element per attempt."""
+    """Decisions of the assumed site; an element per attempt."""
 
     ready: Ints  # when it would have started it, in [arrival, start]; NEVER: not by its start
-    over_capacity: Bools  # more was in use than there is: nobody can say, left out
+    over_capacity: Bools  # more was in use than the capacity: not judged
 
 
 class Instants(NamedTuple):
@@ -90,8 +90,8 @@ def assumed(observed: Observed, site: Site) -> tuple[Workload, Ints, Bools]:
     """The workload of a site as it is assumed.
 
     Returns:
-        It; the attempt of ``observed`` that each of its own is; and [n] of ``observed``, who
-        started though a chain held it.
+        The schedule; the index in ``observed`` of each of its attempts; and [n] of ``observed``,
+        whether an attempt started although a chain held it.
     """
     pool = pool_of(site, observed)
     free = pool._replace(limits=(), windows=(), policy=Policy())
@@ -134,7 +134,7 @@ def decide(observed: Observed, site: Site) -> Decided:
 
 
 def told(observed: Observed, ready: Ints) -> Instants:
-    """What was said of each attempt at the instants of its wait."""
+    """Return the decisions about each attempt at the instants of its wait."""
     work, instants = observed.work, observed.instants
     foreseen = ready != NEVER
     arrival, start = observed.once("places", None, lambda: _places(observed))
@@ -276,8 +276,8 @@ def fidelity(observed: Observed, site: Site, chosen: Bools, number: int, draws: 
     """That of a site as it is assumed.
 
     Args:
-        chosen: [n], from whom to draw.
-        number: so many are drawn, without replacement.
+        chosen: [n], the attempts to draw from.
+        number: of attempts to draw, without replacement.
         draws: whose seed is taken.
     """
     whose = np.flatnonzero(chosen)

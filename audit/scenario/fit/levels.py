@@ -31,7 +31,7 @@ LEVELS: Final = 512
 BLOCKS: Final = 8
 """Parts of the log in whose runs a limit may hold."""
 SHARE: Final = 0.02
-"""Of all attempts: a partition or QOS with fewer has no limits of its own."""
+"""Least share of all attempts for separate limits of a partition or QOS."""
 
 
 class Kind(NamedTuple):
@@ -259,7 +259,7 @@ def low_in_some_run(withheld: Ints, broken: Ints, idle: Ints, served: Ints) -> B
 
 
 def tried(one: Candidate) -> Tried:
-    """Return a limit to be judged by a walk."""
+    """Return a limit for a sweep that judges it."""
     return Tried(one.kind.entity, one.kind.amount, one.limit.most)
 
 

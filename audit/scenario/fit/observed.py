@@ -1,9 +1,9 @@
-"""What a log shows of its site: who had room, and when an attempt could have started but did not.
+"""Free capacity for waiting attempts in a log, and instants at which they could have started.
 
 ``Spans`` are the seconds of SPEC §10's ``room``. ``Trials`` are moments at which an attempt could
 start: when a model first would have started it, where it is *served* if it starts within
-``SERVED_S``; and when it did start, where it always is. What a site never does shows as trials that
-are not served: at some hours of the week, at some level of what a user holds, on some days.
+``SERVED_S``; and when it did start, where it always is. Trials that are not served show the rules
+of a site: at some hours of the week, at some level of a user's usage, on some days.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from audit.scenario.workload import NEVER, Bools, Ints, Workload, workload_of_ro
 Floats = NDArray[np.float64]
 
 SERVED_S: Final = 900
-"""Who starts so soon after it could have was served: schedulers need a moment, s."""
+"""Maximum delay of a start that counts as served, s: schedulers need a moment."""
 
 
 class Spans(NamedTuple):
@@ -78,7 +78,7 @@ class Observed:
     _made: dict[str, dict[Hashable, Any]] = field(default_factory=dict, init=False, compare=False)
 
     def once(self, what: str, which: Hashable, make: Callable[[], Any], most: int = 1_000) -> Any:
-        """What ``make`` gives, made once of each ``which``; ``most`` of them are kept."""
+        """Return the result of ``make``, computed once for each ``which``; ``most`` are kept."""
         made = self._made.setdefault(what, {})
         if which not in made:
             if len(made) >= most:
@@ -160,7 +160,7 @@ COLUMNS: Final = ("user", "account", "qos", "partition", "walltime_s", "size")
 
 
 def observe(described: pl.DataFrame, pool: Pool, now: int, since: int | None = None) -> Observed:
-    """What the attempts of ``pool`` show.
+    """Return the observations of the attempts of ``pool``.
 
     Args:
         pool: what it had, by what is known of it; its policy does not matter.

@@ -1,4 +1,4 @@
-"""What a site's waiting attempts show under the rules in force: when they could have started.
+"""Occasions at which waiting attempts could have started under the rules in force.
 
 Source: SPEC §11, *Procedure at t*, steps 0 to 3.
 """
@@ -68,7 +68,7 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class Seen:
-    """What is seen of a site."""
+    """The observations of a site."""
 
     observed: Observed
     spans: Spans

@@ -1,4 +1,4 @@
-"""What a search came to: told of the last 40 % of a log, which nothing was taken from.
+"""Results of a search, over the last 40 % of a log, which the search did not use.
 
 Forward fidelity (``forwards``) is that of ``SUBJECTS`` attempts drawn from that part.
 """
@@ -56,7 +56,7 @@ class Supported(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What is known of a site."""
+    """A fitted site, and how well it explains the log."""
 
     observed: Observed
     parts: Parts
@@ -71,7 +71,7 @@ class Outcome(NamedTuple):
     tried: tuple[Tried, ...]
     remains: tuple[Remains, ...]
     told: Bools
-    """[n]: who is told of."""
+    """[n]: the attempts that the results cover."""
 
 
 def find(
@@ -159,7 +159,7 @@ def outcome(
     draws: Draws,
     since: int | None = None,
 ) -> Outcome:
-    """What was found out, told of the last 40 % of the log; see ``find``."""
+    """Return the results over the last 40 % of the log; see ``find``."""
     observed = observe(described, pool, now, since)
     parts = search.parts(observed)
     told = observed.judged & search.within(observed, (parts.chosen, parts.behind))
@@ -213,7 +213,7 @@ def _standing(observed: Observed, parts: Parts, one: Judged, told: Bools) -> Sta
 def _remains(
     observed: Observed, assumed: Judged, fitted: Judged, told: Bools
 ) -> tuple[Remains, ...]:
-    """What is unexplained, by whether its owner had anything running, and by what came of it."""
+    """Return the unexplained time, by whether the owner had running jobs, and by outcome."""
     total = float(observed.wait[told].sum()) or 1.0
     busy = _owner_is_busy(observed)
 

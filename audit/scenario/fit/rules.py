@@ -30,7 +30,7 @@ FORESEEN: Final = 0.02
 RAW_SHARE: Final = "raw share"
 BOOKS_LESS: Final = "books less"
 BOOKS: Final = 0.002
-"""The least share of all waiting that a rule must book: it matters to nobody below."""
+"""Least share of all waiting that a rule must book."""
 LEAST_DAYS: Final = 3
 LEAST_WAITED: Final = 200
 
@@ -44,7 +44,7 @@ class Judged(NamedTuple):
 
 
 class Searched(NamedTuple):
-    """What a search for rules came to."""
+    """The result of a search for rules."""
 
     site: Site
     accepted: tuple[Element, ...]

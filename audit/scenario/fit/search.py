@@ -4,7 +4,8 @@ Rules are searched by SPEC §11 (``fit.rules``). With these in force, the other 
 searched by SPEC §10: by time of arrival the first 40 % of a log *propose*: trials and both P are
 theirs. The next 20 % *choose*: in each round the element is kept whose loss there falls most, if
 the lower bound of the fall, paired by day, is above 0, no more is left unexplained and, under
-another policy, forward fidelity is not less. What is kept is reported over the last 40 %.
+another policy, forward fidelity is not less. The elements that are kept are reported over the last
+40 %.
 
 Source: SPEC §10, *Inferring a site*; §11, *Rules that may be used*.
 """
@@ -36,7 +37,7 @@ LEAST: Final = 0.001
 SUBJECTS: Final = 600
 """Attempts whose forward starts tell whether a policy misleads."""
 LESS_FAITHFUL: Final = 0.01
-"""By so much forward fidelity may be less under another policy."""
+"""Greatest loss of forward fidelity under another policy."""
 EXPLAINS: Final = 0.0005
 """Of all waiting: what chains must explain."""
 
@@ -61,7 +62,7 @@ class Tried(NamedTuple):
     gain: Gain | None
     """By how much the loss falls over the part that chooses; None: it is a rule."""
     explains: float
-    """What it explains, as a share of all waiting: of rules of the log, else of that part."""
+    """Explained share of all waiting: for rules of the log, otherwise of that part."""
     fails: str
     """Which condition does not hold; empty: it is kept."""
 
@@ -72,7 +73,7 @@ class Tried(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What is known of a site as it is assumed, over a log."""
+    """An assumed site, judged over a log."""
 
     site: Site
     decided: Decided
@@ -82,7 +83,7 @@ class Judged(NamedTuple):
 
 
 class Searched(NamedTuple):
-    """What a search came to."""
+    """The result of a search."""
 
     site: Site
     tried: tuple[Tried, ...]
@@ -120,7 +121,7 @@ def searchable(observed: Observed, parts: Parts) -> bool:
 
 
 def judge(observed: Observed, site: Site) -> Judged:
-    """What a site as it is assumed would have done, and what that says of each attempt."""
+    """Return the decisions of the assumed site, and how well they explain each attempt."""
     decided = judging.decide(observed, site)
     said = judging.told(observed, decided.ready)
     return Judged(site, decided, said, judging.unexplained(observed, site, decided))
@@ -203,7 +204,7 @@ class _Rounds:
     def one(self, present: Judged, hopeless: set[Element]) -> tuple[list[Tried], Judged | None]:
         """All that was tried in a round, and the site with what is kept of it, if anything is.
 
-        What gains nothing is added to ``hopeless``, and not tried again.
+        Elements without a gain are added to ``hopeless``, and not tried again.
         """
         tried: list[Tried] = []
         best: tuple[Gain, Judged] | None = None
@@ -229,7 +230,7 @@ class _Rounds:
         return least, best[1]
 
     def _elements(self, present: Judged) -> list[Element]:
-        """What to try in a round, each once."""
+        """Return the elements to try in a round, each once."""
         found = candidates.propose(
             self.observed, present.site, present.decided, present.unexplained, self.proposing
         )

@@ -13,7 +13,7 @@ from audit.scenario.fit.days import Ceiling
 
 
 class Kind(StrEnum):
-    """What an element is about."""
+    """The subject of an element."""
 
     policy = "policy"
     interval = "interval"
@@ -29,11 +29,11 @@ FORBIDS: Final = (Kind.window, Kind.limit, Kind.capacity, Kind.chain)
 
 
 RULES: Final = (Kind.policy, Kind.interval, Kind.window, Kind.limit)
-"""Elements by which a scheduler decides; the others tell what it decides about."""
+"""Elements that describe decisions; the others describe attempts and the pool."""
 
 
 class Evidence(NamedTuple):
-    """What the log says of an element, before anything is simulated."""
+    """The evidence for an element in the log, without a simulation."""
 
     explained: int = 0
     """Seconds in which attempts waited that it forbids to start, and could have otherwise."""
@@ -50,11 +50,11 @@ class Evidence(NamedTuple):
     by_chance: float | None = None
     """The share of such starts that is expected without the rule: that of its neighbours."""
     gain: float | None = None
-    """What it explains, as a share of all waiting."""
+    """Explained share of all waiting."""
 
 
 class Element(NamedTuple):
-    """Something that may be so at a site. What is None or empty stays as it is."""
+    """A possible property of a site. Fields that are None or empty change nothing."""
 
     kind: Kind
     evidence: Evidence = Evidence()
@@ -65,13 +65,13 @@ class Element(NamedTuple):
     limit: Limit | None = None
     ceilings: tuple[Ceiling, ...] = ()
     users: tuple[str, ...] = ()
-    """Whose attempts wait for each other."""
+    """Users whose attempts wait for each other."""
     nodes: int | None = None
-    """So many nodes, each given to one attempt at a time."""
+    """Number of nodes, each allocated to one attempt at a time."""
 
 
 class Site(NamedTuple):
-    """What is assumed of a site."""
+    """An assumed site."""
 
     pool: Pool
     """As it is known, with policy, limits and windows."""
