@@ -280,18 +280,18 @@ cdef inline void _book(
     cdef int64_t i = queue.attempt[place], slot = queue.slot[place], own, earlier
     cdef int64_t others, cause
     cdef double time = <double> (now - since), each
-    cdef Py_ssize_t short, resources = log.request.shape[0]
+    cdef Py_ssize_t short, fit, resources = log.request.shape[0]
     cdef bint fits
     if is_held(log, times, i, since):
         queue.booked[slot, HELD] += time
         _note(log, queue, made.spans, slot, i, HELD, since, now)
         return
     short = short_of(queue, place, state)
-    fits = short == FITS and (
-        nodes.parts.shape[0] == 0 or fits_nodes(log, nodes, state, state.free_on, i, NOBODY)
-    )
-    if short == FITS and not fits and not fits_nodes(log, nodes, state, nodes.capacity, i, NOBODY):
-        short = EXCEEDS
+    fits = short == FITS
+    if fits and nodes.parts.shape[0] > 0:
+        fit = fit_of(log, nodes, state, i)
+        fits = fit == 1
+        short = EXCEEDS if fit == EXCEEDS else FITS
     if state.out or short == EXCEEDS:
         queue.booked[slot, UNAVAILABLE] += time
         _note(log, queue, made.spans, slot, i, UNAVAILABLE, since, now)
@@ -368,7 +368,7 @@ cdef void _book_claims(
             if not fits_left(queue, place, state, NOBODY):
                 rest = OWN_QUEUED if fits_left(queue, place, state, user) else CLAIMED
                 break
-        elif not fits_nodes(log, nodes, state, state.left_on, member, NOBODY):
+        elif not fits_left_on(log, nodes, state, member):
             rest = OWN_QUEUED if fits_claimed(log, nodes, state, member, user) else CLAIMED
             break
         if log.flags[member] & RECORDED and log.leave[member] == now:
@@ -414,6 +414,7 @@ cdef void _claim(
     made.seconds[KEPT, i] += min(max(log.ready[i] - since, 0), now - since)
     if nodes.parts.shape[0] > 0:
         claim_nodes(log, nodes, state, i)
+        state.claimed_stamp[user] = state.walk
     else:
         for x in range(state.left.shape[0]):
             amount = log.request[x, i]

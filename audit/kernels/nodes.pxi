@@ -64,15 +64,47 @@ cdef bint fits_nodes(
     return False
 
 
+cdef Py_ssize_t fit_of(Log log, Nodes nodes, State state, int64_t i) noexcept nogil:
+    """Return whether attempt ``i`` fits on free nodes: 1; 0: it does not; EXCEEDS: on no empty ones."""
+    cdef int64_t shape = nodes.shape[i], fit = 1
+    if state.fit_stamp[shape] != state.walk:
+        if not fits_nodes(log, nodes, state, state.free_on, i, NOBODY):
+            fit = 0
+            if not fits_nodes(log, nodes, state, nodes.capacity, i, NOBODY):
+                fit = EXCEEDS
+        state.fit_stamp[shape] = state.walk
+        state.fit[shape] = fit
+    return state.fit[shape]
+
+
+cdef bint fits_left_on(Log log, Nodes nodes, State state, int64_t i) noexcept nogil:
+    """Return whether attempt ``i`` fits in what is left; what does not fit never will in a walk."""
+    cdef int64_t shape = nodes.shape[i]
+    if state.full_stamp[shape] == state.walk:
+        return False
+    if fits_nodes(log, nodes, state, state.left_on, i, NOBODY):
+        return True
+    state.full_stamp[shape] = state.walk
+    return False
+
+
 cdef bint fits_claimed(
     Log log, Nodes nodes, State state, int64_t i, int64_t user
 ) noexcept nogil:
     """Return whether attempt ``i`` fits in what is left and in the claims of a user."""
-    cdef bint fits
+    cdef int64_t key = nodes.shape[i] * state.claimed_stamp.shape[0] + user
+    cdef int64_t[::1] known = state.lent[key % LENT]
+    if user == UNKNOWN or state.claimed_stamp[user] != state.walk:
+        return False
+    if known[0] == key and known[1] == state.walk:
+        # what does not fit never will in a walk: others only claim more
+        if known[3] == 0 or known[2] == state.claims.count:
+            return known[3] == 1
     _lend(state, user, 1)
-    fits = fits_nodes(log, nodes, state, state.left_on, i, NOBODY)
+    known[0], known[1], known[2] = key, state.walk, state.claims.count
+    known[3] = fits_nodes(log, nodes, state, state.left_on, i, NOBODY)
     _lend(state, user, -1)
-    return fits
+    return known[3] == 1
 
 
 cdef void _lend(State state, int64_t user, int64_t sign) noexcept nogil:

@@ -8,6 +8,7 @@ cdef enum:
     NOBODY = -1
     FITS = -1  # instead of the short resource
     EXCEEDS = -2
+    LENT = 4_096  # entries of a cache
 
 
 # The order of ``audit.metrics.queue_sweep.BOOKED``.
@@ -37,6 +38,7 @@ cdef class Nodes:
     cdef const int64_t[:, ::1] part  # resources × attempts
     cdef const int64_t[::1] parts
     cdef const int64_t[::1] most
+    cdef const int64_t[::1] shape  # equal numbers: equal sets, parts and most
     cdef const int64_t[::1] change_time  # when nodes become unavailable or available, ascending
     cdef const int64_t[::1] change_node
     cdef const int64_t[::1] change  # 1: unavailable, −1: no more
@@ -135,6 +137,12 @@ cdef class State:
     cdef int64_t[:, ::1] free_on  # resources × nodes
     cdef int64_t[:, ::1] left_on  # the same after earlier claims of the walk
     cdef int64_t[::1] unavailable  # [nodes]: 0: in service
+    # What is known in a walk of shapes, and of shapes behind claims of a user: valid where the
+    # stamp is that of the walk. ``lent`` holds key, stamp, number of claims and result.
+    cdef int64_t[::1] fit_stamp  # [shapes]
+    cdef int64_t[::1] fit
+    cdef int64_t[::1] full_stamp
+    cdef int64_t[:, ::1] lent
     cdef Claims claims
     cdef int64_t[::1] counted  # [counters]: what runs
     cdef int64_t[::1] span  # [W]: the closed span at or after the instant
@@ -161,6 +169,10 @@ cdef class State:
         self.by_user, self.claimed = np.zeros((2, kinds, users), np.int64)
         self.left, self.ahead = np.zeros((2, kinds), np.int64)
         self.claims = Claims(nodes.capacity.shape[0])
+        self.fit_stamp, self.fit, self.full_stamp = np.zeros(
+            (3, int(np.max(nodes.shape, initial=-1)) + 1), np.int64
+        )
+        self.lent = np.zeros((LENT, 4), np.int64)
         self.claimed_stamp = np.zeros(users, np.int64)
         self.counted, self.counting, self.counting_stamp = np.zeros(
             (3, rules.counters), np.int64

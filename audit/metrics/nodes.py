@@ -38,6 +38,7 @@ class OnNodes(NamedTuple):
     part: Ints  # [R, n]
     parts: Ints  # [n]
     most: Ints  # [n]
+    shape: Ints  # [n]: equal numbers: equal sets and parts
     change_time: Ints
     change_node: Ints
     change: Ints
@@ -65,7 +66,8 @@ def sums_of(rows: pl.DataFrame) -> Placed:
     none, edge = np.zeros(0, np.int64), np.zeros(1, np.int64)
     empty = np.zeros((0, 0), np.int64)
     nodes = OnNodes(
-        *(empty, edge, none, edge, none, edge, none, empty, empty, none, none), *(none, none, none)
+        *(empty, edge, none, edge, none, edge, none, empty, empty),
+        *(none, none, none, none, none, none),
     )
     return Placed(nodes, np.zeros(rows.height, np.int64), 0.0)
 
@@ -110,6 +112,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
         *(start, end, _by(start, at_work), _by(end, at_work), request),
         *(capacity, first, node, amount, guessed),
     )
+    parts = _parts(rows, request)
     seconds = np.diff(first) * (end - start)
     sets, set_of = _sets(rows["partition"], pool.nodes)
     by_node = [[s for s, held in enumerate(sets) if k in held] for k in range(len(pool.nodes))]
@@ -118,7 +121,8 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
         *_lists([sorted(held) for held in sets]),
         *_lists(by_node),
         *(first, node, amount),
-        *_parts(rows, request),
+        *parts,
+        _shapes(set_of, *parts),
         *_reservations(reserved, number),
     )
     total = int(seconds[at_work].sum())
@@ -168,6 +172,13 @@ def _parts(rows: pl.DataFrame, request: Ints) -> tuple[Ints, Ints, Ints]:
     parts = np.where(even, nodes, np.maximum(request[0], 1))
     part = -(-request // parts)
     return part, parts, np.where(even, 1, ANY_NUMBER)
+
+
+def _shapes(set_of: Ints, part: Ints, parts: Ints, most: Ints) -> Ints:
+    """Return numbers that are equal where all of these are."""
+    columns = {str(k): column for k, column in enumerate((set_of, parts, most, *part))}
+    alike = pl.DataFrame(columns).select(shape=pl.struct(pl.all()).rank("dense") - 1)
+    return _ints(alike["shape"].cast(pl.Int64))
 
 
 def _reservations(reserved: pl.DataFrame, number: dict[str, int]) -> tuple[Ints, Ints, Ints]:
