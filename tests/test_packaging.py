@@ -1,10 +1,12 @@
 """The wheel is complete, and works where there is no checkout; the locks pin what is asked for."""
 
+import json
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -15,6 +17,7 @@ from packaging.requirements import Requirement
 from tests.places import ROOT
 from tests.shared import once
 
+BUILD = (sys.executable, "-m", "build", "--no-isolation")
 BESIDE = ("sql/", "templates/", "config.toml")  # inside the package in a wheel, beside it here
 
 
@@ -28,9 +31,8 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
     return done.stdout
 
 
-def built(folder: Path, *options: str) -> Path:
-    build = (sys.executable, "-m", "build", "--no-isolation", "--outdir", folder)
-    run(*build, *options, ROOT, cwd=ROOT)
+def built(folder: Path, *options: str, of: Path = ROOT) -> Path:
+    run(*BUILD, *options, "--outdir", folder, of, cwd=of)
     [wheel] = folder.glob("*.whl")
     return wheel
 
@@ -118,7 +120,17 @@ def test_one_wheel_serves_every_version_of_python(wheel: Path) -> None:
 
 @pytest.mark.thorough
 def test_an_sdist_gives_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
-    assert names(built(tmp_path)) == names(wheel)
+    """Kernels are compiled only if their sources in the sdist differ from those of the checkout."""
+    run(*BUILD, "--sdist", "--outdir", tmp_path, ROOT, cwd=ROOT)
+    [sdist] = tmp_path.glob("*.tar.gz")
+    with tarfile.open(sdist) as tar:
+        tar.extractall(tmp_path, filter="data")
+    source = tmp_path / sdist.name.removesuffix(".tar.gz")
+    stamp = Path("audit", "kernels", "built.json")
+    modules = json.loads((ROOT / stamp).read_text())
+    for path in (stamp, *(f"{name.replace('.', '/')}.abi3.so" for name in modules)):
+        shutil.copy(ROOT / path, source / path)
+    assert names(built(tmp_path / "wheel", "--wheel", of=source)) == names(wheel)
 
 
 @pytest.mark.thorough
