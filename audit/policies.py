@@ -81,7 +81,7 @@ class Order(StrEnum):
         by_owner=True,
     )
     nuwt = OrderTraits(
-        *("nuwt", "users who waited longest for what they used first", "NUWT", 0.3),
+        *("nuwt", "longest wait per unit of usage first, by user", "NUWT", 0.3),
         needs="usage",
         by_owner=True,
     )

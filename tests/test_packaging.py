@@ -1,10 +1,12 @@
 """The wheel is complete, and works where there is no checkout; the locks pin what is asked for."""
 
+import json
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -13,7 +15,9 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.places import ROOT
+from tests.shared import once
 
+BUILD = (sys.executable, "-m", "build", "--no-isolation")
 BESIDE = ("sql/", "templates/", "config.toml")  # inside the package in a wheel, beside it here
 
 
@@ -27,16 +31,17 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
     return done.stdout
 
 
-def built(folder: Path, *options: str) -> Path:
-    build = (sys.executable, "-m", "build", "--no-isolation", "--outdir", folder)
-    run(*build, *options, ROOT, cwd=ROOT)
+def built(folder: Path, *options: str, of: Path = ROOT) -> Path:
+    run(*BUILD, *options, "--outdir", folder, of, cwd=of)
     [wheel] = folder.glob("*.whl")
     return wheel
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("wheel"), "--wheel")
+    folder = once(tmp_path_factory, "wheel", lambda folder: built(folder, "--wheel"))
+    [wheel] = folder.glob("*.whl")
+    return wheel
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +61,13 @@ def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def audited(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the wheel has audited, into ``first``; and an empty ``home``."""
-    folder = tmp_path_factory.mktemp("audited")
-    (folder / "home").mkdir()
-    (folder / "small.swf").write_text(small_log())
-    run(*audit(site), "--out", "first", cwd=folder, HOME=str(folder / "home"))
-    return folder
+
+    def make(folder: Path) -> None:
+        (folder / "home").mkdir()
+        (folder / "small.swf").write_text(small_log())
+        run(*audit(site), "--out", "first", cwd=folder, HOME=str(folder / "home"))
+
+    return once(tmp_path_factory, "audited-by-the-wheel", make)
 
 
 def audit(site: Path) -> tuple[str | Path, ...]:
@@ -113,7 +120,17 @@ def test_one_wheel_serves_every_version_of_python(wheel: Path) -> None:
 
 @pytest.mark.thorough
 def test_an_sdist_gives_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
-    assert names(built(tmp_path)) == names(wheel)
+    """Kernels are compiled only if their sources in the sdist differ from those of the checkout."""
+    run(*BUILD, "--sdist", "--outdir", tmp_path, ROOT, cwd=ROOT)
+    [sdist] = tmp_path.glob("*.tar.gz")
+    with tarfile.open(sdist) as tar:
+        tar.extractall(tmp_path, filter="data")
+    source = tmp_path / sdist.name.removesuffix(".tar.gz")
+    stamp = "audit/kernels/built.json"
+    modules: list[str] = list(json.loads((ROOT / stamp).read_text()))
+    for path in (stamp, *(f"{name.replace('.', '/')}.abi3.so" for name in modules)):
+        shutil.copy(ROOT / path, source / path)
+    assert names(built(tmp_path / "wheel", "--wheel", of=source)) == names(wheel)
 
 
 @pytest.mark.thorough

@@ -75,7 +75,7 @@ def sql(
     param: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="Value of $NAME.")] = None,
     show_saved: Annotated[bool, Option("--list", help="List the saved queries.")] = False,
     rows: Annotated[int | None, Option(min=1, help="Maximum number of rows.")] = None,
-    raw: Annotated[bool, Option("--raw", help="csv: keep cells that look like formulas.")] = False,
+    raw: Annotated[bool, Option("--raw", help="Do not escape formulas in csv.")] = False,
     private: Annotated[bool, Option("--private", help="Interactive: keep no history.")] = False,
     target: OfDatabase,
 ) -> None:
@@ -113,9 +113,10 @@ def stuck(
     cluster: ClusterName = None,
     target: OfDatabase,
 ) -> None:
-    """List jobs that wait, or gave up, longer than 95 % of similar jobs, and what held them.
+    """List jobs that waited longer than 95 % of similar jobs, and the probable causes.
 
-    By chance, one job in twenty waits that long.
+    Jobs that still wait and jobs that were cancelled are listed. Without any fault of the
+    scheduler, one job in twenty waits that long.
     """
     only = "waiting" if waiting else None
     target.saved("stuck", rows, user=user, cluster=cluster, only=only)
@@ -125,7 +126,7 @@ def stuck(
 def refused(
     *,
     cluster: ClusterName = None,
-    code: Annotated[str | None, Option(help="Only faults with this code.")] = None,
+    code: Annotated[str | None, Option(help="Only refusals with this code.")] = None,
     file: Annotated[str | None, Option(metavar="NAME", help="Only records of this log.")] = None,
     replay: Annotated[bool, Option("--replay", help="Read the records again.")] = False,
     mended: Annotated[Path | None, Option(metavar="FILE", help="Corrected records (JSON).")] = None,

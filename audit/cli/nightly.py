@@ -94,7 +94,9 @@ def service(config: opt.SiteConfig = opt.SITE) -> None:
 
 def status(
     config: opt.SiteConfig = opt.SITE,
-    check: Annotated[bool, Option("--check", help="Exit 1 if a run failed or is overdue.")] = False,
+    check: Annotated[
+        bool, Option("--check", help="Exit with 1 on a failed or overdue run.")
+    ] = False,
     rows: Annotated[int, Option(min=0, help="Number of latest stages shown.")] = 20,
     as_json: Annotated[bool, Option("--json", help="Print JSON (docs/service.md).")] = False,
 ) -> None:

@@ -32,8 +32,8 @@ StoryFormat = StrEnum("StoryFormat", ["text", "html", "json"])
 
 
 CHANGES = opt.RULES | opt.options(
-    targets=opt.optional(str, "Other target shares of users or accounts.", metavar="NAME=SHARE,…"),
-    weight=opt.optional(list[str], "Another weight of Slurm's priority.", metavar="FACTOR=N"),
+    targets=opt.optional(str, "New target shares of users or accounts.", metavar="NAME=SHARE,…"),
+    weight=opt.optional(list[str], "New weight in Slurm's priority.", metavar="FACTOR=N"),
     half_life=opt.optional(float, "Half-life of usage, in days.", min=0.001, metavar="DAYS"),
     walltimes=opt.optional(
         str,
@@ -43,12 +43,12 @@ CHANGES = opt.RULES | opt.options(
     walltimes_of=opt.optional(
         list[str], "Only the walltimes of this user; repeatable.", metavar="USER"
     ),
-    capacity=opt.optional(str, "Another capacity of the pool.", metavar="N|+N|-N"),
-    nodes=opt.optional(str, "Another number of nodes, each with its resources.", metavar="N|+N|-N"),
+    capacity=opt.optional(str, "New capacity of the pool.", metavar="N|+N|-N"),
+    nodes=opt.optional(str, "New number of nodes, each with its resources.", metavar="N|+N|-N"),
     max_walltime=opt.optional(
-        list[str], "Another maximum walltime of a partition.", metavar="PARTITION=D-HH:MM:SS"
+        list[str], "New maximum walltime of a partition.", metavar="PARTITION=D-HH:MM:SS"
     ),
-    without_user=opt.optional(list[str], "Leave out the jobs of this user.", metavar="NAME"),
+    without_user=opt.optional(list[str], "Omit the jobs of this user.", metavar="NAME"),
 )
 """The changes that ``simulate`` and ``whatif`` can make."""
 Changes: TypeAlias = Annotated["Change", opt.Group(opt.change, CHANGES)]
@@ -101,7 +101,7 @@ def audit(
         Seconds(help="CPU seconds for fair start times; above it, a sample is computed."),
     ] = None,
     fit_budget: Annotated[float, Seconds(help="CPU seconds for fitting the policy.")] = 10.0,
-    no_fit: Annotated[bool, Option("--no-fit", help="Assume fcfs and easy by default.")] = False,
+    no_fit: Annotated[bool, Option("--no-fit", help="Assume fcfs and easy; do not fit.")] = False,
     advice_budget: Annotated[
         int | None, Seconds(help="CPU seconds for advice; default: as configured, or 10.")
     ] = None,
@@ -204,7 +204,7 @@ OfSshare: TypeAlias = Annotated[
         | opt.SLURM_FILES
         | opt.options(
             as_of=opt.optional(str, "Instant; default: the last known.", metavar="TIME"),
-            half_life=opt.optional(str, "Another half-life, such as 14-0.", metavar="LENGTH"),
+            half_life=opt.optional(str, "New half-life, such as 14-0.", metavar="LENGTH"),
             algorithm=opt.optional(Algorithm, "Algorithm; default: that of slurm.conf."),
             phase=opt.optional(str, "Time of one recalculation by slurmctld.", metavar="TIME"),
             sample=opt.file("Output of sshare, to infer when slurmctld recalculates."),

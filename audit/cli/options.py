@@ -201,7 +201,7 @@ RULES = options(
         metavar="WHO=N",
     ),
     relax=optional(
-        list[str], "Another bound of a limit or a window of config.toml.", metavar="N=M|windowN=M"
+        list[str], "New bound of a limit or window of config.toml.", metavar="N=M|windowN=M"
     ),
     lift=optional(
         list[str],

@@ -283,8 +283,8 @@ _PASSED: Final = (
     Measure("passed_expected_by_usage", "… expected in an order by usage", ONE, SHARE, _COMPARED,
             "passed_expected, with separate rates for later jobs whose owner had used less and for "
             "all others", when="where passed_named is 1 and jobs start in an order by usage"),
-    Measure("passed_half_life", "Half-life of usage that explains it", SECONDS, DURATION,
-            _COMPARED, "NULL: it does not", when="where passed_expected_by_usage is known"),
+    Measure("passed_half_life", "Half-life of usage that explains it", SECONDS, DURATION, _COMPARED,
+            "NULL: usage does not explain it", when="where passed_expected_by_usage is known"),
     Measure("usage_multiple", "Usage as a multiple of the site's share", ONE, NUMBER, _NAMED,
             "fraction of the pool's resource-seconds in the period / fraction of the shares of all "
             "who used it", when="where passed_named is 1 and the site's shares are known"),

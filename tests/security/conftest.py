@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import pytest
 from audit.store import archive, migrations, publish
 from audit.words import ARCHIVE
 from tests.store.test_archive import fill, record
+
+State = dict[str, tuple[str, int, int]]
+"""Hash, size and mode by path."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,12 @@ class Place:
         """Return the statement with the paths of this folder."""
         return statement.format(db=self.database, folder=self.folder, kept=self.kept)
 
-    def state(self) -> dict[str, tuple[str, int, int]]:
+    @cached_property
+    def before(self) -> State:
+        """What ``state`` returned first."""
+        return self.state()
+
+    def state(self) -> State:
         """Return hash, size and mode of every file and folder."""
         return {
             str(path.relative_to(self.folder)): (
@@ -58,6 +67,6 @@ def published(folder: Path) -> Place:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """A site's folder, which no test changes."""
     made = published(tmp_path_factory.mktemp("site"))
-    before = made.state()
+    assert made.before
     yield made
-    assert made.state() == before
+    assert made.state() == made.before

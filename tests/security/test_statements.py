@@ -121,9 +121,8 @@ def test_the_operating_system_alone_keeps_every_file(
     """Nothing is checked or locked, so that DuckDB would run all of it."""
     if not confined.landlock:
         pytest.skip("this kernel has no Landlock")
-    before = place.state()
     shown = "".join(ask(confined, place.fill(statement) or ";"))
-    assert place.state() == before
+    assert place.state() == place.before
     assert "root:" not in shown  # of /etc/passwd
 
 
@@ -208,10 +207,9 @@ def test_the_modes_alone_keep_every_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("statement", ATTACKS)
 def test_nothing_is_changed_or_told(place: Place, opened: Reader, statement: str) -> None:
-    before = place.state()
     with pytest.raises(UsageError, match=r"^sql: ") as refused:
         ask(opened, place.fill(statement))
-    assert place.state() == before
+    assert place.state() == place.before
     assert "root:" not in str(refused.value)
     assert ask(opened, "SELECT count(*) AS n FROM all_records") == ["n", "4"]
 

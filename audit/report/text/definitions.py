@@ -158,7 +158,7 @@ def _why(attempts: pl.DataFrame) -> Definition:
     causes = (f"{of.heading} (s) <{of.column}>" for of in CAUSES if booked[of.column].sum())
     return Definition(
         "why",
-        "What jobs waited for",
+        "Causes of waiting",
         "Every second of a wait is attributed to one cause, without a model. The job may be held, "
         "the pool may have less than it requests, or a limit or closed hours may forbid its start. "
         "If it does not fit into the free capacity, the second is divided among the jobs that use "
