@@ -202,22 +202,23 @@ class _Pull:
     @contextmanager
     def _unless_unreadable(self, path: Path) -> Iterator[None]:
         """Set a path aside that is no file, or that may not be looked at."""
-        from audit.ingest.logs import Unread
-
         try:
             yield
         except UsageError as error:
-            self._set_aside([Unread(path, error)])
+            self._refuse(path, error)
         except OSError as error:
-            why = UsageError(f"{readable(path)}: cannot be read: {error.strerror}")
-            self._set_aside([Unread(path, why)])
+            self._refuse(path, UsageError(f"{readable(path)}: cannot be read: {error.strerror}"))
+
+    def _refuse(self, path: Path, error: UsageError) -> None:
+        from audit.ingest.logs import Unread  # an idle run loads no frames
+
+        self._set_aside([Unread(path, error)])
 
     def _take(self, paths: Sequence[Path], origin: str | None) -> dict[Path, list[str]]:
         """Take in new logs.
 
         Returns, for each log that the store now has, the ids of its text and, where it has grown,
-        of
-        the part that the store had before.
+        of the part that the store had before.
         """
         if not paths:
             return {}
