@@ -39,7 +39,7 @@ test-slow: setup test-programs ## the tests that take minutes
 	@$(PY) -m pytest -m slow $(PYTEST_FLAGS)
 
 test-sites: setup ## many made sites: planted rules and starved users, into docs/report
-	@FAIRAUDIT_SITES=docs/report $(PY) -m pytest -m sites $(PYTEST_FLAGS)
+	@$(PY) -m pytest -m sites $(PYTEST_FLAGS)
 
 test-slurm: setup ## the test against a live Slurm, which it starts (as root; installs Slurm)
 	@.ci/slurm-packages

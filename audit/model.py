@@ -98,6 +98,7 @@ RECORDS: Final = pl.Schema(
         "nodes": pl.Int64,
         "gpus": pl.Int64,
         "mem_bytes": pl.Int64,
+        "node_list": pl.String,  # hostlist of the nodes on which it ran
         "line": pl.Int64,  # 1-based
         "byte_offset": pl.Int64,  # of the line in the decompressed log
     }
@@ -181,6 +182,14 @@ class Step(NamedTuple):
     planned: bool = False  # known to schedulers in advance
 
 
+class Node(NamedTuple):
+    """One machine of a pool."""
+
+    name: str
+    amounts: tuple[tuple[str, int], ...]  # by column of ``ATTEMPTS``
+    partitions: tuple[str, ...]
+
+
 class Pool(NamedTuple):
     """A set of partitions that share hardware."""
 
@@ -198,6 +207,8 @@ class Pool(NamedTuple):
     limits: tuple[Limit, ...] = ()
     windows: tuple[Window, ...] = ()
     zone: str = "UTC"
+    nodes: tuple[Node, ...] = ()
+    """Its nodes, in the order in which they are filled; none: its sums decide who fits."""
     """The zone of the hours of ``windows``."""
 
     def capacity_at(self, instant: int) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from audit.cluster.hardware import hardware
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.metrics.attempts import performance, population
@@ -55,12 +56,51 @@ def zone(asked: str | None, headers: Sequence[Header]) -> Fact:
 def pool(
     attempts: pl.DataFrame,
     headers: Sequence[Header],
+    resource: Resource | None,
+    asked: int | None,
+    now: int,
+    name: str = POOL,
+) -> tuple[Pool, list[Fact]]:
+    """Return a pool of some attempts, and what was inferred about it.
+
+    Without ``resource`` and ``asked``, all resources that limit starts count, on the nodes if these
+    are known.
+
+    Args:
+        attempts: all attempts of the pool, columns of ``model.ATTEMPTS``.
+        resource: the counted resource; None: CPUs, or GPUs if nearly all attempts request some.
+        asked: the capacity; None: see ``capacity``.
+
+    Raises:
+        UsageError: no attempt has an amount of the counted resource.
+    """
+    if resource is not None or asked is not None:
+        counted = resource or Resource.cpus
+        amount, fact = capacity(attempts, headers, counted, asked, now, name)
+        return Pool(name, counted, amount, amounts=((counted.value, amount),)), [fact]
+    found = hardware(attempts)
+    amount, fact = capacity(attempts, headers, found.counted, None, now, name)
+    others = [(kind, peak) for kind, peak in found.peaks.items() if kind != found.counted]
+    facts = [fact]
+    for kind, peak in others:
+        facts.append(Fact(fact.what, f"{peak:,} {kind}", "the peak in use"))
+    if found.nodes:
+        facts.append(
+            Fact(f"nodes of pool {name!r}", f"{len(found.nodes):,}", "the most that ran on each")
+        )
+    amounts = tuple(sorted([(found.counted.value, amount), *others]))
+    return Pool(name, found.counted, amount, amounts=amounts, nodes=found.nodes), facts
+
+
+def capacity(
+    attempts: pl.DataFrame,
+    headers: Sequence[Header],
     resource: Resource,
     asked: int | None,
     now: int,
     name: str = POOL,
-) -> tuple[Pool, Fact]:
-    """Return a pool with the requested capacity, else the header's, else the peak in use.
+) -> tuple[int, Fact]:
+    """Return the requested capacity of a pool, else the header's, else the peak in use.
 
     The log refutes a header if one attempt was allocated more, or more was in use for most of the
     time; then the peak is used. Shorter excesses do not refute it, as nodes may be shared and times
@@ -75,15 +115,13 @@ def pool(
             "(--resource)"
         )
 
-    def found(capacity: int, source: str, warning: str | None = None) -> tuple[Pool, Fact]:
-        pool = Pool(name, resource, capacity, amounts=((resource.value, capacity),))
-        value = f"{capacity:,} {resource}"
-        return pool, Fact(f"capacity of pool {name!r}", value, source, warning)
+    def found(amount: int, source: str, warning: str | None = None) -> tuple[int, Fact]:
+        return amount, Fact(f"capacity of pool {name!r}", f"{amount:,} {resource}", source, warning)
 
     if asked is not None:
         return found(asked, "--pool-size")
     claimed = max((header.capacity.get(resource, 0) for header in headers), default=0)
-    trial = found(max(claimed, 1), "")[0]
+    trial = Pool(name, resource, max(claimed, 1))
     described = population.describe(attempts, [trial])
     first = described.select(pl.coalesce("arrival_time", "start_time").min()).item()
     span = [first, now] if isinstance(first, int) and first < now else [now]

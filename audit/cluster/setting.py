@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from audit import config, periods
-from audit.cluster import inference
+from audit.cluster import hardware, inference
 from audit.cluster.inference import Fact
 from audit.formats.dialects import Header
-from audit.model import Period, Policy, Pool, Resource, Step
+from audit.model import Node, Period, Policy, Pool, Resource, Step
 
 ASSUMED = Policy()
 """The policy of fair start times if none is configured."""
@@ -51,25 +51,41 @@ def one_off(
     cluster: Fact,
     attempts: pl.DataFrame,
     headers: Mapping[str, Header],
-    resource: Resource,
+    resource: Resource | None,
     pool_size: int | None,
     asked_zone: str | None,
     policy: Policy | None = None,
 ) -> Setting:
-    """Return the setting of a cluster with one pool, by options or else by its logs."""
+    """Return the setting of a cluster by options, or else by its logs.
+
+    Partitions that share no nodes are pools of their own, unless a capacity is requested.
+    """
     zone = inference.zone(asked_zone, list(headers.values()))
     now = latest_instant(attempts) or 0
-    pool, capacity = inference.pool(attempts, list(headers.values()), resource, pool_size, now)
+    groups = [attempts["partition"].unique().to_list()]
+    if pool_size is None:
+        groups = hardware.partition_groups(attempts)
     source = "--order and --backfill" if policy else "the default; --order and --backfill change it"
     policy = policy or ASSUMED
+    whole = list(headers.values()) if len(groups) == 1 else []  # a header is about all pools
+    pools, facts = [], [cluster, zone]
+    if len(groups) > 1:
+        listed = "; ".join(", ".join(map(str, group)) for group in groups)
+        facts.append(Fact("pools", listed, "partitions that share nodes"))
+    for group in groups:
+        name = inference.POOL if len(groups) == 1 else str(group[0])
+        rows = attempts.filter(pl.col("partition").is_in(group, nulls_equal=True))
+        pool, found = inference.pool(rows, whole, resource, pool_size, now, name)
+        pools.append(pool._replace(policy=policy, zone=zone.value))
+        facts += found
     return Setting(
         cluster.value,
         periods.zone(zone.value),
-        (pool._replace(policy=policy, zone=zone.value),),
-        dict.fromkeys(attempts["partition"].unique().to_list(), pool.name),
+        tuple(pools),
+        {part: pool.name for pool, group in zip(pools, groups, strict=True) for part in group},
         now,
-        (cluster, zone, capacity, Fact("policy", policy.name, source)),
-        _warnings((cluster, zone, capacity), attempts, headers),
+        (*facts, Fact("policy", policy.name, source)),
+        _warnings(facts, attempts, headers),
     )
 
 
@@ -118,9 +134,9 @@ def configured(
         of_pool = [part for part, name in partition_pool.items() if name == each.name]
         if of_pool or len(pools) == 1:
             rows = attempts.filter(pl.col("partition").is_in(of_pool, nulls_equal=True))
-            pool, fact = _pool(each, rows, whole, zone, extent.now)
+            pool, sources = _pool(each, rows, whole, zone, extent.now)
             found.append(pool)
-            facts.append(fact)
+            facts += sources
     warnings = _warnings(facts, attempts, headers)
     return Setting(
         cluster.name, zone, tuple(found), partition_pool, extent.now, tuple(facts), warnings
@@ -145,16 +161,23 @@ def _pool(
     headers: Sequence[Header],
     zone: ZoneInfo,
     now: int,
-) -> tuple[Pool, Fact]:
-    """Return a configured pool, and the source of its capacity."""
+) -> tuple[Pool, list[Fact]]:
+    """Return a configured pool, and the sources of its capacity.
+
+    Of a pool without any configured capacity, all resources and nodes are inferred.
+    """
     resource, name = chosen.resource, chosen.name
     amounts = chosen.capacity.model_dump(exclude_none=True)
+    nodes: tuple[Node, ...] = ()
     if resource in amounts:
         value = f"{amounts[resource]:,} {resource}"
-        fact = Fact(f"capacity of pool {name!r}", value, "config.toml")
+        facts = [Fact(f"capacity of pool {name!r}", value, "config.toml")]
+    elif not amounts and hardware.counted(attempts) == resource:
+        inferred, facts = inference.pool(attempts, headers, None, None, now, name)
+        amounts, nodes = dict(inferred.amounts), inferred.nodes
     else:
-        inferred, fact = inference.pool(attempts, headers, resource, None, now, name)
-        amounts[resource] = inferred.capacity
+        amounts[resource], fact = inference.capacity(attempts, headers, resource, None, now, name)
+        facts = [fact]
     steps = tuple(
         Step(
             periods.day_start(step.since, zone),
@@ -175,7 +198,8 @@ def _pool(
         chosen.limits,
         chosen.windows,
         str(zone),
-    ), fact
+        nodes,
+    ), facts
 
 
 def _warnings(

@@ -6,11 +6,19 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 
 @final
+class Nodes:
+    def __init__(
+        self, *, capacity: Ints, first_member: Ints, member: Ints, first_set: Ints, set: Ints,
+        first: Ints, node: Ints, amount: Ints, part: Ints, parts: Ints, most: Ints,
+        change_time: Ints, change_node: Ints, change: Ints
+    ) -> None: ...  # fmt: skip
+
+@final
 class Log:
     def __init__(
         self, *, arrival: Ints, leave: Ints, start: Ints, end: Ints, user: Ints, request: Ints,
-        block: Ints, ready: Ints, cycle: Ints, flags: Ints, first_hold: Ints, last_hold: Ints,
-        by_arrival: Ints, by_leave: Ints, by_start: Ints, by_end: Ints
+        set: Ints, block: Ints, ready: Ints, cycle: Ints, flags: Ints, first_hold: Ints,
+        last_hold: Ints, by_arrival: Ints, by_leave: Ints, by_start: Ints, by_end: Ints
     ) -> None: ...  # fmt: skip
 
 @final
@@ -33,9 +41,13 @@ class Spans:
 
 @final
 class Bookings:
-    def __init__(self, seconds: NDArray[np.float64], forbidden: Ints, spans: Spans) -> None: ...
+    def __init__(
+        self, seconds: NDArray[np.float64], forbidden: Ints, lacking: Ints, spans: Spans
+    ) -> None: ...
 
 def book_waits(
-    log: Log, times: Times, rules: Rules, capacity: Ints, most: int, made: Bookings
+    log: Log, nodes: Nodes, times: Times, rules: Rules, capacity: Ints, most: int, made: Bookings
 ) -> None: ...
-def find_idle(log: Log, times: Times, rules: Rules, capacity: Ints, most: int) -> Ints: ...
+def find_idle(
+    log: Log, nodes: Nodes, times: Times, rules: Rules, capacity: Ints, most: int
+) -> Ints: ...

@@ -19,6 +19,7 @@ from audit.kernels.rows cimport copy_column
 from audit.kernels.sweeps cimport time_at
 
 include "waiting.pxi"
+include "nodes.pxi"
 
 
 cdef enum:
@@ -34,6 +35,9 @@ cdef class Bookings:
 
     cdef double[:, ::1] seconds  # causes × attempts
     cdef int64_t[:, ::1] forbidden  # rules × attempts: s in which each forbids it
+    # (resources + 1) × attempts: s in which it would fit on nodes but for this resource; the last:
+    # for several.
+    cdef int64_t[:, ::1] lacking
     cdef Spans spans
 
 
@@ -89,46 +93,50 @@ cdef struct Next:
     Py_ssize_t leave
     Py_ssize_t step
     Py_ssize_t cut
+    Py_ssize_t node
 
 
 def book_waits(
-    Log log, Times times, Rules rules, const int64_t[::1] capacity, Py_ssize_t most, Bookings made
+    Log log, Nodes nodes, Times times, Rules rules, const int64_t[::1] capacity, Py_ssize_t most, Bookings made
 ):
     """Add each second of each wait to one of its causes.
 
     Args:
-        capacity: capacity before any step, [resources].
+        nodes: the pool's nodes; none: its sums decide.
+        capacity: capacity before any step, of each set of nodes, [sets · resources].
         most: the greatest number of blocks that wait at one time.
 
     Raises:
         MemoryError: there is no memory for the stretches.
     """
     cdef Py_ssize_t users = int(np.max(log.user, initial=UNKNOWN)) + 1
-    cdef State state = State(rules, capacity, users)
-    cdef Queue queue = Queue(rules, log.request.shape[0], log.request.shape[1], users, most)
+    cdef State state = State(rules, capacity, nodes, users)
+    cdef Queue queue = Queue(rules, log, capacity.shape[0], users, most)
     with nogil:
-        _sweep(log, times, rules, state, queue, made, None)
-    if made.spans.places < 0:
+        _sweep(log, nodes, times, rules, state, queue, made, None)
+    if made.spans.places < 0 or state.claims.places < 0:
         raise MemoryError("no memory for the stretches of waits")
 
 
-def find_idle(Log log, Times times, Rules rules, const int64_t[::1] capacity, Py_ssize_t most):
+def find_idle(Log log, Nodes nodes, Times times, Rules rules, const int64_t[::1] capacity, Py_ssize_t most):
     """Return the stretches in which nothing runs while the log lasts: begin, end, waited."""
     cdef Py_ssize_t users = int(np.max(log.user, initial=UNKNOWN)) + 1
-    cdef State state = State(rules, capacity, users)
-    cdef Queue queue = Queue(rules, log.request.shape[0], log.request.shape[1], users, most)
+    cdef State state = State(rules, capacity, nodes, users)
+    cdef Queue queue = Queue(rules, log, capacity.shape[0], users, most)
     found = np.zeros((3, log.by_end.shape[0] + 1), np.int64)
     cdef Idle idle = Idle(found[0], found[1], found[2], 0, False)
-    cdef Bookings made = Bookings(np.zeros((CAUSES, 0)), np.zeros((0, 0), np.int64), Spans())
+    cdef Bookings made = Bookings(
+        np.zeros((CAUSES, 0)), np.zeros((0, 0), np.int64), np.zeros((0, 0), np.int64), Spans()
+    )
     with nogil:
-        _sweep(log, times, rules, state, queue, made, idle)
+        _sweep(log, nodes, times, rules, state, queue, made, idle)
     return found[:, :idle.count]
 
 
 cdef void _sweep(
-    Log log, Times times, Rules rules, State state, Queue queue, Bookings made, Idle idle
+    Log log, Nodes nodes, Times times, Rules rules, State state, Queue queue, Bookings made, Idle idle
 ) noexcept nogil:
-    cdef Next coming = Next(0, 0, 0, 0, 0, 0)
+    cdef Next coming = Next(0, 0, 0, 0, 0, 0, 0)
     cdef int64_t since = 0, now
     cdef Py_ssize_t x, old
     while coming.leave < log.by_leave.shape[0]:
@@ -139,13 +147,15 @@ cdef void _sweep(
             now = min(now, times.step[coming.step])
         if coming.cut < times.cut.shape[0]:
             now = min(now, times.cut[coming.cut])
+        if coming.node < nodes.change.shape[0]:
+            now = min(now, nodes.change_time[coming.node])
         old = queue.tail - queue.head
         coming.arrival = join(log, state, queue, coming.arrival, now)
         if queue.head < queue.tail:
             if idle is None:
-                _spend(log, times, rules, state, queue, made, old, since, now)
+                _spend(log, nodes, times, rules, state, queue, made, old, since, now)
             elif state.running == 0 and idle.count > 0:
-                _watch(log, times, rules, state, queue, idle, old, since, now)
+                _watch(log, nodes, times, rules, state, queue, idle, old, since, now)
         since = now
         while coming.cut < times.cut.shape[0] and times.cut[coming.cut] == now:
             coming.cut += 1
@@ -154,15 +164,20 @@ cdef void _sweep(
                 state.capacity[x] += times.change[coming.step, x]
                 state.free[x] += times.change[coming.step, x]
             coming.step += 1
+        while coming.node < nodes.change.shape[0] and nodes.change_time[coming.node] == now:
+            set_available(
+                nodes, state, nodes.change_node[coming.node], nodes.change[coming.node]
+            )
+            coming.node += 1
         while time_at(log.leave, log.by_leave, coming.leave) == now:
             _leave(log, queue, made, log.by_leave[coming.leave], idle is None)
             coming.leave += 1
         while time_at(log.end, log.by_end, coming.end) == now:
-            occupy(log, rules, state, queue, log.by_end[coming.end], -1)
+            occupy(log, nodes, rules, state, queue, log.by_end[coming.end], -1)
             coming.end += 1
         coming.arrival = join(log, state, queue, coming.arrival, now + 1)
         while time_at(log.start, log.by_start, coming.start) == now:
-            occupy(log, rules, state, queue, log.by_start[coming.start], 1)
+            occupy(log, nodes, rules, state, queue, log.by_start[coming.start], 1)
             coming.start += 1
         if idle is not None:
             _note_idle(idle, state.running, now)
@@ -191,6 +206,8 @@ cdef void _leave(Log log, Queue queue, Bookings made, int64_t i, bint booking) n
             made.seconds[cause, i] += queue.booked[slot, cause]
         for rule in range(made.forbidden.shape[0]):
             made.forbidden[rule, i] += queue.forbidden[slot, rule]
+        for rule in range(made.lacking.shape[0]):
+            made.lacking[rule, i] += queue.lacking[slot, rule]
     if previous != NOBODY:
         queue.following[previous] = following
     else:
@@ -202,6 +219,8 @@ cdef void _leave(Log log, Queue queue, Bookings made, int64_t i, bint booking) n
             queue.booked[slot, cause] = 0.0
         for rule in range(queue.forbidden.shape[1]):
             queue.forbidden[slot, rule] = 0
+        for rule in range(queue.lacking.shape[1]):
+            queue.lacking[slot, rule] = 0
         queue.span[slot] = NOBODY
         queue.spare[queue.spares] = slot
         queue.spares += 1
@@ -209,7 +228,7 @@ cdef void _leave(Log log, Queue queue, Bookings made, int64_t i, bint booking) n
 
 
 cdef void _watch(
-    Log log, Times times, Rules rules, State state, Queue queue, Idle idle, Py_ssize_t old,
+    Log log, Nodes nodes, Times times, Rules rules, State state, Queue queue, Idle idle, Py_ssize_t old,
     int64_t since, int64_t now
 ) noexcept nogil:
     """Add the time in which an attempt waits that fits the capacity and that nothing forbids."""
@@ -221,6 +240,7 @@ cdef void _watch(
         begin = since if place < queue.head + old else log.arrival[i]
         if (
             short_of(queue, place, state) == FITS
+            and (nodes.parts.shape[0] == 0 or fits_nodes(log, nodes, state, state.free_on, i, NOBODY))
             and not is_held(log, times, i, begin)
             and not is_forbidden(rules, state, i, begin)
         ):
@@ -229,7 +249,7 @@ cdef void _watch(
 
 
 cdef void _spend(
-    Log log, Times times, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t old,
+    Log log, Nodes nodes, Times times, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t old,
     int64_t since, int64_t now
 ) noexcept nogil:
     """Book the time up to ``now`` for everything that waits.
@@ -241,43 +261,55 @@ cdef void _spend(
     for x in range(state.free.shape[0]):
         state.left[x] = state.free[x]
         state.ahead[x] = 0
+    state.left_on[:, :] = state.free_on
+    state.claims.count = 0
     old += queue.head
     for place in range(queue.head, queue.tail):
         if place >= old:
             since = log.arrival[queue.attempt[place]]
         for x in range(state.ahead.shape[0]):
             state.ahead[x] += queue.ahead[x, place]
-        _book(log, times, rules, state, queue, made, place, since, now)
+        _book(log, nodes, times, rules, state, queue, made, place, since, now)
 
 
 cdef inline void _book(
-    Log log, Times times, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t place,
+    Log log, Nodes nodes, Times times, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t place,
     int64_t since, int64_t now
 ) noexcept nogil:
     """Book the time from ``since`` to ``now`` for the block at ``place``."""
     cdef int64_t i = queue.attempt[place], slot = queue.slot[place], own, earlier
     cdef int64_t others, cause
     cdef double time = <double> (now - since), each
-    cdef Py_ssize_t short
+    cdef Py_ssize_t short, resources = log.request.shape[0]
+    cdef bint fits
     if is_held(log, times, i, since):
         queue.booked[slot, HELD] += time
         _note(log, queue, made.spans, slot, i, HELD, since, now)
         return
     short = short_of(queue, place, state)
+    fits = short == FITS and (
+        nodes.parts.shape[0] == 0 or fits_nodes(log, nodes, state, state.free_on, i, NOBODY)
+    )
+    if short == FITS and not fits and not fits_nodes(log, nodes, state, nodes.capacity, i, NOBODY):
+        short = EXCEEDS
     if state.out or short == EXCEEDS:
         queue.booked[slot, UNAVAILABLE] += time
         _note(log, queue, made.spans, slot, i, UNAVAILABLE, since, now)
     elif is_forbidden(rules, state, i, since):
-        _book_rules(rules, state, queue, slot, i, since, now, short == FITS)
+        _book_rules(rules, state, queue, slot, i, since, now, fits)
         cause = RULE
         if log.flags[i] & TRACED:
             cause = CAUSES + _named_rule(rules, state, queue, made.spans, slot, i, since)
         _note(log, queue, made.spans, slot, i, cause, since, now)
+    elif fits:
+        _book_claims(log, nodes, rules, state, queue, made, place, since, now)
     elif short == FITS:
-        _book_claims(log, rules, state, queue, made, place, since, now)
+        queue.booked[slot, NODES] += time
+        queue.lacking[slot, _lacking(log, nodes, state, i)] += now - since
+        _note(log, queue, made.spans, slot, i, NODES, since, now)
     else:
         own = state.by_user[short, queue.user[place]]
-        earlier = state.ahead[short] - queue.own_ahead[short, i]
+        earlier = state.ahead[short] - queue.own_ahead[short - log.set[i] * resources, i]
         each = time / state.used[short]
         queue.booked[slot, OWN_RUNNING] += each * own
         queue.booked[slot, EARLIER] += each * earlier
@@ -289,6 +321,15 @@ cdef inline void _book(
                 others = state.used[short] - own
                 cause = EARLIER if 2 * earlier >= others else LATER
                 _note(log, queue, made.spans, slot, i, cause, since, now)
+
+
+cdef Py_ssize_t _lacking(Log log, Nodes nodes, State state, int64_t i) noexcept nogil:
+    """Return the resource without which attempt ``i`` would fit on nodes; their number: several."""
+    cdef Py_ssize_t x
+    for x in range(log.request.shape[0]):
+        if fits_nodes(log, nodes, state, state.free_on, i, x):
+            return x
+    return log.request.shape[0]
 
 
 cdef void _book_rules(
@@ -309,8 +350,8 @@ cdef void _book_rules(
 
 
 cdef void _book_claims(
-    Log log, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t place, int64_t since,
-    int64_t now
+    Log log, Nodes nodes, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t place,
+    int64_t since, int64_t now
 ) noexcept nogil:
     """Let the members of a block claim, in their order, and book the time for the others.
 
@@ -323,15 +364,19 @@ cdef void _book_claims(
         if member != first and is_forbidden(rules, state, member, since):
             rest = RULE
             break
-        if not fits_left(queue, place, state, NOBODY):
-            rest = OWN_QUEUED if fits_left(queue, place, state, user) else CLAIMED
+        if nodes.parts.shape[0] == 0:
+            if not fits_left(queue, place, state, NOBODY):
+                rest = OWN_QUEUED if fits_left(queue, place, state, user) else CLAIMED
+                break
+        elif not fits_nodes(log, nodes, state, state.left_on, member, NOBODY):
+            rest = OWN_QUEUED if fits_claimed(log, nodes, state, member, user) else CLAIMED
             break
         if log.flags[member] & RECORDED and log.leave[member] == now:
             made.seconds[HELD, member] += now - since
             if log.flags[member] & TRACED:
                 _note(log, queue, made.spans, slot, member, HELD, since, now)
         else:
-            _claim(log, rules, state, queue, made, place, member, since, now)
+            _claim(log, nodes, rules, state, queue, made, place, member, since, now)
         member = queue.following[member]
     if member == NOBODY:
         return
@@ -353,8 +398,8 @@ cdef void _book_claims(
 
 
 cdef void _claim(
-    Log log, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t place, int64_t i,
-    int64_t since, int64_t now
+    Log log, Nodes nodes, Rules rules, State state, Queue queue, Bookings made, Py_ssize_t place,
+    int64_t i, int64_t since, int64_t now
 ) noexcept nogil:
     """Let attempt ``i`` claim its request, and book its time."""
     cdef int64_t user = log.user[i], late, counter, amount, slot
@@ -367,14 +412,17 @@ cdef void _claim(
         _note(log, queue, made.spans, slot, i, UNEXPLAINED, since, now - late)
         _note(log, queue, made.spans, slot, i, CYCLE, now - late, now)
     made.seconds[KEPT, i] += min(max(log.ready[i] - since, 0), now - since)
-    for x in range(state.left.shape[0]):
-        amount = log.request[x, i]
-        state.left[x] -= amount
-        if user != UNKNOWN:
-            if state.claimed_stamp[user] != state.walk:
-                state.claimed[x, user] = 0
-            state.claimed[x, user] += amount
-    state.claimed_stamp[user] = state.walk
+    if nodes.parts.shape[0] > 0:
+        claim_nodes(log, nodes, state, i)
+    else:
+        for x in range(state.left.shape[0]):
+            amount = log.request[x, i]
+            state.left[x] -= amount
+            if user != UNKNOWN:
+                if state.claimed_stamp[user] != state.walk:
+                    state.claimed[x, user] = 0
+                state.claimed[x, user] += amount
+        state.claimed_stamp[user] = state.walk
     for rule in range(rules.most.shape[0]):
         counter = rules.counter[rule, i]
         if counter >= 0:

@@ -13,8 +13,52 @@ cdef enum:
 # The order of ``audit.metrics.queue_sweep.BOOKED``.
 cdef enum:
     HELD, UNAVAILABLE, RULE, RULE_FREE, OWN_QUEUED, OWN_RUNNING
-    CLAIMED, EARLIER, LATER, CYCLE, UNEXPLAINED, KEPT
+    CLAIMED, EARLIER, LATER, CYCLE, UNEXPLAINED, KEPT, NODES
     CAUSES  # their number
+
+
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False, kw_only=True)
+cdef class Nodes:
+    """The nodes of a pool, N; none: all is decided by the pool's sums.
+
+    The *set* of an attempt holds the nodes that it may use. An attempt fits if its parts do: on a
+    node, at most ``most`` of them.
+    """
+
+    cdef const int64_t[:, ::1] capacity  # resources × N
+    cdef const int64_t[::1] first_member  # sets + 1: the nodes of each set, in the order of use
+    cdef const int64_t[::1] member
+    cdef const int64_t[::1] first_set  # N + 1: the sets of each node
+    cdef const int64_t[::1] set
+    cdef const int64_t[::1] first  # attempts + 1: the nodes that each used
+    cdef const int64_t[::1] node
+    cdef const int64_t[:, ::1] amount  # resources × these: how much it used there
+    cdef const int64_t[:, ::1] part  # resources × attempts
+    cdef const int64_t[::1] parts
+    cdef const int64_t[::1] most
+    cdef const int64_t[::1] change_time  # when nodes become unavailable or available, ascending
+    cdef const int64_t[::1] change_node
+    cdef const int64_t[::1] change  # 1: unavailable, −1: no more
+
+
+@cython.final
+cdef class Claims:
+    """What the attempts of a walk claimed on nodes: node, user, then amounts of each resource."""
+
+    cdef int64_t* held
+    cdef Py_ssize_t width
+    cdef Py_ssize_t count
+    cdef Py_ssize_t places  # −1: there was no memory
+
+    def __cinit__(self, Py_ssize_t resources):
+        """Make an empty list."""
+        self.held, self.width = NULL, resources + 2
+        self.count = self.places = 0
+
+    def __dealloc__(self):
+        """Free the memory."""
+        free(self.held)
 
 
 @cython.final
@@ -31,6 +75,7 @@ cdef class Log:
     cdef const int64_t[::1] end
     cdef const int64_t[::1] user  # from 1 on, or 0: unknown
     cdef const int64_t[:, ::1] request  # resources × attempts, ≥ 0
+    cdef const int64_t[::1] set  # of nodes that it may use; 0 for all if no nodes are known
     cdef const int64_t[::1] block  # equal numbers of neighbours in by_arrival: one block
     cdef const int64_t[::1] ready  # when a policy would have started it; NEVER: not
     cdef const int64_t[::1] cycle  # from then on it may wait for the next pass; NEVER: not
@@ -77,12 +122,20 @@ cdef class Rules:
 
 @cython.final
 cdef class State:
-    """The pool at an instant, and working space for one walk through its queue."""
+    """The pool at an instant, and working space for one walk through its queue.
 
-    cdef int64_t[::1] capacity  # [resources]
+    Amounts are those of sets of nodes: resource x of set s is number s · R + x of S · R *kinds*.
+    """
+
+    cdef int64_t[::1] capacity  # [kinds]
     cdef int64_t[::1] free  # capacity − use; may be negative
     cdef int64_t[::1] used
-    cdef int64_t[:, ::1] by_user  # resources × users: use by each
+    cdef int64_t[::1] moved  # by the attempt that starts or ends
+    cdef int64_t[:, ::1] by_user  # kinds × users: use by each
+    cdef int64_t[:, ::1] free_on  # resources × nodes
+    cdef int64_t[:, ::1] left_on  # the same after earlier claims of the walk
+    cdef int64_t[::1] unavailable  # [nodes]: 0: in service
+    cdef Claims claims
     cdef int64_t[::1] counted  # [counters]: what runs
     cdef int64_t[::1] span  # [W]: the closed span at or after the instant
     cdef Py_ssize_t running  # attempts
@@ -92,19 +145,22 @@ cdef class State:
     # if their stamp is that of the walk.
     cdef int64_t[::1] left
     cdef int64_t[::1] ahead  # use by attempts before in the order
-    cdef int64_t[:, ::1] claimed  # resources × users
+    cdef int64_t[:, ::1] claimed  # kinds × users
     cdef int64_t[::1] claimed_stamp
     cdef int64_t[::1] counting  # [counters]
     cdef int64_t[::1] counting_stamp
     cdef int64_t walk
 
-    def __cinit__(self, Rules rules, const int64_t[::1] capacity, Py_ssize_t users):
-        """Make a pool in which nothing runs."""
-        cdef Py_ssize_t resources = capacity.shape[0]
+    def __cinit__(self, Rules rules, const int64_t[::1] capacity, Nodes nodes, Py_ssize_t users):
+        """Make a pool of this capacity, or of these nodes, in which nothing runs."""
+        cdef Py_ssize_t kinds = capacity.shape[0]
         self.capacity, self.free = np.array(capacity), np.array(capacity)
-        self.used = np.zeros(resources, np.int64)
-        self.by_user, self.claimed = np.zeros((2, resources, users), np.int64)
-        self.left, self.ahead = np.zeros((2, resources), np.int64)
+        self.free_on, self.left_on = np.array(nodes.capacity), np.array(nodes.capacity)
+        self.unavailable = np.zeros(nodes.capacity.shape[1], np.int64)
+        self.used, self.moved = np.zeros((2, kinds), np.int64)
+        self.by_user, self.claimed = np.zeros((2, kinds, users), np.int64)
+        self.left, self.ahead = np.zeros((2, kinds), np.int64)
+        self.claims = Claims(nodes.capacity.shape[0])
         self.claimed_stamp = np.zeros(users, np.int64)
         self.counted, self.counting, self.counting_stamp = np.zeros(
             (3, rules.counters), np.int64
@@ -127,12 +183,13 @@ cdef class Queue:
     cdef int64_t[::1] attempt  # the first member that ever was in it
     cdef int64_t[::1] user
     cdef int64_t[::1] slot
+    cdef int64_t[::1] set
     cdef int64_t[:, ::1] request  # resources × places
-    # resources × places: use by attempts that arrived before this one, but not before the place
+    # kinds × places: use by attempts that arrived before this one, but not before the place
     # before.
     cdef int64_t[:, ::1] ahead
-    cdef int64_t[::1] total  # [resources], the sum of these
-    # resources × attempts: use by attempts of the same user that arrived before.
+    cdef int64_t[::1] total  # [kinds], the sum of these
+    # resources × attempts: use of its set by attempts of the same user that arrived before.
     cdef int64_t[:, ::1] own_ahead
     # Links between the waiting blocks of a user, by their first members; NOBODY: none.
     cdef int64_t[::1] last  # of each user
@@ -147,17 +204,20 @@ cdef class Queue:
     # By slot: the bookings of all members of the block.
     cdef double[:, ::1] booked
     cdef int64_t[:, ::1] forbidden
+    cdef int64_t[:, ::1] lacking
     cdef int64_t[::1] span  # its last stretch; NOBODY: none
 
     def __cinit__(
-        self, Rules rules, Py_ssize_t resources, Py_ssize_t count, Py_ssize_t users, Py_ssize_t most
+        self, Rules rules, Log log, Py_ssize_t kinds, Py_ssize_t users, Py_ssize_t most
     ):
-        """Make an empty queue, in which at most ``most`` blocks of ``count`` attempts wait."""
+        """Make an empty queue, in which at most ``most`` blocks wait."""
         cdef Py_ssize_t places = 2 * most + 1
+        cdef Py_ssize_t resources = log.request.shape[0], count = log.request.shape[1]
         self.head = self.tail = 0
-        self.attempt, self.user, self.slot = np.empty((3, places), np.int64)
-        self.request, self.ahead = np.empty((2, resources, places), np.int64)
-        self.total = np.zeros(resources, np.int64)
+        self.attempt, self.user, self.slot, self.set = np.empty((4, places), np.int64)
+        self.request = np.empty((resources, places), np.int64)
+        self.ahead = np.empty((kinds, places), np.int64)
+        self.total = np.zeros(kinds, np.int64)
         self.own_ahead = np.empty((resources, count), np.int64)
         self.last = np.full(users, NOBODY, np.int64)
         self.before, self.after, self.previous, self.following = np.empty((4, count), np.int64)
@@ -169,6 +229,7 @@ cdef class Queue:
         self.forbidden = np.zeros(
             (most, rules.most.shape[0] + rules.first_span.shape[0] - 1), np.int64
         )
+        self.lacking = np.zeros((most, resources + 1), np.int64)
 
 
 cdef inline bint is_held(Log log, Times times, int64_t i, int64_t at) noexcept nogil:
@@ -228,7 +289,7 @@ cdef inline bint fits_left(Queue queue, Py_ssize_t place, State state, int64_t u
     """Return whether a block's request fits in what is left, and in the claims of ``user``."""
     cdef int64_t left
     cdef Py_ssize_t x
-    for x in range(state.left.shape[0]):
+    for x in range(queue.request.shape[0]):
         left = state.left[x]
         if user > UNKNOWN and state.claimed_stamp[user] == state.walk:
             left += state.claimed[x, user]
@@ -238,22 +299,23 @@ cdef inline bint fits_left(Queue queue, Py_ssize_t place, State state, int64_t u
 
 
 cdef inline Py_ssize_t short_of(Queue queue, Py_ssize_t place, State state) noexcept nogil:
-    """Return the first resource that lacks most of its capacity; FITS; or EXCEEDS.
+    """Return the first kind that lacks most of its capacity; FITS; or EXCEEDS.
 
     A request that exceeds a capacity does so even where that resource is not the short one.
     """
-    cdef Py_ssize_t short = FITS, x
+    cdef Py_ssize_t short = FITS, x, kind
     cdef int64_t request
     cdef double most = 0.0, lack
-    for x in range(state.free.shape[0]):
+    for x in range(queue.request.shape[0]):
         request = queue.request[x, place]
-        if request > state.free[x] and request > 0:
-            if request > state.capacity[x]:
+        kind = queue.set[place] * queue.request.shape[0] + x
+        if request > state.free[kind] and request > 0:
+            if request > state.capacity[kind]:
                 return EXCEEDS
-            lack = <double> (request - state.free[x]) / state.capacity[x]
+            lack = <double> (request - state.free[kind]) / state.capacity[kind]
             if lack > most:
                 most = lack
-                short = x
+                short = kind
     return short
 
 
@@ -276,11 +338,13 @@ cdef Py_ssize_t join(
         queue.user[place] = user
         queue.spares -= 1
         queue.slot[place] = queue.spare[queue.spares]
-        for x in range(state.free.shape[0]):
+        queue.set[place] = log.set[i]
+        for x in range(log.request.shape[0]):
             queue.request[x, place] = log.request[x, i]
+            queue.own_ahead[x, i] = state.by_user[log.set[i] * log.request.shape[0] + x, user]
+        for x in range(state.free.shape[0]):
             queue.ahead[x, place] = state.used[x] - queue.total[x]
             queue.total[x] = state.used[x]
-            queue.own_ahead[x, i] = state.by_user[x, user]
         previous = queue.last[user]
         queue.before[i] = previous
         queue.after[i] = NOBODY
@@ -357,34 +421,42 @@ cdef inline void _copy_place(Queue queue, Py_ssize_t source, Py_ssize_t target) 
     queue.attempt[target] = queue.attempt[source]
     queue.user[target] = queue.user[source]
     queue.slot[target] = queue.slot[source]
+    queue.set[target] = queue.set[source]
     copy_column(queue.request, target, queue.request, source)
     copy_column(queue.ahead, target, queue.ahead, source)
 
 
 cdef void occupy(
-    Log log, Rules rules, State state, Queue queue, int64_t i, int64_t sign
+    Log log, Nodes nodes, Rules rules, State state, Queue queue, int64_t i, int64_t sign
 ) noexcept nogil:
     """Let attempt ``i``, which does not wait, take its resources (1) or return them (−1)."""
     cdef int64_t user = log.user[i], amount, own
     # Blocks that begin after it: for its own block it is neither ahead nor behind.
-    cdef Py_ssize_t place = place_of(queue, i + 1), x, rule
+    cdef Py_ssize_t place = place_of(queue, i + 1), x, rule, resources = log.request.shape[0]
     state.running += sign
     for rule in range(rules.most.shape[0]):
         if rules.counter[rule, i] >= 0:
             state.counted[rules.counter[rule, i]] += sign * rules.amount[rule, i]
+    if nodes.capacity.shape[1] > 0:
+        _move_nodes(nodes, state, i, sign)
+    else:
+        for x in range(resources):
+            state.moved[x] = sign * log.request[x, i]
+            state.free[x] -= state.moved[x]
     for x in range(state.free.shape[0]):
-        amount = sign * log.request[x, i]
+        amount = state.moved[x]
         state.used[x] += amount
-        state.free[x] -= amount
         if place < queue.tail:
             queue.ahead[x, place] += amount
             queue.total[x] += amount
         if user != UNKNOWN:
             state.by_user[x, user] += amount
-            own = queue.last[user]
-            while own > i:
-                queue.own_ahead[x, own] += amount
-                own = queue.before[own]
+    if user != UNKNOWN:
+        own = queue.last[user]
+        while own > i:
+            for x in range(resources):
+                queue.own_ahead[x, own] += state.moved[log.set[own] * resources + x]
+            own = queue.before[own]
 
 
 cdef void turn(Times times, Rules rules, State state, int64_t now) noexcept nogil:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from audit import periods
 from audit.metrics.attempts.contention import (
+    CapacitySteps,
     amounts,
     capacity_steps,
     counted_resources,
@@ -26,6 +27,7 @@ from audit.metrics.attempts.contention import (
 from audit.metrics.attempts.population import only, ordered
 from audit.metrics.attempts.reasons import any_of, in_scope
 from audit.metrics.closed_hours import closed_spans
+from audit.metrics.nodes import Placed, placed, sums_of
 from audit.model import SEQUENCE, Pool, Standing
 from audit.rules import Limit, Window
 
@@ -36,7 +38,7 @@ Ints = NDArray[np.int64]
 
 BOOKED: Final = (
     *("held", "unavailable", "rule", "rule_free", "own_queued", "own_running"),
-    *("claimed", "earlier", "later", "cycle", "unexplained", "kept"),
+    *("claimed", "earlier", "later", "cycle", "unexplained", "kept", "nodes"),
 )
 """The kernel's causes, in its order. ``rule_free`` is part of ``rule``, and ``kept`` of ``cycle``
 and ``unexplained``."""
@@ -55,6 +57,7 @@ class Holds(NamedTuple):
 
 _NONE: Final[Ints] = np.zeros(0, np.int64)
 NO_HOLDS: Final = Holds(_NONE, _NONE, _NONE)
+NO_STEPS: Final = CapacitySteps(_NONE, np.zeros((0, 0), np.int64), np.zeros(0, np.bool_))
 
 
 @dataclass(frozen=True)
@@ -182,6 +185,10 @@ class Booked(NamedTuple):
     rule, ascending by attempt and time. Of a traced attempt all; rule k has the cause len(BOOKED) +
     k."""
 
+    lacking: Ints
+    """[R + 1, n]: s in which an attempt would fit on nodes but for each resource; the last: for
+    several. Zeros where no nodes are known."""
+
     def of(self, cause: str) -> NDArray[np.float64]:
         """Return the seconds of one of ``BOOKED``, [n]."""
         seconds: NDArray[np.float64] = self.seconds[BOOKED.index(cause)]
@@ -206,6 +213,7 @@ def book(
     known: Known,
     *,
     outage_s: int | None = None,
+    by_nodes: bool = False,
 ) -> tuple[Booked, Ints]:
     """Book each second of the waits of a pool's attempts.
 
@@ -213,16 +221,24 @@ def book(
         queue: the attempts, [n].
         pool: its amounts and their changes.
         outage_s: least length of an outage, s; None: outages are not considered.
+        by_nodes: whether the pool's nodes decide what fits, where they are known.
 
     Returns:
         The bookings; and the outages, [3, k]: begin, end, s in which a job waited that fits.
     """
     from audit.kernels import account as kernels
-    from audit.kernels.account import Rules, Times
+    from audit.kernels.account import Nodes, Rules, Times
 
-    blocks = _blocks(queue, pool, rules, known)
-    log, cuts = _log(queue, pool, known, blocks), _cuts(rules, known.holds, queue, blocks.place)
+    found = sums_of(queue.rows)
+    if by_nodes and pool.nodes:
+        found = placed(queue.rows, queue.reserved, pool)
+    blocks = _blocks(queue, pool, rules, known, found)
+    log = _log(queue, pool, known, blocks, found)
+    cuts = _cuts(rules, known.holds, queue, blocks.place)
     steps, capacity = capacity_steps(pool, queue.reserved), amounts(pool)
+    if found.nodes.capacity.size:
+        steps, capacity = NO_STEPS, found.by_set()
+    nodes = Nodes(**found.nodes._asdict())
     taken = Rules(**rules._asdict())
     outages = np.zeros((3, 0), np.int64)
 
@@ -238,15 +254,16 @@ def book(
         )
 
     if outage_s is not None:
-        idle = kernels.find_idle(log, times(), taken, capacity, blocks.most)
+        idle = kernels.find_idle(log, nodes, times(), taken, capacity, blocks.most)
         long = (idle[1] - idle[0] >= outage_s) & (idle[2] >= outage_s)
         outages = np.ascontiguousarray(idle[:, long])
     n, count = queue.rows.height, len(rules.most) + len(rules.first_span) - 1
     seconds, forbidden = np.zeros((len(BOOKED), n)), np.zeros((count, n), np.int64)
     spans = kernels.Spans()
-    made = kernels.Bookings(seconds, forbidden, spans)
-    kernels.book_waits(log, times(), taken, capacity, blocks.most, made)
-    return Booked(seconds, forbidden, _stretches(spans.taken(), blocks)), outages
+    lacking = np.zeros((len(counted_resources(pool)) + 1, n), np.int64)
+    made = kernels.Bookings(seconds, forbidden, lacking, spans)
+    kernels.book_waits(log, nodes, times(), taken, capacity, blocks.most, made)
+    return Booked(seconds, forbidden, _stretches(spans.taken(), blocks), lacking), outages
 
 
 STRETCHES: Final = 20_000_000  # greatest number of stretches of single attempts that are kept apart
@@ -279,14 +296,15 @@ class _Blocks(NamedTuple):
     most: int  # the most blocks that wait at one time
 
 
-def _blocks(queue: Queued, pool: Pool, rules: InForce, known: Known) -> _Blocks:
+def _blocks(queue: Queued, pool: Pool, rules: InForce, known: Known, found: Placed) -> _Blocks:
     """Return the blocks in which attempts wait; a traced or held attempt forms its own."""
     held, n = queue.rows, queue.rows.height
     arrival, leave = queue.column("arrival_time"), queue.column("leave")
     user = numbered(held["user"])
     waiting = np.flatnonzero(held["waits"].to_numpy() & (leave > arrival))
     changed = np.zeros(n, np.bool_)
-    equal = [arrival, user, _flags(n, known), *_requests(queue, pool)]
+    equal = [arrival, user, _flags(n, known), *_requests(queue, pool), found.set_of]
+    equal += [found.nodes.parts] if found.nodes.capacity.size else []
     for column in (*equal, *rules.counter, *rules.amount, *rules.reach):
         changed[1:] |= column[1:] != column[:-1]
     # numbers of single attempts are their places: those of blocks come after them
@@ -307,7 +325,8 @@ def _blocks(queue: Queued, pool: Pool, rules: InForce, known: Known) -> _Blocks:
     return _Blocks(number, waiting, first, leave[waiting], most)
 
 
-def _log(queue: Queued, pool: Pool, known: Known, blocks: _Blocks) -> Log:
+def _log(queue: Queued, pool: Pool, known: Known, blocks: _Blocks, found: Placed) -> Log:
+    """Return the log as the kernel takes it."""
     from audit.kernels.account import Log
 
     held, n = queue.rows, queue.rows.height
@@ -326,6 +345,7 @@ def _log(queue: Queued, pool: Pool, known: Known, blocks: _Blocks) -> Log:
         end=end,
         user=numbered(held["user"]),
         request=_requests(queue, pool),
+        set=found.set_of,
         block=blocks.number,
         ready=np.full(n, NEVER) if known.ready is None else known.ready,
         cycle=np.where(started, start - known.cycle_s, NEVER),

@@ -186,8 +186,8 @@ def _planned(
     period = whole = whole_log(taken.attempts, setting.now)
     if options.from_day or options.to_day:
         period = between_days(options.from_day, options.to_day, whole, setting.zone)
-    resource = request.resource or Resource.cpus
-    usage = Usage(penalty="cpu" if resource is Resource.cpus else "max")
+    cpus = request.resource in (None, Resource.cpus)
+    usage = Usage(penalty="cpu" if cpus else "max")
     shares = Fairshare(usage) if site is None else fairshare.read(site.usage, folder, site.name)
     in_force: dict[str, Any] = {
         # only settings that figures depend on, and none that may contain a secret
@@ -196,7 +196,7 @@ def _planned(
     if site is None:
         in_force["asked"] = {
             "pool_size": request.pool_size,
-            "resource": resource.value,
+            "resource": request.resource and request.resource.value,
             "zone": request.zone,
             "usage": usage.model_dump(),
             "policy": (options.policy or ASSUMED)._asdict(),

@@ -62,8 +62,8 @@ class Request:
         """
         of_logs = (taken.attempts, taken.headers)
         if cluster is None:
-            resource = self.resource or Resource.cpus
-            return one_off(taken.cluster, *of_logs, resource, self.pool_size, self.zone, policy)
+            size, zone_name = self.pool_size, self.zone
+            return one_off(taken.cluster, *of_logs, self.resource, size, zone_name, policy)
         flags = {"pool-size": self.pool_size, "resource": self.resource, "zone": self.zone}
         for flag, value in flags.items():
             if value is not None:

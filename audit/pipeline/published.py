@@ -135,7 +135,7 @@ def _setting(
         else:
             options = settings["asked"]
             policy = TypeAdapter(Policy).validate_python(options["policy"])
-            resource = Resource(options["resource"])
+            resource = Resource(options["resource"]) if options["resource"] else None
             fact = Fact("cluster", cluster, "the database")
             size, zone = options["pool_size"], options["zone"]
             found = one_off(fact, attempts, of_logs, resource, size, zone, policy)

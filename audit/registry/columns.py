@@ -117,6 +117,7 @@ OF_ATTEMPTS: Final = (
     Column("nodes", BIGINT, "nodes allocated, else requested"),
     Column("gpus", BIGINT, "GPUs allocated, else requested"),
     Column("mem_bytes", BIGINT, "memory allocated, else requested; bytes"),
+    Column("node_list", VARCHAR, "nodes that it ran on, as a hostlist"),
     Column("submit_time", INSTANT, "when it was submitted"),
     Column("arrival_time", INSTANT, "min(eligible if known else submit, start)"),
     Column("start_time", INSTANT, "when it started"),

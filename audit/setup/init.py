@@ -21,7 +21,7 @@ import polars as pl
 from pydantic import BaseModel
 
 from audit import config, periods, resources
-from audit.cluster import inference
+from audit.cluster import hardware, inference
 from audit.cluster.inference import Fact
 from audit.cluster.setting import latest_instant
 from audit.config.toml import escaped, value
@@ -33,7 +33,6 @@ from audit.formats.dialects import PLAIN, Header, Reading
 from audit.formats.slurm import scontrol
 from audit.ingest.ingest import Progress, take_in
 from audit.ingest.logs import Opened, open_logs
-from audit.model import Resource
 from audit.nightly import sources
 from audit.setup import slurm
 from audit.setup.slurm import NO_FILES, SlurmFiles
@@ -129,7 +128,7 @@ def infer(
     if content.listing is not None and files.partitions is not None:
         pools = _pools_of(content.listing, files.partitions, seen, facts, notes)
     else:
-        pools = (_whole(seen, headers, facts, notes),)
+        pools = _inferred(seen, headers, facts, notes)
     pools = _deciding(pools, content, facts, notes)
     usage = _usage(content, folder, facts, notes)
     for source, logs_of_source in by_source:
@@ -333,39 +332,62 @@ def _pool_name(group: Sequence[scontrol.Partition], *, alone: bool) -> str:
     return max(group, key=lambda part: (len(part.nodes), part.total.get("cpus", 0))).name
 
 
-def _whole(
+def _inferred(
     seen: _Seen | None, headers: Sequence[Header], facts: list[Fact], notes: dict[str, str]
-) -> config.Pool:
-    """Return the one pool of a cluster whose hardware no file describes."""
+) -> tuple[config.Pool, ...]:
+    """Return the pools of a cluster whose hardware no file describes.
+
+    Partitions that share no nodes are pools of their own.
+    """
     path = "clusters.pools[0]"
     if seen is None:
         notes[f"{path}.capacity"] = f"To fill in, such as {{ cpus = 512 }}; without it, {_PEAK}."
-        return config.Pool(name=inference.POOL)
+        return (config.Pool(name=inference.POOL),)
+    groups = hardware.partition_groups(seen.attempts)
+    if len(groups) > 1:
+        return _groups(seen.attempts, groups, facts, notes)
     if seen.partitions:
         facts.append(Fact("partitions", ", ".join(seen.partitions), "the log"))
         notes[f"{path}.partitions"] = f"Seen in the log: {value(seen.partitions)}"
-    present = [kind for kind in Resource if not seen.attempts[kind].drop_nulls().is_empty()]
-    resource = present[0] if present else Resource.cpus
+    resource = hardware.counted(seen.attempts)
     claimed = max((header.capacity.get(resource, 0) for header in headers), default=0)
     amounts: dict[str, int] = {}
-    if not claimed or not present:
+    if not claimed or not seen.attempts[resource].count():
         note = f"Left out, since it is not in the log's header: {_PEAK}."
         what = f"capacity of pool {inference.POOL!r}"
         fact = Fact(what, "the peak in use", "default: it is not in the log's header")
     else:
         now = latest_instant(seen.attempts) or 0
-        pool, fact = inference.pool(seen.attempts, headers, resource, None, now)
+        amount, fact = inference.capacity(seen.attempts, headers, resource, None, now)
         if fact.warning is None:
             note = f"From {fact.source}."
-            amounts = {resource.value: pool.capacity}
+            amounts = {resource.value: amount}
         else:
             why = f"the log contradicts its header's {claimed:,} {resource}"
             note = f"Left out, since {why}: {_PEAK}."
-            warning = f"{why}, since up to {pool.capacity:,} were in use: {_PEAK}"
+            warning = f"{why}, since up to {amount:,} were in use: {_PEAK}"
             fact = replace(fact, warning=warning)
     facts.append(fact)
     notes[f"{path}.capacity"] = note
-    return config.Pool(name=inference.POOL, resource=resource, capacity=config.Amounts(**amounts))
+    capacity = config.Amounts(**amounts)
+    return (config.Pool(name=inference.POOL, resource=resource, capacity=capacity),)
+
+
+def _groups(
+    attempts: pl.DataFrame,
+    groups: Sequence[Sequence[str | None]],
+    facts: list[Fact],
+    notes: dict[str, str],
+) -> tuple[config.Pool, ...]:
+    """Return a pool for each group of partitions that share nodes."""
+    pools = []
+    for number, group in enumerate(groups):
+        names = tuple(name for name in group if name is not None)
+        rows = attempts.filter(pl.col("partition").is_in(names))
+        pools.append(config.Pool(name=names[0], partitions=names, resource=hardware.counted(rows)))
+        facts.append(Fact(f"partitions of pool {names[0]!r}", ", ".join(names), "shared nodes"))
+        notes[f"clusters.pools[{number}].capacity"] = f"Left out: {_PEAK}."
+    return tuple(pools)
 
 
 def write(draft: Draft) -> str:

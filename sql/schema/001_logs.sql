@@ -45,6 +45,7 @@ CREATE TABLE records (
     nodes BIGINT,
     gpus BIGINT,
     mem_bytes BIGINT,
+    node_list VARCHAR,                 -- hostlist of the nodes on which it ran
     line BIGINT NOT NULL,
     byte_offset BIGINT NOT NULL,
     attempt BIGINT NOT NULL,

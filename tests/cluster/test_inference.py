@@ -24,7 +24,7 @@ def claims(cpus: int) -> list[Header]:
 def pool(
     rows: pl.DataFrame, headers: list[Header], asked: int | None = None
 ) -> tuple[int, str, str | None]:
-    found, fact = inference.pool(rows, headers, CPUS, asked, 200)
+    found, [fact] = inference.pool(rows, headers, CPUS, asked, 200)
     assert isinstance(found, Pool)
     return found.capacity, fact.source, fact.warning
 

@@ -10,10 +10,11 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from tests.naive import attempts as naive
+from tests.naive import nodes as on
 from tests.naive.simulation import Amounts, Had, Log, fits, log_of, minus, plus
 
 CAUSES = (
-    *("held", "unavailable", "rule", "own", "claimed", "earlier", "later", "cycle"),
+    *("held", "unavailable", "rule", "nodes", "own", "claimed", "earlier", "later", "cycle"),
     "unexplained",
 )
 HOLDS = {
@@ -73,6 +74,39 @@ class Site(NamedTuple):
     holds: Mapping[tuple[str, int], Sequence[range]]
     cycle: int
     outages: frozenset[int]
+    machines: on.Machines
+    used: Mapping[tuple[str, int], Mapping[str, Amounts]]
+    """What each attempt uses on which nodes."""
+
+    def nodes_at(self, t: int) -> on.Free:
+        """What is free on each node."""
+        free = {name: one.amounts for name, one in self.machines.items()}
+        for one in self.held:
+            if one.runs(t):
+                free = on.minus(free, self.used[one.key])
+        return free
+
+    def amounts(
+        self, j: One, running: Sequence[One], t: int
+    ) -> tuple[Amounts, Amounts, list[Amounts]]:
+        """The capacity that j may use, what is free of it, and what each running attempt uses."""
+        if not self.machines:
+            capacity = self.pool.capacity_at(t)
+            used = [one.request for one in running]
+        else:
+            mine = on.eligible(self.machines, j.record)
+            count = len(j.request)
+            capacity = on.total({n: m.amounts for n, m in self.machines.items()}, mine, count)
+            inside = [{n: a for n, a in self.used[k.key].items() if n in mine} for k in running]
+            used = [on.total(one, one, count) for one in inside]
+        return capacity, functools.reduce(minus, used, capacity), used
+
+    def placed(self, j: One, free: on.Free) -> dict[str, Amounts] | None:
+        """What j would use on which nodes; None: it does not fit."""
+        if not self.machines:
+            return {}
+        allowed = on.eligible(self.machines, j.record)
+        return on.placement(j.request, j.record["nodes"], free, allowed)
 
     def forbidden(self, j: One, t: int, counting: Iterable[One]) -> list[int]:
         """The numbers of the rules that forbid ``j``: limits, then windows."""
@@ -131,6 +165,7 @@ def account(
     holds: Mapping[tuple[str, int], Sequence[range]] | None = None,
     cycle: int = 0,
     outage: int = 600,
+    machines: on.Machines | None = None,
 ) -> dict[tuple[str, int], Booked]:
     """The account of each attempt that has one."""
     pool, _ = log_of(records, amounts, steps, now)
@@ -141,12 +176,29 @@ def account(
         if not record["reservation"] and (one := _one(record, attempt, amounts, now)) is not None
     ]
     held.sort(key=lambda one: one.place)
-    site = Site(held, pool, limits, windows, holds or {}, cycle, frozenset())
+    machines = machines or {}
+    site = Site(
+        *(held, pool, limits, windows, holds or {}, cycle, frozenset(), machines),
+        _used(held, machines),
+    )
     site = site._replace(outages=_outages(site, outage))
     made = {one.key: Booked(dict.fromkeys(CAUSES, Fraction()), 0, Counter()) for one in held}
     for t in range(min(o.arrival for o in held), max(o.leave for o in held)) if held else ():
         _second(site, t, made)
     return {one.key: made[one.key] for one in held if one.waits}
+
+
+def _used(held: Sequence[One], machines: on.Machines) -> dict[tuple[str, int], dict[str, Amounts]]:
+    """What each attempt uses on its nodes, of those whose nodes are known."""
+    ran = [
+        (one.key, one.start, one.end, one.request, one.record["node_list"].split(","))
+        for one in held
+        if machines and one.start is not None and one.end is not None and one.end > one.start
+        if one.record["node_list"]
+    ]
+    spans = [(start, end) for _, start, end, _, _ in ran]
+    used = on.split(spans, [one[3] for one in ran], [one[4] for one in ran], machines)
+    return {one.key: {} for one in held} | {one[0]: u for one, u in zip(ran, used, strict=True)}
 
 
 def _one(
@@ -193,7 +245,8 @@ def _outages(site: Site, least: int) -> frozenset[int]:
             for s in stretch
             if any(
                 one.queued(s)
-                and fits(one.request, site.pool.capacity_at(s))
+                and fits(one.request, site.amounts(one, (), s)[0])
+                and site.placed(one, site.nodes_at(s)) is not None
                 and not any(s in hold for hold in site.holds.get(one.key, ()))
                 and not site.forbidden(one, s, ())
                 for one in site.held
@@ -207,37 +260,50 @@ def _outages(site: Site, least: int) -> frozenset[int]:
 
 def _second(site: Site, t: int, made: MutableMapping[tuple[str, int], Booked]) -> None:
     running = [one for one in site.held if one.runs(t)]
-    capacity = site.pool.capacity_at(t)
-    free = functools.reduce(minus, (one.request for one in running), capacity)
-    claims: list[One] = []
+    nodes = left_on = site.nodes_at(t)
+    claims: list[tuple[One, dict[str, Amounts]]] = []
     for j in site.held:
         if not j.queued(t):
             continue
-        left = functools.reduce(minus, (one.request for one in claims), free)
-        rules = site.forbidden(j, t, [*running, *claims])
+        capacity, free, used = site.amounts(j, running, t)
+        left = functools.reduce(minus, (one.request for one, _ in claims), free)
+        rules = site.forbidden(j, t, [*running, *(one for one, _ in claims)])
         booked = made[j.key]
         user = j.record["user"]
-        own = [k.request for k in claims if user is not None and k.record["user"] == user]
+        own = [one for one in claims if user is not None and one[0].record["user"] == user]
+        fitting = fits(j.request, free) and site.placed(j, nodes) is not None
+        empty = {name: one.amounts for name, one in site.machines.items()}
+        never = not fits(j.request, capacity)
+        never = never or (fits(j.request, free) and site.placed(j, empty) is None)
+        if site.machines:
+            claim = site.placed(j, left_on)
+            lent = functools.reduce(lambda f, c: on.minus(f, c[1], -1), own, left_on)
+            behind_own = site.placed(j, lent) is not None
+        else:
+            claim = {} if fits(j.request, left) else None
+            behind_own = fits(j.request, plus(left, *(one.request for one, _ in own)))
         if any(t in hold for hold in site.holds.get(j.key, ())):
             causes = {"held": Fraction(1)}
-        elif t in site.outages or not fits(j.request, capacity):
+        elif t in site.outages or never:
             causes = {"unavailable": Fraction(1)}
         elif rules:
             causes = {"rule": Fraction(1)}
             booked.rules.update(rules)
-            made[j.key] = booked._replace(rule_free=booked.rule_free + fits(j.request, free))
+            made[j.key] = booked._replace(rule_free=booked.rule_free + fitting)
         elif not fits(j.request, free):
-            causes = _holders(j, running, capacity, free)
-        elif fits(j.request, left):
+            causes = _holders(j, running, used, capacity, free)
+        elif not fitting:
+            causes = {"nodes": Fraction(1)}
+        elif claim is not None:
             if _noted(site, j, t):
                 causes = {"held": Fraction(1)}
             else:
-                claims.append(j)
+                claims.append((j, claim))
+                left_on = on.minus(left_on, claim)
                 late = j.start is not None and t >= j.start - site.cycle
                 causes = {"cycle" if late else "unexplained": Fraction(1)}
         else:
-            name = "own" if fits(j.request, plus(left, *own)) else "claimed"
-            causes = {name: Fraction(1)}
+            causes = {"own" if behind_own else "claimed": Fraction(1)}
         for name, part in causes.items():
             booked.causes[name] += part
 
@@ -265,16 +331,18 @@ def _noted(site: Site, j: One, t: int) -> bool:
     return not any(t < e < j.leave for e in edges)
 
 
-def _holders(j: One, running: list[One], capacity: Amounts, free: Amounts) -> dict[str, Fraction]:
+def _holders(
+    j: One, running: list[One], used: list[Amounts], capacity: Amounts, free: Amounts
+) -> dict[str, Fraction]:
     lacks = [
         Fraction(asked - has, had) if asked and asked > has else Fraction(-1)
         for asked, has, had in zip(j.request, free, capacity, strict=True)
     ]
     short = lacks.index(max(lacks))
-    used = sum(k.request[short] for k in running)
     parts: Counter[str] = Counter()
-    for k in running:
+    for k, amounts in zip(running, used, strict=True):
         mine = k.record["user"] is not None and k.record["user"] == j.record["user"]
         name = "own" if mine else "earlier" if k.place < j.place else "later"
-        parts[name] += k.request[short]
-    return {name: Fraction(part, used) for name, part in parts.items()}
+        parts[name] += amounts[short]
+    held = sum(amounts[short] for amounts in used)
+    return {name: Fraction(part, held) for name, part in parts.items()}

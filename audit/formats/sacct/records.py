@@ -231,6 +231,7 @@ def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
         *(pl.col(name).replace("(null)", None).alias(name.lower()) for name in _NAMES),
         *(pl.col(n).replace(["None", "(null)"], None).alias(n.lower()) for n in _NO_NAMES),
         **fields.id_parts(pl.col("job_id")),
+        node_list=pl.when(~pl.col("NodeList").is_in(list(_NO_NODE))).then("NodeList"),
         kind=pl.lit(RecordKind.EXECUTION),
         occupancy_s=occupancy,
         suspended_s=pl.when(start.is_not_null()).then(pl.coalesce("suspended_s", lost)),

@@ -69,7 +69,7 @@ OUTAGE_S: Final = 600
 
 _READ: Final = cs.by_name(
     *("standing", "arrival_time", "submit_time", "start_time", "end_time", "user", "reason"),
-    *("reservation", "cpus", "nodes", "gpus", "mem_bytes", "ready_time", *SEQUENCE),
+    *("reservation", "node_list", "cpus", "nodes", "gpus", "mem_bytes", "ready_time", *SEQUENCE),
     *("account", "partition", "qos", "size", "walltime_s", "occupancy_s"),
     require_all=False,
 )
@@ -150,6 +150,7 @@ def account(
             traced=place,
         ),
         outage_s=outage_s,
+        by_nodes=True,
     )
     names, spans = rule_names(pool), (outages[0], np.minimum(outages[1], now), outages[2])
     made = pl.DataFrame(

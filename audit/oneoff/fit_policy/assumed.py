@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
@@ -41,7 +42,7 @@ def assumed(
         seconds: estimated CPU seconds that the search may take.
     """
     draws = Draws(seed, resamples)
-    since = outcome.affordable(described, pool, seconds)
+    since, whole = outcome.affordable(described, pool, seconds)
     found = outcome.find(described, pool, now, seconds, draws, since)
     record: dict[str, Any] = {"budget_s": seconds}
     if found is None:
@@ -56,7 +57,7 @@ def assumed(
     record["evidence"] = [_row(element, pool.resource.value) for element in used.elements]
     says = [elements.described(one, pool.resource.value) for one in used.elements]
     record |= {"unexplained": shares, "says": says, "days": days, "ended": found.ended}
-    return Fitted(used.pool, _facts(pool, used, says, found, days, seconds), record)
+    return Fitted(used.pool, _facts(pool, used, says, found, days, seconds, whole), record)
 
 
 def _from(used: Supported, since: int) -> Supported:
@@ -107,6 +108,7 @@ def _facts(
     found: Searched,
     days: int | None,
     seconds: float,
+    whole: float,
 ) -> tuple[Fact, ...]:
     before, after = (wording.percent(one.unexplained) for one in (used.before, used.after))
     extent = "the log" if days is None else f"the latest {wording.plural(days, 'day')} of the log"
@@ -114,7 +116,9 @@ def _facts(
     source = f"{tried}, within {seconds:g} CPU s"
     if found.ended or days is not None:
         ended = ", which ended the search" if found.ended else ""
-        source += f"{ended}; `fairaudit fit-policy --budget` searches more"
+        more = math.ceil(max(whole, 2 * seconds) if found.ended else whole)
+        all_of_it = "searches all of it" if days is not None else "searches further"
+        source += f"{ended}; `fairaudit fit-policy --budget {more}` {all_of_it}"
     source += f"; {_INSTEAD}"
     if not says:
         value = (
@@ -136,9 +140,9 @@ def _facts(
 def _evidence(element: Element) -> str:
     of = element.evidence
     if of.by_chance is None:
-        return "fitted from the log"
+        return "the log"
     breaks = "break it" if of.served != 1 else "breaks it"
     return (
-        f"fitted from the log: {of.served:,} of {wording.plural(of.starts, 'start')} {breaks}, and "
+        f"the log: {of.served:,} of {wording.plural(of.starts, 'start')} {breaks}, and "
         f"it alone withheld {wording.plural(of.failed, 'other')}"
     )

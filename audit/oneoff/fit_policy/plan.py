@@ -49,7 +49,7 @@ def plan(
         chosen = [pool._replace(zone=str(log.setting.zone)) for pool in pools(log, only)]
         each = budget_s / len(chosen)
         now = log.setting.now
-        begins = [outcome.affordable(log.described, pool, each) for pool in chosen]
+        begins = [outcome.affordable(log.described, pool, each).since for pool in chosen]
         cells = [
             Cell(pool.name, partial(_searched, log.described, pool, now, each, draws, since))
             for pool, since in zip(chosen, begins, strict=True)

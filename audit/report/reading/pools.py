@@ -42,6 +42,7 @@ from audit.report.record.pool import (
     Stuck,
     StuckAttempt,
     Trend,
+    Unexplained,
     Walltimes,
 )
 from audit.store import queries
@@ -77,7 +78,7 @@ def pools(
     settings: Settings,
     trends: Mapping[str, Trend],
 ) -> tuple[PoolPart, ...]:
-    """Return the content about each pool, the largest first.
+    """Return the content about each pool, the one with most waiting first.
 
     Advice, fidelity and stuck attempts exist only for the observed schedule.
 
@@ -99,6 +100,7 @@ def pools(
         "report_fidelity": of_period,
         "report_rules": of_attempts,
         "report_outages": of_period,
+        "report_unexplained": {**of_attempts, **of_schedule, "least": MUCH_UNEXPLAINED},
         "report_stuck": {**of_period, **span, "most": options.rows},
     }
     frames = {
@@ -124,7 +126,13 @@ def pools(
                 elsewhere=elsewheres.get(name),
             )
         )
-    return tuple(made)
+    return tuple(sorted(made, key=_waited, reverse=True))
+
+
+def _waited(part: PoolPart) -> float:
+    """Return the waiting time of all attempts of a pool, s."""
+    mean = part.figure("wait_mean")
+    return (mean.value or 0.0) * (mean.attempts or 0)
 
 
 def _pool(
@@ -164,8 +172,13 @@ def _pool(
         untested=len(judged) - sum(tested.values()),
         rules=records(BoundRule, rows["report_rules"]),
         outages=records(Outage, rows["report_outages"]),
+        unexplained=records(Unexplained, rows["report_unexplained"]),
         queues={kind: _queues(parts.get(kind, ())) for kind in ("partition", "qos")},
     )
+
+
+MUCH_UNEXPLAINED: Final = 0.1
+"""Share of all waiting above which a report shows where unexplained waiting is."""
 
 
 def breakdowns(summary: pl.DataFrame) -> dict[str, tuple[Breakdown, ...]]:

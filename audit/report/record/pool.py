@@ -164,6 +164,14 @@ class Outage(NamedTuple):
     waited_s: int
 
 
+class Unexplained(NamedTuple):
+    """Attempts with much of the waiting that has no known cause."""
+
+    kind: str  # hour (of arrival) | width_class | partition | user
+    label: str
+    part: float  # of such waiting of the pool
+
+
 class ResourceUser(NamedTuple):
     """A user's use of one resource of a pool, by ended attempts."""
 
@@ -424,6 +432,7 @@ class PoolPart(Figures):
     untested: int = 0
     rules: tuple[BoundRule, ...] = ()  # most waiting first
     outages: tuple[Outage, ...] = ()  # longest first
+    unexplained: tuple[Unexplained, ...] = ()  # by kind; empty where little is unexplained
     queues: Mapping[str, tuple[Breakdown, ...]] = field(default_factory=dict)
     """Partitions and QOS, most waiting first; empty if there is only one."""
     stuck: Stuck | None = None

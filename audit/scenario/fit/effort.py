@@ -20,12 +20,15 @@ from audit.scenario.fit.observed import Observed
 from audit.scenario.workload import Ints
 
 DAY_S: Final = 86_400
-JUDGED: Final = 40
-ROUNDS: Final = 4
-"""Sites that are judged, and rounds, where all elements other than rules are tried."""
-SCREENED: Final = 500
-SWEEPS: Final = 8
-"""Candidates for rules that are judged, and sweeps, where all are tried: KTH-SP2 takes 420 in 6."""
+JUDGED: Final = 8
+ROUNDS: Final = 2
+"""Sites that are judged, and rounds, in a usual search for elements other than rules."""
+SCREENED: Final = 100
+SWEEPS: Final = 4
+"""Candidates that are judged, and sweeps, in a usual search for rules.
+
+KTH-SP2 takes 193 in 6, LANL-CM5 39 in 3, UniLu-Gaia 176 in 1.
+"""
 LEAST_DAYS: Final = 28
 """A budget affords at least this much of a log: hours of the week show in weeks."""
 
@@ -44,7 +47,7 @@ class Cost(NamedTuple):
 
     @property
     def search(self) -> float:
-        """Of all that a search may try."""
+        """Of a usual search."""
         of_rules = SCREENED * self.screening + SWEEPS * self.sweeping
         return of_rules + JUDGED * self.judging + ROUNDS * self.proposing
 
@@ -53,9 +56,9 @@ def cost(attempts: float, looks: float) -> Cost:
     """Of a log of so many attempts, with so many instants in their waits."""
     return Cost(
         0.7e-6 * attempts + 55e-9 * looks + 0.005,
-        4e-6 * attempts + 0.24e-6 * looks + 0.15,
-        0.6e-6 * attempts + 10e-9 * looks + 0.005,
-        10e-6 * attempts + 50e-9 * looks + 0.4,
+        2e-6 * attempts + 0.12e-6 * looks + 0.1,
+        0.25e-6 * attempts + 2e-9 * looks + 0.001,
+        5e-6 * attempts + 0.1e-6 * looks + 0.2,
     )
 
 
@@ -93,34 +96,39 @@ class Budget:
         return not self.ended
 
 
-def latest(described: pl.DataFrame, seconds: float) -> int | None:
-    """From when on the attempts of a log are looked at, so that a budget affords their search.
+class Affordable(NamedTuple):
+    """The part of a log that a budget affords."""
 
-    Returns:
-        Epoch s, a whole number of days before the last arrival and at least ``LEAST_DAYS``; None:
-        the budget affords the whole log.
-    """
+    since: int | None
+    """From when on attempts are looked at, epoch s; None: the budget affords the whole log."""
+    whole: float
+    """CPU seconds of a usual search of the whole log."""
+
+
+def latest(described: pl.DataFrame, seconds: float) -> Affordable:
+    """Return the latest days of a log that a budget affords, at least ``LEAST_DAYS``."""
     ran = described.select(
         "arrival_time", "start_time", end=pl.col("start_time") + pl.col("occupancy_s")
     )
     ran = ran.drop_nulls().sort("arrival_time")
     if ran.is_empty():
-        return None
+        return Affordable(None, 0.0)
     arrival, start, end = (ran[name].to_numpy() for name in ran.columns)
     instants = np.unique(np.concatenate((arrival, start, end)))
     looks = np.concatenate(([0], np.cumsum(_looks(instants, arrival, start))))
     first, last = int(arrival[0]), int(arrival[-1])
 
-    def affords(since: int) -> bool:
+    def needed(since: int) -> float:
         low = int(np.searchsorted(arrival, since))
-        return cost(len(arrival) - low, int(looks[-1] - looks[low])).search <= seconds
+        return cost(len(arrival) - low, int(looks[-1] - looks[low])).search
 
-    if affords(first):
-        return None
+    whole = needed(first)
+    if whole <= seconds:
+        return Affordable(None, whole)
     days = range((last - first) // DAY_S, LEAST_DAYS, -1)
-    enough = (number for number in days if affords(last - number * DAY_S))
+    enough = (number for number in days if needed(last - number * DAY_S) <= seconds)
     least = min(LEAST_DAYS, (last - first) // DAY_S)
-    return last - next(enough, least) * DAY_S
+    return Affordable(last - next(enough, least) * DAY_S, whole)
 
 
 def _looks(instants: Ints, arrival: Ints, start: Ints) -> Ints:

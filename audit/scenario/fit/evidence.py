@@ -86,7 +86,9 @@ class Units(NamedTuple):
     def within(self, days: Days) -> Units:
         """Return the units on these days."""
         part = slice(*np.searchsorted(self.day, days).tolist())
-        return Units(*(column[part] for column in self[:4]), self.lasts)
+        return Units(
+            self.user[part], self.at[part], self.breaks[part], self.counts[part], self.lasts
+        )
 
 
 class Booked(NamedTuple):

@@ -133,7 +133,13 @@ class Forbidden(NamedTuple):
 
     def of(self, chosen: Bools) -> Forbidden:
         """Return the chosen ones."""
-        return Forbidden(*(column[chosen] for column in self))
+        return Forbidden(
+            self.job[chosen],
+            self.at[chosen],
+            self.hour[chosen],
+            self.stretch[chosen],
+            self.broken[chosen],
+        )
 
     def events(self, seen: Seen) -> Events:
         """Return them as events."""
@@ -444,7 +450,7 @@ def _shares_of_runs(of_blocks: Floats) -> Floats:
 
 
 def _circles(*, overlap: bool) -> list[Ints]:
-    """Return hours of the week that are alike, a row for each day: of kinds of days, and all."""
+    """Return the hours of the week that are alike, a row for each day."""
     days = [np.array(days)[:, None] * DAY + np.arange(DAY) for days in DAYS]
     return days if overlap else [*days, np.arange(WEEK)[None, :]]
 

@@ -14,7 +14,7 @@ import polars as pl
 from audit.metrics.draws import Draws
 from audit.model import Limit, Pool
 from audit.scenario.fit import effort, judging, levels, rules, search
-from audit.scenario.fit.effort import Budget
+from audit.scenario.fit.effort import Affordable, Budget
 from audit.scenario.fit.judging import Fidelity, Standing, fidelity
 from audit.scenario.fit.observed import Floats, Observed, observe
 from audit.scenario.fit.search import Gain, Judged, Parts, Searched, Tried
@@ -113,10 +113,9 @@ def find(
     return Searched(rest.site, (*tried, *rest.tried), budget.ended)
 
 
-def affordable(described: pl.DataFrame, pool: Pool, seconds: float) -> int | None:
-    """From when on a budget affords to look at the attempts of a pool; see ``effort.latest``."""
-    of_pool = described.filter(pl.col("pool") == pool.name)
-    return effort.latest(of_pool, seconds)
+def affordable(described: pl.DataFrame, pool: Pool, seconds: float) -> Affordable:
+    """Return the part of a pool's log that a budget affords."""
+    return effort.latest(described.filter(pl.col("pool") == pool.name), seconds)
 
 
 def supported(

@@ -4,8 +4,6 @@ Two seeds of each kind run with the others; `make test-sites` runs forty, and wr
 docs/report/sites-passed.md.
 """
 
-import fcntl
-import re
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -20,6 +18,7 @@ from audit.model import Period
 from tests.metrics.attempts.made_sites import KINDS, Outcome, outcome
 from tests.metrics.attempts.test_real_logs import LOGS, described
 from tests.places import ROOT
+from tests.tables import write_row
 
 PAGE = ROOT / "docs" / "report" / "sites-passed.md"
 SEEDS = 40
@@ -59,19 +58,10 @@ def test_forty_seeds(kind: str) -> None:
 
 
 def _write(kind: str, outcomes: list[Outcome]) -> None:
-    """Write the row of a kind into the page; others may do so at the same time."""
     hurt = [one for one in outcomes if one.hurt]
     found = f"{sum(one.found for one in hurt)} of {len(hurt)}" if kind in LEAST_FOUND else "–"
     others = sum(bool(one.others) for one in outcomes)
-    row = f"| {kind} | {found} | {others} of {len(outcomes)} |"
-    with PAGE.open("r+", encoding="utf-8") as page:
-        fcntl.flock(page, fcntl.LOCK_EX)
-        text = page.read()
-        changed, count = re.subn(rf"^\| {re.escape(kind)} \|.*$", row, text, flags=re.M)
-        assert count == 1, f"{PAGE.name} has no row for {kind}"
-        page.seek(0)
-        page.truncate()
-        page.write(changed)
+    write_row(PAGE, kind, found, f"{others} of {len(outcomes)}")
 
 
 def permuted(attempts: pl.DataFrame, random: np.random.Generator) -> pl.DataFrame:

@@ -393,6 +393,36 @@ def test_one_partition_is_no_comparison(filled: Connection) -> None:
     assert _part(filled).fair_start.partitions == ()
 
 
+def test_where_unexplained_waiting_is(filled: Connection) -> None:
+    """Unexplained and cycle, where they exceed a tenth of all waiting; the three largest."""
+    _summary(
+        filled,
+        ("cause_unexplained_share", "hour_of_week", "9", 0.5, 4),
+        ("cause_cycle_share", "hour_of_week", "9", 0.25, 4),
+        ("wait_mean", "hour_of_week", "9", 20.0, 4),
+        ("cause_unexplained_share", "hour_of_week", "33", 1.0, 1),
+        ("wait_mean", "hour_of_week", "33", 20.0, 1),
+    )
+    jobs = [
+        {"job_id": user, "user": user, "cause_unexplained_s": left, "cause_cycle_s": 10}
+        for user, left in (("ann", 40), ("ben", 10), ("eve", 5), ("tom", 5))
+    ]
+    own = {"standing": "ended", "attempt": 1, "wait_s": 100, "width_class": "1"}
+    of_pool = {"run_id": "run-1", "cluster": "demo", "pool": "batch", "schedule": "observed"}
+    times = dict.fromkeys(("arrival_time", "end_time"), _PERIOD.from_time)
+    add(filled, "job_result", *jobs, **own, **of_pool, **times)
+    found = [(one.kind, one.label, one.part) for one in _part(filled).unexplained]
+    assert found == [
+        ("hour", "9", pytest.approx(80 / 100)),
+        ("user", "ann", 0.5),
+        ("user", "ben", 0.2),
+        ("user", "eve", 0.15),
+        ("width_class", "1", 1.0),
+    ]
+    filled.execute("UPDATE job_result SET wait_s = 1000")
+    assert _part(filled).unexplained == ()
+
+
 def test_fidelity_is_that_of_the_pool(filled: Connection) -> None:
     rows = [("batch", "start_error_median", 60.0), ("other", "start_error_median", 9.0)]
     frame = pl.DataFrame(rows, ("pool", "metric", "value"), orient="row").with_columns(

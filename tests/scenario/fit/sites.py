@@ -7,8 +7,7 @@ and handed over as a log that tells neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from audit.scenario.engine import simulate
 from audit.scenario.fit import rules
 from audit.scenario.fit.effort import Budget
 from audit.scenario.fit.observed import Observed, observe
+from audit.scenario.fit.occasions import days_of
 from audit.scenario.fit.site import Element, Site
 from tests.strategies import frame
 
@@ -229,10 +229,14 @@ def _same(one: Limit | Window, other: Limit | Window) -> bool:
 
 
 def _outside(one: Limit | Window, other: Limit | Window) -> bool:
-    day = timedelta(1)
-    begin = other.valid_from is not None and (one.valid_from or date.min) < other.valid_from - day
-    end = other.valid_to is not None and (one.valid_to or date.max) > other.valid_to + day
-    return begin or end
+    """Whether a rule is applied to more than one day on which the other was not in force."""
 
+    def days(rule: Limit | Window) -> set[int]:
+        log = range(EPOCH // DAY, EPOCH // DAY + 400)
+        inside = days_of(rule, np.array(log) * DAY)
+        held = {hour // 24 for hour in rule.hours} if isinstance(rule, Window) else set(range(7))
+        return {
+            day for day, kept in zip(log, inside, strict=True) if kept and (day + 3) % 7 in held
+        }
 
-Search = Callable[[Planted, int], Verdict]
+    return len(days(one) - days(other)) > 1

@@ -53,7 +53,7 @@ def test_the_latest_part_is_the_longest_that_the_budget_affords(
         days = range(whole, effort.LEAST_DAYS, -1)
         chosen = [d for d in days if estimate(arrivals[-1] - d * DAY) <= seconds]
         expected = arrivals[-1] - (chosen[0] if chosen else min(effort.LEAST_DAYS, whole)) * DAY
-    assert effort.latest(log(lives), seconds) == expected
+    assert effort.latest(log(lives), seconds) == (expected, estimate(arrivals[0]))
 
 
 def test_a_part_has_those_who_are_there_but_does_not_judge_them() -> None:
@@ -113,6 +113,6 @@ def test_short_logs_are_searched_unless_too_little_waits(
 def test_nobody_at_all_is_not_searched() -> None:
     described = made.made_by(pool(), made.requests(0, 3))
     nobody = described.with_columns(arrival_time=pl.lit(None, pl.Int64))
-    assert outcome.affordable(nobody, pool(), 1.0) is None
+    assert outcome.affordable(nobody, pool(), 1.0).since is None
     assert outcome.find(described.clear(), pool(), NOW, 5, Draws(1, 50)) is None
     assert np.isfinite(effort.cost(0, 0).search)

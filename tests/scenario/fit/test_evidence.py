@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.scenario.fit import evidence
-from audit.scenario.fit.evidence import DAY_S, Events
+from audit.scenario.fit.evidence import DAY_S, Events, Found
 from tests.naive import rules as naive
 
 EVENTS = st.lists(
@@ -17,6 +17,11 @@ EVENTS = st.lists(
 def events(found: list[tuple[int, int, bool]]) -> Events:
     user, at, broken = (np.array(column) for column in zip(*found, strict=True))
     return Events(user, user, at, broken.astype(bool))
+
+
+def judge(rule: list[tuple[int, int, bool]], neighbours: list[tuple[int, int, bool]]) -> Found:
+    of_rule, others = events(rule), events(neighbours)
+    return evidence.judge(of_rule, evidence.units(of_rule, DAY_S), evidence.units(others, DAY_S))
 
 
 @given(EVENTS, st.sampled_from([DAY_S, evidence.SHORT_UNIT_S]))
@@ -49,7 +54,7 @@ def test_bounds_by_hand() -> None:
 def test_the_stretch_of_days_is_the_best_of_all(
     found: list[tuple[int, int, bool]], most: float
 ) -> None:
-    begin, end = evidence._stretch(events(found), most)
+    begin, end = evidence._stretch(evidence.units(events(found), DAY_S), most)
     days = range(41)
 
     def worth(first: int, behind: int) -> float:
@@ -75,7 +80,7 @@ def broken(days: range, users: int = 4) -> list[tuple[int, int, bool]]:
 
 
 def test_a_rule_that_is_kept() -> None:
-    found = evidence.judge(events(kept(range(30))), events(broken(range(30))), DAY_S)
+    found = judge(kept(range(30)), broken(range(30)))
     assert (found.fails, found.days) == ("", None)
     assert (found.breaks, found.withheld, found.units) == (0, 360, 120)
     assert found.by_chance == 1
@@ -84,7 +89,7 @@ def test_a_rule_that_is_kept() -> None:
 
 def test_a_rule_of_half_of_the_time_is_found_with_its_days() -> None:
     rule = [*kept(range(20)), *broken(range(20, 40))]
-    found = evidence.judge(events(rule), events(broken(range(40))), DAY_S)
+    found = judge(rule, broken(range(40)))
     assert (found.fails, found.days) == ("", (0, 20))
     assert (found.breaks, found.withheld) == (0, 240)
 
@@ -105,12 +110,15 @@ def test_a_rule_of_half_of_the_time_is_found_with_its_days() -> None:
 def test_what_is_not_enough(
     rule: list[tuple[int, int, bool]], neighbours: list[tuple[int, int, bool]], fails: str
 ) -> None:
-    assert evidence.judge(events(rule), events(neighbours), DAY_S).fails.startswith(fails)
+    assert judge(rule, neighbours).fails.startswith(fails)
 
 
 def test_one_entity_that_breaks_it_as_a_habit() -> None:
-    rule = kept(range(100), users=9) + [(9, day * DAY_S, day % 10 < 6) for day in range(100)]
-    neighbours = events(broken(range(100)))
-    assert evidence.judge(events(rule), neighbours, DAY_S).fails == "one entity"
-    rule = kept(range(100), users=9) + [(9, day * DAY_S, day % 10 < 4) for day in range(100)]
-    assert evidence.judge(events(rule), neighbours, DAY_S).fails == ""
+    """A start counts with its share of the unit: one exempt job in a campaign is no habit."""
+
+    def fails(breaks: int, beside: int) -> str:
+        own = [(9, day * DAY_S, day % 10 < breaks) for day in range(100)]
+        own += [(9, day * DAY_S, False) for day in range(100) for _ in range(beside)]
+        return judge(kept(range(100), users=9) + own, broken(range(100))).fails
+
+    assert [fails(6, 0), fails(4, 0), fails(6, 1)] == ["one entity", "", ""]

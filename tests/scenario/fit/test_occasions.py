@@ -1,5 +1,6 @@
 """Occasions that a rule withholds, against their definition, second by second."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -49,6 +50,20 @@ def test_what_a_limit_withholds_is_that_of_the_definition(
 
     expected = naive.occasions(log, forbids, (entity >= 0).tolist())
     assert withheld(log, Tried(entity, amount, most), most) == sorted(expected)
+
+
+@given(strategies.logs())
+def test_spans_are_the_same_whether_they_are_split_or_not(log: Log) -> None:
+    """By attempt and stretch: the seconds in which it fits, and in which it claims."""
+    walker = Walker(strategies.arrays(log)._replace(limits=UNLIMITED), UNLIMITED, NOTHING)
+    found = []
+    for split in (False, True):
+        seconds: Counter[tuple[int, int, bool]] = Counter()
+        for job, since, until, stretch, claims in zip(*walker.spans(split=split), strict=True):
+            if log.jobs[job].start is not None:  # else its last span has no end
+                seconds[int(job), int(stretch), bool(claims)] += int(until - since)
+        found.append(seconds)
+    assert found[0] == found[1]
 
 
 @given(st.integers(0, 2**31), st.sampled_from(["UTC", "Europe/Stockholm", "Asia/Kolkata"]))

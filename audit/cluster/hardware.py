@@ -1,0 +1,171 @@
+"""The pools, resources and nodes of a cluster, as far as what ran on them shows (SPEC §12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from audit.metrics.nodes import members
+from audit.model import Node, Resource
+
+ASKED_SHARE: Final = 0.01
+"""Least share of the attempts, or of the waiting, that requests a resource which limits starts."""
+ALL_ASK: Final = 0.95
+"""Least share of the attempts that request GPUs if GPUs are counted."""
+COMPLETE: Final = 0.99
+"""Least share of the node-seconds of which the nodes are known."""
+MOST_PLACES: Final = 20_000_000
+"""Most nodes of all attempts together that are looked at one by one."""
+
+
+def partition_groups(attempts: pl.DataFrame) -> list[list[str | None]]:
+    """Return the partitions that share nodes, as groups; the one with most attempts first in each.
+
+    All partitions are one group if some partition, or the partition or the nodes of a hundredth of
+    the attempts that ran, are not known.
+
+    Args:
+        attempts: columns of ``model.ATTEMPTS``.
+    """
+    named = attempts["partition"].unique().sort().to_list()
+    ran = attempts.filter(pl.col("start_time").is_not_null() & (pl.col("end_time").is_not_null()))
+    used = ran.select("partition", "node_list").drop_nulls().unique()
+    if used.is_empty() or ran["node_list"].null_count() > (1 - COMPLETE) * ran.height:
+        return [named]
+    shared = used.join(members(used["node_list"]), on="node_list").select("partition", "node")
+    groups = _connected(
+        {*named_partitions(names)} | {f"node {node}" for node in nodes}
+        for names, nodes in shared.unique()
+        .group_by("partition")
+        .agg("node")
+        .sort("partition")
+        .rows()
+    )
+    counts = dict(attempts["partition"].value_counts().iter_rows())
+    found, rest = [], []
+    for name in named:
+        home = [k for k, group in enumerate(groups) if {*named_partitions(name)} & group]
+        if name is None or not home:
+            rest.append(name)
+    for group in groups:
+        inside = [n for n in named if n is not None and {*named_partitions(n)} & group]
+        found.append(sorted(inside, key=lambda n: (-counts[n], n)))
+    if rest:  # never ran anywhere: with the partitions that are used most
+        largest = max(found, key=lambda group: sum(counts[name] for name in group))
+        largest += rest
+    return sorted(found, key=lambda group: str(group[0]))
+
+
+def named_partitions(text: str) -> list[str]:
+    """Return the partitions of a pending job, which may start in any of them."""
+    return text.split(",")
+
+
+def _connected(sets: Iterable[set[str]]) -> list[set[str]]:
+    """Return the unions of sets that share members."""
+    found: list[set[str]] = []
+    for one in sets:
+        apart = [other for other in found if not other & one]
+        joined = set().union(one, *(other for other in found if other & one))
+        found = [*apart, joined]
+    return found
+
+
+def counted(attempts: pl.DataFrame) -> Resource:
+    """Return GPUs if nearly all attempts request some; else CPUs, or what else the log gives."""
+    share = attempts.select((pl.col("gpus") > 0).mean()).item() or 0.0
+    if share >= ALL_ASK:
+        return Resource.gpus
+    return next((one for one in Resource if attempts[one.value].count()), Resource.cpus)
+
+
+def _requested(attempts: pl.DataFrame) -> dict[str, float]:
+    """Return of CPUs and GPUs the share of attempts, or of waiting, that requests some."""
+    ready = pl.coalesce("eligible_time", "submit_time")
+    waited = (pl.col("start_time") - ready).clip(0)
+    shares = {}
+    for name in ("cpus", "gpus"):
+        some = pl.col(name) > 0
+        of_waiting = waited.filter(some).sum() / pl.max_horizontal(waited.sum(), 1)
+        shares[name] = attempts.select(pl.max_horizontal(some.mean(), of_waiting)).item() or 0.0
+    return shares
+
+
+class Hardware(NamedTuple):
+    """What a pool consists of."""
+
+    counted: Resource
+    peaks: dict[str, int]
+    """The most in use of each resource that limits starts; the counted one first."""
+    nodes: tuple[Node, ...]
+    """None if the nodes of more than a hundredth of the node-seconds are not known."""
+
+
+def hardware(attempts: pl.DataFrame) -> Hardware:
+    """Return what a pool consists of, by what ran at most.
+
+    CPUs and GPUs limit starts if a hundredth of the attempts, or attempts with a hundredth of the
+    waiting, request them. Memory does not: its peak in use is no sign of a capacity.
+
+    Args:
+        attempts: columns of ``model.ATTEMPTS``; all of the pool.
+    """
+    found = counted(attempts)
+    limits = [name for name, share in _requested(attempts).items() if share >= ASKED_SHARE]
+    order = [found.value, *(name for name in limits if name != found.value)]
+    spans = _spans(attempts)
+    peaks = {name: _peak(spans, name) for name in order}
+    return Hardware(found, peaks, _nodes(attempts, order))
+
+
+def _spans(attempts: pl.DataFrame) -> pl.DataFrame:
+    start, end = pl.col("start_time"), pl.coalesce("end_time", pl.col("end_time").max())
+    return attempts.with_columns(end=end).filter(start.is_not_null() & (pl.col("end") > start))
+
+
+def _peak(spans: pl.DataFrame, resource: str) -> int:
+    return int(_peaks(spans.with_columns(node=pl.lit("")), [resource])[resource].max() or 0)  # type: ignore[arg-type]
+
+
+def _peaks(placed: pl.DataFrame, resources: Sequence[str]) -> pl.DataFrame:
+    """Return the most in use at one time on each node: node and the resources."""
+    amounts = [pl.col(name).fill_null(0) for name in resources]
+    begins = placed.select("node", *amounts, at="start_time")
+    ends = placed.select("node", *(-amount for amount in amounts), at="end")
+    changes = pl.concat([begins, ends]).group_by("node", "at").agg(pl.col(*resources).sum())
+    running = changes.sort("node", "at").select(
+        "node", pl.col(*resources).cum_sum().over("node", order_by="at")
+    )
+    return running.group_by("node").agg(pl.col(*resources).max()).sort("node")
+
+
+def _nodes(attempts: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
+    """Return the nodes on which attempts ran, with the most that ran on each."""
+    spans = _spans(attempts)
+    if spans.is_empty():
+        return ()
+    listed = members(spans["node_list"])
+    sizes = listed.group_by("node_list").agg(listed=pl.len())
+    spans = spans.join(sizes, on="node_list", how="left")
+    seconds = pl.col("nodes").fill_null(1) * (pl.col("end") - pl.col("start_time"))
+    known = pl.col("listed") == pl.coalesce("nodes", "listed")
+    share = spans.select(seconds.filter(known).sum() / seconds.sum()).item()
+    if share is None or share < COMPLETE or (spans["listed"].sum() or 0) > MOST_PLACES:
+        return ()
+    placed = spans.filter(known).join(listed, on="node_list")
+    each = [(-(-pl.col(name).fill_null(0) // pl.col("listed"))).alias(name) for name in resources]
+    alone = _peaks(placed.filter(pl.col("listed") == 1), resources)
+    several = placed.select("node", *each).group_by("node").agg(pl.col(*resources).max())
+    most = pl.concat([alone, several]).group_by("node").agg(pl.col(*resources).max()).sort("node")
+    partitions = dict(
+        placed.select("node", pl.col("partition").fill_null(""))
+        .group_by("node")
+        .agg(pl.col("partition").unique().sort())
+        .iter_rows()
+    )
+    return tuple(
+        Node(name, tuple(zip(resources, amounts, strict=True)), tuple(partitions[name]))
+        for name, *amounts in most.iter_rows()
+    )

@@ -1,0 +1,17 @@
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+def split(
+    start: Ints,
+    end: Ints,
+    by_start: Ints,
+    by_end: Ints,
+    request: Ints,
+    capacity: Ints,
+    first: Ints,
+    node: Ints,
+    amount: Ints,
+    guessed: NDArray[np.uint8],
+) -> None: ...

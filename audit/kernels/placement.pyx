@@ -1,0 +1,89 @@
+"""Split what attempts use over their nodes (SPEC §12)."""
+
+from libc.stdint cimport int64_t
+
+import numpy as np
+
+from audit.kernels.sweeps cimport time_at
+
+
+def split(
+    const int64_t[::1] start, const int64_t[::1] end,
+    const int64_t[::1] by_start, const int64_t[::1] by_end,
+    const int64_t[:, ::1] request, const int64_t[:, ::1] capacity,
+    const int64_t[::1] first, const int64_t[::1] node, int64_t[:, ::1] amount,
+    unsigned char[::1] guessed,
+):
+    """Write what each attempt uses on each of its nodes.
+
+    An attempt on one node uses everything there. Attempts that use all of their nodes use what each
+    has. Of others, each resource that is not the first (CPUs) is split evenly if it divides evenly;
+    the rest fills the nodes in their order: each gets what is free at the start, while at least one
+    unit remains for each node after it.
+
+    Args:
+        start, end: of n attempts, s.
+        by_start, by_end: attempts that occupy nodes, in the order of these times.
+        request: [R, n].
+        capacity: [R, N], of the nodes.
+        first: [n + 1]: attempt k has the places first[k], …, first[k + 1] − 1 of ``node``.
+        node: the nodes of the attempts, in the order of their lists.
+        amount: [R, places], written.
+        guessed: [n], set to 1 where nodes are filled in order.
+    """
+    cdef Py_ssize_t resources = request.shape[0], s = 0, e = 0, place, x, last
+    cdef int64_t i, now, used
+    cdef int64_t[:, ::1] free = np.array(capacity)
+    with nogil:
+        while s < by_start.shape[0]:
+            now = start[by_start[s]]
+            while time_at(end, by_end, e) <= now:
+                i = by_end[e]
+                for place in range(first[i], first[i + 1]):
+                    for x in range(resources):
+                        free[x, node[place]] += amount[x, place]
+                e += 1
+            i = by_start[s]
+            last = first[i + 1] - 1
+            for x in range(resources):
+                used = _whole(capacity, node, first[i], first[i + 1], x)
+                if last == first[i]:
+                    amount[x, last] = request[x, i]
+                elif used == request[x, i]:
+                    for place in range(first[i], last + 1):
+                        amount[x, place] = capacity[x, node[place]]
+                elif x > 0 and request[x, i] % (last + 1 - first[i]) == 0:
+                    for place in range(first[i], last + 1):
+                        amount[x, place] = request[x, i] // (last + 1 - first[i])
+                else:
+                    guessed[i] = 1
+                    _fill(free, node, amount, first[i], last, x, request[x, i])
+                for place in range(first[i], last + 1):
+                    free[x, node[place]] -= amount[x, place]
+            s += 1
+
+
+cdef int64_t _whole(
+    const int64_t[:, ::1] capacity, const int64_t[::1] node, Py_ssize_t begin, Py_ssize_t end,
+    Py_ssize_t x
+) noexcept nogil:
+    """Return what the nodes have together."""
+    cdef int64_t total = 0
+    cdef Py_ssize_t place
+    for place in range(begin, end):
+        total += capacity[x, node[place]]
+    return total
+
+
+cdef void _fill(
+    const int64_t[:, ::1] free, const int64_t[::1] node, int64_t[:, ::1] amount,
+    Py_ssize_t begin, Py_ssize_t last, Py_ssize_t x, int64_t request
+) noexcept nogil:
+    """Give the nodes what is free on them, in their order; the last gets the rest."""
+    cdef Py_ssize_t place
+    cdef int64_t left = request, most
+    for place in range(begin, last):
+        most = max(left - (last - place), 0)
+        amount[x, place] = min(max(free[x, node[place]], min(most, 1)), most)
+        left -= amount[x, place]
+    amount[x, last] = left

@@ -1,0 +1,153 @@
+"""Pools, capacities and nodes by what ran, on a made cluster whose only scarcity is GPUs."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import pytest
+
+from audit.cli.oneoff import fitting
+from audit.config import Config
+from audit.model import Resource
+from audit.oneoff.audit import Options, audit
+from audit.pipeline.opening import Request
+from audit.pipeline.published import open_published
+from audit.store import database
+
+CPU_NODES, GPU_NODES, CPUS, GPUS = 20, 4, 64, 4
+DAY = 86_400
+
+
+LACKED = """
+    SELECT
+        sum(wait_s),
+        sum(cause_earlier_s + cause_later_s + cause_unavailable_s),
+        sum(cause_nodes_s)
+    FROM job_fairness
+    WHERE gpus > 0
+"""
+
+
+class Job(NamedTuple):
+    number: int
+    submit: int
+    partition: str
+    cpus: int
+    gpus: int
+    length: int
+
+
+class Ran(NamedTuple):
+    job: Job
+    start: int
+    node: str
+
+
+def made(overlap: bool, jobs: list[Job]) -> Iterator[tuple[Ran, float]]:
+    """Yield each job when it starts, and the seconds in which it would have fitted before.
+
+    Each partition starts its jobs in the order of their arrival, and never a later one first. With
+    ``overlap``, jobs without GPUs may run on all nodes.
+    """
+    free = {f"c{k:03}": (CPUS, 0) for k in range(CPU_NODES)}
+    free |= {f"g{k}": (CPUS, GPUS) for k in range(GPU_NODES)}
+    may = {"gpu": [n for n in free if n[0] == "g"], "batch": [n for n in free if n[0] == "c"]}
+    if overlap:
+        may["batch"] += may["gpu"]
+    ends: list[tuple[int, str, Job]] = []
+    queue: dict[str, list[Job]] = {"gpu": [], "batch": []}
+    fitted: dict[int, float] = {}
+    coming = list(jobs)
+    now = 0
+    while coming or ends or any(queue.values()):
+        times = [coming[0].submit] if coming else []
+        then = min(times + [end for end, _, _ in ends])
+        for job in queue["gpu"] + queue["batch"]:
+            if any(_fits(free[name], job) for name in may[job.partition]):
+                fitted[job.number] = fitted.get(job.number, 0) + then - now
+        now = then
+        for end, name, job in [one for one in ends if one[0] == now]:
+            free[name] = (free[name][0] + job.cpus, free[name][1] + job.gpus)
+            ends.remove((end, name, job))
+        while coming and coming[0].submit == now:
+            queue[coming[0].partition].append(coming.pop(0))
+        for partition, waiting in queue.items():
+            while waiting:
+                job = waiting[0]
+                turn = job.number % len(may[partition])
+                order = may[partition][turn:] + may[partition][:turn]
+                fitting = [n for n in order if _fits(free[n], job)]
+                if not fitting:
+                    break
+                cpus, gpus = free[fitting[0]]
+                free[fitting[0]] = (cpus - job.cpus, gpus - job.gpus)
+                ends.append((now + job.length, fitting[0], waiting.pop(0)))
+                yield Ran(job, now, fitting[0]), fitted.get(job.number, 0.0)
+
+
+def _fits(free: tuple[int, int], job: Job) -> bool:
+    return free[0] >= job.cpus and free[1] >= job.gpus
+
+
+def jobs(random: Random) -> list[Job]:
+    """Return three weeks of jobs that ask for 90 % of the GPUs and 40 % of the CPUs."""
+    found: list[Job] = []
+    at = 0
+    while at < 21 * DAY:
+        at += random.randrange(1, 700)
+        gpus = random.choice([0, 0, 1, 1, 2, 4])
+        length = random.randrange(600, 6_000 if gpus else 9 * 3_600)
+        cpus = 8 * gpus or random.choice([1, 4, 16, 32])
+        found.append(Job(len(found) + 1, at, "gpu" if gpus else "batch", cpus, gpus, length))
+    return found
+
+
+def clock(second: int) -> str:
+    return datetime.fromtimestamp(1_767_225_600 + second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def write_log(folder: Path, ran: list[Ran]) -> Path:
+    """Write the log as sacct -P would."""
+    lines = ["JobID|User|Account|Partition|State|Submit|Start|End|Timelimit|AllocTRES|NodeList"]
+    for job, start, node in ran:
+        tres = f"billing={job.cpus},cpu={job.cpus},node=1" + (
+            f",gres/gpu={job.gpus}" if job.gpus else ""
+        )
+        user = f"u{job.number * 7 % 301}"
+        times = "|".join(clock(t) for t in (job.submit, start, start + job.length))
+        who = f"{job.number}|{user}|a{job.number % 3}|{job.partition}|COMPLETED"
+        lines.append(f"{who}|{times}|10:00:00|{tres}|{node}")
+    path = folder / "made.psv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    "overlap", [False, pytest.param(True, marks=pytest.mark.thorough, id="overlap")]
+)
+def test_scarce_gpus_are_found_on_their_nodes(tmp_path: Path, overlap: bool) -> None:
+    results = list(made(overlap, jobs(Random(5))))
+    log = write_log(tmp_path, [one for one, _ in results])
+    settings = Config()
+    fit = fitting(3.0, settings.uncertainty.resamples)
+    outcome = audit(Request(logs=[log]), Options(out=tmp_path, pdf=False), settings, fit=fit)
+    pools = {pool.name: pool for pool in open_published(outcome.database, settings).setting.pools}
+    pool = pools["all" if overlap else "gpu"]
+    assert {name: len(pool.nodes) for name, pool in pools.items()} == (
+        {"all": CPU_NODES + GPU_NODES} if overlap else {"batch": CPU_NODES, "gpu": GPU_NODES}
+    )
+    assert (pool.resource, dict(pool.amounts)["gpus"]) == (
+        Resource.cpus if overlap else Resource.gpus,
+        GPU_NODES * GPUS,
+    )
+    of_gpus = [(one, fits) for one, fits in results if one.job.gpus]
+    truth = sum(fits for _, fits in of_gpus)
+    with closing(database.open_snapshot(outcome.database)) as con:
+        [(waited, lacked, scattered)] = database.rows(con, LACKED)
+        assert database.rows(con, "SELECT rule FROM rules") == []
+    assert waited == sum(one.start - one.job.submit for one, _ in of_gpus)
+    assert abs((waited - lacked - scattered) - truth) < 0.01 * waited
+    assert scattered > 0.05 * waited  # what sums over the nodes would call free

@@ -1,0 +1,142 @@
+"""The account of waits by nodes: against the slow twin, and by hand."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.hostlists import MOST, expand
+from audit.metrics.attempts.account import account
+from audit.metrics.attempts.population import describe
+from audit.model import Node, Pool, Resource
+from audit.registry.causes import CAUSES, COLUMNS
+from tests.metrics.attempts.test_account import crowds
+from tests.naive import account as naive
+from tests.naive import nodes as on
+from tests.naive.attempts import close
+from tests.scenario.test_engine import slow_pool
+from tests.strategies import NOW, Rows, ended, frame, sampled
+
+SHAPES = {
+    "n1": on.Machine((4, 0), ("batch",)),
+    "n2": on.Machine((4, 0), ("batch", "debug")),
+    "g1": on.Machine((2, 2), ("gpu",)),
+    "g2": on.Machine((2, 2), ("gpu", "batch")),
+}
+POOL = Pool(
+    "main",
+    Resource.cpus,
+    12,
+    amounts=(("cpus", 12), ("gpus", 4)),
+    nodes=tuple(
+        Node(name, (("cpus", one.amounts[0]), ("gpus", one.amounts[1])), one.partitions)
+        for name, one in SHAPES.items()
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("hostlist", "names"),
+    [
+        ("n[08-10],gpu01", ["n08", "n09", "n10", "gpu01"]),
+        ("r[0-1]n[0-1]-ib", ["r0n0-ib", "r0n1-ib", "r1n0-ib", "r1n1-ib"]),
+        ("n[1,3-4],n1", ["n1", "n3", "n4"]),
+        ("", []),
+        ("None assigned", ["None assigned"]),
+        ("n[1-", None),
+        ("n[a-b]", None),
+        ("n[3-1]", None),
+        (f"n[0-{MOST}]", None),
+        ("n[0-999]" * 3, None),
+        ("n[1-99999999999999999999]", None),
+    ],
+)
+def test_a_hostlist_names_its_nodes(hostlist: str, names: list[str] | None) -> None:
+    assert expand(hostlist) == names
+
+
+@given(data=st.data(), records=crowds())
+def test_as_defined(data: st.DataObject, records: Rows) -> None:
+    for record in records:
+        _on_nodes(data, record)
+    described = describe(frame(records), [POOL])
+    got = account(described, POOL, NOW, cycle_s=2, outage_s=4).attempts
+    want = naive.account(
+        frame(records).with_columns(size="cpus").to_dicts(),
+        *slow_pool(POOL),
+        NOW,
+        cycle=2,
+        outage=4,
+        machines=SHAPES,
+    )
+    for row in got.to_dicts():
+        exact = want.get((row["job_id"], row["attempt"]))
+        for cause in CAUSES:
+            assert close(row[cause.column], None if exact is None else exact.causes[cause.key])
+
+
+def _on_nodes(data: st.DataObject, record: dict[str, Any]) -> None:
+    """Draw a partition, GPUs, and the nodes on which a record ran."""
+    partition = data.draw(sampled(["batch", "batch", "gpu", "debug", "debug,gpu", None]))
+    names = [name for name in SHAPES if name in on.eligible(SHAPES, {"partition": partition})]
+    some = data.draw(st.lists(st.sampled_from(names), unique=True, min_size=1))
+    gpus = data.draw(sampled([None, 1, 2])) if "g1" in names or "g2" in names else None
+    record |= {"partition": partition, "nodes": len(some), "gpus": gpus, "reservation": None}
+    if record["start_time"] is not None and data.draw(sampled([True, True, True, False])):
+        record["node_list"] = ",".join(some)
+
+
+def parts(*records: dict[str, Any]) -> list[dict[str, float]]:
+    """Return what each attempt waited for, by key of the cause."""
+    made = account(describe(frame(list(records)), [POOL]), POOL, 100, cycle_s=0)
+    rows = made.attempts.sort("line").select(COLUMNS).rows()
+    keys = [cause.key for cause in CAUSES]
+    return [{k: v for k, v in zip(keys, row, strict=True) if v} for row in rows]
+
+
+def test_free_capacity_that_is_scattered_over_nodes() -> None:
+    # Two jobs of one GPU each leave one GPU free on g1 and on g2 from 0 to 10. A job of two GPUs
+    # on one node fits in their sum, and on no node.
+    one = {"partition": "gpu", "nodes": 1, "gpus": 1}
+    got = parts(
+        ended(0, 0, 10, 1, "ann", node_list="g1", **one),
+        ended(0, 0, 10, 1, "bob", node_list="g2", **one),
+        ended(2, 10, 20, 1, "cem", node_list="g1", **{**one, "gpus": 2}),
+    )
+    assert got == [{}, {}, {"nodes": 8}]
+
+
+def test_only_nodes_of_its_partition_count() -> None:
+    # debug has n2 alone, which bob fills; n1 is free, but not for ann.
+    got = parts(
+        ended(0, 0, 10, 4, "bob", partition="batch", nodes=1, node_list="n2"),
+        ended(4, 10, 20, 1, "ann", partition="debug", nodes=1, node_list="n2"),
+    )
+    assert got == [{}, {"earlier": 6}]
+
+
+def test_nodes_of_a_reservation_are_unavailable() -> None:
+    reserved = {"reservation": "maint", "partition": "debug", "nodes": 1, "node_list": "n2"}
+    got = parts(
+        ended(0, 0, 10, 1, "bob", **reserved),
+        ended(4, 10, 20, 1, "ann", partition="debug", nodes=1, node_list="n2"),
+    )
+    assert got[1] == {"unavailable": 6}
+
+
+def test_a_request_that_fits_on_no_empty_node_is_unavailable() -> None:
+    # 5 CPUs on one node: the largest has 4.
+    got = parts(
+        {**ended(0, 20, 30, 5, "ann", partition="batch", nodes=1), "node_list": None},
+    )
+    assert got == [{"unavailable": 20}]
+
+
+def test_equal_parts_go_to_nodes_of_their_own() -> None:
+    # 8 CPUs on 2 nodes: n1 is free, n2 has 3 of 4, and g2 has 2.
+    got = parts(
+        ended(0, 0, 10, 1, "bob", partition="debug", nodes=1, node_list="n2"),
+        ended(2, 10, 20, 8, "ann", partition="batch", nodes=2, node_list="n1,n2"),
+    )
+    assert got[1] == {"nodes": 8}

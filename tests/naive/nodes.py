@@ -1,0 +1,118 @@
+"""SPEC §12 in slow, plain Python: what attempts use on their nodes, and whether they fit.
+
+Nothing here is shared with the package.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+Amounts = tuple[int, ...]
+Free = dict[str, Amounts]
+
+
+class Machine(NamedTuple):
+    """A node."""
+
+    amounts: Amounts
+    partitions: tuple[str, ...]
+
+
+Machines = Mapping[str, Machine]
+
+
+def eligible(machines: Machines, record: Mapping[str, Any]) -> list[str]:
+    """The nodes that a record may use, in the order of use."""
+    named = record["partition"]
+    if named is None:
+        return list(machines)
+    return [n for n, one in machines.items() if set(named.split(",")) & set(one.partitions)]
+
+
+def parts(request: Amounts, nodes: int | None) -> list[Amounts]:
+    """What must be placed, each part on a node of its own, or unit by unit if that is uneven."""
+    count = max(nodes or 1, 1)
+    if any(amount % count for amount in request):
+        count = max(request[0], 1)
+    return [tuple(-(-amount // count) for amount in request)] * count
+
+
+def is_even(request: Amounts, nodes: int | None) -> bool:
+    return not any(amount % max(nodes or 1, 1) for amount in request)
+
+
+def holds(free: Amounts, part: Amounts, count: int) -> bool:
+    """Whether a node holds so many parts."""
+    return all(p == 0 or f >= p * count for p, f in zip(part, free, strict=True))
+
+
+def placement(
+    request: Amounts, nodes: int | None, free: Mapping[str, Amounts], allowed: Sequence[str]
+) -> dict[str, Amounts] | None:
+    """What the request takes of which nodes: the first, or if uneven the freest; None: no place."""
+    wanted = parts(request, nodes)
+    part, missing, taken = wanted[0], len(wanted), {}
+    most = 1 if is_even(request, nodes) else max(max(amounts) for amounts in free.values())
+    can = {
+        name: max(k for k in range(most + 1) if k == 0 or holds(free[name], part, k))
+        for name in allowed
+    }
+    order = allowed if most == 1 else sorted(allowed, key=lambda name: -can[name])
+    for name in order:
+        count = min(can[name], missing)
+        if count:
+            taken[name] = tuple(count * amount for amount in part)
+            missing -= count
+    return None if missing else taken
+
+
+def minus(free: Mapping[str, Amounts], taken: Mapping[str, Amounts], sign: int = 1) -> Free:
+    return {
+        name: tuple(
+            a - sign * b for a, b in zip(amounts, taken.get(name, (0,) * len(amounts)), strict=True)
+        )
+        for name, amounts in free.items()
+    }
+
+
+def total(free: Mapping[str, Amounts], names: Iterable[str], count: int) -> Amounts:
+    rows = [free[name] for name in names]
+    return tuple(sum(row[x] for row in rows) for x in range(count))
+
+
+def split(
+    spans: Sequence[tuple[int, int]],
+    requests: Sequence[Amounts],
+    lists: Sequence[Sequence[str]],
+    machines: Machines,
+) -> list[dict[str, Amounts]]:
+    """What each attempt uses on which of its nodes; spans are (start, end), ascending ties kept."""
+    used: list[dict[str, Amounts]] = [{} for _ in spans]
+    for k in sorted(range(len(spans)), key=lambda k: spans[k][0]):
+        start = spans[k][0]
+        free = {name: one.amounts for name, one in machines.items()}
+        for other, (begin, end) in enumerate(spans):
+            if begin <= start < end and used[other]:
+                free = minus(free, used[other])
+        names = list(lists[k])
+        shares = [_share(x, requests[k], names, machines, free) for x in range(len(requests[k]))]
+        used[k] = {name: tuple(share[p] for share in shares) for p, name in enumerate(names)}
+    return used
+
+
+def _share(
+    x: int, request: Amounts, names: Sequence[str], machines: Machines, free: Free
+) -> list[int]:
+    amount, count = request[x], len(names)
+    whole = [machines[name].amounts[x] for name in names]
+    if count == 1:
+        return [amount]
+    if sum(whole) == amount:
+        return whole
+    if x > 0 and amount % count == 0:
+        return [amount // count] * count
+    share, left = [], amount
+    for p, name in enumerate(names[:-1]):
+        reserve = max(left - (count - 1 - p), 0)
+        share.append(min(max(free[name][x], min(reserve, 1)), reserve))
+        left -= share[-1]
+    return [*share, left]
