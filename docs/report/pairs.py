@@ -54,7 +54,11 @@ class Pairs:
                 ):  # fmt: skip
                     continue
                 before = other.start is not None and other.start < job.start - TOLERANCE
-                if other.start is not None and other.start < job.start and within(barred[j], other.start):
+                if (
+                    other.start is not None
+                    and other.start < job.start
+                    and within(barred[j], other.start)
+                ):
                     continue
                 pairs += weight[k]
                 if before:
@@ -81,7 +85,9 @@ class Pairs:
         own = totals[name,]
         seconds = sum(self.seconds[j] for j in mine)
         days = sorted({self.log.day(self.log.jobs[j].arrival) for j in mine})
-        result = Passed(len(mine), own[1] / own[0], sum(due.values()) / own[0], seconds, False, False)
+        result = Passed(
+            len(mine), own[1] / own[0], sum(due.values()) / own[0], seconds, False, False
+        )
         if len(mine) < 20 or len(days) < 8:
             return result, 1.0
         number = min(20, len(days))
@@ -100,7 +106,9 @@ class Pairs:
         mean = sum(without) / number
         deviation = math.sqrt((number - 1) / number * sum((one - mean) ** 2 for one in without))
         excess = above / below
-        sure = t_above((excess - 0.1) / deviation, number - 1) <= 0.05 if deviation else excess >= 0.1
+        sure = (
+            t_above((excess - 0.1) / deviation, number - 1) <= 0.05 if deviation else excess >= 0.1
+        )
         much = seconds >= min(0.005 * waiting, 86_400 * count)
         p = t_above(excess / deviation, number - 1) if deviation else float(excess <= 0)
         return result._replace(tested=True, named=sure and much), p
@@ -139,7 +147,10 @@ def passed_over(log: Log, barred: list[list[float]]) -> dict[tuple[str, str], Pa
     for kind in KINDS:
         counts = Counter(getattr(job, kind) for job in ran)
         counts.pop("", None)
-        if min(len({getattr(job, kind) for job in jobs} - {""}), len({job.user for job in jobs})) < 2:
+        if (
+            min(len({getattr(job, kind) for job in jobs} - {""}), len({job.user for job in jobs}))
+            < 2
+        ):
             continue
         pairs = Pairs(log, barred, kind, weight)
         totals: defaultdict[tuple, list[float]] = defaultdict(lambda: [0.0, 0.0])

@@ -1,4 +1,4 @@
-"""Read a log, and replay it under rules: what its jobs waited for, and what EASY would have started.
+"""Read a log and replay it under rules: what jobs waited for, and what EASY would have started.
 
 Part of recompute.py, which shares no code with fairaudit.
 """
@@ -117,7 +117,9 @@ class Rule:
         self.over = whole(over[1]) if over else -1
         self.up_to = whole(up_to[1]) if up_to else math.inf
         self.above = whole(hours[1]) * {"h": 3600, "min": 60, "s": 1}[hours[2]] if hours else -1
-        part = re.search(r"(user|account|partition|qos) ([^ ,]+(?:, [^ ,]+)*)(?: from| until|$)", text)
+        part = re.search(
+            r"(user|account|partition|qos) ([^ ,]+(?:, [^ ,]+)*)(?: from| until|$)", text
+        )
         self.kind, self.names = (part[1], part[2].split(", ")) if part else ("", [])
         limit = re.match(r"limit of ([\d,]+) (running job|CPU)s? (?:per (\w+)|in total)", text)
         self.most = whole(limit[1]) if limit else None
@@ -129,7 +131,9 @@ class Rule:
     def _closed(self, text: str, log: Log) -> list[tuple[float, float]]:
         """Return when the hours are closed."""
         hours: set[int] = set()
-        for first, last, begin, end in re.findall(r"(\w{3})(?:–(\w{3}))?(?: (\d\d)–(\d\d))?(?=,| )", text):
+        for first, last, begin, end in re.findall(
+            r"(\w{3})(?:–(\w{3}))?(?: (\d\d)–(\d\d))?(?=,| )", text
+        ):
             if first in DAYS:
                 days = range(DAYS.index(first), DAYS.index(last or first) + 1)
                 of_day = range(int(begin or 0), int(end or 24))
@@ -181,7 +185,7 @@ class Rule:
 
 
 class Replay:
-    """The log, instant by instant: what each wait was spent on, and what EASY would have started."""
+    """The log by instants: what each wait was spent on, and what EASY would have started."""
 
     def __init__(self, log: Log, rules: list[Rule]) -> None:
         self.jobs, self.capacity, self.rules = log.jobs, log.capacity, rules
