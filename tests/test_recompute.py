@@ -25,7 +25,7 @@ def audited(log: Path, out: Path) -> Path:
 
 def recomputed(log: Path, page: Path) -> subprocess.CompletedProcess[str]:
     """Run the script, which must not find fairaudit."""
-    command = [sys.executable, "-S", SCRIPT, log, page]
+    command = [sys.executable, "-S", str(SCRIPT), str(log), str(page)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

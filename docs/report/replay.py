@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from itertools import pairwise
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -59,7 +59,7 @@ class Log(NamedTuple):
     jobs: list[Job]
     records: int
     capacity: int
-    zone: ZoneInfo
+    zone: tzinfo
 
     def day(self, t: float) -> date:
         return datetime.fromtimestamp(t, self.zone).date()
@@ -108,6 +108,9 @@ class Rule:
 
     def __init__(self, text: str, log: Log) -> None:
         text = text[0].lower() + text[1:]
+        if fixed := re.search(r" \(UTC([+−-]\d+) all year\)", text):  # without summer time
+            clock = timezone(timedelta(hours=int(fixed[1].replace("−", "-"))))
+            log, text = log._replace(zone=clock), text.replace(fixed[0], "")
         day = {word: re.search(rf" {word} (\d{{4}}-\d\d-\d\d)", text) for word in ("from", "until")}
         since, until = (found and date.fromisoformat(found[1]) for found in day.values())
         self.since = log.midnight(since) if since else -math.inf
