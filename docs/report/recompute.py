@@ -5,10 +5,9 @@
 LOG is an SWF log. The script shares no code with fairaudit: it reads
 the log itself (replay.py), takes the rules that the page names as given, and computes each number
 from its definition. It prints a line per number, then the sentences with numbers that it does not
-check: advice, which rests on replays of other rules, and figures of the model such as the delay by
-later arrivals. It exits with 1 if a number differs, or if more than ``MOST_UNCHECKED`` sentences
-besides advice are unchecked. Intervals are bootstraps with other random numbers, so their ends may
-differ by a part ``NOISE`` of their length.
+check: advice, and figures of the model. It exits with 1 if a number differs, or if more than
+``MOST_UNCHECKED`` sentences besides advice are unchecked. Intervals are bootstraps with other
+random numbers: their ends may differ by a part ``NOISE`` of their length.
 """
 
 import gzip
@@ -194,7 +193,11 @@ class Facts:
     @property
     def named(self) -> list[tuple[str, str]]:
         """Entities that are passed over without having used much, longest passed time first."""
-        found = [key for key, one in self.passed.items() if one.named]
+        users = {id(one) for (kind, _), one in self.passed.items() if kind == "user"}
+        found = [  # an account with one user has the result of that user
+            (kind, name) for (kind, name), one in self.passed.items()
+            if one.named and (kind == "user" or id(one) not in users)
+        ]  # fmt: skip
         little = [
             key for key in found if key[0] in ("partition", "qos") or self.multiple(*key) <= 1.5
         ]
