@@ -7,7 +7,7 @@ the log itself (replay.py), takes the rules that the page names as given, and co
 from its definition. It prints a line per number, then the sentences with numbers that it does not
 check: advice, and figures of the model. It exits with 1 if a number differs, or if more than
 ``MOST_UNCHECKED`` sentences besides advice are unchecked. Intervals are bootstraps with other
-random numbers: their ends may differ by a part ``NOISE`` of their length.
+random numbers, so their ends may differ by a part ``NOISE``.
 """
 
 import gzip
@@ -197,11 +197,9 @@ class Facts:
         found = [  # an account with one user has the result of that user
             (kind, name) for (kind, name), one in self.passed.items()
             if one.named and (kind == "user" or id(one) not in users)
+            and (kind in ("partition", "qos") or self.multiple(kind, name) <= 1.5)
         ]  # fmt: skip
-        little = [
-            key for key in found if key[0] in ("partition", "qos") or self.multiple(*key) <= 1.5
-        ]
-        return sorted(little, key=lambda key: -self.passed[key].seconds)
+        return sorted(found, key=lambda key: -self.passed[key].seconds)
 
     def multiple(self, kind: str, name: str) -> float:
         """Return the usage of an entity as a multiple of an equal share."""

@@ -182,9 +182,13 @@ class Rule:
                 used[self.key(job)] += self.amount(job)
 
     def edges(self, jobs: list[Job]) -> set[float]:
-        reaches = {self.reach(job) for job in jobs if self.covers(job)} if self.overlap else {1}
-        begins = {begin - reach + 1 for begin, _ in self.spans for reach in reaches}
-        return begins | {*self.ends, self.since, self.until}
+        begins, found = [begin for begin, _ in self.spans], {*self.ends, self.since, self.until}
+        for job in jobs:
+            if job.wait and self.covers(job):
+                first, last = (t + self.reach(job) - 1 for t in (job.arrival, job.leave))
+                inside = begins[bisect.bisect(begins, first) : bisect.bisect(begins, last)]
+                found |= {begin - self.reach(job) + 1 for begin in inside}
+        return found
 
 
 class Replay:
