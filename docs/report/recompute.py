@@ -23,7 +23,7 @@ from functools import cached_property
 from pathlib import Path
 
 from pairs import Passed, passed_over
-from replay import CAUSES, TOLERANCE, Job, Log, Replay, Rule, read_swf, width
+from replay import CAUSES, TOLERANCE, Job, Log, Replay, Rule, read_rules, read_swf, width
 
 MOST_UNCHECKED = 4
 NOISE = 0.2
@@ -311,9 +311,9 @@ def _width_of(advice: str) -> Callable[[Job], bool]:
 def _changed(f: Facts, m: re.Match) -> Expected:
     """Return the mean waits of both halves, and the change of each cause that is listed."""
     before, now = (f.mean_wait(lambda job, x=x: f.later(job) is x) for x in (False, True))
-    listed = re.findall(rf"[+−]{T} {C}", m[4])
-    parts = [(f.change(MEANWHILE[clause]), clause) for _, clause in listed]
-    texts = (f"{'+' if s > 0 else '−'}{duration(abs(s))} {clause}" for s, clause in parts)
+    listed = re.findall(rf"[+−]{T} {C}( \(mostly [^;]*\))?", m[4])
+    parts = [(f.change(MEANWHILE[clause]), clause + rule) for _, clause, rule in listed]
+    texts = (f"{'+' if s > 0 else '−'}{duration(abs(s))} {words}" for s, words in parts)
     return ["rose" if now > before else "fell", duration(before), duration(now), "; ".join(texts)]
 
 
@@ -428,7 +428,7 @@ def main(log_file: str, page_file: str) -> int:
     page = Path(page_file).read_text(encoding="utf-8")
     log = read_swf(text.splitlines())
     named = re.findall(r"<li>rule \d+ of \d+: (.*?) \([^()]*\)</li>", page)
-    facts = Facts(log, [Rule(html.unescape(re.sub(r"<[^>]+>", "", rule)), log) for rule in named])
+    facts = Facts(log, read_rules([html.unescape(re.sub(r"<[^>]+>", "", x)) for x in named], log))
     wrong, unchecked, replays = 0, [], []
     print("page | recomputed | same?")
     for paragraph in paragraphs(page):

@@ -103,14 +103,20 @@ def read_swf(lines: list[str]) -> Log:
     return Log(sorted(jobs), records, int(header["MaxProcs"]), zone)
 
 
+def read_rules(texts: list[str], log: Log) -> "list[Rule]":
+    """Return the named rules; a clock without summer time that one of them names is that of all."""
+    clock = r" \(UTC([+−-]\d+) all year\)"
+    if fixed := re.search(clock, " ".join(texts)):
+        hours = int(fixed[1].replace("−", "-"))
+        log = log._replace(zone=timezone(timedelta(hours=hours)))
+    return [Rule(re.sub(clock, "", text), log) for text in texts]
+
+
 class Rule:
     """A limit or window that the page names, such as "limit of 6 running jobs per user"."""
 
     def __init__(self, text: str, log: Log) -> None:
         text = text[0].lower() + text[1:]
-        if fixed := re.search(r" \(UTC([+−-]\d+) all year\)", text):  # without summer time
-            clock = timezone(timedelta(hours=int(fixed[1].replace("−", "-"))))
-            log, text = log._replace(zone=clock), text.replace(fixed[0], "")
         day = {word: re.search(rf" {word} (\d{{4}}-\d\d-\d\d)", text) for word in ("from", "until")}
         since, until = (found and date.fromisoformat(found[1]) for found in day.values())
         self.since = log.midnight(since) if since else -math.inf
