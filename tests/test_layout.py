@@ -59,6 +59,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/test_layout.py": "the house itself",
     "tests/test_packaging.py": "the wheel and the locks",
     "tests/test_real_logs.py": "whole audits of real logs",
+    "tests/test_recompute.py": "the script in docs/report, which shares no code with the package",
     "tests/test_same.py": "the comparison of audits in bench/, which is no part of the package",
     "tests/test_security.py": "what docs/security.md promises",
 }

@@ -181,7 +181,7 @@ def trend(of: Trend | None, *, modelled: bool) -> Chart | None:
     y = scales.linear([highest / size], scales.plain)
     targets = [Target(k - 0.5, k + 0.5, _point_tip(point, modelled)) for k, point in known]
     ends = (
-        f"{series.brief(value(point.wait_mean))} in {_when(point)}"
+        f"{series.brief(value(point.wait_mean))} {_when(point)}"
         for _, point in (known[0], known[-1])
     )
     words = "; ".join(f"{point.label} {series.brief(value(point.wait_mean))}" for _, point in known)
@@ -215,9 +215,13 @@ def _label(unit: str, point: TrendPoint) -> str:
 
 
 def _when(point: TrendPoint) -> str:
+    """Return a stretch as ``in Oct 1996``, ``in week 33 of 2014`` or ``on 2016-12-30``."""
     year, _, rest = point.label.partition("-")
-    is_month = rest.isdecimal() and len(rest) == 2
-    return f"{scales.MONTHS[int(rest) - 1]} {year}" if is_month else point.label
+    if rest.isdecimal() and len(rest) == 2:
+        return f"in {scales.MONTHS[int(rest) - 1]} {year}"
+    if rest.startswith("W"):
+        return f"in week {int(rest[1:])} of {year}"
+    return f"{'on' if '-' in rest else 'in'} {point.label}"
 
 
 def _point_tip(point: TrendPoint, modelled: bool) -> str:

@@ -10,6 +10,7 @@ from audit.report.judgement.questions import (
     Question,
     Verdict,
     questions,
+    searched,
     verdict,
     wait_changed,
 )
@@ -112,7 +113,8 @@ def _model(of: PoolPart, assumed: Assumed | None) -> Trust:
         return Trust(Level.UNKNOWN, "Model", "not known how well it fits")
     text = belief.policy(fidelity)
     if assumed is not None:
-        text += f", and {wording.plural(len(assumed.rules), 'rule')} fitted from the log"
+        rules = wording.plural(len(assumed.rules), "rule")
+        text += f", and {rules} inferred from {searched(assumed)}"
     agreement = fidelity.figure("agreement")
     if agreement.value is not None:
         text += (

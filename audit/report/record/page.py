@@ -137,6 +137,7 @@ class Assumed(NamedTuple):
     rules: tuple[str, ...]  # each a sentence without a full stop
     before: float | None  # unexplained share of held-out waiting without them
     after: float | None  # the same with them
+    days: int | None = None  # of the log that were searched, the latest; None: all
 
 
 @dataclass(frozen=True, slots=True)

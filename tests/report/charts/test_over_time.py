@@ -107,6 +107,15 @@ def test_the_first_and_the_last_are_compared() -> None:
     assert made.body.count("<polygon") == 1  # one band
 
 
+@pytest.mark.parametrize(
+    ("label", "when"),
+    [("2014-W33", "in week 33 of 2014"), ("2016-12-30", "on 2016-12-30"), ("2016", "in 2016")],
+)
+def test_a_stretch_is_named_in_words(label: str, when: str) -> None:
+    made = present(trend(replace(MONTHS, points=(point(label, 3.0),) * 2), modelled=False))
+    assert made.title == f"Mean wait: 3 h {when}, 3 h {when}"
+
+
 def test_a_gap_stays_a_gap_and_one_point_is_no_trend() -> None:
     first, _, last = MONTHS.points
     made = present(

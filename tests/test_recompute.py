@@ -1,0 +1,87 @@
+"""The numbers on page one of a report, recomputed from the log by a script without fairaudit."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from audit.config import Config
+from audit.formats import swf
+from audit.oneoff.audit import Options, audit
+from audit.pipeline.opening import Request
+from tests.places import ROOT
+from tests.scenario.fit import sites
+
+SCRIPT = ROOT / "docs" / "report" / "recompute.py"
+LOGS = ("KTH-SP2-1996-2.1-cln", "LANL-CM5-1994-4.1-cln", "UniLu-Gaia-2014-1")
+
+
+def audited(log: Path, out: Path) -> Path:
+    """Return page one of a log."""
+    audit(Request(logs=[log]), Options(out=out, pdf=False), Config())
+    return out / "report.html"
+
+
+def recomputed(log: Path, page: Path) -> subprocess.CompletedProcess[str]:
+    """Run the script, which must not find fairaudit."""
+    command = [sys.executable, "-S", str(SCRIPT), str(log), str(page)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def site(path: Path, planted: sites.Planted, seed: int = 1) -> Path:
+    """Write the log of a made site."""
+    described, pool = sites.made(planted, seed)
+    numbered, comments = swf.numbered(described)
+    header = {"UnixStartTime": str(sites.EPOCH), "MaxProcs": str(pool.capacity)}
+    path.write_bytes(swf.write(numbered, header | {"TimeZoneString": "UTC"}, comments))
+    return path
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The log of a small site with closed hours, and its page."""
+    folder = tmp_path_factory.mktemp("closed")
+    log = site(folder / "closed.swf", sites.Planted(sites.LONG, days=28, a_day=60))
+    return log, audited(log, folder / "out")
+
+
+def test_every_number_of_a_made_site(closed: tuple[Path, Path]) -> None:
+    result = recomputed(*closed)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "0 numbers differ" in result.stdout
+    assert result.stdout.count("| yes") > 20
+
+
+def test_a_wrong_number_is_found(closed: tuple[Path, Path], tmp_path: Path) -> None:
+    log, page = closed
+    text = page.read_text(encoding="utf-8")
+    begin = text.index('<p class="big">') + len('<p class="big">')
+    end = text.index(" %", begin)
+    wrong = tmp_path / "wrong.html"
+    wrong.write_text(f"{text[:begin]}99{text[end:]}", encoding="utf-8")
+    result = recomputed(log, wrong)
+    assert result.returncode == 1
+    assert "    99 % | " in result.stdout
+    assert "1 numbers differ" in result.stdout
+
+
+def test_a_sentence_that_the_script_does_not_know_is_listed(
+    closed: tuple[Path, Path], tmp_path: Path
+) -> None:
+    log, page = closed
+    text = page.read_text(encoding="utf-8")
+    other = tmp_path / "other.html"
+    added = "".join(f"<p>There are {n} elephants.</p>" for n in range(5))
+    other.write_text(text.replace("</header>", f"</header>{added}", 1), encoding="utf-8")
+    result = recomputed(log, other)
+    assert result.returncode == 1
+    assert "There are 4 elephants." in result.stdout
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_every_number_of_a_public_log(name: str, real_logs: Path, tmp_path: Path) -> None:
+    log = real_logs / "swf" / f"{name}.swf.gz"
+    result = recomputed(log, audited(log, tmp_path))
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.count("| yes") > 30
