@@ -102,7 +102,7 @@ def spend(folder: Path, nights: int, faults: Faults) -> None:
 
 
 # what changed since a night that could not read its log is another thing
-CHANGED = re.compile(rb'<section aria-label="What changed">.*?</section>\n?', re.DOTALL)
+CHANGED = re.compile(rb'<section aria-label="Changes">.*?</section>\n?', re.DOTALL)
 
 
 def disturb(folder: Path, settings: config.Config, now: int, fault: str, path: Path) -> None:

@@ -259,7 +259,7 @@ def test_periods_without_records_are_not_computed_and_the_next_report_says_so(
     assert done.computed == [f"c 2026-01-{day:02}" for day in (6, 7, 15, 16)]
     pages = tmp_path / "fairaudit-reports" / "c"
     assert len(list(pages.glob("2026-*"))) == 4
-    said = "No record is of the time from"
+    said = "There are no records between"
     told = [
         day.name
         for day in sorted(pages.glob("2026-*"))
