@@ -299,7 +299,8 @@ def rough_interval(figure: Figure) -> str:
         return ""
     unit, size = _rough_unit(figure)
     between = " to " if figure.lower < 0 else "–"
-    return f"{two_digits(figure.lower / size)}{between}{two_digits(figure.upper / size)}{unit}"
+    low, high = (two_digits(bound / size) for bound in (figure.lower, figure.upper))
+    return f"{low}{unit}" if low == high else f"{low}{between}{high}{unit}"
 
 
 def rough_duration(seconds: float) -> str:

@@ -13,8 +13,8 @@ whatif`` also takes:
 
 - *reservations* for more of the jobs that cannot start (Maui's RESERVATIONDEPTH, PBS'
   backfill_depth), or for any at all.
-- *limits* and *windows* lifted, or relaxed to twice their bound, one by one: those that cause at
-  least ``CAUSES`` of the waiting.
+- *limits* and *windows* in force at the end of the log, lifted or relaxed to twice their bound, one
+  by one: those that cause at least ``CAUSES`` of the waiting.
 - *walltimes*: the users who request most unused time, or all, request at most twice the run time.
   The replay knows run times, which users do not: this is an upper bound of the gain.
 - *a limit per user* on what runs at one time: a half or a quarter of the pool for each user, or a
@@ -34,6 +34,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit import periods
 from audit.metrics.attempts import peers, population
 from audit.metrics.attempts.population import ended
 from audit.metrics.bursts import bursts
@@ -347,7 +348,13 @@ def _reservations(today: Scenario) -> Iterator[dict[str, Any]]:
 def _ruled(
     today: Scenario, kind: type[Limit | Window], shares: Mapping[str, float] | None
 ) -> Iterator[dict[str, Any]]:
-    rules = {name: rule for name, rule in rules_of(today.pool).items() if isinstance(rule, kind)}
+    zone = periods.zone(today.pool.zone)
+    rules = {
+        name: rule
+        for name, rule in rules_of(today.pool).items()
+        if isinstance(rule, kind)
+        and (rule.valid_to is None or periods.day_start(rule.valid_to, zone) > today.now)
+    }
     if shares is not None:
         rules = {name: rule for name, rule in rules.items() if shares.get(name, 0.0) >= CAUSES}
         rules = dict(sorted(rules.items(), key=lambda one: -shares.get(one[0], 0.0)))

@@ -1,6 +1,7 @@
 """Advice: logs on which a change certainly helps, and logs on which none does."""
 
 import shlex
+from datetime import date
 from typing import Any
 
 import polars as pl
@@ -286,6 +287,13 @@ def test_only_rules_that_cause_waiting_are_tried() -> None:
     found = candidates(ruled(*LIMITS), shares)
     lifted = [one.change for one in found if one.family in ("limits", "windows")]
     assert lifted == ["--lift 2", "--lift window2", "--relax 2=4", "--relax window2=14400"]
+
+
+def test_a_rule_that_has_ended_is_not_lifted() -> None:
+    one, two = LIMITS
+    ended, lasting = date(1990, 1, 1), date(2200, 1, 1)
+    site = ruled(one.but(valid_to=ended), two.but(valid_to=lasting))
+    assert [each.change for each in of("limits", site)] == ["--lift 2", "--relax 2=4"]
 
 
 def test_users_who_overask_most_request_twice_the_run_time() -> None:
