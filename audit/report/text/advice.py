@@ -45,7 +45,7 @@ def nothing(advised: Advised) -> str:
     if advised.changes:
         return ""
     if not advised.tried:
-        why = "too few jobs waited, or advice was not requested"
+        why = "too few jobs waited, or the audit was run without advice"
         if advised.not_tried:
             why = f"the budget was too small for {wording.plural(len(advised.not_tried), 'change')}"
         return f"No change was tried: {why}."
