@@ -164,9 +164,8 @@ def write(frame: pl.DataFrame, entries: Mapping[str, str], comments: Sequence[st
 
     Args:
         frame: columns of ``model.ATTEMPTS``; ``user``, ``account`` and ``partition`` (the queue)
-        are
-            decimal numbers or null, see ``numbered``. Jobs that never started have no start; jobs
-            with an unknown start have no end, but an ``occupancy_s``.
+            are decimal numbers or null, see ``numbered``. Jobs that never started have no start;
+            jobs with an unknown start have no end, but an ``occupancy_s``.
         entries, comments: header lines, in order. ``UnixStartTime`` is the origin of times.
     """
     origin = int(entries.get("UnixStartTime", "0"))

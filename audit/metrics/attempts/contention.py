@@ -59,8 +59,7 @@ def capacity_steps(pool: Pool, reserved: pl.DataFrame) -> CapacitySteps:
 
     Args:
         reserved: attempts that ran in reservations: reservation, start_time, ``end`` (assumed for
-        open
-            ones) and the resources.
+            open ones) and the resources.
     """
     resources = counted_resources(pool)
     had = {name: _amount(pool, name) for name in resources}

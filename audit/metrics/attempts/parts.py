@@ -229,8 +229,7 @@ def coded(numbered: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
 
     Args:
         numbered: result of ``number_users``, with user, account, partition, qos, width_class, size
-        and
-            arrival_time of ``model.DESCRIBED``.
+            and arrival_time of ``model.DESCRIBED``.
     """
     widths = numbered.group_by("width_class").agg(pl.col("size").min()).sort("size")
     named = ("user", "account", "partition", "qos")

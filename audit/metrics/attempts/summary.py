@@ -99,10 +99,9 @@ def summarise(
 
     Args:
         described: *all* attempts of the pool, or with ``known`` those ``population.around`` the
-        period;
-            with the columns of ``resource_equality`` and ``overtakes``. Figures of waits, peers and
-            fair start times need the columns of ``anatomy`` and ``account``, ``peer_waits``, and
-            ``miss.misses`` and fst_status, and are left out without them.
+            period; with the columns of ``resource_equality`` and ``overtakes``. Figures of waits,
+            peers and fair start times need the columns of ``anatomy`` and ``account``,
+            ``peer_waits``, and ``miss.misses`` and fst_status, and are left out without them.
         zone: the cluster's, for days and hours of the week.
         seed: of the bootstrap, ≥ 0, derived from the run's inputs.
 

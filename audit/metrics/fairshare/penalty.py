@@ -75,8 +75,7 @@ class Hardware:
 
     Args:
         available: amount > 0 of each resource that counts, of the pool or, for basis ``node``, of
-        one
-            node; keys of ``RESOURCES`` (no ``nodes`` on a node).
+            one node; keys of ``RESOURCES`` (no ``nodes`` on a node).
         pool_nodes: number of nodes of the pool, ≥ 1; for basis ``node``.
 
     Raises:

@@ -94,9 +94,8 @@ def build(nodes: Iterable[Node], *, root: str = ROOT, all_zero: bool = False) ->
 
     Raises:
         ValueError: *all* faults, a line each: no node, an empty name, a share below 0 or infinite,
-        an
-            account twice or named like the root, a user twice, an unknown parent or one that is a
-            user, a cycle, siblings whose shares are all 0.
+            an account twice or named like the root, a user twice, an unknown parent or one that is
+            a user, a cycle, siblings whose shares are all 0.
     """
     given = list(nodes)
     if faults := list(_faults(given, root, all_zero=all_zero)):

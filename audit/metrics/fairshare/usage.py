@@ -70,8 +70,7 @@ class Windows:
 
     Raises:
         ValueError: one of them is out of range; the windows reach back further than 1,000 years; or
-        the
-            weight of the oldest, decay^(depth − 1), exceeds 1e100.
+            the weight of the oldest, decay^(depth − 1), exceeds 1e100.
     """
 
     name: ClassVar[str] = "windows"

@@ -71,8 +71,7 @@ class SlurmUsage:
 
     Raises:
         ValueError: one of them is out of range; a reset without a zone; or usage would neither
-        decay
-            nor be reset, which slurmctld refuses, too.
+            decay nor be reset, which slurmctld refuses, too.
     """
 
     name: ClassVar[str] = "slurm"
