@@ -9,7 +9,7 @@ MOST: Final = 65_536
 
 _ENTRY: Final = re.compile(r"(?:[^,\[\]]|\[[^\[\]]*\])+")
 _PIECE: Final = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
-_RANGE: Final = re.compile(r"(\d+)(?:-(\d+))?")
+_RANGE: Final = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 
 def expand(hostlist: str) -> list[str] | None:
@@ -50,6 +50,22 @@ def _numbers(part: str) -> list[str] | None:
     if match is None:
         return None
     first, last = match[1], match[2] or match[1]
-    if max(len(first), len(last)) > 18 or not 0 <= int(last) - int(first) < MOST:
+    if not 0 <= int(last) - int(first) < MOST:
         return None
     return [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
+
+
+def count(hostlist: str) -> int:
+    """Return how many names ``expand`` would make of a hostlist at most, without making them."""
+    total = 0
+    for entry in _ENTRY.findall(hostlist):
+        number = 1
+        for ranges, text in _PIECE.findall(entry):
+            number *= 1 if text else sum(_extent(part) for part in ranges.split(","))
+        total += number
+    return total
+
+
+def _extent(part: str) -> int:
+    match = _RANGE.fullmatch(part)
+    return max(int(match[2] or match[1]) - int(match[1]) + 1, 0) if match else 0

@@ -16,7 +16,7 @@ ALL_ASK: Final = 0.95
 """Least share of the attempts that request GPUs if GPUs are counted."""
 COMPLETE: Final = 0.99
 """Least share of the node-seconds of which the nodes are known."""
-MOST_PLACES: Final = 20_000_000
+MOST_PLACES: Final = 5_000_000
 """Most nodes of all attempts together that are looked at one by one."""
 
 

@@ -14,11 +14,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.hostlists import expand
+from audit.hostlists import count, expand
 from audit.metrics.attempts.contention import counted_resources, time_order
 from audit.model import Node, Pool
 
 Ints = NDArray[np.int64]
+
+MOST_NAMES: Final = 2_000_000
+"""Most nodes of all different hostlists together that are read one by one."""
 
 ANY_NUMBER: Final = 1 << 40
 """Parts per node of an attempt that may be placed unevenly."""
@@ -73,8 +76,13 @@ def sums_of(rows: pl.DataFrame) -> Placed:
 
 
 def members(node_lists: pl.Series) -> pl.DataFrame:
-    """Return the nodes of each different hostlist: node_list, node; unreadable ones have none."""
+    """Return the nodes of each different hostlist: node_list, node; unreadable ones have none.
+
+    None have any if they name more than ``MOST_NAMES`` nodes together.
+    """
     different = node_lists.drop_nulls().unique().sort()
+    if sum(map(count, different)) > MOST_NAMES:
+        different = different.clear()
     return (
         pl.DataFrame(
             {"node_list": different, "node": [expand(text) or [] for text in different]},

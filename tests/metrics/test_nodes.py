@@ -2,13 +2,15 @@
 
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.hostlists import MOST, expand
+from audit.hostlists import MOST, count, expand
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import describe
+from audit.metrics.nodes import members
 from audit.model import Node, Pool, Resource
 from audit.registry.causes import CAUSES, COLUMNS
 from tests.metrics.attempts.test_account import crowds
@@ -54,6 +56,17 @@ POOL = Pool(
 )
 def test_a_hostlist_names_its_nodes(hostlist: str, names: list[str] | None) -> None:
     assert expand(hostlist) == names
+
+
+@pytest.mark.parametrize("hostlist", ["n[08-10],gpu01", "r[0-1]n[0-1]-ib", "n[1-", "n[3-1],a", ""])
+def test_names_are_counted_before_they_are_made(hostlist: str) -> None:
+    assert count(hostlist) >= len(expand(hostlist) or [])
+
+
+def test_hostlists_of_too_many_nodes_are_not_read() -> None:
+    lists = pl.Series([f"rack{k}n[0-{MOST - 1}]" for k in range(1_000)])
+    assert members(lists).is_empty()
+    assert members(lists[:2]).height == 2 * MOST
 
 
 @given(data=st.data(), records=crowds())

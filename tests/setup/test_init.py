@@ -417,7 +417,7 @@ def test_only_the_first_of_several_pools_has_comments() -> None:
     pools = tuple(config.Pool(name=name, partitions=(name,)) for name in ("a", "b"))
     notes = {"clusters.pools[1].capacity": "Noted.\nOn one line."}
     text = annotated(config.Cluster(name="c", pools=pools), notes)
-    assert text.count("# Resource that sizes count") == 1
+    assert text.count("# Resource in which sizes") == 1
     assert text.endswith("\n")
     second = text.split("[[clusters.pools]]\n")[2].split("\n\n")[0]
     assert second == (
