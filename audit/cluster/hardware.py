@@ -23,49 +23,38 @@ MOST_PLACES: Final = 5_000_000
 def partition_groups(attempts: pl.DataFrame) -> list[list[str | None]]:
     """Return the partitions that share nodes, as groups; the one with most attempts first in each.
 
-    All partitions are one group if some partition, or the partition or the nodes of a hundredth of
-    the attempts that ran, are not known.
+    A list of partitions, in which a pending job may start, belongs to the group of the first that
+    ran jobs; partitions that ran none, to the group with most attempts. All are one group if the
+    nodes of over a hundredth of the attempts that ran are not known.
 
     Args:
         attempts: columns of ``model.ATTEMPTS``.
     """
     named = attempts["partition"].unique().sort().to_list()
-    ran = attempts.filter(pl.col("start_time").is_not_null() & (pl.col("end_time").is_not_null()))
+    ran = attempts.filter(pl.col("start_time").is_not_null() & pl.col("end_time").is_not_null())
     used = ran.select("partition", "node_list").drop_nulls().unique()
-    if used.is_empty() or ran["node_list"].null_count() > (1 - COMPLETE) * ran.height:
-        return [named]
     shared = used.join(members(used["node_list"]), on="node_list").select("partition", "node")
+    if shared.is_empty() or ran["node_list"].null_count() > (1 - COMPLETE) * ran.height:
+        return [named]
+    by_partition = shared.unique().group_by("partition").agg("node").sort("partition")
     groups = _connected(
-        {*named_partitions(names)} | {f"node {node}" for node in nodes}
-        for names, nodes in shared.unique()
-        .group_by("partition")
-        .agg("node")
-        .sort("partition")
-        .rows()
+        {*(("partition", name) for name in names.split(",")), *(("node", node) for node in nodes)}
+        for names, nodes in by_partition.iter_rows()
     )
     counts = dict(attempts["partition"].value_counts().iter_rows())
-    found, rest = [], []
-    for name in named:
-        home = [k for k, group in enumerate(groups) if {*named_partitions(name)} & group]
-        if name is None or not home:
-            rest.append(name)
-    for group in groups:
-        inside = [n for n in named if n is not None and {*named_partitions(n)} & group]
-        found.append(sorted(inside, key=lambda n: (-counts[n], n)))
-    if rest:  # never ran anywhere: with the partitions that are used most
-        largest = max(found, key=lambda group: sum(counts[name] for name in group))
-        largest += rest
+    found: list[list[str | None]] = [[] for _ in groups]
+    rest: list[str | None] = []
+    for name in sorted(named, key=lambda name: (-counts[name], name or "")):
+        parts = [("partition", part) for part in (name or "").split(",")]
+        homes = [home for part in parts for home, group in enumerate(groups) if part in group]
+        (found[homes[0]] if homes else rest).append(name)
+    max(found, key=lambda group: sum(counts[name] for name in group)).extend(rest)
     return sorted(found, key=lambda group: str(group[0]))
 
 
-def named_partitions(text: str) -> list[str]:
-    """Return the partitions of a pending job, which may start in any of them."""
-    return text.split(",")
-
-
-def _connected(sets: Iterable[set[str]]) -> list[set[str]]:
+def _connected(sets: Iterable[set[tuple[str, str]]]) -> list[set[tuple[str, str]]]:
     """Return the unions of sets that share members."""
-    found: list[set[str]] = []
+    found: list[set[tuple[str, str]]] = []
     for one in sets:
         apart = [other for other in found if not other & one]
         joined = set().union(one, *(other for other in found if other & one))

@@ -10,12 +10,14 @@ from typing import NamedTuple
 import pytest
 
 from audit.cli.oneoff import fitting
+from audit.cluster.hardware import partition_groups
 from audit.config import Config
 from audit.model import Resource
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
 from audit.store import database
+from tests.strategies import frame
 
 CPU_NODES, GPU_NODES, CPUS, GPUS = 20, 4, 64, 4
 DAY = 86_400
@@ -123,6 +125,44 @@ def write_log(folder: Path, ran: list[Ran]) -> Path:
     path = folder / "made.psv"
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+def groups(*rows: tuple[str | None, str | None]) -> list[list[str | None]]:
+    """Return the groups of jobs with these partitions and nodes; without nodes they are pending."""
+    return partition_groups(
+        frame(
+            [
+                {
+                    "partition": partition,
+                    "node_list": nodes,
+                    "start_time": None if nodes is None else 10,
+                    "end_time": None if nodes is None else 20,
+                }
+                for partition, nodes in rows
+            ]
+        )
+    )
+
+
+def test_partitions_that_share_nodes_are_one_group() -> None:
+    assert groups(("a", "n[1-2]"), ("b", "n2,n3"), ("b", "n3"), ("c", "n4")) == [["b", "a"], ["c"]]
+
+
+def test_a_job_without_partition_is_with_the_largest_group() -> None:
+    assert groups(("a", "n1"), ("a", "n1"), ("b", "n2"), (None, None)) == [["a", None], ["b"]]
+
+
+def test_a_pending_job_is_with_the_first_of_its_partitions_that_ran_jobs() -> None:
+    assert groups(("a", "n1"), ("b", "n2"), ("x,b,a", None)) == [["a"], ["b", "x,b,a"]]
+
+
+def test_a_partition_is_not_taken_for_a_node() -> None:
+    assert groups(("a", "n1"), ("n1", "n2")) == [["a"], ["n1"]]
+
+
+@pytest.mark.parametrize("nodes", [None, "n[1-", "n[0-99999999]"])
+def test_without_readable_nodes_all_partitions_are_one_group(nodes: str | None) -> None:
+    assert groups(("a", nodes), ("b", nodes)) == [["a", "b"]]
 
 
 @pytest.mark.parametrize(
