@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
+from audit.metrics.attempts.contention import peak_in_use
 from audit.metrics.nodes import members
 from audit.model import Node, Resource
 
@@ -64,7 +65,7 @@ def _connected(sets: Iterable[set[tuple[str, str]]]) -> list[set[tuple[str, str]
 
 def counted(attempts: pl.DataFrame) -> Resource:
     """Return GPUs if nearly all attempts request some; else CPUs, or what else the log gives."""
-    share = attempts.select((pl.col("gpus") > 0).mean()).item() or 0.0
+    share = attempts.select((pl.col("gpus") > 0).fill_null(value=False).mean()).item() or 0.0
     if share >= ALL_ASK:
         return Resource.gpus
     return next((one for one in Resource if attempts[one.value].count()), Resource.cpus)
@@ -76,7 +77,7 @@ def _requested(attempts: pl.DataFrame) -> dict[str, float]:
     waited = (pl.col("start_time") - ready).clip(0)
     shares = {}
     for name in ("cpus", "gpus"):
-        some = pl.col(name) > 0
+        some = (pl.col(name) > 0).fill_null(value=False)
         of_waiting = waited.filter(some).sum() / pl.max_horizontal(waited.sum(), 1)
         shares[name] = attempts.select(pl.max_horizontal(some.mean(), of_waiting)).item() or 0.0
     return shares
@@ -105,17 +106,15 @@ def hardware(attempts: pl.DataFrame) -> Hardware:
     limits = [name for name, share in _requested(attempts).items() if share >= ASKED_SHARE]
     order = [found.value, *(name for name in limits if name != found.value)]
     spans = _spans(attempts)
-    peaks = {name: _peak(spans, name) for name in order}
-    return Hardware(found, peaks, _nodes(attempts, order))
+    peaks = {name: peak_in_use(spans, name) for name in order}
+    # a resource that only jobs of 0 s were given limits nobody
+    peaks = {name: peak for name, peak in peaks.items() if peak or name == found}
+    return Hardware(found, peaks, _nodes(spans, list(peaks)))
 
 
 def _spans(attempts: pl.DataFrame) -> pl.DataFrame:
     start, end = pl.col("start_time"), pl.coalesce("end_time", pl.col("end_time").max())
     return attempts.with_columns(end=end).filter(start.is_not_null() & (pl.col("end") > start))
-
-
-def _peak(spans: pl.DataFrame, resource: str) -> int:
-    return int(_peaks(spans.with_columns(node=pl.lit("")), [resource])[resource].max() or 0)  # type: ignore[arg-type]
 
 
 def _peaks(placed: pl.DataFrame, resources: Sequence[str]) -> pl.DataFrame:
@@ -130,9 +129,8 @@ def _peaks(placed: pl.DataFrame, resources: Sequence[str]) -> pl.DataFrame:
     return running.group_by("node").agg(pl.col(*resources).max()).sort("node")
 
 
-def _nodes(attempts: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
+def _nodes(spans: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
     """Return the nodes on which attempts ran, with the most that ran on each."""
-    spans = _spans(attempts)
     if spans.is_empty():
         return ()
     listed = members(spans["node_list"])

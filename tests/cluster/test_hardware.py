@@ -10,14 +10,14 @@ from typing import NamedTuple
 import pytest
 
 from audit.cli.oneoff import fitting
-from audit.cluster.hardware import partition_groups
+from audit.cluster.hardware import hardware, partition_groups
 from audit.config import Config
 from audit.model import Resource
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
 from audit.store import database
-from tests.strategies import frame
+from tests.strategies import ended, frame
 
 CPU_NODES, GPU_NODES, CPUS, GPUS = 20, 4, 64, 4
 DAY = 86_400
@@ -158,6 +158,11 @@ def test_a_pending_job_is_with_the_first_of_its_partitions_that_ran_jobs() -> No
 
 def test_a_partition_is_not_taken_for_a_node() -> None:
     assert groups(("a", "n1"), ("n1", "n2")) == [["a"], ["n1"]]
+
+
+def test_gpus_that_only_jobs_of_no_time_had_limit_nobody() -> None:
+    rows = frame([ended(0, 5, 10, 2), ended(0, 7, 7, 1, gpus=4)])
+    assert hardware(rows).peaks == {"cpus": 2}
 
 
 @pytest.mark.parametrize("nodes", [None, "n[1-", "n[0-99999999]"])

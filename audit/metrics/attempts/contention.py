@@ -75,7 +75,7 @@ def capacity_steps(pool: Pool, reserved: pl.DataFrame) -> CapacitySteps:
         if started.is_empty():
             continue
         begin, end = int(started["start_time"].min()), int(started["end"].max())  # type: ignore[arg-type]
-        peaks = [_peak(started, name) for name in resources]
+        peaks = [peak_in_use(started, name) for name in resources]
         steps += [(begin, [-peak for peak in peaks], False), (end, peaks, False)]
     steps.sort(key=lambda step: step[0])
     return CapacitySteps(
@@ -85,7 +85,8 @@ def capacity_steps(pool: Pool, reserved: pl.DataFrame) -> CapacitySteps:
     )
 
 
-def _peak(started: pl.DataFrame, resource: str) -> int:
+def peak_in_use(started: pl.DataFrame, resource: str) -> int:
+    """Return the most of a resource in use at one time, of attempts with start_time and ``end``."""
     begins = started.select(at="start_time", change=pl.col(resource).fill_null(0))
     ends = started.select(at="end", change=-pl.col(resource).fill_null(0))
     totals = pl.concat([begins, ends]).group_by("at").agg(pl.col("change").sum()).sort("at")
