@@ -3,7 +3,7 @@
 The *unit* of resampling is a user, whose attempts move together, or a stretch of time where the
 figure describes the whole pool. All figures with the same kind of unit use the same resamples. A
 figure of a part of the population, such as a width class, takes from each resample the units of
-that part; resamples without any are left out. There is no interval with fewer than ``FEWEST`` units.
+that part; resamples without any are left out. There is no interval below ``FEWEST`` units.
 
 Source: B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap (1993), §13.3.
 """
