@@ -108,8 +108,8 @@ OF_ATTEMPTS: Final = (
     Column("cpus", BIGINT, "CPUs allocated, else requested"),
     Column("nodes", BIGINT, "nodes allocated, else requested"),
     Column("gpus", BIGINT, "GPUs of all types allocated, else requested"),
-    Column("gpu_types", VARCHAR, "types of GPUs allocated, else requested, with their numbers, such "
-           "as a100:4,h100:2", missing="where the log gives no type"),
+    Column("gpu_types", VARCHAR, "types of GPUs allocated, else requested, with their numbers: "
+           "a100:4,h100:2", missing="where the log gives no type"),
     Column("any_gpu_type", BOOLEAN, "whether it requested GPUs, but no type", missing="where the "
            "log does not give the request, or it requested no GPUs"),
     Column("mem_bytes", BIGINT, "memory allocated, else requested; bytes"),
