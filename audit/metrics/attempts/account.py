@@ -172,7 +172,7 @@ def account(
 def rule_names(pool: Pool) -> list[str]:
     """Return the names of a pool's limits, then windows, as in the column ``rule``."""
     rules: list[Limit | Window] = [*pool.limits, *pool.windows]
-    return [rule_text(rule, pool.resource) for rule in rules]
+    return [rule_text(rule, pool.resource, pool.zone) for rule in rules]
 
 
 def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
