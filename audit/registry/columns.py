@@ -9,16 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from audit.registry.causes import CAUSES, PARTS
-from audit.registry.measures import (
-    AREA,
-    ATTEMPTS,
-    JOBS,
-    NUWT,
-    ONE,
-    SECONDS,
-    SLOWDOWN,
-    SUMMARY,
-)
+from audit.registry.measure import AREA, ATTEMPTS, JOBS, NUWT, ONE, SECONDS
+from audit.registry.measures import SLOWDOWN, SUMMARY
 
 BIGINT, DOUBLE, VARCHAR = "BIGINT", "DOUBLE", "VARCHAR"
 INSTANT: Final = "INSTANT"

@@ -15,7 +15,7 @@ from typing import Final
 
 from audit.registry import columns, measures
 from audit.registry.columns import Column
-from audit.registry.measures import Measure
+from audit.registry.measure import Measure
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 

@@ -19,7 +19,8 @@ from audit.metrics.attempts.parts import DIMENSIONS, Row, cut, evaluated, row
 from audit.metrics.uncertainty import Resamples
 from audit.model import FstStatus
 from audit.registry.causes import CAUSES, PARTS
-from audit.registry.measures import SUMMARY, Measure, Of, Quotient
+from audit.registry.measure import Measure, Of, Quotient
+from audit.registry.measures import SUMMARY
 
 Terms = Mapping[str, pl.Expr]
 

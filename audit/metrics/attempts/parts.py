@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from audit.metrics.attempts.population import local_arrival, only
 from audit.metrics.quantiles import add_ints, grouped_sums, nearest_rank, renumbered
 from audit.metrics.uncertainty import NONE, Interval, Resamples
-from audit.registry.measures import Greatest, Measure, Quantile, Quotient, Total, unit_of
+from audit.registry.measure import Greatest, Measure, Quantile, Quotient, Total
+from audit.registry.measures import unit_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
