@@ -12,7 +12,7 @@ from audit.registry.causes import CAUSES, PARTS
 from audit.registry.measure import AREA, ATTEMPTS, JOBS, NUWT, ONE, SECONDS
 from audit.registry.measures import SLOWDOWN, SUMMARY
 
-BIGINT, DOUBLE, VARCHAR = "BIGINT", "DOUBLE", "VARCHAR"
+BIGINT, DOUBLE, VARCHAR, BOOLEAN = "BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN"
 INSTANT: Final = "INSTANT"
 """BIGINT epoch s in the table, TIMESTAMPTZ in the view."""
 
@@ -23,7 +23,7 @@ class Column:
 
     key: str
     type: str
-    """``BIGINT``, ``DOUBLE``, ``VARCHAR`` or ``INSTANT``."""
+    """``BIGINT``, ``DOUBLE``, ``VARCHAR``, ``BOOLEAN`` or ``INSTANT``."""
     meaning: str
     unit: str = ""
     """Empty: the column is part of the key or a property, not a measure."""
@@ -107,8 +107,13 @@ OF_ATTEMPTS: Final = (
     Column("size", BIGINT, "amount of the pool's counted resource"),
     Column("cpus", BIGINT, "CPUs allocated, else requested"),
     Column("nodes", BIGINT, "nodes allocated, else requested"),
-    Column("gpus", BIGINT, "GPUs allocated, else requested"),
+    Column("gpus", BIGINT, "GPUs of all types allocated, else requested"),
+    Column("gpu_types", VARCHAR, "types of GPUs allocated, else requested, with their numbers: "
+           "a100:4,h100:2", missing="where the log gives no type"),
+    Column("any_gpu_type", BOOLEAN, "whether it requested GPUs, but no type", missing="where the "
+           "log does not give the request, or it requested no GPUs"),
     Column("mem_bytes", BIGINT, "memory allocated, else requested; bytes"),
+    Column("constraints", VARCHAR, "node features that it requires, as Slurm writes them"),
     Column("node_list", VARCHAR, "nodes that it ran on, as a hostlist"),
     Column("submit_time", INSTANT, "when it was submitted"),
     Column("arrival_time", INSTANT, "min(eligible if known else submit, start)"),

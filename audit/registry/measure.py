@@ -109,6 +109,11 @@ class Measure:
     figure: Figure | None = None
     """Its computation from attempts, for all dimensions; None: its own code computes it."""
 
+    @property
+    def of_waiting(self) -> bool:
+        """Whether it is a share of waiting time."""
+        return isinstance(self.figure, Quotient) and self.figure.below == "wait_s"
+
 
 COUNT, NUMBER, SHARE = Shown.COUNT, Shown.NUMBER, Shown.SHARE
 DURATION, RESOURCE_TIME = Shown.DURATION, Shown.RESOURCE_TIME
