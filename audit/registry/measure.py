@@ -40,7 +40,7 @@ class Of(Enum):
     ENDED = "all"
     SIZED = "those whose size is known"
     BOOKED = "those whose waits were booked to causes"
-    APART = "those whose waits were taken apart"
+    APART = "those with an anatomy of the wait"
     STRICT = "strict"
     """Those with a strict fair start time that counts, each with its weight in a sample."""
     RELAXED = "relaxed"
