@@ -201,7 +201,11 @@ def test_lifted_rules(rule: str, expected: str) -> None:
     ("rule", "bound", "expected"),
     [
         ("1", 2, "Raise the limit of 1 running job per user to 2 running jobs"),
-        ("window2", 6, "Apply the closed hours Mon 01–02 (UTC) only to jobs over 6 CPUs up to 8 CPUs"),
+        (
+            "window2",
+            6,
+            "Apply the closed hours Mon 01–02 (UTC) only to jobs over 6 CPUs up to 8 CPUs",
+        ),
         ("window3", 28_800, "Apply the closed hours Mon 01–02 (UTC) only to jobs over 8 h"),
     ],
 )
@@ -214,7 +218,10 @@ def test_relaxed_rules(rule: str, bound: int, expected: str) -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"walltimes": Fraction(2)}, "Ask users to request walltimes of at most twice the run time"),
+        (
+            {"walltimes": Fraction(2)},
+            "Ask users to request walltimes of at most twice the run time",
+        ),
         (
             {"walltimes": Fraction(1), "walltimes_of": ("ann", "bob")},
             "Ask ann, bob to request walltimes equal to the run time",
