@@ -86,9 +86,7 @@ def _row(element: Element, pool: Pool) -> dict[str, Any]:
     days = (None, None) if rule is None else (rule.valid_from, rule.valid_to)
     unit = pool.resource.value, pool.zone
     return {
-        "rule": elements.described(element, *unit)
-        if rule is None
-        else rule_text(rule, *unit),
+        "rule": elements.described(element, *unit) if rule is None else rule_text(rule, *unit),
         "kind": element.kind.value,
         "source": "inferred",
         **{
