@@ -99,6 +99,7 @@ RECORDS: Final = pl.Schema(
         "gpus": pl.Int64,
         "mem_bytes": pl.Int64,
         "node_list": pl.String,  # hostlist of the nodes on which it ran
+        "node_amounts": pl.String,  # amounts on each node of node_list; see ``hostlists``
         "line": pl.Int64,  # 1-based
         "byte_offset": pl.Int64,  # of the line in the decompressed log
     }

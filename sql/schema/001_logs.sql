@@ -46,6 +46,7 @@ CREATE TABLE records (
     gpus BIGINT,
     mem_bytes BIGINT,
     node_list VARCHAR,                 -- hostlist of the nodes on which it ran
+    node_amounts VARCHAR,              -- amounts on each of these nodes: cpus=4(x3),8 gpus=1(x4)
     line BIGINT NOT NULL,
     byte_offset BIGINT NOT NULL,
     attempt BIGINT NOT NULL,
