@@ -69,8 +69,8 @@ OUTAGE_S: Final = 600
 
 _READ: Final = cs.by_name(
     *("standing", "arrival_time", "submit_time", "start_time", "end_time", "user", "reason"),
-    *("reservation", "node_list", "cpus", "nodes", "gpus", "mem_bytes", "ready_time", *SEQUENCE),
-    *("account", "partition", "qos", "size", "walltime_s", "occupancy_s"),
+    *("reservation", "node_list", "node_amounts", "cpus", "nodes", "gpus", "mem_bytes"),
+    *("account", "partition", "qos", "size", "walltime_s", "occupancy_s", "ready_time", *SEQUENCE),
     require_all=False,
 )
 
