@@ -171,7 +171,10 @@ DESCRIBED: Final = pl.Schema(
         ("width_class", pl.String()),
     ]
 )
-"""``ATTEMPTS`` and what follows from it once the pool and its counted resource are known."""
+"""``ATTEMPTS`` and what follows from it once the pool and its counted resource are known.
+
+The types of GPUs of the pools add columns such as ``gpus:a100``: how many of them an attempt has.
+"""
 
 OBSERVED: Final = "observed"
 """Name of the schedule that the log recorded."""
@@ -191,8 +194,7 @@ class Node(NamedTuple):
     name: str
     amounts: tuple[tuple[str, int], ...]  # by column of ``ATTEMPTS``
     partitions: tuple[str, ...]
-    features: tuple[str, ...] | None = None
-    """None: unknown; every constraint is then met."""
+    features: tuple[str, ...] = ()
 
 
 class Pool(NamedTuple):
@@ -202,7 +204,7 @@ class Pool(NamedTuple):
     resource: Resource
     capacity: int  # amount of the counted resource, ≥ 1
     steps: tuple[Step, ...] = ()  # ascending
-    amounts: tuple[tuple[str, int], ...] = ()  # all resources, by column of ``ATTEMPTS``
+    amounts: tuple[tuple[str, int], ...] = ()  # all resources; see ``words.is_amount``
     exclusive_nodes: bool = False
     """Whether nodes run one attempt at a time; only then does their number limit attempts."""
     policy: Policy = Policy()

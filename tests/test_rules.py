@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit import config
+from audit.rule_text import rule_text
 from audit.rules import WEEK, Limit, Scope, Window, hours_of_week, texts
 from tests.config.refusals import usage_refusal
 
@@ -60,6 +61,12 @@ def test_a_rule_is_written_as_it_always_was() -> None:
     window = Window(hours=(5,), user=("ann",), size_up_to=4)
     assert f"{[window]}" == f"[Window(hours=(5,), scope={scope})]"
     assert window.conditions == Scope(user=("ann",), size_up_to=4).conditions
+
+
+def test_rules_name_types_of_gpus() -> None:
+    one = Limit(most=1, resource="gpus:a100", per="user")
+    assert rule_text(one, "cpus") == "limit of 1 a100 GPU per user"
+    assert rule_text(one.but(most=8), "cpus") == "limit of 8 a100 GPUs per user"
 
 
 def test_days_and_overlap_are_part_of_a_written_rule_and_come_back() -> None:

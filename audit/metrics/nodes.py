@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.hostlists import count, expand
-from audit.metrics.attempts.contention import counted_resources, time_order
+from audit.metrics.attempts.contention import counted_resources, requests, time_order
 from audit.model import Node, Pool
 
 Ints = NDArray[np.int64]
@@ -97,7 +97,8 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     """Return the nodes of a pool, and what its attempts use on them.
 
     Args:
-        rows: n attempts with partition, node_list, nodes, start_time, ``end`` and the resources.
+        rows: n attempts with partition, node_list, nodes, start_time, ``end``, the resources and
+            any_gpu_type.
         reserved: the same of those in reservations, whose nodes are unavailable to others from the
             first start to the last end of the reservation.
         pool: with ``nodes``.
@@ -109,7 +110,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     capacity = np.array(
         [[dict(node.amounts).get(name, 0) for node in pool.nodes] for name in resources], np.int64
     )
-    request = np.stack([_ints(rows[name]) for name in resources])
+    used = np.stack([_ints(rows[name]) for name in resources])
     start, end = _ints(rows["start_time"]), _ints(rows["end"])
     ran = rows["start_time"].is_not_null().to_numpy() & (end > start)
     first, node = _located(rows["node_list"], number, ran)
@@ -117,10 +118,10 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     amount = np.zeros((len(resources), len(node)), np.int64)
     guessed = np.zeros(rows.height, np.uint8)
     placement.split(
-        *(start, end, _by(start, at_work), _by(end, at_work), request),
+        *(start, end, _by(start, at_work), _by(end, at_work), used),
         *(capacity, first, node, amount, guessed),
     )
-    parts = _parts(rows, request)
+    parts = _parts(rows, requests(rows, pool))
     seconds = np.diff(first) * (end - start)
     sets, set_of = _sets(rows["partition"], pool.nodes)
     by_node = [[s for s, held in enumerate(sets) if k in held] for k in range(len(pool.nodes))]

@@ -17,6 +17,7 @@ CAUSES = (
     *("held", "unavailable", "rule", "nodes", "own", "claimed", "earlier", "later", "cycle"),
     "unexplained",
 )
+TYPES = ("gpus:a100", "gpus:h100")
 HOLDS = {
     "BeginTime": "begin",
     "Dependency": "dependency",
@@ -51,6 +52,7 @@ class One(NamedTuple):
     place: tuple[Any, ...]
     record: Mapping[str, Any]
     request: Amounts
+    use: Amounts
     arrival: int
     leave: int
     start: int | None
@@ -92,7 +94,7 @@ class Site(NamedTuple):
         """The capacity that j may use, what is free of it, and what each running attempt uses."""
         if not self.machines:
             capacity = self.pool.capacity_at(t)
-            used = [one.request for one in running]
+            used = [one.use for one in running]
         else:
             mine = on.eligible(self.machines, j.record)
             count = len(j.request)
@@ -134,6 +136,14 @@ class Site(NamedTuple):
         return found
 
 
+def _uses(record: naive.Record, resource: str) -> int | None:
+    """The amount of a resource that a record has."""
+    if resource not in TYPES:
+        return record[resource]  # type: ignore[no-any-return]
+    items = dict(item.split(":") for item in (record["gpu_types"] or "").split(",") if item)
+    return int(items.get(resource.removeprefix("gpus:"), 0))
+
+
 def occupancy(record: Mapping[str, Any]) -> int:
     """end − start of a record; 0 where either is not known."""
     start, end = record["start_time"], record["end_time"]
@@ -168,6 +178,7 @@ def account(
     machines: on.Machines | None = None,
 ) -> dict[tuple[str, int], Booked]:
     """The account of each attempt that has one."""
+    records = [{**record, **{x: _uses(record, x) for x in amounts}} for record in records]
     pool, _ = log_of(records, amounts, steps, now)
     described = naive.described(records, next(iter(amounts)))
     held = [
@@ -191,7 +202,7 @@ def account(
 def _used(held: Sequence[One], machines: on.Machines) -> dict[tuple[str, int], dict[str, Amounts]]:
     """What each attempt uses on its nodes, of those whose nodes are known."""
     ran = [
-        (one.key, one.start, one.end, one.request, one.record["node_list"].split(","))
+        (one.key, one.start, one.end, one.use, one.record["node_list"].split(","))
         for one in held
         if machines and one.start is not None and one.end is not None and one.end > one.start
         if one.record["node_list"]
@@ -217,6 +228,7 @@ def _one(
         attempt.key,
         (arrival, record["submit_time"] or -1, record["job_number"], record["attempt"]),
         record,
+        tuple(0 if x in TYPES and record["any_gpu_type"] else record[x] or 0 for x in amounts),
         tuple(record[x] or 0 for x in amounts),
         arrival,
         leave if waits and leave is not None else arrival,

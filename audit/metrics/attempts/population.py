@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from audit.metrics.attempts.contention import named_resources, with_gpu_types
 from audit.model import DESCRIBED, OBSERVED, SEQUENCE, WAITING, Period, Pool, Standing
 
 TOP_WIDTH: Final = 128  # upper end of the last bounded width class, as in [S] table 2
@@ -30,6 +31,7 @@ def describe(
     - runtime = occupancy − suspended, s, ≥ 0; null where the occupancy is unknown
     - bounded slowdown = max(1, (end − arrival) / max(runtime, τ)); null without an end or arrival
     - size: amount of the pool's counted resource; null where the log does not report it
+    - the number of GPUs of each type that the pools name, 0 where there are none
 
     Args:
         attempts: columns of ``model.ATTEMPTS``, of the schedule of that name.
@@ -69,6 +71,7 @@ def describe(
         )
         .select(DESCRIBED.names())
         .cast(DESCRIBED)
+        .pipe(with_gpu_types, set().union(*map(named_resources, pools)))
     )
     if (backwards := described.filter(end < start)).height:
         raise ValueError(f"job {backwards['job_id'][0]} ends before it starts")
