@@ -65,8 +65,8 @@ def test_a_rule_is_written_as_it_always_was() -> None:
 
 def test_rules_name_types_of_gpus() -> None:
     one = Limit(most=1, resource="gpus:a100", per="user")
-    assert rule_text(one, "cpus") == "limit of 1 a100 GPU per user"
-    assert rule_text(one.but(most=8), "cpus") == "limit of 8 a100 GPUs per user"
+    assert rule_text(one, "cpus", "UTC") == "limit of 1 a100 GPU per user"
+    assert rule_text(one.but(most=8), "cpus", "UTC") == "limit of 8 a100 GPUs per user"
 
 
 def test_days_and_overlap_are_part_of_a_written_rule_and_come_back() -> None:
