@@ -31,7 +31,6 @@ def describe(
     - runtime = occupancy − suspended, s, ≥ 0; null where the occupancy is unknown
     - bounded slowdown = max(1, (end − arrival) / max(runtime, τ)); null without an end or arrival
     - size: amount of the pool's counted resource; null where the log does not report it
-    - the number of GPUs of each type that the pools name, 0 where there are none
 
     Args:
         attempts: columns of ``model.ATTEMPTS``, of the schedule of that name.
@@ -39,7 +38,8 @@ def describe(
         tau_s: τ, s, ≥ 1.
 
     Returns:
-        Columns of ``model.DESCRIBED``, sorted by pool, arrival, submit and sequence.
+        Columns of ``model.DESCRIBED``, with the types of GPUs that the pools name; sorted by pool,
+        arrival, submit and sequence.
 
     Raises:
         ValueError: a partition has no pool, or an attempt ends before it starts.
@@ -59,9 +59,7 @@ def describe(
             occupancy_s=pl.coalesce(end - start, "occupancy_s"),
         )
         .with_columns(
-            size=pl.coalesce(
-                pl.when(pl.col("pool") == pool.name).then(pl.col(pool.resource)) for pool in pools
-            ),
+            size=_size(pools),
             runtime_s=(pl.col("occupancy_s") - pl.col("suspended_s").fill_null(0)).clip(0),
         )
         .with_columns(
@@ -76,6 +74,12 @@ def describe(
     if (backwards := described.filter(end < start)).height:
         raise ValueError(f"job {backwards['job_id'][0]} ends before it starts")
     return ordered(described, "pool", "arrival_time", "submit_time", *SEQUENCE)
+
+
+def _size(pools: Sequence[Pool]) -> pl.Expr:
+    return pl.coalesce(
+        pl.when(pl.col("pool") == pool.name).then(pl.col(pool.resource)) for pool in pools
+    )
 
 
 def _standing() -> pl.Expr:
