@@ -183,7 +183,8 @@ def _nodes(pools: Sequence[Pool]) -> pl.DataFrame:
             types = [name.removeprefix("gpus:") for name in amounts if name.startswith("gpus:")]
             kind = ",".join(sorted(types)) or None
             known = [amounts.get(name) for name in ("cpus", "mem_bytes", "gpus")]
-            rows.append([pool.name, node.name, *known, kind, [*node.features], node.source])
+            features = None if node.features is None else [*node.features]
+            rows.append([pool.name, node.name, *known, kind, features, node.source])
     return pl.DataFrame(rows, _NODE, orient="row")
 
 

@@ -25,7 +25,7 @@ class Nodes(Section):
     mem: Annotated[str, checked(in_bytes, "must be an amount of memory")] | None = None
     gpus: _Count = None
     gpu_type: Annotated[str | None, Field(pattern=r"^[^\s,:=]+$")] = None
-    features: tuple[str, ...] = ()
+    features: tuple[str, ...] | None = None
     partitions: tuple[str, ...] = ()
 
     @property

@@ -12,5 +12,5 @@ COMMENT ON COLUMN nodes.cpus IS 'CPUs that jobs can use; NULL: unknown';
 COMMENT ON COLUMN nodes.mem_bytes IS 'memory that jobs can use; NULL: unknown; bytes';
 COMMENT ON COLUMN nodes.gpus IS 'GPUs of all types; NULL: unknown';
 COMMENT ON COLUMN nodes.gpu_type IS 'type of its GPUs, of several types separated by commas; NULL: unknown';
-COMMENT ON COLUMN nodes.features IS 'its features (constraints of jobs name them)';
+COMMENT ON COLUMN nodes.features IS 'its features, which constraints of jobs name; NULL: unknown';
 COMMENT ON COLUMN nodes.source IS 'scontrol, sinfo, pbsnodes or config.toml, or inferred: the most that ran on it at one time';

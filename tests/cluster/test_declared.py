@@ -152,6 +152,12 @@ def test_jobs_on_undeclared_nodes_and_more_than_declared_are_cautions() -> None:
     assert strays.startswith("jobs ran on 1 nodes that are not declared: n9")
 
 
+def test_a_partition_that_is_not_declared_has_the_nodes_on_which_its_jobs_ran() -> None:
+    setting = log({**job(0, 10, 1, "n1"), "partition": "renamed"}, job(0, 10, 1, "n1"))
+    (pool,) = setting.pools
+    assert [node.partitions for node in pool.nodes] == [("batch", "renamed"), ("batch",)]
+
+
 def pool_time(second: int) -> int:
     return int(frame([ended(0, second, second + 1, 1)])["start_time"][0])
 
@@ -176,7 +182,7 @@ def test_tables_of_config_toml_describe_nodes() -> None:
     cluster = config.Cluster(name="lab", pools=(pool,))
     (found,) = configured(cluster, frame([job(0, 10, 1, "n1")]), {}).pools
     amounts = (("cpus", 4), ("mem_bytes", 8 * GIB), ("nodes", 1), ("gpus", 1), ("gpus:a100", 1))
-    assert found.nodes == tuple(Node(n, amounts, (), (), "config.toml") for n in ("n1", "n2"))
+    assert found.nodes == tuple(Node(n, amounts, (), None, "config.toml") for n in ("n1", "n2"))
     assert found.capacity == 8
 
 

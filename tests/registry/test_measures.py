@@ -20,7 +20,7 @@ from audit.model import Period, Pool, Resource
 from audit.registry import columns, measures
 from audit.registry.causes import CONTESTED
 from audit.registry.columns import Column
-from audit.registry.measures import Measure, Quotient
+from audit.registry.measure import DURATION, ENDED, ONE, SECONDS, Measure, Quotient, Shown, Table
 from audit.report.text import tables
 from audit.store import catalogue, database, migrations, publish
 from audit.store.database import Connection, execute, rows
@@ -126,15 +126,15 @@ def test_shares_are_shown_as_such() -> None:
     shares = {
         key
         for key, one in {**measures.SUMMARY, **measures.FIDELITY}.items()
-        if one.unit == measures.ONE and ("_share" in key or one.meaning.startswith("share"))
+        if one.unit == ONE and ("_share" in key or one.meaning.startswith("share"))
     }
     shown = {
         key
         for key, one in {**measures.SUMMARY, **measures.FIDELITY}.items()
-        if one.shown is measures.Shown.SHARE
+        if one.shown is Shown.SHARE
     }
     assert shares <= shown
-    assert all(measures.unit_of(key) == measures.ONE for key in shown)
+    assert all(measures.unit_of(key) == ONE for key in shown)
 
 
 def test_the_summary_names_its_dimensions(store: Connection) -> None:
@@ -151,10 +151,10 @@ def commented(con: Connection, view: str) -> dict[str, str]:
 
 
 LAXITY = Measure(
-    "laxity_mean", "Mean laxity", measures.SECONDS, measures.DURATION, ("all", "width_class"),
-    "mean of the laxity", "", measures.Table.WAITS, figure=Quotient(measures.ENDED, "laxity_s"),
+    "laxity_mean", "Mean laxity", SECONDS, DURATION, ("all", "width_class"),
+    "mean of the laxity", "", Table.WAITS, figure=Quotient(ENDED, "laxity_s"),
 )  # fmt: skip
-OF_LAXITY = Column("laxity_s", columns.BIGINT, "walltime − runtime", measures.SECONDS)
+OF_LAXITY = Column("laxity_s", columns.BIGINT, "walltime − runtime", SECONDS)
 
 
 @pytest.fixture

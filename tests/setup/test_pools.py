@@ -31,8 +31,8 @@ JobID|User|Account|Partition|State|Submit|Start|End|Timelimit|AllocTRES|NodeList
 """
 VIEW = "SELECT pool, node, cpus, mem_bytes, gpus, gpu_type, features, source FROM nodes"
 SHOWN = [
-    ("batch", "c1", 4, 8 << 30, 0, None, [], "scontrol"),
-    ("batch", "c2", 4, 8 << 30, 0, None, [], "scontrol"),
+    ("batch", "c1", 4, 8 << 30, 0, None, None, "scontrol"),
+    ("batch", "c2", 4, 8 << 30, 0, None, None, "scontrol"),
     ("gpu", "g1", 4, 8 << 30, 2, "a100", ["ib"], "scontrol"),
 ]
 
@@ -83,8 +83,8 @@ def test_an_audit_uses_them_and_keeps_what_they_said() -> None:
 
 
 def test_nodes_that_share_partitions_are_one_pool() -> None:
-    facts: list[object] = []
+    notes: dict[str, str] = {}
     nodes = (machine("n1", ("a", "b"), cpus=4), machine("n2", ("b",), cpus=4))
-    (pool,) = of_nodes(nodes, None, facts, notes := {})  # type: ignore[arg-type]
+    (pool,) = of_nodes(nodes, None, [], notes)
     assert (pool.name, pool.partitions, pool.capacity) == ("all", (), config.Amounts())
     assert notes == {"clusters.pools[0].capacity": "Left out: each run takes it from its nodes."}

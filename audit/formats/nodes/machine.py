@@ -46,7 +46,7 @@ class Machine(NamedTuple):
     mem_bytes: int | None = None
     gpus: Mapping[str, int] | None = None
     """By type; the type "" of those without one. None: unknown."""
-    features: tuple[str, ...] = ()
+    features: tuple[str, ...] | None = None
     partitions: tuple[str, ...] = ()
     state: str = ""
     since: str | None = None
@@ -121,6 +121,11 @@ def names(text: str) -> tuple[str, ...]:
     """Return the names in a list with commas; ``(null)`` has none."""
     parts = (part.strip().rstrip("*") for part in text.split(","))
     return tuple(part for part in parts if part and part not in ("(null)", "N/A", "none"))
+
+
+def features(text: str | None) -> tuple[str, ...] | None:
+    """Return the names in a list of features; None without the list."""
+    return None if text is None else names(text)
 
 
 def count(text: str | None) -> int | None:

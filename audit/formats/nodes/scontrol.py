@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from audit.formats.nodes.machine import Listing, Machine, count, gpus, listing, names
+from audit.formats.nodes.machine import Listing, Machine, count, features, gpus, listing, names
 from audit.formats.shaping import MIB
 
 SOURCE: Final = "scontrol"
@@ -44,7 +44,7 @@ def _machine(record: str) -> Machine:
         count(values.get("CPUEfctv")) or count(values.get("CPUTot")),
         _memory(count(values.get("RealMemory")), count(values.get("MemSpecLimit"))),
         _gpus(values.get("Gres", ""), values.get("CfgTRES", "")),
-        names(values.get("AvailableFeatures", values.get("Features", ""))),
+        features(values.get("AvailableFeatures", values.get("Features"))),
         names(values.get("Partitions", "")),
         values.get("State", ""),
         since[1] if since else None,
@@ -88,7 +88,7 @@ def _of_json(entry: Mapping[str, Any]) -> Machine:
         whole(entry.get("effective_cpus")) or whole(entry.get("cpus")),
         _memory(whole(entry.get("real_memory")), whole(entry.get("specialized_memory"))),
         _gpus(text("gres"), text("tres")),
-        names(text("features")),
+        features(text("features") if "features" in entry else None),
         names(text("partitions")),
         f"{text('state')},{text('state_flags')}",
         str(since) if since else None,

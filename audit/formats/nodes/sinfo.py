@@ -14,7 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from audit.formats.nodes.machine import Listing, Machine, count, gpus, listing, names, short
+from audit.formats.nodes.machine import (
+    Listing,
+    Machine,
+    count,
+    features,
+    gpus,
+    listing,
+    names,
+    short,
+)
 from audit.formats.shaping import MIB
 from audit.hostlists import expand
 
@@ -67,7 +76,7 @@ def _machines(row: Mapping[str, str], problems: list[str]) -> Iterator[Machine]:
     if not nodes:
         problems.append(f"{short(listed)} is no list of nodes")
         return
-    features = next((row[name] for name in _FEATURES if name in row), "")
+    has = features(next((row[name] for name in _FEATURES if name in row), None))
     memory = count(row.get("MEMORY"))
     for name in nodes:
         yield Machine(
@@ -75,7 +84,7 @@ def _machines(row: Mapping[str, str], problems: list[str]) -> Iterator[Machine]:
             count(row.get("CPUS")),
             memory * MIB if memory is not None and memory > 1 else None,
             gpus(row["GRES"]) if "GRES" in row else None,
-            names(features),
+            has,
             names(row.get("PARTITION", "")),
             row.get("STATE", ""),
         )

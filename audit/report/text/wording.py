@@ -11,7 +11,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from audit.registry import measures
-from audit.registry.measures import Shown
+from audit.registry.measure import SECONDS, Shown
 from audit.report.record.pool import Figure
 
 UNKNOWN: Final = "–"
@@ -263,7 +263,7 @@ def _shown(figure: Figure) -> Shown:
     measure = measures.find(figure.metric)
     if measure is not None:
         return measure.shown
-    return Shown.DURATION if figure.unit == measures.SECONDS else Shown.NUMBER
+    return Shown.DURATION if figure.unit == SECONDS else Shown.NUMBER
 
 
 def interval(figure: Figure) -> str:

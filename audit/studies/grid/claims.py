@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from audit.metrics import verdicts
 from audit.metrics.verdicts import ABOVE_0, Asked, Claim, Estimate, Verdict, between, within
 from audit.model import Backfill, Order
-from audit.registry.measures import ONE
+from audit.registry.measure import ONE
 from audit.studies.grid.compute import (
     BACKFILLS,
     MEASURES,

@@ -28,7 +28,7 @@ from audit.metrics.quantiles import nearest_rank, spearman
 from audit.metrics.uncertainty import Resamples
 from audit.metrics.verdicts import Estimate, of_resamples
 from audit.model import Backfill, Order, Policy
-from audit.registry.measures import PER_ATTEMPT, SECONDS
+from audit.registry.measure import PER_ATTEMPT, SECONDS
 from audit.report.study.cells import Cell, studied
 from audit.scenario.check import check_simulated, require_sound
 from audit.scenario.engine import simulate
