@@ -192,7 +192,7 @@ class Node(NamedTuple):
     amounts: tuple[tuple[str, int], ...]  # by column of ``ATTEMPTS``
     partitions: tuple[str, ...]
     features: tuple[str, ...] | None = None
-    """None: unknown; every constraint is then met."""
+    """None: unknown; every constraint then holds."""
 
 
 class Pool(NamedTuple):
