@@ -199,7 +199,7 @@ def lose(
 
 
 LOST: list[tuple[Callable[[Any], object], str]] = [
-    (lambda cluster: cluster.scale(0), r"no worker for 1 s \(compute\.patience_s\); start workers there"),
+    (lambda cluster: cluster.scale(0), r"no worker for 1 s \(compute\.patience_s\); start workers"),
     (lambda cluster: cluster.close(), "the scheduler was lost|were lost while they computed"),
 ]
 
