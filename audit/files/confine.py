@@ -51,8 +51,8 @@ def landlock() -> int:
 def restrict(readable: Iterable[int]) -> int:
     """Deny this process all files but some, new TCP connections, and access to other processes.
 
-    It can open these for reading. It can write, create, remove and execute nothing.
-    Descriptors that are open stay open.
+    It can open these for reading. It can write, create, remove and execute nothing. Descriptors
+    that are open stay open.
 
     Args:
         readable: descriptors of files, and of folders with everything below them.

@@ -1,9 +1,8 @@
 """A first config.toml for a site, from its logs and the output of Slurm's programs.
 
 ``infer`` finds values and their sources (``Fact``), ``write`` makes the text of the file from the
-shipped config.toml, ``save`` writes it. Its layout is
-parsed: blank lines separate sections, comments precede their key, and keys without a default are
-commented out.
+shipped config.toml, ``save`` writes it. Its layout is parsed: blank lines
+separate sections, comments precede their key, and keys without a default are commented out.
 """
 
 from __future__ import annotations

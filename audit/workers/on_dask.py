@@ -1,9 +1,9 @@
 """Workers of Dask: processes on this machine, of a running scheduler, or in jobs of Slurm.
 
-Only names of files, settings and small arrays go through Dask; large data is in a
-shared folder (``parcels``). Anyone who can connect to a scheduler can run code as its user, so
-connections to a scheduler that is started here are always encrypted, with a certificate for this
-run unless the site names one.
+Only names of files, settings and small arrays go through Dask; large data is in a shared folder
+(``parcels``). Anyone who can connect to a scheduler can run code as its user, so connections to a
+scheduler that is started here are always encrypted, with a certificate for this run unless the site
+names one.
 """
 
 from __future__ import annotations
