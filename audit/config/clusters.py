@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from pydantic import BeforeValidator, Field, create_model, field_validator, model_validator
 
 from audit import periods
+from audit.config import hardware as of_nodes
+from audit.config.hardware import Hardware, Nodes
 from audit.config.sections import Fault, Section, one_of, refusal
 from audit.config.usage import Usage
 from audit.errors import UsageError
@@ -70,6 +72,7 @@ class Pool(_Decides):
     fair_order: Annotated[_Order, BeforeValidator(one_of((Order.fcfs, *BY_OWNER)))] = Order.fcfs
     limits: tuple[Limit, ...] = ()
     windows: tuple[Window, ...] = ()
+    nodes: tuple[Nodes, ...] = ()
 
     @property
     def policy(self) -> Policy:
@@ -170,7 +173,8 @@ def _faults_of_pools(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:
         capacity = ("pools", k, "capacity")
         if usage.basis == "node" and pool.capacity.nodes is None:
             yield Fault(capacity, "usage.basis 'node' needs the number of nodes", given)
-        if usage.penalty in ("cpu", "pe") and "cpus" not in known:
+        # of a pool without any capacity, all amounts are inferred
+        if usage.penalty in ("cpu", "pe") and given and "cpus" not in known:
             yield Fault(capacity, f"usage.penalty {usage.penalty!r} needs the cpus", given)
         charged = known - ({"nodes"} if usage.basis == "node" else set())
         if usage.exempt and charged <= set(usage.exempt):
@@ -256,6 +260,7 @@ class Cluster(Section):
     period: Literal["day", "week", "month"] = "month"
     pools: tuple[Pool, ...] = ()
     sources: tuple[Source, ...] = ()
+    hardware: Hardware = Hardware()
     usage: Usage = Usage()
     people: People = People()
 
@@ -286,6 +291,7 @@ class Cluster(Section):
         found = [
             *_faults_of_pools(self.usage, self.pools),
             *_faults_of_orders(self.usage, self.pools),
+            *of_nodes.faults([pool.nodes for pool in self.pools]),
             *faults(self.people, self.usage, self.pools),
         ]
         if found:

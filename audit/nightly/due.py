@@ -19,10 +19,10 @@ import numpy as np
 import polars as pl
 
 from audit import periods
-from audit.cluster import fairshare, results
+from audit.cluster import declared, fairshare, results
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.identity import Identity
-from audit.cluster.setting import Setting, configured
+from audit.cluster.setting import NOTHING, Setting, configured
 from audit.cluster.windows import AFTER_S, Stretch, Window, stretches
 from audit.config import Cluster
 from audit.config.places import Site
@@ -120,6 +120,8 @@ class _Stored:
         given = in_force(self.work, self.cluster) | {"pools": self.setting.pools}
         if self.fairshare.in_force:
             given["files"] = self.fairshare.in_force
+        if self.setting.declared != NOTHING:
+            given["declared"] = declared.stored(self.setting.declared)
         missing: dict[Period, list[list[str]]] = {}
         for file, reason, since in queries.rows(con, "missing", cluster=name):
             for period in _near(since, current):
@@ -190,15 +192,16 @@ def _stored(work: Work, cluster: Cluster) -> _Stored | None:
     if hours.is_empty():
         return None
     usage = fairshare.read(cluster.usage, work.site.folder, name)
+    nodes = declared.configured(cluster, work.site.folder)
     headers, months = published.headers(con, name), archive.months(con, name)
     if not months and not work.site.config.retention.archive_months:
         attempts = read_attempts(con, name)
-        setting = configured(cluster, attempts, headers)
+        setting = configured(cluster, attempts, headers, declared=nodes)
         current = _periods(hours, cluster, setting, None)
         return _Stored(work, cluster, setting, usage, current, attempts)
     extent = published.extent(con, name)
     archiving.check_pools(cluster, extent)
-    setting = configured(cluster, pl.DataFrame(schema=ATTEMPTS), headers, extent)
+    setting = configured(cluster, pl.DataFrame(schema=ATTEMPTS), headers, extent, nodes)
     until = months[-1].to_time if months else None
     begins = [first_arrival(con, name, until, None), *(month.first_arrival for month in months)]
     known = [begin for begin in begins if begin is not None]

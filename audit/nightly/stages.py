@@ -172,6 +172,7 @@ def figures(work: Work, cluster: Cluster) -> Basis:
     ]
     usage, chosen = cluster.usage, in_force(work, cluster)
     named = (usage.associations, usage.qos, usage.partitions, usage.slurm_conf)
+    named += tuple(cluster.hardware.model_dump().values())
     files = [name and _digest(work.site.folder / name) for name in named]
     return _basis(work, f"figures of {cluster.name}", [*chosen.values()], files, rows, edges)
 

@@ -162,7 +162,7 @@ def test_a_partition_is_not_taken_for_a_node() -> None:
 
 def test_gpus_that_only_jobs_of_no_time_had_limit_nobody() -> None:
     rows = frame([ended(0, 5, 10, 2), ended(0, 7, 7, 1, gpus=4)])
-    assert hardware(rows).peaks == {"cpus": 2}
+    assert hardware(rows).amounts == {"cpus": 2}
 
 
 @pytest.mark.parametrize(
