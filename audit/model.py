@@ -200,7 +200,7 @@ class Node(NamedTuple):
     amounts: tuple[tuple[str, int], ...]  # by column of ``ATTEMPTS``, or ``gpus:TYPE``
     partitions: tuple[str, ...]  # none: all of the pool
     features: tuple[str, ...] | None = None
-    """None: unknown; every constraint is then met."""
+    """None: unknown; every constraint then holds."""
     source: str = INFERRED
     """Program that describes it, or config.toml."""
 

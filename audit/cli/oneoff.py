@@ -280,7 +280,7 @@ def verify(
     ] = None,
     site: opt.Configured,
 ) -> None:
-    """Make a report again from its database, and compare the bytes."""
+    """Recreate a report from its database, and compare the two byte by byte."""
     from audit.oneoff.verify import verify as compare
 
     verdict = compare(report, db, site.config, site.folder)

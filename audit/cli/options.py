@@ -37,11 +37,11 @@ SiteConfig = Annotated[Path, Option("--config", help="Configuration of the site.
 Out = Annotated[Path, Option(help="Folder for the page and its tables.")]
 OfUsers = Annotated[
     list[str] | None,
-    Option("--user", metavar="USER", help="Also make a page for this user; repeatable."),
+    Option("--user", metavar="USER", help="Make a page for this user; repeatable."),
 ]
 OfAccounts = Annotated[
     list[str] | None,
-    Option("--account", metavar="ACCOUNT", help="Also make a page for this account; repeatable."),
+    Option("--account", metavar="ACCOUNT", help="Make a page for this account; repeatable."),
 ]
 
 

@@ -1,4 +1,4 @@
-"""config.toml: typed, frozen, and all its faults reported at once.
+"""config.toml, typed and frozen; all its faults are reported at once.
 
 A test compares the shipped config.toml with the defaults here. Times are in seconds, amounts of
 memory as in DuckDB (``4GB``).

@@ -178,7 +178,7 @@ PLACEHOLDERS = ("{from}", "{to}", "{from_epoch}", "{to_epoch}")
 
 
 def _faults_of_pools(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:
-    """Yield what usage needs of pools and the pools lack."""
+    """Yield resources of pools that usage requires but that are missing."""
     if usage.basis == "node" and not pools:
         yield Fault(("usage", "basis"), "'node' needs pools with a number of nodes", usage.basis)
     for k, pool in enumerate(pools):
@@ -249,7 +249,7 @@ class Source(Section):
     @model_validator(mode="after")
     def _one_kind(self) -> Source:
         if (self.files is None) == (self.command is None):
-            raise ValueError("a source has either files or a command")
+            raise ValueError("a source needs either files or a command, and not both")
         if self.command is not None and not self.command:
             raise ValueError("a command needs at least a program")
         faults = []
@@ -293,7 +293,9 @@ class Cluster(Section):
         if twice := sorted({name for name in named if named.count(name) > 1}):
             raise ValueError(f"partitions in two pools: {', '.join(twice)}")
         if sum(not pool.partitions for pool in self.pools) > 1:
-            raise ValueError("only one pool may have no partitions: it gets all others")
+            raise ValueError(
+                "only one pool may have no partitions: it gets all that are not listed"
+            )
         if len({pool.name for pool in self.pools}) < len(self.pools):
             raise ValueError("two pools have the same name")
         return self

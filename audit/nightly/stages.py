@@ -159,8 +159,8 @@ class Basis:
 def figures(work: Work, cluster: Cluster) -> Basis:
     """Return the facts that decide which figures of a cluster are due.
 
-    The version, the configuration and the files that it names, the inputs that were taken in, what
-    was computed of them, and when the days of the cluster's zone begin.
+    These are the version, the configuration and the files that it names, the inputs, the figures
+    computed from them, and the beginnings of days in the cluster's zone.
     """
     rows = queries.rows(work.con, "basis", cluster=cluster.name)
     zone = periods.zone(cluster.zone)

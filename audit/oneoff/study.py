@@ -100,7 +100,7 @@ def conduct(
     threads = target.threads or chosen.simulation.threads
     with _writing(target.out):
         folders.make(target.out)
-    busy = "another run is making this study"
+    busy = "another process is computing this study"
     with lock.held(target.out / f"{key}.html", busy=busy), replacing(database):
         folder = target.out / f".{key}.cells"
         with workers.executor(chosen.compute, threads) as executor:

@@ -46,7 +46,7 @@ class Request:
         return open_logs(self.logs, self.dialect, self.reading)
 
     def open_each(self) -> tuple[list[Opened], list[Unread]]:
-        """Return the same, and the logs that cannot be read.
+        """Return the logs with their dialects, and the logs that cannot be read.
 
         Raises UsageError if a log does not exist or may not be read, LogError if none can be read.
         """
@@ -119,12 +119,12 @@ def take_in(
 ) -> TakenIn:
     """Take logs into an open store.
 
-    Raises AuditError as of ``ingest.take_in_by_name``; EmptyLogError if no log holds a record.
+    Raises AuditError as of ``ingest.take_in_by_name``; EmptyLogError if no log contains a record.
     """
     limit = chosen.ingest.refused_limit
     named, taken, kept_out = take_in_by_name(con, logs, naming, limit=limit, progress=progress)
     if not any(one.records for one in taken):
-        raise EmptyLogError(f"{logs[0].where}: empty: it holds comments but no record")
+        raise EmptyLogError(f"{logs[0].where}: empty: it contains comments but no records")
     left = {one.path for one in kept_out}
     return TakenIn(
         Fact("cluster", named.cluster, named.source),

@@ -130,8 +130,8 @@ def _setting(
             for pool in site.pools:
                 if {pool.order, pool.fair_order} & {*BY_USAGE}:  # by files beside config.toml
                     of = f"pool {pool.name!r} of cluster {site.name!r}"
-                    why = f"ordered by {pool.order.value}, and its config.toml says how to charge"
-                    raise UsageError(f"{of} is {why} usage: give --config")
+                    why = f"is ordered by {pool.order.value}: pass --config, which says how to"
+                    raise UsageError(f"{of} {why} charge usage")
             found = configured(site, attempts, of_logs, known, nodes)
         else:
             options = settings["asked"]

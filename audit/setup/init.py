@@ -1,8 +1,8 @@
 """A first config.toml for a site, from its logs and the output of Slurm's programs.
 
 ``infer`` finds values and their sources (``Fact``), ``write`` makes the text of the file from the
-shipped config.toml, ``save`` writes it. The shipped file is parsed by its form: blank lines
-separate its sections, comments are above their key, and keys without a default are commented out.
+shipped config.toml, ``save`` writes it. Its layout is parsed: blank lines
+separate sections, comments precede their key, and keys without a default are commented out.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def infer(
         machines: files that describe nodes.
 
     Raises:
-        UsageError: a file is missing or useless, the zone is unknown, or the logs belong to
-            several clusters or another one.
+        UsageError: a file is missing or unusable, the zone is unknown, or the logs belong to
+            several clusters, or to another cluster.
         LogError: a log cannot be read, or too many of its records are refused.
     """
     if name == "":
@@ -200,7 +200,7 @@ def _from(folder: Path, path: Path) -> Path:
 
 
 def _least(reading: Reading, logs: Sequence[Opened]) -> Reading:
-    """Return ``reading`` without what the logs themselves say."""
+    """Return ``reading`` without values that the logs contain."""
 
     def is_enough(less: Reading, log: Opened) -> bool:
         head = log.source.head
@@ -259,11 +259,11 @@ def _name(
 
 
 def _doubted(zone: Fact, logs: Sequence[Opened]) -> Fact:
-    """Return the time zone, with a warning if local times were read in a zone that is a guess."""
+    """Return the time zone, with a warning if local times were read in an assumed zone."""
     local = [log for log in logs if "zone" in log.header.entries and log.header.zone is None]
     if zone.warning or not local:
         return zone
-    warning = f"the logs do not name their time zone: {zone.value} is assumed; name it with --zone"
+    warning = f"the logs do not name their time zone: {zone.value} is assumed (--zone)"
     return replace(zone, warning=warning)
 
 
@@ -291,7 +291,7 @@ def refuse_existing(path: Path, *, force: bool = False) -> None:
     if path.is_dir():
         raise UsageError(f"{path}: is a folder; name the file to write (--output)")
     if not force and os.path.lexists(path):
-        raise UsageError(f"{path}: exists already; --force replaces it, --output names another")
+        raise UsageError(f"{path}: already exists; --force replaces it, --output names another")
     if not path.parent.is_dir():
         raise UsageError(f"{path.parent}: no such folder (--output)")
     folders.require(path.parent)
@@ -353,7 +353,7 @@ def _keys(
 ) -> Iterator[str]:
     """Yield the lines of a section; without explanations, only those with values.
 
-    Keys that are commented out in the shipped file stay so while they have their default.
+    Keys that are commented out in the shipped file remain so unless they have another value.
     """
     fields = type(section).model_fields
     comment: list[str] = []
