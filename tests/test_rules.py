@@ -34,7 +34,7 @@ def test_hours(text: str, hours: set[int]) -> None:
     "text", ["", "mon 08-18", "Mon 8:00-9:00", "Mon 08-08", "Mon 24-25", "Mon 08", "Mon,Tue 8-9"]
 )
 def test_what_says_no_hours(text: str) -> None:
-    with pytest.raises(ValueError, match=r"must be days|hours are from"):
+    with pytest.raises(ValueError, match=r"must be days|hours must be from"):
         hours_of_week(text)
 
 
