@@ -29,9 +29,9 @@ least 0.5 % of all waiting or one day per job. It is tested with at least 20 att
 *As fairshare would*: under fairshare, a user who has used more is served later, by intention. Where
 jobs start in an order by decayed usage (``metrics.usage_order``), the named are judged again, with
 the pairs of each class divided in two: with rivals whose owner had used less when they arrived, and
-with all others. Each part has its own rates, and due is the sum of both. The order by usage explains
-why an entity is passed over, so that it is not accused, if it lost most of its lost pairs to owners
-who had used less, if due is higher than before, and if
+with all others. Each part has its own rates, and due is the sum of both. The order by usage
+explains why an entity is passed over, so that it is not accused, if it lost most of its lost pairs
+to owners who had used less, if due is higher than before, and if
 
     Σ (lost − due) / Σ pairs < 0.10     with lost and due of the pairs with all others only
 
