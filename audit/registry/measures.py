@@ -7,7 +7,7 @@ without an entry is refused (``unit_of``).
 from collections.abc import Mapping
 from typing import Final
 
-from audit.registry.causes import CAUSES, PARTS
+from audit.registry.causes import CAUSES, LACKS, PARTS
 from audit.registry.measure import (
     APART,
     AREA,
@@ -21,6 +21,7 @@ from audit.registry.measure import (
     JOBS,
     NUMBER,
     NUWT,
+    ON_NODES,
     ONE,
     PER_ATTEMPT,
     RELAXED,
@@ -53,12 +54,15 @@ _DECIDED: Final = "where decisions are known"
 _APART: Final = "where waits were taken apart"
 _BOOKED: Final = "where waits were booked to causes"
 _SPEC_CAUSES: Final = "account of waits"
+_ON_NODES: Final = "where the nodes of the pool are known"
 _PEERED: Final = "for users and accounts with attempts that have peers"
 _CONTESTED: Final = f"{_PEERED}, where waits are booked to causes"
 _PAIRED: Final = "for entities with pairs"
 _TESTED: Final = "for entities with at least 20 attempts with pairs on 8 days"
 _NAMED: Final = ("user", "account")
 _COMPARED: Final = (*_NAMED, "partition", "qos")
+_OFTEN: Final = ("gpus", "mem_bytes")
+"""Resources that not all attempts request."""
 SLOWDOWN: Final = "max(1, (end − arrival) / max(runtime, τ))"
 _SABIN_RE, _KLUSACEK = "Sabin & Sadayappan §3.2", "Klusáček & Rudová §2.3"
 
@@ -156,6 +160,20 @@ _ANATOMY: Final = (
             _PLACES, "share of all waiting time in which only a limit or closed hours kept the job "
             "from starting: it would have fitted", _SPEC_CAUSES, when=_BOOKED,
             figure=Quotient(BOOKED, "cause_rule_free_s", "wait_s")),
+    *(
+        Measure(lack.share, f"Free, but single nodes lacked {lack.words}", ONE, SHARE,
+                ("all", *_COMPARED), "share of all waiting time"
+                f"{f' of attempts that request {lack.words}' if lack.resource in _OFTEN else ''} "
+                "in which enough was free on all nodes together, but single nodes lacked "
+                f"{lack.words}", _SPEC_CAUSES, when=_ON_NODES,
+                figure=Quotient(ON_NODES, lack.column, f"wait_of_{lack.key}"))
+        for lack in LACKS
+    ),
+    Measure("nodes_guessed_share", "Node time of which the division among nodes was guessed", ONE,
+            SHARE, _ALL, "share of the node-seconds of all attempts of which the log does not tell "
+            "how much an attempt used on each of its nodes: nodes were filled in the order of its "
+            "list", when=_ON_NODES,
+            record_label="Share of node time of which the division among nodes was guessed"),
     *(
         Measure(f"wait_{part.key}_share", f"Anatomy: {part.key}", ONE, SHARE, _ALL, "share of all "
                 f"waiting time that was taken apart in which {part.clause}", when=_APART,

@@ -9,6 +9,8 @@ sequence), with left = free(t) at first. For each attempt, the first condition t
     rule         a limit or window forbids it, given the running attempts and the claims before it
     own, earlier, later
                  it does not fit in free(t): the second is divided by use of the *short resource*
+    nodes        it fits in free(t), but on no set of nodes (``nodes``); of this, ``LACKS`` tells
+                 without which resource it would fit
     cycle, unexplained
                  it fits in left, and claims its request; cycle: in the last ``cycle_s`` of the wait
     own          it fits in left and the claims of its own user
@@ -47,7 +49,9 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
+from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.reasons import held_up, hold_kind
+from audit.metrics.nodes import kind_of
 from audit.metrics.queue_sweep import (
     BOOKED,
     NEVER,
@@ -61,7 +65,7 @@ from audit.metrics.queue_sweep import (
     queued,
 )
 from audit.model import SEQUENCE, Decision, Pool
-from audit.registry.causes import CAUSES, PARTS, Cause, Part
+from audit.registry.causes import CAUSES, LACKS, PARTS, Cause, Part
 from audit.rule_text import rule_text
 from audit.rules import Limit, Window
 
@@ -79,7 +83,7 @@ class Account(NamedTuple):
     """The account of a pool."""
 
     attempts: pl.DataFrame
-    """The given frame with the columns of ``CAUSES``, ``RULE_FREE``, rule and held_by."""
+    """The given frame with the columns of ``CAUSES``, ``LACKS``, ``RULE_FREE``, rule, held_by."""
     outages: pl.DataFrame
     """from_time, to_time (epoch s), waited_s: s in which an attempt waited that could have run."""
     barred: pl.DataFrame
@@ -87,6 +91,8 @@ class Account(NamedTuple):
     traced: pl.DataFrame
     """All stretches of the traced attempt's wait, ascending: begin, end (epoch s), cause (key; of
     divided seconds the greatest part) and ``by``: the rule, the kind of hold, or ``outage``."""
+    guessed: float | None
+    """Share of the node-seconds of which the split over nodes is a guess; None: no nodes."""
 
 
 NO_HOLDS: Final = pl.DataFrame(
@@ -131,7 +137,8 @@ def account(
     Returns:
         The columns of ``CAUSES`` and ``RULE_FREE`` in s, ≥ 0, float64; null where the arrival, the
         size or the end of the wait is unknown, and for attempts in reservations. ``rule`` is the
-        rule that forbids the attempt longest, ``held_by`` the hold that lasts longest.
+        rule that forbids the attempt longest, ``held_by`` the hold that lasts longest. The columns
+        of ``LACKS`` sum to ``cause_nodes_s``; null where no nodes are known.
     """
     rows = described.select(_READ).with_row_index("row")
     queue = queued(rows, now, pl.col("size") > 0)
@@ -156,6 +163,7 @@ def account(
     made = pl.DataFrame(
         {
             **_seconds(booked, CAUSES),
+            **_lacks(booked, pool),
             RULE_FREE: booked.of("rule_free"),
             "rule": _longest_rule(booked, names),
             "held_by": _longest_hold(placed, queue.rows.height).fill_null(kinds),
@@ -166,6 +174,7 @@ def account(
         pl.DataFrame(dict(zip(("from_time", "to_time", "waited_s"), spans, strict=True))),
         _barred(booked.stretches, queue, described),
         _traced(booked, place, names, placed, kinds, outages),
+        booked.guessed,
     )
 
 
@@ -217,6 +226,19 @@ def _seconds(booked: Booked, columns: Sequence[Cause | Part]) -> dict[str, np.nd
         one.column: np.sum([booked.of(key) for key in one.booked], axis=0, initial=0.0)
         for one in columns
     }
+
+
+def _lacks(booked: Booked, pool: Pool) -> dict[str, pl.Series]:
+    """Return the parts of the seconds booked to ``nodes``, by the resource that was lacking."""
+    *each, several = booked.lacking.astype(np.float64)
+    of = dict.fromkeys((lack.resource for lack in LACKS), np.zeros_like(several))
+    for resource, seconds in zip(counted_resources(pool), each, strict=True):
+        of[kind_of(resource)] = of[kind_of(resource)] + seconds
+    of[""] = several
+    made = {lack.column: pl.Series(of[lack.resource]) for lack in LACKS}
+    if booked.guessed is None:
+        made = {name: column.clear(len(column)) for name, column in made.items()}
+    return made
 
 
 def _with(described: pl.DataFrame, queue: Queued, made: pl.DataFrame) -> pl.DataFrame:
