@@ -91,7 +91,7 @@ COLUMNS: Final = tuple(cause.column for cause in CAUSES)
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """What single nodes lacked during the cause *nodes*; in the order in which ties are broken."""
+    """A resource that single nodes lacked during the cause *nodes*."""
 
     key: str
     resource: str
@@ -99,7 +99,7 @@ class Lack:
     words: str
     """Completes "single nodes lacked …"."""
     remedy: str
-    """What may help, as an imperative without a full stop."""
+    """A change that may help, as an imperative without a full stop."""
 
     @property
     def column(self) -> str:
@@ -130,6 +130,7 @@ LACKS: Final = (
          "Check whether jobs request CPUs, memory and GPUs in the proportion that nodes have them"),
 )
 # fmt: on
+"""If a job lacks either of two resources, the first in this order is named."""
 
 CONTESTED: Final = tuple(
     f"cause_{key}_s" for key in ("claimed", "earlier", "later", "cycle", "unexplained")

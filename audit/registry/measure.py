@@ -1,4 +1,4 @@
-"""What a measure is: its unit, how it is shown, and how it is computed from attempts.
+"""The form of a measure: its unit, how it is shown, and how it is computed from attempts.
 
 Amounts are of the pool's counted resource ("resource": cpus, nodes or gpus), times in s.
 """

@@ -170,8 +170,8 @@ _ANATOMY: Final = (
         for lack in LACKS
     ),
     Measure("nodes_guessed_share", "Node time of which the division among nodes was guessed", ONE,
-            SHARE, _ALL, "share of the node-seconds of all attempts of which the log does not tell "
-            "how much an attempt used on each of its nodes: nodes were filled in the order of its "
+            SHARE, _ALL, "share of the node-seconds of all attempts for which the amounts on "
+            "single nodes are not in the log: nodes were filled in the order of the attempt's "
             "list", when=_ON_NODES,
             record_label="Share of node time of which the division among nodes was guessed"),
     *(

@@ -1,4 +1,4 @@
-"""What single nodes lacked while enough was free on all nodes together, in words."""
+"""Sentences about resources that single nodes lacked while enough was free on all together."""
 
 from typing import Final
 
@@ -56,4 +56,4 @@ _JOBS: Final = {
     "gpus": "GPU jobs",
     "mem": "jobs that request memory",
 }
-"""The jobs of whose waiting ``Lack.share`` is a share."""
+"""Jobs whose waiting is the denominator of ``Lack.share``."""

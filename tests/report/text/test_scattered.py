@@ -1,4 +1,4 @@
-"""What single nodes lacked, in words."""
+"""Sentences about resources that single nodes lacked."""
 
 from dataclasses import replace
 
@@ -77,7 +77,7 @@ def test_the_finding_is_about_the_resource_with_most_waiting() -> None:
 
 def test_the_page_says_how_node_shares_are_known() -> None:
     unexplained = figure("cause_unexplained_share", 0.3)
-    for value, text in ((0.03, "how 3.0 % of the node time was divided"), (0.0, "how much each")):
+    for value, text in ((0.03, "For 3.0 % of the node time"), (0.0, "are known from the log")):
         known = figure("nodes_guessed_share", value)
         page = render_html(contents(replace(PART, figures=(*PART.figures, unexplained, known))))
         assert text in page
