@@ -96,8 +96,11 @@ RECORDS: Final = pl.Schema(
         "walltime_s": pl.Int64,  # null: unknown or unlimited
         "cpus": pl.Int64,  # amounts: allocated if known, else requested
         "nodes": pl.Int64,
-        "gpus": pl.Int64,
+        "gpus": pl.Int64,  # of all types
+        "gpu_types": pl.String,  # "a100:4,h100:2": those with a type; see ``gpu_types``
+        "any_gpu_type": pl.Boolean,  # whether it requested GPUs, but no type; null: unknown
         "mem_bytes": pl.Int64,
+        "constraints": pl.String,  # node features that it requires, as Slurm writes them
         "node_list": pl.String,  # hostlist of the nodes on which it ran
         "line": pl.Int64,  # 1-based
         "byte_offset": pl.Int64,  # of the line in the decompressed log
@@ -188,6 +191,8 @@ class Node(NamedTuple):
     name: str
     amounts: tuple[tuple[str, int], ...]  # by column of ``ATTEMPTS``
     partitions: tuple[str, ...]
+    features: tuple[str, ...] | None = None
+    """None: unknown; every constraint is then met."""
 
 
 class Pool(NamedTuple):

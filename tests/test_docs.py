@@ -195,4 +195,4 @@ def test_the_page_of_operators_says_what_the_checker_finds() -> None:
     assert "| the other five | yes | yes | yes | the same |" in page
     for name in {"absolute", "combined"} | set(keeping):
         assert (f"| `{name}` | yes | no | no | its own |" in page) == (name not in keeping)
-    assert "Of 21 printed numbers of bits (fig. 17) one follows" in page
+    assert "Only one of the 21 printed numbers of bits (fig. 17) follows" in page

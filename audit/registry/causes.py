@@ -76,7 +76,7 @@ CAUSES: Final = (
           "used by later arrivals", "jobs of others that had arrived later used what it lacked",
           "behind running jobs of others that had arrived later", ("#c24a17", "#f0763c")),
     Cause("cycle", ("cycle",), "Until the next scheduling pass", "Next pass",
-          "next scheduling pass", "it would have fitted, and the next scheduling pass was due",
+          "next scheduling pass", "it would have fitted, and waited for the next scheduling pass",
           "until the next scheduling pass", ("#9c82cc", "#7b68a2")),
     Cause("unexplained", ("unexplained",), "Unexplained", "Unexplained", "unexplained",
           "it would have fitted, no job ahead needed that capacity, and no known rule forbade it",
@@ -154,14 +154,22 @@ class Part:
         return f"wait_{self.key}_s"
 
 
+def _lacking(users: str) -> str:
+    return f"the job did not fit, in proportion to what {users} used of the short resource"
+
+
+# fmt: off
 PARTS: Final = (
-    Part("room", ("cycle", "unexplained"), "it fitted after the claims of all jobs ahead of it"),
-    Part("shared", ("own_queued", "claimed"), "it fitted, but not after these claims"),
-    Part("own", ("own_running",), "it did not fit; share of its user's running jobs", divided=True),
-    Part("earlier", ("earlier",), "it did not fit; share of earlier arrivals", divided=True),
-    Part("later", ("later",), "it did not fit; share of later arrivals", divided=True),
-    Part("down", ("unavailable",), "it requested more than the capacity"),
+    Part("room", ("cycle", "unexplained"),
+         "the job would have fitted, even after the claims of all jobs ahead of it"),
+    Part("shared", ("own_queued", "claimed"),
+         "the job would have fitted, but not after the claims of the jobs ahead of it"),
+    Part("own", ("own_running",), _lacking("running jobs of its user"), divided=True),
+    Part("earlier", ("earlier",), _lacking("earlier arrivals"), divided=True),
+    Part("later", ("later",), _lacking("later arrivals"), divided=True),
+    Part("down", ("unavailable",), "the job requested more than the capacity"),
 )
+# fmt: on
 """SPEC §10, *Anatomy*: they sum to the wait."""
 
 PART_COLUMNS: Final = tuple(part.column for part in PARTS)

@@ -12,7 +12,7 @@ from audit.registry.causes import CAUSES, LACKS, PARTS
 from audit.registry.measure import AREA, ATTEMPTS, JOBS, NUWT, ONE, SECONDS
 from audit.registry.measures import SLOWDOWN, SUMMARY
 
-BIGINT, DOUBLE, VARCHAR = "BIGINT", "DOUBLE", "VARCHAR"
+BIGINT, DOUBLE, VARCHAR, BOOLEAN = "BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN"
 INSTANT: Final = "INSTANT"
 """BIGINT epoch s in the table, TIMESTAMPTZ in the view."""
 
@@ -23,7 +23,7 @@ class Column:
 
     key: str
     type: str
-    """``BIGINT``, ``DOUBLE``, ``VARCHAR`` or ``INSTANT``."""
+    """``BIGINT``, ``DOUBLE``, ``VARCHAR``, ``BOOLEAN`` or ``INSTANT``."""
     meaning: str
     unit: str = ""
     """Empty: the column is part of the key or a property, not a measure."""
@@ -75,7 +75,7 @@ def _quoted(text: str) -> str:
 
 _NO_SIZE: Final = "where the size is unknown"
 _NO_FST: Final = "without a fair start time"
-_NO_WAIT: Final = "where no wait was taken apart"
+_NO_WAIT: Final = "where no anatomy of the wait is known"
 _NO_ACCOUNT: Final = "where no wait was booked to causes"
 _NO_NODES: Final = "where the nodes of the pool are not known"
 _NO_FORWARD: Final = "without a modelled start"
@@ -108,16 +108,21 @@ OF_ATTEMPTS: Final = (
     Column("size", BIGINT, "amount of the pool's counted resource"),
     Column("cpus", BIGINT, "CPUs allocated, else requested"),
     Column("nodes", BIGINT, "nodes allocated, else requested"),
-    Column("gpus", BIGINT, "GPUs allocated, else requested"),
+    Column("gpus", BIGINT, "GPUs of all types allocated, else requested"),
+    Column("gpu_types", VARCHAR, "types of GPUs allocated, else requested, with their numbers: "
+           "a100:4,h100:2", missing="where the log gives no type"),
+    Column("any_gpu_type", BOOLEAN, "whether it requested GPUs, but no type", missing="where the "
+           "log does not give the request, or it requested no GPUs"),
     Column("mem_bytes", BIGINT, "memory allocated, else requested; bytes"),
+    Column("constraints", VARCHAR, "node features that it requires, as Slurm writes them"),
     Column("node_list", VARCHAR, "nodes that it ran on, as a hostlist"),
     Column("submit_time", INSTANT, "when it was submitted"),
     Column("arrival_time", INSTANT, "min(eligible if known else submit, start)"),
     Column("start_time", INSTANT, "when it started"),
     Column("end_time", INSTANT, "when it ended or, if it never started, left the queue"),
     Column("wait_s", BIGINT, "start − arrival", SECONDS),
-    *(Column(cause.column, DOUBLE, f"part of the wait in which {cause.clause}", SECONDS,
-             _NO_ACCOUNT) for cause in CAUSES),
+    *(Column(cause.column, DOUBLE, f"part of the wait that passed {cause.meanwhile}",
+             SECONDS, _NO_ACCOUNT) for cause in CAUSES),
     *(Column(lack.column, DOUBLE, f"part of cause_nodes_s in which single nodes lacked "
              f"{lack.words}", SECONDS, _NO_NODES) for lack in LACKS),
     Column("cause_rule_free_s", DOUBLE, "part of cause_rule_s in which it would have fitted",
@@ -126,24 +131,24 @@ OF_ATTEMPTS: Final = (
            missing="without any"),
     Column("held_by", VARCHAR, "kind of hold: begin, dependency, hold, array, licence",
            missing="where cause_held_s is 0 or NULL"),
-    *(Column(part.column, DOUBLE if part.divided else BIGINT, f"anatomy of the wait: s in which "
+    *(Column(part.column, DOUBLE if part.divided else BIGINT, f"part of the wait in which "
              f"{part.clause}", SECONDS, _NO_WAIT) for part in PARTS),
-    Column("peer_wait_s", DOUBLE, "mean over its peer users of their mean wait", SECONDS,
-           "with fewer than 20 peers of 3 users"),
-    Column("peer_contested_s", DOUBLE, "the same for their contested wait (claimed, earlier, "
-           "later, cycle and unexplained)", SECONDS, "with fewer than 20 peers of 3 users, or "
-           "where no wait was booked to causes"),
+    Column("peer_wait_s", DOUBLE, "mean over the users of similar jobs of their mean wait",
+           SECONDS, "with fewer than 20 similar jobs of 3 users"),
+    Column("peer_contested_s", DOUBLE, "the same for the contested wait (claimed, earlier, "
+           "later, cycle and unexplained)", SECONDS, "with fewer than 20 similar jobs of 3 users, "
+           "or where no wait was booked to causes"),
     Column("ready_time", INSTANT, "first instant of its wait at which the modelled policy would "
            "have started it", missing="never, or not judged"),
-    Column("decision", VARCHAR, "its start compared with the modelled policy: on_time, late, "
-           "unforeseen (the policy would not have started it yet), over_capacity", ONE,
+    Column("decision", VARCHAR, "start compared with the modelled policy: on_time, late, "
+           "unforeseen (the policy would not have started it yet) or over_capacity", ONE,
            _NO_DECISION),
     Column("kept_s", BIGINT, "part of wait_room_s in which the modelled policy kept the capacity "
            "for others", SECONDS, _NO_DECISION),
     Column("idle_s", BIGINT, "part of wait_room_s in which the modelled policy would have started "
            "it", SECONDS, _NO_DECISION),
-    Column("idle_because", VARCHAR, "reason for idle_s, the first that applies: limit, window, "
-           "unexplained", ONE, "where idle_s is 0 or NULL"),
+    Column("idle_because", VARCHAR, "reason for idle_s, the first that applies of limit, window "
+           "and unexplained", ONE, "where idle_s is 0 or NULL"),
     Column("start_modelled", INSTANT, "when the modelled policy would have started it, with all "
            "later arrivals", missing="never, or not computed"),
     Column("overtaken_s", BIGINT, "start_modelled − fst_strict: delay by later arrivals under the "
@@ -189,7 +194,7 @@ OF_ENTITIES: Final = (
     Column("jobs", BIGINT, "jobs with an attempt that started and ended in the period", JOBS),
     Column("attempts", BIGINT, "attempts that started and ended in the period", ATTEMPTS),
     Column("never_started", BIGINT, "attempts that left the queue without starting", ATTEMPTS),
-    Column("gave_up_wait_s", BIGINT, "total wait of those", SECONDS),
+    Column("gave_up_wait_s", BIGINT, "total wait of the attempts that never started", SECONDS),
     Column("tuwt_s", BIGINT, "total wait (TUWT)", SECONDS),
     Column("tusa", DOUBLE, "total runtime · size (TUSA)", AREA),
     Column("nuwt", DOUBLE, "tuwt_s / tusa", NUWT, "where tusa is 0"),
@@ -205,27 +210,28 @@ OF_ENTITIES: Final = (
            "size is known", AREA, "where no size is known"),
     Column("re_unfairness_net", DOUBLE, "sum of re_unfairness over attempts whose size is known",
            AREA, "where no size is known"),
-    *(Column(cause.column, DOUBLE, f"total of the parts of waits in which {cause.clause}", SECONDS,
+    *(Column(cause.column, DOUBLE, f"total wait that passed {cause.meanwhile}", SECONDS,
              _NO_ACCOUNT) for cause in CAUSES),
-    *(Column(part.column, DOUBLE if part.divided else BIGINT, f"anatomy of waits: total s in which "
+    *(Column(part.column, DOUBLE if part.divided else BIGINT, f"total wait in which "
              f"{part.clause}", SECONDS, _NO_WAIT) for part in PARTS),
-    Column("peer_ratio", DOUBLE, "total wait / total peer_wait_s of the attempts that have peers",
-           ONE, "where none has peers or these did not wait"),
-    Column("excess_wait_s", DOUBLE, "sum of wait − peer_wait_s over the attempts that have peers",
-           SECONDS, "where none has peers"),
+    Column("peer_ratio", DOUBLE, "total wait / total peer_wait_s of the attempts that have "
+           "similar jobs", ONE, "where none has similar jobs, or these did not wait"),
+    Column("excess_wait_s", DOUBLE, "sum of wait − peer_wait_s over the attempts that have "
+           "similar jobs", SECONDS, "where none has similar jobs"),
     Column("contested_ratio", DOUBLE, "total contested wait / total peer_contested_s of the "
-           "attempts that have peers", ONE, "where none has peers or these did not wait"),
+           "attempts that have similar jobs", ONE, "where none has similar jobs, or these did not "
+           "wait"),
     Column("contested_excess_s", DOUBLE, "sum of contested wait − peer_contested_s over the "
-           "attempts that have peers", SECONDS, "where none has peers"),
+           "attempts that have similar jobs", SECONDS, "where none has similar jobs"),
     Column("passed_share", DOUBLE, "weighted share of the later jobs of others, with requests at "
            "least as large, that started more than 60 s earlier", ONE, _NO_PAIRS),
-    Column("passed_expected", DOUBLE, "the same share expected of others' similar jobs", ONE,
+    Column("passed_expected", DOUBLE, "the share expected from others' similar jobs", ONE,
            _NO_PAIRS),
-    Column("passed_s", BIGINT, "total time from the first start of such a job to the attempt's own",
-           SECONDS, _NO_PAIRS),
+    Column("passed_s", BIGINT, "total time from the first start of such a job to the attempt's "
+           "own start", SECONDS, _NO_PAIRS),
     Column("overtaken_s", BIGINT, "total delay by later arrivals under the modelled policy",
            SECONDS, _NONE_FORWARD),
-    Column("unmodelled_s", BIGINT, "total that the modelled policy does not explain", SECONDS,
+    Column("unmodelled_s", BIGINT, "total wait that the modelled policy does not explain", SECONDS,
            _NONE_FORWARD),
     _RUN,
 )

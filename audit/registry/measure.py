@@ -41,7 +41,7 @@ class Of(Enum):
     SIZED = "those whose size is known"
     BOOKED = "those whose waits were booked to causes"
     ON_NODES = "those whose waits were booked by nodes"
-    APART = "those whose waits were taken apart"
+    APART = "those with an anatomy of the wait"
     STRICT = "strict"
     """Those with a strict fair start time that counts, each with its weight in a sample."""
     RELAXED = "relaxed"
@@ -109,6 +109,11 @@ class Measure:
     """When it is computed; empty: always."""
     figure: Figure | None = None
     """Its computation from attempts, for all dimensions; None: its own code computes it."""
+
+    @property
+    def of_waiting(self) -> bool:
+        """Whether it is a share of waiting time."""
+        return isinstance(self.figure, Quotient) and self.figure.below == "wait_s"
 
 
 COUNT, NUMBER, SHARE = Shown.COUNT, Shown.NUMBER, Shown.SHARE

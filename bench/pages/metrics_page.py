@@ -35,7 +35,7 @@ def _meaning(measure: Measure) -> str:
 
 def _summary() -> str:
     return _table(
-        ("metric", "unit", "dimensions", "what it is"),
+        ("metric", "unit", "dimensions", "definition"),
         (
             (f"`{one.key}`", one.unit, ", ".join(one.dimensions), _meaning(one))
             for one in measures.SUMMARY.values()

@@ -28,6 +28,7 @@ from replay import CAUSES, TOLERANCE, Job, Log, Replay, Rule, read_rules, read_s
 MOST_UNCHECKED = 4
 NOISE = 0.2
 RESAMPLES = 1_000
+LEAST_UNITS = 8
 
 
 class Facts:
@@ -61,8 +62,13 @@ class Facts:
         chosen = [(book[cause], job.wait) for job, book in self.waits if of(job)]
         return sum(seconds for seconds, _ in chosen) / sum(wait for _, wait in chosen)
 
-    def share_interval(self, cause: str) -> tuple[float, float]:
-        return self.interval((job.user, book[cause], job.wait) for job, book in self.waits)
+    def share_interval(self, cause: str) -> tuple[float, float] | str:
+        """Return the interval over calendar weeks of arrival (days below 8 weeks), if any."""
+        parts = [(self.log.day(job.arrival), book[cause], job.wait) for job, book in self.waits]
+        weeks = [(day.isocalendar()[:2], above, below) for day, above, below in parts]
+        parts = weeks if len({week for week, _, _ in weeks}) >= LEAST_UNITS else parts
+        units = sorted({unit for unit, _, _ in parts})
+        return self.interval(parts, units) if len(units) >= LEAST_UNITS else "no interval"
 
     def main_cause(self, of: Callable[[Job], bool] = lambda _: True) -> str:
         return max(CAUSES, key=lambda cause: self.share(cause, of))

@@ -43,8 +43,11 @@ CREATE TABLE records (
     walltime_s BIGINT,
     cpus BIGINT,
     nodes BIGINT,
-    gpus BIGINT,
+    gpus BIGINT,                       -- of all types
+    gpu_types VARCHAR,                 -- those with a type, such as a100:4,h100:2
+    any_gpu_type BOOLEAN,              -- whether it requested GPUs, but no type
     mem_bytes BIGINT,
+    constraints VARCHAR,               -- node features that it requires, as Slurm writes them
     node_list VARCHAR,                 -- hostlist of the nodes on which it ran
     line BIGINT NOT NULL,
     byte_offset BIGINT NOT NULL,

@@ -315,6 +315,7 @@ COLUMNS: Final[dict[str, tuple[Callable[[Any], str | None], _Places]]] = {
     "AllocTRES": (_tres, (("tres", "allocated"),)),  # memory in MiB
     "ReqTRES": (_tres, (("tres", "requested"),)),
     "AllocNodes": (_number, ((None, "allocation_nodes"),)),
+    "Constraints": (_name, ((None, "constraints"),)),
     "NodeList": (_name, ((None, "nodes"),)),
     "ReqCPUS": (_number, (("required", "CPUs"),)),
     "ReqMem": (_memory, (("required", None),)),

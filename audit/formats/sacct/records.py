@@ -23,8 +23,9 @@ OPEN: Final = (
 _NOT_KNOWN: Final = [*UNKNOWN, "UNLIMITED", "Partition_Limit", ""]
 _TIMES: Final = ("Submit", "Eligible", "Start", "End")
 _NAMES: Final = ("Cluster", "User", "Account", "Group", "Partition", "QOS")
-_NO_NAMES: Final = ("Reason", "Reservation")  # columns in which `None` means none
+_NO_NAMES: Final = ("Reason", "Reservation", "Constraints")  # columns in which `None` means none
 
+_GRES: Final = ("AllocGRES", "ReqGRES")
 _NO_NODE: Final = ("None assigned", "None", "(null)")  # NodeList of a job that never had a node
 
 
@@ -120,7 +121,7 @@ def _reader(
 
 _LISTED: Final = {
     Kind.TRES: _reader(Kind.TRES, fields.tres),
-    Kind.GRES: _reader(Kind.GRES, lambda text: {"gpus": fields.gres_gpus(text)}),
+    Kind.GRES: _reader(Kind.GRES, fields.gres),
     Kind.MEMORY: _reader(Kind.MEMORY, lambda text: {"memory": fields.memory(text)}),
     Kind.STATE: _reader(Kind.STATE, lambda text: {}),
 }
@@ -168,7 +169,7 @@ def _amounts(given: _Columns) -> dict[str, pl.Series]:
         {
             **{f"{name}_{of.name}": of for name, columns in lists.items() for of in columns},
             **{name: given.value(name) for name in counts},
-            **{name: given.listed(name)["gpus"] for name in ("AllocGRES", "ReqGRES")},
+            **{f"{of.name} {name}": of for name in _GRES for of in given.listed(name)},
             "memory": given.listed("ReqMem")["memory"],
             "alloc": given.text("AllocTRES"),
             "req": given.text("ReqTRES"),
@@ -178,10 +179,13 @@ def _amounts(given: _Columns) -> dict[str, pl.Series]:
     cpus = _first_positive("got_cpus", "AllocCPUS", "NCPUS", "asked_cpus", "ReqCPUS")
     nodes = _first_positive("got_nodes", "AllocNodes", "NNodes", "asked_nodes", "ReqNodes")
     gpus = pl.coalesce(
-        *("got_gpus", "AllocGRES", pl.when(~allocated).then("asked_gpus"), "ReqGRES"),
+        *("got_gpus", "gpus AllocGRES", pl.when(~allocated).then("asked_gpus"), "gpus ReqGRES"),
         # a list of other resources: there are none
         pl.when(allocated | pl.col("req").is_not_null()).then(0),
     )
+    requested = pl.coalesce("asked_gpus", "gpus ReqGRES")
+    types = pl.coalesce("asked_gpu_types", "gpu_types ReqGRES")
+    given_types = pl.coalesce("got_gpu_types", "gpu_types AllocGRES", types)
     times = pl.when(pl.col("per") == "c").then(cpus).when(pl.col("per") == "n").then(nodes)
     whole = pl.col("bytes") * pl.when(pl.col("per") == "").then(1).otherwise(times)
     return frame.select(
@@ -189,6 +193,8 @@ def _amounts(given: _Columns) -> dict[str, pl.Series]:
         cpus=cpus,
         nodes=nodes,
         gpus=gpus.cast(pl.Int64),
+        gpu_types=pl.when(gpus > 0).then(given_types),
+        any_gpu_type=pl.when(requested > 0).then(types.is_null()),
         mem_bytes=pl.coalesce("got_mem_bytes", "asked_mem_bytes", whole),
         allocated=allocated,
     ).to_dict()
@@ -228,6 +234,7 @@ def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
     return frame.select(
         *("number", "job_id", "state", "priority", "submit_time", "eligible_time"),
         *("start_time", "end_time", "walltime_s", "cpus", "nodes", "gpus", "mem_bytes"),
+        *("gpu_types", "any_gpu_type"),
         *(pl.col(name).replace("(null)", None).alias(name.lower()) for name in _NAMES),
         *(pl.col(n).replace(["None", "(null)"], None).alias(n.lower()) for n in _NO_NAMES),
         **fields.id_parts(pl.col("job_id")),

@@ -10,7 +10,7 @@
 - RUNNING, SUSPENDED, PENDING and the like are open: an `End` is ignored (`-T` clips times to its
   window).
 - Amounts are those of AllocTRES, else AllocGRES, AllocCPUS, NCPUS, AllocNodes and NNodes where
-  above 0, else the requested ones.
+  above 0, else the requested ones. The same holds for types of GPUs.
 - Suspended is its column, else End − Start − Elapsed.
 - An hour that a clock change repeats is read so that the record's own times agree (End − Start =
   Elapsed + Suspended, nothing before Submit), else as its first showing.

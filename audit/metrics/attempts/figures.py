@@ -7,16 +7,19 @@ Figures describe the attempts that ended in the period; those of resource equali
 known size, and those about fair start times (FST) only attempts whose FST counts in totals
 (``miss.in_totals``), each weighted by the number of attempts that it represents. Where misses or
 divided waits are missing, so are the rows about them.
+
+Intervals are over users, and those of shares of a whole pool's waiting time over calendar weeks of
+arrival, or days below ``LEAST_UNITS`` weeks (SPEC §11, *Verdict*).
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple, Self
 
 import polars as pl
 
 from audit.metrics.attempts.miss import FSTS, WEIGHT, Fst, in_totals, preference, repeated
-from audit.metrics.attempts.parts import DIMENSIONS, Row, cut, evaluated, row
-from audit.metrics.uncertainty import Resamples
+from audit.metrics.attempts.parts import DIMENSIONS, LEAST_UNITS, Row, cut, evaluated, row
+from audit.metrics.uncertainty import RESAMPLES, Resamples
 from audit.model import FstStatus
 from audit.registry.causes import CAUSES, LACKS, PARTS
 from audit.registry.measure import Measure, Of, Quotient
@@ -48,11 +51,25 @@ def read() -> list[str]:
     return sorted(names - {"hour_of_week"})
 
 
-def of_parts(attempts: pl.DataFrame, resamples: Resamples, tolerance_s: int) -> list[Row]:
+class Drawn(NamedTuple):
+    """The resamples of a population's users, and of the weeks or days in which it arrived."""
+
+    users: Resamples
+    stretches: Resamples
+
+    @classmethod
+    def of(cls, attempts: pl.DataFrame, seed: int, resamples: int = RESAMPLES) -> Self:
+        """Return those of attempts with the columns of ``parts.coded``."""
+        units = (attempts[name].n_unique() for name in ("unit", "stretch"))
+        return cls(*(Resamples(number, seed, resamples) for number in units))
+
+
+def of_parts(attempts: pl.DataFrame, drawn: Drawn, tolerance_s: int) -> list[Row]:
     """Return the figures that the registry derives from attempts, along all their dimensions.
 
     Args:
         attempts: those that ended in the period, with the columns of ``parts.coded``.
+        drawn: resamples of these attempts.
         tolerance_s: greatest difference between start and FST that counts neither as a miss nor as
             preference, s, ≥ 0. Sums are not clipped by it.
     """
@@ -72,11 +89,23 @@ def of_parts(attempts: pl.DataFrame, resamples: Resamples, tolerance_s: int) -> 
         counted = evaluated(held, made, _WHOSE[subjects])
         if subjects in _SOMETIMES and not len(counted.units):
             continue
-        for dimension in ("all", *DIMENSIONS):
-            if of_dimension := [one for one in measures if dimension in one.dimensions]:
+        of_waiting, others = (
+            [one for one in measures if one.of_waiting is shares] for shares in (True, False)
+        )
+        (whole,) = cut(counted, "all")
+        rows += whole.figures(_along("all", others), drawn.users)
+        (whole,) = cut(counted._replace(units=counted.stretches), "all")
+        rows += whole.figures(_along("all", of_waiting), drawn.stretches, LEAST_UNITS)
+        for dimension in DIMENSIONS:
+            if any(dimension in one.dimensions for one in measures):
                 for part in cut(counted, dimension):
-                    rows += part.figures(of_dimension, resamples)
+                    rows += part.figures(_along(dimension, others), drawn.users)
+                    rows += part.figures(_along(dimension, of_waiting), drawn.users, LEAST_UNITS)
     return rows
+
+
+def _along(dimension: str, measures: Iterable[Measure]) -> list[Measure]:
+    return [one for one in measures if dimension in one.dimensions]
 
 
 def _measures(subjects: Of) -> Iterator[Measure]:

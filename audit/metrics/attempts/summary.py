@@ -111,7 +111,6 @@ def summarise(
     """
     held = in_period(described, period)
     subjects = number_users(ended(held.select(cs.by_name(*figures.read(), require_all=False))))
-    resamples = Resamples(subjects["unit"].n_unique(), seed, options.resamples)
     rows = _counts(held, pool)
     rows += _gave_up(held)
     span = options.covered or (period.from_time, period.to_time)
@@ -120,7 +119,8 @@ def summarise(
         rows += _resources(described, pool, span, now)
         rows += _used_by(held, pool)
     attempts = coded(subjects, zone)
-    rows += figures.of_parts(attempts, resamples, options.tolerance_s)
+    drawn = figures.Drawn.of(attempts, seed, options.resamples)
+    rows += figures.of_parts(attempts, drawn, options.tolerance_s)
     rows.append(known.conserved if known else conservation_of(described, now, options))
     rows += of_peers(described, period, zone, seed, options.resamples)
     if known and known.guessed is not None:

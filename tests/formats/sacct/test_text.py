@@ -184,6 +184,35 @@ def test_amounts(
 
 
 @pytest.mark.parametrize(
+    ("columns", "gpus", "types", "any_type"),
+    [
+        (("gres/gpu=4,gres/gpu:a100=4", "gres/gpu=4,gres/gpu:a100=4"), 4, "a100:4", False),
+        (("gres/gpu=4,gres/gpu:a100=4", "gres/gpu=4"), 4, "a100:4", True),
+        (("gres/gpu=4,gres/gpu:a100=4", ""), 4, "a100:4", None),
+        (("gres/gpu=2", "gres/gpu:h100=2"), 2, "h100:2", False),
+        (("", "gres/gpu:h100=2"), 2, "h100:2", False),
+        (("", "gres/gpu=2"), 2, None, True),
+        (("cpu=4", "cpu=4"), 0, None, None),
+    ],
+)
+def test_types_of_gpus(
+    columns: tuple[str, str], gpus: int, types: str | None, any_type: bool | None
+) -> None:
+    found = ran(AllocTRES=columns[0], ReqTRES=columns[1])
+    assert (found["gpus"], found["gpu_types"], found["any_gpu_type"]) == (gpus, types, any_type)
+
+
+def test_types_of_gpus_in_older_versions() -> None:
+    found = ran(AllocGRES="gpu:v100:2(IDX:0-1)", ReqGRES="gpu:2")
+    assert (found["gpus"], found["gpu_types"], found["any_gpu_type"]) == (2, "v100:2", True)
+
+
+@pytest.mark.parametrize("text", ["a100", "[a|b]&c*2", "(null)", ""])
+def test_constraints(text: str) -> None:
+    assert ran(Constraints=text)["constraints"] == (None if text in ("", "(null)") else text)
+
+
+@pytest.mark.parametrize(
     ("columns", "suspended"),
     [
         ({"Suspended": "00:00:30", "ElapsedRaw": 3600}, 30),

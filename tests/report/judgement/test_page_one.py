@@ -429,11 +429,12 @@ def test_hostile_names_stay_inside_their_quotes() -> None:
             assert "\n" not in found.text
 
 
-def test_shares_of_few_users_have_no_interval() -> None:
-    few = tuple(
-        Figure("users", 5.0, unit="users") if figure.metric == "users" else figure
-        for figure in measured().figures
-    )
-    text = one(replace(measured(), figures=few)).questions[0].text
-    assert "%)" in one(measured()).questions[0].text
-    assert "%)" not in text
+def test_a_share_without_an_interval_decides_nothing() -> None:
+    part = measured(0.5)
+    assert one(part).verdict.word is Word.NO
+    bare = tuple(replace(figure, lower=None, upper=None) for figure in part.figures)
+    page = one(replace(part, figures=bare))
+    assert page.verdict.word is Word.CANNOT_TELL
+    assert "too few days for an interval" in page.questions[1].text
+    named = measured(0.5, "anna")
+    assert one(replace(named, figures=bare)).verdict.word is Word.MIXED
