@@ -137,29 +137,22 @@ def account(
     Returns:
         The columns of ``CAUSES`` and ``RULE_FREE`` in s, ≥ 0, float64; null where the arrival, the
         size or the end of the wait is unknown, and for attempts in reservations. ``rule`` is the
-        rule that forbids the attempt longest, ``held_by`` the hold that lasts longest. The columns
-        of ``LACKS`` sum to ``cause_nodes_s``; null where no nodes are known.
+        rule that forbids the attempt longest, ``held_by`` the hold that lasts longest; columns of
+        ``LACKS`` sum to ``cause_nodes_s``, null where no nodes are known.
     """
     rows = described.select(_READ).with_row_index("row")
     queue = queued(rows, now, pl.col("size") > 0)
     kinds = hold_kind(queue.rows)
     placed = _placed(holds, queue)
-    at = np.flatnonzero(queue.rows["row"].to_numpy() == (-1 if traced is None else traced))
-    place = int(at[0]) if len(at) else None
+    place = None if traced is None else queue.rows["row"].index_of(traced)
+    holding = Holds(*(placed[name].to_numpy() for name in Holds._fields))
     booked, outages = book(
-        queue,
-        pool,
-        in_force(queue, pool.limits, pool.windows, pool.zone),
-        Known(
-            holds=Holds(*(placed[name].to_numpy() for name in Holds._fields)),
-            noted=kinds.is_not_null().to_numpy(),
-            cycle_s=cycle_s,
-            traced=place,
-        ),
+        *(queue, pool, in_force(queue, pool.limits, pool.windows, pool.zone)),
+        Known(holding, kinds.is_not_null().to_numpy(), cycle_s, traced=place),
         outage_s=outage_s,
         by_nodes=True,
     )
-    names, spans = rule_names(pool), (outages[0], np.minimum(outages[1], now), outages[2])
+    names = rule_names(pool)
     made = pl.DataFrame(
         {
             **_seconds(booked, CAUSES),
@@ -171,7 +164,7 @@ def account(
     ).with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
     return Account(
         _with(described, queue, made),
-        pl.DataFrame(dict(zip(("from_time", "to_time", "waited_s"), spans, strict=True))),
+        _outages(outages, now),
         _barred(booked.stretches, queue, described),
         _traced(booked, place, names, placed, kinds, outages),
         booked.guessed,
@@ -226,6 +219,12 @@ def _seconds(booked: Booked, columns: Sequence[Cause | Part]) -> dict[str, np.nd
         one.column: np.sum([booked.of(key) for key in one.booked], axis=0, initial=0.0)
         for one in columns
     }
+
+
+def _outages(found: Ints, now: int) -> pl.DataFrame:
+    """Return the outages that ``book`` found, up to ``now``; see ``Account.outages``."""
+    named = pl.DataFrame(found.T, ("from_time", "to_time", "waited_s"), orient="row")
+    return named.with_columns(pl.col("to_time").clip(upper_bound=now))
 
 
 def _lacks(booked: Booked, pool: Pool) -> dict[str, pl.Series]:
