@@ -102,6 +102,7 @@ RECORDS: Final = pl.Schema(
         "mem_bytes": pl.Int64,
         "constraints": pl.String,  # node features that it requires, as Slurm writes them
         "node_list": pl.String,  # hostlist of the nodes on which it ran
+        "node_amounts": pl.String,  # amounts on each node of node_list; see ``hostlists``
         "line": pl.Int64,  # 1-based
         "byte_offset": pl.Int64,  # of the line in the decompressed log
     }
@@ -185,14 +186,38 @@ class Step(NamedTuple):
     planned: bool = False  # known to schedulers in advance
 
 
+INFERRED: Final = "inferred"
+"""Source of nodes of which only what ran on them is known."""
+
+
 class Node(NamedTuple):
     """One machine of a pool."""
 
     name: str
-    amounts: tuple[tuple[str, int], ...]  # by column of ``ATTEMPTS``
-    partitions: tuple[str, ...]
+    amounts: tuple[tuple[str, int], ...]  # by column of ``ATTEMPTS``, or ``gpus:TYPE``
+    partitions: tuple[str, ...]  # none: all of the pool
     features: tuple[str, ...] | None = None
-    """None: unknown; every constraint is then met."""
+    """None: unknown; every constraint then holds."""
+    source: str = INFERRED
+    """Program that describes it, or config.toml."""
+
+
+class Absence(NamedTuple):
+    """A time in which a node takes no job, or only those of a reservation."""
+
+    node: str
+    begin: int  # epoch s
+    end: int | None  # None: it is not known to have ended
+    why: str  # drained, down or reserved
+    reservation: str | None = None
+
+
+class Declared(NamedTuple):
+    """What files say about the nodes of a cluster."""
+
+    nodes: tuple[Node, ...] = ()
+    absences: tuple[Absence, ...] = ()
+    cautions: tuple[str, ...] = ()
 
 
 class Pool(NamedTuple):
@@ -212,9 +237,11 @@ class Pool(NamedTuple):
     limits: tuple[Limit, ...] = ()
     windows: tuple[Window, ...] = ()
     zone: str = "UTC"
+    """The zone of the hours of ``windows``."""
     nodes: tuple[Node, ...] = ()
     """Its nodes, in the order in which they are filled; none: its sums decide who fits."""
-    """The zone of the hours of ``windows``."""
+    absences: tuple[Absence, ...] = ()
+    """Those of its nodes that are declared."""
 
     def capacity_at(self, instant: int) -> int:
         """Return the amount of the counted resource at ``instant``."""

@@ -38,7 +38,7 @@ def hours_of_week(text: str) -> frozenset[int]:
     first, last = DAYS.index(named[0]), DAYS.index(named[-1])
     begin, end = (0, DAY) if match[3] is None else (int(match[3]), int(match[4]))
     if begin > 23 or end > DAY or begin == end:
-        raise ValueError("hours are from 0 to 24, and end at another hour than they begin")
+        raise ValueError("hours must be from 0 to 24, with an end that differs from the start")
     days = range(first, first + (last - first) % 7 + 1)
     hours = range(begin, end if end > begin else end + DAY)
     return frozenset((DAY * day + hour) % WEEK for day in days for hour in hours)
@@ -61,10 +61,7 @@ def texts(hours: Iterable[int]) -> list[str]:
 
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Return runs of consecutive numbers, given in ascending order.
-
-    First, and the one after the last.
-    """
+    """Return runs of consecutive numbers as (first, last + 1); the numbers are ascending."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and found[-1][1] == number:

@@ -162,7 +162,23 @@ def test_a_partition_is_not_taken_for_a_node() -> None:
 
 def test_gpus_that_only_jobs_of_no_time_had_limit_nobody() -> None:
     rows = frame([ended(0, 5, 10, 2), ended(0, 7, 7, 1, gpus=4)])
-    assert hardware(rows).peaks == {"cpus": 2}
+    assert hardware(rows).amounts == {"cpus": 2}
+
+
+@pytest.mark.parametrize(
+    ("amounts", "cpus"),
+    [
+        (None, {"n1": 4, "n2": 4}),  # at least the even part
+        ("cpus=1,6", {"n1": 1, "n2": 8}),  # beside 2 of another job
+        ("cpus=1,5", {"n1": 4, "n2": 4}),  # not all of the job
+    ],
+)
+def test_what_the_log_states_of_nodes_shows_their_size(
+    amounts: str | None, cpus: dict[str, int]
+) -> None:
+    several = ended(0, 0, 10, 7, nodes=2, node_list="n[1-2]", node_amounts=amounts)
+    rows = frame([several, ended(0, 5, 10, 2, nodes=1, node_list="n2")])
+    assert {node.name: dict(node.amounts)["cpus"] for node in hardware(rows).nodes} == cpus
 
 
 @pytest.mark.parametrize("nodes", [None, "n[1-", "n[0-99999999]"])

@@ -21,8 +21,8 @@ period = "year" => period: Input should be 'day', 'week' or 'month'
 {POOL} ; partitions = ["x"] ; {POOL} => two pools have the same name
 {POOL} ; steps = [{{ since = 2026-02-01, cpus = 1 }}, {{ since = 2026-01-01, cpus = 2 }}] => steps must be in the order of their days
 {POOL} ; order = "nuwt" ; fair_order = "fairshare" => order = "nuwt" with fair_order = "fairshare"
-[[clusters.sources]] => a source has either files or a command
-[[clusters.sources]] ; files = "a" ; command = ["b"] => a source has either files or a command
+[[clusters.sources]] => a source needs either files or a command, and not both
+[[clusters.sources]] ; files = "a" ; command = ["b"] => a source needs either files or a command, and not both
 [[clusters.sources]] ; command = [] => a command needs at least a program
 [clusters.usage] ; half_life_days = 0.0 => usage.half_life_days: must be above 0; only method 'slurm' with a reset
 [clusters.usage] ; half_life_days = -1.0 => usage.half_life_days: Input should be greater than or equal to 0

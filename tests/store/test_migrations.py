@@ -22,7 +22,7 @@ VIEWS = {
     "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
         reason
         priority reservation size cpus nodes gpus gpu_types any_gpu_type mem_bytes constraints
-        node_list submit_time arrival_time start_time
+        node_list node_amounts submit_time arrival_time start_time
         end_time wait_s cause_held_s cause_unavailable_s cause_rule_s
         cause_nodes_s cause_own_s
         cause_claimed_s cause_earlier_s cause_later_s cause_cycle_s cause_unexplained_s
@@ -36,6 +36,7 @@ VIEWS = {
         miss_strict_s miss_relaxed_s run_id""",
     "rules": """cluster pool period rule kind source valid_from valid_to starts breaks
         breaks_by_chance gain run_id""",
+    "nodes": "cluster pool node cpus mem_bytes gpus gpu_type features source",
     "outages": "cluster pool period from_time to_time waited_s run_id",
     "stuck": """cluster pool job_id attempt user account partition qos size walltime_s state reason
         arrival_time left_time waited_s peer_p95_s peers unexplained_share cause
