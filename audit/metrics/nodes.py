@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.hostlists import amounts_of, count, expand
-from audit.metrics.attempts.contention import counted_resources, time_order
+from audit.metrics.attempts.contention import counted_resources, requests, time_order
 from audit.model import Absence, Node, Pool
 from audit.registry.causes import LACKS
 
@@ -122,7 +122,8 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     """Return the nodes of a pool, and what its attempts use on them.
 
     Args:
-        rows: n attempts with partition, ``PLACE``, nodes, start_time, ``end`` and the resources.
+        rows: n attempts with partition, ``PLACE``, nodes, start_time, ``end``, any_gpu_type and the
+            resources.
         reserved: the same of those in reservations. If a reservation is not declared, its nodes are
             unavailable to others from its first start to its last end.
         pool: with ``nodes``, and ``absences`` of them.
@@ -134,7 +135,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     capacity = np.array(
         [[dict(node.amounts).get(name, 0) for node in pool.nodes] for name in resources], np.int64
     )
-    request = np.stack([_ints(rows[name]) for name in resources])
+    used = np.stack([_ints(rows[name]) for name in resources])
     start, end = _ints(rows["start_time"]), _ints(rows["end"])
     ran = rows["start_time"].is_not_null().to_numpy() & (end > start)
     known = rows.select(*PLACE, *resources).with_columns(
@@ -144,12 +145,12 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     at_work = np.flatnonzero(np.diff(first) > 0)
     guessed = np.zeros(rows.height, np.uint8)
     placement.split(
-        *(start, end, _by(start, at_work), _by(end, at_work), request, capacity, first, node),
+        *(start, end, _by(start, at_work), _by(end, at_work), used, capacity, first, node),
         stated,
         amount,
         guessed,
     )
-    parts = _parts(rows, request)
+    parts = _parts(rows, requests(rows, pool))
     seconds = np.diff(first) * (end - start)
     sets, set_of = _sets(rows["partition"], pool.nodes)
     by_node = [[s for s, held in enumerate(sets) if k in held] for k in range(len(pool.nodes))]

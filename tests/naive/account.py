@@ -17,6 +17,7 @@ CAUSES = (
     *("held", "unavailable", "rule", "nodes", "own", "claimed", "earlier", "later", "cycle"),
     "unexplained",
 )
+TYPES = ("gpus:a100", "gpus:h100")
 HOLDS = {
     "BeginTime": "begin",
     "Dependency": "dependency",
@@ -51,6 +52,7 @@ class One(NamedTuple):
     place: tuple[Any, ...]
     record: Mapping[str, Any]
     request: Amounts
+    use: Amounts
     arrival: int
     leave: int
     start: int | None
@@ -103,7 +105,7 @@ class Site(NamedTuple):
         """The capacity that j may use, what is free of it, and what each running attempt uses."""
         if not self.machines:
             capacity = self.pool.capacity_at(t)
-            used = [one.request for one in running]
+            used = [one.use for one in running]
         else:
             mine, theirs = self.mine(j, t), on.eligible(self.machines, j.record)
             count = len(j.request)
@@ -150,6 +152,14 @@ class Site(NamedTuple):
         return found
 
 
+def _uses(record: naive.Record, resource: str) -> int | None:
+    """The amount of a resource that a record has."""
+    if resource not in TYPES:
+        return record[resource]  # type: ignore[no-any-return]
+    items = dict(item.split(":") for item in (record["gpu_types"] or "").split(",") if item)
+    return int(items.get(resource.removeprefix("gpus:"), 0))
+
+
 def occupancy(record: Mapping[str, Any]) -> int:
     """end − start of a record; 0 where either is not known."""
     start, end = record["start_time"], record["end_time"]
@@ -187,6 +197,7 @@ def account(
     absent: Mapping[str, Sequence[range]] | None = None,
 ) -> dict[tuple[str, int], Booked]:
     """The account of each attempt that has one."""
+    records = [{**record, **{x: _uses(record, x) for x in amounts}} for record in records]
     pool, _ = log_of(records, amounts, steps, now)
     described = naive.described(records, next(iter(amounts)))
     held = [
@@ -220,7 +231,7 @@ def _used(held: Sequence[One], machines: on.Machines) -> dict[tuple[str, int], d
     ]
     used = on.split(
         [(one.start or 0, one.end or 0) for one in ran],
-        [one.request for one in ran],
+        [one.use for one in ran],
         [one.record["node_list"].split(",") for one in ran],
         machines,
         [_stated(one.record["node_amounts"], len(one.request)) for one in ran],
@@ -232,7 +243,7 @@ def _stated(text: str | None, count: int) -> list[list[int] | None]:
     """The amounts on each node of CPUs and GPUs, the first resources: `cpus=1,3 gpus=0,2`."""
     given = dict(item.split("=") for item in (text or "").split())
     numbers = {name: [int(number) for number in each.split(",")] for name, each in given.items()}
-    return [numbers.get(name) for name in ("cpus", "gpus", "mem_bytes")[:count]]
+    return [numbers.get(name) for name in ("cpus", "gpus", "mem_bytes", *TYPES)[:count]]
 
 
 def _one(
@@ -251,6 +262,7 @@ def _one(
         attempt.key,
         (arrival, record["submit_time"] or -1, record["job_number"], record["attempt"]),
         record,
+        tuple(0 if x in TYPES and record["any_gpu_type"] else record[x] or 0 for x in amounts),
         tuple(record[x] or 0 for x in amounts),
         arrival,
         leave if waits and leave is not None else arrival,
