@@ -31,9 +31,10 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -53,6 +54,7 @@ from audit.formats.shaping import (
     shaped,
     table,
 )
+from audit.hostlists import amounts_text, listed
 from audit.model import JobState, RecordKind, RefusalCode
 
 FINISHED: Final = '"JOB_FINISH"'
@@ -104,7 +106,8 @@ _MOST: Final = 1 << 50  # largest amount per host, task or job
 _COUNT: Final = re.compile(r"[0-9]{1,18}")
 _QUOTE, _BLANK, _COMMENT, _RETURN = b'" #\r'
 _BETWEEN_FIELDS, _BETWEEN_RECORDS = "\x1f", "\x1e"
-_FREE: Final = bytes.maketrans((_BETWEEN_FIELDS + _BETWEEN_RECORDS).encode(), b"??")
+_MARKS: Final = (_BETWEEN_FIELDS.encode(), _BETWEEN_RECORDS.encode())
+_FREE: Final = bytes.maketrans(b"".join(_MARKS), b"??")
 
 
 def recognises(head: bytes) -> bool:
@@ -201,7 +204,8 @@ def split(raw: bytes, records: Lines) -> tuple[pl.Series, Mask]:
     starts, ends = records
     if not len(starts):
         return pl.Series(dtype=pl.List(pl.String)), np.zeros(0, dtype=np.bool_)
-    data = np.frombuffer(bytearray(raw.translate(_FREE)), dtype=np.uint8)
+    free = raw if all(mark not in raw for mark in _MARKS) else raw.translate(_FREE)
+    data = np.frombuffer(bytearray(free), dtype=np.uint8)
     places = np.flatnonzero((data == _QUOTE) | (data == _BLANK))
     quotes = data[places] == _QUOTE
     # whether the number of quotes up to each place is odd, from the beginning of its record
@@ -411,6 +415,8 @@ def typed(fields: pl.Series) -> pl.DataFrame:
         nodes="nodes",
         gpus="gpus",
         mem_bytes="mem_bytes",
+        node_list=pl.when(start.is_not_null()).then("node_list"),
+        node_amounts=pl.when(start.is_not_null()).then("node_amounts"),
     )
 
 
@@ -432,28 +438,44 @@ def _columns(records: Records) -> pl.DataFrame:
         hosts = hosts.zip_with(hosts.is_not_null(), used).fill_null("")
     texts = records.text("effectiveResReq").to_list()
     processors = columns["numProcessors"].fill_null(1).clip(1)
+    places = list(map(allocation, hosts.to_list()))
     amounts = [
-        (slots, nodes or None, *requested(text, nodes or 1, slots or count))
-        for (slots, nodes), text, count in zip(
-            map(allocation, hosts.to_list()), texts, processors.to_list(), strict=True
-        )
+        (at.slots, at.nodes or None, *requested(text, at.nodes or 1, at.slots or count))
+        for at, text, count in zip(places, texts, processors.to_list(), strict=True)
     ]
-    frame = pl.DataFrame({**columns, "group": pl.Series(list(group), dtype=pl.String)})
+    named = {
+        "group": list(group),
+        "node_list": [at.node_list for at in places],
+        "node_amounts": [at.node_amounts for at in places],
+    }
+    given = [pl.Series(name, values, dtype=pl.String) for name, values in named.items()]
+    frame = pl.DataFrame(columns).hstack(given)
     return frame.hstack(table(amounts, ("slots", "nodes", "mem_bytes", "gpus")))
 
 
-@lru_cache(maxsize=1 << 14)
-def allocation(hosts: str) -> tuple[int, int]:
-    """Return the slots and nodes of a list of hosts, each once per slot, or as `16*hostA`."""
-    slots, names = 0, set()
-    for host in hosts.split(" "):
+class Allocated(NamedTuple):
+    """What a job was allocated, and where; 0 and None where unknown."""
+
+    slots: int
+    nodes: int
+    node_list: str | None
+    node_amounts: str | None
+
+
+@lru_cache(maxsize=1 << 12)
+def allocation(hosts: str) -> Allocated:
+    """Return the allocation on a list of hosts, each once per slot, or as `16*hostA`."""
+    held: Counter[str] = Counter()
+    for host, listed_times in Counter(hosts.split(" ")).items():
         times, mark, name = host.strip('"').partition("*")
         if not mark:
             times, name = "1", times
         if name:
-            slots += int(times) if times.isdecimal() and len(times) < 10 else 1
-            names.add(name)
-    return min(slots, LARGEST), len(names)
+            each = int(times) if times.isdecimal() and len(times) < 10 else 1
+            held[name] += listed_times * each
+    slots, nodes = list(held.values()), listed(held)
+    amounts = amounts_text({"cpus": slots}) if nodes and len(slots) > 1 else None
+    return Allocated(min(sum(slots), LARGEST), len(slots), nodes, amounts)
 
 
 @lru_cache(maxsize=1 << 14)
