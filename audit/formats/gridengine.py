@@ -112,6 +112,8 @@ MIGRATING, RESCHEDULED, LIMIT_ENFORCED, AFTER_JOB = 24, 25, 37, 100
 
 _STILL_RUNNING: Final = (-1, 4_294_967_295)
 
+_ENDLESS: Final = "column 11 (end_time): 0, and ru_wallclock too: when it ended is unknown"
+
 MEMORY: Final = ("m_mem_free", "h_vmem", "mem_free", "virtual_free", "h_rss", "s_vmem")
 """Memory requests per slot; the first that is present counts."""
 GPUS: Final = ("gpu", "gpus", "ngpus", "ngpu", "num_gpus", "cuda")
@@ -287,11 +289,9 @@ def typed(lines: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         pl.when(pl.col(name) >= MILLISECONDS).then(pl.col(name) // 1_000).otherwise(positive(name))
         for name in TIMES
     )
-    labels = {name: f"column {COLUMNS[name].place + 1} ({name})" for name in TIMES}
-    endless = "column 11 (end_time): 0, and ru_wallclock too: when it ended is unknown"
     faults = [
-        *beyond_range(labels),
-        (end.is_null(), RefusalCode.VALUE, endless),
+        *beyond_range({name: f"column {COLUMNS[name].place + 1} ({name})" for name in TIMES}),
+        (end.is_null(), RefusalCode.VALUE, _ENDLESS),
         ends_early("columns start_time, end_time"),
     ]
     frame = (

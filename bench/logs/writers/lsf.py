@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from audit.formats.lsf import DONE, EXITED, TERMINATED
+from audit.formats.lsf.reader import DONE, EXITED, TERMINATED
 from audit.hostlists import amounts_of
 from audit.model import JobState
 

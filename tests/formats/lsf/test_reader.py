@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.formats import lsf
 from audit.formats.dialects import PLAIN, Parsed, Reading
 from audit.formats.lines import Block
-from audit.formats.lsf import DIALECT, allocation, group_of, requested
+from audit.formats.lsf import reader as lsf
+from audit.formats.lsf.allocations import allocation, group_of, requested
+from audit.formats.lsf.reader import DIALECT
 from audit.model import RefusalCode
 from bench.logs.writers.lsf import quoted, write
 from tests.formats import contract

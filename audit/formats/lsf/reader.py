@@ -31,10 +31,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -42,8 +40,8 @@ import polars as pl
 from audit.formats.dialects import HEAD_BYTES, Dialect, Header, Parsed, Reading
 from audit.formats.instants import LATEST
 from audit.formats.lines import Block, Bytes, Lines, Mask, cut
+from audit.formats.lsf.allocations import PLACE, allocation, group_of, requested
 from audit.formats.shaping import (
-    LARGEST,
     REFUSED,
     SHOWN,
     beyond_range,
@@ -54,7 +52,6 @@ from audit.formats.shaping import (
     shaped,
     table,
 )
-from audit.hostlists import amounts_text, listed
 from audit.model import JobState, RecordKind, RefusalCode
 
 FINISHED: Final = '"JOB_FINISH"'
@@ -93,16 +90,11 @@ TERMINATED: Final = {
 """Values of exitInfo (bacct, "Termination reasons"), in Slurm's words."""
 
 TIMES: Final = ("eventTime", "submitTime", "beginTime", "startTime", "requeueTime")
-GPUS: Final = ("ngpus_physical", "ngpus", "ngpus_excl_p", "ngpus_excl_t", "ngpus_shared")
 
 _RECORD: Final = re.compile(
     rb'^"(?:JOB_FINISH|JOB_RESIZE|EVENT_ADRSV_FINISH)" "\d+(?:\.\d+)*" \d{9,11} ', re.MULTILINE
 )
 _VERSION: Final = re.compile(rb'^"[A-Z_]+" "([0-9.]+)" ', re.MULTILINE)
-_RUSAGE: Final = re.compile(r"\brusage\[([^\]]*)\]")
-_AMOUNT: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]*)?) *([KMGTP]?)B?(?:/(host|task|job))?", re.I)
-_UNITS: Final = {unit: 1_024**n for n, unit in enumerate("KMGTP", 1)} | {"": 1_024**2}
-_MOST: Final = 1 << 50  # largest amount per host, task or job
 _COUNT: Final = re.compile(r"[0-9]{1,18}")
 _QUOTE, _BLANK, _COMMENT, _RETURN = b'" #\r'
 _BETWEEN_FIELDS, _BETWEEN_RECORDS = "\x1f", "\x1e"
@@ -387,6 +379,8 @@ def typed(fields: pl.Series) -> pl.DataFrame:
         slots=pl.coalesce(positive("slots"), positive("numProcessors")),
     )
     return frame.select(
+        *("group", "nodes", "gpus", "mem_bytes"),
+        *(pl.when(start.is_not_null()).then(pl.col(x)).alias(x) for x in PLACE),
         **faulted(faults),
         job_id=pl.coalesce(pl.format("{}[{}]", "jobId", idx), pl.col("jobId").cast(pl.String)),
         job_number="jobId",
@@ -394,7 +388,6 @@ def typed(fields: pl.Series) -> pl.DataFrame:
         kind=pl.lit(RecordKind.RUN),
         user="userName",
         account="projectName",
-        group="group",
         partition="queue",
         qos="sla",
         state=case(
@@ -412,11 +405,6 @@ def typed(fields: pl.Series) -> pl.DataFrame:
         suspended_s=pl.when(pl.col("runTime") > 0).then((end - start - pl.col("runTime")).clip(0)),
         walltime_s=pl.when(pl.col("runLimit").is_between(1, LATEST)).then("runLimit"),
         cpus="slots",
-        nodes="nodes",
-        gpus="gpus",
-        mem_bytes="mem_bytes",
-        node_list=pl.when(start.is_not_null()).then("node_list"),
-        node_amounts=pl.when(start.is_not_null()).then("node_amounts"),
     )
 
 
@@ -451,66 +439,6 @@ def _columns(records: Records) -> pl.DataFrame:
     given = [pl.Series(name, values, dtype=pl.String) for name, values in named.items()]
     frame = pl.DataFrame(columns).hstack(given)
     return frame.hstack(table(amounts, ("slots", "nodes", "mem_bytes", "gpus")))
-
-
-class Allocated(NamedTuple):
-    """What a job was allocated, and where; 0 and None where unknown."""
-
-    slots: int
-    nodes: int
-    node_list: str | None
-    node_amounts: str | None
-
-
-@lru_cache(maxsize=1 << 12)
-def allocation(hosts: str) -> Allocated:
-    """Return the allocation on a list of hosts, each once per slot, or as `16*hostA`."""
-    held: Counter[str] = Counter()
-    for host, listed_times in Counter(hosts.split(" ")).items():
-        times, mark, name = host.strip('"').partition("*")
-        if not mark:
-            times, name = "1", times
-        if name:
-            each = int(times) if times.isdecimal() and len(times) < 10 else 1
-            held[name] += listed_times * each
-    slots, nodes = list(held.values()), listed(held)
-    amounts = amounts_text({"cpus": slots}) if nodes and len(slots) > 1 else None
-    return Allocated(min(sum(slots), LARGEST), len(slots), nodes, amounts)
-
-
-@lru_cache(maxsize=1 << 14)
-def group_of(charged: str | None, user: str | None) -> str | None:
-    """Return the fairshare group in the charged account, such as `/eng/ana`."""
-    steps = [step for step in (charged or "").split("/") if step]
-    if steps and steps[-1] == user:
-        steps.pop()
-    return "/".join(steps) or None
-
-
-@lru_cache(maxsize=1 << 14)
-def requested(text: str | None, nodes: int, slots: int) -> tuple[int | None, int | None]:
-    """Return the bytes of memory and the GPUs that a job of this size requested.
-
-    Malformed parts count as not requested.
-    """
-    if text is None or "{" in text:
-        return None, None
-    items: dict[str, str] = {}
-    for section in _RUSAGE.findall(text):
-        for item in re.split("[:,]", section.split("||")[0]):
-            name, _, value = item.partition("=")
-            items[name.strip()] = value.strip()
-    times = {"host": nodes, "task": slots, "job": 1}
-    gpus = next((items[name] for name in GPUS if name in items), "")
-    return _amount(items.get("mem", ""), times, _UNITS), _amount(gpus, times, {}) or 0
-
-
-def _amount(text: str, times: Mapping[str, int], units: Mapping[str, int]) -> int | None:
-    if not (found := _AMOUNT.fullmatch(text)):
-        return None
-    each = float(found[1]) * units.get(found[2].upper(), 1)
-    whole = round(each) * times[(found[3] or "host").lower()]
-    return min(whole, _MOST << 10) if 0 < each <= _MOST else None
 
 
 DIALECT = Dialect("lsf", "LSF's lsb.acct", recognises, header, parse, whole)
