@@ -32,7 +32,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Act:
-    """One call of an administrator's or a user's program; ``{key}`` is replaced by the id of that job."""
+    """One call of a program, not of sbatch; ``{key}`` is replaced by the id of that job."""
 
     words: tuple[str, ...]
 
