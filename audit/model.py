@@ -102,6 +102,7 @@ RECORDS: Final = pl.Schema(
         "mem_bytes": pl.Int64,
         "constraints": pl.String,  # node features that it requires, as Slurm writes them
         "node_list": pl.String,  # hostlist of the nodes on which it ran
+        "node_amounts": pl.String,  # amounts on each node of node_list; see ``hostlists``
         "line": pl.Int64,  # 1-based
         "byte_offset": pl.Int64,  # of the line in the decompressed log
     }

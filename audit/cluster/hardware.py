@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.metrics.attempts.contention import peak_in_use
-from audit.metrics.nodes import members
+from audit.metrics.nodes import PLACE, members, shares
 from audit.model import Node, Resource
 
 ASKED_SHARE: Final = 0.01
@@ -133,19 +133,21 @@ def _nodes(spans: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
     """Return the nodes on which attempts ran, with the most that ran on each."""
     if spans.is_empty():
         return ()
-    listed = members(spans["node_list"])
-    sizes = listed.group_by("node_list").agg(listed=pl.len())
-    spans = spans.join(sizes, on="node_list", how="left")
+    listed = shares(spans, resources)
+    sizes = listed.group_by(PLACE).agg(pl.len().alias("listed"))
+    spans = spans.join(sizes, on=PLACE, how="left", nulls_equal=True)
     seconds = pl.col("nodes").fill_null(1) * (pl.col("end") - pl.col("start_time"))
     known = pl.col("listed") == pl.coalesce("nodes", "listed")
     share = spans.select(seconds.filter(known).sum() / seconds.sum()).item()
     if share is None or share < COMPLETE or (spans["listed"].sum() or 0) > MOST_PLACES:
         return ()
-    placed = spans.filter(known).join(listed, on="node_list")
-    each = [(-(-pl.col(name).fill_null(0) // pl.col("listed"))).alias(name) for name in resources]
-    alone = _peaks(placed.filter(pl.col("listed") == 1), resources)
-    several = placed.select("node", *each).group_by("node").agg(pl.col(*resources).max())
-    most = pl.concat([alone, several]).group_by("node").agg(pl.col(*resources).max()).sort("node")
+    placed = _placed(spans.filter(known), listed, resources)
+    names = pl.col(*resources)
+    certain = placed.select("node", "start_time", "end", *resources)
+    at_once = _peaks(certain.filter(pl.any_horizontal(names.is_not_null())), resources)
+    at_least = placed.group_by("node").agg(pl.col(f"least {name}").max() for name in resources)
+    at_least.columns = at_once.columns
+    most = pl.concat([at_once, at_least]).group_by("node").agg(names.max()).sort("node")
     partitions = dict(
         placed.select("node", pl.col("partition").fill_null(""))
         .group_by("node")
@@ -156,3 +158,27 @@ def _nodes(spans: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
         Node(name, tuple(zip(resources, amounts, strict=True)), tuple(partitions[name]))
         for name, *amounts in most.iter_rows()
     )
+
+
+def _placed(spans: pl.DataFrame, listed: pl.DataFrame, resources: Sequence[str]) -> pl.DataFrame:
+    """Return what attempts used on each of their nodes: the resources, null where not certain.
+
+    It is certain on a single node, and where the log states it. ``least …`` is then an even part:
+    one node at least has as much.
+    """
+    sums = pl.col(*resources).sum().over(PLACE).name.prefix("sum ")
+    listed = listed.with_columns(sums).rename({name: f"stated {name}" for name in resources})
+    placed = spans.join(listed, on=PLACE, nulls_equal=True)
+    whole = {name: pl.col(name).fill_null(0) for name in resources}
+    certain = {
+        name: pl.when(pl.col("listed") == 1)
+        .then(amount)
+        .when(pl.col(f"sum {name}") == amount)
+        .then(f"stated {name}")
+        for name, amount in whole.items()
+    }
+    even = {
+        f"least {name}": pl.when(certain[name].is_null()).then(-(-amount // pl.col("listed")))
+        for name, amount in whole.items()
+    }
+    return placed.with_columns(**certain, **even)

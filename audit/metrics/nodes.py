@@ -6,7 +6,7 @@ Conventions: R resources, in their own units; N nodes; n attempts; times in epoc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -14,12 +14,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.hostlists import count, expand
+from audit.hostlists import amounts_of, count, expand
 from audit.metrics.attempts.contention import counted_resources, time_order
 from audit.model import Node, Pool
 
 Ints = NDArray[np.int64]
 
+PLACE: Final = ("node_list", "node_amounts")
+"""The columns of ``ATTEMPTS`` that tell where an attempt ran."""
 MOST_NAMES: Final = 2_000_000
 """Most nodes of all different hostlists together that are read one by one."""
 
@@ -76,28 +78,49 @@ def sums_of(rows: pl.DataFrame) -> Placed:
 
 
 def members(node_lists: pl.Series) -> pl.DataFrame:
-    """Return the nodes of each different hostlist: node_list, node; unreadable ones have none.
+    """Return the nodes of each different hostlist: node_list, node; see ``shares``."""
+    nothing = pl.lit(None, pl.String)
+    lists = pl.select(node_list=pl.lit(node_lists), node_amounts=nothing)
+    return shares(lists, ()).select("node_list", "node")
 
-    None have any if they name more than ``MOST_NAMES`` nodes together.
+
+def shares(lists: pl.DataFrame, resources: Sequence[str]) -> pl.DataFrame:
+    """Return the nodes of each different hostlist, and the amounts that the log states of each.
+
+    Unreadable hostlists have no nodes. None have any if they name more than ``MOST_NAMES`` nodes
+    together.
+
+    Args:
+        lists: columns of ``PLACE``.
+
+    Returns:
+        Columns of ``PLACE``, node, and the resources: null where the log does not state them.
     """
-    different = node_lists.drop_nulls().unique().sort()
-    if sum(map(count, different)) > MOST_NAMES:
+    different = lists.select(PLACE).filter(pl.col("node_list").is_not_null()).unique().sort(PLACE)
+    if sum(map(count, different["node_list"])) > MOST_NAMES:
         different = different.clear()
-    return (
-        pl.DataFrame(
-            {"node_list": different, "node": [expand(text) or [] for text in different]},
-            schema={"node_list": pl.String, "node": pl.List(pl.String)},
-        )
-        .explode("node")
-        .drop_nulls()
-    )
+    nodes = [expand(text) or [] for text in different["node_list"]]
+    stated = [
+        amounts_of(text, len(names))
+        for text, names in zip(different["node_amounts"], nodes, strict=True)
+    ]
+    each: dict[str, list[Sequence[int | None]]] = {
+        name: [
+            amounts.get(name) or [None] * len(names)
+            for amounts, names in zip(stated, nodes, strict=True)
+        ]
+        for name in resources
+    }
+    schema = {"node": pl.List(pl.String), **dict.fromkeys(resources, pl.List(pl.Int64))}
+    columns = pl.DataFrame({"node": nodes, **each}, schema=schema)
+    return different.hstack(columns).explode("node", *resources).drop_nulls("node")
 
 
 def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     """Return the nodes of a pool, and what its attempts use on them.
 
     Args:
-        rows: n attempts with partition, node_list, nodes, start_time, ``end`` and the resources.
+        rows: n attempts with partition, ``PLACE``, nodes, start_time, ``end`` and the resources.
         reserved: the same of those in reservations, whose nodes are unavailable to others from the
             first start to the last end of the reservation.
         pool: with ``nodes``.
@@ -112,13 +135,17 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     request = np.stack([_ints(rows[name]) for name in resources])
     start, end = _ints(rows["start_time"]), _ints(rows["end"])
     ran = rows["start_time"].is_not_null().to_numpy() & (end > start)
-    first, node = _located(rows["node_list"], number, ran)
+    known = rows.select(*PLACE, *resources).with_columns(
+        pl.when(pl.lit(pl.Series(ran))).then("node_list").alias("node_list")
+    )
+    first, node, stated, amount = _located(known, number, resources)
     at_work = np.flatnonzero(np.diff(first) > 0)
-    amount = np.zeros((len(resources), len(node)), np.int64)
     guessed = np.zeros(rows.height, np.uint8)
     placement.split(
-        *(start, end, _by(start, at_work), _by(end, at_work), request),
-        *(capacity, first, node, amount, guessed),
+        *(start, end, _by(start, at_work), _by(end, at_work), request, capacity, first, node),
+        stated,
+        amount,
+        guessed,
     )
     parts = _parts(rows, request)
     seconds = np.diff(first) * (end - start)
@@ -139,15 +166,47 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
 
 
 def _located(
-    node_lists: pl.Series, number: dict[str, int], ran: NDArray[np.bool_]
-) -> tuple[Ints, Ints]:
-    """Return where the nodes of each attempt begin, [n + 1], and the nodes, in their order."""
-    known = {
-        text: [number[name] for name in expand(text) or [] if name in number]
-        for text in node_lists.drop_nulls().unique()
-    }
-    held = [known.get(text, []) if one else [] for text, one in zip(node_lists, ran, strict=True)]
-    return _lists(held)
+    rows: pl.DataFrame, number: Mapping[str, int], resources: Sequence[str]
+) -> tuple[Ints, Ints, NDArray[np.uint8], Ints]:
+    """Return where attempts ran, and what the log states of each of their nodes.
+
+    Stated amounts count if they add up to the attempt's.
+
+    Returns:
+        Where the nodes of each attempt begin, [n + 1]; the nodes, in their order; whether amounts
+        are stated, [R, n]; the amounts, [R, places], 0 where they are not.
+    """
+    stated = np.zeros((len(resources), rows.height), np.uint8)
+    held: list[list[int]] = []
+    amounts: list[list[list[int]]] = []
+    known: dict[tuple[str, str | None], tuple[list[int], list[list[int]], list[int | None]]] = {}
+    for k, (text, given, *request) in enumerate(rows.iter_rows()):
+        if text is None:
+            held.append([])
+            continue
+        if (text, given) not in known:
+            known[text, given] = _nodes_of(text, given, number, resources)
+        nodes, each, totals = known[text, given]
+        held.append(nodes)
+        amounts.append(each)
+        stated[:, k] = [
+            total is not None and total == amount
+            for total, amount in zip(totals, request, strict=True)
+        ]
+    flat = [[a for each in amounts for a in each[x]] for x in range(len(resources))]
+    return (*_lists(held), stated, np.array(flat, np.int64).reshape(len(resources), -1))
+
+
+def _nodes_of(
+    text: str, given: str | None, number: Mapping[str, int], resources: Sequence[str]
+) -> tuple[list[int], list[list[int]], list[int | None]]:
+    """Return the known nodes of a hostlist, the amounts on each, and their sums over all nodes."""
+    names = expand(text) or []
+    by_name = amounts_of(given, len(names))
+    here = [k for k, name in enumerate(names) if name in number]
+    each = [[by_name[x][k] if x in by_name else 0 for k in here] for x in resources]
+    totals = [sum(by_name[x]) if x in by_name else None for x in resources]
+    return [number[names[k]] for k in here], each, totals
 
 
 def _lists(held: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:

@@ -115,6 +115,8 @@ OF_ATTEMPTS: Final = (
     Column("mem_bytes", BIGINT, "memory allocated, else requested; bytes"),
     Column("constraints", VARCHAR, "node features that it requires, as Slurm writes them"),
     Column("node_list", VARCHAR, "nodes that it ran on, as a hostlist"),
+    Column("node_amounts", VARCHAR, "amounts on each node of node_list, in its order, if the log"
+           " gives them: cpus=4(x3),8 gpus=1(x4)"),
     Column("submit_time", INSTANT, "when it was submitted"),
     Column("arrival_time", INSTANT, "min(eligible if known else submit, start)"),
     Column("start_time", INSTANT, "when it started"),

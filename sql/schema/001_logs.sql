@@ -49,6 +49,7 @@ CREATE TABLE records (
     mem_bytes BIGINT,
     constraints VARCHAR,               -- node features that it requires, as Slurm writes them
     node_list VARCHAR,                 -- hostlist of the nodes on which it ran
+    node_amounts VARCHAR,              -- amounts on each of these nodes: cpus=4(x3),8 gpus=1(x4)
     line BIGINT NOT NULL,
     byte_offset BIGINT NOT NULL,
     attempt BIGINT NOT NULL,

@@ -165,6 +165,22 @@ def test_gpus_that_only_jobs_of_no_time_had_limit_nobody() -> None:
     assert hardware(rows).peaks == {"cpus": 2}
 
 
+@pytest.mark.parametrize(
+    ("amounts", "cpus"),
+    [
+        (None, {"n1": 4, "n2": 4}),  # at least the even part
+        ("cpus=1,6", {"n1": 1, "n2": 8}),  # beside 2 of another job
+        ("cpus=1,5", {"n1": 4, "n2": 4}),  # not all of the job
+    ],
+)
+def test_what_the_log_states_of_nodes_shows_their_size(
+    amounts: str | None, cpus: dict[str, int]
+) -> None:
+    several = ended(0, 0, 10, 7, nodes=2, node_list="n[1-2]", node_amounts=amounts)
+    rows = frame([several, ended(0, 5, 10, 2, nodes=1, node_list="n2")])
+    assert {node.name: dict(node.amounts)["cpus"] for node in hardware(rows).nodes} == cpus
+
+
 @pytest.mark.parametrize("nodes", [None, "n[1-", "n[0-99999999]"])
 def test_without_readable_nodes_all_partitions_are_one_group(nodes: str | None) -> None:
     assert groups(("a", nodes), ("b", nodes)) == [["a", "b"]]

@@ -1,5 +1,6 @@
 """The account of waits by nodes: against the slow twin, and by hand."""
 
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.hostlists import MOST, count, expand
+from audit.hostlists import LONGEST, MOST, amounts_of, amounts_text, count, expand, listed
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import describe
 from audit.metrics.nodes import members
@@ -69,6 +70,42 @@ def test_hostlists_of_too_many_nodes_are_not_read() -> None:
     assert members(lists[:2]).height == 2 * MOST
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        *([], [""], ["a", ""], ["a b"], ["a,b"], ["n[1]"], ["a\nb"], ["x" * (LONGEST + 1)]),
+        [f"n{k}" for k in range(MOST + 1)],
+    ],
+)
+def test_names_that_no_hostlist_can_hold_are_unknown(names: list[str]) -> None:
+    assert listed(names) is None
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=9), st.integers(0, 3), min_size=1, max_size=9))
+def test_hostlists_and_amounts_that_are_written_are_read(nodes: dict[str, int]) -> None:
+    hostlist, amounts = listed(list(nodes)), list(nodes.values())
+    assert hostlist is None or expand(hostlist) == list(nodes)
+    text = amounts_text({"cpus": amounts, "gpus": [1] * len(nodes)})
+    assert amounts_of(text, len(nodes)) == {"cpus": amounts, "gpus": [1] * len(nodes)}
+
+
+@pytest.mark.parametrize(
+    ("text", "amounts"),
+    [
+        ("cpus=4(x2),8", {"cpus": [4, 4, 8]}),
+        ("cpus=4,8 gpus=1(x3)", {"gpus": [1, 1, 1]}),
+        ("cpus=1(x999999999)", {}),
+        ("cpus=1(x0),2(x3)", {"cpus": [2, 2, 2]}),
+        (f"cpus={10**18 - 1}(x3) mem_bytes=-1(x3)", {"cpus": [10**18 - 1] * 3}),
+        ("x", {}),
+        ("", {}),
+        (None, {}),
+    ],
+)
+def test_amounts_on_three_nodes(text: str | None, amounts: dict[str, list[int]]) -> None:
+    assert amounts_of(text, 3) == amounts
+
+
 @given(data=st.data(), records=crowds())
 def test_as_defined(data: st.DataObject, records: Rows) -> None:
     for record in records:
@@ -98,6 +135,19 @@ def _on_nodes(data: st.DataObject, record: dict[str, Any]) -> None:
     record |= {"partition": partition, "nodes": len(some), "gpus": gpus, "reservation": None}
     if record["start_time"] is not None and data.draw(sampled([True, True, True, False])):
         record["node_list"] = ",".join(some)
+        record["node_amounts"] = data.draw(sampled([None, _amounts(data, record, len(some))]))
+
+
+def _amounts(data: st.DataObject, record: dict[str, Any], nodes: int) -> str:
+    """Draw how the CPUs and the GPUs of a record are divided among its nodes."""
+    items = []
+    for name in ("cpus", "gpus"):
+        cuts = data.draw(st.lists(st.integers(0, record[name] or 0), min_size=nodes - 1))[
+            : nodes - 1
+        ]
+        edges = [0, *sorted(cuts), (record[name] or 0) + data.draw(sampled([0, 0, 1]))]
+        items.append(f"{name}={','.join(str(b - a) for a, b in pairwise(edges))}")
+    return " ".join(items)
 
 
 def parts(*records: dict[str, Any]) -> list[dict[str, float]]:
@@ -153,3 +203,11 @@ def test_equal_parts_go_to_nodes_of_their_own() -> None:
         ended(2, 10, 20, 8, "ann", partition="batch", nodes=2, node_list="n1,n2"),
     )
     assert got[1] == {"nodes": 8}
+
+
+def test_what_the_log_states_of_each_node_is_not_guessed() -> None:
+    # 5 CPUs on n1 and n2 fill n1 first; the log says 1 and 4.
+    several = ended(0, 0, 10, 5, "bob", partition="batch", nodes=2, node_list="n1,n2")
+    waits = ended(4, 10, 20, 1, "ann", partition="debug", nodes=1, node_list="n2")
+    got = [parts({**several, "node_amounts": text}, waits)[1] for text in (None, "cpus=1,4")]
+    assert got == [{"unexplained": 6}, {"earlier": 6}]

@@ -191,14 +191,26 @@ def account(
 def _used(held: Sequence[One], machines: on.Machines) -> dict[tuple[str, int], dict[str, Amounts]]:
     """What each attempt uses on its nodes, of those whose nodes are known."""
     ran = [
-        (one.key, one.start, one.end, one.request, one.record["node_list"].split(","))
+        one
         for one in held
         if machines and one.start is not None and one.end is not None and one.end > one.start
         if one.record["node_list"]
     ]
-    spans = [(start, end) for _, start, end, _, _ in ran]
-    used = on.split(spans, [one[3] for one in ran], [one[4] for one in ran], machines)
-    return {one.key: {} for one in held} | {one[0]: u for one, u in zip(ran, used, strict=True)}
+    used = on.split(
+        [(one.start or 0, one.end or 0) for one in ran],
+        [one.request for one in ran],
+        [one.record["node_list"].split(",") for one in ran],
+        machines,
+        [_stated(one.record["node_amounts"], len(one.request)) for one in ran],
+    )
+    return {one.key: {} for one in held} | {o.key: u for o, u in zip(ran, used, strict=True)}
+
+
+def _stated(text: str | None, count: int) -> list[list[int] | None]:
+    """The amounts on each node of CPUs and GPUs, the first resources: `cpus=1,3 gpus=0,2`."""
+    given = dict(item.split("=") for item in (text or "").split())
+    numbers = {name: [int(number) for number in each.split(",")] for name, each in given.items()}
+    return [numbers.get(name) for name in ("cpus", "gpus", "mem_bytes")[:count]]
 
 
 def _one(

@@ -84,8 +84,12 @@ def split(
     requests: Sequence[Amounts],
     lists: Sequence[Sequence[str]],
     machines: Machines,
+    stated: Sequence[Sequence[Sequence[int] | None]],
 ) -> list[dict[str, Amounts]]:
-    """What each attempt uses on which of its nodes; spans are (start, end), ascending ties kept."""
+    """What each attempt uses on which of its nodes; spans are (start, end), ascending ties kept.
+
+    ``stated`` holds for each attempt and resource the amounts on its nodes, if the log has them.
+    """
     used: list[dict[str, Amounts]] = [{} for _ in spans]
     for k in sorted(range(len(spans)), key=lambda k: spans[k][0]):
         start = spans[k][0]
@@ -94,7 +98,12 @@ def split(
             if begin <= start < end and used[other]:
                 free = minus(free, used[other])
         names = list(lists[k])
-        shares = [_share(x, requests[k], names, machines, free) for x in range(len(requests[k]))]
+        shares = [
+            given
+            if given is not None and sum(given) == requests[k][x]
+            else _share(x, requests[k], names, machines, free)
+            for x, given in enumerate(stated[k])
+        ]
         used[k] = {name: tuple(share[p] for share in shares) for p, name in enumerate(names)}
     return used
 

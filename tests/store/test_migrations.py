@@ -22,7 +22,7 @@ VIEWS = {
     "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
         reason
         priority reservation size cpus nodes gpus gpu_types any_gpu_type mem_bytes constraints
-        node_list submit_time arrival_time start_time
+        node_list node_amounts submit_time arrival_time start_time
         end_time wait_s cause_held_s cause_unavailable_s cause_rule_s
         cause_nodes_s cause_own_s
         cause_claimed_s cause_earlier_s cause_later_s cause_cycle_s cause_unexplained_s

@@ -69,8 +69,8 @@ OUTAGE_S: Final = 600
 
 _READ: Final = cs.by_name(
     *("standing", "arrival_time", "submit_time", "start_time", "end_time", "user", "reason"),
-    *("reservation", "node_list", "cpus", "nodes", "gpus", "mem_bytes", "ready_time", *SEQUENCE),
-    *("account", "partition", "qos", "size", "walltime_s", "occupancy_s"),
+    *("reservation", "node_list", "node_amounts", "cpus", "nodes", "gpus", "mem_bytes"),
+    *("account", "partition", "qos", "size", "walltime_s", "occupancy_s", "ready_time", *SEQUENCE),
     require_all=False,
 )
 
@@ -172,7 +172,7 @@ def account(
 def rule_names(pool: Pool) -> list[str]:
     """Return the names of a pool's limits, then windows, as in the column ``rule``."""
     rules: list[Limit | Window] = [*pool.limits, *pool.windows]
-    return [rule_text(rule, pool.resource) for rule in rules]
+    return [rule_text(rule, pool.resource, pool.zone) for rule in rules]
 
 
 def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from audit.oneoff.fit_policy.charts import Part
 from audit.report.charts.style import Chart
 from audit.report.study.page import Column, Columns, Section, Study, Table, by_pool, table
 from audit.report.text import wording
-from audit.rule_text import rule_text
+from audit.rule_text import clock, rule_text
 from audit.scenario.fit.judging import Fidelity, Standing
 from audit.scenario.fit.outcome import Kept, Outcome, Remains
 from audit.scenario.fit.search import Gain, Tried
@@ -88,15 +88,14 @@ def _lead(found: Found, *, several: bool) -> str:
 
 def _sections(found: Found) -> tuple[Section, ...]:
     outcome = found.outcome
-    resource = found.pool.resource.value
     return (
-        Section("What was found", (_FOUND, _elements(outcome, resource), *_chains(outcome))),
+        Section("What was found", (_FOUND, _elements(outcome), *_chains(outcome))),
         Section(
             "How much better that is",
             (_BETTER, _compared(outcome), *charts.over_time(outcome), _in_week(outcome)),
         ),
-        Section("What stays unexplained", (_STAYS, _left(outcome), *_limits(outcome, resource))),
-        Section("Elements tried", (_TRIED, _all(outcome, resource))),
+        Section("What stays unexplained", (_STAYS, _left(outcome), *_limits(outcome))),
+        Section("Elements tried", (_TRIED, _all(outcome))),
     )
 
 
@@ -125,9 +124,9 @@ def _gain(title: str, name: str, gain: str) -> Columns[Any]:
     )
 
 
-def _elements(outcome: Outcome, resource: str) -> Table:
+def _elements(outcome: Outcome) -> Table:
     columns: Columns[Kept] = (
-        Column("Element", "says", "text", lambda row: _described(row.tried, resource)),
+        Column("Element", "says", "text", lambda row: _described(row.tried, outcome)),
         Column("Kind", "kind", "text", lambda row: wording.first_upper(row.tried.element.kind)),
         Column("Withheld", "withheld", "count", lambda row: row.tried.element.evidence.failed),
         Column("Starts", "starts", "count", lambda row: row.tried.element.evidence.starts),
@@ -142,8 +141,9 @@ def _elements(outcome: Outcome, resource: str) -> Table:
     return table("elements", caption, columns, outcome.kept, shown=len(outcome.kept))
 
 
-def _described(tried: Tried, resource: str) -> str:
-    return elements.described(tried.element, resource)
+def _described(tried: Tried, outcome: Outcome) -> str:
+    pool = outcome.fitted.site.pool
+    return elements.described(tried.element, pool.resource.value, pool.zone)
 
 
 def _chains(outcome: Outcome) -> tuple[str, ...]:
@@ -202,8 +202,8 @@ def _in_week(outcome: Outcome) -> Table:
         Column("Agreement as assumed", "assumed", "percent"),
         Column("as fitted", "fitted", "percent"),
     )
-    clock = elements.clock(outcome.fitted.site.pool.zone)
-    note = f"Jobs that arrived in the last 40 % of the log. Clock: {clock}."
+    on = clock(outcome.fitted.site.pool.zone)
+    note = f"Jobs that arrived in the last 40 % of the log. Clock: {on}."
     rows = charts.by_part_of_week(outcome)
     return table("in-week", "Agreement by hour of the week", columns, rows, note)
 
@@ -226,12 +226,13 @@ def _left(outcome: Outcome) -> Table:
     return table("unexplained", "What stays unexplained", _LEFT, outcome.remains, note)
 
 
-def _limits(outcome: Outcome, resource: str) -> tuple[Chart, ...]:
+def _limits(outcome: Outcome) -> tuple[Chart, ...]:
+    pool = outcome.fitted.site.pool
     limits = [limit for one in outcome.kept if (limit := one.tried.element.limit) is not None]
     return tuple(
         charts.by_level(
             f"limit-{number}",
-            wording.first_upper(rule_text(limit, resource)),
+            wording.first_upper(rule_text(limit, pool.resource.value, pool.zone)),
             charts.at_limit(outcome, limit),
         )
         for number, limit in enumerate(limits, 1)
@@ -247,9 +248,9 @@ _TRIED: Final = (
 )
 
 
-def _all(outcome: Outcome, resource: str) -> Table:
+def _all(outcome: Outcome) -> Table:
     columns: Columns[Tried] = (
-        Column("Element", "says", "text", lambda row: _described(row, resource)),
+        Column("Element", "says", "text", lambda row: _described(row, outcome)),
         *_gain("Gain, nats", "gain", "gain"),
         Column("Explains", "explains", "percent"),
         Column("Kept", "kept", "yes_no"),

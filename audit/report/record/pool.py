@@ -9,6 +9,8 @@ from audit.registry.causes import Cause
 
 SMALL_SAMPLE: Final = 30
 """Figures of fewer attempts are marked as uncertain."""
+OVERFILLED: Final = 0.01
+"""Share of time over capacity above which the capacity is doubtful."""
 INTENDED_MULTIPLE: Final = 1.5
 """Entities that used more than this times their share wait longer by intention (SPEC §11)."""
 
@@ -457,6 +459,11 @@ class PoolPart(Figures):
         waits = sorted((row.tuwt_s for row in self.users.named), reverse=True)
         total = sum(row.tuwt_s for row in self.users.rows)
         return sum(waits[:5]) / total if len(waits) > 5 and total else None
+
+    @property
+    def overfilled(self) -> bool:
+        """Whether more than the capacity was in use so long that the capacity is doubtful."""
+        return (self.figure("over_capacity_time").value or 0.0) > OVERFILLED
 
     @property
     def has_fair_starts(self) -> bool:

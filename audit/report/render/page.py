@@ -290,7 +290,7 @@ _FILTERS: Final = {
     "bare interval width points decay penalty first_upper rough rough_interval rough_percent",
     tables: "worst best hidden gave_up lost gained unlisted status stuck_because owners contrary "
     "causes counted_elsewhere",
-    belief: "fit_table good_fit verdict policy fair_order tolerance most_overtaken",
+    belief: "busy fit_table good_fit verdict policy fair_order tolerance most_overtaken",
     advice: "doubt nothing sentences",
     place: "meaning subject_of",
 }
