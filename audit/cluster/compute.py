@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
 import polars as pl
+import polars.selectors as cs
 
 from audit import config, periods
 from audit.cluster import charges, ranking
@@ -37,6 +38,7 @@ from audit.scenario.engine import model_fidelity
 from audit.scenario.fair_start import fair_start_times
 from audit.scenario.forward import forward_start_times
 from audit.scenario.scenario import Scenario
+from audit.words import OF_TYPE
 
 _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
@@ -159,7 +161,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
         own = window.own(jobs)
         stuck = stuck.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")
         yield Rows("stuck_result", None, stuck.with_columns(pool=pl.lit(pool.name)))
-        yield Rows("job_result", None, own.drop(_UNUSED))
+        yield Rows("job_result", None, own.drop(_UNUSED, cs.starts_with(OF_TYPE)))
         del own
         jobs = jobs.drop(_OF_JOBS_ALONE)
         yield from _of_periods(work, jobs, booked, pool)

@@ -17,7 +17,7 @@ class Nodes:
 class Log:
     def __init__(
         self, *, arrival: Ints, leave: Ints, start: Ints, end: Ints, user: Ints, request: Ints,
-        set: Ints, block: Ints, ready: Ints, cycle: Ints, flags: Ints, first_hold: Ints,
+        use: Ints, set: Ints, block: Ints, ready: Ints, cycle: Ints, flags: Ints, first_hold: Ints,
         last_hold: Ints, by_arrival: Ints, by_leave: Ints, by_start: Ints, by_end: Ints
     ) -> None: ...  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Objects on their way to other processes: frames and arrays as Parquet files, the rest pickled.
+"""Objects that are sent to other processes: frames and arrays as Parquet files, the rest pickled.
 
 A *parcel* is a pickle in which each frame and each larger array is replaced by the name of a file
 in a folder. An object that occurs again, in the same parcel or a later one of the same packer, is
@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 SMALL: Final = 65_536
-"""Bytes up to which an array stays in the parcel: a file would cost more."""
+"""Maximum bytes of an array that stays in the parcel, because a file would cost more."""
 _COLUMN: Final = "values"
 
 
@@ -67,14 +67,14 @@ class Packer:
         return filed
 
     def _written(self, frame: pl.DataFrame) -> str:
-        """Write a frame and return the file's name; unique, so that work may be done twice."""
+        """Write a frame and return the file's name, unique because a part may be done twice."""
         name = f"{uuid.uuid4().hex}.parquet"
         frame.write_parquet(self._folder / name, compression="lz4", statistics=False)
         return name
 
 
 class Opener:
-    """Opens parcels from a packer's folder; what several of them hold is read once."""
+    """Opens parcels from a packer's folder; shared objects are read once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -12,14 +12,14 @@ from audit.hostlists import LONGEST, MOST, amounts_of, amounts_text, count, expa
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import describe
 from audit.metrics.nodes import members
-from audit.model import Node, Pool, Resource
+from audit.model import Absence, Node, Pool, Resource
 from audit.registry.causes import CAUSES, COLUMNS
 from tests.metrics.attempts.test_account import crowds
 from tests.naive import account as naive
 from tests.naive import nodes as on
 from tests.naive.attempts import close
 from tests.scenario.test_engine import slow_pool
-from tests.strategies import NOW, Rows, ended, frame, sampled
+from tests.strategies import EPOCH, NOW, Rows, ended, frame, sampled
 
 SHAPES = {
     "n1": on.Machine((4, 0), ("batch",)),
@@ -106,12 +106,25 @@ def test_amounts_on_three_nodes(text: str | None, amounts: dict[str, list[int]])
     assert amounts_of(text, 3) == amounts
 
 
-@given(data=st.data(), records=crowds())
-def test_as_defined(data: st.DataObject, records: Rows) -> None:
+absences = st.builds(
+    lambda node, begin, length: Absence(node, begin, length and begin + length, "drained"),
+    sampled([*SHAPES]),
+    st.integers(EPOCH, NOW),
+    st.one_of(st.none(), st.integers(1, 20)),
+)
+
+
+@given(data=st.data(), records=crowds(), away=st.lists(absences, max_size=3))
+def test_as_defined(data: st.DataObject, records: Rows, away: list[Absence]) -> None:
     for record in records:
         _on_nodes(data, record)
-    described = describe(frame(records), [POOL])
-    got = account(described, POOL, NOW, cycle_s=2, outage_s=4).attempts
+    pool = POOL._replace(absences=tuple(away))
+    described = describe(frame(records), [pool])
+    got = account(described, pool, NOW, cycle_s=2, outage_s=4).attempts
+    absent = {
+        name: [range(one.begin, one.end or 2 * NOW) for one in away if one.node == name]
+        for name in SHAPES
+    }
     want = naive.account(
         frame(records).with_columns(size="cpus").to_dicts(),
         *slow_pool(POOL),
@@ -119,6 +132,7 @@ def test_as_defined(data: st.DataObject, records: Rows) -> None:
         cycle=2,
         outage=4,
         machines=SHAPES,
+        absent=absent,
     )
     for row in got.to_dicts():
         exact = want.get((row["job_id"], row["attempt"]))

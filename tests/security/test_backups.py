@@ -297,7 +297,7 @@ def test_the_command_reports_it_in_one_line(place: Path) -> None:
     )
     assert done.returncode == 4
     assert done.stderr == (
-        "fairaudit: b.tar: is damaged, or no backup of fairaudit: manifest.json is not as "
+        "fairaudit: b.tar: is damaged, or not a backup of fairaudit: manifest.json is not as "
         "fairaudit writes it (failing)\n"
     )
 

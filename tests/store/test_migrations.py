@@ -34,6 +34,7 @@ VIEWS = {
         miss_strict_s miss_relaxed_s run_id""",
     "rules": """cluster pool period rule kind source valid_from valid_to starts breaks
         breaks_by_chance gain run_id""",
+    "nodes": "cluster pool node cpus mem_bytes gpus gpu_type features source",
     "outages": "cluster pool period from_time to_time waited_s run_id",
     "stuck": """cluster pool job_id attempt user account partition qos size walltime_s state reason
         arrival_time left_time waited_s peer_p95_s peers unexplained_share cause

@@ -64,6 +64,7 @@ from audit.model import SEQUENCE, Decision, Pool
 from audit.registry.causes import CAUSES, PARTS, Cause, Part
 from audit.rule_text import rule_text
 from audit.rules import Limit, Window
+from audit.words import OF_TYPE
 
 OUTAGE_S: Final = 600
 
@@ -71,8 +72,9 @@ _READ: Final = cs.by_name(
     *("standing", "arrival_time", "submit_time", "start_time", "end_time", "user", "reason"),
     *("reservation", "node_list", "node_amounts", "cpus", "nodes", "gpus", "mem_bytes"),
     *("account", "partition", "qos", "size", "walltime_s", "occupancy_s", "ready_time", *SEQUENCE),
+    "any_gpu_type",
     require_all=False,
-)
+) | cs.starts_with(OF_TYPE)
 
 
 class Account(NamedTuple):

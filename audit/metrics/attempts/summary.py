@@ -38,6 +38,7 @@ from audit.metrics.quantiles import (
 from audit.metrics.uncertainty import NONE, Interval, Resamples
 from audit.model import Period, Pool, Standing
 from audit.periods import day_edges, day_of
+from audit.words import AMOUNTS
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -253,6 +254,8 @@ def _used_by(held: pl.DataFrame, pool: Pool) -> list[Row]:
     """Return the use of each resource by each user, in pool-hours."""
     rows = []
     for column, amount in pool.amounts:
+        if column not in AMOUNTS:  # users have the GPUs of all types
+            continue
         area = pl.col("occupancy_s").cast(pl.Int128) * pl.col(column).fill_null(0)  # exact
         by_user = held.filter(occupied()).group_by("user").agg(area.sum().alias("area"), pl.len())
         for user, total, count in by_user.sort("user").iter_rows():

@@ -28,7 +28,7 @@ def described(element: Element, resource: str, zone: str) -> str:
         return policy(element.policy)
     if element.ceilings:
         number = sum((one.until - one.since) // 86_400 for one in element.ceilings)
-        return f"Less than the whole pool was in force, on {wording.plural(number, 'day')}"
+        return f"The capacity was smaller on {wording.plural(number, 'day')}"
     if element.users:
         names = ", ".join(wording.name(user) for user in element.users[:5])
         more = f" and {len(element.users) - 5} more" if len(element.users) > 5 else ""

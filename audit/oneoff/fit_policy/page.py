@@ -56,11 +56,11 @@ def _budget(found: Found) -> str:
     extent = "the whole log"
     if of.since is not None:
         days = (found.outcome.parts.behind - of.since) // 86_400
-        extent = f"the latest {wording.plural(days, 'day')} of the log, which it affords"
+        extent = f"the latest {wording.plural(days, 'day')} of the log"
     tried = len(found.outcome.tried)
     if found.ended:
-        extent += "; it ended the search before all was tried: raise `--budget`"
-    return f"about {found.seconds:g} s of one processor: {extent}; {tried} tried"
+        extent += "; the search ended before all candidates were tried: raise `--budget`"
+    return f"about {found.seconds:g} s of one processor, for {extent}; {tried} candidates tried"
 
 
 def _lead(found: Found, *, several: bool) -> str:
@@ -76,13 +76,13 @@ def _lead(found: Found, *, several: bool) -> str:
         return (
             f"{begin}Nothing was found that explains the starts better than "
             f"{outcome.assumed.site.pool.policy.name}. {before} of the waiting in the last 40 % of "
-            "the log stays unexplained."
+            "the log remains unexplained."
         )
     kept = wording.plural(len(outcome.kept), "element")
     return (
-        f"{begin}{kept} of how the site schedules "
-        f"{'was' if len(outcome.kept) == 1 else 'were'} found. With them {after} of the waiting "
-        f"in the last 40 % of the log stays unexplained, instead of {before}."
+        f"{begin}{kept} of the site's policy {'was' if len(outcome.kept) == 1 else 'were'} found. "
+        f"With them, {after} of the waiting in the last 40 % of the log remains unexplained, "
+        f"instead of {before}."
     )
 
 
@@ -91,10 +91,10 @@ def _sections(found: Found) -> tuple[Section, ...]:
     return (
         Section("What was found", (_FOUND, _elements(outcome), *_chains(outcome))),
         Section(
-            "How much better that is",
+            "Improvement",
             (_BETTER, _compared(outcome), *charts.over_time(outcome), _in_week(outcome)),
         ),
-        Section("What stays unexplained", (_STAYS, _left(outcome), *_limits(outcome))),
+        Section("What remains unexplained", (_STAYS, _left(outcome), *_limits(outcome))),
         Section("Elements tried", (_TRIED, _all(outcome))),
     )
 
@@ -104,10 +104,10 @@ def _sections(found: Found) -> tuple[Section, ...]:
 _FOUND: Final = (
     "Elements are listed in the order in which they were found; each is judged with those above it "
     "in force. Limits and windows are used only if they pass the conditions for rules: jobs that "
-    "could have started without the rule were left waiting, and hardly a start breaks it, while "
-    "neighbouring jobs did start. Withheld counts the occasions on which a rule alone kept a job "
-    "waiting; breaks counts the starts that it forbids. The column “by chance” is the "
-    "share of starts that is expected without the rule. Held out means the last 40 % of the log."
+    "could have started without the rule were left waiting, hardly any start breaks it, and "
+    "neighbouring jobs did start. “Withheld” counts the occasions on which a rule alone kept a job "
+    "waiting; “breaks” counts the starts that it forbids. “By chance” is the "
+    "expected share of such starts without the rule. “Held out” means the last 40 % of the log."
 )
 
 
@@ -137,7 +137,7 @@ def _elements(outcome: Outcome) -> Table:
         *_gain("Gain held out, nats", "told", "held_out"),
         Column("Unexplained then", "unexplained", "percent", lambda row: row.after.unexplained),
     )
-    caption = "Elements of how the site schedules"
+    caption = "Elements of the site's policy"
     return table("elements", caption, columns, outcome.kept, shown=len(outcome.kept))
 
 
@@ -160,8 +160,8 @@ def _chains(outcome: Outcome) -> tuple[str, ...]:
 
 _BETTER: Final = (
     "These figures cover the jobs that arrived in the last 40 % of the log. Unexplained is the "
-    "share of all waiting time in which a job would have fitted, and the site as modelled would "
-    "have started it, or would never have done so. Agreement is the share of the jobs that waited "
+    "share of all waiting time in which a job would have fitted, and the model would have started "
+    "it, or would never have started it. Agreement is the share of the jobs that waited "
     "longer than a minute that started within a minute of their modelled start."
 )
 
@@ -188,9 +188,9 @@ def _compared(outcome: Outcome) -> Table:
         _Row("as fitted", outcome.after, outcome.after_fidelity),
     )
     note = (
-        "Rank correlation: of the waits until modelled starts, each simulated from what ran and "
-        f"waited when the job arrived, with observed waits, of {outcome.after_fidelity.attempts:,} "
-        "jobs."
+        "Rank correlation: of modelled and observed waits, of "
+        f"{outcome.after_fidelity.attempts:,} jobs. Each modelled start is simulated from the jobs "
+        "that ran and waited when the job arrived."
     )
     return table("compared", "The site as assumed, and as fitted", columns, rows, note)
 
@@ -223,7 +223,7 @@ _LEFT: Final[Columns[Remains]] = (
 
 def _left(outcome: Outcome) -> Table:
     note = "As shares of all waiting of the jobs that arrived in the last 40 % of the log."
-    return table("unexplained", "What stays unexplained", _LEFT, outcome.remains, note)
+    return table("unexplained", "What remains unexplained", _LEFT, outcome.remains, note)
 
 
 def _limits(outcome: Outcome) -> tuple[Chart, ...]:
@@ -267,12 +267,12 @@ def _all(outcome: Outcome) -> Table:
 
 
 _READ: Final = (
-    "Rules are searched in the whole log, and may apply on some of its days only. Of those that "
+    "fairaudit searches the whole log for rules, which may apply on some days only. Of those that "
     "pass, the one that explains most waiting time is accepted, and the rest are judged again with "
     "it in force. Other elements are proposed from the first 40 % of the time and chosen by the "
     "next 20 %; the last 40 % are used for reporting only.",
     "All jobs have the same weight. A gain is a difference of mean log-loss, in nats, with its 95 "
     "% interval by days: it measures how much better a job's start is predicted.",
-    "The result is how the log looks, not how the site is configured: a rule that never delays a "
-    "job cannot be found, and one that is found may have another reason.",
+    "The result describes the log, not the site's configuration: a rule that never delays a job "
+    "cannot be found, and an inferred rule may have another reason.",
 )

@@ -38,7 +38,7 @@ ELEMENTS = {
         Kind.limit,
         limit=Limit(most=3, resource="cpus", per="user", user=("a", "b"), exempt_qos=("free",)),
     ),
-    "Less than the whole pool was in force, on 2 days": Element(
+    "The capacity was smaller on 2 days": Element(
         Kind.capacity, ceilings=(Ceiling(0, 2 * 86_400, 5, 1),)
     ),
     "Jobs of u0, u1, u2, u3, u4 and 2 more wait for the end of their user's previous one": Element(
