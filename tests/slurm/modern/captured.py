@@ -27,6 +27,9 @@ class Waiting:
     job: str
     reason: str
     partition: str
+    first: bool
+    """Whether it is the first task of its record. The tasks of an array share a record until they
+    start, with one reason: that of the next task to start."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,13 @@ class Capture:
         """The jobs that squeue showed as pending, at each sample."""
         for at, said in self.blocks("squeue.txt"):
             rows = (line.split("|") for line in said.split("\n") if line)
-            yield at, [Waiting(row[1], row[3], row[8]) for row in rows if row[2] == "PD"]
+            records: set[str] = set()
+            waiting = []
+            for record, job, state, reason, *_, partition, _, _ in rows:
+                if state == "PD":
+                    waiting.append(Waiting(job, reason, partition, first=record not in records))
+                    records.add(record)
+            yield at, waiting
 
     def site(self, folder: Path) -> Log:
         """Return the log as fairaudit reads it with the configuration that `init` writes."""
@@ -65,6 +74,11 @@ class Capture:
         place = folder / "config.toml"
         init.save(place, init.write(draft), force=True)
         return open_log(Request(logs=[log]), config.load(place))
+
+    def keys(self) -> dict[str, str]:
+        """The key of each submission in ``workload``, by its id; the same in both clusters."""
+        pairs = (line.split() for line in self.text("jobs.txt").splitlines())
+        return {job: key for key, job in pairs}
 
     @property
     def begin(self) -> float:

@@ -5,6 +5,7 @@ python -m tests.slurm.modern.ceiling
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ import polars as pl
 
 from audit import config
 from audit.oneoff.simulate import simulate
-from audit.pipeline.opening import Log, Request
+from audit.pipeline.opening import Request
 from audit.scenario.scenario import Change
 from tests.slurm.modern.captured import CAPTURES, Capture
 from tests.slurm.modern.record import CLUSTERS
@@ -32,30 +33,28 @@ class Start(NamedTuple):
     partition: str
 
 
-Starts = Mapping[str, Start]
+Starts = Mapping[tuple[str, str], Start]
+"""By key of the submission and number of the array's task."""
 
 
-def observed(log: Log, begin: float) -> Starts:
-    """Return the observed starts."""
-    return _starts(log.described, begin)
-
-
-def _starts(attempts: pl.DataFrame, begin: float) -> Starts:
+def starts(attempts: pl.DataFrame, capture: Capture) -> Starts:
+    """Return the starts of first attempts."""
+    keys = capture.keys()
     first = attempts.filter(pl.col("attempt") == 1, pl.col("start_time").is_not_null())
     columns = ("job_id", "start_time", "arrival_time", "partition")
-    return {
-        job: Start(start - begin, start - arrival, partition)
-        for job, start, arrival, partition in first.select(columns).iter_rows()
-    }
+    found = {}
+    for job, start, arrival, partition in first.select(columns).iter_rows():
+        submission, _, task = job.partition("_")
+        found[keys[submission], task] = Start(start - capture.begin, start - arrival, partition)
+    return found
 
 
-def replayed(folder: Path, begin: float) -> Starts:
-    """Return the starts of a whole replay of a site's log; see ``Capture.site``."""
+def replayed(folder: Path) -> pl.DataFrame:
+    """Return a whole replay of a site's log; see ``Capture.site``."""
     out = folder / "replay.parquet"
-    simulate(
-        Request(logs=[folder / "sacct.txt"]), Change(), config.load(folder / "config.toml"), out
-    )
-    return _starts(pl.read_parquet(out), begin)
+    site = config.load(folder / "config.toml")
+    simulate(Request(logs=[folder / "sacct.txt"]), Change(), site, out)
+    return pl.read_parquet(out)
 
 
 def on_time(truth: Starts, other: Starts, which: Collection[str]) -> tuple[int, int]:
@@ -93,6 +92,10 @@ class Figures(NamedTuple):
     ceiling: float
     ours: float
 
+    @property
+    def ratio(self) -> float:
+        return self.ours / self.ceiling if self.ceiling else math.nan
+
 
 def figures(folder: Path) -> dict[str, Figures]:
     """Ceiling and replay of each group; shares are means of both clusters."""
@@ -100,8 +103,8 @@ def figures(folder: Path) -> dict[str, Figures]:
     for name in CLUSTERS:
         capture, place = Capture(CAPTURES / name), folder / name
         place.mkdir()
-        truths[name] = observed(capture.site(place), capture.begin)
-        replays[name] = replayed(place, capture.begin)
+        truths[name] = starts(capture.site(place).described, capture)
+        replays[name] = starts(replayed(place), capture)
     one, two = CLUSTERS
     made = {}
     for group, which in GROUPS.items():
@@ -117,7 +120,7 @@ def main() -> None:
         for group, one in figures(Path(folder)).items():
             print(
                 f"{group:13} judged {one.judged[0]:3} and {one.judged[1]:3}  ceiling "
-                f"{one.ceiling:.3f}  ours {one.ours:.3f}  ratio {one.ours / one.ceiling:.2f}"
+                f"{one.ceiling:.3f}  ours {one.ours:.3f}  ratio {one.ratio:.2f}"
             )
 
 

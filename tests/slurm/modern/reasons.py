@@ -24,7 +24,7 @@ CLASSES: Final = {
     "unavailable": r"^(ReqNodeNotAvail|Reservation|Maintenance|NodeDown|PartitionDown)",
     "rule": r"^(QOS|Assoc|PartitionTimeLimit)",
     "held": r"^(Dependency|BeginTime|JobHeld|JobArrayTaskLimit|Licenses)",
-    "competition": r"^(Resources|Priority)",
+    "competition": r"^(Resources|Priority|Nodes required for job are DOWN, DRAINED or reserved)",
 }
 """Reasons of squeue by their class of causes."""
 
@@ -65,7 +65,7 @@ def stretches(log: Log) -> pl.DataFrame:
 
 
 def compared(capture: Capture, log: Log) -> Iterator[Shown]:
-    """Each pending job of each sample, with its cause at that instant.
+    """Each pending job of each sample that has a reason, with its cause at that instant.
 
     Before it was eligible a job is held; a wait that no stretch covers is ``unknown``.
     """
@@ -78,7 +78,7 @@ def compared(capture: Capture, log: Log) -> Iterator[Shown]:
     for job, arrival in log.described.select("job_id", "arrival_time").iter_rows():
         arrivals.setdefault(job, []).append(arrival)
     for at, waiting in capture.queue():
-        for one in waiting:
+        for one in (one for one in waiting if one.first):
             mine = (span for span in spans.get(one.job, []) if span[0] <= at < span[1])
             found = next(mine, None)
             if found is not None:
