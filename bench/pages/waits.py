@@ -38,8 +38,6 @@ PARTS = {
 }
 TITLES = {
     "says": "element",
-    "failed": "withheld",
-    "served": "breaks",
     "told": "gain held out, nats",
     "told_lower": "from",
     "told_upper": "to",
