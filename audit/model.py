@@ -172,7 +172,10 @@ DESCRIBED: Final = pl.Schema(
         ("width_class", pl.String()),
     ]
 )
-"""``ATTEMPTS`` and what follows from it once the pool and its counted resource are known."""
+"""``ATTEMPTS`` and what follows from it once the pool and its counted resource are known.
+
+The types of GPUs of the pools add columns such as ``gpus:a100``: how many of them an attempt has.
+"""
 
 OBSERVED: Final = "observed"
 """Name of the schedule that the log recorded."""
@@ -227,7 +230,7 @@ class Pool(NamedTuple):
     resource: Resource
     capacity: int  # amount of the counted resource, ≥ 1
     steps: tuple[Step, ...] = ()  # ascending
-    amounts: tuple[tuple[str, int], ...] = ()  # all resources, by column of ``ATTEMPTS``
+    amounts: tuple[tuple[str, int], ...] = ()  # all resources; see ``words.is_amount``
     exclusive_nodes: bool = False
     """Whether nodes run one attempt at a time; only then does their number limit attempts."""
     policy: Policy = Policy()

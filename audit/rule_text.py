@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 from audit.rules import KINDS, Limit, Scope, Window, texts
+from audit.words import gpu_type, kind_of
 
 UNITS: Final[Mapping[str | None, tuple[str, str]]] = {
     None: ("running job", "running jobs"),
@@ -69,7 +70,9 @@ def amount(most: int, resource: str | None) -> str:
     """Return an amount with its unit, such as ``32 CPUs`` or ``1 running job``."""
     if resource == "mem_bytes":
         return f"{most / _GIB:,.3g} GiB of memory"
-    return f"{most:,} {UNITS[resource][most != 1]}"
+    units = UNITS[resource and kind_of(resource)]
+    of_type = f"{gpu_type(resource)} " if resource and gpu_type(resource) else ""
+    return f"{most:,} {of_type}{units[most != 1]}"
 
 
 def duration(seconds: int) -> str:

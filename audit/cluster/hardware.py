@@ -8,9 +8,10 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit import config
-from audit.metrics.attempts.contention import peak_in_use
+from audit.metrics.attempts.contention import peak_in_use, requested, with_gpu_types
 from audit.metrics.nodes import PLACE, members, shares
 from audit.model import Absence, Node, Resource
+from audit.words import OF_TYPE
 
 ASKED_SHARE: Final = 0.01
 """Least share of the attempts, or of the waiting, that requests a resource which limits starts."""
@@ -95,13 +96,19 @@ def counted(attempts: pl.DataFrame) -> Resource:
     return next((one for one in Resource if attempts[one.value].count()), Resource.cpus)
 
 
-def _requested(attempts: pl.DataFrame) -> dict[str, float]:
-    """Return of resources of nodes the share of attempts, or of waiting, that requests some."""
+def _gpu_types(attempts: pl.DataFrame) -> list[str]:
+    """Return the types of GPUs of a log as resources."""
+    items = attempts["gpu_types"].drop_nulls().unique().str.split(",").explode()
+    return sorted({OF_TYPE + item.rpartition(":")[0] for item in items})
+
+
+def _requested(attempts: pl.DataFrame, resources: Iterable[str]) -> dict[str, float]:
+    """Return the share of attempts, or of waiting, that requests some of each resource."""
     ready = pl.coalesce("eligible_time", "submit_time")
     waited = (pl.col("start_time") - ready).clip(0)
     shares = {}
-    for name in ("cpus", "gpus", "mem_bytes"):
-        some = (pl.col(name) > 0).fill_null(value=False)
+    for name in resources:
+        some = (requested(name) > 0).fill_null(value=False)
         of_waiting = waited.filter(some).sum() / pl.max_horizontal(waited.sum(), 1)
         shares[name] = attempts.select(pl.max_horizontal(some.mean(), of_waiting)).item() or 0.0
     return shares
@@ -127,9 +134,9 @@ def hardware(
 ) -> Hardware:
     """Return what a pool consists of: its declared nodes, else what ran at most.
 
-    CPUs, GPUs and declared memory limit starts if a hundredth of the attempts, or attempts with a
-    hundredth of the waiting, request them. Memory that is not declared does not: its peak in use
-    is no sign of a capacity.
+    CPUs, GPUs, each type of GPUs and declared memory limit starts if a hundredth of the attempts,
+    or attempts with a hundredth of the waiting, request them. Memory that is not declared does not:
+    its peak in use is no sign of a capacity.
 
     Args:
         attempts: columns of ``model.ATTEMPTS``; all of the pool.
@@ -137,7 +144,10 @@ def hardware(
         resource: the counted resource; None: see ``counted``.
     """
     found = resource or counted(attempts)
-    limits = [name for name, share in _requested(attempts).items() if share >= ASKED_SHARE]
+    types = _gpu_types(attempts)
+    attempts = with_gpu_types(attempts, types)
+    asked = _requested(attempts, ("cpus", "gpus", *types, "mem_bytes"))
+    limits = [name for name, share in asked.items() if share >= ASKED_SHARE]
     if not _all_have(shapes, "mem_bytes") and "mem_bytes" in limits:
         limits.remove("mem_bytes")
     order = [found.value, *(name for name in limits if name != found.value)]
@@ -246,7 +256,7 @@ def _amounts(table: config.Nodes) -> tuple[tuple[str, int], ...]:
     memory = None if table.mem is None else config.in_bytes(table.mem)
     found = {"cpus": table.cpus, "mem_bytes": memory, "nodes": 1, "gpus": table.gpus}
     if table.gpu_type is not None and table.gpus:
-        found[f"gpus:{table.gpu_type.lower()}"] = table.gpus
+        found[OF_TYPE + table.gpu_type.lower()] = table.gpus
     return tuple((name, amount) for name, amount in found.items() if amount is not None)
 
 

@@ -18,19 +18,33 @@ from audit.config.usage import Usage
 from audit.errors import UsageError
 from audit.policies import BY_OWNER, BY_USAGE, SETTINGS, Backfill, Order, Policy, refused
 from audit.rules import Limit, Window
-from audit.words import Resource
+from audit.words import Resource, is_amount
 
 _Order = Annotated[Order, Field(strict=False)]
 _Count = Annotated[int | None, Field(ge=1)]
 
 
-class Amounts(Section):
-    """Amounts of resources."""
+class Amounts(Section, extra="allow"):
+    """Amounts of resources, also of types of GPUs such as ``gpus:a100``."""
 
+    __pydantic_extra__: dict[str, int]
     cpus: _Count = None
     nodes: _Count = None
     gpus: _Count = None
     mem_bytes: _Count = None
+
+    @model_validator(mode="after")
+    def _of_types(self) -> Amounts:
+        faults = []
+        for name, amount in self.__pydantic_extra__.items():
+            if not is_amount(name):
+                faults.append(Fault((name,), "", amount, kind="extra_forbidden"))
+            elif amount < 1:
+                least = "Input should be greater than or equal to 1"
+                faults.append(Fault((name,), least, amount))
+        if faults:
+            raise refusal("Amounts", faults)
+        return self
 
 
 class Step(Amounts):

@@ -15,8 +15,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.hostlists import amounts_of, count, expand
-from audit.metrics.attempts.contention import counted_resources, time_order
+from audit.metrics.attempts.contention import counted_resources, requests, time_order
 from audit.model import Absence, Node, Pool
+from audit.registry.causes import LACKS
 
 Ints = NDArray[np.int64]
 
@@ -44,6 +45,7 @@ class OnNodes(NamedTuple):
     parts: Ints  # [n]
     most: Ints  # [n]
     shape: Ints  # [n]: equal numbers: equal sets and parts
+    ties: Ints  # [R]: the resources, in the order in which the one that is lacking is named
     change_time: Ints
     change_node: Ints
     change: Ints
@@ -54,8 +56,8 @@ class Placed(NamedTuple):
 
     nodes: OnNodes
     set_of: Ints  # [n]
-    guessed: float
-    """Share of the node-seconds of which the split over nodes is a guess."""
+    guessed: float | None
+    """Share of the node-seconds of which the split over nodes is a guess; None: no nodes."""
 
     def by_set(self) -> Ints:
         """Return the capacity of each set, [sets · R]."""
@@ -72,9 +74,9 @@ def sums_of(rows: pl.DataFrame) -> Placed:
     empty = np.zeros((0, 0), np.int64)
     nodes = OnNodes(
         *(empty, edge, none, edge, none, edge, none, empty, empty),
-        *(none, none, none, none, none, none),
+        *(none, none, none, none, none, none, none),
     )
-    return Placed(nodes, np.zeros(rows.height, np.int64), 0.0)
+    return Placed(nodes, np.zeros(rows.height, np.int64), None)
 
 
 def members(node_lists: pl.Series) -> pl.DataFrame:
@@ -120,7 +122,8 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     """Return the nodes of a pool, and what its attempts use on them.
 
     Args:
-        rows: n attempts with partition, ``PLACE``, nodes, start_time, ``end`` and the resources.
+        rows: n attempts with partition, ``PLACE``, nodes, start_time, ``end``, any_gpu_type and the
+            resources.
         reserved: the same of those in reservations. If a reservation is not declared, its nodes are
             unavailable to others from its first start to its last end.
         pool: with ``nodes``, and ``absences`` of them.
@@ -132,7 +135,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     capacity = np.array(
         [[dict(node.amounts).get(name, 0) for node in pool.nodes] for name in resources], np.int64
     )
-    request = np.stack([_ints(rows[name]) for name in resources])
+    used = np.stack([_ints(rows[name]) for name in resources])
     start, end = _ints(rows["start_time"]), _ints(rows["end"])
     ran = rows["start_time"].is_not_null().to_numpy() & (end > start)
     known = rows.select(*PLACE, *resources).with_columns(
@@ -142,12 +145,12 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     at_work = np.flatnonzero(np.diff(first) > 0)
     guessed = np.zeros(rows.height, np.uint8)
     placement.split(
-        *(start, end, _by(start, at_work), _by(end, at_work), request, capacity, first, node),
+        *(start, end, _by(start, at_work), _by(end, at_work), used, capacity, first, node),
         stated,
         amount,
         guessed,
     )
-    parts = _parts(rows, request)
+    parts = _parts(rows, requests(rows, pool))
     seconds = np.diff(first) * (end - start)
     sets, set_of = _sets(rows["partition"], pool.nodes)
     by_node = [[s for s, held in enumerate(sets) if k in held] for k in range(len(pool.nodes))]
@@ -158,6 +161,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
         *(first, node, amount),
         *parts,
         _shapes(set_of, *parts),
+        _ties(resources),
         *_changes(reserved, pool.absences, number),
     )
     total = int(seconds[at_work].sum())
@@ -250,6 +254,17 @@ def _shapes(set_of: Ints, part: Ints, parts: Ints, most: Ints) -> Ints:
     columns = {str(k): column for k, column in enumerate((set_of, parts, most, *part))}
     alike = pl.DataFrame(columns).select(shape=pl.struct(pl.all()).rank("dense") - 1)
     return _ints(alike["shape"].cast(pl.Int64))
+
+
+def kind_of(resource: str) -> str:
+    """Return the resource of which this is a type: ``gpus`` for ``gpus:a100``."""
+    return resource.partition(":")[0]
+
+
+def _ties(resources: Sequence[str]) -> Ints:
+    kinds = [lack.resource for lack in LACKS]
+    order = sorted(range(len(resources)), key=lambda x: kinds.index(kind_of(resources[x])))
+    return np.array(order, np.int64)
 
 
 def _changes(

@@ -17,6 +17,7 @@ CAUSES = (
     *("held", "unavailable", "rule", "nodes", "own", "claimed", "earlier", "later", "cycle"),
     "unexplained",
 )
+TYPES = ("gpus:a100", "gpus:h100")
 HOLDS = {
     "BeginTime": "begin",
     "Dependency": "dependency",
@@ -51,6 +52,7 @@ class One(NamedTuple):
     place: tuple[Any, ...]
     record: Mapping[str, Any]
     request: Amounts
+    use: Amounts
     arrival: int
     leave: int
     start: int | None
@@ -79,6 +81,7 @@ class Site(NamedTuple):
     """When nodes are unavailable."""
     used: Mapping[tuple[str, int], Mapping[str, Amounts]]
     """What each attempt uses on which nodes."""
+    resources: list[str]
 
     def nodes_at(self, t: int) -> on.Free:
         """What is free on each node."""
@@ -102,7 +105,7 @@ class Site(NamedTuple):
         """The capacity that j may use, what is free of it, and what each running attempt uses."""
         if not self.machines:
             capacity = self.pool.capacity_at(t)
-            used = [one.request for one in running]
+            used = [one.use for one in running]
         else:
             mine, theirs = self.mine(j, t), on.eligible(self.machines, j.record)
             count = len(j.request)
@@ -149,6 +152,14 @@ class Site(NamedTuple):
         return found
 
 
+def _uses(record: naive.Record, resource: str) -> int | None:
+    """The amount of a resource that a record has."""
+    if resource not in TYPES:
+        return record[resource]  # type: ignore[no-any-return]
+    items = dict(item.split(":") for item in (record["gpu_types"] or "").split(",") if item)
+    return int(items.get(resource.removeprefix("gpus:"), 0))
+
+
 def occupancy(record: Mapping[str, Any]) -> int:
     """end − start of a record; 0 where either is not known."""
     start, end = record["start_time"], record["end_time"]
@@ -167,6 +178,8 @@ class Booked(NamedTuple):
     causes: dict[str, Fraction]
     rule_free: int
     rules: Counter[int]
+    lacking: Counter[str | None]
+    """Seconds of the cause nodes by the resource that was lacking; None: several."""
 
 
 def account(
@@ -184,6 +197,7 @@ def account(
     absent: Mapping[str, Sequence[range]] | None = None,
 ) -> dict[tuple[str, int], Booked]:
     """The account of each attempt that has one."""
+    records = [{**record, **{x: _uses(record, x) for x in amounts}} for record in records]
     pool, _ = log_of(records, amounts, steps, now)
     described = naive.described(records, next(iter(amounts)))
     held = [
@@ -196,9 +210,12 @@ def account(
     site = Site(
         *(held, pool, limits, windows, holds or {}, cycle, frozenset(), machines, absent or {}),
         _used(held, machines),
+        list(amounts),
     )
     site = site._replace(outages=_outages(site, outage))
-    made = {one.key: Booked(dict.fromkeys(CAUSES, Fraction()), 0, Counter()) for one in held}
+    made = {
+        one.key: Booked(dict.fromkeys(CAUSES, Fraction()), 0, Counter(), Counter()) for one in held
+    }
     for t in range(min(o.arrival for o in held), max(o.leave for o in held)) if held else ():
         _second(site, t, made)
     return {one.key: made[one.key] for one in held if one.waits}
@@ -214,7 +231,7 @@ def _used(held: Sequence[One], machines: on.Machines) -> dict[tuple[str, int], d
     ]
     used = on.split(
         [(one.start or 0, one.end or 0) for one in ran],
-        [one.request for one in ran],
+        [one.use for one in ran],
         [one.record["node_list"].split(",") for one in ran],
         machines,
         [_stated(one.record["node_amounts"], len(one.request)) for one in ran],
@@ -226,7 +243,7 @@ def _stated(text: str | None, count: int) -> list[list[int] | None]:
     """The amounts on each node of CPUs and GPUs, the first resources: `cpus=1,3 gpus=0,2`."""
     given = dict(item.split("=") for item in (text or "").split())
     numbers = {name: [int(number) for number in each.split(",")] for name, each in given.items()}
-    return [numbers.get(name) for name in ("cpus", "gpus", "mem_bytes")[:count]]
+    return [numbers.get(name) for name in ("cpus", "gpus", "mem_bytes", *TYPES)[:count]]
 
 
 def _one(
@@ -245,6 +262,7 @@ def _one(
         attempt.key,
         (arrival, record["submit_time"] or -1, record["job_number"], record["attempt"]),
         record,
+        tuple(0 if x in TYPES and record["any_gpu_type"] else record[x] or 0 for x in amounts),
         tuple(record[x] or 0 for x in amounts),
         arrival,
         leave if waits and leave is not None else arrival,
@@ -322,6 +340,9 @@ def _second(site: Site, t: int, made: MutableMapping[tuple[str, int], Booked]) -
             causes = _holders(j, running, used, capacity, free)
         elif not fitting:
             causes = {"nodes": Fraction(1)}
+            allowed = on.eligible(site.machines, j.record)
+            of = (j.request, j.record["nodes"], nodes, allowed)
+            booked.lacking[on.lacking(*of, site.resources)] += 1
         elif claim is not None:
             if _noted(site, j, t):
                 causes = {"held": Fraction(1)}

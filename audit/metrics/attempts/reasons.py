@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from audit.model import Limit, Scope
 from audit.registry.reasons import OTHER, REASONS, Reason
 from audit.rules import KINDS
+from audit.words import kind_of
 
 Bools = NDArray[np.bool_]
 
@@ -36,7 +37,11 @@ _WALLTIME: Final = r"(?i)wall|time"
 """Patterns of reasons that name a limit on attempts, on a resource, or on walltimes."""
 
 
-def _named(values: Sequence[object]) -> pl.Expr:
+def _named(resource: str | None) -> str:
+    return _NAMED[resource and kind_of(resource)]
+
+
+def _by_kind(values: Sequence[object]) -> pl.Expr:
     """Return one of the values for each recorded reason, in the order of ``REASONS``, or null.
 
     A requeued or preempted attempt does not inherit the reason of the previous one.
@@ -50,12 +55,12 @@ def _named(values: Sequence[object]) -> pl.Expr:
 
 def blocked() -> pl.Expr:
     """Return whether the recorded reason is something other than the attempt's turn."""
-    return _named([one.blocks for one in REASONS]).fill_null(value=False)
+    return _by_kind([one.blocks for one in REASONS]).fill_null(value=False)
 
 
 def hold_kind(held: pl.DataFrame) -> pl.Series:
     """Return the hold that each recorded reason names, one of ``HELD_BY``, or null."""
-    return held.select(_named([one.held_by for one in REASONS]).alias("held_by")).to_series()
+    return held.select(_by_kind([one.held_by for one in REASONS]).alias("held_by")).to_series()
 
 
 def reason_of(text: str) -> Reason:
@@ -80,7 +85,7 @@ def covered(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:
     found = np.zeros(held.height, np.bool_)
     reason = pl.col("reason").str.replace_all(_WHOSE, "")
     for limit in limits:
-        named = _WALLTIME if limit.walltime_above_s is not None else _NAMED[limit.resource]
+        named = _WALLTIME if limit.walltime_above_s is not None else _named(limit.resource)
         speaks_of_it = held.select(reason.str.contains(named).fill_null(value=False)).to_series()
         theirs = in_scope(held, limit) & ~any_of(held["qos"], limit.exempt_qos)
         found |= speaks_of_it.to_numpy() & theirs
