@@ -39,6 +39,7 @@ cdef class Nodes:
     cdef const int64_t[::1] parts
     cdef const int64_t[::1] most
     cdef const int64_t[::1] shape  # equal numbers: equal sets, parts and most
+    cdef const int64_t[::1] ties  # the resources, in the order in which a lacking one is named
     cdef const int64_t[::1] change_time  # when nodes become unavailable or available, ascending
     cdef const int64_t[::1] change_node
     cdef const int64_t[::1] change  # 1: unavailable, −1: no more

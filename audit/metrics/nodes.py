@@ -19,6 +19,7 @@ from audit.features import met
 from audit.hostlists import amounts_of, count, expand
 from audit.metrics.attempts.contention import counted_resources, requests, time_order
 from audit.model import Absence, Node, Pool
+from audit.registry.causes import LACKS
 
 Ints = NDArray[np.int64]
 
@@ -46,6 +47,7 @@ class OnNodes(NamedTuple):
     parts: Ints  # [n]
     most: Ints  # [n]
     shape: Ints  # [n]: equal numbers: equal sets and parts
+    ties: Ints  # [R]: the resources, in the order in which the one that is lacking is named
     change_time: Ints
     change_node: Ints
     change: Ints
@@ -56,8 +58,8 @@ class Placed(NamedTuple):
 
     nodes: OnNodes
     set_of: Ints  # [n]
-    guessed: float
-    """Share of the node-seconds of which the split over nodes is a guess."""
+    guessed: float | None
+    """Share of the node-seconds of which the split over nodes is a guess; None: no nodes."""
 
     def by_set(self) -> Ints:
         """Return the capacity of each set, [sets · R]."""
@@ -74,9 +76,9 @@ def sums_of(rows: pl.DataFrame) -> Placed:
     empty = np.zeros((0, 0), np.int64)
     nodes = OnNodes(
         *(empty, edge, none, edge, none, edge, none, empty, empty),
-        *(none, none, none, none, none, none),
+        *(none, none, none, none, none, none, none),
     )
-    return Placed(nodes, np.zeros(rows.height, np.int64), 0.0)
+    return Placed(nodes, np.zeros(rows.height, np.int64), None)
 
 
 def members(node_lists: pl.Series) -> pl.DataFrame:
@@ -161,6 +163,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
         *(first, node, amount),
         *parts,
         _shapes(set_of, *parts),
+        _ties(resources),
         *_changes(reserved, pool.absences, number),
     )
     total = int(seconds[at_work].sum())
@@ -263,6 +266,17 @@ def _shapes(set_of: Ints, part: Ints, parts: Ints, most: Ints) -> Ints:
     columns = {str(k): column for k, column in enumerate((set_of, parts, most, *part))}
     alike = pl.DataFrame(columns).select(shape=pl.struct(pl.all()).rank("dense") - 1)
     return _ints(alike["shape"].cast(pl.Int64))
+
+
+def kind_of(resource: str) -> str:
+    """Return the resource of which this is a type: ``gpus`` for ``gpus:a100``."""
+    return resource.partition(":")[0]
+
+
+def _ties(resources: Sequence[str]) -> Ints:
+    kinds = [lack.resource for lack in LACKS]
+    order = sorted(range(len(resources)), key=lambda x: kinds.index(kind_of(resources[x])))
+    return np.array(order, np.int64)
 
 
 def _changes(

@@ -189,6 +189,8 @@ class Booked(NamedTuple):
     lacking: Ints
     """[R + 1, n]: s in which an attempt would fit on nodes but for each resource; the last: for
     several. Zeros where no nodes are known."""
+    guessed: float | None
+    """As ``nodes.Placed.guessed``."""
 
     def of(self, cause: str) -> NDArray[np.float64]:
         """Return the seconds of one of ``BOOKED``, [n]."""
@@ -264,7 +266,8 @@ def book(
     lacking = np.zeros((len(counted_resources(pool)) + 1, n), np.int64)
     made = kernels.Bookings(seconds, forbidden, lacking, spans)
     kernels.book_waits(log, nodes, times(), taken, capacity, blocks.most, made)
-    return Booked(seconds, forbidden, _stretches(spans.taken(), blocks), lacking), outages
+    stretches = _stretches(spans.taken(), blocks)
+    return Booked(seconds, forbidden, stretches, lacking, found.guessed), outages
 
 
 STRETCHES: Final = 20_000_000  # greatest number of stretches of single attempts that are kept apart

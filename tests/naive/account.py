@@ -81,6 +81,7 @@ class Site(NamedTuple):
     """When nodes are unavailable."""
     used: Mapping[tuple[str, int], Mapping[str, Amounts]]
     """What each attempt uses on which nodes."""
+    resources: list[str]
 
     def nodes_at(self, t: int) -> on.Free:
         """What is free on each node."""
@@ -177,6 +178,8 @@ class Booked(NamedTuple):
     causes: dict[str, Fraction]
     rule_free: int
     rules: Counter[int]
+    lacking: Counter[str | None]
+    """Seconds of the cause nodes by the resource that was lacking; None: several."""
 
 
 def account(
@@ -207,9 +210,12 @@ def account(
     site = Site(
         *(held, pool, limits, windows, holds or {}, cycle, frozenset(), machines, absent or {}),
         _used(held, machines),
+        list(amounts),
     )
     site = site._replace(outages=_outages(site, outage))
-    made = {one.key: Booked(dict.fromkeys(CAUSES, Fraction()), 0, Counter()) for one in held}
+    made = {
+        one.key: Booked(dict.fromkeys(CAUSES, Fraction()), 0, Counter(), Counter()) for one in held
+    }
     for t in range(min(o.arrival for o in held), max(o.leave for o in held)) if held else ():
         _second(site, t, made)
     return {one.key: made[one.key] for one in held if one.waits}
@@ -334,6 +340,9 @@ def _second(site: Site, t: int, made: MutableMapping[tuple[str, int], Booked]) -
             causes = _holders(j, running, used, capacity, free)
         elif not fitting:
             causes = {"nodes": Fraction(1)}
+            allowed = on.eligible(site.machines, j.record)
+            of = (j.request, j.record["nodes"], nodes, allowed)
+            booked.lacking[on.lacking(*of, site.resources)] += 1
         elif claim is not None:
             if _noted(site, j, t):
                 causes = {"held": Fraction(1)}

@@ -83,6 +83,7 @@ class Known(NamedTuple):
     entities: Mapping[users.Kind, pl.DataFrame]  # of ``users.by_entities``, for the period
     conserved: Row  # of ``conservation_of``, for all attempts of the pool
     passed: pl.DataFrame  # of ``passed_over.of_period``
+    guessed: float | None = None  # of ``account.Account``
 
 
 def summarise(
@@ -123,6 +124,8 @@ def summarise(
     rows += figures.of_parts(attempts, drawn, options.tolerance_s)
     rows.append(known.conserved if known else conservation_of(described, now, options))
     rows += of_peers(described, period, zone, seed, options.resamples)
+    if known and known.guessed is not None:
+        rows.append(row("nodes_guessed_share", "all", None, known.guessed, described.height))
     passed = known.passed if known else passed_over.of_period(described, pool, period, zone)
     rows += passed_over.rows(passed)
     for kind in KINDS:

@@ -158,6 +158,17 @@ class BoundRule(NamedTuple):
     attempts: int
 
 
+class Scattered(NamedTuple):
+    """Waiting while enough was free on all nodes together, but single nodes lacked a resource."""
+
+    lack: str  # key of ``registry.causes.LACKS``
+    lacked_s: float
+    attempts: int
+    nodes: int  # of the request with most of this waiting
+    amount: int | None  # that it requests of each node
+    part: float  # of this waiting, by attempts with that request
+
+
 class Outage(NamedTuple):
     """A time in which nothing ran although a job could have; epoch s."""
 
@@ -433,6 +444,7 @@ class PoolPart(Figures):
     tested: Mapping[str, int] = field(default_factory=dict)  # entities tested, by kind
     untested: int = 0
     rules: tuple[BoundRule, ...] = ()  # most waiting first
+    scattered: tuple[Scattered, ...] = ()  # most waiting first
     outages: tuple[Outage, ...] = ()  # longest first
     unexplained: tuple[Unexplained, ...] = ()  # by kind; empty where little is unexplained
     queues: Mapping[str, tuple[Breakdown, ...]] = field(default_factory=dict)

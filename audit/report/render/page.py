@@ -28,7 +28,7 @@ from audit.report.record.pool import SMALL_SAMPLE, PoolPart
 from audit.report.render import export, identity, sandbox
 from audit.report.render.export import File
 from audit.report.render.sandbox import Limits
-from audit.report.text import advice, belief, tables, wording
+from audit.report.text import advice, belief, scattered, tables, wording
 from audit.report.text.notices import notices
 from audit.report.text.standing import standing
 from audit.spreadsheets import visible
@@ -293,6 +293,7 @@ _FILTERS: Final = {
     belief: "busy fit_table good_fit verdict policy fair_order tolerance most_overtaken",
     advice: "doubt nothing sentences",
     place: "meaning subject_of",
+    scattered: "lack_of request",
 }
 """Functions that templates use as filters."""
 
