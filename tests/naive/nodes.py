@@ -39,7 +39,9 @@ def eligible(machines: Machines, record: Mapping[str, Any]) -> list[str]:
         for name, one in machines.items()
         if named is None or set(named.split(",")) & set(one.partitions)
     ]
-    test = MET.get(record.get("constraints") or "", lambda _: True)
+    test = MET.get(record.get("constraints") or "")
+    if test is None:
+        return found
     has = {name: machines[name].features for name in found}
     return [n for n in found if (f := has[n]) is None or test(set(f))] or found
 
