@@ -76,7 +76,7 @@ _READ: Final = cs.by_name(
     *("standing", "arrival_time", "submit_time", "start_time", "end_time", "user", "reason"),
     *("reservation", "node_list", "node_amounts", "cpus", "nodes", "gpus", "mem_bytes"),
     *("account", "partition", "qos", "size", "walltime_s", "occupancy_s", "ready_time", *SEQUENCE),
-    "any_gpu_type",
+    *("any_gpu_type", "constraints"),
     require_all=False,
 ) | cs.starts_with(OF_TYPE)
 
