@@ -67,26 +67,27 @@ def stretches(log: Log) -> pl.DataFrame:
 def compared(capture: Capture, log: Log) -> Iterator[Shown]:
     """Each pending job of each sample that has a reason, with its cause at that instant.
 
-    Before it was eligible a job is held; a wait that no stretch covers is ``unknown``.
+    Before it was eligible a job is held. A job that never became eligible is in no accounting.
+    Cancelled tasks of an array are one attempt.
     """
     spans: dict[str, list[tuple[int, int, str, str | None]]] = {}
-    for job, begin, end, cause, by in (
-        stretches(log).select("job_id", "begin", "end", "cause", "by").iter_rows()
-    ):
-        spans.setdefault(job, []).append((begin, end, cause, by))
+    for job, *span in stretches(log).select("job_id", "begin", "end", "cause", "by").iter_rows():
+        spans.setdefault(job, []).append((span[0], span[1], span[2], span[3]))
     arrivals: dict[str, list[int]] = {}
     for job, arrival in log.described.select("job_id", "arrival_time").iter_rows():
         arrivals.setdefault(job, []).append(arrival)
+    cancelled = {job.partition("[")[0]: job for job in arrivals if "[" in job}
     for at, waiting in capture.queue():
-        for one in (one for one in waiting if one.first):
-            mine = (span for span in spans.get(one.job, []) if span[0] <= at < span[1])
-            found = next(mine, None)
-            if found is not None:
-                cause, by = found[2], found[3]
-            elif any(arrival is None or arrival > at for arrival in arrivals.get(one.job, [])):
+        for one in waiting:
+            job = one.job
+            if job not in arrivals:
+                job = cancelled.get(f"{job.partition('_')[0]}_", job)
+            if not one.first or job not in arrivals:
+                continue
+            found = next((span for span in spans.get(job, []) if span[0] <= at < span[1]), None)
+            cause, by = ("unknown", None) if found is None else found[2:]
+            if found is None and any(arrival > at for arrival in arrivals[job]):
                 cause, by = "held", "not eligible"
-            else:
-                cause, by = "unknown", None
             yield Shown(at, one.job, one.partition, one.reason, cause, by)
 
 
