@@ -1,6 +1,6 @@
 """A modern Slurm cluster, recorded twice: causes of waits, starts and shares, against Slurm's own.
 
-The bounds are the figures reached; see docs/simulation.md and tests/data/modern/README.md.
+The bounds are the figures reached; tests/data/modern/README.md explains what is missing.
 """
 
 from __future__ import annotations
@@ -29,19 +29,34 @@ def test_both_clusters_got_the_same_jobs() -> None:
     assert len(submitted[0]) == 286
 
 
-@pytest.mark.parametrize(("name", "least"), [("north", 0.0), ("south", 0.0)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("north", 0.88), pytest.param("south", 0.87, marks=pytest.mark.slow)]
+)
 def test_causes_agree_with_squeue(name: str, least: float, tmp_path: Path) -> None:
+    """By time, where squeue showed a reason; see tests/data/modern/README.md for the rest."""
     capture = Capture(CAPTURES / name)
     shown = [*reasons.compared(capture, capture.site(tmp_path))]
     assert len(shown) > 6_000
     assert reasons.agreement(shown) >= least
 
 
-def test_starts_are_foretold(tmp_path: Path) -> None:
+def test_a_replay_starts_jobs_on_time(tmp_path: Path) -> None:
+    """The ceiling is the share of starts that the other cluster has on time."""
     found = ceiling.figures(tmp_path)
-    assert {group: found[group].judged for group in ("whole nodes", "shared nodes")} == {}
-    assert round(found["all"].ceiling, 3) == 0
-    assert found["all"].ours >= 0
+    assert {name: (one.judged, round(one.ceiling, 3)) for name, one in found.items()} == {
+        "all": ((143, 147), 0.721),
+        "whole nodes": ((13, 13), 0.731),
+        "shared nodes": ((130, 134), 0.72),
+        "cpu": ((43, 49), 0.576),
+        "bigmem": ((1, 1), 0.0),
+        "gpu": ((52, 51), 0.835),
+        "debug": ((24, 23), 0.83),
+        "scavenger": ((10, 10), 0.6),
+    }
+    least = {"all": 0.27, "whole nodes": 0.15, "shared nodes": 0.28}
+    assert {
+        name: found[name].ours for name, bound in least.items() if found[name].ours < bound
+    } == {}
 
 
 # --- sshare
@@ -75,7 +90,7 @@ def unsure(capture: Capture, at: int, tick: int) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", CLUSTERS)
 def test_sshare_is_recomputed(name: str, tmp_path: Path) -> None:
-    """RawUsage to the printed digit, ranks exactly, where nothing else happened in that second."""
+    """RawUsage to the printed digit where the order within a second is irrelevant; all ranks."""
     capture = Capture(CAPTURES / name)
     ticks = dict(map(int, line.split()) for line in capture.text("ticks.txt").splitlines())
     for file in ("sacct.txt", *OF_SLURM.values()):
@@ -90,9 +105,9 @@ def test_sshare_is_recomputed(name: str, tmp_path: Path) -> None:
             if theirs[1] and (theirs[0].strip(), theirs[1]) not in doubtful:
                 assert ours[4] == theirs[4], (at, theirs)
                 equal += ours[4] != "0"
-            assert float(ours[4]) == pytest.approx(float(theirs[4]), rel=2e-3, abs=20)
+            assert float(ours[4]) == pytest.approx(float(theirs[4]), rel=2.1e-3)
             assert ours[7] == theirs[7], (at, theirs)
-    assert equal > 40
+    assert equal >= {"north": 70, "south": 128}[name]
 
 
 def recomputed(folder: Path, at: int, tick: int) -> Outcome:
