@@ -149,7 +149,7 @@ def faults(people: People, usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fa
 
 
 def is_pseudonym(column: str, name: str) -> bool:
-    """Whether a name has the form of a pseudonym of its column."""
+    """Return whether a name has the form of a pseudonym of its column."""
     return re.fullmatch(rf"{PREFIXES[column]}-[0-9a-f]{{{DIGITS}}}", name) is not None
 
 

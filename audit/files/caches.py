@@ -41,12 +41,12 @@ def folder(installed: Path, name: str) -> Path:
 
 
 def writable(place: Path) -> bool:
-    """Whether a file can be made in ``place``, which permission bits alone do not say."""
+    """Return whether a file can be made in ``place``, which permission bits alone do not say."""
     return refused(place) is None
 
 
 def refused(place: Path) -> OSError | None:
-    """Why no file can be made in ``place``; None if one can."""
+    """Return why no file can be made in ``place``; None if one can."""
     try:
         with tempfile.TemporaryFile(dir=place):
             return None
@@ -55,7 +55,7 @@ def refused(place: Path) -> OSError | None:
 
 
 def kept(place: Path, key: bytes) -> bytes | None:
-    """The content that an earlier process kept in the file ``place`` for the same ``key``.
+    """Return the content that an earlier process kept in the file ``place`` for the same ``key``.
 
     The key identifies everything that the content depends on. None if there is no such file, or it
     is damaged or has another key.

@@ -44,7 +44,7 @@ def _libc() -> ctypes.CDLL:
 
 
 def landlock() -> int:
-    """The version of the kernel's Landlock interface; 0: none."""
+    """Return the version of the kernel's Landlock interface; 0: none."""
     return max(0, int(_libc().syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)))
 
 
@@ -131,7 +131,7 @@ def status() -> int | None:
 
 
 def _data_bytes() -> int:
-    """The memory of this process as the limit counts it; 1 GiB if unknown."""
+    """Return the memory of this process as the limit counts it; 1 GiB if unknown."""
     descriptor = status()
     lines = [] if descriptor is None else os.pread(descriptor, 8192, 0).splitlines()
     found = [int(line.split()[1]) * 1024 for line in lines if line.startswith(b"VmData:")]

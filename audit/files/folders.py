@@ -59,7 +59,7 @@ def make(path: Path) -> list[Path]:
 
 
 def _follow(path: Path, prepare: Callable[[Path], None]) -> Path:
-    """The target of ``path``, without links.
+    """Return the target of ``path``, without links.
 
     Each part of the path is checked before the next one is read, so that no other user can exchange
     what was checked. ``prepare`` is called with each place before its check.
@@ -104,7 +104,7 @@ def _check(place: Path, path: Path) -> None:
 
 
 def _others_write(place: Path, seen: os.stat_result) -> bool:
-    """Whether users other than the owner and root can write to ``place``.
+    """Return whether users other than the owner and root can write to ``place``.
 
     Many systems give each user a group of the same name without other members, and let it write.
     """
@@ -125,7 +125,7 @@ def _refused(path: Path, why: str) -> PermissionError:
 
 
 def readable(path: Path) -> str:
-    r"""A path as text that can be stored and shown; bytes that are not UTF-8 are escaped (`\xff`).
+    r"""Return a path as printable text, with bytes that are not UTF-8 escaped (`\xff`).
 
     Distinct paths stay distinct, except one that really has such an escape in its name.
     """

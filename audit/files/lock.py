@@ -89,7 +89,7 @@ def _open_own(path: Path) -> int:
 
 
 def holder(database: Path) -> str | None:
-    """The process that holds the right to write ``database``; None if it is free.
+    """Return the process that holds the right to write ``database``; None if it is free.
 
     Raises OSError if the lock may not be read.
     """

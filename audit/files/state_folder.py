@@ -39,7 +39,7 @@ def held(state: Path, who: str) -> Iterator[Path]:
 
 
 def begun(state: Path) -> bool:
-    """Whether there is a store."""
+    """Return whether there is a store."""
     return any((folder / STORE).exists() for folder in (state, state / _RESTORED))
 
 

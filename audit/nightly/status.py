@@ -179,7 +179,7 @@ def _instant(instant: int | None) -> str | None:
 
 
 def _covers(entry: Entry, cluster: Cluster) -> bool:
-    """Whether an entry is a whole run that did everything for the cluster."""
+    """Return whether an entry is a whole run that did everything for the cluster."""
     return entry.stage == WHOLE and entry.cluster in {None, cluster.name} and entry.period is None
 
 

@@ -52,7 +52,7 @@ class Executor(Protocol):
 
 
 def computed(_: None) -> Callable[[Callable[[], Made]], Made]:
-    """A ``prepare`` for ``Executor.each`` whose parts are functions without arguments."""
+    """Return a ``prepare`` for ``Executor.each`` whose parts are functions without arguments."""
     return lambda part: part()
 
 

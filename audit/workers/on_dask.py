@@ -144,7 +144,7 @@ class Dask:
                 client.cancel(list(working), force=True)
 
     def _some(self, working: Mapping[Any, int]) -> list[Any]:
-        """The futures that are done, after at most about a second."""
+        """Return the futures that are done, after at most about a second."""
         _, distributed = self._libraries()
         try:
             with self._session.client.as_current():
@@ -169,7 +169,7 @@ class Dask:
             time.sleep(0.1)
 
     def _threads(self) -> Mapping[str, int]:
-        """The number of threads of each worker."""
+        """Return the number of threads of each worker."""
         client = self._session.client
         try:
             if client.status != "running":
@@ -230,7 +230,7 @@ class Dask:
         return dask, distributed
 
     def _folder(self) -> Path:
-        """A new folder for this run alone."""
+        """Return a new folder for this run alone."""
         below = Path(self.options.folder or tempfile.gettempdir())
         with _usable(below):
             folder = Path(tempfile.mkdtemp(prefix="fairaudit-", dir=below))
@@ -239,7 +239,7 @@ class Dask:
         return folder
 
     def _scheduler(self, distributed: Any, folder: Path) -> Any:
-        """The address of the scheduler, or the cluster that was started here."""
+        """Return the address of the scheduler, or the cluster that was started here."""
         options = self.options
         if options.scheduler is not None:
             return options.scheduler
@@ -326,7 +326,7 @@ def _usable(folder: Path) -> Iterator[None]:
 
 
 def _first(error: BaseException) -> str:
-    """The first line of a message."""
+    """Return the first line of a message."""
     lines = str(error).strip().splitlines()
     return lines[0][:200] if lines else type(error).__name__
 
@@ -427,7 +427,7 @@ def _security(distributed: Any, files: Any) -> Any:
 
 
 def made(folder: Path) -> Files:
-    """A certificate for this run alone, which is its own authority.
+    """Return a certificate for this run alone, which is its own authority.
 
     Raises WorkersError if there is no openssl to make it.
     """

@@ -41,7 +41,7 @@ class Packer:
         self._filed: dict[int, tuple[object, Filed]] = {}
 
     def packed(self, thing: object) -> bytes:
-        """The parcel of an object; raises OSError if its files cannot be written."""
+        """Return the parcel of an object; raises OSError if its files cannot be written."""
         out = io.BytesIO()
         pickler = pickle.Pickler(out, protocol=5)
         pickler.persistent_id = self.file  # type: ignore[method-assign]
@@ -49,7 +49,7 @@ class Packer:
         return out.getvalue()
 
     def file(self, thing: object) -> Filed | None:
-        """The reference to an object, which is written if needed; None: it stays in the parcel."""
+        """Return the reference to an object, writing it if needed; None: it stays in the parcel."""
         if id(thing) in self._filed:
             return self._filed[id(thing)][1]
         if isinstance(thing, pl.DataFrame):
@@ -82,13 +82,13 @@ class Opener:
         self._lock = Lock()
 
     def opened(self, parcel: bytes) -> Any:
-        """The object in a parcel; raises OSError if a file of it cannot be read."""
+        """Return the object in a parcel; raises OSError if a file of it cannot be read."""
         unpickler = pickle.Unpickler(io.BytesIO(parcel))  # noqa: S301 - from this run's own folder
         unpickler.persistent_load = self.thing  # type: ignore[method-assign]
         return unpickler.load()
 
     def thing(self, filed: Filed) -> object:
-        """The frame, column or array of a reference."""
+        """Return the frame, column or array of a reference."""
         with self._lock:
             if filed.file not in self._read:
                 self._read[filed.file] = _read(self._folder / filed.file, filed)

@@ -95,7 +95,7 @@ def identity() -> dict[str, str]:
 
 
 def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
-    """The differences, such as ``fairaudit 0.2.0, here 0.1.0``; None without any."""
+    """Return the differences, such as ``fairaudit 0.2.0, here 0.1.0``; None without any."""
     differs = (
         f"{name} {theirs.get(name, 'unknown')}, here {value}"
         for name, value in ours.items()
@@ -106,14 +106,14 @@ def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None
 
 @cache
 def kernels() -> str:
-    """A fingerprint of the sources from which the kernels were compiled."""
+    """Return a fingerprint of the sources from which the kernels were compiled."""
     built = PACKAGE / "kernels" / "built.json"
     return hashlib.sha256(built.read_bytes()).hexdigest() if built.exists() else "not compiled"
 
 
 @cache
 def program() -> str:
-    """A fingerprint of fairaudit's own code."""
+    """Return a fingerprint of fairaudit's own code."""
     from audit import __version__
 
     files = sorted(PACKAGE.rglob("*.py"))

@@ -165,7 +165,7 @@ def test_foreign_views_are_removed(store: Connection) -> None:
 
 def test_a_store_with_a_macro_is_refused(store: Connection) -> None:
     execute(store, "CREATE MACRO upper(x) AS 'mine'")
-    with pytest.raises(StoreError, match="the macro 'upper' is not of fairaudit"):
+    with pytest.raises(StoreError, match="the macro 'upper' does not belong to fairaudit"):
         migrations.migrate(store)
 
 
