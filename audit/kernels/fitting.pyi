@@ -28,10 +28,8 @@ class Trial:
 
 @final
 class Spans:
-    def __init__(
-        self, job: NDArray[np.int64], since: NDArray[np.int64], until: NDArray[np.int64],
-        stretch: NDArray[np.int64], claims: NDArray[np.bool_]
-    ) -> None: ...  # fmt: skip
+    def __init__(self, most: int) -> None: ...
+    def taken(self) -> NDArray[np.int64]: ...
 
 @final
 class Use:
@@ -41,7 +39,7 @@ class Use:
 
 def fitting_spans(
     log: Log, rules: Rules, trial: Trial, capacity: NDArray[np.int64], split: bool, out: Spans
-) -> int: ...
+) -> None: ...
 def levels_in(
     use: Use, entity: NDArray[np.int64], amount: NDArray[np.int64], since: NDArray[np.int64],
     until: NDArray[np.int64], at: NDArray[np.int64], highest: NDArray[np.int64]

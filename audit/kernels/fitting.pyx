@@ -8,6 +8,7 @@ until the next instant. Times are in s.
 
 cimport cython
 from libc.stdint cimport INT64_MAX as NEVER, int64_t, uint8_t
+from libc.stdlib cimport free, realloc
 
 import numpy as np
 
@@ -61,17 +62,41 @@ cdef class Trial:
     cdef int64_t most  # of a limit; of a window 0
 
 
-@cython.final
-@cython.dataclasses.dataclass(eq=False, repr=False)
-cdef class Spans:
-    """Output of ``fitting_spans``, one element per span, by ``until``."""
+cdef enum:
+    SPAN = 5  # numbers of a span: attempt, since, until, stretch, and 1 if it claims
 
-    cdef int64_t[::1] job  # attempt
-    cdef int64_t[::1] since
-    cdef int64_t[::1] until
-    cdef int64_t[::1] stretch  # number of the time, without a gap, in which its request was free
-    cdef uint8_t[::1] claims  # 1: it fitted beside the claims of those before it, too
-    # A span of an attempt that the trial forbids is one in which it would claim without it.
+
+@cython.final
+cdef class Spans:
+    """Output of ``fitting_spans``, by ``until``; at most ``most`` are kept.
+
+    A *stretch* numbers the time, without a gap, in which the attempt's request was free. A span
+    *claims* if the request also fitted beside the claims of those before it. A span of an attempt
+    that the trial forbids is one in which it would claim without it.
+    """
+
+    cdef int64_t* held
+    cdef Py_ssize_t count
+    cdef Py_ssize_t places  # −1: there was no memory
+    cdef Py_ssize_t most
+
+    def __cinit__(self, Py_ssize_t most):
+        """Make an empty list."""
+        self.held, self.count, self.places, self.most = NULL, 0, 0, most
+
+    def __dealloc__(self):
+        """Free the memory."""
+        free(self.held)
+
+    def taken(self):
+        """Return the columns of the spans, [SPAN, count]."""
+        made = np.empty((SPAN, self.count), np.int64)
+        cdef int64_t[:, ::1] out = made
+        cdef Py_ssize_t k, x
+        for k in range(self.count):
+            for x in range(SPAN):
+                out[x, k] = self.held[k * SPAN + x]
+        return made
 
 
 cdef struct Next:
@@ -104,26 +129,27 @@ cdef class Walk:
     cdef uint8_t[::1] state  # [attempts], a State
     cdef int64_t[::1] since  # [attempts], of the state
     cdef int64_t[::1] stretch  # [attempts], 0: its request is not free
-    cdef int64_t waiting, stretches, found
+    cdef int64_t waiting, stretches
     cdef bint split
 
 
 def fitting_spans(
     Log log not None, Rules rules not None, Trial trial not None, const int64_t[::1] capacity,
-    bint split, Spans out
+    bint split, Spans out not None
 ):
-    """Write the spans in which attempts would have fitted and no rule forbade their start.
+    """Add the spans in which attempts would have fitted and no rule forbade their start.
 
     Args:
         log: the attempts.
         rules: what is in force.
         trial: what is judged.
         capacity: capacity before any step, [resources].
-        split: end all spans at each instant; else spans last as long as nothing changes in them.
-        out: written; if it is too short, only the first spans are.
+        split: keep only spans that claim, and end them at each instant; else spans last as long as
+            nothing changes in them.
+        out: spans are added to it.
 
-    Returns:
-        The number of spans, which may exceed the length of ``out``.
+    Raises:
+        MemoryError: there is no memory for the spans.
     """
     cdef Walk walk = Walk()
     cdef Py_ssize_t count = log.arrival.shape[0]
@@ -139,7 +165,8 @@ def fitting_spans(
     walk.split = split
     with nogil:
         _sweep(log, rules, trial, walk, out)
-    return walk.found
+    if out.places < 0:
+        raise MemoryError("no memory for the spans of waits")
 
 
 cdef void _sweep(Log log, Rules rules, Trial trial, Walk walk, Spans out) noexcept nogil:
@@ -255,6 +282,8 @@ cdef void _queue_claims(
             if walk.stretch[job] == 0:
                 walk.stretches += 1
                 walk.stretch[job] = walk.stretches
+            if walk.split and not fits(log.request, job, walk.left):
+                continue  # such spans are not kept
             if not _forbidden(rules, walk, job):
                 state = FITS
                 if fits(log.request, job, walk.left):
@@ -309,15 +338,28 @@ cdef inline void _change(
     if before == state:
         return
     if before != OUT:
-        if walk.found < out.job.shape[0]:
-            out.job[walk.found] = job
-            out.since[walk.found] = walk.since[job]
-            out.until[walk.found] = now
-            out.stretch[walk.found] = walk.stretch[job]
-            out.claims[walk.found] = before == CLAIMS
-        walk.found += 1
+        _keep(out, job, walk.since[job], now, walk.stretch[job], before == CLAIMS)
     walk.state[job] = state
     walk.since[job] = now
+
+
+cdef void _keep(
+    Spans out, int64_t job, int64_t since, int64_t until, int64_t stretch, bint claims
+) noexcept nogil:
+    """Add a span, unless enough are kept."""
+    cdef int64_t* place
+    if out.count == out.most or out.places < 0:
+        return
+    if out.count == out.places:
+        out.places = max(2 * out.places, 1 << 12)
+        place = <int64_t*> realloc(out.held, out.places * SPAN * sizeof(int64_t))
+        if place == NULL:
+            out.places = -1
+            return
+        out.held = place
+    place = out.held + out.count * SPAN
+    place[0], place[1], place[2], place[3], place[4] = job, since, until, stretch, claims
+    out.count += 1
 
 
 @cython.final
