@@ -17,6 +17,9 @@ LONGEST: Final = 255
 
 _MOST_OF_ALL: Final = 1 << 62  # largest sum of amounts
 
+NAME: Final = r"[^\s,\[\]\x00-\x1f\x7f]+"
+"""Pattern of a name that can be written, unless it is longer than ``LONGEST``."""
+
 _NO_NAME: Final = re.compile(r"[\s\[\]\x00-\x1f\x7f]")
 _REPEATED: Final = re.compile(r"(\d{1,18})(?:\(x(\d{1,9})\))?")
 _ENTRY: Final = re.compile(r"(?:[^,\[\]]|\[[^\[\]]*\])+")

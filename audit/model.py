@@ -172,7 +172,10 @@ DESCRIBED: Final = pl.Schema(
         ("width_class", pl.String()),
     ]
 )
-"""``ATTEMPTS`` and what follows from it once the pool and its counted resource are known."""
+"""``ATTEMPTS`` and what follows from it once the pool and its counted resource are known.
+
+The types of GPUs of the pools add columns such as ``gpus:a100``: how many of them an attempt has.
+"""
 
 OBSERVED: Final = "observed"
 """Name of the schedule that the log recorded."""
@@ -186,14 +189,38 @@ class Step(NamedTuple):
     planned: bool = False  # known to schedulers in advance
 
 
+INFERRED: Final = "inferred"
+"""Source of nodes of which only what ran on them is known."""
+
+
 class Node(NamedTuple):
     """One machine of a pool."""
 
     name: str
-    amounts: tuple[tuple[str, int], ...]  # by column of ``ATTEMPTS``
-    partitions: tuple[str, ...]
+    amounts: tuple[tuple[str, int], ...]  # by column of ``ATTEMPTS``, or ``gpus:TYPE``
+    partitions: tuple[str, ...]  # none: all of the pool
     features: tuple[str, ...] | None = None
-    """None: unknown; every constraint is then met."""
+    """None: unknown; every constraint then holds."""
+    source: str = INFERRED
+    """Program that describes it, or config.toml."""
+
+
+class Absence(NamedTuple):
+    """A time in which a node takes no job, or only those of a reservation."""
+
+    node: str
+    begin: int  # epoch s
+    end: int | None  # None: it is not known to have ended
+    why: str  # drained, down or reserved
+    reservation: str | None = None
+
+
+class Declared(NamedTuple):
+    """What files say about the nodes of a cluster."""
+
+    nodes: tuple[Node, ...] = ()
+    absences: tuple[Absence, ...] = ()
+    cautions: tuple[str, ...] = ()
 
 
 class Pool(NamedTuple):
@@ -203,7 +230,7 @@ class Pool(NamedTuple):
     resource: Resource
     capacity: int  # amount of the counted resource, ≥ 1
     steps: tuple[Step, ...] = ()  # ascending
-    amounts: tuple[tuple[str, int], ...] = ()  # all resources, by column of ``ATTEMPTS``
+    amounts: tuple[tuple[str, int], ...] = ()  # all resources; see ``words.is_amount``
     exclusive_nodes: bool = False
     """Whether nodes run one attempt at a time; only then does their number limit attempts."""
     policy: Policy = Policy()
@@ -213,9 +240,11 @@ class Pool(NamedTuple):
     limits: tuple[Limit, ...] = ()
     windows: tuple[Window, ...] = ()
     zone: str = "UTC"
+    """The zone of the hours of ``windows``."""
     nodes: tuple[Node, ...] = ()
     """Its nodes, in the order in which they are filled; none: its sums decide who fits."""
-    """The zone of the hours of ``windows``."""
+    absences: tuple[Absence, ...] = ()
+    """Those of its nodes that are declared."""
 
     def capacity_at(self, instant: int) -> int:
         """Return the amount of the counted resource at ``instant``."""

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 import polars as pl
+import polars.selectors as cs
 
 from audit import config, periods
 from audit.cluster import charges, ranking
@@ -39,6 +40,7 @@ from audit.scenario.engine import model_fidelity
 from audit.scenario.fair_start import fair_start_times
 from audit.scenario.forward import forward_start_times
 from audit.scenario.scenario import Scenario
+from audit.words import OF_TYPE
 
 Progress = Callable[[str, int, int], None]
 """Callback with the current stage, its progress and its total."""
@@ -172,7 +174,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
         own = window.own(jobs)
         stuck = stuck.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")
         yield Rows("stuck_result", None, stuck.with_columns(pool=pl.lit(pool.name)))
-        yield Rows("job_result", None, own.drop(_UNUSED))
+        yield Rows("job_result", None, own.drop(_UNUSED, cs.starts_with(OF_TYPE)))
         del own
         jobs = jobs.drop(_OF_JOBS_ALONE)
         yield from _of_periods(work, jobs, booked, pool)
@@ -257,7 +259,8 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, work.log))
         passed = _passed(work, jobs, booked, pool, period)
-        yield from _summaries(work, around, pool, period, of_period, conserved, passed)
+        whole = (conserved, passed, booked.guessed)
+        yield from _summaries(work, around, pool, period, of_period, whole)
         del around
         by_rule = waiting_by_rule(population.in_period(jobs, period), pool)
         advised = advise(scenario, period, budget_s, seed, by_rule)
@@ -293,11 +296,14 @@ def _summaries(
     pool: Pool,
     period: Period,
     options: Options,
-    conserved: Row,
-    passed: pl.DataFrame,
+    whole: tuple[Row, pl.DataFrame, float | None],
 ) -> Iterator[Rows]:
-    """Yield the rows about a pool's entities, and its summary."""
-    setting, seed = work.setting, work.wanted.seeds[period]
+    """Yield the rows about a pool's entities, and its summary.
+
+    Args:
+        whole: the fields of ``summary.Known`` after the entities.
+    """
+    setting, seed, passed = work.setting, work.wanted.seeds[period], whole[1]
     observed = {"pool": pl.lit(pool.name), "schedule": pl.lit(OBSERVED)}
     ended = population.in_period(around, period)
     entities = users.by_entities(ended, KINDS, options.tolerance_s)
@@ -305,7 +311,7 @@ def _summaries(
     for of_kind in entities.values():
         rows = passed_over.beside(of_kind, passed)
         yield Rows("entity_result", period, rows.with_columns(**observed))
-    known = Known(entities, conserved, passed)
+    known = Known(entities, *whole)
     place = (pool, period, setting.now, setting.zone)
     summary = summarise(around, *place, seed, options, known=known)
     yield Rows("summary_result", period, summary.with_columns(**observed))

@@ -16,6 +16,7 @@ import polars as pl
 from audit.formats.dialects import Header, Parsed
 from audit.formats.instants import LATEST
 from audit.formats.lines import NEWLINE, Block, Lines, Offsets
+from audit.hostlists import LONGEST, NAME
 from audit.model import RECORDS, REFUSALS, RefusalCode
 
 LARGEST: Final = 1 << 28
@@ -100,6 +101,12 @@ def keyed(
     }
     nothing = values.clear(height)
     return pl.DataFrame({name: columns.get(name, nothing) for name in names})
+
+
+def single_node(name: pl.Expr) -> pl.Expr:
+    """Return the hostlist of a node; null where its name cannot be written."""
+    good = name.str.contains(f"^{NAME}$") & (name.str.len_chars() <= LONGEST)
+    return pl.when(good).then(name)
 
 
 class Texts:

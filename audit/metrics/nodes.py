@@ -15,8 +15,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.hostlists import amounts_of, count, expand
-from audit.metrics.attempts.contention import counted_resources, time_order
-from audit.model import Node, Pool
+from audit.metrics.attempts.contention import counted_resources, requests, time_order
+from audit.model import Absence, Node, Pool
+from audit.registry.causes import LACKS
 
 Ints = NDArray[np.int64]
 
@@ -44,6 +45,7 @@ class OnNodes(NamedTuple):
     parts: Ints  # [n]
     most: Ints  # [n]
     shape: Ints  # [n]: equal numbers: equal sets and parts
+    ties: Ints  # [R]: the resources, in the order in which the one that is lacking is named
     change_time: Ints
     change_node: Ints
     change: Ints
@@ -54,8 +56,8 @@ class Placed(NamedTuple):
 
     nodes: OnNodes
     set_of: Ints  # [n]
-    guessed: float
-    """Share of the node-seconds of which the split over nodes is a guess."""
+    guessed: float | None
+    """Share of the node-seconds of which the split over nodes is a guess; None: no nodes."""
 
     def by_set(self) -> Ints:
         """Return the capacity of each set, [sets · R]."""
@@ -72,9 +74,9 @@ def sums_of(rows: pl.DataFrame) -> Placed:
     empty = np.zeros((0, 0), np.int64)
     nodes = OnNodes(
         *(empty, edge, none, edge, none, edge, none, empty, empty),
-        *(none, none, none, none, none, none),
+        *(none, none, none, none, none, none, none),
     )
-    return Placed(nodes, np.zeros(rows.height, np.int64), 0.0)
+    return Placed(nodes, np.zeros(rows.height, np.int64), None)
 
 
 def members(node_lists: pl.Series) -> pl.DataFrame:
@@ -120,10 +122,11 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     """Return the nodes of a pool, and what its attempts use on them.
 
     Args:
-        rows: n attempts with partition, ``PLACE``, nodes, start_time, ``end`` and the resources.
-        reserved: the same of those in reservations, whose nodes are unavailable to others from the
-            first start to the last end of the reservation.
-        pool: with ``nodes``.
+        rows: n attempts with partition, ``PLACE``, nodes, start_time, ``end``, any_gpu_type and the
+            resources.
+        reserved: the same of those in reservations. If a reservation is not declared, its nodes are
+            unavailable to others from its first start to its last end.
+        pool: with ``nodes``, and ``absences`` of them.
     """
     from audit.kernels import placement
 
@@ -132,7 +135,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     capacity = np.array(
         [[dict(node.amounts).get(name, 0) for node in pool.nodes] for name in resources], np.int64
     )
-    request = np.stack([_ints(rows[name]) for name in resources])
+    used = np.stack([_ints(rows[name]) for name in resources])
     start, end = _ints(rows["start_time"]), _ints(rows["end"])
     ran = rows["start_time"].is_not_null().to_numpy() & (end > start)
     known = rows.select(*PLACE, *resources).with_columns(
@@ -142,12 +145,12 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     at_work = np.flatnonzero(np.diff(first) > 0)
     guessed = np.zeros(rows.height, np.uint8)
     placement.split(
-        *(start, end, _by(start, at_work), _by(end, at_work), request, capacity, first, node),
+        *(start, end, _by(start, at_work), _by(end, at_work), used, capacity, first, node),
         stated,
         amount,
         guessed,
     )
-    parts = _parts(rows, request)
+    parts = _parts(rows, requests(rows, pool))
     seconds = np.diff(first) * (end - start)
     sets, set_of = _sets(rows["partition"], pool.nodes)
     by_node = [[s for s, held in enumerate(sets) if k in held] for k in range(len(pool.nodes))]
@@ -158,7 +161,8 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
         *(first, node, amount),
         *parts,
         _shapes(set_of, *parts),
-        *_reservations(reserved, number),
+        _ties(resources),
+        *_changes(reserved, pool.absences, number),
     )
     total = int(seconds[at_work].sum())
     share = float(seconds[guessed == 1].sum() / total) if total else 0.0
@@ -221,7 +225,11 @@ def _sets(partitions: pl.Series, nodes: Sequence[Node]) -> tuple[list[set[int]],
     number: dict[str | None, int] = {}
     for text in partitions.unique().sort():
         named = set((text or "").split(","))
-        held = {k for k, node in enumerate(nodes) if text is None or named & set(node.partitions)}
+        held = {
+            k
+            for k, node in enumerate(nodes)
+            if text is None or not node.partitions or named & {*node.partitions}
+        }
         if held not in sets:
             sets.append(held)
         number[text] = sets.index(held)
@@ -248,17 +256,47 @@ def _shapes(set_of: Ints, part: Ints, parts: Ints, most: Ints) -> Ints:
     return _ints(alike["shape"].cast(pl.Int64))
 
 
-def _reservations(reserved: pl.DataFrame, number: dict[str, int]) -> tuple[Ints, Ints, Ints]:
-    """Return when reservations take nodes, and give them back: time, node, 1 or −1; ascending."""
+def kind_of(resource: str) -> str:
+    """Return the resource of which this is a type: ``gpus`` for ``gpus:a100``."""
+    return resource.partition(":")[0]
+
+
+def _ties(resources: Sequence[str]) -> Ints:
+    kinds = [lack.resource for lack in LACKS]
+    order = sorted(range(len(resources)), key=lambda x: kinds.index(kind_of(resources[x])))
+    return np.array(order, np.int64)
+
+
+def _changes(
+    reserved: pl.DataFrame, absences: Sequence[Absence], number: dict[str, int]
+) -> tuple[Ints, Ints, Ints]:
+    """Return when nodes become unavailable, and available again: time, node, 1 or −1; ascending."""
     begun = reserved.filter(pl.col("start_time").is_not_null() & pl.col("node_list").is_not_null())
-    changes = []
-    for _, rows in begun.group_by("reservation"):
+    spans = [(one.begin, one.end, number[one.node]) for one in absences if one.node in number]
+    for _, rows in _undeclared(begun, absences).group_by("reservation"):
         names = {name for text in rows["node_list"].unique() for name in expand(text) or []}
         begin, end = rows["start_time"].min(), rows["end"].max()
-        for name in names & number.keys():
-            changes += [(begin, number[name], 1), (end, number[name], -1)]
+        spans += [(begin, end, number[name]) for name in names & number.keys()]  # type: ignore[misc]
+    changes = [(begin, node, 1) for begin, _, node in spans]
+    changes += [(end, node, -1) for _, end, node in spans if end is not None]
     times = np.array(sorted(changes), np.int64).reshape(-1, 3)
     return (*(np.ascontiguousarray(times[:, k]) for k in range(3)),)  # type: ignore[return-value]
+
+
+def _undeclared(begun: pl.DataFrame, absences: Sequence[Absence]) -> pl.DataFrame:
+    """Return the attempts whose reservation was not declared for the time of their start."""
+    spans = {(one.reservation, one.begin, one.end) for one in absences if one.reservation}
+    schema = {"reservation": pl.String, "begin": pl.Int64, "until": pl.Int64}
+    declared = pl.DataFrame(sorted(spans, key=str), schema, orient="row")
+    inside = (
+        begun.with_row_index("at")
+        .join(declared, on="reservation")
+        .filter(
+            (pl.col("begin") <= pl.col("start_time"))
+            & (pl.col("start_time") < pl.col("until")).fill_null(value=True)
+        )
+    )
+    return begun.with_row_index("at").join(inside, on="at", how="anti").drop("at")
 
 
 def _by(times: Ints, chosen: Ints) -> Ints:

@@ -88,6 +88,50 @@ CAUSES: Final = (
 
 COLUMNS: Final = tuple(cause.column for cause in CAUSES)
 
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """A resource that single nodes lacked during the cause *nodes*."""
+
+    key: str
+    resource: str
+    """Column of the amount, or of all its types; empty: several resources."""
+    words: str
+    """Completes "single nodes lacked …"."""
+    remedy: str
+    """A change that may help, as an imperative without a full stop."""
+
+    @property
+    def column(self) -> str:
+        """The column with its part of ``cause_nodes_s``, in s."""
+        return f"cause_nodes_{self.key}_s"
+
+    @property
+    def share(self) -> str:
+        """The key of the measure of its share."""
+        return f"cause_nodes_{self.key}_share"
+
+
+# fmt: off
+LACKS: Final = (
+    Lack("gpus", "gpus", "GPUs",
+         "Place jobs of few GPUs on as few nodes as possible, keep nodes for jobs that need all "
+         "GPUs of one, or let these jobs use fewer GPUs on more nodes"),
+    Lack("mem", "mem_bytes", "memory",
+         "Compare the memory that jobs request with what they use, or let these jobs use more "
+         "nodes with less memory on each"),
+    Lack("cpus", "cpus", "CPUs",
+         "Place small jobs on as few nodes as possible, or let these jobs use fewer CPUs on more "
+         "nodes"),
+    Lack("whole", "nodes", "whole free nodes",
+         "Place small jobs on as few nodes as possible, or keep nodes for jobs that need whole "
+         "ones"),
+    Lack("several", "", "several resources at once",
+         "Check whether jobs request CPUs, memory and GPUs in the proportion that nodes have them"),
+)
+# fmt: on
+"""If a job lacks either of two resources, the first in this order is named."""
+
 CONTESTED: Final = tuple(
     f"cause_{key}_s" for key in ("claimed", "earlier", "later", "cycle", "unexplained")
 )

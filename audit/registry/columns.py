@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from audit.registry.causes import CAUSES, PARTS
+from audit.registry.causes import CAUSES, LACKS, PARTS
 from audit.registry.measure import AREA, ATTEMPTS, JOBS, NUWT, ONE, SECONDS
 from audit.registry.measures import SLOWDOWN, SUMMARY
 
@@ -77,6 +77,7 @@ _NO_SIZE: Final = "where the size is unknown"
 _NO_FST: Final = "without a fair start time"
 _NO_WAIT: Final = "where no anatomy of the wait is known"
 _NO_ACCOUNT: Final = "where no wait was booked to causes"
+_NO_NODES: Final = "where the nodes of the pool are not known"
 _NO_FORWARD: Final = "without a modelled start"
 _NO_DECISION: Final = "where no decision was judged"
 _NONE_JUDGED: Final = "where no attempt has a fair start time that counts"
@@ -124,6 +125,8 @@ OF_ATTEMPTS: Final = (
     Column("wait_s", BIGINT, "start − arrival", SECONDS),
     *(Column(cause.column, DOUBLE, f"part of the wait that passed {cause.meanwhile}",
              SECONDS, _NO_ACCOUNT) for cause in CAUSES),
+    *(Column(lack.column, DOUBLE, f"part of cause_nodes_s in which single nodes lacked "
+             f"{lack.words}", SECONDS, _NO_NODES) for lack in LACKS),
     Column("cause_rule_free_s", DOUBLE, "part of cause_rule_s in which it would have fitted",
            SECONDS, _NO_ACCOUNT),
     Column("rule", VARCHAR, "limit or closed hours that delayed it longest; see rules",

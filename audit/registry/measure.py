@@ -1,4 +1,4 @@
-"""What a measure is: its unit, how it is shown, and how it is computed from attempts.
+"""The form of a measure: its unit, how it is shown, and how it is computed from attempts.
 
 Amounts are of the pool's counted resource ("resource": cpus, nodes or gpus), times in s.
 """
@@ -40,6 +40,7 @@ class Of(Enum):
     ENDED = "all"
     SIZED = "those whose size is known"
     BOOKED = "those whose waits were booked to causes"
+    ON_NODES = "those whose waits were booked by nodes"
     APART = "those with an anatomy of the wait"
     STRICT = "strict"
     """Those with a strict fair start time that counts, each with its weight in a sample."""
@@ -48,7 +49,7 @@ class Of(Enum):
     FORWARD = "those with a modelled start and a strict fair start time"
 
 
-ENDED, SIZED, BOOKED, APART = Of.ENDED, Of.SIZED, Of.BOOKED, Of.APART
+ENDED, SIZED, BOOKED, ON_NODES, APART = Of.ENDED, Of.SIZED, Of.BOOKED, Of.ON_NODES, Of.APART
 STRICT, RELAXED, FORWARD = Of.STRICT, Of.RELAXED, Of.FORWARD
 
 

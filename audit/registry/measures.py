@@ -7,7 +7,7 @@ without an entry is refused (``unit_of``).
 from collections.abc import Mapping
 from typing import Final
 
-from audit.registry.causes import CAUSES, PARTS
+from audit.registry.causes import CAUSES, LACKS, PARTS
 from audit.registry.measure import (
     APART,
     AREA,
@@ -21,6 +21,7 @@ from audit.registry.measure import (
     JOBS,
     NUMBER,
     NUWT,
+    ON_NODES,
     ONE,
     PER_ATTEMPT,
     RELAXED,
@@ -53,6 +54,7 @@ _DECIDED: Final = "where decisions are known"
 _APART: Final = "where the anatomy of waits is known"
 _BOOKED: Final = "where waits were booked to causes"
 _SPEC_CAUSES: Final = "account of waits"
+_ON_NODES: Final = "where the nodes of the pool are known"
 _SPEC_PARTS: Final = "anatomy of waits"
 _PEERED: Final = "for users and accounts with attempts that have similar jobs"
 _CONTESTED: Final = f"{_PEERED}, where waits are booked to causes"
@@ -60,6 +62,8 @@ _PAIRED: Final = "for entities with pairs"
 _TESTED: Final = "for entities with at least 20 attempts with pairs on 8 days"
 _NAMED: Final = ("user", "account")
 _COMPARED: Final = (*_NAMED, "partition", "qos")
+_OFTEN: Final = ("gpus", "mem_bytes")
+"""Resources that not all attempts request."""
 SLOWDOWN: Final = "max(1, (end − arrival) / max(runtime, τ))"
 _SABIN_RE, _KLUSACEK = "Sabin & Sadayappan §3.2", "Klusáček & Rudová §2.3"
 
@@ -158,6 +162,20 @@ _ANATOMY: Final = (
             _PLACES, "share of all waiting time in which only a limit or closed hours kept the job "
             "from starting: it would have fitted", _SPEC_CAUSES, when=_BOOKED,
             figure=Quotient(BOOKED, "cause_rule_free_s", "wait_s")),
+    *(
+        Measure(lack.share, f"Free, but single nodes lacked {lack.words}", ONE, SHARE,
+                ("all", *_COMPARED), "share of all waiting time"
+                f"{f' of attempts that request {lack.words}' if lack.resource in _OFTEN else ''} "
+                "in which enough was free on all nodes together, but single nodes lacked "
+                f"{lack.words}", _SPEC_CAUSES, when=_ON_NODES,
+                figure=Quotient(ON_NODES, lack.column, f"wait_of_{lack.key}"))
+        for lack in LACKS
+    ),
+    Measure("nodes_guessed_share", "Node time of which the division among nodes was guessed", ONE,
+            SHARE, _ALL, "share of the node-seconds of all attempts for which the amounts on "
+            "single nodes are not in the log: nodes were filled in the order of the attempt's "
+            "list", when=_ON_NODES,
+            record_label="Share of node time of which the division among nodes was guessed"),
     *(
         Measure(f"wait_{part.key}_share", f"Anatomy: {part.key}", ONE, SHARE, _ALL,
                 f"share of all waiting time in which {part.clause}", _SPEC_PARTS, when=_APART,

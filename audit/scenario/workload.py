@@ -22,6 +22,7 @@ from audit.metrics.attempts.reasons import held_up
 from audit.model import SEQUENCE, Pool, Standing
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of
+from audit.words import OF_TYPE
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -40,7 +41,7 @@ _READ: Final = cs.by_name(
     *("user", "account", "partition", "qos", "size", "width_class", "suspended_s", "penalty"),
     *SEQUENCE,
     require_all=False,
-)
+) | cs.starts_with(OF_TYPE)
 """The columns of a workload."""
 
 

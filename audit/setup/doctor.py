@@ -49,7 +49,7 @@ class Finding:
 
 
 Check = tuple[str, Callable[[], str], str]
-"""Name, a function that returns what it found or raises, and the remedy."""
+"""A name, a function that returns a finding or raises, and the remedy."""
 
 
 def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
@@ -202,7 +202,7 @@ def _named(settings: config.Config, path: Path, archive: Path | None) -> str:
                 near = next(filter(None, (names.nearest(who) for names in of)), None)
                 hint = f"; did you mean {near}?" if near else ""
                 unknown.append(f"recipients[{number}].{who.kind}s: {who.name}{hint}")
-    return f"no log names {', '.join(unknown)}" if unknown else "logs name all of them"
+    return f"no log names {', '.join(unknown)}" if unknown else "the logs contain all of them"
 
 
 def _published(path: Path, site: Path | None) -> str:

@@ -93,6 +93,19 @@ CREATE TABLE pools (
     PRIMARY KEY (cluster, pool)
 );
 
+-- Nodes of pools, as declared or as what ran on them shows.
+CREATE TABLE node (
+    cluster VARCHAR NOT NULL,
+    pool VARCHAR NOT NULL,
+    node VARCHAR NOT NULL,
+    cpus BIGINT,
+    mem_bytes BIGINT,
+    gpus BIGINT,
+    gpu_type VARCHAR,                  -- of several types: separated by commas
+    features VARCHAR[],                -- NULL: unknown
+    source VARCHAR NOT NULL
+);
+
 CREATE TABLE doubtful AS FROM records LIMIT 0;   -- records of a time far from its source's
 ALTER TABLE doubtful ADD COLUMN file VARCHAR;
 ALTER TABLE doubtful ADD COLUMN doubt VARCHAR;   -- why

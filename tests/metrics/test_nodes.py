@@ -12,14 +12,14 @@ from audit.hostlists import LONGEST, MOST, amounts_of, amounts_text, count, expa
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import describe
 from audit.metrics.nodes import members
-from audit.model import Node, Pool, Resource
-from audit.registry.causes import CAUSES, COLUMNS
+from audit.model import Absence, Node, Pool, Resource
+from audit.registry.causes import CAUSES, COLUMNS, LACKS
 from tests.metrics.attempts.test_account import crowds
 from tests.naive import account as naive
 from tests.naive import nodes as on
 from tests.naive.attempts import close
 from tests.scenario.test_engine import slow_pool
-from tests.strategies import NOW, Rows, ended, frame, sampled
+from tests.strategies import EPOCH, NOW, Rows, ended, frame, sampled
 
 SHAPES = {
     "n1": on.Machine((4, 0), ("batch",)),
@@ -106,12 +106,25 @@ def test_amounts_on_three_nodes(text: str | None, amounts: dict[str, list[int]])
     assert amounts_of(text, 3) == amounts
 
 
-@given(data=st.data(), records=crowds())
-def test_as_defined(data: st.DataObject, records: Rows) -> None:
+absences = st.builds(
+    lambda node, begin, length: Absence(node, begin, length and begin + length, "drained"),
+    sampled([*SHAPES]),
+    st.integers(EPOCH, NOW),
+    st.one_of(st.none(), st.integers(1, 20)),
+)
+
+
+@given(data=st.data(), records=crowds(), away=st.lists(absences, max_size=3))
+def test_as_defined(data: st.DataObject, records: Rows, away: list[Absence]) -> None:
     for record in records:
         _on_nodes(data, record)
-    described = describe(frame(records), [POOL])
-    got = account(described, POOL, NOW, cycle_s=2, outage_s=4).attempts
+    pool = POOL._replace(absences=tuple(away))
+    described = describe(frame(records), [pool])
+    got = account(described, pool, NOW, cycle_s=2, outage_s=4).attempts
+    absent = {
+        name: [range(one.begin, one.end or 2 * NOW) for one in away if one.node == name]
+        for name in SHAPES
+    }
     want = naive.account(
         frame(records).with_columns(size="cpus").to_dicts(),
         *slow_pool(POOL),
@@ -119,11 +132,15 @@ def test_as_defined(data: st.DataObject, records: Rows) -> None:
         cycle=2,
         outage=4,
         machines=SHAPES,
+        absent=absent,
     )
     for row in got.to_dicts():
         exact = want.get((row["job_id"], row["attempt"]))
         for cause in CAUSES:
             assert close(row[cause.column], None if exact is None else exact.causes[cause.key])
+        for lack in LACKS:
+            short = lack.resource or None
+            assert row[lack.column] == (None if exact is None else exact.lacking[short])
 
 
 def _on_nodes(data: st.DataObject, record: dict[str, Any]) -> None:
@@ -168,6 +185,56 @@ def test_free_capacity_that_is_scattered_over_nodes() -> None:
         ended(2, 10, 20, 1, "cem", node_list="g1", **{**one, "gpus": 2}),
     )
     assert got == [{}, {}, {"nodes": 8}]
+
+
+@pytest.mark.parametrize(
+    ("on_g1", "on_g2", "request_", "lack"),
+    [  # CPUs and GPUs; g1 and g2 have 2 of each
+        ((1, 1), (0, 0), (1, 2), None),
+        ((1, 1), (1, 1), (1, 2), "gpus"),
+        ((1, 0), (1, 0), (2, 0), "cpus"),
+        ((0, 1), (1, 0), (2, 2), "gpus"),  # on g2 it lacks CPUs: of both, GPUs are named
+        ((1, 1), (1, 1), (2, 2), "several"),
+    ],
+)
+def test_what_single_nodes_lack(
+    on_g1: tuple[int, int], on_g2: tuple[int, int], request_: tuple[int, int], lack: str | None
+) -> None:
+    one = {"partition": "gpu", "nodes": 1}
+    made = account(
+        describe(
+            frame(
+                [
+                    ended(0, 0, 10, on_g1[0], "ann", node_list="g1", gpus=on_g1[1], **one),
+                    ended(0, 0, 10, on_g2[0], "bob", node_list="g2", gpus=on_g2[1], **one),
+                    ended(2, 10, 20, request_[0], "cem", node_list="g1", gpus=request_[1], **one),
+                ]
+            ),
+            [POOL],
+        ),
+        *(POOL, 100),
+        cycle_s=0,
+    )
+    row = made.attempts.filter(user="cem").row(0, named=True)
+    got = {one.key: row[one.column] for one in LACKS if row[one.column]}
+    assert got == ({} if lack is None else {lack: 8.0})
+
+
+def test_without_nodes_nothing_is_lacking() -> None:
+    described = describe(frame([ended(0, 5, 9, 1)]), [POOL])
+    made = account(described, POOL._replace(nodes=()), 100, cycle_s=0)
+    assert made.guessed is None
+    assert made.attempts.select(one.column for one in LACKS).row(0) == (None,) * len(LACKS)
+
+
+def test_the_share_of_node_time_that_was_guessed() -> None:
+    # 3 CPUs on two nodes for 10 s: two or one on each. 1 CPU on one node for 20 s is exact.
+    records = [
+        ended(0, 0, 10, 3, nodes=2, node_list="n1,n2", partition="batch"),
+        ended(0, 0, 20, 1, nodes=1, node_list="n1", partition="batch"),
+    ]
+    made = account(describe(frame(records), [POOL]), POOL, 100, cycle_s=0)
+    assert made.guessed == 0.5
 
 
 def test_only_nodes_of_its_partition_count() -> None:

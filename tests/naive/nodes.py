@@ -46,12 +46,20 @@ def holds(free: Amounts, part: Amounts, count: int) -> bool:
 
 
 def placement(
-    request: Amounts, nodes: int | None, free: Mapping[str, Amounts], allowed: Sequence[str]
+    request: Amounts,
+    nodes: int | None,
+    free: Mapping[str, Amounts],
+    allowed: Sequence[str],
+    but: int | None = None,
 ) -> dict[str, Amounts] | None:
-    """What the request takes of which nodes: the first, or if uneven the freest; None: no place."""
+    """What the request takes of which nodes: the first, or if uneven the freest; None: no place.
+
+    Of resource ``but``, every node has enough.
+    """
     wanted = parts(request, nodes)
     part, missing, taken = wanted[0], len(wanted), {}
-    most = 1 if is_even(request, nodes) else max(max(amounts) for amounts in free.values())
+    part = tuple(0 if x == but else amount for x, amount in enumerate(part))
+    most = 1 if is_even(request, nodes) else max(len(wanted), *map(max, free.values()))
     can = {
         name: max(k for k in range(most + 1) if k == 0 or holds(free[name], part, k))
         for name in allowed
@@ -63,6 +71,23 @@ def placement(
             taken[name] = tuple(count * amount for amount in part)
             missing -= count
     return None if missing else taken
+
+
+def lacking(
+    request: Amounts,
+    nodes: int | None,
+    free: Mapping[str, Amounts],
+    allowed: Sequence[str],
+    resources: Sequence[str],
+) -> str | None:
+    """The first resource without which the request has a place; None: no single one."""
+    alone = (
+        name
+        for name in ("gpus", "mem_bytes", "cpus", "nodes")
+        if name in resources
+        and placement(request, nodes, free, allowed, resources.index(name)) is not None
+    )
+    return next(alone, None)
 
 
 def minus(free: Mapping[str, Amounts], taken: Mapping[str, Amounts], sign: int = 1) -> Free:

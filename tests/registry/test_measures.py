@@ -18,7 +18,7 @@ from audit.metrics.attempts.summary import Options, summarise
 from audit.metrics.pairs import KINDS
 from audit.model import Period, Pool, Resource
 from audit.registry import columns, measures
-from audit.registry.causes import CONTESTED
+from audit.registry.causes import CONTESTED, LACKS
 from audit.registry.columns import Column
 from audit.registry.measure import DURATION, ENDED, ONE, SECONDS, Measure, Quotient, Shown, Table
 from audit.report.text import tables
@@ -66,6 +66,7 @@ def judged(pool: Pool) -> pl.DataFrame:
     return fair.with_columns(
         *(pl.lit(0).alias(name) for name in ("overtaken_s", "overtaken_own_s", "unmodelled_s")),
         *(pl.lit(0).alias(name) for name in ("kept_s", "idle_s")),
+        *(pl.lit(0.0).alias(lack.column) for lack in LACKS),
         start_modelled="start_time",
         decision=pl.lit("on_time"),
         idle_because=pl.lit(None, pl.String),
@@ -95,7 +96,8 @@ def passed() -> pl.DataFrame:
 
 def test_each_figure_of_a_summary_has_an_entry_with_unit_and_dimensions() -> None:
     rows = summary(judged(SEVERAL), SEVERAL)
-    decided = pl.DataFrame(passed_over.rows(passed()), rows.schema, orient="row")
+    guessed = row("nodes_guessed_share", "all", None, 0.1, 1)
+    decided = pl.DataFrame([*passed_over.rows(passed()), guessed], rows.schema, orient="row")
     rows = pl.concat([rows, decided])
     dimensions = {str(metric): set(of["dimension"]) for (metric,), of in rows.group_by("metric")}
     assert dimensions == {key: set(one.dimensions) for key, one in measures.SUMMARY.items()}

@@ -26,13 +26,17 @@ _NAMES: Final = ("Cluster", "User", "Account", "Group", "Partition", "QOS")
 _NO_NAMES: Final = ("Reason", "Reservation", "Constraints")  # columns in which `None` means none
 
 _GRES: Final = ("AllocGRES", "ReqGRES")
+BATCH: Final = "AllocTRES of .batch"
+"""Name of a column of jobs: what their batch step had, on the first of their nodes."""
+
 _NO_NODE: Final = ("None assigned", "None", "(null)")  # NodeList of a job that never had a node
 
 
 def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
     """Convert the columns of jobs; return columns of ``REFUSED`` and ``RECORDS``.
 
-    ``texts`` holds ``number`` and the columns of the log, by sacct's names; null where empty.
+    ``texts`` holds ``number``, the columns of the log, by sacct's names, and maybe ``BATCH``; null
+    where empty.
     """
     given = _Columns(texts, "column")
     times = {name: instants(given.text(name), zone) for name in _TIMES if name in given}
@@ -42,7 +46,8 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
         "elapsed": elapsed,
         "suspended_s": suspended,
         **_settled(times, elapsed, suspended),
-        **_amounts(given),
+        **(amounts := _amounts(given)),
+        "node_amounts": _on_two_nodes(given.text(BATCH), amounts),
         "walltime_s": _first(given.value("TimelimitRaw") * 60, given.value("Timelimit")),
         "priority": given.value("Priority"),
     }
@@ -200,6 +205,23 @@ def _amounts(given: _Columns) -> dict[str, pl.Series]:
     ).to_dict()
 
 
+def _on_two_nodes(batch: pl.Series, amounts: dict[str, pl.Series]) -> pl.Series:
+    """Return ``node_amounts`` of jobs on two nodes: what the batch step lacks is on the other."""
+    batch = batch.set((amounts["nodes"] != 2).fill_null(value=True), None)
+    names = ("cpus", "gpus", "mem_bytes")
+    frame = by_distinct(batch, _LISTED[Kind.TRES]).select(names)
+    gpus = pl.when(batch.is_not_null()).then(pl.col("gpus").fill_null(0))
+    parts = []
+    for name in names:
+        first, whole = (gpus if name == "gpus" else pl.col(name)), pl.lit(amounts[name])
+        rest = whole - first
+        same, differ = pl.format("{}(x2)", first), pl.format("{},{}", first, rest)
+        text = pl.when(first == rest).then(same).otherwise(differ)
+        parts.append(pl.when((rest >= 0) & (whole > 0)).then(pl.format(f"{name}={{}}", text)))
+    joined = pl.concat_str(parts, separator=" ", ignore_nulls=True)
+    return frame.select(pl.when(joined != "").then(joined).alias("node_amounts")).to_series()
+
+
 def _first_positive(*names: str) -> pl.Expr:
     """Return the first amount above 0; 0 where the log has no other."""
     return pl.coalesce(*(pl.when(pl.col(name) > 0).then(name) for name in names), *names)
@@ -239,6 +261,7 @@ def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
         *(pl.col(n).replace(["None", "(null)"], None).alias(n.lower()) for n in _NO_NAMES),
         **fields.id_parts(pl.col("job_id")),
         node_list=pl.when(~pl.col("NodeList").is_in(list(_NO_NODE))).then("NodeList"),
+        node_amounts="node_amounts",
         kind=pl.lit(RecordKind.EXECUTION),
         occupancy_s=occupancy,
         suspended_s=pl.when(start.is_not_null()).then(pl.coalesce("suspended_s", lost)),

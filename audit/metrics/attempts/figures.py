@@ -21,7 +21,7 @@ from audit.metrics.attempts.miss import FSTS, WEIGHT, Fst, in_totals, preference
 from audit.metrics.attempts.parts import DIMENSIONS, LEAST_UNITS, Row, cut, evaluated, row
 from audit.metrics.uncertainty import RESAMPLES, Resamples
 from audit.model import FstStatus
-from audit.registry.causes import CAUSES, PARTS
+from audit.registry.causes import CAUSES, LACKS, PARTS
 from audit.registry.measure import Measure, Of, Quotient
 from audit.registry.measures import SUMMARY
 
@@ -31,10 +31,13 @@ _WHOSE: Final[Mapping[Of, pl.Expr]] = {
     Of.ENDED: pl.lit(True),
     Of.SIZED: pl.col("size").is_not_null(),
     Of.BOOKED: pl.all_horizontal(pl.col(cause.column).is_not_null() for cause in CAUSES),
+    Of.ON_NODES: pl.col(LACKS[0].column).is_not_null(),
     Of.APART: pl.all_horizontal(pl.col(part.column).is_not_null() for part in PARTS),
     **{Of(fst): in_totals(fst) for fst in FSTS},
     Of.FORWARD: in_totals("strict") & pl.col("overtaken_s").is_not_null(),
 }
+_SOMETIMES: Final = {Of.ON_NODES}
+"""Attempts without which there are no rows."""
 _WEIGHTED: Final = {Of.STRICT, Of.RELAXED, Of.FORWARD}
 
 
@@ -84,6 +87,8 @@ def of_parts(attempts: pl.DataFrame, drawn: Drawn, tolerance_s: int) -> list[Row
         made = {name: _made(name, terms) for one in measures for name in _named(one)}
         held = again if subjects in _WEIGHTED else attempts
         counted = evaluated(held, made, _WHOSE[subjects])
+        if subjects in _SOMETIMES and not len(counted.units):
+            continue
         of_waiting, others = (
             [one for one in measures if one.of_waiting is shares] for shares in (True, False)
         )
@@ -145,6 +150,12 @@ _TERMS: Final[Mapping[Of, dict[str, pl.Expr]]] = {
     Of.SIZED: {
         "re_unfair": pl.col("re_unfairness").clip(0),
         "re_treated": _number(pl.col("re_unfairness") > 0),
+    },
+    Of.ON_NODES: {
+        f"wait_of_{lack.key}": pl.when(pl.col(lack.resource) > 0).then("wait_s").otherwise(0)
+        if lack.resource
+        else pl.col("wait_s")
+        for lack in LACKS
     },
     Of.APART: {"usable": pl.col("wait_room_s") * pl.col("size").fill_null(0)},
     Of.FORWARD: {

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from audit.model import Limit, Scope
 from audit.rules import KINDS
+from audit.words import kind_of
 
 Bools = NDArray[np.bool_]
 
@@ -35,6 +36,10 @@ _NAMED: Final = {
 }
 _WALLTIME: Final = r"(?i)wall|time"
 """Patterns of reasons that name a limit on attempts, on a resource, or on walltimes."""
+
+
+def _named(resource: str | None) -> str:
+    return _NAMED[resource and kind_of(resource)]
 
 
 def blocked() -> pl.Expr:
@@ -81,7 +86,7 @@ def covered(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:
     found = np.zeros(held.height, np.bool_)
     reason = pl.col("reason").str.replace_all(_WHOSE, "")
     for limit in limits:
-        named = _WALLTIME if limit.walltime_above_s is not None else _NAMED[limit.resource]
+        named = _WALLTIME if limit.walltime_above_s is not None else _named(limit.resource)
         speaks_of_it = held.select(reason.str.contains(named).fill_null(value=False)).to_series()
         theirs = in_scope(held, limit) & ~any_of(held["qos"], limit.exempt_qos)
         found |= speaks_of_it.to_numpy() & theirs

@@ -38,6 +38,7 @@ from audit.metrics.quantiles import (
 from audit.metrics.uncertainty import NONE, Interval, Resamples
 from audit.model import Period, Pool, Standing
 from audit.periods import day_edges, day_of
+from audit.words import AMOUNTS
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -82,6 +83,7 @@ class Known(NamedTuple):
     entities: Mapping[users.Kind, pl.DataFrame]  # of ``users.by_entities``, for the period
     conserved: Row  # of ``conservation_of``, for all attempts of the pool
     passed: pl.DataFrame  # of ``passed_over.of_period``
+    guessed: float | None = None  # of ``account.Account``
 
 
 def summarise(
@@ -122,6 +124,8 @@ def summarise(
     rows += figures.of_parts(attempts, drawn, options.tolerance_s)
     rows.append(known.conserved if known else conservation_of(described, now, options))
     rows += of_peers(described, period, zone, seed, options.resamples)
+    if known and known.guessed is not None:
+        rows.append(row("nodes_guessed_share", "all", None, known.guessed, described.height))
     passed = known.passed if known else passed_over.of_period(described, pool, period, zone)
     rows += passed_over.rows(passed)
     for kind in KINDS:
@@ -253,6 +257,8 @@ def _used_by(held: pl.DataFrame, pool: Pool) -> list[Row]:
     """Return the use of each resource by each user, in pool-hours."""
     rows = []
     for column, amount in pool.amounts:
+        if column not in AMOUNTS:  # users have the GPUs of all types
+            continue
         area = pl.col("occupancy_s").cast(pl.Int128) * pl.col(column).fill_null(0)  # exact
         by_user = held.filter(occupied()).group_by("user").agg(area.sum().alias("area"), pl.len())
         for user, total, count in by_user.sort("user").iter_rows():

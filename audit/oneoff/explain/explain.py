@@ -69,7 +69,7 @@ def explain(
         AuditError: logs or the database cannot be read, see ``audit.errors``.
     """
     if request.logs:
-        log = open_log(request, chosen, progress)
+        log = open_log(request, chosen, progress, folder)
         for fact in log.setting.facts:
             inferred(fact)
     else:

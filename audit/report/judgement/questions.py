@@ -27,7 +27,7 @@ from audit.report.record.pool import (
     PoolPart,
     Trend,
 )
-from audit.report.text import wording
+from audit.report.text import belief, wording
 
 TELLING: Final = 0.05
 """Least share of all waiting for which a rule is named."""
@@ -102,8 +102,8 @@ def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
         f"For {wording.rough(free)} of all waiting time{_within(free)} the job would have "
         f"fitted, and only {which} kept it from starting{more}."
     )
-    busy = pool.figure("utilization")
-    return text if busy.value is None else f"{text} The pool was {wording.rough(busy)} busy."
+    busy = belief.busy(pool)
+    return f"{text} The pool was {busy}." if busy else text
 
 
 def searched(inferred: Assumed) -> str:

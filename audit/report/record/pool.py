@@ -9,6 +9,8 @@ from audit.registry.causes import Cause
 
 SMALL_SAMPLE: Final = 30
 """Figures of fewer attempts are marked as uncertain."""
+OVERFILLED: Final = 0.01
+"""Share of time over capacity above which the capacity is doubtful."""
 INTENDED_MULTIPLE: Final = 1.5
 """Entities that used more than this times their share wait longer by intention (SPEC §11)."""
 
@@ -154,6 +156,17 @@ class BoundRule(NamedTuple):
     name: str
     free_s: float  # of waiting in which they would have fitted
     attempts: int
+
+
+class Scattered(NamedTuple):
+    """Waiting while enough was free on all nodes together, but single nodes lacked a resource."""
+
+    lack: str  # key of ``registry.causes.LACKS``
+    lacked_s: float
+    attempts: int
+    nodes: int  # of the request with most of this waiting
+    amount: int | None  # that it requests of each node
+    part: float  # of this waiting, by attempts with that request
 
 
 class Outage(NamedTuple):
@@ -431,6 +444,7 @@ class PoolPart(Figures):
     tested: Mapping[str, int] = field(default_factory=dict)  # entities tested, by kind
     untested: int = 0
     rules: tuple[BoundRule, ...] = ()  # most waiting first
+    scattered: tuple[Scattered, ...] = ()  # most waiting first
     outages: tuple[Outage, ...] = ()  # longest first
     unexplained: tuple[Unexplained, ...] = ()  # by kind; empty where little is unexplained
     queues: Mapping[str, tuple[Breakdown, ...]] = field(default_factory=dict)
@@ -457,6 +471,11 @@ class PoolPart(Figures):
         waits = sorted((row.tuwt_s for row in self.users.named), reverse=True)
         total = sum(row.tuwt_s for row in self.users.rows)
         return sum(waits[:5]) / total if len(waits) > 5 and total else None
+
+    @property
+    def overfilled(self) -> bool:
+        """Whether more than the capacity was in use so long that the capacity is doubtful."""
+        return (self.figure("over_capacity_time").value or 0.0) > OVERFILLED
 
     @property
     def has_fair_starts(self) -> bool:

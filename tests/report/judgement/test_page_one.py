@@ -429,6 +429,16 @@ def test_hostile_names_stay_inside_their_quotes() -> None:
             assert "\n" not in found.text
 
 
+def test_use_above_capacity_is_part_of_how_busy_a_pool_was() -> None:
+    part = measured()
+    over = figure("over_capacity_time", 0.22)
+    page = one(replace(part, figures=(over, *part.figures)))
+    assert page.trust[1].text == (
+        "128 CPUs, 70 % busy (including use above capacity), exceeded for 22 % of the time"
+    )
+    assert one(part).trust[1].text == "128 CPUs, 70 % busy"
+
+
 def test_a_share_without_an_interval_decides_nothing() -> None:
     part = measured(0.5)
     assert one(part).verdict.word is Word.NO
