@@ -174,8 +174,8 @@ class Walker:
 
         out = fitting.Spans(MOST_SPANS)
         fitting.fitting_spans(self.log, self.rules, trial, self.capacity, split, out)
-        *found, claims = out.taken()
-        return Spans(*found, claims == 1)
+        job, since, until, stretch, claims = out.taken()
+        return Spans(job, since, until, stretch, claims == 1)
 
 
 def seen(observed: Observed, walker: Walker, zone: str, tried: Tried | None = None) -> Seen:
