@@ -256,7 +256,7 @@ def _amounts(table: config.Nodes) -> tuple[tuple[str, int], ...]:
     memory = None if table.mem is None else config.in_bytes(table.mem)
     found = {"cpus": table.cpus, "mem_bytes": memory, "nodes": 1, "gpus": table.gpus}
     if table.gpu_type is not None and table.gpus:
-        found[f"gpus:{table.gpu_type.lower()}"] = table.gpus
+        found[OF_TYPE + table.gpu_type.lower()] = table.gpus
     return tuple((name, amount) for name, amount in found.items() if amount is not None)
 
 

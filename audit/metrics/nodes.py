@@ -1,7 +1,8 @@
 """The nodes of a pool, and what attempts use on each of them (SPEC §12).
 
 Conventions: R resources, in their own units; N nodes; n attempts; times in epoch s. An attempt's
-*set* holds the nodes of its partitions. An attempt fits if each of its parts fits on a node.
+*set* holds the nodes of its partitions that have the features that it requires. An attempt fits if
+each of its parts fits on a node.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.features import met
 from audit.hostlists import amounts_of, count, expand
 from audit.metrics.attempts.contention import counted_resources, requests, time_order
 from audit.model import Absence, Node, Pool
@@ -122,8 +124,8 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     """Return the nodes of a pool, and what its attempts use on them.
 
     Args:
-        rows: n attempts with partition, ``PLACE``, nodes, start_time, ``end``, any_gpu_type and the
-            resources.
+        rows: n attempts with partition, ``PLACE``, nodes, start_time, ``end``, any_gpu_type,
+            constraints and the resources.
         reserved: the same of those in reservations. If a reservation is not declared, its nodes are
             unavailable to others from its first start to its last end.
         pool: with ``nodes``, and ``absences`` of them.
@@ -152,7 +154,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     )
     parts = _parts(rows, requests(rows, pool))
     seconds = np.diff(first) * (end - start)
-    sets, set_of = _sets(rows["partition"], pool.nodes)
+    sets, set_of = _sets(rows.select("partition", "constraints"), pool.nodes)
     by_node = [[s for s, held in enumerate(sets) if k in held] for k in range(len(pool.nodes))]
     nodes = OnNodes(
         capacity,
@@ -219,21 +221,31 @@ def _lists(held: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
     return first, np.array([k for one in held for k in one], np.int64)
 
 
-def _sets(partitions: pl.Series, nodes: Sequence[Node]) -> tuple[list[set[int]], Ints]:
-    """Return the different sets of nodes that attempts may use, and the number of each one's."""
+def _sets(rows: pl.DataFrame, nodes: Sequence[Node]) -> tuple[list[set[int]], Ints]:
+    """Return the different sets of nodes that attempts may use, and the number of each one's.
+
+    Args:
+        rows: partition, constraints.
+    """
     sets: list[set[int]] = []
-    number: dict[str | None, int] = {}
-    for text in partitions.unique().sort():
-        named = set((text or "").split(","))
+    number: dict[tuple[str | None, str | None], int] = {}
+    for partition, constraints in rows.unique().sort(rows.columns).iter_rows():
+        named = set((partition or "").split(","))
         held = {
             k
             for k, node in enumerate(nodes)
-            if text is None or not node.partitions or named & {*node.partitions}
+            if partition is None or not node.partitions or named & {*node.partitions}
         }
+        # features change over time: a constraint that no node meets today says nothing
+        held = {k for k in held if _has(nodes[k], constraints)} or held
         if held not in sets:
             sets.append(held)
-        number[text] = sets.index(held)
-    return sets, np.array([number[text] for text in partitions], np.int64)
+        number[partition, constraints] = sets.index(held)
+    return sets, np.array([number[row] for row in rows.iter_rows()], np.int64)
+
+
+def _has(node: Node, constraints: str | None) -> bool:
+    return constraints is None or node.features is None or met(constraints, node.features)
 
 
 def _parts(rows: pl.DataFrame, request: Ints) -> tuple[Ints, Ints, Ints]:

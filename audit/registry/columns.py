@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from audit.registry.causes import CAUSES, LACKS, PARTS
 from audit.registry.measure import AREA, ATTEMPTS, JOBS, NUWT, ONE, SECONDS
 from audit.registry.measures import SLOWDOWN, SUMMARY
+from audit.registry.reasons import HELD_BY
 
 BIGINT, DOUBLE, VARCHAR, BOOLEAN = "BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN"
 INSTANT: Final = "INSTANT"
@@ -131,7 +132,7 @@ OF_ATTEMPTS: Final = (
            SECONDS, _NO_ACCOUNT),
     Column("rule", VARCHAR, "limit or closed hours that delayed it longest; see rules",
            missing="without any"),
-    Column("held_by", VARCHAR, "kind of hold: begin, dependency, hold, array, licence",
+    Column("held_by", VARCHAR, f"kind of hold: {', '.join(HELD_BY)}",
            missing="where cause_held_s is 0 or NULL"),
     *(Column(part.column, DOUBLE if part.divided else BIGINT, f"part of the wait in which "
              f"{part.clause}", SECONDS, _NO_WAIT) for part in PARTS),

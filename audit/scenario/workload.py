@@ -39,6 +39,7 @@ _READ: Final = cs.by_name(
     *("pool", "standing", "arrival_time", "submit_time", "start_time", "occupancy_s", "walltime_s"),
     *("cpus", "nodes", "gpus", "mem_bytes", "priority", "state", "reason", "reservation"),
     *("user", "account", "partition", "qos", "size", "width_class", "suspended_s", "penalty"),
+    *("any_gpu_type", "constraints"),
     *SEQUENCE,
     require_all=False,
 ) | cs.starts_with(OF_TYPE)

@@ -22,10 +22,10 @@ from tests.scenario.test_engine import slow_pool
 from tests.strategies import EPOCH, NOW, Rows, ended, frame, sampled
 
 SHAPES = {
-    "n1": on.Machine((4, 0), ("batch",)),
-    "n2": on.Machine((4, 0), ("batch", "debug")),
+    "n1": on.Machine((4, 0), ("batch",), ("amd", "ssd")),
+    "n2": on.Machine((4, 0), ("batch", "debug"), ("amd",)),
     "g1": on.Machine((2, 2), ("gpu",)),
-    "g2": on.Machine((2, 2), ("gpu", "batch")),
+    "g2": on.Machine((2, 2), ("gpu", "batch"), ("intel", "ssd")),
 }
 POOL = Pool(
     "main",
@@ -33,7 +33,12 @@ POOL = Pool(
     12,
     amounts=(("cpus", 12), ("gpus", 4)),
     nodes=tuple(
-        Node(name, (("cpus", one.amounts[0]), ("gpus", one.amounts[1])), one.partitions)
+        Node(
+            name,
+            (("cpus", one.amounts[0]), ("gpus", one.amounts[1])),
+            one.partitions,
+            one.features,
+        )
         for name, one in SHAPES.items()
     ),
 )
@@ -150,6 +155,7 @@ def _on_nodes(data: st.DataObject, record: dict[str, Any]) -> None:
     some = data.draw(st.lists(st.sampled_from(names), unique=True, min_size=1))
     gpus = data.draw(sampled([None, 1, 2])) if "g1" in names or "g2" in names else None
     record |= {"partition": partition, "nodes": len(some), "gpus": gpus, "reservation": None}
+    record["constraints"] = data.draw(sampled([None, None, None, *on.MET]))
     if record["start_time"] is not None and data.draw(sampled([True, True, True, False])):
         record["node_list"] = ",".join(some)
         record["node_amounts"] = data.draw(sampled([None, _amounts(data, record, len(some))]))
@@ -244,6 +250,18 @@ def test_only_nodes_of_its_partition_count() -> None:
         ended(4, 10, 20, 1, "ann", partition="debug", nodes=1, node_list="n2"),
     )
     assert got == [{}, {"earlier": 6}]
+
+
+def test_only_nodes_with_the_required_features_count() -> None:
+    # n2 is free all the time, but only n1, which bob fills, and g2 have an SSD.
+    four = {"partition": "batch", "nodes": 1, "constraints": "ssd"}
+    got = parts(
+        ended(0, 0, 10, 4, "bob", node_list="n1", **four),
+        ended(4, 10, 20, 4, "ann", node_list="n1", **four),
+        ended(4, 10, 20, 4, "cem", node_list="n2", **{**four, "constraints": "tape"}),
+    )
+    # no node has a tape: that was different when cem's job ran
+    assert got == [{}, {"earlier": 6}, {"unexplained": 6}]
 
 
 def test_nodes_of_a_reservation_are_unavailable() -> None:

@@ -3,7 +3,7 @@
 Nothing here is shared with the package.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 Amounts = tuple[int, ...]
@@ -15,7 +15,18 @@ class Machine(NamedTuple):
 
     amounts: Amounts
     partitions: tuple[str, ...]
+    features: tuple[str, ...] | None = None  # None: unknown
 
+
+MET: Mapping[str, Callable[[set[str]], bool]] = {
+    "ssd": lambda has: "ssd" in has,
+    "ssd&amd": lambda has: {"ssd", "amd"} <= has,
+    "ssd|amd": lambda has: bool({"ssd", "amd"} & has),
+    "[intel|amd]&ssd": lambda has: "ssd" in has and bool({"intel", "amd"} & has),
+    "ssd*2": lambda _: True,
+    "tape": lambda has: "tape" in has,
+}
+"""Constraints, and whether a node with some features meets them."""
 
 Machines = Mapping[str, Machine]
 
@@ -23,9 +34,16 @@ Machines = Mapping[str, Machine]
 def eligible(machines: Machines, record: Mapping[str, Any]) -> list[str]:
     """The nodes that a record may use, in the order of use."""
     named = record["partition"]
-    if named is None:
-        return list(machines)
-    return [n for n, one in machines.items() if set(named.split(",")) & set(one.partitions)]
+    found = [
+        name
+        for name, one in machines.items()
+        if named is None or set(named.split(",")) & set(one.partitions)
+    ]
+    test = MET.get(record.get("constraints") or "")
+    if test is None:
+        return found
+    has = {name: machines[name].features for name in found}
+    return [n for n in found if (f := has[n]) is None or test(set(f))] or found
 
 
 def parts(request: Amounts, nodes: int | None) -> list[Amounts]:
