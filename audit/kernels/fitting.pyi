@@ -27,8 +27,8 @@ class Trial:
     ) -> None: ...  # fmt: skip
 
 @final
-class Spans:
-    def __init__(self, most: int) -> None: ...
+class Table:
+    def __init__(self, width: int, most: int = ...) -> None: ...
     def taken(self) -> NDArray[np.int64]: ...
 
 @final
@@ -38,7 +38,7 @@ class Use:
     ) -> None: ...
 
 def fitting_spans(
-    log: Log, rules: Rules, trial: Trial, capacity: NDArray[np.int64], split: bool, out: Spans
+    log: Log, rules: Rules, trial: Trial, capacity: NDArray[np.int64], split: bool, out: Table
 ) -> None: ...
 def levels_in(
     use: Use, entity: NDArray[np.int64], amount: NDArray[np.int64], since: NDArray[np.int64],

@@ -62,41 +62,7 @@ cdef class Trial:
     cdef int64_t most  # of a limit; of a window 0
 
 
-cdef enum:
-    SPAN = 5  # numbers of a span: attempt, since, until, stretch, and 1 if it claims
-
-
-@cython.final
-cdef class Spans:
-    """Output of ``fitting_spans``, by ``until``; at most ``most`` are kept.
-
-    A *stretch* numbers the time, without a gap, in which the attempt's request was free. A span
-    *claims* if the request also fitted beside the claims of those before it. A span of an attempt
-    that the trial forbids is one in which it would claim without it.
-    """
-
-    cdef int64_t* held
-    cdef Py_ssize_t count
-    cdef Py_ssize_t places  # −1: there was no memory
-    cdef Py_ssize_t most
-
-    def __cinit__(self, Py_ssize_t most):
-        """Make an empty list."""
-        self.held, self.count, self.places, self.most = NULL, 0, 0, most
-
-    def __dealloc__(self):
-        """Free the memory."""
-        free(self.held)
-
-    def taken(self):
-        """Return the columns of the spans, [SPAN, count]."""
-        made = np.empty((SPAN, self.count), np.int64)
-        cdef int64_t[:, ::1] out = made
-        cdef Py_ssize_t k, x
-        for k in range(self.count):
-            for x in range(SPAN):
-                out[x, k] = self.held[k * SPAN + x]
-        return made
+include "growing.pxi"
 
 
 cdef struct Next:
@@ -135,7 +101,7 @@ cdef class Walk:
 
 def fitting_spans(
     Log log not None, Rules rules not None, Trial trial not None, const int64_t[::1] capacity,
-    bint split, Spans out not None
+    bint split, Table out not None
 ):
     """Add the spans in which attempts would have fitted and no rule forbade their start.
 
@@ -146,7 +112,10 @@ def fitting_spans(
         capacity: capacity before any step, [resources].
         split: keep only spans that claim, and end them at each instant; else spans last as long as
             nothing changes in them.
-        out: spans are added to it.
+        out: a row is added for each span, by ``until``: attempt, since, until, stretch, and 1 if it
+            claims. A *stretch* numbers the time, without a gap, in which the attempt's request was
+            free. A span claims if the request also fitted beside the claims of those before it; one
+            of an attempt that the trial forbids, if it would claim without it.
 
     Raises:
         MemoryError: there is no memory for the spans.
@@ -169,7 +138,7 @@ def fitting_spans(
         raise MemoryError("no memory for the spans of waits")
 
 
-cdef void _sweep(Log log, Rules rules, Trial trial, Walk walk, Spans out) noexcept nogil:
+cdef void _sweep(Log log, Rules rules, Trial trial, Walk walk, Table out) noexcept nogil:
     cdef Next coming = Next(0, 0, 0, 0, 0, 0, 0)
     cdef int64_t now, until
     cdef Py_ssize_t k
@@ -207,7 +176,7 @@ cdef int64_t _next_time(Log log, Rules rules, Trial trial, Next coming) noexcept
 
 
 cdef Next _happen(
-    Log log, Rules rules, Trial trial, Walk walk, Next coming, int64_t now, Spans out
+    Log log, Rules rules, Trial trial, Walk walk, Next coming, int64_t now, Table out
 ) noexcept nogil:
     """Do what happens until ``now``: steps and edges, ends, arrivals, starts."""
     cdef bint started = False
@@ -248,7 +217,7 @@ cdef void _occupy(
         walk.tried[trial.entity[job]] += sign * trial.amount[job]
 
 
-cdef void _leave_queue(Log log, Walk walk, int64_t now, Spans out) noexcept nogil:
+cdef void _leave_queue(Log log, Walk walk, int64_t now, Table out) noexcept nogil:
     """Remove started attempts from the queue."""
     cdef int64_t kept = 0, job
     cdef Py_ssize_t k
@@ -263,7 +232,7 @@ cdef void _leave_queue(Log log, Walk walk, int64_t now, Spans out) noexcept nogi
 
 
 cdef void _queue_claims(
-    Log log, Rules rules, Trial trial, Walk walk, Next coming, int64_t now, int64_t until, Spans out
+    Log log, Rules rules, Trial trial, Walk walk, Next coming, int64_t now, int64_t until, Table out
 ) noexcept nogil:
     """Walk the queue from ``now`` until the next instant."""
     cdef int64_t job
@@ -331,7 +300,7 @@ cdef inline bint _forbidden(Rules rules, Walk walk, Py_ssize_t job) noexcept nog
 
 
 cdef inline void _change(
-    Walk walk, int64_t job, State state, int64_t now, Spans out
+    Walk walk, int64_t job, State state, int64_t now, Table out
 ) noexcept nogil:
     """Set the state of an attempt from ``now`` on, and write the span of the one before."""
     cdef uint8_t before = walk.state[job]
@@ -344,22 +313,13 @@ cdef inline void _change(
 
 
 cdef void _keep(
-    Spans out, int64_t job, int64_t since, int64_t until, int64_t stretch, bint claims
+    Table out, int64_t job, int64_t since, int64_t until, int64_t stretch, bint claims
 ) noexcept nogil:
     """Add a span, unless enough are kept."""
-    cdef int64_t* place
-    if out.count == out.most or out.places < 0:
+    cdef int64_t* place = add_row(out)
+    if place == NULL:
         return
-    if out.count == out.places:
-        out.places = max(2 * out.places, 1 << 12)
-        place = <int64_t*> realloc(out.held, out.places * SPAN * sizeof(int64_t))
-        if place == NULL:
-            out.places = -1
-            return
-        out.held = place
-    place = out.held + out.count * SPAN
     place[0], place[1], place[2], place[3], place[4] = job, since, until, stretch, claims
-    out.count += 1
 
 
 @cython.final

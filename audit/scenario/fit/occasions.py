@@ -172,9 +172,9 @@ class Walker:
             most=tried.most,
         )
 
-        out = fitting.Spans(MOST_SPANS)
+        out = fitting.Table(5, MOST_SPANS)
         fitting.fitting_spans(self.log, self.rules, trial, self.capacity, split, out)
-        job, since, until, stretch, claims = out.taken()
+        job, since, until, stretch, claims = np.ascontiguousarray(out.taken().T)
         return Spans(job, since, until, stretch, claims == 1)
 
 
