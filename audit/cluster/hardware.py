@@ -16,6 +16,7 @@ from audit.metrics.attempts.contention import (
 )
 from audit.metrics.nodes import PLACE, members, shares
 from audit.model import Absence, Node, Resource
+from audit.words import OF_TYPE
 
 ASKED_SHARE: Final = 0.01
 """Least share of the attempts, or of the waiting, that requests a resource which limits starts."""
