@@ -28,6 +28,7 @@ from audit.metrics.attempts.parts import (
     evaluated,
     row,
 )
+from audit.metrics.preemption import LOST
 from audit.metrics.uncertainty import RESAMPLES, Resamples
 from audit.model import FstStatus
 from audit.registry.causes import CAUSES, LACKS, PARTS
@@ -43,9 +44,11 @@ _WHOSE: Final[Mapping[Of, pl.Expr]] = {
     Of.ON_NODES: pl.col(LACKS[0].column).is_not_null(),
     Of.APART: pl.all_horizontal(pl.col(part.column).is_not_null() for part in PARTS),
     **{Of(fst): in_totals(fst) for fst in FSTS},
+    Of.INTERRUPTED: pl.col("lost_work").is_not_null(),
+    Of.ARRAYS: pl.col("array_span_s").is_not_null(),
     Of.FORWARD: in_totals("strict") & pl.col("overtaken_s").is_not_null(),
 }
-_SOMETIMES: Final = {Of.ON_NODES}
+_SOMETIMES: Final = {Of.ON_NODES, Of.INTERRUPTED, Of.ARRAYS}
 """Attempts without which there are no rows."""
 _WEIGHTED: Final = {Of.STRICT, Of.RELAXED, Of.FORWARD}
 
@@ -156,11 +159,21 @@ def _terms(subjects: Of, tolerance_s: int) -> Terms:
     )
 
 
+_RESPONSE: Final = pl.col("end_time") - pl.col("arrival_time")
+_LOST: Final = pl.col("state").is_in(LOST).fill_null(value=False)
 _TERMS: Final[Mapping[Of, dict[str, pl.Expr]]] = {
-    Of.ENDED: {"overtaken": _number(pl.col("overtaken_by") > 0)},
+    Of.ENDED: {"overtaken": _number(pl.col("overtaken_by") > 0), "response_s": _RESPONSE},
     Of.SIZED: {
         "re_unfair": pl.col("re_unfairness").clip(0),
         "re_treated": _number(pl.col("re_unfairness") > 0),
+        "response_area": pl.col("re_consumed") * _RESPONSE,
+    },
+    Of.INTERRUPTED: {
+        "preempted": _number(_LOST),
+        "area": pl.col("size").cast(pl.Float64) * pl.col("occupancy_s"),
+        "preempted_on_nodes": _number(_LOST & pl.col("node_list").is_not_null()),
+        "taken": _number(pl.col("freed_for").is_not_null()),
+        "suspended": pl.col("suspended_s").fill_null(0),
     },
     Of.ON_NODES: {
         f"wait_of_{lack.key}": pl.when(pl.col(lack.resource) > 0).then("wait_s").otherwise(0)
