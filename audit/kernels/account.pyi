@@ -36,13 +36,14 @@ class Rules:
     ) -> None: ...  # fmt: skip
 
 @final
-class Spans:
+class Table:
+    def __init__(self, width: int, most: int = ...) -> None: ...
     def taken(self) -> Ints: ...
 
 @final
 class Bookings:
     def __init__(
-        self, seconds: NDArray[np.float64], forbidden: Ints, lacking: Ints, spans: Spans
+        self, seconds: NDArray[np.float64], forbidden: Ints, lacking: Ints, spans: Table
     ) -> None: ...
 
 def book_waits(
