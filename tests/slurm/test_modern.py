@@ -68,11 +68,11 @@ def accounted(capture: Capture) -> Iterator[tuple[str, str, int, int]]:
     for row in rows:
         record = dict(zip(header, row, strict=True))
         if record["Start"] not in {"Unknown", "None"}:
-            instants = (
-                int(datetime.fromisoformat(record[name]).replace(tzinfo=UTC).timestamp())
-                for name in ("Start", "End")
-            )
-            yield record["Account"], record["User"], *instants
+            yield record["Account"], record["User"], epoch(record["Start"]), epoch(record["End"])
+
+
+def epoch(text: str) -> int:
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
 
 
 def unsure(capture: Capture, at: int, tick: int) -> set[tuple[str, str]]:
@@ -92,7 +92,8 @@ def unsure(capture: Capture, at: int, tick: int) -> set[tuple[str, str]]:
 def test_sshare_is_recomputed(name: str, tmp_path: Path) -> None:
     """RawUsage to the printed digit where the order within a second is irrelevant; all ranks."""
     capture = Capture(CAPTURES / name)
-    ticks = dict(map(int, line.split()) for line in capture.text("ticks.txt").splitlines())
+    pairs = (line.split() for line in capture.text("ticks.txt").splitlines())
+    ticks = {int(at): int(tick) for at, tick in pairs}
     for file in ("sacct.txt", *OF_SLURM.values()):
         (tmp_path / file).write_text(capture.text(file))
     equal = 0
@@ -111,6 +112,13 @@ def test_sshare_is_recomputed(name: str, tmp_path: Path) -> None:
 
 
 def recomputed(folder: Path, at: int, tick: int) -> Outcome:
-    files = {option: folder / name for option, name in OF_SLURM.items()}
-    request = Request(sacct=[folder / "sacct.txt"], as_of=str(at), phase=str(tick), **files)
+    request = Request(
+        sacct=[folder / "sacct.txt"],
+        associations=folder / OF_SLURM["associations"],
+        qos=folder / OF_SLURM["qos"],
+        partitions=folder / OF_SLURM["partitions"],
+        slurm_conf=folder / OF_SLURM["slurm_conf"],
+        as_of=str(at),
+        phase=str(tick),
+    )
     return recompute(request, config.Config())
