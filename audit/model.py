@@ -19,6 +19,7 @@ from audit.rules import Limit as Limit
 from audit.rules import Per as Per
 from audit.rules import Scope as Scope
 from audit.rules import Window as Window
+from audit.words import Placement as Placement
 from audit.words import Resource as Resource
 
 
@@ -207,9 +208,10 @@ class Pool(NamedTuple):
     limits: tuple[Limit, ...] = ()
     windows: tuple[Window, ...] = ()
     zone: str = "UTC"
+    """The zone of the hours of ``windows``."""
     nodes: tuple[Node, ...] = ()
     """Its nodes, in the order in which they are filled; none: its sums decide who fits."""
-    """The zone of the hours of ``windows``."""
+    placement: Placement = Placement.packed
 
     def capacity_at(self, instant: int) -> int:
         """Return the amount of the counted resource at ``instant``."""

@@ -112,6 +112,15 @@ def hardware(attempts: pl.DataFrame) -> Hardware:
     return Hardware(found, peaks, _nodes(spans, list(peaks)))
 
 
+def nodes_of(attempts: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
+    """Return the nodes of a pool, with the most of each resource that ran on them; see ``Hardware``.
+
+    Args:
+        attempts: columns of ``model.ATTEMPTS``; all of the pool.
+    """
+    return _nodes(_spans(attempts), resources)
+
+
 def _spans(attempts: pl.DataFrame) -> pl.DataFrame:
     start, end = pl.col("start_time"), pl.coalesce("end_time", pl.col("end_time").max())
     return attempts.with_columns(end=end).filter(start.is_not_null() & (pl.col("end") > start))

@@ -12,6 +12,7 @@ import polars as pl
 from audit import config, periods
 from audit.cluster import hardware, inference
 from audit.cluster.inference import Fact
+from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.model import Node, Period, Policy, Pool, Resource, Step
 
@@ -178,6 +179,15 @@ def _pool(
     else:
         amounts[resource], fact = inference.capacity(attempts, headers, resource, None, now, name)
         facts = [fact]
+    if chosen.nodes is False:
+        nodes = ()
+    elif chosen.nodes and not nodes:
+        nodes = hardware.nodes_of(attempts, [resource, *(amounts.keys() - {resource, "nodes"})])
+        if not nodes:
+            raise UsageError(
+                f"clusters.pools.nodes: the log does not name the nodes of pool {name!r} for at "
+                f"least {hardware.COMPLETE:.0%} of the time that they ran jobs"
+            )
     steps = tuple(
         Step(
             periods.day_start(step.since, zone),
@@ -199,6 +209,7 @@ def _pool(
         chosen.windows,
         str(zone),
         nodes,
+        chosen.placement,
     ), facts
 
 

@@ -16,7 +16,7 @@ from audit.config.usage import Usage
 from audit.errors import UsageError
 from audit.policies import BY_OWNER, BY_USAGE, SETTINGS, Backfill, Order, Policy, refused
 from audit.rules import Limit, Window
-from audit.words import Resource
+from audit.words import Placement, Resource
 
 _Order = Annotated[Order, Field(strict=False)]
 _Count = Annotated[int | None, Field(ge=1)]
@@ -67,6 +67,8 @@ class Pool(_Decides):
     capacity: Amounts = Amounts()
     steps: tuple[Step, ...] = ()
     exclusive_nodes: bool = False
+    nodes: bool | None = None
+    placement: Annotated[Placement, Field(strict=False)] = Placement.packed
     fair_order: Annotated[_Order, BeforeValidator(one_of((Order.fcfs, *BY_OWNER)))] = Order.fcfs
     limits: tuple[Limit, ...] = ()
     windows: tuple[Window, ...] = ()
