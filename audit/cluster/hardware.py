@@ -113,7 +113,7 @@ def hardware(attempts: pl.DataFrame) -> Hardware:
 
 
 def nodes_of(attempts: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
-    """Return the nodes of a pool, with the most of each resource that ran on them; see ``Hardware``.
+    """Return the nodes of a pool, with the most of each resource that ran there; see ``Hardware``.
 
     Args:
         attempts: columns of ``model.ATTEMPTS``; all of the pool.

@@ -119,7 +119,10 @@ def machines(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Machines
         *(nodes.capacity, nodes.first_member, nodes.member, set_of),
         *(nodes.part, nodes.parts, nodes.most, nodes.shape),
         *(first.astype(np.int64), np.concatenate((observed, np.ones(size, np.int64)))),
-        *(node, amount, pool.placement is Placement.least_loaded, whole),
+        node,
+        amount,
+        pool.placement is Placement.least_loaded,
+        whole,
         *(nodes.change_time, nodes.change_node, nodes.change),
     )
 

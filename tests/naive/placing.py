@@ -4,6 +4,7 @@ Nothing here is shared with the package.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tests.naive.simulation import Amounts, Log, Pool, Rule, minus, plus
@@ -19,7 +20,7 @@ class Request(NamedTuple):
     part: Amounts
     parts: int
     most: int  # parts on a node
-    used: Taken = {}
+    used: Taken = MappingProxyType({})
 
 
 class Site(NamedTuple):
@@ -41,7 +42,9 @@ def holds(request: Request, free: Amounts) -> int:
     """How many parts a node holds."""
     asked = [(part, left) for part, left in zip(request.part, free, strict=True) if part > 0]
     return max(
-        n for n in range(request.most + 1) if n == 0 or all(n * part <= left for part, left in asked)
+        n
+        for n in range(request.most + 1)
+        if n == 0 or all(n * part <= left for part, left in asked)
     )
 
 
@@ -85,9 +88,9 @@ class OnNodes(Pool):
                 holders.append(self.on.get(k, self.site.requests[k].used))
         for k in self.exist:
             job = self.log.jobs[k]
-            if job.blocked and job.start is not None and job.end is not None:
-                if job.start <= self.t < job.end:
-                    holders.append(self.site.requests[k].used)
+            start, end = job.start, job.end
+            if job.blocked and start is not None and end is not None and start <= self.t < end:
+                holders.append(self.site.requests[k].used)
         for begin, end, node in self.site.reserved:
             if begin <= self.t < end:
                 holders.append({node: self.site.machines[node]})
@@ -119,7 +122,7 @@ class OnNodes(Pool):
         request = self.site.requests[k]
         order = sorted(
             (node for node in request.nodes if node in keys),
-            key=lambda node: (keys[node], node),  # type: ignore[return-value]
+            key=lambda node: (keys[node], node),
         )
         found = next(distributions(request, free, order), None)
         if found is None:
@@ -221,7 +224,7 @@ class OnNodes(Pool):
 
     # Plans
 
-    def earliest_on(self, k: int, after: int) -> tuple[int, dict[int, Amounts]] | None:
+    def earliest_on(self, k: int, after: int) -> tuple[int, Taken] | None:
         """The earliest pass from ``after`` on at which k fits beside what runs, and other plans."""
         every, jobs = self.rule.interval, self.log.jobs
         if self.rule.backfill != "conservative":

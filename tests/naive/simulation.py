@@ -298,8 +298,8 @@ def plus(*amounts: Amounts) -> Amounts:
     return tuple(sum(of_one) for of_one in zip(*amounts, strict=True))
 
 
-def minus(one: Amounts, other: Amounts) -> Amounts:
-    return tuple(a - b for a, b in zip(one, other, strict=True))
+def minus(one: Amounts, *others: Amounts) -> Amounts:
+    return tuple(a - sum(rest) for a, *rest in zip(one, *others, strict=True))
 
 
 class Pool:

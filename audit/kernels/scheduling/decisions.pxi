@@ -155,6 +155,7 @@ cdef void pass_once(Pool pool, Model model) noexcept nogil:
         pass_replan(pool, model)
     else:
         state.fresh = 0  # examine all: what an earlier pass established does not hold here
+        pool.places.head = NOBODY
         pass_greedy(pool, model)
 
 
@@ -182,6 +183,10 @@ cdef void take_back(
                 out.watched_number += 1
         if observed.start[job] == state.now:
             next_end = min(next_end, pool.run_end[i])
+            if pool.by_nodes:  # where it ran, not where the policy would have put it
+                take_or_return(pool, job, 1, model.jobs)
+                recall_nodes(pool.places, job)
+                take_or_return(pool, job, -1, model.jobs)
             continue
         take_or_return(pool, job, 1, model.jobs)
         count(pool, job, -1, model.jobs.limits)

@@ -389,29 +389,6 @@ cdef void compress(Pool pool, Model model) noexcept nogil:
     state.freed = 0
 
 
-cdef bint advance_plan(Pool pool, int64_t i, int64_t until, Model model) noexcept nogil:
-    """Plan the attempt at place ``i`` earlier, before ``until``; return whether that is possible."""
-    cdef int64_t now = pool.state.now, plan = pool.plan[i], job = pool.queue_job[i], start
-    cdef int64_t every = model.rules.every, origin = model.rules.origin
-    if not pool.by_nodes:
-        start = earlier(pool.profile, now, plan, until, model.jobs, job, every, origin)
-        if start < plan:
-            retract(pool, i, model.jobs)
-            occupy(pool, i, start, model.jobs)
-        return start < plan
-    retract(pool, i, model.jobs)
-    start = earliest_on_nodes(pool, pool.places, job, now, min(plan, until), model)
-    occupy(pool, i, min(start, plan), model.jobs)
-    return start < plan
-
-
-cdef inline bint fits_planned(Pool pool, int64_t i) noexcept nogil:
-    """Return whether the attempt at place ``i``, planned for now, still fits."""
-    if pool.by_nodes:
-        return fits_held(pool.places, pool.queue_job[i])
-    return fits_free(pool, i)
-
-
 cdef void plan_waiting(Pool pool, Model model) noexcept nogil:
     """Plan queued attempts without a plan, in their order; those that lost it only if allowed."""
     cdef State *state = &pool.state

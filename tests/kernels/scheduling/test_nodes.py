@@ -6,10 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.model import Backfill, Order, Policy
+from audit.scenario.decisions import decisions
 from audit.scenario.engine import replay
+from audit.scenario.fair_start import fair_starts
+from audit.scenario.forward import forward_starts
 from audit.scenario.machines import Machines
 from audit.scenario.workload import Workload, on_nodes
 from tests.examples import examples
+from tests.naive import decisions as judging
+from tests.naive import forward
 from tests.naive import simulation as slow
 from tests.naive.placing import Request, Site, Taken, distributions
 from tests.naive.simulation import Job, Log, Ranking, Step, minus, plus
@@ -70,6 +75,7 @@ def _used(draw: st.DrawFn, request: Request, machines: tuple[tuple[int, ...], ..
 def workload(log: Log, ranking: Ranking = Ranking()) -> Workload:  # noqa: B008 (a NamedTuple)
     """The same log as the package takes it."""
     plain = log._replace(steps=())
+    assert isinstance(log.site, Site)
     return on_nodes(arrays(plain, ranking), machines(log.site))
 
 
@@ -184,5 +190,71 @@ def test_from_what_ran_on_nodes_at_an_instant(order: Order, backfill: Backfill) 
             ran = job.start is not None and job.start < instant
             if not job.blocked and not ran:
                 assert made[k] == want.start.get(k)
+
+    compare()
+
+
+@pytest.mark.parametrize(("order", "backfill"), EVERY_POLICY)
+def test_fair_and_modelled_starts_on_nodes_as_defined(order: Order, backfill: Backfill) -> None:
+    @settings(max_examples=examples(12))
+    @given(sites(), policies(order, backfill, intervals=True), rankings())
+    def compare(log: Log, policy: Policy, ranking: Ranking) -> None:
+        work, as_said = workload(log, ranking), rule(policy)._replace(ranking=ranking)
+        fair, ahead = fair_starts(work, policy), forward_starts(work, policy)
+        for j, job in enumerate(log.jobs):
+            if job.blocked or log.exceeds(j) or log.breaks(j):
+                continue
+            assert known(fair.strict)[j] == slow.strict(log, as_said, j)
+            assert known(fair.relaxed)[j] == slow.relaxed(log, as_said, j)
+            over = slow.status(log, j) == "over_capacity"
+            assert fair.over_capacity[j] == over
+            if job.start is not None or job.open:
+                assert known(ahead.start)[j] == forward.forward(log, as_said, j)
+                own = forward.forward_without_own(log, as_said, j)
+                assert known(ahead.without_own)[j] == own
+
+    compare()
+
+
+@pytest.mark.parametrize(("order", "backfill"), EVERY_POLICY)
+def test_decisions_on_nodes_as_defined(order: Order, backfill: Backfill) -> None:
+    @settings(max_examples=examples(15))
+    @given(
+        sites(),
+        policies(order, backfill, intervals=True),
+        st.sampled_from([0, 1, 60]),
+        rankings(),
+    )
+    def compare(log: Log, policy: Policy, tolerance: int, ranking: Ranking) -> None:
+        made = decisions(workload(log, ranking), policy, tolerance)
+        want = judging.judge(log, rule(policy)._replace(ranking=ranking), tolerance)
+        for k, job in enumerate(log.jobs):
+            assert known(made.ready)[k] == want.ready.get(k)
+            if job.start is not None and not job.blocked:
+                assert made.over_capacity[k] == (k in want.over)
+
+    compare()
+
+
+def whole(log: Log) -> Site:
+    """As many nodes as the log has of its resource; each attempt takes whole ones."""
+    everywhere = tuple(range(log.capacity[0]))
+    requests = [Request(everywhere, (1,), max(job.request[0], 1), 1) for job in log.jobs]
+    return Site(((1,),) * log.capacity[0], tuple(requests))
+
+
+@pytest.mark.parametrize("backfill", [Backfill.none, Backfill.no_guarantee, Backfill.easy])
+def test_whole_nodes_give_the_results_of_sums(backfill: Backfill) -> None:
+    @settings(max_examples=examples(100))
+    @given(
+        logs(most=14, resources=1, plain=True, limited=True),
+        policies(backfill=backfill, intervals=True),
+        rankings(),
+    )
+    def compare(log: Log, policy: Policy, ranking: Ranking) -> None:
+        jobs = [job._replace(request=(max(job.request[0], 1),)) for job in log.jobs]
+        log = log._replace(jobs=tuple(jobs))
+        made = replay(workload(log._replace(site=whole(log)), ranking), policy)
+        assert known(made.start) == known(replay(arrays(log, ranking), policy).start)
 
     compare()
