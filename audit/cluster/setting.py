@@ -188,6 +188,9 @@ def _pool(
                 f"clusters.pools.nodes: the log does not name the nodes of pool {name!r} for at "
                 f"least {hardware.COMPLETE:.0%} of the time that they ran jobs"
             )
+    if nodes and chosen.steps:
+        why = "steps of the capacity do not say which nodes come or go"
+        facts.append(Fact(f"simulation of pool {name!r}", "by sums over its nodes", why))
     steps = tuple(
         Step(
             periods.day_start(step.since, zone),

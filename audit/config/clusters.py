@@ -85,6 +85,8 @@ class Pool(_Decides):
             raise refusal("Pool", faults)
         if any(later.since <= earlier.since for earlier, later in pairwise(self.steps)):
             raise ValueError("steps must be in the order of their days, one per day")
+        if self.nodes and self.steps:
+            raise ValueError("nodes = true: steps do not say which nodes come or go; remove one")
         both = self.fair_order in BY_OWNER and self.order in BY_USAGE
         if both and self.fair_order is not self.order:
             raise ValueError(
