@@ -151,7 +151,7 @@ def failed(what: str, error: OSError) -> AuditError:
 
 @contextmanager
 def refusals(kind: type[AuditError], where: object, what: str, key: str = "") -> Iterator[None]:
-    """Raise what the system refuses in the block as ``kind``: ``WHERE: WHAT: reason (KEY)``."""
+    """Raise system errors in the block as ``kind``, with the text ``WHERE: WHAT: reason (KEY)``."""
     try:
         yield
     except OSError as error:

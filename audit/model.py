@@ -97,9 +97,13 @@ RECORDS: Final = pl.Schema(
         "walltime_s": pl.Int64,  # null: unknown or unlimited
         "cpus": pl.Int64,  # amounts: allocated if known, else requested
         "nodes": pl.Int64,
-        "gpus": pl.Int64,
+        "gpus": pl.Int64,  # of all types
+        "gpu_types": pl.String,  # "a100:4,h100:2": those with a type; see ``gpu_types``
+        "any_gpu_type": pl.Boolean,  # whether it requested GPUs, but no type; null: unknown
         "mem_bytes": pl.Int64,
+        "constraints": pl.String,  # node features that it requires, as Slurm writes them
         "node_list": pl.String,  # hostlist of the nodes on which it ran
+        "node_amounts": pl.String,  # amounts on each node of node_list; see ``hostlists``
         "line": pl.Int64,  # 1-based
         "byte_offset": pl.Int64,  # of the line in the decompressed log
     }
@@ -169,7 +173,10 @@ DESCRIBED: Final = pl.Schema(
         ("width_class", pl.String()),
     ]
 )
-"""``ATTEMPTS`` and what follows from it once the pool and its counted resource are known."""
+"""``ATTEMPTS`` and what follows from it once the pool and its counted resource are known.
+
+The types of GPUs of the pools add columns such as ``gpus:a100``: how many of them an attempt has.
+"""
 
 OBSERVED: Final = "observed"
 """Name of the schedule that the log recorded."""
@@ -183,12 +190,38 @@ class Step(NamedTuple):
     planned: bool = False  # known to schedulers in advance
 
 
+INFERRED: Final = "inferred"
+"""Source of nodes of which only what ran on them is known."""
+
+
 class Node(NamedTuple):
     """One machine of a pool."""
 
     name: str
-    amounts: tuple[tuple[str, int], ...]  # by column of ``ATTEMPTS``
-    partitions: tuple[str, ...]
+    amounts: tuple[tuple[str, int], ...]  # by column of ``ATTEMPTS``, or ``gpus:TYPE``
+    partitions: tuple[str, ...]  # none: all of the pool
+    features: tuple[str, ...] | None = None
+    """None: unknown; every constraint then holds."""
+    source: str = INFERRED
+    """Program that describes it, or config.toml."""
+
+
+class Absence(NamedTuple):
+    """A time in which a node takes no job, or only those of a reservation."""
+
+    node: str
+    begin: int  # epoch s
+    end: int | None  # None: it is not known to have ended
+    why: str  # drained, down or reserved
+    reservation: str | None = None
+
+
+class Declared(NamedTuple):
+    """What files say about the nodes of a cluster."""
+
+    nodes: tuple[Node, ...] = ()
+    absences: tuple[Absence, ...] = ()
+    cautions: tuple[str, ...] = ()
 
 
 class Pool(NamedTuple):
@@ -198,7 +231,7 @@ class Pool(NamedTuple):
     resource: Resource
     capacity: int  # amount of the counted resource, ≥ 1
     steps: tuple[Step, ...] = ()  # ascending
-    amounts: tuple[tuple[str, int], ...] = ()  # all resources, by column of ``ATTEMPTS``
+    amounts: tuple[tuple[str, int], ...] = ()  # all resources; see ``words.is_amount``
     exclusive_nodes: bool = False
     """Whether nodes run one attempt at a time; only then does their number limit attempts."""
     policy: Policy = Policy()
@@ -211,6 +244,8 @@ class Pool(NamedTuple):
     """The zone of the hours of ``windows``."""
     nodes: tuple[Node, ...] = ()
     """Its nodes, in the order in which they are filled; none: its sums decide who fits."""
+    absences: tuple[Absence, ...] = ()
+    """Those of its nodes that are declared."""
     placement: Placement = Placement.packed
 
     def capacity_at(self, instant: int) -> int:

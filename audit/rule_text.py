@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 from audit.rules import KINDS, Limit, Scope, Window, texts
+from audit.words import gpu_type, kind_of
 
 UNITS: Final[Mapping[str | None, tuple[str, str]]] = {
     None: ("running job", "running jobs"),
@@ -17,10 +18,10 @@ _TIMES: Final = ((3_600, "h"), (60, "min"), (1, "s"))
 _PREPOSITIONS: Final = {"user": "of", "account": "of", "qos": "with", "partition": "in"}
 
 
-def rule_text(rule: Limit | Window, resource: str) -> str:
+def rule_text(rule: Limit | Window, resource: str, zone: str) -> str:
     """Return the name of a rule, such as ``limit of 10 running jobs per user``.
 
-    ``resource`` is the pool's counted resource, the unit of widths.
+    ``resource`` is the pool's counted resource, the unit of widths; ``zone`` is its clock.
     """
     scope = scope_text(rule, resource)
     since = f" from {rule.valid_from}" if rule.valid_from else ""
@@ -30,13 +31,22 @@ def rule_text(rule: Limit | Window, resource: str) -> str:
         jobs = f" for {scope}" if scope else ""
         return f"limit of {amount(rule.most, rule.resource)} {entity}{jobs}{days}"
     if rule.overlap:
-        return f"{hours_text(rule)} that {scope or 'jobs'} may not run into{days}"
-    return f"closed {hours_text(rule)} for {scope or 'all jobs'}{days}"
+        return f"{hours_text(rule, zone)} that {scope or 'jobs'} may not run into{days}"
+    return f"closed {hours_text(rule, zone)} for {scope or 'all jobs'}{days}"
 
 
-def hours_text(window: Window) -> str:
-    """Return the hours of a window, such as ``hours Mon–Fri 08–18``."""
-    return "hours " + ", ".join(texts(window.hours)).replace("-", "–")
+def hours_text(window: Window, zone: str) -> str:
+    """Return the hours of a window, such as ``hours Mon–Fri 08–18 (Europe/Berlin)``."""
+    return f"hours {', '.join(texts(window.hours)).replace('-', '–')} ({clock(zone)})"
+
+
+def clock(zone: str) -> str:
+    """Return the name of a clock: its zone, or its offset without summer time."""
+    behind = zone.removeprefix("Etc/GMT")
+    if behind == zone:
+        return zone
+    # in these names, as in POSIX, the sign is that of UTC less local time
+    return f"UTC{-int(behind):+d} all year"
 
 
 def scope_text(scope: Scope, resource: str) -> str:
@@ -60,7 +70,9 @@ def amount(most: int, resource: str | None) -> str:
     """Return an amount with its unit, such as ``32 CPUs`` or ``1 running job``."""
     if resource == "mem_bytes":
         return f"{most / _GIB:,.3g} GiB of memory"
-    return f"{most:,} {UNITS[resource][most != 1]}"
+    units = UNITS[resource and kind_of(resource)]
+    of_type = f"{gpu_type(resource)} " if resource and gpu_type(resource) else ""
+    return f"{most:,} {of_type}{units[most != 1]}"
 
 
 def duration(seconds: int) -> str:

@@ -10,7 +10,17 @@ from collections.abc import Iterable
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    TypeAdapter,
+)
+
+from audit.words import AMOUNTS, is_amount
 
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 DAY: Final = 24
@@ -38,7 +48,7 @@ def hours_of_week(text: str) -> frozenset[int]:
     first, last = DAYS.index(named[0]), DAYS.index(named[-1])
     begin, end = (0, DAY) if match[3] is None else (int(match[3]), int(match[4]))
     if begin > 23 or end > DAY or begin == end:
-        raise ValueError("hours are from 0 to 24, and end at another hour than they begin")
+        raise ValueError("hours must be from 0 to 24, with an end that differs from the start")
     days = range(first, first + (last - first) % 7 + 1)
     hours = range(begin, end if end > begin else end + DAY)
     return frozenset((DAY * day + hour) % WEEK for day in days for hour in hours)
@@ -61,10 +71,7 @@ def texts(hours: Iterable[int]) -> list[str]:
 
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Return runs of consecutive numbers, given in ascending order.
-
-    First, and the one after the last.
-    """
+    """Return runs of consecutive numbers as (first, last + 1); the numbers are ascending."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and found[-1][1] == number:
@@ -81,10 +88,18 @@ def _several(given: Any) -> Any:
     return tuple(given) if isinstance(given, list) else given
 
 
+def amount_name(name: str) -> str:
+    """Return the name of a resource, or raise ValueError."""
+    if not is_amount(name):
+        *others, last = (repr(each) for each in (*AMOUNTS, "gpus:TYPE"))
+        raise ValueError(f"Input should be {', '.join(others)} or {last}, the type in lower case")
+    return name
+
+
 if TYPE_CHECKING:
     _Amount: TypeAlias = str
 else:
-    _Amount = Literal["cpus", "nodes", "gpus", "mem_bytes"]
+    _Amount = Annotated[str, AfterValidator(amount_name)]
 _Name = Annotated[str, Field(min_length=1)]
 _Names = Annotated[tuple[_Name, ...], BeforeValidator(_several), Field(min_length=1)]
 _Texts: TypeAdapter[tuple[frozenset[int], ...]] = TypeAdapter(
@@ -143,7 +158,7 @@ class Limit(Rule):
 
     most: int = Field(ge=0)
     resource: _Amount | None = None
-    """The column of ``model.ATTEMPTS`` that ``most`` limits; None: the number of attempts."""
+    """The resource that ``most`` limits (``words.is_amount``); None: the number of attempts."""
     per: Per | None = None
     """The entities that are counted separately; None: the whole scope is counted together."""
     exempt_qos: tuple[_Name, ...] = ()

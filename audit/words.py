@@ -1,5 +1,6 @@
 """Names shared by config.toml, the command line and the database; imports nothing heavy."""
 
+import re
 from enum import StrEnum
 from typing import Final
 
@@ -24,6 +25,25 @@ class Placement(StrEnum):
 
 AMOUNTS: Final = ("cpus", "mem_bytes", "gpus", "nodes")
 """Columns of ``model.ATTEMPTS`` with the amounts of a request or a pool."""
+
+OF_TYPE: Final = "gpus:"
+"""Beginning of the resource that consists of the GPUs of one type, such as ``gpus:a100``."""
+_TYPED: Final = re.compile(rf"{OF_TYPE}[^\s:,=A-Z]+")
+
+
+def is_amount(name: str) -> bool:
+    """Return whether a name is one of ``AMOUNTS`` or a type of GPUs, in lower case."""
+    return name in AMOUNTS or _TYPED.fullmatch(name) is not None
+
+
+def kind_of(resource: str) -> str:
+    """Return ``gpus`` for a type of GPUs; other resources unchanged."""
+    return resource.partition(":")[0]
+
+
+def gpu_type(resource: str) -> str:
+    """Return the type of ``gpus:TYPE``; empty for other resources."""
+    return resource.partition(":")[2]
 
 
 class SetAsideCode(StrEnum):

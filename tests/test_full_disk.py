@@ -103,7 +103,7 @@ def test_a_read_only_place_is_wrong_use_and_a_monitor_is_told(tmp_path: Path) ->
             run(Site(settings, tmp_path), NOW)
         (standing,) = status.look(Site(settings, tmp_path), NOW).clusters
     assert standing.problem == (
-        f"no run can do its work: {state}: cannot be written to: Read-only file system"
+        f"no run can finish: {state}: cannot be written to: Read-only file system"
     )
     (standing,) = status.look(Site(settings, tmp_path), NOW).clusters
     assert standing.problem is None

@@ -20,6 +20,7 @@ CYTHON_FUNCTION: Final = r"^c?p?def (?!class|enum|struct).*(?:\n(?![\w@\"#]).*)*
 
 BESIDE_THE_MIRROR: Final = {
     "tests/cluster/test_fair_starts.py": "a property of several nights, not of one module",
+    "tests/cluster/test_gpu_types.py": "a made cluster, from its log to the account of waits",
     "tests/formats/sacct/test_captures.py": "all modules of the dialect, over captures",
     "tests/ingest/test_pbs_logs.py": "the way of one dialect into the store",
     "tests/formats/test_older_dialects.py": "what all dialects owe, of two",
@@ -76,13 +77,13 @@ TESTED_IN: Final = {
     "files/privacy": "security/test_modes",
     "kernels/account": "metrics/attempts/test_account",
     "kernels/placement": "metrics/test_nodes",
+    "kernels/dominant": "metrics/test_dominant_share",
     "kernels/passed_over": "metrics/attempts/test_passed_over",
     "kernels/events": "ingest/test_events",
     "mail/ledger": "mail/test_delivery",
     "pipeline/computing": "oneoff/test_audit",
     "report/index": "nightly/test_due",
     "metrics/closed_hours": "scenario/test_limits",
-    "rule_text": "metrics/attempts/test_account",
     "report/charts/series": "report/charts/test_waiting",
     "report/render/identity": "oneoff/test_verify",
     "store/streams": "store/test_database",

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit import config
+from audit.rule_text import rule_text
 from audit.rules import WEEK, Limit, Scope, Window, hours_of_week, texts
 from tests.config.refusals import usage_refusal
 
@@ -33,7 +34,7 @@ def test_hours(text: str, hours: set[int]) -> None:
     "text", ["", "mon 08-18", "Mon 8:00-9:00", "Mon 08-08", "Mon 24-25", "Mon 08", "Mon,Tue 8-9"]
 )
 def test_what_says_no_hours(text: str) -> None:
-    with pytest.raises(ValueError, match=r"must be days|hours are from"):
+    with pytest.raises(ValueError, match=r"must be days|hours must be from"):
         hours_of_week(text)
 
 
@@ -60,6 +61,12 @@ def test_a_rule_is_written_as_it_always_was() -> None:
     window = Window(hours=(5,), user=("ann",), size_up_to=4)
     assert f"{[window]}" == f"[Window(hours=(5,), scope={scope})]"
     assert window.conditions == Scope(user=("ann",), size_up_to=4).conditions
+
+
+def test_rules_name_types_of_gpus() -> None:
+    one = Limit(most=1, resource="gpus:a100", per="user")
+    assert rule_text(one, "cpus", "UTC") == "limit of 1 a100 GPU per user"
+    assert rule_text(one.but(most=8), "cpus", "UTC") == "limit of 8 a100 GPUs per user"
 
 
 def test_days_and_overlap_are_part_of_a_written_rule_and_come_back() -> None:

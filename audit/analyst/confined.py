@@ -27,8 +27,8 @@ from audit.store.grammar import Grammar
 from audit.words import Format
 
 _SPARE_BYTES: Final = 2**30
-"""Memory allowed beyond DuckDB's own limit, which does not count what a single function makes of a
-value (``repeat('x', 1000000000)``)."""
+"""Memory allowed beyond DuckDB's own limit, which ignores allocations of single functions, such as
+``repeat('x', 1000000000)``."""
 
 _CONTROL_GROUP: Final = ("/proc/self/cgroup", "/sys/fs/cgroup")
 """Where DuckDB reads the limits of its control group; it aborts if it may not."""
@@ -78,7 +78,7 @@ class _Process:
             send(self._peer, DONE, json.dumps(answer).encode())
 
     def _open(self, source: int, **request: Any) -> dict[str, Any]:
-        """Open the database of a descriptor; see ``sql.Reader``."""
+        """Open the database of a descriptor (``sql.Reader``)."""
         limits = request["memory_limit"], request["timeout_s"]
         if request["frames"]:
             import polars  # noqa: F401 - its files are out of reach later
@@ -140,7 +140,7 @@ class _Process:
 
 
 def _system() -> list[int]:
-    """Open what is always needed: the control group, and Python's modules that load on demand."""
+    """Open files needed later: of the control group, and of modules that Python loads on demand."""
     libraries = [os.path.dirname(os.__file__)]  # noqa: PTH120
     libraries += [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
     places = [place for place in (*_CONTROL_GROUP, *libraries) if Path(place).exists()]

@@ -25,7 +25,7 @@ PROGRAM: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from audit.analyst import confined; confined.serve(int(sys.argv[2]))"
 )
-_ENVIRONMENT: Final = ("LD_LIBRARY_PATH",)  # a Python in another place may need it to start
+_ENVIRONMENT: Final = ("LD_LIBRARY_PATH",)  # Python may need it to start
 LONGEST_S: Final = 60
 """Maximum seconds of a check of the restrictions."""
 

@@ -188,7 +188,7 @@ def warn(opened: Reader, say: Callable[[str], None]) -> None:
     """Warn if the kernel does not restrict the process that reads."""
     if not opened.landlock:
         say(
-            "sql: this kernel has no Landlock: only fairaudit and DuckDB keep statements from "
+            "sql: this kernel has no Landlock, so only fairaudit and DuckDB keep statements from "
             "other files (docs/security.md)"
         )
 

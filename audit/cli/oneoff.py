@@ -106,7 +106,7 @@ def audit(
         int | None, Seconds(help="CPU seconds for advice; default: as configured, or 10.")
     ] = None,
     no_advice: Annotated[bool, Option("--no-advice", help="Give no advice.")] = False,
-    logs: opt.OfLogs,
+    logs: opt.OfLogsAndNodes,
     site: opt.Configured,
 ) -> None:
     """Audit accounting logs and write report.html, report.pdf and audit.duckdb."""
@@ -248,7 +248,7 @@ def explain(
     ] = None,
     db: Published = None,
     form: Annotated[StoryFormat, Option("--format", help="Output format.")] = StoryFormat.text,
-    logs: opt.OfSomeLogs,
+    logs: opt.OfSomeLogsAndNodes,
     site: opt.Configured,
 ) -> None:
     """Explain why one job waited: a timeline of causes, similar jobs, and a model if it fits."""
@@ -280,7 +280,7 @@ def verify(
     ] = None,
     site: opt.Configured,
 ) -> None:
-    """Make a report again from its database, and compare the bytes."""
+    """Recreate a report from its database, and compare the two byte by byte."""
     from audit.oneoff.verify import verify as compare
 
     verdict = compare(report, db, site.config, site.folder)
@@ -322,7 +322,7 @@ class Given:
             files = conduct(
                 key,
                 self.request,
-                Target(self.out, self.db, self.threads),
+                Target(self.out, self.db, self.threads, self.site.folder),
                 self.site.config,
                 plan,
                 progress.update,

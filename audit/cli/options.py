@@ -37,11 +37,11 @@ SiteConfig = Annotated[Path, Option("--config", help="Configuration of the site.
 Out = Annotated[Path, Option(help="Folder for the page and its tables.")]
 OfUsers = Annotated[
     list[str] | None,
-    Option("--user", metavar="USER", help="Also make a page for this user; repeatable."),
+    Option("--user", metavar="USER", help="Make a page for this user; repeatable."),
 ]
 OfAccounts = Annotated[
     list[str] | None,
-    Option("--account", metavar="ACCOUNT", help="Also make a page for this account; repeatable."),
+    Option("--account", metavar="ACCOUNT", help="Make a page for this account; repeatable."),
 ]
 
 
@@ -133,6 +133,12 @@ SLURM_FILES = options(
     slurm_conf=file("slurm.conf, or the output of 'scontrol show config'."),
 )
 
+NODE_FILES = options(
+    nodes=file("Output of 'scontrol show node', 'sinfo' with headings or 'pbsnodes -a'."),
+    events=file("Output of 'sacctmgr -P show event': when nodes were down or drained."),
+    reservations=file("Output of 'scontrol' or 'sacctmgr -P show reservation'."),
+)
+
 
 def reading(*, columns: str | None, separator: str | None, zone: str | None = None) -> Any:
     """Return how to read logs (``formats.dialects.Reading``)."""
@@ -157,6 +163,19 @@ def request(
     return Request(logs=logs or (), reading=how, zone=zone, **more)
 
 
+def node_files(*, nodes: Path | None, events: Path | None, reservations: Path | None) -> Any:
+    """Return the files that describe nodes (``cluster.declared.NodeFiles``)."""
+    from audit.cluster.declared import NodeFiles
+
+    return NodeFiles(nodes, events, reservations)
+
+
+def _request_with_nodes(
+    *, nodes: Path | None, events: Path | None, reservations: Path | None, **more: Any
+) -> Any:
+    return request(files=node_files(nodes=nodes, events=events, reservations=reservations), **more)
+
+
 _OF_LOGS = {
     **options(
         pool_size=optional(int, "Capacity of the pool, in units of --resource.", min=1),
@@ -169,15 +188,20 @@ _OF_LOGS = {
 }
 
 
-def _of_logs(text: str, **default: Any) -> Group:
+def _of_logs(text: str, *, with_nodes: bool = False, **default: Any) -> Group:
     annotation = Annotated[list[Path] | None, Argument(metavar="LOG...", help=text)]
     logs = inspect.Parameter("logs", _KIND, annotation=annotation, **default)
+    if with_nodes:
+        return Group(_request_with_nodes, {"logs": logs, **_OF_LOGS, **NODE_FILES})
     return Group(request, {"logs": logs, **_OF_LOGS})
 
 
-OfLogs: TypeAlias = Annotated["Request", _of_logs("Accounting logs, may be compressed.")]
-OfSomeLogs: TypeAlias = Annotated[
-    "Request", _of_logs("Accounting logs; default: the database.", default=None)
+_LOGS = "Accounting logs, may be compressed."
+_SOME_LOGS = "Accounting logs; default: the database."
+OfLogs: TypeAlias = Annotated["Request", _of_logs(_LOGS)]
+OfLogsAndNodes: TypeAlias = Annotated["Request", _of_logs(_LOGS, with_nodes=True)]
+OfSomeLogsAndNodes: TypeAlias = Annotated[
+    "Request", _of_logs(_SOME_LOGS, with_nodes=True, default=None)
 ]
 
 

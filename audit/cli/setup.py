@@ -14,6 +14,7 @@ from audit.cli.options import at_work, described, say, show, warn
 from audit.errors import UsageError
 
 if TYPE_CHECKING:
+    from audit.cluster.declared import NodeFiles
     from audit.formats.dialects import Reading
     from audit.setup.slurm import SlurmFiles
 
@@ -25,6 +26,7 @@ def _slurm_files(*, assoc: Path | None, **files: Path | None) -> Any:
 
 
 OfSlurm: TypeAlias = Annotated["SlurmFiles", opt.Group(_slurm_files, opt.SLURM_FILES)]
+OfNodes: TypeAlias = Annotated["NodeFiles", opt.Group(opt.node_files, opt.NODE_FILES)]
 HowToRead: TypeAlias = Annotated["Reading", opt.Group(opt.reading, opt.READING)]
 
 
@@ -35,6 +37,7 @@ def init(
         list[Path] | None, Argument(metavar="LOG", help="Accounting logs, or folders of them.")
     ] = None,
     files: OfSlurm,
+    machines: OfNodes,
     name: Annotated[str | None, Option(help="Name of the cluster.")] = None,
     how: HowToRead,
     output: Annotated[Path, Option(help="File to write.")] = opt.SITE,
@@ -46,7 +49,8 @@ def init(
     initial.refuse_existing(output, force=force)
     with at_work() as progress:
         draft = initial.infer(
-            logs or [], files, name, how.zone, how, output.parent, progress.update
+            *(logs or [], files, name, how.zone, how, output.parent, progress.update),
+            machines=machines,
         )
     if draft.name is None:
         if not sys.stdin.isatty():

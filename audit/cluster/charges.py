@@ -20,6 +20,7 @@ from audit.metrics.fairshare import penalty
 from audit.metrics.fairshare.usage import Windows
 from audit.metrics.slurm.usage import COUNTED, charge, stored
 from audit.model import Period, Pool
+from audit.words import AMOUNTS
 
 COMPARED: Final = ("cpu", "max", "sum", "root")
 """Penalties that are compared with the configured one."""
@@ -127,7 +128,8 @@ def compare(
 
 
 def _configured(pool: Pool) -> dict[str, float]:
-    return {name: float(amount) for name, amount in pool.amounts}
+    """Return a pool's amounts; types of GPUs would count GPUs a second time."""
+    return {name: float(amount) for name, amount in pool.amounts if name in AMOUNTS}
 
 
 def _amounts(pool: Pool, started: pl.DataFrame, now: int) -> tuple[Amounts, frozenset[str]]:
@@ -223,7 +225,7 @@ def _charges(
     )
     chosen = fairshare.chosen
     compared = penalty.relative_penalty(running, "max", _hardware(amounts, chosen.basis))
-    counted = {name for name, _ in pool.amounts}
+    counted = set(_configured(pool))
     if chosen.penalty == "cpu":
         counted = {"cpus"}
     elif chosen.penalty == "billing":

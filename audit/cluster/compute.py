@@ -7,12 +7,14 @@ from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
 import polars as pl
+import polars.selectors as cs
 
 from audit import config, periods
 from audit.cluster import charges, ranking
 from audit.cluster.fairshare import Fairshare, histories
 from audit.cluster.setting import Setting, covered, whole_log
 from audit.cluster.windows import WHOLE, Window
+from audit.metrics import dominant_share
 from audit.metrics.attempts import (
     account,
     passed_over,
@@ -26,6 +28,7 @@ from audit.metrics.attempts.parts import Row
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
 from audit.metrics.pairs import EARLIER_S, Held
+from audit.metrics.preemption import interrupted
 from audit.metrics.usage_order import Shares
 from audit.model import OBSERVED, Limit, Period, Pool
 from audit.model import Window as Hours
@@ -37,10 +40,11 @@ from audit.scenario.engine import model_fidelity
 from audit.scenario.fair_start import fair_start_times
 from audit.scenario.forward import forward_start_times
 from audit.scenario.scenario import Scenario
+from audit.words import OF_TYPE
 
 _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
-    *("suspended_s", "line", "byte_offset", "penalty"),
+    *("line", "byte_offset", "penalty"),
 )
 """Columns of ``model.DESCRIBED`` that ``job_result`` lacks."""
 
@@ -159,7 +163,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
         own = window.own(jobs)
         stuck = stuck.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")
         yield Rows("stuck_result", None, stuck.with_columns(pool=pl.lit(pool.name)))
-        yield Rows("job_result", None, own.drop(_UNUSED))
+        yield Rows("job_result", None, own.drop(_UNUSED, cs.starts_with(OF_TYPE)))
         del own
         jobs = jobs.drop(_OF_JOBS_ALONE)
         yield from _of_periods(work, jobs, booked, pool)
@@ -170,7 +174,10 @@ def _completed(work: _Work, scenario: Scenario) -> tuple[pl.DataFrame, Account]:
     metrics, pool, now = work.chosen.metrics, scenario.pool, scenario.now
     window, effort = work.wanted.window, work.effort
     shares = resource_equality(
-        scenario.attempts, now, metrics.resource_equality_weights, metrics.count_never_started
+        interrupted(scenario.attempts),
+        now,
+        metrics.resource_equality_weights,
+        metrics.count_never_started,
     )
     known = None if work.known is None else work.known.filter(pl.col("pool") == pool.name)
     decided = decision_times(
@@ -225,7 +232,8 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, work.log))
         passed = _passed(work, jobs, booked, pool, period)
-        yield from _summaries(work, around, pool, period, of_period, conserved, passed)
+        whole = (conserved, passed, booked)
+        yield from _summaries(work, around, pool, period, of_period, whole)
         del around
         by_rule = waiting_by_rule(population.in_period(jobs, period), pool)
         advised = advise(scenario, period, budget_s, seed, by_rule)
@@ -260,21 +268,30 @@ def _summaries(
     pool: Pool,
     period: Period,
     options: Options,
-    conserved: Row,
-    passed: pl.DataFrame,
+    whole: tuple[Row, pl.DataFrame, Account],
 ) -> Iterator[Rows]:
-    """Yield the rows about a pool's entities, and its summary."""
-    setting, seed = work.setting, work.wanted.seeds[period]
+    """Yield the rows about a pool's entities, and its summary.
+
+    Args:
+        whole: the conservation of resource equality, the tests for being passed over, and the
+            account of all waits.
+    """
+    setting, seed, (conserved, passed, booked) = work.setting, work.wanted.seeds[period], whole
     observed = {"pool": pl.lit(pool.name), "schedule": pl.lit(OBSERVED)}
-    ended = population.in_period(around, period)
+    ended = performance.array_spans(population.in_period(around, period))
     entities = users.by_entities(ended, KINDS, options.tolerance_s)
     del ended
+    span = options.covered or (period.from_time, period.to_time)
+    held = booked.barred.filter("held")
+    for kind in KINDS:
+        place = (kind, around, pool, span, setting.now, work.shares.get(kind), held)
+        entities[kind] = dominant_share.beside(entities[kind], *place)
     for of_kind in entities.values():
         rows = passed_over.beside(of_kind, passed)
         yield Rows("entity_result", period, rows.with_columns(**observed))
-    known = Known(entities, conserved, passed)
-    place = (pool, period, setting.now, setting.zone)
-    summary = summarise(around, *place, seed, options, known=known)
+    known = Known(entities, conserved, passed, booked.guessed)
+    of_period = (pool, period, setting.now, setting.zone)
+    summary = summarise(around, *of_period, seed, options, known=known)
     yield Rows("summary_result", period, summary.with_columns(**observed))
 
 

@@ -1,15 +1,17 @@
-"""The pools, resources and nodes of a cluster, as far as what ran on them shows (SPEC §12)."""
+"""The pools, resources and nodes of a cluster, as declared or as what ran shows (SPEC §12)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit.metrics.attempts.contention import peak_in_use
-from audit.metrics.nodes import members
-from audit.model import Node, Resource
+from audit import config
+from audit.metrics.attempts.contention import peak_in_use, requested, with_gpu_types
+from audit.metrics.nodes import PLACE, members, shares
+from audit.model import Absence, Node, Resource
+from audit.words import OF_TYPE
 
 ASKED_SHARE: Final = 0.01
 """Least share of the attempts, or of the waiting, that requests a resource which limits starts."""
@@ -17,31 +19,36 @@ ALL_ASK: Final = 0.95
 """Least share of the attempts that request GPUs if GPUs are counted."""
 COMPLETE: Final = 0.99
 """Least share of the node-seconds of which the nodes are known."""
+ENFORCED: Final = 0.99
+"""Least share of the nodes on which no more memory was requested than they have, if it counts."""
+CONFIGURED: Final = "config.toml"
+"""Source of nodes in its tables."""
+NEVER: Final = 1 << 62
+"""More than a node can have."""
+SHOWN: Final = 5
+"""Maximum number of names that a caution lists."""
 MOST_PLACES: Final = 5_000_000
 """Most nodes of all attempts together that are looked at one by one."""
 
 
-def partition_groups(attempts: pl.DataFrame) -> list[list[str | None]]:
+def partition_groups(attempts: pl.DataFrame, shapes: Sequence[Node] = ()) -> list[list[str | None]]:
     """Return the partitions that share nodes, as groups; the one with most attempts first in each.
 
     A list of partitions, in which a pending job may start, belongs to the group of the first that
-    ran jobs; partitions that ran none, to the group with most attempts. All are one group if the
-    nodes of over a hundredth of the attempts that ran are not known.
+    ran jobs; partitions that ran none, to the group with most attempts. If the nodes of over a
+    hundredth of the attempts that ran are not known, only declared nodes count; without any, all
+    partitions are one group.
 
     Args:
         attempts: columns of ``model.ATTEMPTS``.
+        shapes: declared nodes.
     """
     named = attempts["partition"].unique().sort().to_list()
-    ran = attempts.filter(pl.col("start_time").is_not_null() & pl.col("end_time").is_not_null())
-    used = ran.select("partition", "node_list").drop_nulls().unique()
-    shared = used.join(members(used["node_list"]), on="node_list").select("partition", "node")
-    if shared.is_empty() or ran["node_list"].null_count() > (1 - COMPLETE) * ran.height:
+    sets = [{("partition", name) for name in names} for names in _lists_of(shapes)]
+    sets += _used(attempts)
+    if not sets:
         return [named]
-    by_partition = shared.unique().group_by("partition").agg("node").sort("partition")
-    groups = _connected(
-        {*(("partition", name) for name in names.split(",")), *(("node", node) for node in nodes)}
-        for names, nodes in by_partition.iter_rows()
-    )
+    groups = _connected(sets)
     counts = dict(attempts["partition"].value_counts().iter_rows())
     found: list[list[str | None]] = [[] for _ in groups]
     rest: list[str | None] = []
@@ -51,6 +58,24 @@ def partition_groups(attempts: pl.DataFrame) -> list[list[str | None]]:
         (found[homes[0]] if homes else rest).append(name)
     max(found, key=lambda group: sum(counts[name] for name in group)).extend(rest)
     return sorted(found, key=lambda group: str(group[0]))
+
+
+def _lists_of(shapes: Sequence[Node]) -> list[tuple[str, ...]]:
+    return sorted({node.partitions for node in shapes if node.partitions})
+
+
+def _used(attempts: pl.DataFrame) -> list[set[tuple[str, str]]]:
+    """Return each partition with the nodes on which its attempts ran; none if few are known."""
+    ran = attempts.filter(pl.col("start_time").is_not_null() & pl.col("end_time").is_not_null())
+    used = ran.select("partition", "node_list").drop_nulls().unique()
+    shared = used.join(members(used["node_list"]), on="node_list").select("partition", "node")
+    if shared.is_empty() or ran["node_list"].null_count() > (1 - COMPLETE) * ran.height:
+        return []
+    by_partition = shared.unique().group_by("partition").agg("node").sort("partition")
+    return [
+        {*(("partition", name) for name in names.split(",")), *(("node", node) for node in nodes)}
+        for names, nodes in by_partition.iter_rows()
+    ]
 
 
 def _connected(sets: Iterable[set[tuple[str, str]]]) -> list[set[tuple[str, str]]]:
@@ -71,13 +96,19 @@ def counted(attempts: pl.DataFrame) -> Resource:
     return next((one for one in Resource if attempts[one.value].count()), Resource.cpus)
 
 
-def _requested(attempts: pl.DataFrame) -> dict[str, float]:
-    """Return of CPUs and GPUs the share of attempts, or of waiting, that requests some."""
+def _gpu_types(attempts: pl.DataFrame) -> list[str]:
+    """Return the types of GPUs of a log as resources."""
+    items = attempts["gpu_types"].drop_nulls().unique().str.split(",").explode()
+    return sorted({OF_TYPE + item.rpartition(":")[0] for item in items})
+
+
+def _requested(attempts: pl.DataFrame, resources: Iterable[str]) -> dict[str, float]:
+    """Return the share of attempts, or of waiting, that requests some of each resource."""
     ready = pl.coalesce("eligible_time", "submit_time")
     waited = (pl.col("start_time") - ready).clip(0)
     shares = {}
-    for name in ("cpus", "gpus"):
-        some = (pl.col(name) > 0).fill_null(value=False)
+    for name in resources:
+        some = (requested(name) > 0).fill_null(value=False)
         of_waiting = waited.filter(some).sum() / pl.max_horizontal(waited.sum(), 1)
         shares[name] = attempts.select(pl.max_horizontal(some.mean(), of_waiting)).item() or 0.0
     return shares
@@ -87,25 +118,42 @@ class Hardware(NamedTuple):
     """What a pool consists of."""
 
     counted: Resource
-    peaks: dict[str, int]
-    """The most in use of each resource that limits starts; the counted one first."""
+    amounts: dict[str, int]
+    """Of each resource that limits starts, as declared or the most in use; the counted one first.
+    """
     nodes: tuple[Node, ...]
     """None if the nodes of more than a hundredth of the node-seconds are not known."""
+    absences: tuple[Absence, ...] = ()
+    """Those of nodes that only what ran shows, before the first and after the last job on them."""
+    cautions: tuple[str, ...] = ()
+    """Contradictions between what is declared and what ran."""
 
 
-def hardware(attempts: pl.DataFrame) -> Hardware:
-    """Return what a pool consists of, by what ran at most.
+def hardware(
+    attempts: pl.DataFrame, shapes: Sequence[Node] = (), resource: Resource | None = None
+) -> Hardware:
+    """Return what a pool consists of: its declared nodes, else what ran at most.
 
-    CPUs and GPUs limit starts if a hundredth of the attempts, or attempts with a hundredth of the
-    waiting, request them. Memory does not: its peak in use is no sign of a capacity.
+    CPUs, GPUs, each type of GPUs and declared memory limit starts if a hundredth of the attempts,
+    or attempts with a hundredth of the waiting, request them. Memory that is not declared does not:
+    its peak in use is no sign of a capacity.
 
     Args:
         attempts: columns of ``model.ATTEMPTS``; all of the pool.
+        shapes: its declared nodes.
+        resource: the counted resource; None: see ``counted``.
     """
-    found = counted(attempts)
-    limits = [name for name, share in _requested(attempts).items() if share >= ASKED_SHARE]
+    found = resource or counted(attempts)
+    types = _gpu_types(attempts)
+    attempts = with_gpu_types(attempts, types)
+    asked = _requested(attempts, ("cpus", "gpus", *types, "mem_bytes"))
+    limits = [name for name, share in asked.items() if share >= ASKED_SHARE]
+    if not _all_have(shapes, "mem_bytes") and "mem_bytes" in limits:
+        limits.remove("mem_bytes")
     order = [found.value, *(name for name in limits if name != found.value)]
     spans = _spans(attempts)
+    if shapes:
+        return _declared(found, order, shapes, spans)
     peaks = {name: peak_in_use(spans, name) for name in order}
     # a resource that only jobs of 0 s were given limits nobody
     peaks = {name: peak for name, peak in peaks.items() if peak or name == found}
@@ -119,6 +167,126 @@ def nodes_of(attempts: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ..
         attempts: columns of ``model.ATTEMPTS``; all of the pool.
     """
     return _nodes(_spans(attempts), resources)
+
+
+def _all_have(shapes: Sequence[Node], name: str) -> bool:
+    return bool(shapes) and all(name in dict(node.amounts) for node in shapes)
+
+
+def _declared(
+    counted: Resource, order: Sequence[str], shapes: Sequence[Node], spans: pl.DataFrame
+) -> Hardware:
+    """Return declared nodes, with those on which jobs ran and which are not declared."""
+    used = {node.name: node for node in _nodes(spans, order)}
+    known = {node.name for node in shapes}
+    over = {
+        name: [
+            node.name
+            for node in shapes
+            if node.name in used
+            and dict(used[node.name].amounts)[name] > dict(node.amounts).get(name, NEVER)
+        ]
+        for name in order
+    }
+    cautions = []
+    if (excess := len(over.get("mem_bytes", ()))) > (1 - ENFORCED) * len(known & used.keys()):
+        order = [name for name in order if name != "mem_bytes"]
+        cautions.append(
+            f"on {excess:,} of {len(known & used.keys()):,} nodes jobs requested more memory at "
+            "one time than is declared: the scheduler does not count memory, so it decides nothing"
+        )
+    contradicted = sorted({name for resource in order for name in over[resource]})
+    if contradicted:
+        which = _listed(contradicted)
+        cautions.append(f"{len(contradicted):,} nodes ran more than is declared of them: {which}")
+    strays = [node for name, node in used.items() if name not in known]
+    if strays:
+        which = _listed([node.name for node in strays])
+        cautions.append(
+            f"jobs ran on {len(strays):,} nodes that are not declared: {which}; each counts with "
+            "what ran on it, from the first to the last of its jobs"
+        )
+    if not used:
+        cautions.append(
+            "the log does not say on which nodes jobs ran: sums over the declared nodes decide"
+        )
+    listed = {name for node in shapes for name in node.partitions}
+    filled = [_filled(node, used.get(node.name), order, listed) for node in shapes]
+    amounts = {name: sum(dict(node.amounts)[name] for node in filled) for name in order}
+    nodes = (*filled, *strays) if used else ()
+    return Hardware(counted, amounts, nodes, tuple(_outside(strays, spans)), tuple(cautions))
+
+
+def _filled(node: Node, used: Node | None, order: Sequence[str], listed: Collection[str]) -> Node:
+    """Return a declared node with what ran on it and is not declared.
+
+    That is the most in use of other resources, and partitions that are not ``listed`` anywhere,
+    such as those that a site has renamed.
+    """
+    if used is None:
+        used = Node(node.name, (), ())
+    had, most = dict(node.amounts), dict(used.amounts)
+    missing = ((name, most.get(name, 0)) for name in order if name not in had)
+    others = [name for name in used.partitions if name not in listed] if node.partitions else []
+    return node._replace(amounts=(*node.amounts, *missing), partitions=(*node.partitions, *others))
+
+
+def _outside(strays: Sequence[Node], spans: pl.DataFrame) -> Iterator[Absence]:
+    """Yield the times before the first and after the last job on each node."""
+    names = [node.name for node in strays]
+    ran = spans.join(members(spans["node_list"]), on="node_list").filter(
+        pl.col("node").is_in(names)
+    )
+    for node, first, last in (
+        ran.group_by("node")
+        .agg(first=pl.col("start_time").min(), last=pl.col("end").max())
+        .sort("node")
+        .iter_rows()
+    ):
+        yield Absence(node, 0, first, "down")
+        yield Absence(node, last, None, "down")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def tables(pool: config.Pool) -> tuple[Node, ...]:
+    """Return the nodes of ``[[clusters.pools.nodes]]``."""
+    return tuple(
+        Node(name, _amounts(table), table.partitions, table.features, CONFIGURED)
+        for table in pool.nodes
+        for name in table.each
+    )
+
+
+def _amounts(table: config.Nodes) -> tuple[tuple[str, int], ...]:
+    memory = None if table.mem is None else config.in_bytes(table.mem)
+    found = {"cpus": table.cpus, "mem_bytes": memory, "nodes": 1, "gpus": table.gpus}
+    if table.gpu_type is not None and table.gpus:
+        found[OF_TYPE + table.gpu_type.lower()] = table.gpus
+    return tuple((name, amount) for name, amount in found.items() if amount is not None)
+
+
+def in_partitions(
+    shapes: Sequence[Node], partitions: Collection[str | None], attempts: pl.DataFrame
+) -> tuple[Node, ...]:
+    """Return the declared nodes of one of several pools: those of its partitions.
+
+    Nodes without partitions (PBS) belong to the pool whose jobs ran on them.
+
+    Args:
+        partitions: as in the log; lists of partitions are split.
+        attempts: columns of ``model.ATTEMPTS``; all of the pool.
+    """
+    named = {part for text in partitions for part in (text or "").split(",")}
+    ran = {*members(attempts["node_list"])["node"]}
+    return tuple(
+        node
+        for node in shapes
+        if (named & {*node.partitions} if node.partitions else node.name in ran)
+    )
 
 
 def _spans(attempts: pl.DataFrame) -> pl.DataFrame:
@@ -142,19 +310,21 @@ def _nodes(spans: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
     """Return the nodes on which attempts ran, with the most that ran on each."""
     if spans.is_empty():
         return ()
-    listed = members(spans["node_list"])
-    sizes = listed.group_by("node_list").agg(listed=pl.len())
-    spans = spans.join(sizes, on="node_list", how="left")
+    listed = shares(spans, resources)
+    sizes = listed.group_by(PLACE).agg(pl.len().alias("listed"))
+    spans = spans.join(sizes, on=PLACE, how="left", nulls_equal=True)
     seconds = pl.col("nodes").fill_null(1) * (pl.col("end") - pl.col("start_time"))
     known = pl.col("listed") == pl.coalesce("nodes", "listed")
     share = spans.select(seconds.filter(known).sum() / seconds.sum()).item()
     if share is None or share < COMPLETE or (spans["listed"].sum() or 0) > MOST_PLACES:
         return ()
-    placed = spans.filter(known).join(listed, on="node_list")
-    each = [(-(-pl.col(name).fill_null(0) // pl.col("listed"))).alias(name) for name in resources]
-    alone = _peaks(placed.filter(pl.col("listed") == 1), resources)
-    several = placed.select("node", *each).group_by("node").agg(pl.col(*resources).max())
-    most = pl.concat([alone, several]).group_by("node").agg(pl.col(*resources).max()).sort("node")
+    placed = _placed(spans.filter(known), listed, resources)
+    names = pl.col(*resources)
+    certain = placed.select("node", "start_time", "end", *resources)
+    at_once = _peaks(certain.filter(pl.any_horizontal(names.is_not_null())), resources)
+    at_least = placed.group_by("node").agg(pl.col(f"least {name}").max() for name in resources)
+    at_least.columns = at_once.columns
+    most = pl.concat([at_once, at_least]).group_by("node").agg(names.max()).sort("node")
     partitions = dict(
         placed.select("node", pl.col("partition").fill_null(""))
         .group_by("node")
@@ -165,3 +335,27 @@ def _nodes(spans: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
         Node(name, tuple(zip(resources, amounts, strict=True)), tuple(partitions[name]))
         for name, *amounts in most.iter_rows()
     )
+
+
+def _placed(spans: pl.DataFrame, listed: pl.DataFrame, resources: Sequence[str]) -> pl.DataFrame:
+    """Return what attempts used on each of their nodes: the resources, null where not certain.
+
+    It is certain on a single node, and where the log states it. ``least …`` is then an even part:
+    one node at least has as much.
+    """
+    sums = pl.col(*resources).sum().over(PLACE).name.prefix("sum ")
+    listed = listed.with_columns(sums).rename({name: f"stated {name}" for name in resources})
+    placed = spans.join(listed, on=PLACE, nulls_equal=True)
+    whole = {name: pl.col(name).fill_null(0) for name in resources}
+    certain = {
+        name: pl.when(pl.col("listed") == 1)
+        .then(amount)
+        .when(pl.col(f"sum {name}") == amount)
+        .then(f"stated {name}")
+        for name, amount in whole.items()
+    }
+    even = {
+        f"least {name}": pl.when(certain[name].is_null()).then(-(-amount // pl.col("listed")))
+        for name, amount in whole.items()
+    }
+    return placed.with_columns(**certain, **even)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from audit.cluster.hardware import hardware
+from audit.cluster.hardware import Hardware, hardware
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.metrics.attempts import performance, population
-from audit.model import Pool, RecordKind, Resource
+from audit.model import INFERRED, Node, Pool, RecordKind, Resource
 
 POOL = "all"
 """Name of a cluster's only pool."""
@@ -60,36 +61,49 @@ def pool(
     asked: int | None,
     now: int,
     name: str = POOL,
+    shapes: Sequence[Node] = (),
 ) -> tuple[Pool, list[Fact]]:
     """Return a pool of some attempts, and what was inferred about it.
 
     Without ``resource`` and ``asked``, all resources that limit starts count, on the nodes if these
-    are known.
+    are known. Declared nodes win over ``asked`` and the headers.
 
     Args:
         attempts: all attempts of the pool, columns of ``model.ATTEMPTS``.
         resource: the counted resource; None: CPUs, or GPUs if nearly all attempts request some.
         asked: the capacity; None: see ``capacity``.
+        shapes: its declared nodes.
 
     Raises:
         UsageError: no attempt has an amount of the counted resource.
     """
-    if resource is not None or asked is not None:
+    if not shapes and (resource is not None or asked is not None):
         counted = resource or Resource.cpus
         amount, fact = capacity(attempts, headers, counted, asked, now, name)
         return Pool(name, counted, amount, amounts=((counted.value, amount),)), [fact]
-    found = hardware(attempts)
-    amount, fact = capacity(attempts, headers, found.counted, None, now, name)
-    others = [(kind, peak) for kind, peak in found.peaks.items() if kind != found.counted]
-    facts = [fact]
-    for kind, peak in others:
-        facts.append(Fact(fact.what, f"{peak:,} {kind}", "the peak in use"))
-    if found.nodes:
-        facts.append(
-            Fact(f"nodes of pool {name!r}", f"{len(found.nodes):,}", "the most that ran on each")
-        )
+    found = hardware(attempts, shapes, resource)
+    what, source = f"capacity of pool {name!r}", "the peak in use"
+    if shapes:
+        amount, source = max(found.amounts[found.counted], 1), "its declared nodes"
+        facts = [Fact(what, f"{amount:,} {found.counted}", source)]
+    else:
+        amount, fact = capacity(attempts, headers, found.counted, None, now, name)
+        facts = [fact]
+    others = [(kind, most) for kind, most in found.amounts.items() if kind != found.counted]
+    facts += [Fact(what, f"{most:,} {kind}", source) for kind, most in others]
+    facts += nodes_of(name, found, shapes)
     amounts = tuple(sorted([(found.counted.value, amount), *others]))
-    return Pool(name, found.counted, amount, amounts=amounts, nodes=found.nodes), facts
+    made = Pool(name, found.counted, amount, amounts=amounts, nodes=found.nodes)
+    return made._replace(absences=found.absences), facts
+
+
+def nodes_of(name: str, found: Hardware, shapes: Sequence[Node]) -> list[Fact]:
+    """Return how many nodes a pool has, by source, and what contradicts that."""
+    what = f"nodes of pool {name!r}"
+    counts = Counter(node.source for node in (found.nodes or shapes))
+    shown = {INFERRED: "the most that ran on each"}
+    facts = [Fact(what, f"{count:,}", shown.get(of, of)) for of, count in sorted(counts.items())]
+    return [*facts, *(Fact(what, "contradicted", "the log", why) for why in found.cautions)]
 
 
 def capacity(

@@ -16,11 +16,12 @@ from audit.cluster.setting import Setting
 from audit.cluster.windows import WHOLE, Window
 from audit.errors import StoreError
 from audit.metrics import disclosure
-from audit.model import OBSERVED, Period, Standing
+from audit.model import OBSERVED, Period, Pool, Standing
 from audit.periods import covering
 from audit.store import appending, attempts, database, queries
 from audit.store.appending import Appending, Histories
 from audit.store.database import Connection
+from audit.words import gpu_type
 
 BY_PERIOD: Final = (
     *("entity_result", "summary_result", "fidelity_result"),
@@ -28,7 +29,7 @@ BY_PERIOD: Final = (
     *("advice_result", "advice_part", "rule_result", "outage_result"),
     *("run_note", "run_input", "run"),
 )
-DESCRIBING: Final = ("clusters", "pools")
+DESCRIBING: Final = ("clusters", "pools", "node")
 
 
 def replace(
@@ -171,6 +172,36 @@ def _describe(con: Connection, setting: Setting, runs: Sequence[Identity]) -> No
     ]
     for table, rows in (("clusters", [described]), ("run_note", of_runs), ("pools", pools)):
         database.insert(con, table, pl.DataFrame(rows))
+    database.insert(con, "node", _nodes(setting.pools), cluster)
+
+
+def _nodes(pools: Sequence[Pool]) -> pl.DataFrame:
+    """Return the nodes of pools, columns of the table ``node`` but its cluster."""
+    rows = []
+    for pool in pools:
+        for node in pool.nodes:
+            amounts = dict(node.amounts)
+            types = {gpu_type(name) for name, amount in node.amounts if amount} - {""}
+            kind = ",".join(sorted(types)) or None
+            known = [amounts.get(name) for name in ("cpus", "mem_bytes", "gpus")]
+            features = None if node.features is None else [*node.features]
+            rows.append([pool.name, node.name, *known, kind, features, node.source])
+    return pl.DataFrame(rows, _NODE, orient="row")
+
+
+_NODE: Final = pl.Schema(
+    [
+        ("pool", pl.String),
+        ("node", pl.String),
+        ("cpus", pl.Int64),
+        ("mem_bytes", pl.Int64),
+        ("gpus", pl.Int64),
+        ("gpu_type", pl.String),
+        ("features", pl.List(pl.String)),
+        ("source", pl.String),
+    ]
+)
+"""Columns of the table ``node``, without its cluster."""
 
 
 def _insert(

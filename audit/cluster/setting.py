@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -11,11 +12,13 @@ import polars as pl
 
 from audit import config, periods
 from audit.cluster import hardware, inference
+from audit.cluster.hardware import CONFIGURED
 from audit.cluster.inference import Fact
 from audit.errors import UsageError
 from audit.formats.dialects import Header
-from audit.model import Node, Period, Policy, Pool, Resource, Step
+from audit.model import Absence, Declared, Node, Period, Policy, Pool, Resource, Step
 
+NOTHING = Declared()
 ASSUMED = Policy()
 """The policy of fair start times if none is configured."""
 
@@ -38,6 +41,8 @@ class Setting:
     """Faults of the logs."""
     evidence: Mapping[str, Sequence[Mapping[str, object]]] = field(default_factory=dict)
     """Rows of the view ``rules`` about inferred rules, by pool."""
+    declared: Declared = NOTHING
+    """What files say about the nodes."""
 
 
 class Extent(NamedTuple):
@@ -56,16 +61,20 @@ def one_off(
     pool_size: int | None,
     asked_zone: str | None,
     policy: Policy | None = None,
+    declared: Declared = NOTHING,
 ) -> Setting:
     """Return the setting of a cluster by options, or else by its logs.
 
     Partitions that share no nodes are pools of their own, unless a capacity is requested.
+
+    Args:
+        declared: the content of files about its nodes.
     """
     zone = inference.zone(asked_zone, list(headers.values()))
     now = latest_instant(attempts) or 0
     groups = [attempts["partition"].unique().to_list()]
     if pool_size is None:
-        groups = hardware.partition_groups(attempts)
+        groups = hardware.partition_groups(attempts, declared.nodes)
     source = "--order and --backfill" if policy else "the default; --order and --backfill change it"
     policy = policy or ASSUMED
     whole = list(headers.values()) if len(groups) == 1 else []  # a header is about all pools
@@ -76,9 +85,13 @@ def one_off(
     for group in groups:
         name = inference.POOL if len(groups) == 1 else str(group[0])
         rows = attempts.filter(pl.col("partition").is_in(group, nulls_equal=True))
-        pool, found = inference.pool(rows, whole, resource, pool_size, now, name)
-        pools.append(pool._replace(policy=policy, zone=zone.value))
+        mine = declared.nodes
+        if len(groups) > 1:
+            mine = hardware.in_partitions(mine, group, rows)
+        pool, found = inference.pool(rows, whole, resource, pool_size, now, name, mine)
+        pools.append(_absent(pool._replace(policy=policy, zone=zone.value), declared))
         facts += found
+    facts += _facts_about_nodes(declared)
     return Setting(
         cluster.value,
         periods.zone(zone.value),
@@ -87,7 +100,26 @@ def one_off(
         now,
         (*facts, Fact("policy", policy.name, source)),
         _warnings(facts, attempts, headers),
+        declared=declared,
     )
+
+
+def _absent(pool: Pool, declared: Declared) -> Pool:
+    """Return a pool with the declared absences of its nodes."""
+    names = {node.name for node in pool.nodes}
+    found: list[Absence] = [one for one in declared.absences if one.node in names]
+    return pool._replace(absences=(*pool.absences, *found))
+
+
+def _facts_about_nodes(declared: Declared) -> list[Fact]:
+    """Return how often nodes were out of service, and what is wrong with the files about them."""
+    counts = Counter(absence.why for absence in declared.absences)
+    what = "times of nodes"
+    facts = [
+        Fact(f"{what} {why}", f"{count:,}", "files about nodes")
+        for why, count in sorted(counts.items())
+    ]
+    return [*facts, *(Fact(what, "doubtful", "their file", why) for why in declared.cautions)]
 
 
 def configured(
@@ -95,6 +127,7 @@ def configured(
     attempts: pl.DataFrame,
     headers: Mapping[str, Header],
     extent: Extent | None = None,
+    declared: Declared = NOTHING,
 ) -> Setting:
     """Return the setting of a cluster of config.toml; unconfigured values are inferred.
 
@@ -104,6 +137,7 @@ def configured(
     Args:
         attempts: all of the cluster; with ``extent``, those of pools with a configured capacity may
             be missing.
+        declared: the content of files about its nodes.
     """
     zone = periods.zone(cluster.zone)
     if extent is None:
@@ -135,12 +169,17 @@ def configured(
         of_pool = [part for part, name in partition_pool.items() if name == each.name]
         if of_pool or len(pools) == 1:
             rows = attempts.filter(pl.col("partition").is_in(of_pool, nulls_equal=True))
-            pool, sources = _pool(each, rows, whole, zone, extent.now)
-            found.append(pool)
+            mine = hardware.tables(each) or declared.nodes
+            if not each.nodes and len(pools) > 1:
+                mine = hardware.in_partitions(mine, {*of_pool, *each.partitions}, rows)
+            pool, sources = _pool(each, rows, whole, zone, extent.now, mine)
+            found.append(_absent(pool, declared))
             facts += sources
+    facts += _facts_about_nodes(declared)
     warnings = _warnings(facts, attempts, headers)
     return Setting(
-        cluster.name, zone, tuple(found), partition_pool, extent.now, tuple(facts), warnings
+        *(cluster.name, zone, tuple(found), partition_pool, extent.now, tuple(facts), warnings),
+        declared=declared,
     )
 
 
@@ -162,30 +201,42 @@ def _pool(
     headers: Sequence[Header],
     zone: ZoneInfo,
     now: int,
+    shapes: Sequence[Node],
 ) -> tuple[Pool, list[Fact]]:
     """Return a configured pool, and the sources of its capacity.
 
-    Of a pool without any configured capacity, all resources and nodes are inferred.
+    Of a pool without any configured capacity, all resources and nodes are inferred. Declared nodes
+    give the amounts that are not configured, and decide what fits unless the capacity has steps.
     """
     resource, name = chosen.resource, chosen.name
     amounts = chosen.capacity.model_dump(exclude_none=True)
     nodes: tuple[Node, ...] = ()
-    if resource in amounts:
+    absences: tuple[Absence, ...] = ()
+    if shapes:
+        inferred, facts = inference.pool(attempts, headers, resource, None, now, name, shapes)
+        facts += _against(name, amounts, dict(inferred.amounts))
+        amounts = dict(inferred.amounts) | amounts
+        if chosen.steps:
+            why = "its capacity has steps, so sums decide what fits, and not its nodes"
+            facts.append(Fact(f"nodes of pool {name!r}", "not used", CONFIGURED, why))
+        else:
+            nodes, absences = inferred.nodes, inferred.absences
+    elif resource in amounts:
         value = f"{amounts[resource]:,} {resource}"
-        facts = [Fact(f"capacity of pool {name!r}", value, "config.toml")]
+        facts = [Fact(f"capacity of pool {name!r}", value, CONFIGURED)]
     elif not amounts and hardware.counted(attempts) == resource:
         inferred, facts = inference.pool(attempts, headers, None, None, now, name)
         amounts, nodes = dict(inferred.amounts), inferred.nodes
     else:
         amounts[resource], fact = inference.capacity(attempts, headers, resource, None, now, name)
         facts = [fact]
-    if chosen.nodes is False:
-        nodes = ()
-    elif chosen.nodes and not nodes:
+    if chosen.by_nodes is False:
+        nodes, absences = (), ()
+    elif chosen.by_nodes and not nodes:
         nodes = hardware.nodes_of(attempts, [resource, *(amounts.keys() - {resource, "nodes"})])
         if not nodes:
             raise UsageError(
-                f"clusters.pools.nodes: the log does not name the nodes of pool {name!r} for at "
+                f"clusters.pools.by_nodes: the log does not name the nodes of pool {name!r} for at "
                 f"least {hardware.COMPLETE:.0%} of the time that they ran jobs"
             )
     if nodes and chosen.steps:
@@ -212,8 +263,20 @@ def _pool(
         chosen.windows,
         str(zone),
         nodes,
+        absences,
         chosen.placement,
     ), facts
+
+
+def _against(name: str, given: Mapping[str, int], declared: Mapping[str, int]) -> list[Fact]:
+    """Return the configured amounts of a pool, with a warning where its nodes have others."""
+    facts = []
+    for resource, amount in given.items():
+        other = declared.get(resource, amount)
+        why = f"pool {name!r}: {amount:,} {resource} are configured, its nodes have {other:,}"
+        what, warning = f"capacity of pool {name!r}", why if other != amount else None
+        facts.append(Fact(what, f"{amount:,} {resource}", CONFIGURED, warning))
+    return facts
 
 
 def _warnings(

@@ -1,4 +1,4 @@
-"""config.toml: typed, frozen, and all its faults reported at once.
+"""config.toml, typed and frozen; all its faults are reported at once.
 
 A test compares the shipped config.toml with the defaults here. Times are in seconds, amounts of
 memory as in DuckDB (``4GB``).
@@ -30,12 +30,14 @@ from audit.config.file import (
     Verdict,
     load,
 )
+from audit.config.hardware import Hardware, Nodes
 from audit.config.runs import Ingest, Mail, Recipient, Retention, Service, allowed, is_loopback
 from audit.config.sections import in_bytes
 from audit.config.usage import ByResource, Share, Usage, Weights
 from audit.rules import Limit, Window
 
 __all__ = ["DIGITS", "Amounts", "Bound", "ByResource", "Cluster", "Compute", "Config", "Ingest"]
+__all__ += ["Hardware", "Nodes"]
 __all__ += ["PLACEHOLDERS", "PREFIXES", "Limit", "Mail", "Metrics", "Output", "People", "Pool"]
 __all__ += ["Recipient", "Report", "Retention", "Service", "Share", "Simulation", "Slurm"]
 __all__ += ["Source", "Sql", "Step", "Store", "Threshold", "Tls", "Uncertainty", "Usage"]

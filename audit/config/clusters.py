@@ -11,24 +11,40 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from pydantic import BeforeValidator, Field, create_model, field_validator, model_validator
 
 from audit import periods
+from audit.config import hardware as of_nodes
+from audit.config.hardware import Hardware, Nodes
 from audit.config.sections import Fault, Section, one_of, refusal
 from audit.config.usage import Usage
 from audit.errors import UsageError
 from audit.policies import BY_OWNER, BY_USAGE, SETTINGS, Backfill, Order, Policy, refused
 from audit.rules import Limit, Window
-from audit.words import Placement, Resource
+from audit.words import Placement, Resource, is_amount
 
 _Order = Annotated[Order, Field(strict=False)]
 _Count = Annotated[int | None, Field(ge=1)]
 
 
-class Amounts(Section):
-    """Amounts of resources."""
+class Amounts(Section, extra="allow"):
+    """Amounts of resources, also of types of GPUs such as ``gpus:a100``."""
 
+    __pydantic_extra__: dict[str, int]
     cpus: _Count = None
     nodes: _Count = None
     gpus: _Count = None
     mem_bytes: _Count = None
+
+    @model_validator(mode="after")
+    def _of_types(self) -> Amounts:
+        faults = []
+        for name, amount in self.__pydantic_extra__.items():
+            if not is_amount(name):
+                faults.append(Fault((name,), "", amount, kind="extra_forbidden"))
+            elif amount < 1:
+                least = "Input should be greater than or equal to 1"
+                faults.append(Fault((name,), least, amount))
+        if faults:
+            raise refusal("Amounts", faults)
+        return self
 
 
 class Step(Amounts):
@@ -67,11 +83,12 @@ class Pool(_Decides):
     capacity: Amounts = Amounts()
     steps: tuple[Step, ...] = ()
     exclusive_nodes: bool = False
-    nodes: bool | None = None
+    by_nodes: bool | None = None
     placement: Annotated[Placement, Field(strict=False)] = Placement.packed
     fair_order: Annotated[_Order, BeforeValidator(one_of((Order.fcfs, *BY_OWNER)))] = Order.fcfs
     limits: tuple[Limit, ...] = ()
     windows: tuple[Window, ...] = ()
+    nodes: tuple[Nodes, ...] = ()
 
     @property
     def policy(self) -> Policy:
@@ -85,8 +102,8 @@ class Pool(_Decides):
             raise refusal("Pool", faults)
         if any(later.since <= earlier.since for earlier, later in pairwise(self.steps)):
             raise ValueError("steps must be in the order of their days, one per day")
-        if self.nodes and self.steps:
-            raise ValueError("nodes = true: steps do not say which nodes come or go; remove one")
+        if self.by_nodes and self.steps:
+            raise ValueError("by_nodes = true: steps do not say which nodes come or go; remove one")
         both = self.fair_order in BY_OWNER and self.order in BY_USAGE
         if both and self.fair_order is not self.order:
             raise ValueError(
@@ -136,7 +153,7 @@ def faults(people: People, usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fa
 
 
 def is_pseudonym(column: str, name: str) -> bool:
-    """Whether a name has the form of a pseudonym of its column."""
+    """Return whether a name has the form of a pseudonym of its column."""
     return re.fullmatch(rf"{PREFIXES[column]}-[0-9a-f]{{{DIGITS}}}", name) is not None
 
 
@@ -165,7 +182,7 @@ PLACEHOLDERS = ("{from}", "{to}", "{from_epoch}", "{to_epoch}")
 
 
 def _faults_of_pools(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:
-    """Yield what usage needs of pools and the pools lack."""
+    """Yield resources of pools that usage requires but that are missing."""
     if usage.basis == "node" and not pools:
         yield Fault(("usage", "basis"), "'node' needs pools with a number of nodes", usage.basis)
     for k, pool in enumerate(pools):
@@ -174,7 +191,8 @@ def _faults_of_pools(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:
         capacity = ("pools", k, "capacity")
         if usage.basis == "node" and pool.capacity.nodes is None:
             yield Fault(capacity, "usage.basis 'node' needs the number of nodes", given)
-        if usage.penalty in ("cpu", "pe") and "cpus" not in known:
+        # of a pool without any capacity, all amounts are inferred
+        if usage.penalty in ("cpu", "pe") and given and "cpus" not in known:
             yield Fault(capacity, f"usage.penalty {usage.penalty!r} needs the cpus", given)
         charged = known - ({"nodes"} if usage.basis == "node" else set())
         if usage.exempt and charged <= set(usage.exempt):
@@ -235,7 +253,7 @@ class Source(Section):
     @model_validator(mode="after")
     def _one_kind(self) -> Source:
         if (self.files is None) == (self.command is None):
-            raise ValueError("a source has either files or a command")
+            raise ValueError("a source needs either files or a command, and not both")
         if self.command is not None and not self.command:
             raise ValueError("a command needs at least a program")
         faults = []
@@ -260,6 +278,7 @@ class Cluster(Section):
     period: Literal["day", "week", "month"] = "month"
     pools: tuple[Pool, ...] = ()
     sources: tuple[Source, ...] = ()
+    hardware: Hardware = Hardware()
     usage: Usage = Usage()
     people: People = People()
 
@@ -278,7 +297,9 @@ class Cluster(Section):
         if twice := sorted({name for name in named if named.count(name) > 1}):
             raise ValueError(f"partitions in two pools: {', '.join(twice)}")
         if sum(not pool.partitions for pool in self.pools) > 1:
-            raise ValueError("only one pool may have no partitions: it gets all others")
+            raise ValueError(
+                "only one pool may have no partitions: it gets all that are not listed"
+            )
         if len({pool.name for pool in self.pools}) < len(self.pools):
             raise ValueError("two pools have the same name")
         return self
@@ -288,6 +309,7 @@ class Cluster(Section):
         found = [
             *_faults_of_pools(self.usage, self.pools),
             *_faults_of_orders(self.usage, self.pools),
+            *of_nodes.faults([pool.nodes for pool in self.pools]),
             *faults(self.people, self.usage, self.pools),
         ]
         if found:

@@ -1,4 +1,4 @@
-"""Section [compute]: where work that can be divided is done."""
+"""Section [compute]: where independent parts of work are computed."""
 
 from __future__ import annotations
 

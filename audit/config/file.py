@@ -124,7 +124,7 @@ class Config(Section):
     recipients: tuple[Recipient, ...] = ()
 
     def hides(self, cluster: str | None = None) -> bool:
-        """Whether names become pseudonyms in a cluster, or in any (None)."""
+        """Return whether names become pseudonyms in a cluster, or in any (None)."""
         return any(of.people.hidden for of in self.clusters if cluster in (None, of.name))
 
     @field_validator("clusters")

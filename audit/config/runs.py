@@ -78,7 +78,7 @@ def _times(value: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine."""
+    """Return whether a host is this machine."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -254,7 +254,7 @@ class Recipient(Section):
         return (*users, *(("account", name) for name in self.accounts))
 
     def gets(self, cluster: str, period: str) -> bool:
-        """Whether it gets reports on this cluster over periods of this length."""
+        """Return whether it gets reports on this cluster over periods of this length."""
         return (not self.clusters or cluster in self.clusters) and (
             not self.periods or period in self.periods
         )

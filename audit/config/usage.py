@@ -41,7 +41,7 @@ class ByResource(_Numbers):
 
 
 class Weights(ByResource):
-    """Weights of resources in a penalty; to leave a resource out, exempt it."""
+    """Weights of resources in a penalty; to exclude a resource, exempt it."""
 
     cpus: _Positive = None
     mem_bytes: _Positive = None
@@ -74,7 +74,7 @@ class Share(Section):
         if value == "parent":
             return "parent"
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e300:
-            raise ValueError('must be a number from 0 on, or "parent"')
+            raise ValueError('must be a number of at least 0, or "parent"')
         return float(value)
 
     @property

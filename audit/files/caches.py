@@ -1,4 +1,4 @@
-"""Where results that take long to make are kept for the next process."""
+"""Caches of results that take long to compute, for the next process."""
 
 import atexit
 import ctypes
@@ -17,10 +17,10 @@ _DIGEST: Final = hashlib.sha256().digest_size
 
 
 def folder(installed: Path, name: str) -> Path:
-    """The folder for what was made of the sources in ``installed``: beside them, if possible.
+    """Return the cache for results derived from files in ``installed``: beside them, if possible.
 
-    Otherwise it is ``name`` in the user's cache, or a folder of this process alone: its content is
-    executed, so a shared temporary path would let other users in.
+    Otherwise it is ``name`` in the user's cache, or a private folder of this process. The content
+    is executed, so a shared temporary path would let other users run code.
     """
     beside = installed / "__pycache__"
     with suppress(OSError):  # read-only, or others can write there
@@ -41,12 +41,12 @@ def folder(installed: Path, name: str) -> Path:
 
 
 def writable(place: Path) -> bool:
-    """Whether a file can be made in ``place``, which permission bits alone do not say."""
+    """Return whether a file can be made in ``place``, which permission bits alone do not say."""
     return refused(place) is None
 
 
 def refused(place: Path) -> OSError | None:
-    """Why no file can be made in ``place``; None if one can."""
+    """Return why no file can be made in ``place``; None if one can."""
     try:
         with tempfile.TemporaryFile(dir=place):
             return None
@@ -55,10 +55,10 @@ def refused(place: Path) -> OSError | None:
 
 
 def kept(place: Path, key: bytes) -> bytes | None:
-    """The content that an earlier process kept in the file ``place`` for the same ``key``.
+    """Return the content that an earlier process kept in the file ``place`` for the same ``key``.
 
-    The key is everything that the content was made of and with. None if there is no such file, or
-    it is damaged, or made of something else.
+    The key identifies everything that the content depends on. None if there is no such file, or it
+    is damaged or has another key.
     """
     with suppress(OSError):
         written = place.read_bytes()
@@ -79,12 +79,12 @@ def _digest(key: bytes, content: bytes) -> bytes:
 
 
 ALONE: Final = 1 << 20
-"""Bytes from which on memory is requested and returned piece by piece."""
+"""Minimum bytes of an allocation that is returned to the system when it is freed."""
 _MMAP_THRESHOLD: Final = -3  # malloc.h: M_MMAP_THRESHOLD
 
 
 def give_back() -> None:
-    """Make this process return memory; call it before polars is loaded. Only on Linux."""
+    """Make this process return freed memory; call it before polars is loaded. Linux only."""
     os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:500,muzzy_decay_ms:0")
     if sys.platform == "linux":
         adjust = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's

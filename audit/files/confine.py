@@ -1,4 +1,4 @@
-"""Takes rights from a process that reads what another user wrote. None of them can be regained.
+"""Drops rights of a process that reads files of other users. They cannot be regained.
 
 Landlock (Linux 5.13 and newer) leaves it only the files that are named, resource limits bound its
 use of memory and time, and a separate network namespace leads nowhere. Landlock holds for the
@@ -44,15 +44,15 @@ def _libc() -> ctypes.CDLL:
 
 
 def landlock() -> int:
-    """The version of the kernel's Landlock interface; 0: none."""
+    """Return the version of the kernel's Landlock interface; 0: none."""
     return max(0, int(_libc().syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)))
 
 
 def restrict(readable: Iterable[int]) -> int:
-    """Take from this process all files but some, new TCP connections, and other processes.
+    """Deny this process all files but some, new TCP connections, and access to other processes.
 
-    It can still open these for reading; it can write, create, remove and execute nothing.
-    Descriptors that are open stay open.
+    It can open these for reading. It can write, create, remove and execute nothing. Descriptors
+    that are open stay open.
 
     Args:
         readable: descriptors of files, and of folders with everything below them.
@@ -89,7 +89,7 @@ def _call(number: int, *arguments: int | bytes) -> int:
 
 
 def leave_network() -> bool:
-    """Move this process, which has one thread, to a separate network; return whether it could."""
+    """Move this single-threaded process to a separate network; return whether that succeeded."""
     return _libc().unshare(_NEW_NETWORK) == 0 or (
         os.geteuid() != 0 and _libc().unshare(_NEW_USER | _NEW_NETWORK) == 0
     )
@@ -101,13 +101,13 @@ def end_with_parent() -> None:
 
 
 def write_nothing() -> None:
-    """Keep this process from writing a byte into any file, and from leaving a core dump."""
+    """Prevent this process from writing to any file, and from leaving a core dump."""
     for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
         resource.setrlimit(limit, (0, 0))
 
 
 def limit(*, data_bytes: int, cpu_s: int) -> None:
-    """Limit the memory and the processor time that this process takes from now on.
+    """Limit the further memory and processor time of this process.
 
     The limits are soft, as the next statement may need to raise them again. At ``cpu_s`` the kernel
     kills the process.
@@ -131,7 +131,7 @@ def status() -> int | None:
 
 
 def _data_bytes() -> int:
-    """The memory of this process as the limit counts it; 1 GiB if unknown."""
+    """Return the memory of this process as the limit counts it; 1 GiB if unknown."""
     descriptor = status()
     lines = [] if descriptor is None else os.pread(descriptor, 8192, 0).splitlines()
     found = [int(line.split()[1]) * 1024 for line in lines if line.startswith(b"VmData:")]

@@ -1,10 +1,10 @@
 """Folders that no other user can change: only there does fairaudit write, replace and remove files.
 
 A user who may rename files in a folder can exchange an entry for a link while fairaudit works
-there. So before anything is written, the folder and all that leads to it must belong to this user
-or to root, and no other user may write there. Then the paths below it can be trusted. The rule is
-that of ``StrictModes`` in sshd. A folder with the sticky bit, such as ``/tmp``, may be on the way,
-as only their owners can exchange its entries.
+there. So before anything is written, the folder and all folders and links that lead to it must
+belong to this user or to root, and no other user may write there. Then the paths below it can be
+trusted. The rule is that of ``StrictModes`` in sshd. A folder with the sticky bit, such as
+``/tmp``, may be part of the path, because only the owners of its entries can exchange them.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def make(path: Path) -> list[Path]:
 
 
 def _follow(path: Path, prepare: Callable[[Path], None]) -> Path:
-    """The target of ``path``, without links.
+    """Return the target of ``path``, without links.
 
-    Each place on the way is checked before the next one is looked at, so that no other user can
-    exchange what was checked. ``prepare`` is called with each place before its check.
+    Each part of the path is checked before the next one is read, so that no other user can exchange
+    what was checked. ``prepare`` is called with each place before its check.
     """
     here, links = Path("/"), 0
     names = [*reversed(path.absolute().parts[1:])]
@@ -84,7 +84,7 @@ def _follow(path: Path, prepare: Callable[[Path], None]) -> Path:
         target = place.readlink()
         here = Path("/") if target.is_absolute() else here
         names += [name for name in reversed(target.parts) if name != "/"]
-    if _others_write(here, here.lstat()):  # a folder with the sticky bit: fine only on the way
+    if _others_write(here, here.lstat()):  # the sticky bit protects only what is on the way
         raise _refused(path, f"other users can write to {here}; use a new folder in it")
     return here
 
@@ -104,7 +104,7 @@ def _check(place: Path, path: Path) -> None:
 
 
 def _others_write(place: Path, seen: os.stat_result) -> bool:
-    """Whether users other than the owner and root can write to ``place``.
+    """Return whether users other than the owner and root can write to ``place``.
 
     Many systems give each user a group of the same name without other members, and let it write.
     """
@@ -125,7 +125,7 @@ def _refused(path: Path, why: str) -> PermissionError:
 
 
 def readable(path: Path) -> str:
-    r"""A path as text that can be stored and shown; bytes that are no UTF-8 are escaped (`\xff`).
+    r"""Return a path as printable text, with bytes that are not UTF-8 escaped (`\xff`).
 
     Distinct paths stay distinct, except one that really has such an escape in its name.
     """

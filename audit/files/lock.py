@@ -17,7 +17,7 @@ from audit.files import folders
 
 _TRIES: Final = 4
 _SAFELY: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""Neither follows a link nor waits for the other end of a pipe."""
+"""Do not follow links, and do not wait for the other end of a pipe."""
 
 
 @contextmanager
@@ -27,14 +27,14 @@ def held(
     """Hold the right to write ``database`` while the block runs.
 
     The operating system releases the lock when the process ends, however it ends. The lock file,
-    beside the database, is removed with the block; one that a killed process left does no harm.
+    beside the database, is removed with the block; one left by a killed process is harmless.
 
     Args:
         who: shown to others that want the lock, with the number of this process.
         busy: the message if another process holds it.
 
     Raises:
-        LockedError: another run holds it; the message names it.
+        LockedError: another process holds it; the message names the process.
         PermissionError: another user can change the folder, or the lock is not this user's file.
     """
     folders.require(database.parent)
@@ -60,7 +60,7 @@ def _locked(path: Path, database: Path, busy: str) -> int:
             other = _written(descriptor)
             os.close(descriptor)
             tries += 1
-            if tries < _TRIES:  # it may be a process that only looks who holds it
+            if tries < _TRIES:  # it may be a process that only checks who holds it
                 time.sleep(0.05)
                 continue
             why = f"{busy}{other and f' ({other})'}; try again when it has finished"
@@ -73,7 +73,7 @@ def _locked(path: Path, database: Path, busy: str) -> int:
 
 def _open_own(path: Path) -> int:
     """Open the lock file, or make it; only an ordinary file of this user may be written to."""
-    foreign = f"{path.name} is a link, or another user's: remove it"
+    foreign = f"{path.name} is a link or belongs to another user: remove it"
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _SAFELY, 0o600)
     except OSError as error:
@@ -81,7 +81,7 @@ def _open_own(path: Path) -> int:
             raise PermissionError(errno.EPERM, foreign, str(path)) from error
         raise
     seen = os.fstat(descriptor)
-    # one that its holder has just removed has no name at all
+    # the holder may just have removed it
     if stat.S_ISREG(seen.st_mode) and seen.st_uid == os.geteuid() and seen.st_nlink <= 1:
         return descriptor
     os.close(descriptor)
@@ -89,7 +89,7 @@ def _open_own(path: Path) -> int:
 
 
 def holder(database: Path) -> str | None:
-    """The process that holds the right to write ``database``; None if it is free.
+    """Return the process that holds the right to write ``database``; None if it is free.
 
     Raises OSError if the lock may not be read.
     """

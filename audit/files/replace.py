@@ -18,8 +18,8 @@ def drafting(target: Path, *, alone: bool = False, also: tuple[str, ...] = ()) -
 
     Args:
         alone: no other process writes ``target`` now, as the caller holds a lock. The draft then
-            has a fixed name, so that the next process overwrites one that was left; otherwise its
-            name ends with the number of this process.
+            has a fixed name, so that the next process overwrites a draft that was left behind;
+            otherwise its name ends with the number of this process.
         also: endings of files that the draft's writer makes beside it, to be removed with it.
 
     Raises OSError if the file cannot be replaced, or another user can change its folder.

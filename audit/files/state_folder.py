@@ -28,8 +28,8 @@ _SIDE_FILES: Final = (".wal", "-wal", "-journal", "-shm")
 def held(state: Path, who: str) -> Iterator[Path]:
     """Hold the right to write the store in the folder ``state``; yield the store's file.
 
-    A restore that was killed after it took effect is finished first, and what killed processes left
-    is removed. Raises LockedError if another process holds it.
+    First, a restore that was killed after it took effect is finished, and leftovers of killed
+    processes are removed. Raises LockedError if another process holds it.
     """
     store = state / STORE
     with lock.held(store, who):
@@ -39,16 +39,16 @@ def held(state: Path, who: str) -> Iterator[Path]:
 
 
 def begun(state: Path) -> bool:
-    """Whether there is a store."""
+    """Return whether there is a store."""
     return any((folder / STORE).exists() for folder in (state, state / _RESTORED))
 
 
 def replace(state: Path, new: Path) -> None:
     """Replace the store and the history by those in the folder ``new``.
 
-    One rename decides: before it the old files are unchanged, and after it ``held`` of the next
-    process finishes the rest. ``new`` has both files, written to the disk, and nothing else, and is
-    on the same file system. Raises OSError if a file cannot be replaced.
+    One rename decides: before it, the old files are unchanged; after it, ``held`` of the next
+    process finishes the rest. ``new`` contains both files and nothing else. It is on the same file
+    system, and synced. Raises OSError if a file cannot be replaced.
     """
     sync(new)
     new.rename(state / _RESTORED)

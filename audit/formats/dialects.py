@@ -91,7 +91,7 @@ class Dialect:
 HEAD_BYTES = 1 << 18  # size of the part of a log that determines its dialect and holds its header
 
 MODULES: Final = (
-    *("sacct.json", "sacct.text", "pbs.reader", "lsf", "gridengine"),
+    *("sacct.json", "sacct.text", "pbs.reader", "lsf.reader", "gridengine"),
     *("htcondor.long", "htcondor.json", "htcondor.xml", "swf", "near_swf"),
 )
 """The modules with a ``DIALECT``; the first that recognises a log reads it."""

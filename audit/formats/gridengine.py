@@ -11,8 +11,9 @@ Each line is a job that ended, its columns separated by `:` (accounting(5)). Lin
   mean rescheduled. Lines that share both are runs of one job, and each waited from the end of the
   one before (``attempts``). Others are different jobs whose number was used again.
 - The account is the project, else the string of `qsub -A`.
-- Slots are CPUs. A job without a parallel environment has one node; else nodes are unknown.
-  The column `category` holds the requests, such as `-l h_rt=36000,m_mem_free=1.000G,gpu=1`:
+- Slots are CPUs. A job without a parallel environment, or with one slot, has one node: its host.
+  The nodes of others are unknown: their lines name only the first host.
+- The column `category` holds the requests, such as `-l h_rt=36000,m_mem_free=1.000G,gpu=1`:
   walltime, memory (per slot) and GPUs (per job).
 - Holds and suspended time are unknown.
 
@@ -47,6 +48,7 @@ from audit.formats.shaping import (
     positive,
     refused,
     shaped,
+    single_node,
     table,
 )
 from audit.model import JobState, RecordKind, RefusalCode
@@ -72,6 +74,7 @@ _ID: Final = (0, LARGEST_ID)
 
 COLUMNS: Final = {
     "qname": Column(0),
+    "hostname": Column(1),
     "group": Column(2),
     "owner": Column(3),
     "job_number": Column(5, _WHOLE, "job number", _ID),
@@ -108,6 +111,8 @@ MIGRATING, RESCHEDULED, LIMIT_ENFORCED, AFTER_JOB = 24, 25, 37, 100
 """Values of `failed` (sge_status(5))."""
 
 _STILL_RUNNING: Final = (-1, 4_294_967_295)
+
+_ENDLESS: Final = "column 11 (end_time): 0, and ru_wallclock too: when it ended is unknown"
 
 MEMORY: Final = ("m_mem_free", "h_vmem", "mem_free", "virtual_free", "h_rss", "s_vmem")
 """Memory requests per slot; the first that is present counts."""
@@ -284,11 +289,9 @@ def typed(lines: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         pl.when(pl.col(name) >= MILLISECONDS).then(pl.col(name) // 1_000).otherwise(positive(name))
         for name in TIMES
     )
-    labels = {name: f"column {COLUMNS[name].place + 1} ({name})" for name in TIMES}
-    endless = "column 11 (end_time): 0, and ru_wallclock too: when it ended is unknown"
     faults = [
-        *beyond_range(labels),
-        (end.is_null(), RefusalCode.VALUE, endless),
+        *beyond_range({name: f"column {COLUMNS[name].place + 1} ({name})" for name in TIMES}),
+        (end.is_null(), RefusalCode.VALUE, _ENDLESS),
         ends_early("columns start_time, end_time"),
     ]
     frame = (
@@ -302,6 +305,7 @@ def typed(lines: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         .with_columns(end_time=left.otherwise(pl.coalesce("end_time", start + spent)))
         .with_columns(state=_state(), **faulted(faults))
     )
+    on_one = (pl.col("granted_pe") == "NONE") | (pl.col("slots") == 1)
     records = frame.select(
         *("number", "problem", "code", "job_number", "group", "state", "gpus", "walltime_s"),
         *("start_time", "end_time"),
@@ -315,7 +319,8 @@ def typed(lines: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         submit_time="submission_time",
         occupancy_s=end - start,
         cpus="slots",
-        nodes=pl.when(pl.col("granted_pe") == "NONE").then(pl.lit(1, pl.Int64)),
+        nodes=pl.when(on_one).then(pl.lit(1, pl.Int64)),
+        node_list=pl.when(on_one & start.is_not_null()).then(single_node(pl.col("hostname"))),
         mem_bytes=pl.col("slot_bytes") * pl.col("slots"),
     )
     return records.collect(), every.height - lines.height

@@ -16,6 +16,7 @@ import polars as pl
 from audit.formats.dialects import Header, Parsed
 from audit.formats.instants import LATEST
 from audit.formats.lines import NEWLINE, Block, Lines, Offsets
+from audit.hostlists import LONGEST, NAME
 from audit.model import RECORDS, REFUSALS, RefusalCode
 
 LARGEST: Final = 1 << 28
@@ -88,13 +89,24 @@ def keyed(
         {name: number for number, name in enumerate(names)}, default=-1, return_dtype=pl.Int64
     )
     known = np.flatnonzero(place.to_numpy() >= 0)
-    last = np.full((len(names), height), -1, dtype=np.int64)
-    last[place.gather(known).to_numpy(), rows[known]] = known
+    places = place.gather(known).to_numpy()
+    occurs = np.bincount(places, minlength=len(names)) > 0
+    there = np.flatnonzero(occurs)
+    last = np.full((len(there), height), -1, dtype=np.int64)
+    last[(np.cumsum(occurs) - 1)[places], rows[known]] = known
     chosen = pl.Series(last.reshape(-1))
     found = values.gather(chosen.set(chosen < 0, None))
-    return pl.DataFrame(
-        {name: found.slice(number * height, height) for number, name in enumerate(names)}
-    )
+    columns = {
+        names[name]: found.slice(k * height, height) for k, name in enumerate(there.tolist())
+    }
+    nothing = values.clear(height)
+    return pl.DataFrame({name: columns.get(name, nothing) for name in names})
+
+
+def single_node(name: pl.Expr) -> pl.Expr:
+    """Return the hostlist of a node; null where its name cannot be written."""
+    good = name.str.contains(f"^{NAME}$") & (name.str.len_chars() <= LONGEST)
+    return pl.when(good).then(name)
 
 
 class Texts:

@@ -10,14 +10,14 @@ class Nodes:
     def __init__(
         self, *, capacity: Ints, first_member: Ints, member: Ints, first_set: Ints, set: Ints,
         first: Ints, node: Ints, amount: Ints, part: Ints, parts: Ints, most: Ints,
-        shape: Ints, change_time: Ints, change_node: Ints, change: Ints
+        shape: Ints, ties: Ints, change_time: Ints, change_node: Ints, change: Ints
     ) -> None: ...  # fmt: skip
 
 @final
 class Log:
     def __init__(
         self, *, arrival: Ints, leave: Ints, start: Ints, end: Ints, user: Ints, request: Ints,
-        set: Ints, block: Ints, ready: Ints, cycle: Ints, flags: Ints, first_hold: Ints,
+        use: Ints, set: Ints, block: Ints, ready: Ints, cycle: Ints, flags: Ints, first_hold: Ints,
         last_hold: Ints, by_arrival: Ints, by_leave: Ints, by_start: Ints, by_end: Ints
     ) -> None: ...  # fmt: skip
 

@@ -325,9 +325,10 @@ cdef inline void _book(
 
 cdef Py_ssize_t _lacking(Log log, Nodes nodes, State state, int64_t i) noexcept nogil:
     """Return the resource without which attempt ``i`` would fit on nodes; their number: several."""
-    cdef Py_ssize_t x
-    for x in range(log.request.shape[0]):
-        if fits_nodes(log, nodes, state, state.free_on, i, x):
+    cdef Py_ssize_t k, x
+    for k in range(nodes.ties.shape[0]):
+        x = nodes.ties[k]
+        if nodes.part[x, i] > 0 and fits_nodes(log, nodes, state, state.free_on, i, x):
             return x
     return log.request.shape[0]
 

@@ -12,6 +12,7 @@ def split(
     capacity: Ints,
     first: Ints,
     node: Ints,
+    stated: NDArray[np.uint8],
     amount: Ints,
     guessed: NDArray[np.uint8],
 ) -> None: ...

@@ -11,13 +11,13 @@ def split(
     const int64_t[::1] start, const int64_t[::1] end,
     const int64_t[::1] by_start, const int64_t[::1] by_end,
     const int64_t[:, ::1] request, const int64_t[:, ::1] capacity,
-    const int64_t[::1] first, const int64_t[::1] node, int64_t[:, ::1] amount,
-    unsigned char[::1] guessed,
+    const int64_t[::1] first, const int64_t[::1] node, const unsigned char[:, ::1] stated,
+    int64_t[:, ::1] amount, unsigned char[::1] guessed,
 ):
     """Write what each attempt uses on each of its nodes.
 
-    An attempt on one node uses everything there. Attempts that use all of their nodes use what each
-    has. Of others, each resource that is not the first (CPUs) is split evenly if it divides evenly;
+    Stated amounts are kept. An attempt on one node uses everything there. Attempts that use all of
+    their nodes use what each has. Of others, each resource that is not the first (CPUs) is split evenly if it divides evenly;
     the rest fills the nodes in their order: each gets what is free at the start, while at least one
     unit remains for each node after it.
 
@@ -28,7 +28,8 @@ def split(
         capacity: [R, N], of the nodes.
         first: [n + 1]: attempt k has the places first[k], …, first[k + 1] − 1 of ``node``.
         node: the nodes of the attempts, in the order of their lists.
-        amount: [R, places], written.
+        stated: [R, n]: 1 where ``amount`` is given.
+        amount: [R, places], written where it is not.
         guessed: [n], set to 1 where nodes are filled in order.
     """
     cdef Py_ssize_t resources = request.shape[0], s = 0, e = 0, place, x, last
@@ -47,7 +48,9 @@ def split(
             last = first[i + 1] - 1
             for x in range(resources):
                 used = _whole(capacity, node, first[i], first[i + 1], x)
-                if last == first[i]:
+                if stated[x, i]:
+                    pass
+                elif last == first[i]:
                     amount[x, last] = request[x, i]
                 elif used == request[x, i]:
                     for place in range(first[i], last + 1):

@@ -39,6 +39,7 @@ cdef class Nodes:
     cdef const int64_t[::1] parts
     cdef const int64_t[::1] most
     cdef const int64_t[::1] shape  # equal numbers: equal sets, parts and most
+    cdef const int64_t[::1] ties  # the resources, in the order in which a lacking one is named
     cdef const int64_t[::1] change_time  # when nodes become unavailable or available, ascending
     cdef const int64_t[::1] change_node
     cdef const int64_t[::1] change  # 1: unavailable, −1: no more
@@ -76,7 +77,8 @@ cdef class Log:
     cdef const int64_t[::1] start
     cdef const int64_t[::1] end
     cdef const int64_t[::1] user  # from 1 on, or 0: unknown
-    cdef const int64_t[:, ::1] request  # resources × attempts, ≥ 0
+    cdef const int64_t[:, ::1] request  # resources × attempts, ≥ 0: what each waits for
+    cdef const int64_t[:, ::1] use  # the same while it runs; not used if nodes are known
     cdef const int64_t[::1] set  # of nodes that it may use; 0 for all if no nodes are known
     cdef const int64_t[::1] block  # equal numbers of neighbours in by_arrival: one block
     cdef const int64_t[::1] ready  # when a policy would have started it; NEVER: not
@@ -453,7 +455,7 @@ cdef void occupy(
         _move_nodes(nodes, state, i, sign)
     else:
         for x in range(resources):
-            state.moved[x] = sign * log.request[x, i]
+            state.moved[x] = sign * log.use[x, i]
             state.free[x] -= state.moved[x]
     for x in range(state.free.shape[0]):
         amount = state.moved[x]

@@ -64,7 +64,7 @@ class Delivered:
 
 
 Pause = Callable[[float, str], bool]
-"""Waits for some seconds, for a reason; returns whether to go on."""
+"""Waits for some seconds, for a reason; returns whether to continue."""
 
 
 def pausing(say: Say = lambda text: None, stopping: Callable[[], bool] = lambda: False) -> Pause:
@@ -95,10 +95,10 @@ def deliver(
     Args:
         con: the store, which no other process has open.
         now: epoch s.
-        failed: also what was refused.
-        unknown: with ``failed``, also what may have arrived.
-        dry_run: only find out what is due; nothing is sent or noted.
-        pause: waits between two tries; None: as ``pausing()`` does.
+        failed: also send mails that were refused.
+        unknown: with ``failed``, also send mails that may have arrived.
+        dry_run: only list the mails that are due; send and record nothing.
+        pause: waits between two attempts; default: ``pausing()``.
     """
     done = Delivered()
     config = site.config
@@ -147,7 +147,7 @@ def by_hand(
     if not site.config.recipients:
         raise UsageError("deliver: config.toml has no [[recipients]]")
     if not state_folder.begun(site.state):
-        why = "there is nothing yet; 'fairaudit run' makes the reports first"
+        why = "nothing is published yet; 'fairaudit run' makes the reports first"
         raise UsageError(f"{site.state}: {why}")
     which = {"failed": failed, "unknown": unknown, "dry_run": dry_run}
     with migrations.of_site(site, "deliver") as con:
@@ -169,7 +169,7 @@ def try_out(site: Site, address: str, now: int) -> Answer:
     Raises UsageError if no mail may be sent there, DeliveryError if it could not be handed over.
     """
     _require_mail(site.config)
-    text = "'fairaudit deliver --test-send' sent this mail.\nReports can be mailed from there."
+    text = "'fairaudit deliver --test-send' sent this mail.\nThe settings in [mail] work."
     try:
         recipient = allowed(address, site.config.mail.domains)
     except ValueError as error:
@@ -183,8 +183,8 @@ def try_out(site: Site, address: str, now: int) -> Answer:
 def tell_operator(site: Site, subject: str, text: str) -> str | None:
     """Write to ``mail.operators`` that something failed.
 
-    Returns None, or which of them could not be reached and why. No error is raised for that, as it
-    would hide the failure that was to be reported.
+    Return None, or which of them could not be reached and why. No error is raised, because it would
+    hide the failure that was to be reported.
     """
     if site.config.mail.via == "none":
         return None
@@ -284,7 +284,7 @@ class _Draft:
 
 @dataclass
 class _Round:
-    """Sends claimed mails in rounds: one that is put off does not delay the others."""
+    """Sends claimed mails in rounds, so that a mail that is put off does not delay the others."""
 
     con: Connection
     site: Site
@@ -333,7 +333,7 @@ class _Round:
         self.done.failures.append(DeliveryError(f"{text}'fairaudit deliver'"))
 
     def _once(self, post: Post, due: list[ledger.Due]) -> tuple[list[ledger.Due], str, bool]:
-        """Try each mail once; return those put off, why, and whether to give up."""
+        """Try each mail once; return those put off, the reason, and whether to give up."""
         later: list[ledger.Due] = []
         why = ""
         for number, mail in enumerate(due):
@@ -359,7 +359,7 @@ class _Round:
         return later, why, False
 
     def _send(self, post: Post, mail: ledger.Due) -> Answer:
-        """Try one mail once, and keep its row of the ledger in step."""
+        """Try one mail once, and update its row of the ledger."""
         draft, sender = self.drafts[mail.report.name], self.site.config.mail.sender
         assert sender is not None  # config.Mail requires it
         envelope = mails.Envelope(sender, mail.recipient, mail.message_id, self.now)

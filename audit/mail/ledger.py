@@ -1,7 +1,7 @@
 """The ledger of mails: the mails that are due, and their outcomes.
 
 Table ``delivery`` has one row for each report and recipient. Each step is one statement or one
-transaction, and takes place only if the row is still in the expected state.
+transaction, which has an effect only if the row is still in the expected state.
 """
 
 from __future__ import annotations

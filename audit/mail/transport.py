@@ -1,8 +1,8 @@
 """Hands a mail over: to a mail server, or into a folder. The only home of smtplib.
 
 Each mail has one recipient and its own connection, so outcomes are independent. A mail that was
-refused or put off did not arrive, one that was accepted did, and between the last byte and the
-answer the outcome is unknown.
+refused or put off did not arrive, and one that was accepted did. If the connection is lost between
+the last byte and the answer, the outcome is unknown.
 """
 
 import base64
@@ -53,11 +53,11 @@ class Post(Protocol):
         """Hand over one mail; call ``sending`` before the first byte that may get it accepted."""
 
     def reach(self) -> Answer | None:
-        """Go as far as a mail could be handed over; return None, or why none could be."""
+        """Connect until a mail could be handed over; return None, or the reason of the failure."""
 
 
 def post(mail: Mail, folder: Path, *, hides: bool = False) -> Post:
-    """The way in which mail leaves, by configuration; ``via`` is not none.
+    """Return the transport that config.toml selects; ``via`` is not none.
 
     ``hides`` withholds what a server says, which may hold names of people. Raises DeliveryError if
     the password or the certificates cannot be read.
@@ -250,12 +250,12 @@ def _password(mail: Mail, folder: Path) -> str | None:
                     raise DeliveryError(f"{where}: others can read the password in it: {remedy}")
                 found = file.read(10_000).decode("utf-8").strip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise DeliveryError(f"{where}: cannot be read: {why} (mail.password_file)") from None
         if not found:
             raise DeliveryError(f"{where}: is empty (mail.password_file)")
     if not found.isascii():  # smtplib takes ASCII alone, and would show the password in its error
-        raise DeliveryError(f"{where}: a mail password must consist of ASCII letters and signs")
+        raise DeliveryError(f"{where}: a mail password must consist of printable ASCII characters")
     return found or None
 
 
@@ -267,5 +267,5 @@ def _trust(mail: Mail, folder: Path) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=str(path))
     except OSError as error:  # ssl.SSLError too
-        why = error.strerror or "it holds no certificate"
+        why = error.strerror or "it contains no certificate"
         raise DeliveryError(f"{path}: cannot be read: {why} (mail.ca_file)") from error

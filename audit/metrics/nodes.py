@@ -1,12 +1,13 @@
 """The nodes of a pool, and what attempts use on each of them (SPEC §12).
 
 Conventions: R resources, in their own units; N nodes; n attempts; times in epoch s. An attempt's
-*set* holds the nodes of its partitions. An attempt fits if each of its parts fits on a node.
+*set* holds the nodes of its partitions that have the features that it requires. An attempt fits if
+each of its parts fits on a node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -14,12 +15,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.hostlists import count, expand
-from audit.metrics.attempts.contention import counted_resources, time_order
-from audit.model import Node, Pool
+from audit.features import met
+from audit.hostlists import amounts_of, count, expand
+from audit.metrics.attempts.contention import counted_resources, requests, time_order
+from audit.model import Absence, Node, Pool
+from audit.registry.causes import LACKS
 
 Ints = NDArray[np.int64]
 
+PLACE: Final = ("node_list", "node_amounts")
+"""The columns of ``ATTEMPTS`` that tell where an attempt ran."""
 MOST_NAMES: Final = 2_000_000
 """Most nodes of all different hostlists together that are read one by one."""
 
@@ -42,6 +47,7 @@ class OnNodes(NamedTuple):
     parts: Ints  # [n]
     most: Ints  # [n]
     shape: Ints  # [n]: equal numbers: equal sets and parts
+    ties: Ints  # [R]: the resources, in the order in which the one that is lacking is named
     change_time: Ints
     change_node: Ints
     change: Ints
@@ -52,8 +58,8 @@ class Placed(NamedTuple):
 
     nodes: OnNodes
     set_of: Ints  # [n]
-    guessed: float
-    """Share of the node-seconds of which the split over nodes is a guess."""
+    guessed: float | None
+    """Share of the node-seconds of which the split over nodes is a guess; None: no nodes."""
 
     def by_set(self) -> Ints:
         """Return the capacity of each set, [sets · R]."""
@@ -70,37 +76,59 @@ def sums_of(rows: pl.DataFrame) -> Placed:
     empty = np.zeros((0, 0), np.int64)
     nodes = OnNodes(
         *(empty, edge, none, edge, none, edge, none, empty, empty),
-        *(none, none, none, none, none, none),
+        *(none, none, none, none, none, none, none),
     )
-    return Placed(nodes, np.zeros(rows.height, np.int64), 0.0)
+    return Placed(nodes, np.zeros(rows.height, np.int64), None)
 
 
 def members(node_lists: pl.Series) -> pl.DataFrame:
-    """Return the nodes of each different hostlist: node_list, node; unreadable ones have none.
+    """Return the nodes of each different hostlist: node_list, node; see ``shares``."""
+    nothing = pl.lit(None, pl.String)
+    lists = pl.select(node_list=pl.lit(node_lists), node_amounts=nothing)
+    return shares(lists, ()).select("node_list", "node")
 
-    None have any if they name more than ``MOST_NAMES`` nodes together.
+
+def shares(lists: pl.DataFrame, resources: Sequence[str]) -> pl.DataFrame:
+    """Return the nodes of each different hostlist, and the amounts that the log states of each.
+
+    Unreadable hostlists have no nodes. None have any if they name more than ``MOST_NAMES`` nodes
+    together.
+
+    Args:
+        lists: columns of ``PLACE``.
+
+    Returns:
+        Columns of ``PLACE``, node, and the resources: null where the log does not state them.
     """
-    different = node_lists.drop_nulls().unique().sort()
-    if sum(map(count, different)) > MOST_NAMES:
+    different = lists.select(PLACE).filter(pl.col("node_list").is_not_null()).unique().sort(PLACE)
+    if sum(map(count, different["node_list"])) > MOST_NAMES:
         different = different.clear()
-    return (
-        pl.DataFrame(
-            {"node_list": different, "node": [expand(text) or [] for text in different]},
-            schema={"node_list": pl.String, "node": pl.List(pl.String)},
-        )
-        .explode("node")
-        .drop_nulls()
-    )
+    nodes = [expand(text) or [] for text in different["node_list"]]
+    stated = [
+        amounts_of(text, len(names))
+        for text, names in zip(different["node_amounts"], nodes, strict=True)
+    ]
+    each: dict[str, list[Sequence[int | None]]] = {
+        name: [
+            amounts.get(name) or [None] * len(names)
+            for amounts, names in zip(stated, nodes, strict=True)
+        ]
+        for name in resources
+    }
+    schema = {"node": pl.List(pl.String), **dict.fromkeys(resources, pl.List(pl.Int64))}
+    columns = pl.DataFrame({"node": nodes, **each}, schema=schema)
+    return different.hstack(columns).explode("node", *resources).drop_nulls("node")
 
 
 def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     """Return the nodes of a pool, and what its attempts use on them.
 
     Args:
-        rows: n attempts with partition, node_list, nodes, start_time, ``end`` and the resources.
-        reserved: the same of those in reservations, whose nodes are unavailable to others from the
-            first start to the last end of the reservation.
-        pool: with ``nodes``.
+        rows: n attempts with partition, ``PLACE``, nodes, start_time, ``end``, any_gpu_type,
+            constraints and the resources.
+        reserved: the same of those in reservations. If a reservation is not declared, its nodes are
+            unavailable to others from its first start to its last end.
+        pool: with ``nodes``, and ``absences`` of them.
     """
     from audit.kernels import placement
 
@@ -113,20 +141,24 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
         ],
         np.int64,
     )
-    request = np.stack([_ints(rows[name]) for name in resources])
+    used = np.stack([_ints(rows[name]) for name in resources])
     start, end = _ints(rows["start_time"]), _ints(rows["end"])
     ran = rows["start_time"].is_not_null().to_numpy() & (end > start)
-    first, node = _located(rows["node_list"], number, ran)
+    known = rows.select(*PLACE, *resources).with_columns(
+        pl.when(pl.lit(pl.Series(ran))).then("node_list").alias("node_list")
+    )
+    first, node, stated, amount = _located(known, number, resources)
     at_work = np.flatnonzero(np.diff(first) > 0)
-    amount = np.zeros((len(resources), len(node)), np.int64)
     guessed = np.zeros(rows.height, np.uint8)
     placement.split(
-        *(start, end, _by(start, at_work), _by(end, at_work), request),
-        *(capacity, first, node, amount, guessed),
+        *(start, end, _by(start, at_work), _by(end, at_work), used, capacity, first, node),
+        stated,
+        amount,
+        guessed,
     )
-    parts = _parts(rows, request)
+    parts = _parts(rows, requests(rows, pool))
     seconds = np.diff(first) * (end - start)
-    sets, set_of = _sets(rows["partition"], pool.nodes)
+    sets, set_of = _sets(rows.select("partition", "constraints"), pool.nodes)
     by_node = [[s for s, held in enumerate(sets) if k in held] for k in range(len(pool.nodes))]
     nodes = OnNodes(
         capacity,
@@ -135,7 +167,8 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
         *(first, node, amount),
         *parts,
         shapes(set_of, *parts),
-        *_reservations(reserved, number),
+        _ties(resources),
+        *_changes(reserved, pool.absences, number),
     )
     total = int(seconds[at_work].sum())
     share = float(seconds[guessed == 1].sum() / total) if total else 0.0
@@ -143,15 +176,47 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
 
 
 def _located(
-    node_lists: pl.Series, number: dict[str, int], ran: NDArray[np.bool_]
-) -> tuple[Ints, Ints]:
-    """Return where the nodes of each attempt begin, [n + 1], and the nodes, in their order."""
-    known = {
-        text: [number[name] for name in expand(text) or [] if name in number]
-        for text in node_lists.drop_nulls().unique()
-    }
-    held = [known.get(text, []) if one else [] for text, one in zip(node_lists, ran, strict=True)]
-    return _lists(held)
+    rows: pl.DataFrame, number: Mapping[str, int], resources: Sequence[str]
+) -> tuple[Ints, Ints, NDArray[np.uint8], Ints]:
+    """Return where attempts ran, and what the log states of each of their nodes.
+
+    Stated amounts count if they add up to the attempt's.
+
+    Returns:
+        Where the nodes of each attempt begin, [n + 1]; the nodes, in their order; whether amounts
+        are stated, [R, n]; the amounts, [R, places], 0 where they are not.
+    """
+    stated = np.zeros((len(resources), rows.height), np.uint8)
+    held: list[list[int]] = []
+    amounts: list[list[list[int]]] = []
+    known: dict[tuple[str, str | None], tuple[list[int], list[list[int]], list[int | None]]] = {}
+    for k, (text, given, *request) in enumerate(rows.iter_rows()):
+        if text is None:
+            held.append([])
+            continue
+        if (text, given) not in known:
+            known[text, given] = _nodes_of(text, given, number, resources)
+        nodes, each, totals = known[text, given]
+        held.append(nodes)
+        amounts.append(each)
+        stated[:, k] = [
+            total is not None and total == amount
+            for total, amount in zip(totals, request, strict=True)
+        ]
+    flat = [[a for each in amounts for a in each[x]] for x in range(len(resources))]
+    return (*_lists(held), stated, np.array(flat, np.int64).reshape(len(resources), -1))
+
+
+def _nodes_of(
+    text: str, given: str | None, number: Mapping[str, int], resources: Sequence[str]
+) -> tuple[list[int], list[list[int]], list[int | None]]:
+    """Return the known nodes of a hostlist, the amounts on each, and their sums over all nodes."""
+    names = expand(text) or []
+    by_name = amounts_of(given, len(names))
+    here = [k for k, name in enumerate(names) if name in number]
+    each = [[by_name[x][k] if x in by_name else 0 for k in here] for x in resources]
+    totals = [sum(by_name[x]) if x in by_name else None for x in resources]
+    return [number[names[k]] for k in here], each, totals
 
 
 def _lists(held: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
@@ -160,17 +225,31 @@ def _lists(held: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
     return first, np.array([k for one in held for k in one], np.int64)
 
 
-def _sets(partitions: pl.Series, nodes: Sequence[Node]) -> tuple[list[set[int]], Ints]:
-    """Return the different sets of nodes that attempts may use, and the number of each one's."""
+def _sets(rows: pl.DataFrame, nodes: Sequence[Node]) -> tuple[list[set[int]], Ints]:
+    """Return the different sets of nodes that attempts may use, and the number of each one's.
+
+    Args:
+        rows: partition, constraints.
+    """
     sets: list[set[int]] = []
-    number: dict[str | None, int] = {}
-    for text in partitions.unique().sort():
-        named = set((text or "").split(","))
-        held = {k for k, node in enumerate(nodes) if text is None or named & set(node.partitions)}
+    number: dict[tuple[str | None, str | None], int] = {}
+    for partition, constraints in rows.unique().sort(rows.columns).iter_rows():
+        named = set((partition or "").split(","))
+        held = {
+            k
+            for k, node in enumerate(nodes)
+            if partition is None or not node.partitions or named & {*node.partitions}
+        }
+        # features change over time: a constraint that no node meets today says nothing
+        held = {k for k in held if _has(nodes[k], constraints)} or held
         if held not in sets:
             sets.append(held)
-        number[text] = sets.index(held)
-    return sets, np.array([number[text] for text in partitions], np.int64)
+        number[partition, constraints] = sets.index(held)
+    return sets, np.array([number[row] for row in rows.iter_rows()], np.int64)
+
+
+def _has(node: Node, constraints: str | None) -> bool:
+    return constraints is None or node.features is None or met(constraints, node.features)
 
 
 def _parts(rows: pl.DataFrame, request: Ints) -> tuple[Ints, Ints, Ints]:
@@ -193,17 +272,47 @@ def shapes(set_of: Ints, part: Ints, parts: Ints, most: Ints) -> Ints:
     return _ints(alike["shape"].cast(pl.Int64))
 
 
-def _reservations(reserved: pl.DataFrame, number: dict[str, int]) -> tuple[Ints, Ints, Ints]:
-    """Return when reservations take nodes, and give them back: time, node, 1 or −1; ascending."""
+def kind_of(resource: str) -> str:
+    """Return the resource of which this is a type: ``gpus`` for ``gpus:a100``."""
+    return resource.partition(":")[0]
+
+
+def _ties(resources: Sequence[str]) -> Ints:
+    kinds = [lack.resource for lack in LACKS]
+    order = sorted(range(len(resources)), key=lambda x: kinds.index(kind_of(resources[x])))
+    return np.array(order, np.int64)
+
+
+def _changes(
+    reserved: pl.DataFrame, absences: Sequence[Absence], number: dict[str, int]
+) -> tuple[Ints, Ints, Ints]:
+    """Return when nodes become unavailable, and available again: time, node, 1 or −1; ascending."""
     begun = reserved.filter(pl.col("start_time").is_not_null() & pl.col("node_list").is_not_null())
-    changes = []
-    for _, rows in begun.group_by("reservation"):
+    spans = [(one.begin, one.end, number[one.node]) for one in absences if one.node in number]
+    for _, rows in _undeclared(begun, absences).group_by("reservation"):
         names = {name for text in rows["node_list"].unique() for name in expand(text) or []}
         begin, end = rows["start_time"].min(), rows["end"].max()
-        for name in names & number.keys():
-            changes += [(begin, number[name], 1), (end, number[name], -1)]
+        spans += [(begin, end, number[name]) for name in names & number.keys()]  # type: ignore[misc]
+    changes = [(begin, node, 1) for begin, _, node in spans]
+    changes += [(end, node, -1) for _, end, node in spans if end is not None]
     times = np.array(sorted(changes), np.int64).reshape(-1, 3)
     return (*(np.ascontiguousarray(times[:, k]) for k in range(3)),)  # type: ignore[return-value]
+
+
+def _undeclared(begun: pl.DataFrame, absences: Sequence[Absence]) -> pl.DataFrame:
+    """Return the attempts whose reservation was not declared for the time of their start."""
+    spans = {(one.reservation, one.begin, one.end) for one in absences if one.reservation}
+    schema = {"reservation": pl.String, "begin": pl.Int64, "until": pl.Int64}
+    declared = pl.DataFrame(sorted(spans, key=str), schema, orient="row")
+    inside = (
+        begun.with_row_index("at")
+        .join(declared, on="reservation")
+        .filter(
+            (pl.col("begin") <= pl.col("start_time"))
+            & (pl.col("start_time") < pl.col("until")).fill_null(value=True)
+        )
+    )
+    return begun.with_row_index("at").join(inside, on="at", how="anti").drop("at")
 
 
 def _by(times: Ints, chosen: Ints) -> Ints:

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.metrics.attempts import peers
-from audit.metrics.attempts.contention import counted_resources, reserved_rows
+from audit.metrics.attempts.contention import counted_resources, requested, reserved_rows
 from audit.metrics.attempts.peers import walltime_class
 from audit.metrics.attempts.population import around, ended, in_period, numbered
 from audit.metrics.bursts import READ as OF_BURSTS
@@ -95,7 +95,7 @@ class Log(NamedTuple):
         """Of a pool, with the subjects of a period marked; args as ``passed_over.of_period``."""
         needs = counted_resources(pool)
         described = described.with_columns(reserved=reserved_rows(described)).with_row_index("row")
-        read = dict.fromkeys(("row", "reserved", *_READ, *needs))
+        read = dict.fromkeys(("row", "reserved", *_READ, "any_gpu_type", *needs))
         rows = around(described, period, EARLIER_S).select(*read)
         present = around(rows, period)["row"]
         mine = ended(in_period(rows, period))["row"]
@@ -128,7 +128,7 @@ class Log(NamedTuple):
             burst=bursts(taking_part),
             walltime=pl.Series(walltime_class(taking_part["walltime_s"])),
             need_walltime=pl.col("walltime_s").fill_null(_NEVER),
-            **{f"need_{name}": pl.col(name).fill_null(0) for name in needs},
+            **{f"need_{name}": requested(name).fill_null(0) for name in needs},
         )
         needed = ["need_walltime", *(f"need_{name}" for name in needs)]
         frame = (

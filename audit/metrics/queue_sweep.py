@@ -21,6 +21,7 @@ from audit.metrics.attempts.contention import (
     amounts,
     capacity_steps,
     counted_resources,
+    requests,
     reserved_rows,
     time_order,
 )
@@ -188,6 +189,8 @@ class Booked(NamedTuple):
     lacking: Ints
     """[R + 1, n]: s in which an attempt would fit on nodes but for each resource; the last: for
     several. Zeros where no nodes are known."""
+    guessed: float | None
+    """As ``nodes.Placed.guessed``."""
 
     def of(self, cause: str) -> NDArray[np.float64]:
         """Return the seconds of one of ``BOOKED``, [n]."""
@@ -263,7 +266,8 @@ def book(
     lacking = np.zeros((len(counted_resources(pool)) + 1, n), np.int64)
     made = kernels.Bookings(seconds, forbidden, lacking, spans)
     kernels.book_waits(log, nodes, times(), taken, capacity, blocks.most, made)
-    return Booked(seconds, forbidden, _stretches(spans.taken(), blocks), lacking), outages
+    stretches = _stretches(spans.taken(), blocks)
+    return Booked(seconds, forbidden, stretches, lacking, found.guessed), outages
 
 
 STRETCHES: Final = 20_000_000  # greatest number of stretches of single attempts that are kept apart
@@ -303,7 +307,7 @@ def _blocks(queue: Queued, pool: Pool, rules: InForce, known: Known, found: Plac
     user = numbered(held["user"])
     waiting = np.flatnonzero(held["waits"].to_numpy() & (leave > arrival))
     changed = np.zeros(n, np.bool_)
-    equal = [arrival, user, _flags(n, known), *_requests(queue, pool), found.set_of]
+    equal = [arrival, user, _flags(n, known), *requests(queue.rows, pool), found.set_of]
     equal += [found.nodes.parts] if found.nodes.capacity.size else []
     for column in (*equal, *rules.counter, *rules.amount, *rules.reach):
         changed[1:] |= column[1:] != column[:-1]
@@ -344,7 +348,8 @@ def _log(queue: Queued, pool: Pool, known: Known, blocks: _Blocks, found: Placed
         start=start,
         end=end,
         user=numbered(held["user"]),
-        request=_requests(queue, pool),
+        request=requests(queue.rows, pool),
+        use=np.stack([queue.column(name) for name in counted_resources(pool)]),
         set=found.set_of,
         block=blocks.number,
         ready=np.full(n, NEVER) if known.ready is None else known.ready,
@@ -364,10 +369,6 @@ def _flags(n: int, known: Known) -> Ints:
     if known.traced is not None:
         flags[known.traced] |= TRACED
     return flags
-
-
-def _requests(queue: Queued, pool: Pool) -> Ints:
-    return np.stack([queue.column(name) for name in counted_resources(pool)])
 
 
 def _cuts(rules: InForce, holds: Holds, queue: Queued, waiting: Ints) -> Ints:

@@ -1,9 +1,9 @@
 """Percentile bootstrap intervals (SPEC §5, *Uncertainty*): 1,000 resamples, 95 %, PCG64.
 
-The *unit* of resampling is a user, whose attempts move together, or a day where the figure
-describes the whole pool. All figures with the same kind of unit use the same resamples. A figure of
-a part of the population, such as a width class, takes from each resample the units of that part;
-resamples without any are left out. There is no interval with fewer than two units.
+The *unit* of resampling is a user, whose attempts move together, or a stretch of time where the
+figure describes the whole pool. All figures with the same kind of unit use the same resamples. A
+figure of a part of the population, such as a width class, takes from each resample the units of
+that part; resamples without any are left out. There is no interval below ``FEWEST`` units.
 
 Source: B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap (1993), §13.3.
 """
@@ -24,6 +24,7 @@ IntTable = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 Interval = tuple[float | None, float | None]
 
 RESAMPLES = 1_000
+FEWEST: Final = 2
 LOWER = 25  # thousandths
 UPPER = 975
 NONE: Interval = (None, None)
@@ -77,7 +78,7 @@ class Resamples:
             terms: the addends of each sum, one per unit, by name.
             pairs: the names of each numerator and denominator.
         """
-        if len(units) < 2:
+        if len(units) < FEWEST:
             return [NONE for _ in pairs]
         sums = dict(zip(terms, self.sums(units, *terms.values()), strict=True))
         drawn = {name: sums[name] > 0 for name in dict.fromkeys(below for _, below in pairs)}
@@ -92,7 +93,7 @@ class Resamples:
         """Return intervals of nearest-rank quantiles of ``ascending`` values, each of a unit."""
         from audit.kernels import sums
 
-        if len(np.unique(units)) < 2:
+        if len(np.unique(units)) < FEWEST:
             return [NONE for _ in thousandths]
         length = math.isqrt(len(units) * self.units) + 1  # balances skipping and searching blocks
         number = -(-len(units) // length)
@@ -109,7 +110,7 @@ class Resamples:
 
     def spread(self, units: Ints, values: Floats) -> tuple[Interval, Interval]:
         """Return intervals of F = Σ (mean − value)² and of the population standard deviation."""
-        if len(units) < 2:
+        if len(units) < FEWEST:
             return NONE, NONE
         centred = values - values.mean()  # variance from sums of squares loses less about 0
         number, sums, squares = self.sums(units, np.ones(len(units)), centred, centred**2)

@@ -1,9 +1,9 @@
 """The stages ``compute`` and ``report``: a cluster's due figures and reports, and the index page.
 
 Figures of a period are due if their inputs are not those of the figures in the store, or if fair
-start times were left for the next night. Of a cluster with archived months only as much is read as
-the due periods need, a few periods at a time; of other clusters everything is read. A report is due
-if the run that computed its period's figures has made none.
+start times were left for the next night. If a cluster has archived months, only the attempts that
+the due periods need are read, a few periods at a time; otherwise all are. A report is due if the
+run that computed its period's figures has not made it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import numpy as np
 import polars as pl
 
 from audit import periods
-from audit.cluster import fairshare, results
+from audit.cluster import declared, fairshare, results
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.identity import Identity
-from audit.cluster.setting import Setting, configured
+from audit.cluster.setting import NOTHING, Setting, configured
 from audit.cluster.windows import AFTER_S, Stretch, Window, stretches
 from audit.config import Cluster
 from audit.config.places import Site
@@ -46,15 +46,14 @@ from audit.store.attempts import first_arrival, read_attempts
 from audit.store.database import Connection
 
 AT_ONCE = 2_000_000
-"""About how many attempts are computed together if not all are read."""
+"""Approximate number of attempts that are computed together if not all are read."""
 _DAY_S = 86_400
 
 
 def compute(work: Work, cluster: Cluster) -> bool:
-    """Compute the periods whose figures do not rest on what the store holds now.
+    """Compute the periods whose figures were not computed from the store's current content.
 
-    Returns whether there was anything to compute from, and no fair start time is left for the next
-    night.
+    Returns whether there were records, and no fair start time is left for the next night.
 
     Raises UsageError if the requested period does not exist, or the pools are not known well enough
     to archive; ConfigError if files that the configuration names are wrong.
@@ -110,17 +109,19 @@ class _Stored:
     setting: Setting
     fairshare: Fairshare
     periods: Mapping[Period, int]  # the current ones, in order, and the number of attempts in each
-    attempts: pl.DataFrame | None = None  # all of them; None: to be read as they are needed
-    log: Period | None = None  # the time that the log covers; None: as its attempts say
+    attempts: pl.DataFrame | None = None  # all of them; None: read as needed
+    log: Period | None = None  # the time that the log covers; None: derived from its attempts
 
     def identities(self) -> list[Identity]:
         """Return the inputs of each current period's figures."""
         con, name, current = self.work.con, self.cluster.name, list(self.periods)
-        if not current:  # what is left of archived months alone: an open job, say
+        if not current:  # only leftovers of archived months, such as an open job
             return []
         given = in_force(self.work, self.cluster) | {"pools": self.setting.pools}
         if self.fairshare.in_force:
             given["files"] = self.fairshare.in_force
+        if self.setting.declared != NOTHING:
+            given["declared"] = declared.stored(self.setting.declared)
         missing: dict[Period, list[list[str]]] = {}
         for file, reason, since in queries.rows(con, "missing", cluster=name):
             for period in _near(since, current):
@@ -140,7 +141,7 @@ class _Stored:
     def compute(
         self, stretch: Stretch, part: Sequence[Identity], stays: Mapping[Period, str]
     ) -> None:
-        """Compute some periods; reads more until no modelled start lies beyond what was read."""
+        """Compute some periods; read more attempts until no modelled start is after them."""
         work, name, setting = self.work, self.cluster.name, self.setting
         window = stretch.window._replace(log=self.log)
         if window.from_time is None:
@@ -169,7 +170,7 @@ class _Stored:
             after *= 2
 
     def _needed_since(self, window: Window) -> int | None:
-        """Return the epoch second from which on attempts matter, by usage or as peers."""
+        """Return the epoch second from which on attempts matter for usage, or as similar jobs."""
         begin = window.from_time
         if begin is None:
             return None
@@ -179,7 +180,7 @@ class _Stored:
 
     def put_away(self, computed: Collection[Period], due: Collection[Period]) -> None:
         """Archive what is old enough, up to the first period whose figures are not current."""
-        if self.work.only is None:  # otherwise other periods were not looked at
+        if self.work.only is None:  # otherwise other periods were not examined
             done = itertools.takewhile(lambda one: one in computed and one not in due, self.periods)
             archiving.put_away(self.work, self.cluster, self.setting, list(done))
 
@@ -191,15 +192,16 @@ def _stored(work: Work, cluster: Cluster) -> _Stored | None:
     if hours.is_empty():
         return None
     usage = fairshare.read(cluster.usage, work.site.folder, name)
+    nodes = declared.configured(cluster, work.site.folder)
     headers, months = published.headers(con, name), archive.months(con, name)
     if not months and not work.site.config.retention.archive_months:
         attempts = read_attempts(con, name)
-        setting = configured(cluster, attempts, headers)
+        setting = configured(cluster, attempts, headers, declared=nodes)
         current = _periods(hours, cluster, setting, None)
         return _Stored(work, cluster, setting, usage, current, attempts)
     extent = published.extent(con, name)
     archiving.check_pools(cluster, extent)
-    setting = configured(cluster, pl.DataFrame(schema=ATTEMPTS), headers, extent)
+    setting = configured(cluster, pl.DataFrame(schema=ATTEMPTS), headers, extent, nodes)
     until = months[-1].to_time if months else None
     begins = [first_arrival(con, name, until, None), *(month.first_arrival for month in months)]
     known = [begin for begin in begins if begin is not None]

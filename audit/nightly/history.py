@@ -1,4 +1,4 @@
-"""The history of runs: what each stage did, where a run cannot lose it.
+"""The history of runs, which survives a run that fails or is killed.
 
 A small SQLite file beside the store, which can be read while a run writes the store, and when the
 store cannot be opened. A run adds its row before it does anything else, and marks the rows of
@@ -169,7 +169,7 @@ class History:
         self._write("INSERT OR REPLACE INTO settled VALUES (?, ?)", what, basis)
 
     def forget(self, before: int) -> None:
-        """Remove entries that ended before an epoch second, but for the last of each stage."""
+        """Remove entries that ended before an epoch second, except the last of each stage."""
         self._write(
             "DELETE FROM history WHERE ended_at < ? AND id NOT IN "
             "(SELECT max(id) FROM history GROUP BY stage, cluster, state) AND run NOT IN "
@@ -198,8 +198,8 @@ class History:
 def read(state: Path) -> list[Entry]:
     """Return all entries, newest first; none if no run ever began. A run may be at work.
 
-    Entries that say "running" are shown as abandoned unless the store is held. Raises StoreError if
-    the file cannot be read.
+    Entries with the state "running" are returned as abandoned unless the store is locked. Raises
+    StoreError if the file cannot be read.
     """
     path = path_in(state)
     if not path.exists():
@@ -220,7 +220,7 @@ def read(state: Path) -> list[Entry]:
 
 
 def examine(path: Path) -> None:
-    """Raise StoreError unless a file from elsewhere is a history: sound, and nothing that acts."""
+    """Raise StoreError unless an untrusted file is a sound history without triggers or code."""
     typed = " AND ".join(f"typeof({name}) IN ({kinds})" for name, kinds in _TYPES.items())
     states = "state IN ('running', 'done', 'failed', 'abandoned')"
     try:
@@ -235,20 +235,20 @@ def examine(path: Path) -> None:
             )
             known = {"history", "settled", "sqlite_sequence"}
             if rest or not {name for (name,) in tables} <= known:
-                raise StoreError("holds more than a history of runs")
+                raise StoreError("contains more than a history of runs")
             if tables:
                 wrong = f"SELECT count(*) FROM history WHERE ({states} AND {typed}) IS NOT TRUE"  # noqa: S608
                 ((count,),) = con.execute(wrong)
                 con.execute("SELECT what, basis FROM settled").fetchall()
                 if count:
-                    raise StoreError("holds entries that no run wrote")
+                    raise StoreError("contains entries that no run wrote")
                 _select(con, "")
     except sqlite3.Error as error:
         raise StoreError(f"is damaged: {error}") from error
 
 
 def check(con: sqlite3.Connection) -> None:
-    """Read a whole SQLite file; raise StoreError if it is damaged, sqlite3.Error if it is none."""
+    """Read a whole file; raise StoreError if it is damaged, sqlite3.Error if it is not SQLite's."""
     ((result,),) = con.execute("PRAGMA integrity_check(1)").fetchall()
     if result != "ok":
         raise StoreError(f"is damaged: {result}")

@@ -1,4 +1,4 @@
-"""Pings: a monitor elsewhere learns that a run begins, and how it ended.
+"""Pings, by which an external monitor learns that a run begins, and how it ended.
 
 The protocol is that of Healthchecks and similar services: a POST to ``URL/start`` when a run
 begins, to ``URL`` when it ended well, and to ``URL/fail`` otherwise. A monitor that receives
@@ -28,7 +28,7 @@ _MOST: Final = 500  # maximum length of a ping's text, in bytes
 
 @contextmanager
 def pinged(config: Config, clusters: Sequence[str], night: Night) -> Iterator[Callable[[], None]]:
-    """Ping the end of the block; yield a function that pings the begin.
+    """Ping the end of the block; yield a function that pings the start.
 
     LockedError and a request to stop ping nothing. A ping that does not arrive is only a warning of
     ``night``. An address that several clusters share is pinged once.
@@ -92,13 +92,13 @@ def _post(address: str, end: End, text: str, timeout_s: float) -> str | None:
         return f"it answered {error.code}"
     except urllib.error.URLError as error:
         return str(error.reason)
-    except Exception as error:  # the connection was lost, or the answer is no HTTP
+    except Exception as error:  # the connection was lost, or the answer is not HTTP
         known = str(error) if isinstance(error, OSError | ValueError) else ""
         return known or type(error).__name__
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows no redirection, since it may lead to a host that the site did not name."""
+    """Follows no redirects, which may lead to a host that the site did not name."""
 
     def redirect_request(self, *_: object) -> None:
         """Return None, which leaves the answer as it is."""

@@ -1,7 +1,8 @@
 """The stage ``ingest``: new logs of a cluster's sources, into the store.
 
-A file is read unless it was read as it looks now; a command is run, window by window if it has
-windows. A log that cannot be read is set aside and recorded as a failure; the others are read.
+A file is read unless it looks as it did when it was last read; a command is run, window by window
+if it has windows. A log that cannot be read is set aside and recorded as a failure; the others are
+read.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ _CODES: Final = (
 
 
 class _Seen(NamedTuple):
-    """A file as it looked when it was taken in, and its text's id in the store."""
+    """A file as it looked when it was read, and the id of its text in the store."""
 
     size: int
     modified_ns: int
@@ -68,7 +69,7 @@ class _Seen(NamedTuple):
 
 
 def ingest(work: Work, cluster: Cluster) -> None:
-    """Take in what is new, as far as it can be read."""
+    """Read new logs; those that cannot be read are set aside."""
     there: set[str] = set()
     for number, source in enumerate(cluster.sources):
         pull = _Pull(work, cluster, source, f"{places.file_name(cluster.name)}-{number}")
@@ -84,10 +85,10 @@ class _Pull:
     work: Work
     cluster: Cluster
     source: Source
-    stem: str  # the name of what its command prints, without an ending
+    stem: str  # the name of its command's output, without an ending
 
     def command(self) -> set[str]:
-        """Take in what the command prints, window by window; return the paths of its logs."""
+        """Read the command's output, window by window; return the paths of its logs."""
         work, cluster, source = self.work, self.cluster, self.source
         windows: list[sources.Window | None] = [None]
         if source.in_windows:
@@ -128,7 +129,7 @@ class _Pull:
         work.progress(f"pulling {cluster.name}", len(due), len(due))
 
     def files(self) -> set[str]:
-        """Take in the files that are new, or look otherwise than before; return their paths."""
+        """Read the files that are new or look different; return their paths."""
         work, cluster = self.work, self.cluster
         paths = sources.files(self.source, work.site.folder)
         if not paths:
@@ -174,7 +175,7 @@ class _Pull:
         of = {"cluster": cluster.name, "source": origin, "now": work.now}
         ((newest,),) = queries.rows(work.con, "newest_of_source", **of)
         if newest is None:
-            what = "has brought no record yet"
+            what = "has provided no records yet"
         elif work.now - newest > source.silent_days * _DAY_S:
             last = datetime.fromtimestamp(newest, periods.zone(cluster.zone))
             what = f"is silent: its newest record is of {last:%Y-%m-%d %H:%M}"
@@ -183,25 +184,24 @@ class _Pull:
         work.night.failures.append(
             SilentError(
                 f"cluster {cluster.name!r}: source {shown} {what} "
-                f"(clusters.sources.silent_days = {source.silent_days:g}): are logs still written "
-                "there, and found?"
+                f"(clusters.sources.silent_days = {source.silent_days:g}): check that logs are "
+                "still written there and found"
             )
         )
 
     def _is_recent(self, look: os.stat_result) -> bool:
-        """Whether a file changed so recently that it may still be being written."""
+        """Return whether a file changed so recently that it may still be written to."""
         return self.work.now - look.st_mtime < SETTLED_S
 
     def _leave(self, path: Path, within: str) -> None:
         self.work.night.warnings.append(
             f"{readable(path)}: ends in the middle of {within}, so it is still being written: left "
-            f"for the next run (such a log is judged as it is {SETTLED_S // 60} minutes after its "
-            "last change)"
+            f"for the next run (it is read {SETTLED_S // 60} minutes after its last change)"
         )
 
     @contextmanager
     def _unless_unreadable(self, path: Path) -> Iterator[None]:
-        """Set a path aside that is no file, or that may not be looked at."""
+        """Set a path aside if it is not a file, or may not be examined."""
         try:
             yield
         except UsageError as error:
@@ -215,10 +215,10 @@ class _Pull:
         self._set_aside([Unread(path, error)])
 
     def _take(self, paths: Sequence[Path], origin: str | None) -> dict[Path, list[str]]:
-        """Take in new logs.
+        """Read new logs into the store.
 
-        Returns, for each log that the store now has, the ids of its text and, where it has grown,
-        of the part that the store had before.
+        Returns, for each log that the store now has, the ids of its text and, if it has grown, of
+        the part that the store already had.
         """
         if not paths:
             return {}
@@ -249,7 +249,7 @@ class _Pull:
                     others = f", {taken.elsewhere:,} of other clusters" if taken.elsewhere else ""
                     work.night.read.append(f"{taken.file}: {counts}{others}")
                 if not taken.records and source.files:
-                    work.night.warnings.append(f"{taken.file}: holds comments but no record")
+                    work.night.warnings.append(f"{taken.file}: contains comments but no records")
         except (LogError, UsageError) as error:
             unread += [Unread(log.source.path, error) for log in logs]
             logs = []
@@ -265,7 +265,7 @@ class _Pull:
         }
 
     def _set_aside(self, unread: Sequence[Unread]) -> None:
-        """Record which logs could not be taken in, and why."""
+        """Record which logs could not be read, and why."""
         work, source = self.work, self.source
         known = {str(failure) for failure in work.night.failures}
         hides = work.site.config.hides(self.cluster.name)
@@ -282,7 +282,7 @@ class _Pull:
                 work.night.failures.append(log.error)
 
     def _note_aside(self, log: Unread) -> None:
-        """Record a log that was not taken in; the time of the first record stays."""
+        """Record a log that was not read; the time of the first record stays."""
         con, cluster = self.work.con, self.cluster.name
         found = dict(queries.rows(con, "set_aside_since", cluster=cluster))
         code = next(code.value for kind, code in _CODES if isinstance(log.error, kind))

@@ -1,9 +1,9 @@
 """A night, by config.toml: pull, ingest, compute, report, publish, deliver.
 
-The store decides what is to be done: a file is read if it was not read as it is, a period is
-computed if its figures have other inputs, a report is made if its run made none, and the database
-is published if it is not what the store holds. So a run that finds nothing new changes nothing, and
-one that was killed is finished by the next. If a stage fails, only what depends on it is left
+The store decides what has to be done. A file is read if it differs from when it was read, a period
+is computed if its figures have other inputs, a report is made if its run made none, and the
+database is published if the store differs from it. So a run that finds nothing new changes nothing,
+and the next run finishes one that was killed. If a stage fails, only what depends on it is left
 undone.
 """
 
@@ -92,7 +92,7 @@ def _do(work: Work, clusters: Sequence[Cluster]) -> None:
     """Do the stages of a run."""
     archiving.claim(work.con, work.site)
     for cluster in clusters:
-        # a log that cannot be read fails no stage; an error of the store does
+        # an unreadable log does not fail the stage; an error of the store does
         for stage, do in (("ingest", pulling.ingest), ("compute", _compute), ("report", _report)):
             if not work.stage(stage, cluster.name, partial(do, work, cluster)):
                 break
@@ -107,7 +107,7 @@ def _do(work: Work, clusters: Sequence[Cluster]) -> None:
 
 
 def _compute(work: Work, cluster: Cluster) -> None:
-    """Compute what is due, unless it is known that nothing is."""
+    """Compute what is due, unless nothing is known to be due."""
     if work.only is None and stages.figures(work, cluster).settled:
         return
     from audit.nightly import due
@@ -152,7 +152,7 @@ def _deliver(work: Work) -> None:
 
 
 def _renew(work: Work) -> bool:
-    """Publish the store unless readers have its content already; return whether it was done."""
+    """Publish the store unless its content is published already; return whether it was."""
     con, target = work.con, work.site.database
     if target.exists():
         with database.looking_into(con, target):

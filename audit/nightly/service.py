@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 
 WAIT_S: Final = 60
-"""Seconds between two tries while another run is at work."""
+"""Seconds between two attempts while another run is in progress."""
 
 
 def serve(site: Site, clock: Callable[[], float], stop: Event, say: Say) -> None:
     """Follow the timetable until ``stop`` is set; ``clock`` returns the epoch second.
 
-    A run that was missed, killed or stopped begins at once. One that is at work when ``stop`` is
-    set ends after its current step; the next start begins it anew.
+    A run that was missed, killed or stopped begins at once. A run in progress when ``stop`` is set
+    ends after its current step; the next start begins it anew.
 
     Raises:
         LockedError: another service is at work there.
@@ -43,7 +43,7 @@ def serve(site: Site, clock: Callable[[], float], stop: Event, say: Say) -> None
     def do(cluster: str) -> None:
         attend(site, cluster, clock, stop, say)
 
-    with lock.held(state / "service", "fairaudit service", "another service is at work here"):
+    with lock.held(state / "service", "fairaudit service", "another service is running here"):
         path = status.timetable_in(state)
         stored, entries = timetable.stored(path), history.read(state)
         due = {one.name: status.due(config, one, entries, stored) for one in config.clusters}
@@ -59,7 +59,7 @@ def serve(site: Site, clock: Callable[[], float], stop: Event, say: Say) -> None
             table.stop()
         if table.error is not None:
             why = getattr(table.error, "orig", table.error)  # without SQL and links
-            remedy = "start the service again when the cause is gone"
+            remedy = "correct the cause, and start the service again"
             raise StoreError(f"{path}: the timetable failed: {why}; {remedy}") from table.error
     say("stopped")
 
@@ -90,9 +90,9 @@ def by_hand(
 def attend(
     site: Site, cluster: str, clock: Callable[[], float], stop: Event, say: Say
 ) -> Night | None:
-    """Do the run of a cluster when no other is at work; return None if it did not end.
+    """Do the run of a cluster when no other is in progress; return None if it did not end.
 
-    Errors are reported here and to the operators; none is raised.
+    Errors are reported here and to the operators, never raised.
     """
     waited = False
     while not stop.is_set():

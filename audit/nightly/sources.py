@@ -1,8 +1,8 @@
-"""Where a cluster's logs come from: files by pattern, and the output of commands.
+"""The sources of a cluster's logs: files by pattern, and the output of commands.
 
 A command may be run for one window of time after another. Windows have fixed edges, so a command
-prints the same for one unless something in it changed. A window is requested again until no record
-of it can be late.
+prints the same text for a window unless its records changed. A window is requested again until no
+record of it can be late.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _ENVIRONMENT: Final = frozenset(
     {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "SLURM_CONF"}
 )
 _SHOWN: Final = 500  # bytes at the end of a command's error output that are shown
-_WATCH_S: Final = 0.2  # seconds between two looks at a running command
+_WATCH_S: Final = 0.2  # seconds between two checks of a running command
 
 
 class Window(NamedTuple):
-    """A half-open span of time that a command is run for: whole days of a zone."""
+    """A half-open span of whole days in a zone, for which a command is run."""
 
     day: date  # the first
     from_time: int  # epoch s
@@ -46,8 +46,8 @@ class Window(NamedTuple):
 def files(source: config.Source, folder: Path) -> list[Path]:
     """Return the files that match a source's pattern, sorted; if it names a folder, those in it.
 
-    FIFOs, sockets and broken links are included, as a log should be there. Folders are too, unless
-    the pattern matches any name.
+    FIFOs, sockets and broken links are included, because a log is expected there. So are folders,
+    unless the pattern matches any name.
     """
     assert source.files is not None  # callers check
     pattern = str(folder / source.files)
@@ -74,7 +74,7 @@ def windows(source: config.Source, zone: str, now: int) -> list[Window]:
 def due(
     source: config.Source, zone: str, now: int, pulled: Mapping[tuple[int, int], int]
 ) -> list[Window]:
-    """Return the windows never pulled, or last pulled when records could still come.
+    """Return the windows that were never pulled, or last pulled when records could still arrive.
 
     ``pulled`` has the epoch second at which each window, by its edges, was last pulled completely.
     """
@@ -87,7 +87,7 @@ def due(
 
 
 def identify(source: config.Source, zone: str) -> str:
-    """Return the id of a command in the store: a part of a hash, which keeps none of its words."""
+    """Return the id of a command in the store: part of a hash, which reveals none of its words."""
     text = json.dumps([source.command, zone])
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
@@ -165,7 +165,7 @@ def _environment(source: config.Source, zone: str) -> dict[str, str]:
     if zone != "UTC" and not any((Path(place) / zone).is_file() for place in zoneinfo.TZPATH):
         raise SourceError(
             f"the system does not know the time zone {zone}, so commands would print times of "
-            "another: install its zones (Debian: apt-get install tzdata)"
+            "another zone: install its zones (Debian: apt-get install tzdata)"
         )
     known = _ENVIRONMENT.union(source.environment)
     return {"TZ": zone} | {name: text for name, text in os.environ.items() if name in known}

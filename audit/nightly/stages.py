@@ -159,8 +159,8 @@ class Basis:
 def figures(work: Work, cluster: Cluster) -> Basis:
     """Return the facts that decide which figures of a cluster are due.
 
-    The version, the configuration and the files that it names, the inputs that were taken in, what
-    was computed of them, and when the days of the cluster's zone begin.
+    These are the version, the configuration and the files that it names, the inputs, the figures
+    computed from them, and the beginnings of days in the cluster's zone.
     """
     rows = queries.rows(work.con, "basis", cluster=cluster.name)
     zone = periods.zone(cluster.zone)
@@ -172,6 +172,7 @@ def figures(work: Work, cluster: Cluster) -> Basis:
     ]
     usage, chosen = cluster.usage, in_force(work, cluster)
     named = (usage.associations, usage.qos, usage.partitions, usage.slurm_conf)
+    named += tuple(cluster.hardware.model_dump().values())
     files = [name and _digest(work.site.folder / name) for name in named]
     return _basis(work, f"figures of {cluster.name}", [*chosen.values()], files, rows, edges)
 

@@ -38,7 +38,7 @@ class Standing:
             why, *_ = (self.last.error or "").splitlines() or [""]
             return f"the last run {self.last.state}{why and f': {why}'}"
         if self.hindrance is not None:
-            return f"no run can do its work: {self.hindrance}"
+            return f"no run can finish: {self.hindrance}"
         if self.overdue and self.due is None:
             return "has never run"
         if self.overdue and self.due is not None:
@@ -99,9 +99,9 @@ def due(
 ) -> int | None:
     """Return when the run after the last is due, epoch s; None if none ever ran or was planned.
 
-    A run that failed counts: what it left is retried by the next. One that was killed or stopped
-    does not: what it left is due at once. ``stored`` is what the timetable had for clusters that
-    never ran.
+    A run that failed counts, because the next one retries the rest. A run that was killed or
+    stopped does not: the rest is due at once. ``stored`` is what the timetable had for clusters
+    that never ran.
     """
     for entry in entries:
         if _covers(entry, cluster) and entry.state in {"done", "failed"}:
@@ -157,7 +157,7 @@ def as_json(status: Status, site: Site, most: int) -> dict[str, object]:
 def _source(source: Source, folder: Path) -> dict[str, object]:
     """Return where logs come from.
 
-    Of a command its program alone, since words may hold a secret.
+    For a command, only its program, because arguments may contain a secret.
     """
     if source.command is not None:
         return {"kind": "command", "what": source.command[0], "files": None, "newest": None}
@@ -179,7 +179,7 @@ def _instant(instant: int | None) -> str | None:
 
 
 def _covers(entry: Entry, cluster: Cluster) -> bool:
-    """Whether an entry is a whole run that did everything for the cluster."""
+    """Return whether an entry is a whole run that did everything for the cluster."""
     return entry.stage == WHOLE and entry.cluster in {None, cluster.name} and entry.period is None
 
 

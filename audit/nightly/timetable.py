@@ -1,8 +1,8 @@
 """When runs are due, and a scheduler that begins them. The only home of APScheduler.
 
-APScheduler's jobs are described by text alone (a function's path, a cluster's name) and are made
-anew from the configuration at each start. Older versions leave nothing that is read but the time at
-which each cluster's run was due.
+APScheduler's jobs are described by text alone (a function's path, a cluster's name), and are made
+anew from the configuration at each start. From the job store of an earlier process, only the time
+at which each cluster's run was due is read.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ _REACH: Final = timedelta(hours=3)  # no clock change is longer, except across t
 def next_after(times: str, zone: str, after: int) -> int:
     """Return the first instant after ``after`` at which a clock in ``zone`` shows one of ``times``.
 
-    Each time on the clock's face counts once: a time that is skipped counts later, by the length of
-    the skip; of a time that is shown twice the first counts.
+    Each local time counts once: a skipped time is shifted by the length of the skip, and the first
+    instance of a repeated time counts.
 
     Args:
         times: minute, hour, day, month and day of the week.
         after: epoch s.
 
-    Raises ConfigError if ``times`` cannot be read, or never come.
+    Raises ConfigError if ``times`` cannot be read, or never occur.
     """
     place = periods.zone(zone)
     best: int | None = None
     try:
-        # the face of a clock that never changes: UTC's, read as if it were the zone's
+        # local times as if the zone were UTC, where clocks never change
         face = CronTrigger.from_crontab(times, timezone=UTC)
         begin = datetime.fromtimestamp(after, place).replace(tzinfo=UTC, fold=0) - _REACH
         shown = face.get_next_fire_time(None, begin)
@@ -54,14 +54,14 @@ def next_after(times: str, zone: str, after: int) -> int:
             instant = int(shown.replace(tzinfo=place).timestamp())
             if instant > after and (best is None or instant < best):
                 best = instant
-            # what is shown later than the face at ``best`` also comes later
+            # later local times than that of ``best`` are also later instants
             if best and shown >= datetime.fromtimestamp(best, place).replace(tzinfo=UTC):
                 return best
             shown = face.get_next_fire_time(None, shown + timedelta(seconds=1))
     except ValueError as error:
         raise ConfigError(f"service.times: {times!r}: {error}") from error
     if best is None:
-        raise ConfigError(f"service.times: {times!r} never comes")
+        raise ConfigError(f"service.times: {times!r} never occurs")
     return best
 
 
@@ -126,7 +126,7 @@ class Timetable:
         self._scheduler = BlockingScheduler(
             jobstores={"default": SQLAlchemyJobStore(url=URL.create("sqlite", database=str(path)))},
             executors={"default": ThreadPoolExecutor(1)},
-            # after an outage one run, however late, for all that were missed
+            # after an outage, one run replaces all that were missed, however late
             job_defaults={"coalesce": True, "misfire_grace_time": None, "max_instances": 1},
             timezone=UTC,
         )
@@ -135,7 +135,7 @@ class Timetable:
         _at_work[str(path)] = do
 
     def start(self, due: Mapping[str, int | None], now: int) -> dict[str, int]:
-        """Start it; return when each cluster's run comes next.
+        """Start it; return the time of each cluster's next run.
 
         ``due`` has instants for clusters that may have missed a run; others wait for their next.
 
@@ -164,7 +164,7 @@ class Timetable:
         return coming
 
     def stop(self) -> None:
-        """Begin no more runs, and wait for the one that is at work."""
+        """Begin no more runs, and wait for the current one."""
         if self._thread.is_alive() and not self.ended.is_set():
             self._scheduler.shutdown(wait=True)
         self._thread.join()

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from audit.cluster import fairshare, fitted, results
+from audit.cluster import declared, fairshare, fitted, results
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.fitted import Fit, Fitted
 from audit.cluster.identity import Identity
 from audit.cluster.inference import Fact
-from audit.cluster.setting import ASSUMED, between_days, whole_log
+from audit.cluster.setting import ASSUMED, NOTHING, between_days, whole_log
 from audit.config import Cluster, Config, Usage
 from audit.errors import EmptyLogError, UsageError
 from audit.files import privacy
@@ -175,7 +175,7 @@ def _planned(
 ) -> _Audit:
     if options.owners:
         owners.Names(taken.attempts.select("user", "account").iter_rows()).require(options.owners)
-    setting = request.setting(taken, site, options.policy)
+    setting = request.setting(taken, site, options.policy, folder)
     stated = []
     if site is not None and options.policy is not None:
         for pool in setting.pools:
@@ -204,6 +204,8 @@ def _planned(
     else:
         in_force["cluster"] = site.model_dump(mode="json", exclude={"sources"})
         in_force |= {"files": shares.in_force, "assumed": fitted.in_force(stated)}
+    if setting.declared != NOTHING:
+        in_force["declared"] = declared.stored(setting.declared)
     listed = [[log.name, log.reason] for log in missing if not isinstance(log.error, EmptyLogError)]
     if listed:  # the report names them
         in_force["missing"] = sorted(listed)

@@ -91,7 +91,7 @@ def simulate(
     """
     if out is not None:
         _refuse_unfit(out, request.logs)
-    log = open_log(request, chosen, progress)
+    log = open_log(request, chosen, progress, folder)
     setting, cluster = log.setting, log.cluster
     configured = whatif.usage(cluster, folder)
     pairs = []

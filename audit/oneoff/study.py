@@ -47,6 +47,8 @@ class Target(NamedTuple):
     database: Path | None = None
     """A database to add the results to; default: a new ``STUDY.duckdb`` in ``out``."""
     threads: int | None = None  # default: as configured, else one per core
+    folder: Path = Path()
+    """The folder of the configuration."""
 
 
 class Made(NamedTuple):
@@ -85,7 +87,7 @@ def conduct(
         KeyboardInterrupt: a signal stopped it; finished cells are kept.
     """
     refuse_unfit(target.out)
-    log = open_log(request, chosen, progress)
+    log = open_log(request, chosen, progress, target.folder)
     for fact in log.setting.facts:
         if fact.what != "policy":  # a study has its own
             inferred(fact)
@@ -98,7 +100,7 @@ def conduct(
     threads = target.threads or chosen.simulation.threads
     with _writing(target.out):
         folders.make(target.out)
-    busy = "another run is making this study"
+    busy = "another process is computing this study"
     with lock.held(target.out / f"{key}.html", busy=busy), replacing(database):
         folder = target.out / f".{key}.cells"
         with workers.executor(chosen.compute, threads) as executor:

@@ -82,7 +82,7 @@ def _difference(con: Connection, claim: Claim, given: bytes, chosen: Report) -> 
             "has now; 'fairaudit report' makes it again"
         )
     why = (
-        f"it was made by version {claim.version}, and this is {__version__}"
+        f"it was made by version {claim.version}, but this is {__version__}"
         if claim.version != __version__
         else "the figures are those of the same run, so the file was edited, or made with other "
         "fonts or libraries than are installed here"
@@ -115,7 +115,7 @@ def _is_pdf(given: bytes) -> bool:
 
 def _restated(con: Connection, claim: Claim, run_id: str, version: str) -> str:
     """Explain why the figures of this period now belong to another run."""
-    text = f"not compared: the period was computed again since, by run {run_id}"
+    text = f"not compared: the period was recomputed by run {run_id}"
     if version != claim.version:
         return f"{text} of version {version}; the report is of {claim.version}"
     cluster, period = claim.cluster, claim.period.name

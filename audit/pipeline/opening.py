@@ -12,6 +12,8 @@ from pathlib import Path
 import polars as pl
 
 from audit import config
+from audit.cluster import declared, inference
+from audit.cluster.declared import NodeFiles
 from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting, configured, one_off
 from audit.errors import EmptyLogError, LogError, UsageError
@@ -37,13 +39,14 @@ class Request:
     pool_size: int | None = None
     resource: Resource | None = None
     zone: str | None = None
+    files: NodeFiles = declared.NO_FILES
 
     def open(self) -> list[Opened]:
         """Return the logs with their dialects; errors as of ``logs.open_logs``."""
         return open_logs(self.logs, self.dialect, self.reading)
 
     def open_each(self) -> tuple[list[Opened], list[Unread]]:
-        """Return the same, and the logs that cannot be read.
+        """Return the logs with their dialects, and the logs that cannot be read.
 
         Raises UsageError if a log does not exist or may not be read, LogError if none can be read.
         """
@@ -54,24 +57,36 @@ class Request:
         return opened, unread
 
     def setting(
-        self, taken: TakenIn, cluster: config.Cluster | None = None, policy: Policy | None = None
+        self,
+        taken: TakenIn,
+        cluster: config.Cluster | None = None,
+        policy: Policy | None = None,
+        folder: Path = Path(),
     ) -> Setting:
         """Return the cluster's setting by the configuration, or by these flags and its logs.
 
-        Raises UsageError if a flag contradicts the configuration.
+        Args:
+            folder: that of the configuration, to which its paths are relative.
+
+        Raises:
+            UsageError: a flag contradicts the configuration, or a file about nodes is useless.
+            ConfigError: a file about nodes that the configuration names is useless.
         """
         of_logs = (taken.attempts, taken.headers)
         if cluster is None:
             size, zone_name = self.pool_size, self.zone
-            return one_off(taken.cluster, *of_logs, self.resource, size, zone_name, policy)
-        flags = {"pool-size": self.pool_size, "resource": self.resource, "zone": self.zone}
+            zone = inference.zone(zone_name, [*taken.headers.values()]).value
+            found = declared.read(self.files, zone, taken.cluster.value)
+            return one_off(taken.cluster, *of_logs, self.resource, size, zone_name, policy, found)
+        own = {"pool-size": self.pool_size, "resource": self.resource, "zone": self.zone}
+        flags: dict[str, object] = {**own, **self.files.given}
         for flag, value in flags.items():
             if value is not None:
                 described = f"the configuration describes cluster {cluster.name!r}"
                 raise UsageError(f"--{flag}: {described}; change it there")
-        setting = configured(cluster, *of_logs)
-        zone = Fact("time zone", cluster.zone, "config.toml")
-        return replace(setting, facts=(taken.cluster, zone, *setting.facts))
+        setting = configured(cluster, *of_logs, declared=declared.configured(cluster, folder))
+        in_zone = Fact("time zone", cluster.zone, "config.toml")
+        return replace(setting, facts=(taken.cluster, in_zone, *setting.facts))
 
 
 @dataclass(frozen=True)
@@ -104,12 +119,12 @@ def take_in(
 ) -> TakenIn:
     """Take logs into an open store.
 
-    Raises AuditError as of ``ingest.take_in_by_name``; EmptyLogError if no log holds a record.
+    Raises AuditError as of ``ingest.take_in_by_name``; EmptyLogError if no log contains a record.
     """
     limit = chosen.ingest.refused_limit
     named, taken, kept_out = take_in_by_name(con, logs, naming, limit=limit, progress=progress)
     if not any(one.records for one in taken):
-        raise EmptyLogError(f"{logs[0].where}: empty: it holds comments but no record")
+        raise EmptyLogError(f"{logs[0].where}: empty: it contains comments but no records")
     left = {one.path for one in kept_out}
     return TakenIn(
         Fact("cluster", named.cluster, named.source),
@@ -120,9 +135,14 @@ def take_in(
 
 
 def open_log(
-    request: Request, chosen: config.Config, progress: Progress = lambda what, done, of: None
+    request: Request,
+    chosen: config.Config,
+    progress: Progress = lambda what, done, of: None,
+    folder: Path = Path(),
 ) -> Log:
     """Read logs, and find the setting of their cluster: by ``chosen``, if the cluster is in it.
+
+    ``folder`` is that of the configuration.
 
     Raises the errors of ``audit.errors``; UsageError also if no arrival is known.
     """
@@ -133,7 +153,7 @@ def open_log(
     for one in taken.kept_out:
         raise one.error
     cluster = naming.configured
-    setting = request.setting(taken, cluster)
+    setting = request.setting(taken, cluster, folder=folder)
     described = population.describe(
         taken.attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
     )

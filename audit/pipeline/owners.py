@@ -82,7 +82,7 @@ class Names:
         }
 
     def __contains__(self, who: Who) -> bool:
-        """Whether the log has this user or account."""
+        """Return whether the log has this user or account."""
         return who.name in self._of[who.kind]
 
     def nearest(self, who: Who) -> str | None:

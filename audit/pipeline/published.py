@@ -12,7 +12,7 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from audit import config
-from audit.cluster import fitted
+from audit.cluster import declared, fitted
 from audit.cluster.inference import Fact
 from audit.cluster.setting import Extent, Setting, configured, one_off
 from audit.cluster.windows import AFTER_S, by_history
@@ -118,27 +118,28 @@ def _setting(
 ) -> Setting:
     """Return the setting: as configured, or as it was when figures were computed."""
     of_logs = headers(con, cluster)
-    if site is not None:
-        return configured(site, attempts, of_logs, known)
     kept = queries.rows(con, "settings_in_force", cluster=cluster)
     settings: Mapping[str, Any] = json.loads(kept[0][0]) if kept else {}
     try:
+        nodes = declared.restored(settings.get("declared", {}))
+        if site is not None:
+            return configured(site, attempts, of_logs, known, nodes)
         if "cluster" in settings:
             described = {key: settings["cluster"][key] for key in ("name", "zone", "pools")}
             site = config.Cluster.model_validate_json(json.dumps(described))
             for pool in site.pools:
                 if {pool.order, pool.fair_order} & {*BY_USAGE}:  # by files beside config.toml
                     of = f"pool {pool.name!r} of cluster {site.name!r}"
-                    why = f"ordered by {pool.order.value}, and its config.toml says how to charge"
-                    raise UsageError(f"{of} is {why} usage: give --config")
-            found = configured(site, attempts, of_logs, known)
+                    why = f"is ordered by {pool.order.value}: pass --config, which says how to"
+                    raise UsageError(f"{of} {why} charge usage")
+            found = configured(site, attempts, of_logs, known, nodes)
         else:
             options = settings["asked"]
             policy = TypeAdapter(Policy).validate_python(options["policy"])
             resource = Resource(options["resource"]) if options["resource"] else None
             fact = Fact("cluster", cluster, "the database")
             size, zone = options["pool_size"], options["zone"]
-            found = one_off(fact, attempts, of_logs, resource, size, zone, policy)
+            found = one_off(fact, attempts, of_logs, resource, size, zone, policy, nodes)
         return fitted.again(found, settings.get("assumed", {}))
     except (KeyError, TypeError, ValueError) as error:
         why = "was computed by another version of fairaudit: audit its logs again"

@@ -76,7 +76,7 @@ CAUSES: Final = (
           "used by later arrivals", "jobs of others that had arrived later used what it lacked",
           "behind running jobs of others that had arrived later", ("#c24a17", "#f0763c")),
     Cause("cycle", ("cycle",), "Until the next scheduling pass", "Next pass",
-          "next scheduling pass", "it would have fitted, and the next scheduling pass was due",
+          "next scheduling pass", "it would have fitted, and waited for the next scheduling pass",
           "until the next scheduling pass", ("#9c82cc", "#7b68a2")),
     Cause("unexplained", ("unexplained",), "Unexplained", "Unexplained", "unexplained",
           "it would have fitted, no job ahead needed that capacity, and no known rule forbade it",
@@ -87,6 +87,50 @@ CAUSES: Final = (
 """All causes; a wait is the sum of its parts."""
 
 COLUMNS: Final = tuple(cause.column for cause in CAUSES)
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """A resource that single nodes lacked during the cause *nodes*."""
+
+    key: str
+    resource: str
+    """Column of the amount, or of all its types; empty: several resources."""
+    words: str
+    """Completes "single nodes lacked …"."""
+    remedy: str
+    """A change that may help, as an imperative without a full stop."""
+
+    @property
+    def column(self) -> str:
+        """The column with its part of ``cause_nodes_s``, in s."""
+        return f"cause_nodes_{self.key}_s"
+
+    @property
+    def share(self) -> str:
+        """The key of the measure of its share."""
+        return f"cause_nodes_{self.key}_share"
+
+
+# fmt: off
+LACKS: Final = (
+    Lack("gpus", "gpus", "GPUs",
+         "Place jobs of few GPUs on as few nodes as possible, keep nodes for jobs that need all "
+         "GPUs of one, or let these jobs use fewer GPUs on more nodes"),
+    Lack("mem", "mem_bytes", "memory",
+         "Compare the memory that jobs request with what they use, or let these jobs use more "
+         "nodes with less memory on each"),
+    Lack("cpus", "cpus", "CPUs",
+         "Place small jobs on as few nodes as possible, or let these jobs use fewer CPUs on more "
+         "nodes"),
+    Lack("whole", "nodes", "whole free nodes",
+         "Place small jobs on as few nodes as possible, or keep nodes for jobs that need whole "
+         "ones"),
+    Lack("several", "", "several resources at once",
+         "Check whether jobs request CPUs, memory and GPUs in the proportion that nodes have them"),
+)
+# fmt: on
+"""If a job lacks either of two resources, the first in this order is named."""
 
 CONTESTED: Final = tuple(
     f"cause_{key}_s" for key in ("claimed", "earlier", "later", "cycle", "unexplained")
@@ -110,14 +154,22 @@ class Part:
         return f"wait_{self.key}_s"
 
 
+def _lacking(users: str) -> str:
+    return f"the job did not fit, in proportion to what {users} used of the short resource"
+
+
+# fmt: off
 PARTS: Final = (
-    Part("room", ("cycle", "unexplained"), "it fitted after the claims of all jobs ahead of it"),
-    Part("shared", ("own_queued", "claimed"), "it fitted, but not after these claims"),
-    Part("own", ("own_running",), "it did not fit; share of its user's running jobs", divided=True),
-    Part("earlier", ("earlier",), "it did not fit; share of earlier arrivals", divided=True),
-    Part("later", ("later",), "it did not fit; share of later arrivals", divided=True),
-    Part("down", ("unavailable",), "it requested more than the capacity"),
+    Part("room", ("cycle", "unexplained"),
+         "the job would have fitted, even after the claims of all jobs ahead of it"),
+    Part("shared", ("own_queued", "claimed"),
+         "the job would have fitted, but not after the claims of the jobs ahead of it"),
+    Part("own", ("own_running",), _lacking("running jobs of its user"), divided=True),
+    Part("earlier", ("earlier",), _lacking("earlier arrivals"), divided=True),
+    Part("later", ("later",), _lacking("later arrivals"), divided=True),
+    Part("down", ("unavailable",), "the job requested more than the capacity"),
 )
+# fmt: on
 """SPEC §10, *Anatomy*: they sum to the wait."""
 
 PART_COLUMNS: Final = tuple(part.column for part in PARTS)

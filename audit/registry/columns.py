@@ -8,19 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from audit.registry.causes import CAUSES, PARTS
-from audit.registry.measures import (
-    AREA,
-    ATTEMPTS,
-    JOBS,
-    NUWT,
-    ONE,
-    SECONDS,
-    SLOWDOWN,
-    SUMMARY,
-)
+from audit.registry.causes import CAUSES, LACKS, PARTS
+from audit.registry.measure import AREA, ATTEMPTS, JOBS, NUWT, ONE, SECONDS
+from audit.registry.measures import SLOWDOWN, SUMMARY
+from audit.registry.reasons import HELD_BY
 
-BIGINT, DOUBLE, VARCHAR = "BIGINT", "DOUBLE", "VARCHAR"
+BIGINT, DOUBLE, VARCHAR, BOOLEAN = "BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN"
 INSTANT: Final = "INSTANT"
 """BIGINT epoch s in the table, TIMESTAMPTZ in the view."""
 
@@ -31,7 +24,7 @@ class Column:
 
     key: str
     type: str
-    """``BIGINT``, ``DOUBLE``, ``VARCHAR`` or ``INSTANT``."""
+    """``BIGINT``, ``DOUBLE``, ``VARCHAR``, ``BOOLEAN`` or ``INSTANT``."""
     meaning: str
     unit: str = ""
     """Empty: the column is part of the key or a property, not a measure."""
@@ -83,8 +76,10 @@ def _quoted(text: str) -> str:
 
 _NO_SIZE: Final = "where the size is unknown"
 _NO_FST: Final = "without a fair start time"
-_NO_WAIT: Final = "where no wait was taken apart"
+_NO_WAIT: Final = "where no anatomy of the wait is known"
 _NO_ACCOUNT: Final = "where no wait was booked to causes"
+_NO_NODES: Final = "where the nodes of the pool are not known"
+_UNINTERRUPTED: Final = "where no attempt was preempted, requeued or suspended"
 _NO_FORWARD: Final = "without a modelled start"
 _NO_DECISION: Final = "where no decision was judged"
 _NONE_JUDGED: Final = "where no attempt has a fair start time that counts"
@@ -115,40 +110,49 @@ OF_ATTEMPTS: Final = (
     Column("size", BIGINT, "amount of the pool's counted resource"),
     Column("cpus", BIGINT, "CPUs allocated, else requested"),
     Column("nodes", BIGINT, "nodes allocated, else requested"),
-    Column("gpus", BIGINT, "GPUs allocated, else requested"),
+    Column("gpus", BIGINT, "GPUs of all types allocated, else requested"),
+    Column("gpu_types", VARCHAR, "types of GPUs allocated, else requested, with their numbers: "
+           "a100:4,h100:2", missing="where the log gives no type"),
+    Column("any_gpu_type", BOOLEAN, "whether it requested GPUs, but no type", missing="where the "
+           "log does not give the request, or it requested no GPUs"),
     Column("mem_bytes", BIGINT, "memory allocated, else requested; bytes"),
+    Column("constraints", VARCHAR, "node features that it requires, as Slurm writes them"),
     Column("node_list", VARCHAR, "nodes that it ran on, as a hostlist"),
+    Column("node_amounts", VARCHAR, "amounts on each node of node_list, in its order, if the log"
+           " gives them: cpus=4(x3),8 gpus=1(x4)"),
     Column("submit_time", INSTANT, "when it was submitted"),
     Column("arrival_time", INSTANT, "min(eligible if known else submit, start)"),
     Column("start_time", INSTANT, "when it started"),
     Column("end_time", INSTANT, "when it ended or, if it never started, left the queue"),
     Column("wait_s", BIGINT, "start − arrival", SECONDS),
-    *(Column(cause.column, DOUBLE, f"part of the wait in which {cause.clause}", SECONDS,
-             _NO_ACCOUNT) for cause in CAUSES),
+    *(Column(cause.column, DOUBLE, f"part of the wait that passed {cause.meanwhile}",
+             SECONDS, _NO_ACCOUNT) for cause in CAUSES),
+    *(Column(lack.column, DOUBLE, f"part of cause_nodes_s in which single nodes lacked "
+             f"{lack.words}", SECONDS, _NO_NODES) for lack in LACKS),
     Column("cause_rule_free_s", DOUBLE, "part of cause_rule_s in which it would have fitted",
            SECONDS, _NO_ACCOUNT),
     Column("rule", VARCHAR, "limit or closed hours that delayed it longest; see rules",
            missing="without any"),
-    Column("held_by", VARCHAR, "kind of hold: begin, dependency, hold, array, licence",
+    Column("held_by", VARCHAR, f"kind of hold: {', '.join(HELD_BY)}",
            missing="where cause_held_s is 0 or NULL"),
-    *(Column(part.column, DOUBLE if part.divided else BIGINT, f"anatomy of the wait: s in which "
+    *(Column(part.column, DOUBLE if part.divided else BIGINT, f"part of the wait in which "
              f"{part.clause}", SECONDS, _NO_WAIT) for part in PARTS),
-    Column("peer_wait_s", DOUBLE, "mean over its peer users of their mean wait", SECONDS,
-           "with fewer than 20 peers of 3 users"),
-    Column("peer_contested_s", DOUBLE, "the same for their contested wait (claimed, earlier, "
-           "later, cycle and unexplained)", SECONDS, "with fewer than 20 peers of 3 users, or "
-           "where no wait was booked to causes"),
+    Column("peer_wait_s", DOUBLE, "mean over the users of similar jobs of their mean wait",
+           SECONDS, "with fewer than 20 similar jobs of 3 users"),
+    Column("peer_contested_s", DOUBLE, "the same for the contested wait (claimed, earlier, "
+           "later, cycle and unexplained)", SECONDS, "with fewer than 20 similar jobs of 3 users, "
+           "or where no wait was booked to causes"),
     Column("ready_time", INSTANT, "first instant of its wait at which the modelled policy would "
            "have started it", missing="never, or not judged"),
-    Column("decision", VARCHAR, "its start compared with the modelled policy: on_time, late, "
-           "unforeseen (the policy would not have started it yet), over_capacity", ONE,
+    Column("decision", VARCHAR, "start compared with the modelled policy: on_time, late, "
+           "unforeseen (the policy would not have started it yet) or over_capacity", ONE,
            _NO_DECISION),
     Column("kept_s", BIGINT, "part of wait_room_s in which the modelled policy kept the capacity "
            "for others", SECONDS, _NO_DECISION),
     Column("idle_s", BIGINT, "part of wait_room_s in which the modelled policy would have started "
            "it", SECONDS, _NO_DECISION),
-    Column("idle_because", VARCHAR, "reason for idle_s, the first that applies: limit, window, "
-           "unexplained", ONE, "where idle_s is 0 or NULL"),
+    Column("idle_because", VARCHAR, "reason for idle_s, the first that applies of limit, window "
+           "and unexplained", ONE, "where idle_s is 0 or NULL"),
     Column("start_modelled", INSTANT, "when the modelled policy would have started it, with all "
            "later arrivals", missing="never, or not computed"),
     Column("overtaken_s", BIGINT, "start_modelled − fst_strict: delay by later arrivals under the "
@@ -159,6 +163,12 @@ OF_ATTEMPTS: Final = (
            "not explain, < 0 if it started earlier", SECONDS, _NO_FORWARD),
     Column("occupancy_s", BIGINT, "end − start", SECONDS),
     Column("runtime_s", BIGINT, "occupancy − suspended", SECONDS),
+    Column("suspended_s", BIGINT, "time for which it was suspended", SECONDS,
+           "where the log does not say"),
+    Column("lost_work", DOUBLE, "size · occupancy if it ended PREEMPTED or was requeued, else 0: "
+           "an upper bound of the lost work", AREA, _UNINTERRUPTED),
+    Column("freed_for", VARCHAR, "other jobs that started on one of its nodes within 60 s of its "
+           "end, if it ended PREEMPTED or was requeued", missing="without any"),
     Column("walltime_s", BIGINT, "requested walltime; s, NULL: unknown or unlimited"),
     Column("bounded_slowdown", DOUBLE, f"{SLOWDOWN}, τ = metrics.tau_s; ≥ 1", ONE),
     Column("fair_slowdown", DOUBLE, "bounded slowdown with the strict fair start time as start; "
@@ -194,7 +204,7 @@ OF_ENTITIES: Final = (
     Column("jobs", BIGINT, "jobs with an attempt that started and ended in the period", JOBS),
     Column("attempts", BIGINT, "attempts that started and ended in the period", ATTEMPTS),
     Column("never_started", BIGINT, "attempts that left the queue without starting", ATTEMPTS),
-    Column("gave_up_wait_s", BIGINT, "total wait of those", SECONDS),
+    Column("gave_up_wait_s", BIGINT, "total wait of the attempts that never started", SECONDS),
     Column("tuwt_s", BIGINT, "total wait (TUWT)", SECONDS),
     Column("tusa", DOUBLE, "total runtime · size (TUSA)", AREA),
     Column("nuwt", DOUBLE, "tuwt_s / tusa", NUWT, "where tusa is 0"),
@@ -210,28 +220,42 @@ OF_ENTITIES: Final = (
            "size is known", AREA, "where no size is known"),
     Column("re_unfairness_net", DOUBLE, "sum of re_unfairness over attempts whose size is known",
            AREA, "where no size is known"),
-    *(Column(cause.column, DOUBLE, f"total of the parts of waits in which {cause.clause}", SECONDS,
+    *(Column(cause.column, DOUBLE, f"total wait that passed {cause.meanwhile}", SECONDS,
              _NO_ACCOUNT) for cause in CAUSES),
-    *(Column(part.column, DOUBLE if part.divided else BIGINT, f"anatomy of waits: total s in which "
+    *(Column(part.column, DOUBLE if part.divided else BIGINT, f"total wait in which "
              f"{part.clause}", SECONDS, _NO_WAIT) for part in PARTS),
-    Column("peer_ratio", DOUBLE, "total wait / total peer_wait_s of the attempts that have peers",
-           ONE, "where none has peers or these did not wait"),
-    Column("excess_wait_s", DOUBLE, "sum of wait − peer_wait_s over the attempts that have peers",
-           SECONDS, "where none has peers"),
+    Column("peer_ratio", DOUBLE, "total wait / total peer_wait_s of the attempts that have "
+           "similar jobs", ONE, "where none has similar jobs, or these did not wait"),
+    Column("excess_wait_s", DOUBLE, "sum of wait − peer_wait_s over the attempts that have "
+           "similar jobs", SECONDS, "where none has similar jobs"),
     Column("contested_ratio", DOUBLE, "total contested wait / total peer_contested_s of the "
-           "attempts that have peers", ONE, "where none has peers or these did not wait"),
+           "attempts that have similar jobs", ONE, "where none has similar jobs, or these did not "
+           "wait"),
     Column("contested_excess_s", DOUBLE, "sum of contested wait − peer_contested_s over the "
-           "attempts that have peers", SECONDS, "where none has peers"),
+           "attempts that have similar jobs", SECONDS, "where none has similar jobs"),
     Column("passed_share", DOUBLE, "weighted share of the later jobs of others, with requests at "
            "least as large, that started more than 60 s earlier", ONE, _NO_PAIRS),
-    Column("passed_expected", DOUBLE, "the same share expected of others' similar jobs", ONE,
+    Column("passed_expected", DOUBLE, "the share expected from others' similar jobs", ONE,
            _NO_PAIRS),
-    Column("passed_s", BIGINT, "total time from the first start of such a job to the attempt's own",
-           SECONDS, _NO_PAIRS),
+    Column("passed_s", BIGINT, "total time from the first start of such a job to the attempt's "
+           "own start", SECONDS, _NO_PAIRS),
     Column("overtaken_s", BIGINT, "total delay by later arrivals under the modelled policy",
            SECONDS, _NONE_FORWARD),
-    Column("unmodelled_s", BIGINT, "total that the modelled policy does not explain", SECONDS,
+    Column("unmodelled_s", BIGINT, "total wait that the modelled policy does not explain", SECONDS,
            _NONE_FORWARD),
+    Column("preempted", BIGINT, "attempts that ended PREEMPTED or were requeued", ATTEMPTS,
+           _UNINTERRUPTED),
+    Column("lost_work", DOUBLE, "total size · occupancy of these: an upper bound of the lost work",
+           AREA, _UNINTERRUPTED),
+    Column("suspended_s", BIGINT, "total time for which attempts were suspended", SECONDS,
+           _UNINTERRUPTED),
+    Column("share_deficit", DOUBLE, "∫ max(0, fair − used) of dominant shares over the time that "
+           "the log covers, under dominant-resource fairness; s of the whole pool",
+           SECONDS, "if it is not in the log"),
+    Column("stretch", DOUBLE, "total response / total occupancy; ≥ 1", ONE,
+           "where the occupancy is 0"),
+    Column("array_concurrency", DOUBLE, "tasks of an array that ran at one time: total occupancy / "
+           "total (last end − first start) of arrays", "tasks", "without arrays"),
     _RUN,
 )
 """Columns of ``user_fairness`` and ``account_fairness``."""

@@ -1,122 +1,46 @@
 """The registry of measures: name, unit, form and definition of each figure.
 
 Tables of the report, docs/metrics.md and column comments are generated from these entries; a figure
-without an entry is refused (``unit_of``). Amounts are of the pool's counted resource ("resource":
-cpus, nodes or gpus), times in s.
+without an entry is refused (``unit_of``).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 
-from audit.registry.causes import CAUSES, PARTS
-
-SECONDS, ONE, ATTEMPTS, JOBS, RESOURCE = "s", "1", "attempts", "jobs", "resource"
-PER_ATTEMPT, NUWT, AREA = "resource·s/attempt", "s/(resource·s)", "resource·s"
-ENTITIES: Final = "users, accounts"
-"""The unit ``users`` for users, and ``accounts`` for accounts."""
-
-
-class Shown(Enum):
-    """How a reader sees a value."""
-
-    COUNT = "a whole number"
-    NUMBER = "a number"
-    SHARE = "a share of 1, in per cent"
-    DURATION = "seconds, in the unit that suits them"
-    RESOURCE_TIME = "resource-seconds, in resource-hours"
-
-
-class Table(Enum):
-    """Where a report lists a measure, under its label."""
-
-    ATTEMPTS = "Attempts"
-    WAITS = "Waits"
-    EQUALITY = "Resource equality"
-    MACHINE = "The machine"
-    FAIR_STARTS = "Fair start times"
-    OWNERS = "NUWT"
-
-
-class Of(Enum):
-    """The attempts of a figure, among those that ended in the period."""
-
-    ENDED = "all"
-    SIZED = "those whose size is known"
-    BOOKED = "those whose waits were booked to causes"
-    APART = "those whose waits were taken apart"
-    STRICT = "strict"
-    """Those with a strict fair start time that counts, each with its weight in a sample."""
-    RELAXED = "relaxed"
-    """The same for the relaxed one."""
-    FORWARD = "those with a modelled start and a strict fair start time"
-
-
-ENDED, SIZED, BOOKED, APART = Of.ENDED, Of.SIZED, Of.BOOKED, Of.APART
-STRICT, RELAXED, FORWARD = Of.STRICT, Of.RELAXED, Of.FORWARD
-
-
-class Quotient(NamedTuple):
-    """Σ above / Σ below; a mean or share where ``below`` is 1 for each attempt.
-
-    A term is a column of attempts, or one that ``metrics.attempts.figures`` names.
-    """
-
-    of: Of
-    above: str
-    below: str = "one"
-
-
-class Quantile(NamedTuple):
-    """A nearest-rank quantile of a term."""
-
-    of: Of
-    term: str
-    thousandths: int
-
-
-class Greatest(NamedTuple):
-    """The greatest value of a term."""
-
-    of: Of
-    term: str
-
-
-class Total(NamedTuple):
-    """The sum of a term."""
-
-    of: Of
-    term: str
-
-
-Figure = Quotient | Quantile | Greatest | Total
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """One measure of the view ``summary``, or of ``fidelity``."""
-
-    key: str
-    label: str
-    unit: str
-    shown: Shown
-    dimensions: tuple[str, ...]
-    meaning: str
-    """One sentence without a full stop, with the formula."""
-    source: str = ""
-    table: Table | None = None
-    """None: it is in no table."""
-    record_label: str = ""
-    """Its label in the table of records; empty: it is not in that table."""
-    when: str = ""
-    """When it is computed; empty: always."""
-    figure: Figure | None = None
-    """Its computation from attempts, for all dimensions; None: its own code computes it."""
-
-
-COUNT, NUMBER, SHARE = Shown.COUNT, Shown.NUMBER, Shown.SHARE
-DURATION, RESOURCE_TIME = Shown.DURATION, Shown.RESOURCE_TIME
+from audit.registry.causes import CAUSES, LACKS, PARTS
+from audit.registry.measure import (
+    APART,
+    AREA,
+    ARRAYS,
+    ATTEMPTS,
+    BOOKED,
+    COUNT,
+    DURATION,
+    ENDED,
+    ENTITIES,
+    FORWARD,
+    INTERRUPTED,
+    JOBS,
+    NUMBER,
+    NUWT,
+    ON_NODES,
+    ONE,
+    PER_ATTEMPT,
+    RELAXED,
+    RESOURCE,
+    RESOURCE_TIME,
+    SECONDS,
+    SHARE,
+    SIZED,
+    STRICT,
+    Greatest,
+    Measure,
+    Of,
+    Quantile,
+    Quotient,
+    Table,
+    Total,
+)
 
 _ALL: Final = ("all",)
 _WIDTHS: Final = ("all", "width_class")
@@ -129,15 +53,20 @@ _KINDS: Final = ("entity_kind",)
 _FSTS: Final = "with fair start times"
 _FORWARD: Final = "with modelled starts"
 _DECIDED: Final = "where decisions are known"
-_APART: Final = "where waits were taken apart"
+_APART: Final = "where the anatomy of waits is known"
 _BOOKED: Final = "where waits were booked to causes"
 _SPEC_CAUSES: Final = "account of waits"
-_PEERED: Final = "for users and accounts with attempts that have peers"
+_ON_NODES: Final = "where the nodes of the pool are known"
+_SPEC_PARTS: Final = "anatomy of waits"
+_INTERRUPTED: Final = "where attempts were preempted, requeued or suspended"
+_PEERED: Final = "for users and accounts with attempts that have similar jobs"
 _CONTESTED: Final = f"{_PEERED}, where waits are booked to causes"
 _PAIRED: Final = "for entities with pairs"
 _TESTED: Final = "for entities with at least 20 attempts with pairs on 8 days"
 _NAMED: Final = ("user", "account")
 _COMPARED: Final = (*_NAMED, "partition", "qos")
+_OFTEN: Final = ("gpus", "mem_bytes")
+"""Resources that not all attempts request."""
 SLOWDOWN: Final = "max(1, (end − arrival) / max(runtime, τ))"
 _SABIN_RE, _KLUSACEK = "Sabin & Sadayappan §3.2", "Klusáček & Rudová §2.3"
 
@@ -216,8 +145,19 @@ _WAITS: Final = (
     Measure("bounded_slowdown_p90", "90th percentile of bounded slowdown", ONE, NUMBER, _WIDTHS,
             f"90th percentile of {SLOWDOWN}", _KLUSACEK, Table.WAITS,
             figure=Quantile(ENDED, "bounded_slowdown", 900)),
+    Measure("stretch", "Stretch: response / occupancy", ONE, NUMBER, ("all", *_NAMED),
+            "Σ (end − arrival) / Σ occupancy", "Bender, Chakrabarti & Muthukrishnan 1998",
+            Table.WAITS, figure=Quotient(ENDED, "response_s", "occupancy_s")),
+    Measure("response_weighted", "Response, weighted by size · occupancy", SECONDS, DURATION,
+            _ACCOUNTS, "Σ size · occupancy · (end − arrival) / Σ size · occupancy",
+            "Goponenko et al. 2022", Table.WAITS,
+            figure=Quotient(SIZED, "response_area", "re_consumed")),
+    Measure("array_concurrency", "Tasks of an array that ran at one time", "tasks", NUMBER,
+            ("all", *_COMPARED), "Σ occupancy of the tasks of arrays / Σ (last end − first start) "
+            "of arrays", "", Table.WAITS, when="where arrays ran",
+            figure=Quotient(ARRAYS, "occupancy_s", "array_span_s")),
     Measure("overtaken_share", "Attempts overtaken by a later one", ONE, SHARE, _WIDTHS,
-            "share of attempts that another overtook, that is, arrived later and started earlier",
+            "share of attempts that were overtaken: another one arrived later and started earlier",
             "Sabin & Sadayappan §2", Table.WAITS, figure=Quotient(ENDED, "overtaken")),
     Measure("overtaken_by_mean", "Mean number of later attempts that started earlier", ATTEMPTS,
             NUMBER, _WIDTHS, "mean number of attempts that overtook an attempt",
@@ -226,8 +166,9 @@ _WAITS: Final = (
 
 _ANATOMY: Final = (
     *(
-        Measure(cause.share, cause.label, ONE, SHARE, _PLACES, "share of all waiting time in "
-                f"which {cause.clause}", _SPEC_CAUSES, when=_BOOKED,
+        Measure(cause.share, cause.label, ONE, SHARE, _PLACES,
+                f"share of all waiting time that passed {cause.meanwhile}", _SPEC_CAUSES,
+                when=_BOOKED,
                 figure=Quotient(BOOKED, cause.column, "wait_s"))
         for cause in CAUSES
     ),
@@ -236,8 +177,22 @@ _ANATOMY: Final = (
             "from starting: it would have fitted", _SPEC_CAUSES, when=_BOOKED,
             figure=Quotient(BOOKED, "cause_rule_free_s", "wait_s")),
     *(
-        Measure(f"wait_{part.key}_share", f"Anatomy: {part.key}", ONE, SHARE, _ALL, "share of all "
-                f"waiting time that was taken apart in which {part.clause}", when=_APART,
+        Measure(lack.share, f"Free, but single nodes lacked {lack.words}", ONE, SHARE,
+                ("all", *_COMPARED), "share of all waiting time"
+                f"{f' of attempts that request {lack.words}' if lack.resource in _OFTEN else ''} "
+                "in which enough was free on all nodes together, but single nodes lacked "
+                f"{lack.words}", _SPEC_CAUSES, when=_ON_NODES,
+                figure=Quotient(ON_NODES, lack.column, f"wait_of_{lack.key}"))
+        for lack in LACKS
+    ),
+    Measure("nodes_guessed_share", "Node time of which the division among nodes was guessed", ONE,
+            SHARE, _ALL, "share of the node-seconds of all attempts for which the amounts on "
+            "single nodes are not in the log: nodes were filled in the order of the attempt's "
+            "list", when=_ON_NODES,
+            record_label="Share of node time of which the division among nodes was guessed"),
+    *(
+        Measure(f"wait_{part.key}_share", f"Anatomy: {part.key}", ONE, SHARE, _ALL,
+                f"share of all waiting time in which {part.clause}", _SPEC_PARTS, when=_APART,
                 figure=Quotient(APART, part.column, "wait_s"))
         for part in PARTS
     ),
@@ -247,11 +202,11 @@ _ANATOMY: Final = (
 )
 
 _PEERS: Final = (
-    Measure("peer_ratio", "Wait relative to that of peers", ONE, NUMBER, _NAMED,
-            "Σ wait / Σ peer_wait_s over the attempts that have peers; the interval is over days, "
-            "with 10 or more", when=_PEERED),
-    Measure("excess_wait", "Wait beyond that of peers", SECONDS, DURATION, _NAMED,
-            "Σ (wait − peer_wait_s) over the attempts that have peers", when=_PEERED),
+    Measure("peer_ratio", "Wait relative to that of similar jobs", ONE, NUMBER, _NAMED,
+            "Σ wait / Σ peer_wait_s over the attempts that have similar jobs; the interval is over "
+            "days, and needs at least 10", when=_PEERED),
+    Measure("excess_wait", "Wait beyond that of similar jobs", SECONDS, DURATION, _NAMED,
+            "Σ (wait − peer_wait_s) over the attempts that have similar jobs", when=_PEERED),
     Measure("contested_ratio", "Contested wait relative to that of similar jobs", ONE, NUMBER,
             _NAMED, "the same for the contested wait (claimed, earlier, later, cycle and "
             "unexplained), among jobs to which the same rules apply", when=_CONTESTED),
@@ -264,16 +219,17 @@ _PASSED: Final = (
             "Σ lost / Σ pairs, weighted: share of the later jobs of others, with requests at least "
             "as large, that started more than 60 s earlier", when=_PAIRED),
     Measure("passed_expected", "… expected of others' similar jobs", ONE, SHARE, _COMPARED,
-            "the same share for all other entities, class by class", when=_PAIRED),
+            "the share expected from the pairs of all other entities, class by class",
+            when=_PAIRED),
     Measure("passed_excess", "… beyond that", ONE, SHARE, _COMPARED,
             "passed_share − passed_expected; `lower` is its one-sided 95 % bound", when=_TESTED),
     Measure("passed_s", "Time after the first of them started", SECONDS, DURATION, _COMPARED,
             "Σ (start − first start of a later job that passed the attempt)", when=_PAIRED),
     Measure("passed_named", "Is passed over", ONE, COUNT, _COMPARED,
-            "1 where passed_excess is significant (jackknife over groups of days, "
-            "Benjamini-Hochberg at 5 % within users, accounts, …), its bound is at least 0.10 and "
+            "1 where passed_excess is significant (jackknife over groups of days; "
+            "Benjamini-Hochberg at 5 %, by kind of entity), its bound is at least 0.10, and "
             "passed_s is at least 0.5 % of all waiting or one day per job; else 0; NULL: cannot be "
-            "decided", when="where there are several users, accounts, …"),
+            "decided", when="where there are several entities of the kind"),
     Measure("passed_widest", "Cannot be decided, as its jobs are the widest and longest", ONE,
             COUNT, _COMPARED, "1 where enough of its jobs waited while others arrived, but too few "
             "of these requested as much; else 0", when="where passed_named is NULL"),
@@ -281,15 +237,18 @@ _PASSED: Final = (
             _COMPARED, "1 where passed_share is significantly smaller outside bursts than within; "
             "else 0; NULL with too few jobs outside bursts", when="where passed_named is 1"),
     Measure("passed_expected_by_usage", "… expected in an order by usage", ONE, SHARE, _COMPARED,
-            "passed_expected, with separate rates for later jobs whose owner had used less and for "
-            "all others", when="where passed_named is 1 and jobs start in an order by usage"),
+            "passed_expected, with separate rates for later jobs of entities that had used less, "
+            "and for all others",
+            when="where passed_named is 1 and jobs start in an order by usage"),
     Measure("passed_half_life", "Half-life of usage that explains it", SECONDS, DURATION, _COMPARED,
-            "NULL: usage does not explain it", when="where passed_expected_by_usage is known"),
+            "half-life of the usage that explains why the entity is passed over; NULL: usage does "
+            "not explain it", when="where passed_expected_by_usage is known"),
     Measure("usage_multiple", "Usage as a multiple of the site's share", ONE, NUMBER, _NAMED,
             "fraction of the pool's resource-seconds in the period / fraction of the shares of all "
-            "who used it", when="where passed_named is 1 and the site's shares are known"),
+            "entities that used the pool",
+            when="where passed_named is 1 and the site's shares are known"),
     Measure("equal_usage_multiple", "Usage as a multiple of an equal share", ONE, NUMBER, _NAMED,
-            "the same if the site's shares are unknown: all who used the pool have the same share",
+            "the same, with equal shares for all entities that used the pool",
             when="where passed_named is 1 and the site's shares are not known"),
 )
 
@@ -307,11 +266,35 @@ _EQUALITY: Final = (
             _OWNED, "share of attempts that deserved more than they consumed, of those whose "
             "size is known", _SABIN_RE, Table.EQUALITY, figure=Quotient(SIZED, "re_treated")),
     Measure("re_unfairness_net", "Shortfall less surplus, per attempt", PER_ATTEMPT, RESOURCE_TIME,
-            _OWNED, "Σ (deserved − consumed) / attempts whose size is known; over everyone it is 0",
+            _OWNED, "Σ (deserved − consumed) / attempts whose size is known; 0 over all attempts",
             _SABIN_RE, figure=Quotient(SIZED, "re_unfairness")),
+    Measure("share_deficit", "Deficit against dominant-resource fairness", SECONDS, DURATION,
+            _NAMED, "∫ max(0, a* − s) dt, in s of the whole pool: s is the dominant share in use, "
+            "and a* the dominant share under dominant-resource fairness, by the site's shares "
+            "(else equal ones), never above the demand", "Ghodsi et al. 2011 §4"),
     Measure("re_conservation", "How far shortfalls and surpluses are from cancelling out", ONE,
             NUMBER, _ALL, "|Σ (deserved − consumed)| / Σ consumed over the pool: 0 up to rounding",
             _SABIN_RE),
+)
+
+_PREEMPTION: Final = (
+    Measure("preempted", "Preempted or requeued", ATTEMPTS, COUNT, ("all", *_COMPARED),
+            "attempts that ended PREEMPTED or were requeued", when=_INTERRUPTED,
+            figure=Total(INTERRUPTED, "preempted")),
+    Measure("lost_work", "Work lost to preemption, at most", AREA, RESOURCE_TIME,
+            ("all", *_COMPARED), "Σ size · occupancy of attempts that ended PREEMPTED or were "
+            "requeued: an upper bound, because checkpoints are not in logs", when=_INTERRUPTED,
+            figure=Total(INTERRUPTED, "lost_work")),
+    Measure("lost_share", "… as a share of what was consumed", ONE, SHARE, ("all", *_COMPARED),
+            "lost_work / Σ size · occupancy", when=_INTERRUPTED,
+            figure=Quotient(INTERRUPTED, "lost_work", "area")),
+    Measure("freed_share", "Preempted attempts on whose nodes another job started", ONE, SHARE,
+            _ALL, "share of preempted and requeued attempts with known nodes after which another "
+            "job started on one of their nodes within 60 s",
+            when=_INTERRUPTED, figure=Quotient(INTERRUPTED, "taken", "preempted_on_nodes")),
+    Measure("suspended_time", "Time for which jobs were suspended", SECONDS, DURATION,
+            ("all", *_COMPARED), "Σ suspended time of attempts", when=_INTERRUPTED,
+            figure=Total(INTERRUPTED, "suspended")),
 )
 
 _MACHINE: Final = (
@@ -321,7 +304,7 @@ _MACHINE: Final = (
     Measure("loss_of_capacity", "Loss of capacity", ONE, SHARE, _ALL,
             "time mean of min(idle, queued size) / capacity", "", Table.MACHINE),
     Measure("queued_mean", "Size of the queue", RESOURCE, NUMBER, ("all", "day"),
-            "time mean of the size that waits"),
+            "time mean of the total size of waiting attempts"),
     Measure("covered_time", "Time that the log covers", SECONDS, DURATION, _ALL,
             "the part of the period from the log's first record to its last, over which "
             "utilization and the queue are averaged"),
@@ -332,7 +315,7 @@ _MACHINE: Final = (
             "Share of time with more in use than the pool has"),
     *(
         Measure(f"used_{column}", f"Use of {words}", "pool-hours", NUMBER, ("user",),
-                f"amount of {words} occupied · time, in hours of the pool's whole amount",
+                f"{words} occupied · time, in hours of the whole pool",
                 when="where the pool has several resources")
         for column, words in (("cpus", "CPUs"), ("nodes", "nodes"), ("gpus", "GPUs"),
                               ("mem_bytes", "memory"))
@@ -353,7 +336,7 @@ def _of_fst(of: Of) -> tuple[Measure, ...]:
                 "`metrics.tolerance_s`", "", Table.FAIR_STARTS, when=_FSTS,
                 figure=Quotient(of, "missed")),
         Measure(f"missed_{fst}_mean", "… mean delay of those", SECONDS, DURATION,
-                _JUDGED, f"mean miss of the {fst} FST among those; no value without any",
+                _JUDGED, f"mean miss of the attempts that missed their {fst} FST; NULL if none did",
                 "", Table.FAIR_STARTS, when=_FSTS, figure=Quotient(of, "missed_by", "missed")),
         Measure(f"preferred_{fst}_share", "Attempts that started earlier than it", ONE, SHARE,
                 _JUDGED, f"share of attempts that started before their {fst} FST, by more than "
@@ -383,17 +366,17 @@ _FAIR_STARTS: Final = (
             figure=Quotient(FORWARD, "capped", "wait_s")),
     Measure("overtaken_cut_share", "… of it beyond the jobs' own waits", ONE, SHARE, _WIDTHS,
             "Σ max(modelled start − strict FST − wait, 0) / Σ max(modelled start − strict FST, 0): "
-            "above 0.25 the delay is not used", when=_FORWARD,
+            "above 0.25 the report does not use the delay", when=_FORWARD,
             figure=Quotient(FORWARD, "beyond_wait", "delayed")),
     Measure("overtaken_gain", "Time by which jobs start earlier because of later arrivals", SECONDS,
             DURATION, _WIDTHS, "Σ max(strict FST − modelled start, 0)", when=_FORWARD,
             figure=Total(FORWARD, "gained")),
     Measure("overtaken_own_time_mean", "… by later arrivals of the same user", SECONDS,
-            DURATION, _JUDGED, "mean of modelled start − the same without later submissions of the "
-            "attempt's user; never called unfairness", when=_FORWARD,
+            DURATION, _JUDGED, "mean of modelled start − modelled start without later "
+            "submissions of the attempt's user; never called unfairness", when=_FORWARD,
             figure=Quotient(FORWARD, "own", "own_known")),
     Measure("unmodelled_time_mean", "Wait that the modelled policy does not explain, per attempt",
-            SECONDS, DURATION, _JUDGED, "mean of start − modelled start, of both signs",
+            SECONDS, DURATION, _JUDGED, "mean of start − modelled start, which can be negative",
             when=_FORWARD, figure=Quotient(FORWARD, "unmodelled_s")),
     Measure("miss_explained_share", "Misses that later arrivals explain", ONE, SHARE, _JUDGED,
             "Σ min(max(modelled start − strict FST, 0), miss) / Σ miss, by the strict FST",
@@ -418,6 +401,9 @@ _OWNERS: Final = (
             "population standard deviation of NUWT", "", Table.OWNERS),
     Measure("nuwt_f", "F, sum of squared distances from the mean", f"({NUWT})²", NUMBER, _KINDS,
             "Σ (UWT − NUWT)²", "Klusáček & Rudová §4.1", Table.OWNERS),
+    Measure("jain_stretch", "Jain's index of the stretch", ONE, NUMBER, _KINDS,
+            "(Σ x)² / (n Σ x²) of the stretch x of users (or accounts) with at least 10 jobs: from "
+            "1/n to 1, where all have the same", "Jain, Chiu & Hawe 1984"),
     Measure("nuwt_entities", "Number counted", ENTITIES, COUNT, _KINDS,
             "users (or accounts) in the figures of NUWT", "", Table.OWNERS),
     Measure("nuwt_single_job", "Left out: fewer than two started jobs", ENTITIES, COUNT, _KINDS,
@@ -433,15 +419,15 @@ _FIDELITY: Final = (
     Measure("start_error_median", "Error of start, median", SECONDS, DURATION, (),
             "median of |replayed start − observed start|, nearest-rank"),
     Measure("start_error_p90", "Error of start, 90th percentile", SECONDS, DURATION, (),
-            "90th percentile of the same"),
+            "90th percentile of |replayed start − observed start|"),
     Measure("wait_correlation", "Rank correlation of waits", ONE, NUMBER, (),
-            "Spearman's, of replayed and observed waits; equal waits share a mean rank"),
+            "Spearman's rank correlation of replayed and observed waits"),
     Measure("mean_wait_error", "Error of the mean wait", SECONDS, DURATION, (),
             "mean replayed wait − mean observed wait"),
     *(
         Measure(f"miss_{fst}_share_beyond_{limit}", f"Miss total beyond the {words}, {fst}", ONE,
                 SHARE, (), f"share of the sum of {fst} misses that remains when those below the "
-                f"{words} of that error are left out")
+                f"{words} of the error of start are left out")
         for fst in ("strict", "relaxed")
         for limit, words in (("median", "median"), ("p90", "90th percentile"))
     ),
@@ -452,11 +438,11 @@ _FIDELITY: Final = (
             COUNT, (), "attempts that ended in the period and after whose start more was in use "
             "than the capacity", when=_DECIDED),
     Measure("foreseen_share", "Starts that the policy predicted", ONE, SHARE, (),
-            "share of those judged that one pass of the policy over the observed state would have "
-            "started at some instant between arrival and start", when=_DECIDED),
-    Measure("on_time_share", "… at most the tolerance before", ONE, SHARE, (),
-            "share of those judged that it would first have started at most `metrics.tolerance_s` "
-            "before their start", when=_DECIDED),
+            "share of the judged attempts that one pass of the policy over the observed state, at "
+            "an instant between arrival and start, would have started", when=_DECIDED),
+    Measure("on_time_share", "… at most the tolerance earlier", ONE, SHARE, (),
+            "share of the judged attempts that the policy would first have started at most "
+            "`metrics.tolerance_s` before their start", when=_DECIDED),
     Measure("waited_foreseen_share", "Starts that it predicted, of those that waited", ONE, SHARE,
             (), "`foreseen_share` of those that waited longer than `metrics.tolerance_s`",
             when=_DECIDED),
@@ -464,17 +450,18 @@ _FIDELITY: Final = (
             "`on_time_share` of those that waited longer than `metrics.tolerance_s`; otherwise "
             "short waits would dominate", when=_DECIDED),
     Measure("unexplained_wait_share", "Unexplained share of waiting", ONE, SHARE, (),
-            "(Σ wait_room_s of those not predicted + Σ unexplained idle_s) / Σ wait, of those "
-            "judged whose waits were taken apart", when=_DECIDED),
+            "(Σ wait_room_s of those not predicted + Σ unexplained idle_s) / Σ wait, over the "
+            "judged attempts with an anatomy of the wait", when=_DECIDED),
     Measure("forward_correlation", "Rank correlation of modelled waits", ONE, NUMBER, (),
-            "Spearman's, of modelled start − arrival and the observed wait; equal waits share a "
-            "mean rank", when=_FORWARD),
+            "Spearman's rank correlation of modelled start − arrival and the observed wait",
+            when=_FORWARD),
     Measure("waited_forward_correlation", "… of those that waited", ONE, NUMBER, (),
             "the same for those that waited longer than `metrics.tolerance_s`", when=_FORWARD),
 )
 
 SUMMARY: Final[Mapping[str, Measure]] = {measure.key: measure for measure in (
-    *_POPULATION, *_WAITS, *_ANATOMY, *_PEERS, *_PASSED, *_EQUALITY, *_MACHINE, *_FAIR_STARTS,
+    *_POPULATION, *_WAITS, *_ANATOMY, *_PEERS, *_PASSED, *_EQUALITY, *_PREEMPTION, *_MACHINE,
+    *_FAIR_STARTS,
     *_OWNERS,
 )}
 """Every measure of the view ``summary`` by key, in order of display."""

@@ -1,7 +1,7 @@
 """The nodes of a pool as a simulation takes them (SPEC §12, *Simulation by nodes*).
 
 Conventions: R resources, N nodes, n attempts. *Holders* are the attempts, then the nodes, each of
-which reservations take as a whole.
+which outages and reservations take as a whole.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Machines(NamedTuple):
     amount: Ints  # [R, places]
     least_loaded: bool
     whole: bool  # whether attempts take whole nodes, which are then free or not: 1 or 0
-    change_time: Ints  # when reservations take nodes or return them
+    change_time: Ints  # when nodes become unavailable or available
     change_node: Ints
-    change: Ints  # 1: taken, −1: returned
+    change: Ints  # 1: unavailable, −1: available
 
     @property
     def in_kernel(self) -> kernels.Nodes:
@@ -123,8 +123,18 @@ def machines(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Machines
         amount,
         pool.placement is Placement.least_loaded,
         whole,
-        *(nodes.change_time, nodes.change_node, nodes.change),
+        *_outages(nodes),
     )
+
+
+def _outages(nodes: OnNodes) -> tuple[Ints, Ints, Ints]:
+    """Return when nodes become unavailable or available, whatever the number of reasons."""
+    reasons = np.zeros(nodes.capacity.shape[1], np.int64)
+    kept = np.zeros(len(nodes.change), np.bool_)
+    for k, (node, change) in enumerate(zip(nodes.change_node, nodes.change, strict=True)):
+        reasons[node] += change
+        kept[k] = reasons[node] == (change > 0)
+    return nodes.change_time[kept], nodes.change_node[kept], nodes.change[kept]
 
 
 def _all_whole(nodes: OnNodes) -> bool:

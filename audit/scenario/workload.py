@@ -19,10 +19,12 @@ from audit.metrics.attempts.contention import (
 )
 from audit.metrics.attempts.population import only, ordered, unplannable
 from audit.metrics.attempts.reasons import held_up
+from audit.metrics.nodes import PLACE
 from audit.model import SEQUENCE, Pool, Standing
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
 from audit.scenario.machines import Machines, machines
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of
+from audit.words import OF_TYPE
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -38,11 +40,12 @@ LEAST_ALIKE: Final = 20
 _READ: Final = cs.by_name(
     *("pool", "standing", "arrival_time", "submit_time", "start_time", "occupancy_s", "walltime_s"),
     *("cpus", "nodes", "gpus", "mem_bytes", "priority", "state", "reason", "reservation"),
-    "node_list",
+    *PLACE,
     *("user", "account", "partition", "qos", "size", "width_class", "suspended_s", "penalty"),
+    *("any_gpu_type", "constraints"),
     *SEQUENCE,
     require_all=False,
-)
+) | cs.starts_with(OF_TYPE)
 """The columns of a workload."""
 
 

@@ -1,8 +1,8 @@
 """A first config.toml for a site, from its logs and the output of Slurm's programs.
 
 ``infer`` finds values and their sources (``Fact``), ``write`` makes the text of the file from the
-shipped config.toml, ``save`` writes it. The shipped file is parsed by its form: blank lines
-separate its sections, comments are above their key, and keys without a default are commented out.
+shipped config.toml, ``save`` writes it. Its layout is parsed: blank lines
+separate sections, comments precede their key, and keys without a default are commented out.
 """
 
 from __future__ import annotations
@@ -17,29 +17,27 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-import polars as pl
 from pydantic import BaseModel
 
 from audit import config, periods, resources
-from audit.cluster import hardware, inference
+from audit.cluster import declared, inference
+from audit.cluster.declared import NodeFiles
 from audit.cluster.inference import Fact
-from audit.cluster.setting import latest_instant
 from audit.config.toml import escaped, value
 from audit.errors import DialectError, UsageError
 from audit.files import folders
 from audit.files.replace import write as replace_file
 from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Header, Reading
-from audit.formats.slurm import scontrol
 from audit.ingest.ingest import Progress, take_in
 from audit.ingest.logs import Opened, open_logs
 from audit.nightly import sources
 from audit.setup import slurm
+from audit.setup.pools import Seen, inferred, of_nodes, of_partitions
 from audit.setup.slurm import NO_FILES, SlurmFiles
 from audit.store import database, migrations, queries
 
 _TARGETS: Final = "To fill in if there are targets, such as {{ {0} = 0.6, {1} = 0.4 }}."
-_PEAK: Final = "each run uses the peak in use"
 _AS_SLURM: Final = {
     "order": "From slurm.conf (PriorityType); weights and factors are those of its files.",
     "backfill": "From slurm.conf (SchedulerType).",
@@ -49,6 +47,7 @@ _AS_SLURM: Final = {
 }
 """Comments on the keys of a pool that ``slurm.policy`` fills."""
 
+_OF_CLUSTER: Final = ("zone", "pools", "sources", "usage", "hardware")
 WIDTH: Final = 100  # maximum length of a line, where possible
 
 _SECTION = re.compile(r"(\[+)([\w.]+)\]+")
@@ -64,6 +63,7 @@ class Draft:
     pools: tuple[config.Pool, ...]
     sources: tuple[config.Source, ...]
     usage: config.Usage = field(default_factory=config.Usage)
+    hardware: config.Hardware = field(default_factory=config.Hardware)
     facts: tuple[Fact, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     """Comments by key path (``clusters.pools[0].capacity``)."""
@@ -78,7 +78,7 @@ class Draft:
         if not self.name:
             raise UsageError("the cluster's name is unknown: give it with --name")
         _refuse_bytes(self.name)
-        kept = {name: getattr(self, name) for name in ("zone", "pools", "sources", "usage")}
+        kept = {name: getattr(self, name) for name in _OF_CLUSTER}
         return config.Cluster(name=self.name, **kept)
 
 
@@ -90,6 +90,7 @@ def infer(
     reading: Reading = PLAIN,
     folder: Path = Path(),
     progress: Progress = lambda what, done, of: None,
+    machines: NodeFiles = declared.NO_FILES,
 ) -> Draft:
     """Return the values in logs and the output of Slurm's programs.
 
@@ -99,16 +100,17 @@ def infer(
             records of this one.
         zone: its time zone; default: from the logs.
         folder: the folder of config.toml, to which its paths are relative.
+        machines: files that describe nodes.
 
     Raises:
-        UsageError: a file is missing or useless, the zone is unknown, or the logs belong to
-            several clusters or another one.
+        UsageError: a file is missing or unusable, the zone is unknown, or the logs belong to
+            several clusters, or to another cluster.
         LogError: a log cannot be read, or too many of its records are refused.
     """
     if name == "":
         raise UsageError("--name: must not be empty")
     periods.zone("UTC" if zone is None else zone)
-    paths = map(str, (*logs, *files.given.values()))
+    paths = map(str, (*logs, *files.given.values(), *machines.given.values()))
     _refuse_bytes(*paths, *(reading.columns or ()), reading.separator or "")
     texts = slurm.texts(files)
     reading = replace(reading, zone=zone)
@@ -119,14 +121,16 @@ def infer(
     content = slurm.read(files, texts, name or (seen.cluster if seen else None))
     cluster = _name(name, seen, headers, content)
     in_zone = _doubted(inference.zone(zone, headers), opened)
-    known = zone or in_zone.source.endswith(("header", "headers"))
-    origin = f"From {in_zone.source}." if known else "To check: the logs do not name it."
     facts = [fact for fact in (cluster, in_zone) if fact]
-    notes = {"clusters.zone": origin}
+    notes = {"clusters.zone": _origin(in_zone, asked=zone is not None)}
+    found = declared.read(machines, in_zone.value, name or (cluster.value if cluster else None))
+    facts += [Fact("nodes", "doubtful", "their files", why) for why in found.cautions]
     if content.listing is not None and files.partitions is not None:
-        pools = _pools_of(content.listing, files.partitions, seen, facts, notes)
+        pools = of_partitions(content.listing, files.partitions, seen, facts, notes)
+    elif found.nodes:
+        pools = of_nodes(found.nodes, seen, facts, notes)
     else:
-        pools = _inferred(seen, headers, facts, notes)
+        pools = inferred(seen, headers, facts, notes)
     pools = _deciding(pools, content, facts, notes)
     usage = _usage(content, folder, facts, notes)
     for source, logs_of_source in by_source:
@@ -134,7 +138,14 @@ def infer(
         facts.append(Fact(f"logs {source.files}", dialect, "their content"))
     named = None if cluster is None else cluster.value
     all_sources = tuple(source for source, _ in by_source)
-    return Draft(named, in_zone.value, pools, all_sources, usage, tuple(facts), notes)
+    shapes = {key: str(_from(folder, path)) for key, path in machines.given.items()}
+    described = (all_sources, usage, config.Hardware(**shapes))
+    return Draft(named, in_zone.value, pools, *described, tuple(facts), notes)
+
+
+def _origin(zone: Fact, *, asked: bool) -> str:
+    known = asked or zone.source.endswith(("header", "headers"))
+    return f"From {zone.source}." if known else "To check: the logs do not name it."
 
 
 def _usage(
@@ -151,13 +162,6 @@ def _usage(
         notes["clusters.usage.users"] = _TARGETS.format("ann", "bob")
         notes["clusters.usage.accounts"] = _TARGETS.format("physics", "biology")
     return usage
-
-
-@dataclass(frozen=True)
-class _Seen:
-    attempts: pl.DataFrame
-    cluster: str | None
-    partitions: tuple[str, ...]
 
 
 def _refuse_bytes(*texts: str) -> None:
@@ -196,7 +200,7 @@ def _from(folder: Path, path: Path) -> Path:
 
 
 def _least(reading: Reading, logs: Sequence[Opened]) -> Reading:
-    """Return ``reading`` without what the logs themselves say."""
+    """Return ``reading`` without values that the logs contain."""
 
     def is_enough(less: Reading, log: Opened) -> bool:
         head = log.source.head
@@ -217,7 +221,7 @@ def _least(reading: Reading, logs: Sequence[Opened]) -> Reading:
     return reading
 
 
-def _look_into(logs: Sequence[Opened], name: str | None, progress: Progress) -> _Seen:
+def _look_into(logs: Sequence[Opened], name: str | None, progress: Progress) -> Seen:
     cluster = name or "cluster"
     limit = config.Ingest().refused_limit
     with migrations.temporary() as con:
@@ -238,11 +242,11 @@ def _look_into(logs: Sequence[Opened], name: str | None, progress: Progress) -> 
         )
     listed = attempts["partition"].drop_nulls().unique().to_list()
     partitions = {part for text in listed for part in text.split(",") if part}
-    return _Seen(attempts, named[0] if named else None, tuple(sorted(partitions)))
+    return Seen(attempts, named[0] if named else None, tuple(sorted(partitions)))
 
 
 def _name(
-    name: str | None, seen: _Seen | None, headers: Sequence[Header], content: slurm.Content
+    name: str | None, seen: Seen | None, headers: Sequence[Header], content: slurm.Content
 ) -> Fact | None:
     computers = {header.entries.get("Computer", "").strip() for header in headers} - {""}
     if name is not None:
@@ -255,59 +259,12 @@ def _name(
 
 
 def _doubted(zone: Fact, logs: Sequence[Opened]) -> Fact:
-    """Return the time zone, with a warning if local times were read in a zone that is a guess."""
+    """Return the time zone, with a warning if local times were read in an assumed zone."""
     local = [log for log in logs if "zone" in log.header.entries and log.header.zone is None]
     if zone.warning or not local:
         return zone
-    warning = f"the logs do not name their time zone: {zone.value} is assumed; name it with --zone"
+    warning = f"the logs do not name their time zone: {zone.value} is assumed (--zone)"
     return replace(zone, warning=warning)
-
-
-def _pools_of(
-    listing: scontrol.Listing,
-    path: Path,
-    seen: _Seen | None,
-    facts: list[Fact],
-    notes: dict[str, str],
-) -> tuple[config.Pool, ...]:
-    source = f"scontrol ({path.name})"
-    groups = scontrol.shared(listing.partitions)
-    pools = []
-    for index, group in enumerate(groups):
-        amounts = scontrol.capacity(group)
-        pool = config.Pool(
-            name=_pool_name(group, alone=len(groups) == 1),
-            partitions=tuple(sorted(partition.name for partition in group)),
-            capacity=config.Amounts(**amounts),
-            exclusive_nodes="nodes" in amounts and all(part.exclusive for part in group),
-        )
-        pools.append(pool)
-        listed = ", ".join(f"{amount:,} {resource}" for resource, amount in amounts.items())
-        found = f"{', '.join(pool.partitions)}: {listed or '?'}"
-        facts.append(Fact(f"pool {pool.name!r}", found, source))
-        key = f"clusters.pools[{index}]"
-        if pool.exclusive_nodes:
-            notes[f"{key}.exclusive_nodes"] = f"From {path.name} (OverSubscribe=EXCLUSIVE)."
-        notes[f"{key}.capacity"] = (
-            f"From {source}."
-            if "cpus" in amounts
-            else f"To fill in, such as {{ cpus = 512 }}: it is not in {source}, so {_PEAK}."
-        )
-    facts += [Fact("partitions", str(path), source, problem) for problem in listing.problems]
-    empty = [partition.name for partition in listing.partitions if not partition.nodes]
-    if empty:
-        facts.append(Fact("partitions without nodes", ", ".join(empty), source))
-    in_pools = {partition for pool in pools for partition in pool.partitions}
-    strays = [name for name in (seen.partitions if seen else ()) if name not in in_pools]
-    if strays:
-        listed = ", ".join(strays)
-        warning = (
-            f"the log has partitions without nodes in {path.name}: {listed}; add each to the pool "
-            "whose hardware it uses, or runs put them into a pool of their own"
-        )
-        facts.append(Fact("partitions in no pool", listed, "the log", warning))
-        notes["clusters.pools[0].partitions"] = f"To add, from the log: {value(tuple(strays))}"
-    return tuple(pools) or (config.Pool(name=inference.POOL),)
 
 
 def _deciding(
@@ -324,67 +281,6 @@ def _deciding(
     )
 
 
-def _pool_name(group: Sequence[scontrol.Partition], *, alone: bool) -> str:
-    if alone and len(group) > 1:
-        return inference.POOL
-    return max(group, key=lambda part: (len(part.nodes), part.total.get("cpus", 0))).name
-
-
-def _inferred(
-    seen: _Seen | None, headers: Sequence[Header], facts: list[Fact], notes: dict[str, str]
-) -> tuple[config.Pool, ...]:
-    """Return the pools of a cluster whose hardware no file describes."""
-    path = "clusters.pools[0]"
-    if seen is None:
-        notes[f"{path}.capacity"] = f"To fill in, such as {{ cpus = 512 }}; without it, {_PEAK}."
-        return (config.Pool(name=inference.POOL),)
-    groups = hardware.partition_groups(seen.attempts)
-    if len(groups) > 1:
-        return _groups(seen.attempts, groups, facts, notes)
-    if seen.partitions:
-        facts.append(Fact("partitions", ", ".join(seen.partitions), "the log"))
-        notes[f"{path}.partitions"] = f"Seen in the log: {value(seen.partitions)}"
-    resource = hardware.counted(seen.attempts)
-    claimed = max((header.capacity.get(resource, 0) for header in headers), default=0)
-    amounts: dict[str, int] = {}
-    if not claimed or not seen.attempts[resource].count():
-        why = "it is not in the log's header"
-        note = f"Left out, since {why}: {_PEAK}."
-        fact = Fact(f"capacity of pool {inference.POOL!r}", "the peak in use", f"default: {why}")
-    else:
-        now = latest_instant(seen.attempts) or 0
-        amount, fact = inference.capacity(seen.attempts, headers, resource, None, now)
-        if fact.warning is None:
-            note = f"From {fact.source}."
-            amounts = {resource.value: amount}
-        else:
-            why = f"the log contradicts its header's {claimed:,} {resource}"
-            note = f"Left out, since {why}: {_PEAK}."
-            warning = f"{why}, since up to {amount:,} were in use: {_PEAK}"
-            fact = replace(fact, warning=warning)
-    facts.append(fact)
-    notes[f"{path}.capacity"] = note
-    capacity = config.Amounts(**amounts)
-    return (config.Pool(name=inference.POOL, resource=resource, capacity=capacity),)
-
-
-def _groups(
-    attempts: pl.DataFrame,
-    groups: Sequence[Sequence[str | None]],
-    facts: list[Fact],
-    notes: dict[str, str],
-) -> tuple[config.Pool, ...]:
-    """Return a pool for each group of partitions that share nodes."""
-    pools = []
-    for number, group in enumerate(groups):
-        names = tuple(name for name in group if name is not None)
-        counted = hardware.counted(attempts.filter(pl.col("partition").is_in(names)))
-        pools.append(config.Pool(name=names[0], partitions=names, resource=counted))
-        facts.append(Fact(f"partitions of pool {names[0]!r}", ", ".join(names), "shared nodes"))
-        notes[f"clusters.pools[{number}].capacity"] = f"Left out: {_PEAK}."
-    return tuple(pools)
-
-
 def write(draft: Draft) -> str:
     """Return the text of a config.toml with the cluster of a draft; errors as ``Draft.cluster``."""
     return annotated(draft.cluster, draft.notes)
@@ -395,7 +291,7 @@ def refuse_existing(path: Path, *, force: bool = False) -> None:
     if path.is_dir():
         raise UsageError(f"{path}: is a folder; name the file to write (--output)")
     if not force and os.path.lexists(path):
-        raise UsageError(f"{path}: exists already; --force replaces it, --output names another")
+        raise UsageError(f"{path}: already exists; --force replaces it, --output names another")
     if not path.parent.is_dir():
         raise UsageError(f"{path.parent}: no such folder (--output)")
     folders.require(path.parent)
@@ -457,7 +353,7 @@ def _keys(
 ) -> Iterator[str]:
     """Yield the lines of a section; without explanations, only those with values.
 
-    Keys that are commented out in the shipped file stay so while they have their default.
+    Keys that are commented out in the shipped file remain so unless they have another value.
     """
     fields = type(section).model_fields
     comment: list[str] = []

@@ -49,7 +49,7 @@ class SlurmFiles:
 
     @property
     def tell_usage(self) -> bool:
-        """Whether they describe usage, and not only hardware."""
+        """Whether they describe usage as well as hardware."""
         return bool(self.given.keys() - {"partitions"})
 
 
@@ -69,7 +69,7 @@ class Content:
 
     @property
     def cluster(self) -> Fact | None:
-        """Their name for the cluster."""
+        """The cluster's name in the files."""
         names = (
             (self.listing.cluster if self.listing else None, self.files.partitions),
             (self.conf.cluster if self.conf else None, self.files.slurm_conf),

@@ -14,7 +14,7 @@ from audit.store import database
 from audit.store.database import Connection
 
 AT_ONCE: Final = 4 * 122_880
-"""Rows of an insert: some whole groups as DuckDB stores them, in little memory."""
+"""Rows of an insert: a few whole row groups of DuckDB, which take little memory."""
 
 
 class Appending:
@@ -25,7 +25,7 @@ class Appending:
         self._waiting: dict[str, pl.DataFrame] = {}
 
     def add(self, table: str, rows: pl.DataFrame) -> None:
-        """Append rows to ``table``, now or later; all rows of a table have the same columns."""
+        """Append rows to ``table``, at once or later; all rows of a table have the same columns."""
         before = self._waiting.pop(table, None)
         if before is not None:
             rows = pl.concat([before, rows.select(before.columns)])
@@ -79,7 +79,7 @@ class Histories:
 
 
 def _differs(column: pl.Series) -> bool:
-    """Whether not all values are the same; faster than counting distinct texts."""
+    """Return whether not all values are the same; faster than counting distinct texts."""
     first = column.head(1).new_from_index(0, len(column))
     return not bool(column.eq_missing(first).all())
 

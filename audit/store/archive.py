@@ -1,9 +1,10 @@
-"""Attempts that ended long ago: in Parquet files beside the database, by cluster and month.
+"""The archive: old attempts in Parquet files beside the database, by cluster and month.
 
 The store holds current attempts, and views read both: ``all_records`` and ``all_results`` are the
 tables and the files. Files are written once and never changed. The table ``archived`` names them,
 relative to the folder of the published database; a file that it does not name was left by a run
-that was killed. Each name holds the identity of its store, and a store removes only its own files.
+that was killed. Each file name contains the identity of its store, and a store removes only its own
+files.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from audit.files import privacy
 from audit.store.database import Connection, execute, quote_text, rows, transaction
 
 OVER_ARCHIVE: Final = {"all_records": "records", "all_results": "job_result"}
-"""The views over tables and files: view → the table of what is not archived."""
+"""The views over tables and files: view → the table of attempts that are not archived."""
 
 _HALF_A_DAY_S: Final = 43_200
 
@@ -56,11 +57,11 @@ stays AS (
 )
 SELECT job_id, gone FROM ended WHERE job_id NOT IN (FROM stays)
 """
-"""The jobs of cluster ``$1`` that ended for good before ``$2``, and when."""
+"""The jobs of cluster ``$1`` that finally ended before ``$2``, and when."""
 
 
 class Month(NamedTuple):
-    """The jobs that ended for good within a month, archived together; times in epoch s."""
+    """The jobs that finally ended within a month, archived together; times in epoch s."""
 
     cluster: str
     from_time: int
@@ -72,9 +73,9 @@ class Month(NamedTuple):
     sha256: tuple[str, str]
 
     def touches(self, since: int | None, until: int | None) -> bool:
-        """Whether an attempt in it may have ended since ``since`` and arrived before ``until``.
+        """Return whether an attempt may have ended since ``since`` and arrived before ``until``.
 
-        None is no bound.
+        None: no bound.
         """
         begins = None if self.first_arrival is None else min(self.from_time, self.first_arrival)
         in_time = begins is None or until is None or begins < until
@@ -82,7 +83,7 @@ class Month(NamedTuple):
 
 
 def months(con: Connection, cluster: str | None = None) -> list[Month]:
-    """The archived months of a cluster, or of all; by cluster and time."""
+    """Return the archived months of a cluster, or of all; by cluster and time."""
     found = rows(
         con,
         "SELECT cluster, from_time, to_time, first_arrival, records, results, records_file, "
@@ -94,9 +95,9 @@ def months(con: Connection, cluster: str | None = None) -> list[Month]:
 
 
 def identity(con: Connection) -> str | None:
-    """The identity of this store; None for one that never archived.
+    """Return the identity of this store; None for one that never archived.
 
-    Raises StoreError if the table ``identity`` holds something else.
+    Raises StoreError if the table ``identity`` contains anything else.
     """
     found = [store for (store,) in rows(con, "SELECT store FROM identity")]
     if not found:
@@ -107,7 +108,7 @@ def identity(con: Connection) -> str | None:
 
 
 def identified(con: Connection) -> str:
-    """The identity of this store, which is chosen now if needed; errors as ``identity``."""
+    """Return the identity of this store, which is chosen now if needed; errors as ``identity``."""
     if (store := identity(con)) is None:
         store = secrets.token_hex(8)
         execute(con, "INSERT INTO identity VALUES (?)", [store])
@@ -115,7 +116,7 @@ def identified(con: Connection) -> str:
 
 
 def archived_until(con: Connection, cluster: str) -> int | None:
-    """The end of a cluster's archive, epoch s; None if nothing is archived."""
+    """Return the end of a cluster's archive, epoch s; None if nothing is archived."""
     ((until,),) = rows(
         con, "SELECT max(to_time) FROM archived WHERE cluster = $of", {"of": cluster}
     )
@@ -123,12 +124,12 @@ def archived_until(con: Connection, cluster: str) -> int | None:
 
 
 def reach(con: Connection, folder: Path) -> None:
-    """Let a store find its files, in the folder of the published database."""
+    """Set the folder in which a store finds its files: that of the published database."""
     execute(con, f"SET file_search_path = {quote_text(str(folder.resolve()))}")
 
 
 def renew_views(con: Connection) -> None:
-    """Make the views over tables and files that ``archived`` describes.
+    """Recreate the views over the tables and the files that ``archived`` names.
 
     Raises StoreError if a file is missing.
     """
@@ -143,7 +144,7 @@ def renew_views(con: Connection) -> None:
 
 
 def over_archive(table: str, files: Sequence[str]) -> str:
-    """The query that reads a table, and files of the archive with the same columns."""
+    """Return the query that reads a table, and files of the archive with the same columns."""
     query = f"SELECT * FROM {table}"  # noqa: S608
     if files:
         named = ", ".join(map(quote_text, files))
@@ -152,7 +153,7 @@ def over_archive(table: str, files: Sequence[str]) -> str:
 
 
 def ends_of_inputs(con: Connection, cluster: str, inputs: Sequence[str]) -> set[int]:
-    """The ends (epoch s) of the months in which a cluster has archived records of some inputs."""
+    """Return the ends (epoch s) of months with archived records of some inputs of a cluster."""
     found = rows(
         con,
         "SELECT DISTINCT to_time FROM archived_input "
@@ -171,15 +172,15 @@ def move(
     *,
     with_group: bool = False,
 ) -> list[Month]:
-    """Move the jobs that ended for good before the last of ``edges`` from the tables to files.
+    """Move the jobs that finally ended before the last of ``edges`` from the tables to files.
 
     A job moves as a whole: one with an attempt that ended later or is open stays. Each month moves
-    in one transaction with the views, so that views show each row once whatever happens.
+    in one transaction with the views, so that views always show each row exactly once.
 
     Args:
-        edges: epoch s, ascending: files are cut there. The first file also gets what ended before.
-        base: the folder of the published database.
-        place: the folder of the cluster's files, relative to that.
+        edges: epoch s, ascending; the edges of files. The first file also gets jobs that ended
+        before. base: the folder of the published database. place: the folder of the cluster's
+        files, relative to ``base``.
 
     Raises StoreError if a file cannot be written.
     """
@@ -217,7 +218,7 @@ def _move_month(
         return None
     privacy.shared_folder(base / place, with_group=with_group)
     store = identified(con)
-    name = f"{datetime.fromtimestamp(of[2] - _HALF_A_DAY_S, UTC):%Y-%m}"  # whatever the zone
+    name = f"{datetime.fromtimestamp(of[2] - _HALF_A_DAY_S, UTC):%Y-%m}"  # in any zone
     written = [
         _write(
             con,
@@ -262,10 +263,10 @@ def _write(
 
 
 def bring_back(con: Connection, cluster: str, since: int) -> list[Month]:
-    """Put the months that end after an instant (epoch s) back into the tables; return them.
+    """Move the months that end after an instant (epoch s) back into the tables; return them.
 
-    For a store that ``reach`` was called for, in a transaction. The files stay, as published
-    databases name them (``tidy``).
+    Call ``reach`` first, and this in a transaction. The files remain, because published databases
+    name them (``tidy``).
     """
     back = [month for month in months(con, cluster) if month.to_time > since]
     if not back:
@@ -284,8 +285,8 @@ def bring_back(con: Connection, cluster: str, since: int) -> list[Month]:
 def tidy(con: Connection, base: Path, place: str) -> list[Path]:
     """Remove this store's files from a cluster's folder if ``archived`` does not name them.
 
-    For after a publication, when no database that new readers open names them. Files of other
-    stores stay, as does anything else.
+    Call it after a publication, when no database that new readers open names them. Files of other
+    stores, and all other files, remain.
 
     Returns:
         The files that were removed, drafts of killed runs and restores among them.

@@ -1,4 +1,4 @@
-"""The attempts of a cluster as a frame that takes little memory, and sums of them by user.
+"""The attempts of a cluster as a compact frame, and their sums by user.
 
 The sums of a period are stored when it is computed: the trend of a report covers up to 24 periods,
 whose attempts then need not be read again.
@@ -19,7 +19,7 @@ from audit.store.database import Connection
 def first_arrival(
     con: Connection, cluster: str, from_time: int | None, to_time: int | None
 ) -> int | None:
-    """The first arrival of attempts that ended in a span, epoch s; None if none is known.
+    """Return the first arrival of attempts that ended in a span, epoch s; None if none is known.
 
     A bound that is None does not apply.
     """
@@ -31,13 +31,13 @@ def first_arrival(
 def read_attempts(
     con: Connection, cluster: str, since: int | None = None, until: int | None = None
 ) -> pl.DataFrame:
-    """The attempts that the store holds of a cluster, archived ones included, by arrival.
+    """Return the attempts that the store holds of a cluster, archived ones included, by arrival.
 
-    Most columns of a log have no value, or the same one in all rows: these are not read.
+    Columns that have no value, or the same one in all rows, are not read.
 
     Args:
-        since: epoch s; only those that ended then or later, or not at all. None: no bound.
-        until: epoch s; only those that arrived before, or at an unknown time. None: no bound.
+        since: epoch s; only attempts that ended then or later, or not at all. None: no bound.
+        until: epoch s; only attempts that arrived before, or at an unknown time. None: no bound.
 
     Returns:
         Columns of ``model.ATTEMPTS``, in the order that ``population.describe`` gives them.
@@ -54,7 +54,7 @@ def read_attempts(
 
 
 def _is_alike(name: str, values: Mapping[str, object]) -> bool:
-    """Whether a column has one value, or none; one column at least is read for its length."""
+    """Return whether a column has at most one value; one column is read in any case."""
     if name == "job_id" or not values["rows"]:
         return False
     known = values[f"known {name}"]
@@ -63,9 +63,10 @@ def _is_alike(name: str, values: Mapping[str, object]) -> bool:
 
 
 def keep_course(con: Connection, cluster: str, computed: Sequence[Period]) -> None:
-    """Store sums over the attempts of computed periods in ``course_result``, which lacks them.
+    """Store sums over the attempts of computed periods in ``course_result``.
 
-    Only of periods that a site reports (a month, say): the trend of others covers parts of them.
+    Only for periods that a site reports, such as months: trends of other periods cover parts of
+    them.
     """
     periods = [period for period in computed if kind_of(period.name) is not None]
     if not periods:
@@ -79,7 +80,7 @@ def keep_course(con: Connection, cluster: str, computed: Sequence[Period]) -> No
 def course_sums(
     con: Connection, cluster: str, schedule: str, over: Sequence[Period]
 ) -> pl.DataFrame:
-    """The contribution of each user to the main figures of stretches of time.
+    """Return the contribution of each user to the main figures of stretches of time.
 
     Stored sums are used if there are any; otherwise attempts are read.
 

@@ -1,4 +1,4 @@
-"""The parts of a database of fairaudit: how they are made, and checked in one from elsewhere.
+"""The parts of a database of fairaudit: making them, and checking those of an untrusted database.
 
 Anyone who hands over a database or a backup may have crafted it. Tables are data, but a column may
 be computed when it is read; views and macros are programs, and a macro may replace a function of
@@ -47,8 +47,8 @@ ARCHIVED: Final = {
 
 _VIEW: Final = re.compile(r"CREATE OR REPLACE VIEW (\w+) AS\s", re.IGNORECASE)
 _VIEWS: Final = 0
-"""The row of ``migrations`` that identifies the scripts of the views. A comment would do, but
-DuckDB takes longer to find one than for everything else that opening a store needs."""
+"""The row of ``migrations`` that identifies the scripts of the views. DuckDB would take longer to
+find a comment than for the rest of opening a store."""
 
 _made: dict[str, str] = {}
 
@@ -57,12 +57,12 @@ _made: dict[str, str] = {}
 
 
 def newest() -> int:
-    """The number of the newest script of ``sql/schema``."""
+    """Return the number of the newest script of ``sql/schema``."""
     return max(map(_number, _scripts("sql/schema")))
 
 
 def make_tables(con: Connection, until: int) -> dict[int, str]:
-    """Apply the scripts up to a number; return the rows of ``migrations`` that were there.
+    """Apply the scripts up to a number; return the previous rows of ``migrations``.
 
     Each script runs in one transaction together with the record that it ran. Raises StoreError if a
     script fails; it is named.
@@ -79,7 +79,7 @@ def make_tables(con: Connection, until: int) -> dict[int, str]:
 
 
 def make_views(con: Connection, done: dict[int, str]) -> None:
-    """Make the views of a store anew, unless they are as these scripts make them.
+    """Recreate the views of a store, unless they are those of these scripts.
 
     Raises StoreError if a script fails; it is named.
     """
@@ -111,7 +111,7 @@ def declared_columns(con: Connection, database: str) -> list[tuple[str, str]]:
 def _listed(
     con: Connection, database: str, kind: str, what: str, which: str = "true"
 ) -> list[tuple[Any, ...]]:
-    """The columns, functions or views of a database."""
+    """Return the columns, functions or views of a database."""
     listed = f"SELECT {what} FROM system.main.duckdb_{kind}() WHERE database_name = $name"  # noqa: S608
     return rows(con, f"{listed} AND {which}", {"name": database})
 
@@ -135,7 +135,7 @@ def refuse_newer(number: int) -> None:
 
 
 def _view_scripts() -> list[tuple[str, str]]:
-    """The scripts of all views: those of the registry, then those of ``sql/views``."""
+    """Return the scripts of all views: those of the registry, then those of ``sql/views``."""
     files = ((file.name, file.read_text(encoding="utf-8")) for file in _scripts("sql/views"))
     return [*((view.name, view.script) for view in columns.views()), *files]
 
@@ -160,7 +160,7 @@ def _run_script(con: Connection, name: str, script: str) -> None:
 
 
 def archived(con: Connection, name: str) -> list[tuple[str, str]]:
-    """The files that the table ``archived`` of the database ``name`` names: records and results.
+    """Return the files in the table ``archived`` of the database ``name``: records and results.
 
     None if there is no such table, as in a database of an older version. Raises StoreError if the
     table has other columns.
@@ -194,7 +194,9 @@ def refuse_programs(con: Connection, name: str) -> None:
     tables = "view_name IN ('archived', 'migrations')"
     found = _listed(con, name, "functions", "'macro', function_name")
     for kind, called in found or _listed(con, name, "views", "'view', view_name", tables):
-        raise StoreError(f"the {kind} {called!r} is not of fairaudit; the database is not read")
+        raise StoreError(
+            f"the {kind} {called!r} does not belong to fairaudit; the database is not read"
+        )
 
 
 def strange_views(
@@ -219,11 +221,11 @@ def check_tables(con: Connection) -> int:
     """Check that a database holds exactly the tables of a store; return its newest script's number.
 
     It may lack columns that the registry declares, which a store gets when it is opened. Views are
-    not checked: ``migrations.migrate`` makes foreign ones anew.
+    not checked: ``migrations.migrate`` replaces foreign ones.
 
     Raises:
         UsageError: the store was made by a newer fairaudit.
-        StoreError: it holds anything else.
+        StoreError: it contains anything else.
     """
     foreign = StoreError("a database, but not one of fairaudit")
     try:
@@ -241,7 +243,7 @@ def check_tables(con: Connection) -> int:
 
 @cache
 def _tables(until: int, present: tuple[tuple[str, str], ...]) -> list[tuple[Any, ...]]:
-    """The result of the query ``catalog`` for a store of some scripts and declared columns."""
+    """Return the query ``catalog``'s result for a store of some scripts and declared columns."""
     with (
         tempfile.TemporaryDirectory(prefix="fairaudit-") as folder,
         closing(open_store(Path(folder) / "store.duckdb")) as con,
@@ -254,9 +256,9 @@ def _tables(until: int, present: tuple[tuple[str, str], ...]) -> list[tuple[Any,
 def open_files(folder: Path, base: Path, names: Sequence[str]) -> list[int]:
     """Open files of an archive for reading; return their descriptors, which the caller closes.
 
-    A file that does not exist is passed over: only a query that reads its month fails. ``names``,
+    A file that does not exist is skipped, so only a query that reads its month fails. ``names``,
     as in ``archived``, are relative to ``base``, the folder of the published database. Raises
-    StoreError if a name leads elsewhere, or to no regular file; symbolic links are not followed.
+    StoreError if a name leads elsewhere, or not to a regular file. Symbolic links are not followed.
     """
     opened: list[int] = []
     try:
@@ -284,10 +286,10 @@ def close(descriptors: Sequence[int]) -> None:
 
 
 def path_in(folder: Path, base: Path, name: str | None) -> tuple[str, ...]:
-    """The path from an archive to one of its files, by its name in ``archived``.
+    """Return the path from an archive to one of its files, by its name in ``archived``.
 
     The name is relative to ``base``, the folder of the published database. Raises StoreError if it
-    is no name that a store gives to a file of this archive.
+    is not the name of a file that a store writes to this archive.
     """
     parts = Path(os.path.relpath(base / name, folder)).parts if name and "\0" not in name else ()
     if archive.FILE.fullmatch("/".join(parts)) and name == os.path.relpath(
@@ -312,12 +314,12 @@ def _open_below(folder: Path, parts: Sequence[str]) -> int:
         at = inner
     if not stat.S_ISREG(os.fstat(at).st_mode):
         os.close(at)
-        raise OSError(0, "it is no regular file")
+        raise OSError(0, "it is not a regular file")
     return at
 
 
 def _views(con: Connection) -> dict[str, str]:
-    """The views of ``sql/views`` in DuckDB's own form: name → statement."""
+    """Return the views of ``sql/views`` in DuckDB's own form: name → statement."""
     if not _made:
         for _, script in _view_scripts():
             for part in statements(con, script):
@@ -327,7 +329,7 @@ def _views(con: Connection) -> dict[str, str]:
 
 
 def _normal(con: Connection, view: str, query: str) -> str:
-    """The statement that makes a view, in DuckDB's own form."""
+    """Return the statement that makes a view, in DuckDB's own form."""
     normal = "SELECT system.main.json_deserialize_sql(system.main.json_serialize_sql($query))"
     ((text,),) = rows(con, normal, {"query": query})
     return f"CREATE VIEW {view} AS {text};"

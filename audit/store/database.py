@@ -1,8 +1,8 @@
-"""The only opener of DuckDB: the service's own store, and read-only snapshots for readers.
+"""The only module that opens DuckDB: the service's store, and read-only snapshots for readers.
 
 DuckDB lets one process write or many read, never both. So a run writes a store that no other
-process opens, and publishes a snapshot of it (``audit.store.publish``), which readers keep as long
-as they like. polars is only loaded when a frame is made: reading a few rows does without it.
+process opens, and publishes a snapshot of it (``audit.store.publish``), which readers can keep.
+polars is loaded only when a frame is made, because reading a few rows does not need it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STORAGE_VERSION: Final = "v1.5.0"
 Connection = duckdb.DuckDBPyConnection
 
 _THREADS: Final = 2
-"""Maximum number of threads on a store: each needs some 100 MB of the memory it may hold."""
+"""Maximum number of threads on a store: each needs about 100 MB of its memory limit."""
 
 _OFFLINE: Final[dict[str, str | bool | int | float | list[str]]] = {
     # Extensions cannot be fetched where fairaudit runs; looking for them costs seconds each time.
@@ -40,7 +40,7 @@ CLOSED: Final[dict[str, str | bool | int | float | list[str]]] = {
     **_OFFLINE,
     "allow_community_extensions": False,
     "allow_persistent_secrets": False,
-    # A name that is no table would be looked up among the variables of this program.
+    # DuckDB would look for other names among the variables of this program.
     "python_enable_replacements": False,
 }
 """Options of a connection that will be locked."""
@@ -70,7 +70,7 @@ def open_store(path: Path, memory_limit: str = "512MB") -> Connection:
 
     Raises:
         LockedError: another process has the file open.
-        StoreError: the file is no database, or cannot be written.
+        StoreError: the file is not a database, or cannot be written.
     """
     threads = min(_THREADS, len(os.sched_getaffinity(0)))
     con = duckdb.connect(config={**_OFFLINE, "memory_limit": memory_limit, "threads": threads})
@@ -161,9 +161,9 @@ def open_snapshot(
 
 
 def open_locked(path: Path, memory_limit: str, timeout_s: int, *reach: Any) -> Connection:
-    """Open the database at ``path`` read-only, whatever it holds, and lock the connection.
+    """Open the database at ``path`` read-only, without checks, and lock the connection.
 
-    ``reach`` has files that can be read as well, and the folder that their names are relative to.
+    ``reach`` names further files that can be read, and the folder to which they are relative.
     Errors as of ``open_store``.
     """
     con = duckdb.connect(config=CLOSED)
@@ -215,7 +215,7 @@ def _opening_error(path: Path, error: duckdb.Error) -> StoreError:
 
 
 def refusal(error: Exception) -> StoreError:
-    """DuckDB's error, as an error of this project."""
+    """Return DuckDB's error as an error of this project."""
     if isinstance(error, duckdb.InterruptException) and "maximum execution time" in str(error):
         return TimeLimitError("the time limit was reached")
     if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
@@ -314,7 +314,7 @@ def statements(con: Connection, script: str) -> list[str]:
 
 
 def named_parameters(con: Connection, sql: str) -> set[str]:
-    """The ``$name`` parameters of one statement."""
+    """Return the ``$name`` parameters of one statement."""
     with _refusals():
         return {name for part in con.extract_statements(sql) for name in part.named_parameters}
 

@@ -1,11 +1,11 @@
-"""Checks what analysts run by DuckDB's own syntax tree: lists of node kinds and functions.
+"""Checks analysts' statements by DuckDB's own syntax tree: lists of node kinds and functions.
 
 ``json_serialize_sql`` returns the tree of a statement that selects, and refuses others; but DuckDB
 counts a COPY or an INSERT within a CTE as a part of a SELECT. So every node of the tree must be of
-a listed kind, every table must exist, and every function must only compute. The text that runs is
-made of the checked tree by ``json_deserialize_sql``, and checked again; the analyst's own text
-never runs. Trees are made on a connection of their own, which is empty and locked: nothing in a
-database takes part.
+a listed kind, every table must exist, and every function must only compute.
+``json_deserialize_sql`` makes the text that runs from the checked tree, and it is checked again;
+the analyst's own text never runs. Trees are made on a separate connection, which is empty and
+locked, so that nothing in a database affects them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _PARTS: Final = frozenset(
         *("entries pivot_enum pivot_expressions unpivot_names", "alias star_expr values"),
     )
 )
-"""The keys of objects that are no nodes."""
+"""The keys of objects that are not nodes."""
 
 _TABLE_FUNCTIONS: Final = _words(
     "duckdb_columns duckdb_constraints duckdb_functions duckdb_indexes duckdb_keywords",
@@ -74,10 +74,10 @@ _VOLATILE: Final = _words(
     "get_current_time get_current_timestamp now random today transaction_timestamp unnest uuid",
     "uuidv4 uuidv7",
 )
-"""Functions whose result is not one value of their arguments alone, and that change nothing."""
+"""Functions whose result does not depend on their arguments alone, but that change nothing."""
 
 _REFUSED: Final = _words("current_query json_serialize_plan parse_duckdb_log_message pg_sleep")
-"""Functions that do more than compute: they bind their arguments, wait, or reveal what runs."""
+"""Functions that do more than compute: they bind arguments, wait, or reveal what runs."""
 
 _CTE: Final = re.compile(r"[\w $-]+")  # names that lead to no file, even if no table has them
 
@@ -135,10 +135,9 @@ class Grammar:
         self._con.close()
 
     def check(self, text: str, names: Container[str]) -> Statement | Values:
-        """The one statement of ``text``, which a semicolon may end, if all of it is allowed.
+        """Return the one statement of ``text``, which a semicolon may end, if all of it is allowed.
 
-        Raises StoreError if it is wrong, more than one, or not allowed; the message says what is
-        not.
+        Raises StoreError if it is wrong, more than one, or not allowed; the message says why.
         """
         kinds = self._kinds(text)
         if len(kinds) != 1:
@@ -162,7 +161,7 @@ class Grammar:
         return Statement(self.text(tree, names), explain)
 
     def text(self, tree: Tree, names: Container[str]) -> str:
-        """The text of a tree that was checked, itself checked once more."""
+        """Return the text of a tree that was checked, itself checked once more."""
         made = self._con.execute("SELECT json_deserialize_sql($1)", [json.dumps(tree)])
         ((text,),) = made.fetchall()
         again = self._tree(text)
@@ -172,7 +171,7 @@ class Grammar:
         return str(text)
 
     def pivoted(self, asked: Values, values: Sequence[Sequence[str]], names: Container[str]) -> str:
-        """The text of a PIVOT with the results of its queries as values."""
+        """Return the text of a PIVOT with the results of its queries as values."""
         (pivot,) = [asked.tree["statements"][0]["node"]["from_table"]]
         marked = [part for part in pivot["pivots"] if _is_marked(part)]
         for part, found in zip(marked, values, strict=True):
@@ -193,7 +192,7 @@ class Grammar:
             raise StoreError(str(error)) from error
 
     def _tree(self, text: str) -> Tree | None:
-        """The syntax tree of a text; None if DuckDB makes none of such a statement."""
+        """Return the syntax tree of a text; None if DuckDB makes none of such a statement."""
         try:
             made = self._con.execute("SELECT json_serialize_sql($1::VARCHAR)", [text])
             tree: Tree = json.loads(made.fetchall()[0][0])
@@ -234,12 +233,12 @@ class Grammar:
         known = _TABLE_FUNCTIONS if after_from else self._functions
         if not {path[-1].lower(), part["function_name"].lower()} <= known:
             where = " after FROM" if after_from else ""
-            why = f"is not allowed{where}: it is none of those that only compute"
+            why = f"is not allowed{where}: it does more than compute a value"
             raise StoreError(f"the function {'.'.join(path)!r} {why}")
 
 
 def _parts(of: object) -> Iterator[Tree]:
-    """Every object of a tree."""
+    """Yield every object of a tree."""
     left = [of]
     while left:
         part = left.pop()
@@ -259,7 +258,7 @@ def _check_table(part: Tree, names: Container[str], own: Container[str]) -> None
     own_here = name in own and (len(path) == 1 or schema == "recurring")
     stands = schema == "main" and (name in names or name in _SYSTEM_VIEWS)
     if len(path) > 2 or not (own_here or stands or name in _SCHEMAS.get(schema, ())):
-        why = "was not found: it is no table or view of this database, and no file is read"
+        why = "was not found: this database has no such table or view, and files are never read"
         raise StoreError(f"{'.'.join(part['qualified_name']['path'])!r} {why}")
 
 
@@ -283,7 +282,7 @@ def _explained(text: str) -> tuple[str, str]:
 
 
 def _marked(text: str) -> str | None:
-    """The text with values for the columns of its outermost PIVOT; None if there is no PIVOT.
+    """Return the text with values for the columns of its outermost PIVOT; None without a PIVOT.
 
     DuckDB makes no tree of a PIVOT that does not list its values.
     """

@@ -63,9 +63,9 @@ def temporary(memory_limit: str = "512MB", seed: Path | None = None) -> Iterator
 def migrate(con: Connection) -> None:
     """Bring a store's tables up to this version, then renew its views if they differ.
 
-    Views hold no data: they are made anew, with their comments, when a script, an entry in the
-    registry of columns, or a view itself has changed. Tables then get the columns of the registry
-    that they lack.
+    Views contain no data: they are recreated, with their comments, when a script, an entry in the
+    registry of columns, or a view itself has changed. Missing columns of the registry are then
+    added to tables.
 
     Raises:
         UsageError: the store was made by a newer fairaudit.
@@ -80,7 +80,7 @@ def migrate(con: Connection) -> None:
 def _begin_with(con: Connection, path: Path) -> None:
     """Fill the empty store of ``con`` with the rows of the tables that were published at ``path``.
 
-    Nothing else is taken from there, as anyone may have made it.
+    Nothing else is copied, because the database is not trusted.
     """
     attach(con, path, "published", read_only=True)
     execute(con, f"SET max_execution_time = {LONGEST_S * 1000}")

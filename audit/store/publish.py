@@ -14,11 +14,11 @@ from audit.store.database import Connection, attach, execute, open_store, rows
 
 
 def publish(con: Connection, path: Path, *, with_group: bool = False) -> None:
-    """Write all that the store of ``con`` holds to ``path``, replacing what was there.
+    """Write the content of the store of ``con`` to ``path``, replacing the file in one step.
 
-    A reader that has the old file open keeps it; a new reader sees the whole of the new one. A
-    failure leaves the old file as it was, and nothing beside it. Raises StoreError if the file
-    cannot be written.
+    Readers keep the old file that they have open; new readers see the complete new one. A failure
+    leaves the old file unchanged, and nothing beside it. Raises StoreError if the file cannot be
+    written.
     """
     with _drafting(path, with_group) as draft:
         _copy(con, draft)
@@ -31,7 +31,7 @@ def hand_over(store: Path, path: Path, *, with_group: bool = False) -> None:
     ``publish``. Raises StoreError if it cannot be put there, or was not closed in order.
     """
     if _log_of(store).exists():
-        raise StoreError(f"{_log_of(store)}: is left: the database is not whole")
+        raise StoreError(f"{_log_of(store)}: still exists: the database is incomplete")
     with _drafting(path, with_group) as draft:
         shutil.move(store, draft)  # copies to another file system
 
@@ -46,7 +46,7 @@ def _copy(con: Connection, target: Path) -> None:
 
 @contextmanager
 def _drafting(path: Path, with_group: bool) -> Iterator[Path]:
-    """Yield where to write what replaces the published ``path``: a read-only file without a log.
+    """Yield the path of a draft that replaces the published ``path``, read-only and without a log.
 
     A log beside ``path`` belongs to another file: DuckDB would replay it into this one.
     """
@@ -81,7 +81,7 @@ class Size(NamedTuple):
 
 
 def free(con: Connection) -> Size:
-    """The size of the store's file, and how much of it is unused."""
+    """Return the size of the store's file, and how much of it is unused."""
     execute(con, "CHECKPOINT")
     sizes = "block_size * total_blocks, block_size * free_blocks"
     (row,) = rows(
@@ -95,8 +95,8 @@ def compact(path: Path, memory_limit: str = "512MB") -> None:
     """Replace the store at ``path`` by a copy of itself without unused space.
 
     For the holder of the store's lock, when no connection to it is open. If it is killed, the store
-    is as it was. Readers of published databases are not affected. Raises StoreError if it cannot be
-    copied or replaced; it is as it was.
+    is unchanged. Readers of published databases are not affected. Raises StoreError if it cannot be
+    copied or replaced; the store is then unchanged.
     """
     with (
         refusals(StoreError, path, "cannot be compacted"),
@@ -105,4 +105,4 @@ def compact(path: Path, memory_limit: str = "512MB") -> None:
         with closing(open_store(path, memory_limit)) as con:
             _copy(con, draft)
         if (log := _log_of(path)).exists():  # its rows are not in the file, nor in the copy
-            raise StoreError(f"{log}: is left; the database is not compacted")
+            raise StoreError(f"{log}: still exists; the database is not compacted")

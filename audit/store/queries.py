@@ -7,8 +7,8 @@ agree.
 A query over ``all_records`` or ``all_results`` reads archived attempts too: those of ``$cluster``,
 from the files of all months, or of fewer if the declaration says so. ``-- archive: since, until``
 names the parameters (numbers or lists of them, epoch s; NULL: no bound) between which the attempts
-were queued or running; ``-- archive: inputs`` the one with the logs that brought the records (NULL:
-all logs).
+were queued or running. ``-- archive: inputs`` names the parameter with the logs of the records
+(NULL: all logs).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HEAD: Final = re.compile(r"-- (parameters|archive): (.*)")
 _OVER_ARCHIVE: Final = re.compile(rf"(?<=FROM |JOIN )({'|'.join(archive.OVER_ARCHIVE)})\b")
 
 _USED: dict[str, set[str]] = {}
-"""The parameters of each statement that was run: DuckDB's parser costs as much as a small query."""
+"""The parameters of statements that were run: DuckDB's parser costs as much as a small query."""
 
 
 class Query(NamedTuple):
@@ -73,7 +73,7 @@ def load(name: str, folder: str = "sql/queries") -> Query:
 
 
 def run(con: Connection, name: str, /, **arguments: object) -> pl.DataFrame:
-    """The result of the query ``name`` with these arguments.
+    """Return the result of the query ``name`` with these arguments.
 
     Raises StoreError if an argument is missing or not declared, or the query fails; its file is
     named.
@@ -94,7 +94,7 @@ def rows(con: Connection, name: str, /, **arguments: object) -> list[tuple[Any, 
 
 
 def failed_checks(con: Connection) -> dict[str, pl.DataFrame]:
-    """The rows that files of ``sql/checks`` return, by name of the file."""
+    """Return the rows that files of ``sql/checks`` return, by name of the file."""
     names = [file.stem for file in resources.files("sql/checks", ".sql")]
     found = {name: fetch(con, load(name, "sql/checks").sql) for name in names}
     return {name: rows for name, rows in found.items() if not rows.is_empty()}
@@ -107,7 +107,7 @@ def _done(
     arguments: Mapping[str, object],
     columns: Sequence[str] | None = None,
 ) -> Result:
-    """The result of a query by one of the functions of ``database``."""
+    """Return the result of a query by one of the functions of ``database``."""
     try:
         query = load(name)
         if query.sql not in _USED:
@@ -126,7 +126,7 @@ def _done(
 
 
 def _of_months(con: Connection, query: Query, arguments: Mapping[str, object]) -> str:
-    """The text of a query that opens only those files of the archive that its arguments select."""
+    """Return the text of a query that opens only the archived files that its arguments select."""
     if _OVER_ARCHIVE.search(query.sql) is None or not (every := archive.months(con)):
         return query.sql
     cluster = str(arguments["cluster"])
@@ -148,5 +148,5 @@ def _of_months(con: Connection, query: Query, arguments: Mapping[str, object]) -
 
 
 def _edge(pick: Callable[[Iterable[int]], int], given: Any) -> int | None:
-    """An instant, or the outermost of a list of them; None: no bound."""
+    """Return an instant, or the outermost of a list of them; None: no bound."""
     return pick(given) if isinstance(given, list) and given else given or None

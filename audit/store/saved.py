@@ -45,7 +45,7 @@ class Saved(NamedTuple):
 
 @cache
 def every() -> dict[str, Saved]:
-    """All saved queries, by name in alphabetical order.
+    """Return all saved queries, by name in alphabetical order.
 
     Raises StoreError if a declaration cannot be read.
     """
@@ -70,7 +70,7 @@ def every() -> dict[str, Saved]:
 
 
 def named(name: str) -> Saved:
-    """The saved query ``name``; raises UsageError with the nearest name if it is unknown."""
+    """Return the saved query ``name``; raises UsageError with the nearest name if it is unknown."""
     if name in every():
         return every()[name]
     near = difflib.get_close_matches(name, every(), n=1)
@@ -79,7 +79,7 @@ def named(name: str) -> Saved:
 
 
 def arguments(con: Connection, saved: Saved, given: Mapping[str, str]) -> dict[str, object]:
-    """The values of a query's parameters, converted to their types from what a person typed.
+    """Return the values of a query's parameters, converted to their types from what a person typed.
 
     Raises UsageError if one is missing, unknown, or not of its type.
     """
@@ -104,6 +104,6 @@ def _value(con: Connection, saved: Saved, parameter: Parameter, text: str | None
         cast = f"SELECT CAST($value AS {parameter.kind})"  # one of those in _PARAMETER
         ((found,),) = database.rows(con, cast, {"value": text})
     except StoreError as error:
-        wrong = f"{text!r} is no {parameter.kind}"
+        wrong = f"{text!r} is not a {parameter.kind}"
         raise UsageError(f"sql: parameter {parameter.name} of {saved.name}: {wrong}") from error
     return found

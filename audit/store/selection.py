@@ -53,7 +53,7 @@ class Selection:
 
 
 def is_complete(text: str) -> bool:
-    """Whether ``text`` ends with a semicolon that ends a statement."""
+    """Return whether ``text`` ends with a semicolon that ends a statement."""
     rest = _SEALED_OR_END.sub(lambda found: ";" if found[0] == ";" else "", text)
     return _OPEN.search(rest) is None and rest.rstrip().endswith(";")
 
@@ -65,7 +65,7 @@ def select(
     text: str,
     parameters: Mapping[str, object],
 ) -> Selection:
-    """The one statement of ``text``, if it selects; a semicolon may end it.
+    """Return the one statement of ``text``, if it selects; a semicolon may end it.
 
     Values of its ``$name`` parameters never become part of the text. Raises StoreError if it is
     wrong, more than one, or does not select.
@@ -83,7 +83,7 @@ def select(
 
 
 def readable(con: Connection, database_name: str = SNAPSHOT) -> frozenset[str]:
-    """The names of the tables and views of a database, in lower case."""
+    """Return the names of the tables and views of a database, in lower case."""
     found = con.execute(
         "SELECT table_name FROM system.main.duckdb_tables() WHERE database_name = $name "
         "UNION ALL SELECT view_name FROM system.main.duckdb_views() WHERE database_name = $name",
@@ -93,7 +93,7 @@ def readable(con: Connection, database_name: str = SNAPSHOT) -> frozenset[str]:
 
 
 def _values(con: Connection, query: str, parameters: Mapping[str, object]) -> list[str]:
-    """The distinct values of a column, in order, as text."""
+    """Return the distinct values of a column, in order, as text."""
     used = database.named_parameters(con, query)
     given = {name: value for name, value in parameters.items() if name in used}
     values = f"SELECT DISTINCT v FROM (\n{query}\n) AS of (v) WHERE v IS NOT NULL ORDER BY v"  # noqa: S608
@@ -102,7 +102,7 @@ def _values(con: Connection, query: str, parameters: Mapping[str, object]) -> li
 
 
 def _explained(con: Connection, query: str, parameters: Mapping[str, object]) -> Selection:
-    """The plan of a statement that selects, as another selection."""
+    """Return the plan of a statement that selects, as another selection."""
     key, plan = con.execute(query, dict(parameters) or None).fetchall()[-1][:2]
     return Selection(
         "SELECT $explain_key AS explain_key, $explain_value AS explain_value",
@@ -114,7 +114,7 @@ def _explained(con: Connection, query: str, parameters: Mapping[str, object]) ->
 def rows(
     con: Connection, selection: Selection, cells: Sequence[str], most: int | None
 ) -> Iterator[list[tuple[str | None, ...]]]:
-    """The first ``most`` rows (None: all), in batches.
+    """Yield the first ``most`` rows (None: all), in batches.
 
     ``cells`` are SQL expressions over ``c0``, ``c1``, … that each return text. Raises StoreError if
     it fails; TimeLimitError and MemoryLimitError if a limit ends it.

@@ -1,8 +1,8 @@
-"""Hands tables between DuckDB and polars as Arrow streams, without pyarrow.
+"""Passes tables between DuckDB and polars as Arrow streams, without pyarrow.
 
-This module imports neither: polars keeps the type of its input, and all that the type's module
-refers to, for as long as the process lives. DuckDB's own type would keep DuckDB's bindings alive
-past their end, which they report on stderr.
+This module imports neither. polars keeps the type of its input, and everything that the type's
+module refers to, until the process ends. DuckDB's own type would keep DuckDB's bindings alive too
+long, which they report on stderr.
 """
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from audit.studies.sensitivity.compute import By
 
 experiment = typer.Typer(
-    help="Repeat a study of the papers.",
+    help="Repeat a study from the literature on a log.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -40,7 +40,7 @@ def penalties(out: Out = DEFAULT_OUT) -> None:
 def operators(
     out: Out = DEFAULT_OUT,
     bits: Annotated[
-        int, typer.Option(min=3, max=20, help="Greatest number of bits of a priority.")
+        int, typer.Option(min=3, max=20, help="Maximum number of bits of a priority.")
     ] = 20,
 ) -> None:
     """Check which rules each priority operator keeps, and how finely it distinguishes users."""
@@ -83,7 +83,9 @@ def users(
     *,
     search_seconds: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Time limit of each search of TS, s; results then vary."),
+        typer.Option(
+            min=0.0, help="Time limit of each search of TS, in seconds; results then vary."
+        ),
     ] = None,
     given: OfStudy,
 ) -> None:

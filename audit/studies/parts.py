@@ -58,7 +58,7 @@ class Part(NamedTuple):
     def offered_load(self) -> float:
         """Σ occupancy · size / (capacity · span), > 0; above 1 the queue only grows.
 
-        Raises UsageError if all arrive at once, or nothing is asked for.
+        Raises UsageError if all arrive at once, or all requests are 0.
         """
         return float(_offered(self))
 
@@ -75,7 +75,7 @@ def part(
     """Return the first ``attempts`` ≥ 1 that started in ``pool``, or all if there are fewer.
 
     Left out are attempts that never started, were open in the snapshot, ran in a reservation, have
-    an unknown arrival or run time, or ask for more than the pool had at the first arrival.
+    an unknown arrival or run time, or request more than the pool had at the first arrival.
 
     Args:
         described: columns of ``model.DESCRIBED``; other pools are ignored.
@@ -90,7 +90,8 @@ def part(
     candidates = of_pool.filter(ran, ~reserved_rows(of_pool))
     if candidates.is_empty():
         raise UsageError(
-            f"pool {pool.name!r}: no attempt in these logs has started: nothing to study"
+            f"pool {pool.name!r}: no attempt in these logs has started, so there is nothing to "
+            "study"
         )
     constant = _at(pool, int(candidates["arrival_time"][0]))
     unscheduled = _unscheduled(candidates, top_width)
@@ -98,8 +99,8 @@ def part(
     fitting = unscheduled.filter(pl.Series(work.queued))
     if fitting.is_empty():
         raise UsageError(
-            f"pool {pool.name!r}: every attempt asks for more than its {constant.capacity} "
-            f"{pool.resource.value}; say how much it has (--pool-size)"
+            f"pool {pool.name!r}: every attempt requests more than its {constant.capacity} "
+            f"{pool.resource.value}; pass the pool's size (--pool-size)"
         )
     chosen = fitting.head(attempts)
     until = pl.col("arrival_time") <= chosen["arrival_time"][-1]
@@ -118,7 +119,7 @@ def part(
 def scaled(part: Part, load: Fraction) -> Part:
     """Return the part with run times and walltimes multiplied, so that it offers ``load`` > 0.
 
-    Raises UsageError if all arrive at once, or nothing is asked for.
+    Raises UsageError if all arrive at once, or all requests are 0.
     """
     above, below = (load / _offered(part)).as_integer_ratio()
     least = {"occupancy_s": 1, "runtime_s": 0, "suspended_s": 0, "walltime_s": 1}
@@ -174,6 +175,6 @@ def _offered(part: Part) -> Fraction:
         what = "arrive at the same time" if area else "occupy nothing"
         raise UsageError(
             f"pool {part.pool.name!r}: all {part.described.height} attempts of the part {what}, so "
-            "it has no load; take more of them (--attempts)"
+            "it has no load; pass a larger --attempts"
         )
     return Fraction(area, part.pool.capacity * part.span_s)

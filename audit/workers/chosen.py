@@ -26,8 +26,8 @@ def executor(
 ) -> Iterator[Executor]:
     """The executor that the options select, while the block runs.
 
-    Workers elsewhere are used for what this process has not done within ``alone_s``. This process
-    uses ``threads``; None or 0: one for each core.
+    Workers do the parts that this process has not done within ``alone_s`` seconds. This process
+    uses ``threads`` threads; None or 0: one for each core.
     """
     own = Threads(threads or len(os.sched_getaffinity(0)))
     if options.engine == "local":
@@ -45,8 +45,8 @@ def executor(
 class Staged:
     """Threads of this process for the first ``left_s`` seconds of work, then workers elsewhere.
 
-    If these are lost and a fallback is allowed, this process does the rest. The clock decides who
-    works, not what is computed. ``own_parts`` is the number of parts before that is decided.
+    If the workers are lost and a fallback is allowed, this process does the rest. The clock decides
+    where parts are computed, never their results. ``own_parts`` is the number of parts for threads.
     """
 
     here: Executor
@@ -102,8 +102,8 @@ class Staged:
             return what()
 
     def _give_up(self, error: WorkersError) -> None:
-        """Let this process take over; what fails there, fails."""
+        """Let this process take over; its errors are final."""
         if not self.fallback or self.elsewhere is self.here:
             raise error
-        self.say(f"warning: {error}; this process goes on alone (compute.fallback)")
+        self.say(f"warning: {error}; this process continues without workers (compute.fallback)")
         self.elsewhere = self.here

@@ -1,4 +1,4 @@
-"""Executors: they do independent parts of work, in any order."""
+"""Executors, which do independent parts of work in any order."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Part = TypeVar("Part")
 Made = TypeVar("Made")
 
 Stopped = Callable[[], bool]
-"""Whether to begin no more; called before each part, and about once a second while it waits."""
+"""Return whether to stop; called before each part, and about once a second while waiting."""
 
 PARTS: Final = 64
-"""Number of parts for threads: progress is visible, all end together, and the cost is small."""
+"""Number of parts for threads: enough to show progress and to end together, at a small cost."""
 
 
 class Executor(Protocol):
@@ -27,7 +27,7 @@ class Executor(Protocol):
 
     @property
     def parts(self) -> int:
-        """Best number of parts for work that can be divided anywhere: each has a cost."""
+        """Best number of parts for work that can be divided anywhere; each part has a cost."""
 
     def each(
         self,
@@ -39,22 +39,20 @@ class Executor(Protocol):
         """Do each part once.
 
         Args:
-            prepare: a function of a module: returns what does a part, from ``shared``. Called at
-                most once in each process; what it returns may be called by several threads.
-            shared: what all parts have in common: numbers, texts, arrays, frames, tuples and
-                functions.
-            parts: of the same kinds; small.
+            prepare: a function of a module that returns the function for a part, given ``shared``.
+                Called at most once in each process; several threads may call the result.
+            shared: the data of all parts: numbers, texts, arrays, frames, tuples and functions.
+            parts: of the same types; small.
 
         Yields:
             The number of each part among ``parts`` and its result, as they arrive.
 
-        Raises WorkersError if the workers cannot be reached, are lost, or compute with something
-        else.
+        Raises WorkersError if the workers cannot be reached, are lost, or have other software.
         """
 
 
 def computed(_: None) -> Callable[[Callable[[], Made]], Made]:
-    """A ``prepare`` for ``Executor.each`` whose parts are functions without arguments."""
+    """Return a ``prepare`` for ``Executor.each`` whose parts are functions without arguments."""
     return lambda part: part()
 
 

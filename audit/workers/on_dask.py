@@ -1,9 +1,9 @@
-"""Workers of Dask: processes of this machine, of a cluster that runs, or in jobs of Slurm.
+"""Workers of Dask: processes on this machine, of a running scheduler, or in jobs of Slurm.
 
-Only names of files, settings and small arrays go through Dask; large data is in a folder that all
-share (``parcels``). If the scheduler is started here its connections are always encrypted, with a
-certificate for this run alone unless the site names one: anyone who can connect to a scheduler can
-run code as its user.
+Only names of files, settings and small arrays go through Dask; large data is in a shared folder
+(``parcels``). Anyone who can connect to a scheduler can run code as its user, so connections to a
+scheduler that is started here are always encrypted, with a certificate for this run unless the site
+names one.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from audit.workers.parcels import Opener, Packer
 from audit.workers.remote import difference, identity
 
 AHEAD: Final = 2
-"""Parts that each worker has been given: one at work, the next at hand."""
+"""Parts that each worker has at a time: the current one and the next."""
 OF_EACH: Final = 8
-"""Parts for each thread of a worker: they do not take equally long, and one may be lost."""
+"""Parts for each thread of a worker: durations differ, and a part may be lost."""
 LOOK_S: Final = 1.0
 """Seconds between two counts of the workers."""
 RESULT_S: Final = 2
-"""Seconds in which a worker returns a result: the names of some files."""
+"""Maximum seconds until a worker returns a result, which consists of file names."""
 _SETTINGS: Final[Mapping[str, object]] = {
-    "distributed.admin.tick.limit": "1h",  # its complaints go unread
+    "distributed.admin.tick.limit": "1h",  # nobody reads its warnings
     "distributed.comm.timeouts.connect": "30s",
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
 _NO_PAGES: Final = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
-"""Dask always opens a port for its web pages: here on this machine, without a page."""
+"""Dask always opens a port for its web pages: here, only on this machine, and without a page."""
 _LOST: Final = "the workers were lost while they computed"
 
 
@@ -65,19 +65,19 @@ class Dask:
     say: Callable[[str], None] = lambda text: None
 
     def __post_init__(self) -> None:
-        """Set up what needs no closing."""
+        """Set up the fields that need no closing."""
         self._open = ExitStack()
         self._numbers = count(1)
         self._refused: list[str] = []
         if self.options.slurm is not None:
             where = "Dask on Slurm (compute.slurm)"
-            remedy = "; see with squeue why its jobs do not start, or ask for less"
+            remedy = "; check with squeue why the jobs do not start, or request less"
         elif self.options.scheduler is not None:
             where = f"Dask at {self.options.scheduler} (compute.scheduler)"
-            remedy = '; start some there, with "dask worker"'
+            remedy = '; start workers there with "dask worker"'
         else:
             where = "Dask on this machine (compute.workers)"
-            remedy = "; they end as soon as they begin: is there memory for them?"
+            remedy = "; they exit at once: check whether there is enough memory"
         self._where, self._remedy = where, remedy
 
     @property
@@ -114,7 +114,7 @@ class Dask:
     def _done(
         self, folder: Path, parts: Iterator[tuple[int, bytes]], stopped: Stopped
     ) -> Iterator[tuple[int, Any]]:
-        """The results as they arrive; only as many parts are given out as soon begin."""
+        """Yield results as they arrive; only parts that will soon begin are submitted."""
         client, ours = self._session.client, identity()
         working: dict[Any, int] = {}
         opener = Opener(folder)
@@ -140,11 +140,11 @@ class Dask:
                     opener.empty()
                     yield number, made
         finally:
-            with suppress(Exception):  # the connection may be what failed
+            with suppress(Exception):  # the connection itself may have failed
                 client.cancel(list(working), force=True)
 
     def _some(self, working: Mapping[Any, int]) -> list[Any]:
-        """The futures that are done, after at most about a second."""
+        """Return the futures that are done, after at most about a second."""
         _, distributed = self._libraries()
         try:
             with self._session.client.as_current():
@@ -162,21 +162,23 @@ class Dask:
         since = time.monotonic()
         while not self._threads():
             if self._refused:
-                raise WorkersError(f"{self._where}: sbatch refuses its jobs: {self._refused[0]}")
+                raise WorkersError(f"{self._where}: sbatch refused the jobs: {self._refused[0]}")
             if time.monotonic() - since > self.options.patience_s:
                 why = f"no worker for {self.options.patience_s} s (compute.patience_s)"
                 raise WorkersError(f"{self._where}: {why}{self._remedy}")
             time.sleep(0.1)
 
     def _threads(self) -> Mapping[str, int]:
-        """The number of threads of each worker."""
+        """Return the number of threads of each worker."""
         client = self._session.client
         try:
             if client.status != "running":
                 raise OSError(f"the connection is {client.status}")
             threads: Mapping[str, int] = client.nthreads()
         except (OSError, TimeoutError) as error:
-            raise WorkersError(f"{self._where}: the scheduler is gone ({_first(error)})") from error
+            raise WorkersError(
+                f"{self._where}: the scheduler was lost ({_first(error)})"
+            ) from error
         return threads
 
     @cached_property
@@ -228,7 +230,7 @@ class Dask:
         return dask, distributed
 
     def _folder(self) -> Path:
-        """A new folder for this run alone."""
+        """Return a new folder for this run alone."""
         below = Path(self.options.folder or tempfile.gettempdir())
         with _usable(below):
             folder = Path(tempfile.mkdtemp(prefix="fairaudit-", dir=below))
@@ -237,7 +239,7 @@ class Dask:
         return folder
 
     def _scheduler(self, distributed: Any, folder: Path) -> Any:
-        """The address of the scheduler, or the cluster that was started here."""
+        """Return the address of the scheduler, or the cluster that was started here."""
         options = self.options
         if options.scheduler is not None:
             return options.scheduler
@@ -264,7 +266,7 @@ class Dask:
         return self._open.enter_context(cluster)
 
     def _check(self, client: Any) -> None:
-        """Check that workers compute with what this process does."""
+        """Check that workers have the software of this process."""
         ours = identity()
         try:
             found: Mapping[str, Any] = client.run(remote.identity, on_error="return")
@@ -293,7 +295,7 @@ def _packed(folder: Path, work: object, parts: Iterable[object]) -> Iterator[tup
 
 
 def _result(future: Any) -> bytes | None:
-    """The result of a part; None if its worker is gone, and another one does it."""
+    """Return the result of a part; None if its worker was lost and another one repeats it."""
     from distributed import CancelledError
     from distributed.scheduler import KilledWorker
 
@@ -302,7 +304,7 @@ def _result(future: Any) -> bytes | None:
     except TimeoutError:
         return None
     except KilledWorker as error:
-        why = "a part of the work ended one worker after the other: give them more memory"
+        why = "one part of the work ended several workers: give them more memory"
         raise WorkersError(why) from error
     except CancelledError as error:
         raise WorkersError(_LOST) from error
@@ -313,7 +315,7 @@ def _result(future: Any) -> bytes | None:
 
 @contextmanager
 def _usable(folder: Path) -> Iterator[None]:
-    """Raise what the system refuses in the shared folder as WorkersError."""
+    """Raise errors of the system in the shared folder as WorkersError."""
     try:
         yield
     except OSError as error:
@@ -324,7 +326,7 @@ def _usable(folder: Path) -> Iterator[None]:
 
 
 def _first(error: BaseException) -> str:
-    """The first line of a message."""
+    """Return the first line of a message."""
     lines = str(error).strip().splitlines()
     return lines[0][:200] if lines else type(error).__name__
 
@@ -392,7 +394,7 @@ def _job(of_slurm: Any, refused: list[str]) -> Any:
             except (OSError, RuntimeError) as error:
                 lines = [line for line in str(error).splitlines() if line.strip()]
                 refused.append(lines[-1] if lines else type(error).__name__)
-                return _NO_JOB  # Dask could not close a job that never began
+                return _NO_JOB  # Dask cannot close a job that never began
 
         @classmethod
         async def _close_job(cls, job_id: str, cancel_command: str) -> None:
@@ -425,7 +427,7 @@ def _security(distributed: Any, files: Any) -> Any:
 
 
 def made(folder: Path) -> Files:
-    """A certificate for this run alone, which is its own authority.
+    """Return a certificate for this run alone, which is its own authority.
 
     Raises WorkersError if there is no openssl to make it.
     """

@@ -1,4 +1,4 @@
-"""Objects on their way to other processes: frames and arrays as Parquet files, the rest pickled.
+"""Objects that are sent to other processes: frames and arrays as Parquet files, the rest pickled.
 
 A *parcel* is a pickle in which each frame and each larger array is replaced by the name of a file
 in a folder. An object that occurs again, in the same parcel or a later one of the same packer, is
@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 SMALL: Final = 65_536
-"""Bytes up to which an array stays in the parcel: a file would cost more."""
+"""Maximum bytes of an array that stays in the parcel, because a file would cost more."""
 _COLUMN: Final = "values"
 
 
@@ -41,7 +41,7 @@ class Packer:
         self._filed: dict[int, tuple[object, Filed]] = {}
 
     def packed(self, thing: object) -> bytes:
-        """The parcel of an object; raises OSError if its files cannot be written."""
+        """Return the parcel of an object; raises OSError if its files cannot be written."""
         out = io.BytesIO()
         pickler = pickle.Pickler(out, protocol=5)
         pickler.persistent_id = self.file  # type: ignore[method-assign]
@@ -49,7 +49,7 @@ class Packer:
         return out.getvalue()
 
     def file(self, thing: object) -> Filed | None:
-        """The reference to an object, which is written if needed; None: it stays in the parcel."""
+        """Return the reference to an object, writing it if needed; None: it stays in the parcel."""
         if id(thing) in self._filed:
             return self._filed[id(thing)][1]
         if isinstance(thing, pl.DataFrame):
@@ -67,14 +67,14 @@ class Packer:
         return filed
 
     def _written(self, frame: pl.DataFrame) -> str:
-        """Write a frame and return the file's name; unique, so that work may be done twice."""
+        """Write a frame and return the file's name, unique because a part may be done twice."""
         name = f"{uuid.uuid4().hex}.parquet"
         frame.write_parquet(self._folder / name, compression="lz4", statistics=False)
         return name
 
 
 class Opener:
-    """Opens parcels from a packer's folder; what several of them hold is read once."""
+    """Opens parcels from a packer's folder; shared objects are read once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -82,13 +82,13 @@ class Opener:
         self._lock = Lock()
 
     def opened(self, parcel: bytes) -> Any:
-        """The object in a parcel; raises OSError if a file of it cannot be read."""
+        """Return the object in a parcel; raises OSError if a file of it cannot be read."""
         unpickler = pickle.Unpickler(io.BytesIO(parcel))  # noqa: S301 - from this run's own folder
         unpickler.persistent_load = self.thing  # type: ignore[method-assign]
         return unpickler.load()
 
     def thing(self, filed: Filed) -> object:
-        """The frame, column or array of a reference."""
+        """Return the frame, column or array of a reference."""
         with self._lock:
             if filed.file not in self._read:
                 self._read[filed.file] = _read(self._folder / filed.file, filed)

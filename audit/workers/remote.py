@@ -18,11 +18,11 @@ from audit.workers.parcels import Opener, Packer
 WORK: Final = "work.pickle"
 """The file with what all parts of a piece of work have in common."""
 
-_KEPT: Final = 2  # pieces of work that a worker keeps: one may begin while another ends
+_KEPT: Final = 2  # pieces of work that a worker keeps, because one may begin while another ends
 
 
 class _Prepared:
-    """A piece of work at this worker, opened for its first part."""
+    """A piece of work, opened when its first part arrives."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -55,7 +55,7 @@ def run(folder: str, ours: Mapping[str, str], part: bytes) -> bytes:
     Returns:
         The result, as a parcel whose files are in ``folder``.
 
-    Raises WorkersError if this worker computes with something else, or cannot use the folder.
+    Raises WorkersError if this worker has other software, or cannot use the folder.
     """
     if differs := difference(ours, identity()):
         raise WorkersError(f"a worker on {platform.node()} has {differs}")
@@ -77,7 +77,7 @@ PACKAGE: Final = Path(__file__).parent.parent
 
 
 def identity() -> dict[str, str]:
-    """The versions of what this process computes with, by name."""
+    """Return the versions of the software of this process, by name."""
     import numpy as np
     import polars as pl
 
@@ -95,7 +95,7 @@ def identity() -> dict[str, str]:
 
 
 def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
-    """The differences, such as ``fairaudit 0.2.0, here 0.1.0``; None without any."""
+    """Return the differences, such as ``fairaudit 0.2.0, here 0.1.0``; None without any."""
     differs = (
         f"{name} {theirs.get(name, 'unknown')}, here {value}"
         for name, value in ours.items()
@@ -106,14 +106,14 @@ def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None
 
 @cache
 def kernels() -> str:
-    """A fingerprint of the sources from which the kernels were compiled."""
+    """Return a fingerprint of the sources from which the kernels were compiled."""
     built = PACKAGE / "kernels" / "built.json"
     return hashlib.sha256(built.read_bytes()).hexdigest() if built.exists() else "not compiled"
 
 
 @cache
 def program() -> str:
-    """A fingerprint of fairaudit's own code."""
+    """Return a fingerprint of fairaudit's own code."""
     from audit import __version__
 
     files = sorted(PACKAGE.rglob("*.py"))

@@ -15,7 +15,7 @@ from typing import Final
 
 from audit.registry import columns, measures
 from audit.registry.columns import Column
-from audit.registry.measures import Measure
+from audit.registry.measure import Measure
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 
@@ -35,7 +35,7 @@ def _meaning(measure: Measure) -> str:
 
 def _summary() -> str:
     return _table(
-        ("metric", "unit", "dimensions", "what it is"),
+        ("metric", "unit", "dimensions", "definition"),
         (
             (f"`{one.key}`", one.unit, ", ".join(one.dimensions), _meaning(one))
             for one in measures.SUMMARY.values()

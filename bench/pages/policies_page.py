@@ -14,7 +14,7 @@ def table() -> str:
     needs = {None: "", "priority": "priorities in the log", "usage": "usage ([clusters.usage])"}
     settings = {fill: [key for key in SETTINGS if fill in takers(key)] for fill in Backfill}
     lines = [
-        "| key in config.toml | option | meaning | needs, or takes |",
+        "| key in config.toml | option | meaning | requirement, or settings |",
         "|---|---|---|---|",
         *(
             f'| `order = "{order.value}"` | `--order {order.value}` | {order.traits.label} '

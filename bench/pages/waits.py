@@ -1,11 +1,11 @@
-"""Why attempts of real logs waited: makes the pages ``docs/studies/*-waits.md``.
+"""Writes ``docs/studies/*-waits.md``: why jobs of real logs waited.
 
-Runs an audit of each log in the folder ``FAIRAUDIT_REAL_LOGS``, with and without fitted rules, for
-the anatomy of waits and the most overtaken attempts; ``fit-policy``; ``explain``.
+Runs `audit` on each log in the folder ``FAIRAUDIT_REAL_LOGS``, with and without fitted rules,
+`fit-policy`, and `explain` for the most overtaken attempts.
 
     FAIRAUDIT_REAL_LOGS=… python -m bench.pages.waits [FOLDER]
 
-Finished results in FOLDER are reused.
+Results that are already in FOLDER are reused.
 """
 
 import csv
@@ -29,29 +29,27 @@ LOGS = {
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "studies"
 PICTURE = re.compile(r'<svg role="img" aria-label="([^"]*)".*?</svg>', re.DOTALL)
 PARTS = {
-    "room": "room",
-    "shared": "room, others first",
-    "own": "own use",
-    "earlier": "earlier arrivals",
-    "later": "later arrivals",
-    "down": "pool too small",
+    "room": "would have fitted",
+    "shared": "fitted, but claimed by jobs ahead",
+    "own": "used by the same user",
+    "earlier": "used by earlier arrivals",
+    "later": "used by later arrivals",
+    "down": "request above the capacity",
 }
 TITLES = {
     "says": "element",
-    "failed": "explains",
-    "served": "against",
     "told": "gain held out, nats",
     "told_lower": "from",
     "told_upper": "to",
 }
 EXPLAINED = 3
 FIDELITY = {
-    "agreement": "agreement of those that waited",
-    "waited_foreseen_share": "foreseen, of those that waited",
-    "forward_correlation": "rank correlation of forward starts",
-    "waited_forward_correlation": "of those that waited",
-    "wait_correlation": "rank correlation of a replay",
-    "unexplained_wait_share": "unexplained, of all waiting",
+    "agreement": "agreement, jobs that waited",
+    "waited_foreseen_share": "foreseen starts, jobs that waited",
+    "forward_correlation": "rank correlation of modelled waits",
+    "waited_forward_correlation": "rank correlation of modelled waits, jobs that waited",
+    "wait_correlation": "rank correlation of replayed waits",
+    "unexplained_wait_share": "unexplained share of waiting",
 }
 
 SHARES = """
@@ -71,7 +69,7 @@ OVERTAKEN = f"""
 
 
 def fairaudit(*arguments: object) -> str:
-    """The output of a command.
+    """Return the output of a command.
 
     Raises:
         subprocess.CalledProcessError: it fails.
@@ -84,7 +82,7 @@ def fairaudit(*arguments: object) -> str:
 
 
 def asked(database: Path, query: str) -> list[dict[str, object]]:
-    """The rows of a query."""
+    """Return the rows of a query."""
     rows: list[dict[str, object]] = json.loads(
         fairaudit("sql", query, "--db", database, "--format", "json")
     )
@@ -92,14 +90,14 @@ def asked(database: Path, query: str) -> list[dict[str, object]]:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """A table of markdown, with an empty line behind it."""
+    """Return a Markdown table, followed by an empty line."""
     lines = [header, ["---"] * len(header), *rows]
     cells = ([str(cell).replace("|", "\\|") for cell in line] for line in lines)
     return [*(f"| {' | '.join(line)} |" for line in cells), ""]
 
 
 def anatomy(database: Path) -> list[str]:
-    """All waiting by cause, by width class."""
+    """Return the anatomy of waits by width class."""
     shares: dict[object, dict[object, object]] = {}
     for row in asked(database, SHARES):
         of = shares.setdefault(row["width"], {"attempts": row["attempts"]})
@@ -119,7 +117,7 @@ def anatomy(database: Path) -> list[str]:
 
 
 def fidelity(plain: Path, fitted: Path) -> list[str]:
-    """How well each of two audits knows the site."""
+    """Return the model fidelity of two audits."""
     query = "SELECT metric, value FROM fidelity"
     before, after = (
         {row["metric"]: float(str(row["value"])) for row in asked(database, query)}
@@ -133,7 +131,7 @@ def fidelity(plain: Path, fitted: Path) -> list[str]:
 
 
 def rows_of(path: Path) -> list[list[str]]:
-    """A CSV file, header first, numbers short."""
+    """Return the rows of a CSV file, header first, with rounded numbers."""
 
     def shown(cell: str) -> str:
         try:
@@ -148,7 +146,7 @@ def rows_of(path: Path) -> list[list[str]]:
 
 
 def pictures(page: Path, title: str) -> list[str]:
-    """The pictures of a page, kept beside the documents."""
+    """Write the pictures of a page beside the documents; return their links."""
     lines = []
     folder = DOCS / title
     folder.mkdir(parents=True, exist_ok=True)
@@ -160,7 +158,7 @@ def pictures(page: Path, title: str) -> list[str]:
 
 
 def made(title: str, log: Path, folder: Path) -> str:
-    """The page of a log."""
+    """Return the page of a log."""
     database, plain = folder / "audit.duckdb", folder / "plain"
     if not database.exists():
         fairaudit("audit", log, "--out", folder, "--no-pdf")
@@ -169,28 +167,29 @@ def made(title: str, log: Path, folder: Path) -> str:
     if not (folder / "fit-policy.html").exists():
         fairaudit("fit-policy", log, "--out", folder)
     name = LOGS[title]
-    lines = [f"# Why did they wait? {name}", "", "Made by `make waits`.", ""]
-    lines += ["## The waits taken apart, without a model", "", f"`fairaudit audit {log.name}`", ""]
+    lines = [f"# Causes of waiting: {name}", "", "`make waits` writes this page.", ""]
+    lines += ["## Anatomy of waits, without a model", "", f"`fairaudit audit {log.name}`", ""]
     lines += anatomy(database)
-    lines += ["## How the site decides", "", f"`fairaudit fit-policy {log.name}`", ""]
+    lines += ["## The site's policy", "", f"`fairaudit fit-policy {log.name}`", ""]
     for part in ("elements", "compared", "in-week", "unexplained"):
         header, *rows = rows_of(folder / f"fit-policy-{part}.csv")
         lines += table(header, rows)
     lines += pictures(folder / "fit-policy.html", title)
-    lines += ["## What an audit makes of it", ""]
-    lines += [f"`fairaudit audit --no-fit {log.name}` and `fairaudit audit {log.name}`: over the"]
-    lines += ["whole log, with those of the rules above that gain where nothing was fitted.", ""]
+    lines += ["## Model fidelity of an audit", ""]
+    lines += [
+        f"`fairaudit audit --no-fit {log.name}` and `fairaudit audit {log.name}`, over the whole"
+    ]
+    lines += ["log. The audit adopts the elements that also gain on the last 40 % of the log.", ""]
     lines += fidelity(plain / "audit.duckdb", database)
-    lines += ["## The most overtaken attempts under these rules", ""]
+    lines += ["## The most overtaken attempts under the fitted policy", ""]
     for row in asked(database, OVERTAKEN):
-        told = fairaudit("explain", row["job_id"], "--db", database)
-        story, _, _ = told.partition("\n\nThe wait taken apart")
+        story = fairaudit("explain", row["job_id"], "--db", database)
         lines += [f"`fairaudit explain {row['job_id']}`", "", "```text", story.rstrip(), "```", ""]
     return "\n".join(lines)
 
 
 def main() -> None:
-    """Writes the pages of all logs."""
+    """Write the pages of all logs."""
     logs = Path(os.environ["FAIRAUDIT_REAL_LOGS"]) / "swf"
     chosen = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="fairaudit-waits-")
     for title, name in LOGS.items():

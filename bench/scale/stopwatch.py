@@ -8,23 +8,23 @@ from typing import Any
 
 AUDIT: Mapping[str, str] = {
     # what is called where: in which stage its time counts, but for that of stages within
-    "audit.oneoff.audit.audit": "the rest",
+    "audit.oneoff.audit.audit": "other",
     "audit.pipeline.opening.open_logs": "reading",
     "audit.pipeline.opening.take_in_by_name": "reading",
     "audit.pipeline.opening.read_attempts": "attempts from the store",
-    "audit.oneoff.audit.Request.setting": "setting",
+    "audit.oneoff.audit.Request.setting": "settings",
     "audit.cluster.compute.population.describe": "describing attempts",
-    "audit.cluster.compute.charges.charged": "charging",
-    "audit.cluster.compute.charges.compare": "charging",
+    "audit.cluster.compute.charges.charged": "penalties",
+    "audit.cluster.compute.charges.compare": "penalties",
     "audit.cluster.compute.histories": "history of usage",
     "audit.cluster.compute.resource_equality": "resource equality, overtakes",
     "audit.cluster.compute.performance.overtakes": "resource equality, overtakes",
     "audit.cluster.compute.decision_times": "decisions",
     "audit.cluster.compute.account.anatomy": "anatomy of waits",
-    "audit.cluster.compute.peers.peer_waits": "peers",
-    "audit.cluster.compute.peers.stuck": "who is stuck",
+    "audit.cluster.compute.peers.peer_waits": "similar jobs",
+    "audit.cluster.compute.peers.stuck": "stuck jobs",
     "audit.cluster.compute.fair_start_times": "fair start times",
-    "audit.cluster.compute.forward_start_times": "forward starts",
+    "audit.cluster.compute.forward_start_times": "modelled starts",
     "audit.cluster.compute.model_fidelity": "model fidelity",
     "audit.cluster.compute.users.by_entities": "users and accounts",
     "audit.cluster.compute.summarise": "summary",
@@ -34,7 +34,7 @@ AUDIT: Mapping[str, str] = {
     "audit.store.queries.failed_checks": "checks",
     "audit.report.build.build": "reading the report's figures",
     "audit.report.build.trends": "trend",
-    "audit.report.reading.pools.pictured": "pictures of a pool",
+    "audit.report.reading.pools.pictured": "charts",
     "audit.pipeline.drawing.draw": "making the page",
     "audit.oneoff.audit.compaction.free": "writing the file",
 }
@@ -45,9 +45,9 @@ NIGHT: Mapping[str, str] = {
         for place, stage in AUDIT.items()
         if not place.startswith(("audit.oneoff.", "audit.pipeline.opening."))
     },
-    "audit.nightly.run.run": "the rest",
+    "audit.nightly.run.run": "other",
     "audit.nightly.run.pulling.ingest": "reading",
-    "audit.nightly.due.compute": "what is due",
+    "audit.nightly.due.compute": "due periods",
     "audit.nightly.due.read_attempts": "attempts from the store",
     "audit.nightly.keeping.archiving.put_away": "archiving",
     "audit.nightly.due.report": "making the page",
@@ -66,7 +66,7 @@ class Stopwatch:
 
     def __init__(self, stages: Mapping[str, str]) -> None:
         self.cpu_s = dict.fromkeys(stages.values(), 0.0)
-        self._at_work = ["the rest"]
+        self._at_work = ["other"]
         self._since = 0.0
         for place, stage in stages.items():
             owner, name = _owner(place)

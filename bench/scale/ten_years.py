@@ -38,14 +38,12 @@ ROOM = 1.2
 
 COLUMNS = {
     "reading": ("reading",),
-    "fair and forward starts": ("fair start times", "forward starts"),
+    "fair and modelled starts": ("fair start times", "modelled starts"),
     "writing, archiving, publishing": (
         *("joining results", "writing results", "archiving", "publishing", "compacting"),
     ),
-    "reports": (
-        *("reading the report's figures", "trend", "pictures of a pool", "making the page"),
-    ),
-    "the rest": (),
+    "reports": (*("reading the report's figures", "trend", "charts", "making the page"),),
+    "other": (),
 }
 """Of the table, and the stages that each sums up; the last has what is left."""
 
@@ -211,7 +209,7 @@ def _drawn(clusters: Sequence[Cluster], months: range) -> tuple[dict[str, bytes]
 def table(told: Sequence[dict[str, Any]]) -> str:
     """The nights as Markdown: CPU of their stages in s, memory and files in MiB."""
     lines = [
-        f"| until month | attempts in all | on the clock | {' | '.join(COLUMNS)} | CPU | peak "
+        f"| until month | attempts in total | elapsed | {' | '.join(COLUMNS)} | CPU | peak "
         "| database | archive |",
         f"|---:|---:|---:|{'---:|' * len(COLUMNS)}---:|---:|---:|---:|",
     ]

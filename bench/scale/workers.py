@@ -89,10 +89,10 @@ def tasks() -> Iterator[Task]:
     pool = largest_pool(log)
     work = workload(log.described, pool, log.setting.now)[0]
     yield Task(
-        f"fair and forward starts, KTH-SP2 ({len(work.arrival):,})", starts(work), sent(work)
+        f"fair and modelled starts, KTH-SP2 ({len(work.arrival):,})", starts(work), sent(work)
     )
     made = scheduled(steady(MADE), EASY)
-    yield Task(f"fair and forward starts, a made log ({MADE:,})", starts(made), sent(made))
+    yield Task(f"fair and modelled starts, a synthetic log ({MADE:,})", starts(made), sent(made))
     yield Task("policy grid, KTH-SP2", grid_of(log), sent(log.described))
 
 

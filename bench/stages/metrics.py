@@ -29,7 +29,6 @@ from audit.metrics.attempts.users import by_entity
 from audit.metrics.fairshare.history import history_parts
 from audit.metrics.fairshare.penalty import Hardware, relative_penalty
 from audit.metrics.fairshare.usage import HalfLife, Method, Windows
-from audit.metrics.uncertainty import Resamples
 from audit.model import ATTEMPTS, Pool, Resource
 from audit.registry.causes import COLUMNS
 from audit.store.database import fetch
@@ -162,11 +161,11 @@ def _activity(made: Made) -> pl.DataFrame:
 
 
 def _summary(made: Made) -> pl.DataFrame:
-    """With intervals of 1,000 draws of users, which the twin lacks. Causes of waiting left out."""
+    """With intervals of 1,000 draws, which the twin lacks. Causes of waiting left out."""
     read = made.judged.select(cs.by_name(*figures.read(), require_all=False)).drop(COLUMNS)
     numbered = number_users(read)
-    resamples = Resamples(numbered["unit"].n_unique(), 1)
-    rows = figures.of_parts(coded(numbered, ZoneInfo("UTC")), resamples, TOLERANCE_S)
+    attempts = coded(numbered, ZoneInfo("UTC"))
+    rows = figures.of_parts(attempts, figures.Drawn.of(attempts, 1), TOLERANCE_S)
     return pl.DataFrame(
         [row[:4] for row in rows], ("metric", "dimension", "dimension_value", "value"), orient="row"
     )

@@ -28,6 +28,7 @@ from replay import CAUSES, TOLERANCE, Job, Log, Replay, Rule, read_rules, read_s
 MOST_UNCHECKED = 4
 NOISE = 0.2
 RESAMPLES = 1_000
+LEAST_UNITS = 8
 
 
 class Facts:
@@ -61,8 +62,13 @@ class Facts:
         chosen = [(book[cause], job.wait) for job, book in self.waits if of(job)]
         return sum(seconds for seconds, _ in chosen) / sum(wait for _, wait in chosen)
 
-    def share_interval(self, cause: str) -> tuple[float, float]:
-        return self.interval((job.user, book[cause], job.wait) for job, book in self.waits)
+    def share_interval(self, cause: str) -> tuple[float, float] | str:
+        """Return the interval over calendar weeks of arrival (days below 8 weeks), if any."""
+        parts = [(self.log.day(job.arrival), book[cause], job.wait) for job, book in self.waits]
+        weeks = [(day.isocalendar()[:2], above, below) for day, above, below in parts]
+        parts = weeks if len({week for week, _, _ in weeks}) >= LEAST_UNITS else parts
+        units = sorted({unit for unit, _, _ in parts})
+        return self.interval(parts, units) if len(units) >= LEAST_UNITS else "no interval"
 
     def main_cause(self, of: Callable[[Job], bool] = lambda _: True) -> str:
         return max(CAUSES, key=lambda cause: self.share(cause, of))
@@ -121,6 +127,11 @@ class Facts:
         """Return a share of the capacity (busy: 1, lost: 2), or of the time (over: 3)."""
         total = [sum(day[k] for day in self.machine.values()) for k in (0, at)]
         return total[1] / total[0] / (1 if at == 3 else self.log.capacity)
+
+    @property
+    def above(self) -> str:
+        """Return what a page adds to the busy share if more than 1 % of it may be over capacity."""
+        return " (including use above capacity)" if self.of_time(3) > 0.01 else ""
 
     def lost_interval(self) -> tuple[float, float]:
         parts = ((day, of[2], of[0] * self.log.capacity) for day, of in self.machine.items())
@@ -275,6 +286,7 @@ CLAUSE = {cause: clause for clause, cause in MEANWHILE.items()}
 C = f"({'|'.join(map(re.escape, MEANWHILE))})"
 N, P, T = r"(\d[\d,]*)", r"((?:under )?[\d.,]+ %)", r"((?:under )?[\d.,]+ (?:d|h|min|s))\b"
 I = r"(?: \(([^()]*\d[^()]*) %\))?"  # noqa: E741
+ABOVE = r"( \(including use above capacity\))?"
 WHO = r"(User|Account|Partition|QOS) (.+?)"
 MORE = "later jobs that requested at least as much"
 Expected = list[object]  # of each group: text, the ends of an interval, or None for what is given
@@ -347,12 +359,12 @@ CLAIMS: list[tuple[str, Callable[[Facts, re.Match], Expected]]] = [
      r"from starting(?:: mostly [^.]*)?", lambda f, m: [
         percent(f.share("free")), percent(f.share("free")), f.share_interval("free")]),
     (r"keep jobs waiting while capacity is free: .*\.$", lambda f, m: []),
-    (rf"pool was {P} busy", lambda f, m: [percent(f.of_time(1))]),
+    (rf"pool was {P} busy{ABOVE}", lambda f, m: [percent(f.of_time(1)), f.above]),
     (rf"{N} of {N} refused", lambda f, m: ["0", f"{f.log.records:,}"]),
-    (rf"no job ended on {N} of {N} days", lambda f, m: [
+    (rf"no job ended on {N} of the {N} days from the first end of a job to the last", lambda f, m: [
         f"{f.covered - len({f.log.day(job.end) for job in f.jobs}):,}", f"{f.covered:,}"]),
-    (rf"{N} CPUs?, {P} busy(?:, exceeded for {P} of the time)?", lambda f, m: [
-        f"{f.log.capacity:,}", percent(f.of_time(1)), percent(f.of_time(3))]),
+    (rf"{N} CPUs?, {P} busy{ABOVE}(?:, exceeded for {P} of the time)?", lambda f, m: [
+        f"{f.log.capacity:,}", percent(f.of_time(1)), f.above, percent(f.of_time(3))]),
     (rf"{N} rules? inferred from .*?(?=;|$)", lambda f, m: [str(len(f.rules))]),
     (rf"{P} of the jobs that waited start when the site started them \(at least 80 % required\)",
      lambda f, m: [percent(f.agreement)]),

@@ -104,12 +104,16 @@ def read_swf(lines: list[str]) -> Log:
 
 
 def read_rules(texts: list[str], log: Log) -> "list[Rule]":
-    """Return the named rules; a clock without summer time that one of them names is that of all."""
-    clock = r" \(UTC([+−-]\d+) all year\)"
-    if fixed := re.search(clock, " ".join(texts)):
-        hours = int(fixed[1].replace("−", "-"))
-        log = log._replace(zone=timezone(timedelta(hours=hours)))
-    return [Rule(re.sub(clock, "", text), log) for text in texts]
+    """Return the named rules, with their hours on the clock that they name."""
+    clock = r" \((?:UTC([+−-]\d+) all year|([A-Z]\w+(?:/\w+)*))\)"
+    rules = []
+    for text in texts:
+        on = log
+        if fixed := re.search(clock, text):
+            hours = fixed[1] and timedelta(hours=int(fixed[1].replace("−", "-")))
+            on = log._replace(zone=timezone(hours) if hours else ZoneInfo(fixed[2]))
+        rules.append(Rule(re.sub(clock, "", text), on))
+    return rules
 
 
 class Rule:

@@ -43,9 +43,13 @@ CREATE TABLE records (
     walltime_s BIGINT,
     cpus BIGINT,
     nodes BIGINT,
-    gpus BIGINT,
+    gpus BIGINT,                       -- of all types
+    gpu_types VARCHAR,                 -- those with a type, such as a100:4,h100:2
+    any_gpu_type BOOLEAN,              -- whether it requested GPUs, but no type
     mem_bytes BIGINT,
+    constraints VARCHAR,               -- node features that it requires, as Slurm writes them
     node_list VARCHAR,                 -- hostlist of the nodes on which it ran
+    node_amounts VARCHAR,              -- amounts on each of these nodes: cpus=4(x3),8 gpus=1(x4)
     line BIGINT NOT NULL,
     byte_offset BIGINT NOT NULL,
     attempt BIGINT NOT NULL,
@@ -87,6 +91,19 @@ CREATE TABLE pools (
     resource VARCHAR NOT NULL,
     capacity BIGINT NOT NULL,
     PRIMARY KEY (cluster, pool)
+);
+
+-- Nodes of pools, as declared or as what ran on them shows.
+CREATE TABLE node (
+    cluster VARCHAR NOT NULL,
+    pool VARCHAR NOT NULL,
+    node VARCHAR NOT NULL,
+    cpus BIGINT,
+    mem_bytes BIGINT,
+    gpus BIGINT,
+    gpu_type VARCHAR,                  -- of several types: separated by commas
+    features VARCHAR[],                -- NULL: unknown
+    source VARCHAR NOT NULL
 );
 
 CREATE TABLE doubtful AS FROM records LIMIT 0;   -- records of a time far from its source's

@@ -95,7 +95,7 @@ def test_refused_records_are_listed_corrected_and_accepted(run: Run, tmp_path: P
     write(tmp_path / "bad.json", '[{"input": 1}]')
     for arguments, message in (
         (["--mended", "bad.json"], "--mended requires --replay"),
-        (["--replay", "--mended", "bad.json"], "bad.json: holds no refused records"),
+        (["--replay", "--mended", "bad.json"], "bad.json: contains no refused records"),
         (["--replay", "--mended", "none.json"], "none.json: cannot be read"),
         (["--replay", "--cluster", "d"], "the configuration has c"),
         (["--accept", "--db", "fairaudit.duckdb"], "--db is read-only"),

@@ -62,7 +62,7 @@ def test_help_and_wrong_use_load_nothing_heavy(arguments: str) -> None:
 
 
 def test_studies_are_loaded_on_demand_by_their_entry_point(run: Run) -> None:
-    assert "experiment  Repeat a study of the papers." in run("--help").stdout
+    assert "experiment  Repeat a study from the literature on a log." in run("--help").stdout
     found = {"audit.studies.commands"}
     assert loaded(["experiment", "--help"], found) == [*found]
     assert loaded(["audit", "--help"], found | {"importlib.metadata"}) == []

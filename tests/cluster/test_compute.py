@@ -117,7 +117,7 @@ def test_inferred_rules_have_evidence() -> None:
     assert rows[0]["rule"] == LIMIT
     assert (rows[0]["starts"], rows[0]["breaks"]) == (40, 1)
     assert rows[0]["valid_from"] == date(2026, 1, 5)
-    assert rows[1]["rule"] == "closed hours Mon 08–10 for jobs over 1 h"
+    assert rows[1]["rule"] == "closed hours Mon 08–10 (UTC) for jobs over 1 h"
     assert rows[1]["starts"] is rows[1]["valid_from"] is None
 
 

@@ -49,25 +49,38 @@ class Ran(NamedTuple):
 
 
 def made(overlap: bool, jobs: list[Job]) -> Iterator[tuple[Ran, float]]:
-    """Yield each job when it starts, and the seconds in which it would have fitted before.
+    """Run jobs on a cluster with one type of GPUs, see ``run``.
 
-    Each partition starts its jobs in the order of their arrival, and never a later one first. With
-    ``overlap``, jobs without GPUs may run on all nodes.
+    With ``overlap``, jobs without GPUs may run on all nodes.
     """
     free = {f"c{k:03}": (CPUS, 0) for k in range(CPU_NODES)}
     free |= {f"g{k}": (CPUS, GPUS) for k in range(GPU_NODES)}
     may = {"gpu": [n for n in free if n[0] == "g"], "batch": [n for n in free if n[0] == "c"]}
     if overlap:
         may["batch"] += may["gpu"]
+    return run(free, may, jobs)
+
+
+def run(
+    free: dict[str, tuple[int, int]], may: dict[str, list[str]], jobs: list[Job]
+) -> Iterator[tuple[Ran, float]]:
+    """Yield each job when it starts, and the seconds in which it would have fitted before.
+
+    Each partition starts its jobs in the order of their arrival, and never a later one first.
+
+    Args:
+        free: CPUs and GPUs of each node.
+        may: the nodes of each partition.
+    """
     ends: list[tuple[int, str, Job]] = []
-    queue: dict[str, list[Job]] = {"gpu": [], "batch": []}
+    queue: dict[str, list[Job]] = {partition: [] for partition in may}
     fitted: dict[int, float] = {}
     coming = list(jobs)
     now = 0
     while coming or ends or any(queue.values()):
         times = [coming[0].submit] if coming else []
         then = min(times + [end for end, _, _ in ends])
-        for job in queue["gpu"] + queue["batch"]:
+        for job in [job for waiting in queue.values() for job in waiting]:
             if any(_fits(free[name], job) for name in may[job.partition]):
                 fitted[job.number] = fitted.get(job.number, 0) + then - now
         now = then
@@ -162,7 +175,23 @@ def test_a_partition_is_not_taken_for_a_node() -> None:
 
 def test_gpus_that_only_jobs_of_no_time_had_limit_nobody() -> None:
     rows = frame([ended(0, 5, 10, 2), ended(0, 7, 7, 1, gpus=4)])
-    assert hardware(rows).peaks == {"cpus": 2}
+    assert hardware(rows).amounts == {"cpus": 2}
+
+
+@pytest.mark.parametrize(
+    ("amounts", "cpus"),
+    [
+        (None, {"n1": 4, "n2": 4}),  # at least the even part
+        ("cpus=1,6", {"n1": 1, "n2": 8}),  # beside 2 of another job
+        ("cpus=1,5", {"n1": 4, "n2": 4}),  # not all of the job
+    ],
+)
+def test_what_the_log_states_of_nodes_shows_their_size(
+    amounts: str | None, cpus: dict[str, int]
+) -> None:
+    several = ended(0, 0, 10, 7, nodes=2, node_list="n[1-2]", node_amounts=amounts)
+    rows = frame([several, ended(0, 5, 10, 2, nodes=1, node_list="n2")])
+    assert {node.name: dict(node.amounts)["cpus"] for node in hardware(rows).nodes} == cpus
 
 
 @pytest.mark.parametrize("nodes", [None, "n[1-", "n[0-99999999]"])

@@ -52,15 +52,15 @@ def test_nodes_are_chosen() -> None:
     known, capacity = on_nodes("a", "b"), {"cpus": 8}
     both = tuple(Node(name, (("cpus", 4),), ("p",)) for name in "ab")
     assert setting(known).pools[0].nodes == both
-    assert setting(known, nodes=False).pools[0].nodes == ()
+    assert setting(known, by_nodes=False).pools[0].nodes == ()
     assert setting(known, capacity=capacity).pools[0].nodes == ()
-    chosen = setting(known, capacity=capacity, nodes=True, placement="least_loaded").pools[0]
+    chosen = setting(known, capacity=capacity, by_nodes=True, placement="least_loaded").pools[0]
     assert (chosen.nodes, chosen.placement) == (both, "least_loaded")
 
 
 def test_nodes_that_the_log_does_not_name_are_refused() -> None:
     with pytest.raises(UsageError, match="does not name the nodes of pool 'main'"):
-        setting(on_nodes("a", None), nodes=True)
+        setting(on_nodes("a", None), by_nodes=True)
 
 
 def test_steps_leave_the_simulation_to_sums() -> None:
@@ -68,4 +68,4 @@ def test_steps_leave_the_simulation_to_sums() -> None:
     said = [fact.value for fact in setting(on_nodes("a", "b"), steps=steps).facts]
     assert "by sums over its nodes" in said
     with pytest.raises(ValueError, match="steps do not say which nodes"):
-        setting(on_nodes("a", "b"), steps=steps, nodes=True)
+        setting(on_nodes("a", "b"), steps=steps, by_nodes=True)

@@ -16,13 +16,16 @@ zone = "Mars" => zone: time zone 'Mars'
 perod = 3 => perod: no such key; did you mean clusters[0].period?
 period = "year" => period: Input should be 'day', 'week' or 'month'
 {POOL} ; capacity = {{ cpu = 1 }} => pools[0].capacity.cpu: no such key; did you mean clusters[0].pools[0].capacity.cpus?
+{POOL} ; capacity = {{ cpus = 1, "gpus:A100" = 1 }} => pools[0].capacity.gpus:A100: no such key; did you mean clusters[0].pools[0].capacity.gpus?
+{POOL} ; capacity = {{ "gpus:a100" = 0 }} => pools[0].capacity.gpus:a100: Input should be greater than or equal to 1
+{POOL} ; limits = [{{ most = 1, resource = "gpu" }}] => pools[0].limits[0].resource: Input should be 'cpus', 'mem_bytes', 'gpus', 'nodes' or 'gpus:TYPE', the type in lower case
 {POOL} ; partitions = ["x"] ; [[clusters.pools]] ; name = "b" ; partitions = ["x"] => partitions in two pools: x
 {POOL} ; [[clusters.pools]] ; name = "b" => only one pool may have no partitions
 {POOL} ; partitions = ["x"] ; {POOL} => two pools have the same name
 {POOL} ; steps = [{{ since = 2026-02-01, cpus = 1 }}, {{ since = 2026-01-01, cpus = 2 }}] => steps must be in the order of their days
 {POOL} ; order = "nuwt" ; fair_order = "fairshare" => order = "nuwt" with fair_order = "fairshare"
-[[clusters.sources]] => a source has either files or a command
-[[clusters.sources]] ; files = "a" ; command = ["b"] => a source has either files or a command
+[[clusters.sources]] => a source needs either files or a command, and not both
+[[clusters.sources]] ; files = "a" ; command = ["b"] => a source needs either files or a command, and not both
 [[clusters.sources]] ; command = [] => a command needs at least a program
 [clusters.usage] ; half_life_days = 0.0 => usage.half_life_days: must be above 0; only method 'slurm' with a reset
 [clusters.usage] ; half_life_days = -1.0 => usage.half_life_days: Input should be greater than or equal to 0
@@ -35,6 +38,20 @@ def test_faults_are_reported_by_key_path(tmp_path: Path, keys: str, message: str
     (found,) = refusals(tmp_path, f'[[clusters]]\nname = "c"\n{keys}\n')
     assert found.startswith("clusters[0]")
     assert message in found
+
+
+def test_types_of_gpus_are_resources(tmp_path: Path) -> None:
+    path = tmp_path / "my.toml"
+    path.write_text(
+        '[[clusters]]\nname = "c"\n[[clusters.pools]]\nname = "all"\n'
+        'capacity = { cpus = 4, "gpus:a100" = 8 }\n'
+        'limits = [{ most = 2, resource = "gpus:a100_1g.5gb" }]\n'
+        'steps = [{ since = 2026-01-01, "gpus:a100" = 4 }]\n'
+    )
+    (pool,) = config.load(path).clusters[0].pools
+    assert pool.capacity.model_dump(exclude_none=True) == {"cpus": 4, "gpus:a100": 8}
+    assert pool.steps[0].model_dump(include={"gpus:a100"}) == {"gpus:a100": 4}
+    assert pool.limits[0].resource == "gpus:a100_1g.5gb"
 
 
 def test_a_cluster_has_a_name(tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ def test_the_shipped_file_shows_every_key_with_its_default() -> None:
         "clusters.usage.shares": config.Share,
         "clusters.pools.limits": config.Limit,
         "clusters.pools.windows": config.Window,
+        "clusters.pools.nodes": config.Nodes,
         "compute.slurm": config.Slurm,
     }
     in_one_comment = {f"{path}.{key}" for path, of in tables.items() for key in of.model_fields}

@@ -42,7 +42,7 @@ shares = [{{ account = "a", parent = "a", share = 1 }}] => shares[0].parent: is 
 shares = [{A}, {{ account = "a", share = 2 }}] => shares[1]: account 'a' occurs 2 times
 shares = [{{ account = "a", share = 0 }}, {{ account = "b", share = 0 }}] => shares: no account has a share above 0
 shares = [{A}, {{ account = "a", user = "u", share = 0 }}] => shares: nothing below account 'a' has a share above 0
-shares = [{{ account = "a", share = -1 }}] => shares[0].share: must be a number from 0
+shares = [{{ account = "a", share = -1 }}] => shares[0].share: must be a number of at least 0
 shares = [{{ account = "a", share = "all" }}] => shares[0].share: must be a number
 shares = [{{ account = "a", share = true }}] => shares[0].share: must be a number
 shares = [{{ account = "a", share = inf }}] => shares[0].share: must be a number

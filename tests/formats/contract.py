@@ -27,6 +27,7 @@ from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.instants import LATEST
 from audit.formats.lines import Block
+from audit.hostlists import amounts_text, listed
 from audit.model import RECORDS, REFUSALS, RefusalCode
 from tests.examples import examples
 from tests.strategies import sampled
@@ -101,6 +102,8 @@ class Case:
     """Columns of ``carries`` that hold any name; hostile ones too, if written by the writer."""
     returned: Callable[[str], str | None] = str
     """Return the text that a hostile name is read as."""
+    on_nodes: tuple[str, ...] = ()
+    """The resources of which the dialect gives the amount on each node of a job."""
     ids: tuple[str, ...] = ("7", "8", "12")
     """Ids that jobs may have."""
     changes: Mapping[str, st.SearchStrategy[Any]] = field(default_factory=dict)
@@ -469,7 +472,7 @@ def jobs(draw: st.DrawFn, case: Case) -> dict[str, Any]:
     end = start + draw(st.integers(0, 10_000))
     names = {name: draw(_plain_names) for name in case.names}
     nodes = draw(st.integers(1, 20))
-    return {
+    found = {
         **PLAIN_JOB,
         "job_id": draw(sampled(case.ids)),
         "state": draw(sampled(("COMPLETED", "FAILED", "CANCELLED"))),
@@ -484,6 +487,23 @@ def jobs(draw: st.DrawFn, case: Case) -> dict[str, Any]:
         "mem_bytes": draw(st.integers(1, 1 << 30)) << 10,
         **names,
         **{name: draw(values) for name, values in case.changes.items()},
+    }
+    return found | draw(_places(case, found["nodes"])) if case.on_nodes else found
+
+
+@st.composite
+def _places(draw: st.DrawFn, case: Case, nodes: int) -> dict[str, Any]:
+    """The nodes of an attempt, and what it has on each of them: one CPU at least."""
+    names = draw(st.permutations([f"n{k}" for k in range(nodes)]))
+    each = {
+        name: draw(st.lists(st.integers(name == "cpus", 9), min_size=nodes, max_size=nodes))
+        for name in case.on_nodes
+    }
+    some = {name: amounts for name, amounts in each.items() if any(amounts)}
+    return {
+        "node_list": listed(names),
+        "node_amounts": amounts_text(some) if nodes > 1 else None,
+        **{name: sum(amounts) for name, amounts in each.items()},
     }
 
 

@@ -56,12 +56,16 @@ CASE = contract.Case(
     write=write,
     carries=(
         *("job_id", "user", "account", "group", "partition", "state", "submit_time"),
-        *("start_time", "end_time", "walltime_s", "cpus", "gpus"),
+        *("start_time", "end_time", "walltime_s", "cpus", "gpus", "node_list"),
     ),
     names=("user", "account", "group", "partition"),
     returned=escaped,
     ids=("7", "8", "12", "12.3"),
-    changes={"state": st.sampled_from(["COMPLETED", "FAILED", "TIMEOUT", "REQUEUED"])},
+    changes={
+        "state": st.sampled_from(["COMPLETED", "FAILED", "TIMEOUT", "REQUEUED"]),
+        "nodes": st.just(1),
+        "node_list": st.sampled_from(["n1", "n-17.site"]),
+    },
 )
 
 
@@ -382,3 +386,21 @@ def test_a_very_long_line_is_not_searched() -> None:
 )
 def test_requests(category: str, expected: tuple[int | None, int | None, int]) -> None:
     assert request(category) == Request(*expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes", "node_list"),
+    [
+        (line(), 1, "node1"),
+        (line(slots="smp:1"), 1, "node1"),
+        (line(slots="mpi:8"), None, None),
+        (line(times="1795234360:0:0"), 1, None),
+        (line().replace(":node1:", ":a,b:"), 1, None),
+        (line().replace(":node1:", f":{'x' * 256}:"), 1, None),
+    ],
+)
+def test_the_host_is_known_of_jobs_on_one_node(
+    text: str, nodes: int | None, node_list: str | None
+) -> None:
+    found = only(text)
+    assert (found["nodes"], found["node_list"]) == (nodes, node_list)

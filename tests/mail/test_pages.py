@@ -157,7 +157,7 @@ def test_doctor_names_whom_no_log_names(place: Path) -> None:
         (found,) = (of for of in examine(place / "my.toml", None) if "recipients" in of.what)
         return found
 
-    assert doctor('"annabella"').found == "logs name all of them"
+    assert doctor('"annabella"').found == "the logs contain all of them"
     slip = doctor('"annabella", "anabela"')
     assert slip.found == "no log names recipients[0].users: anabela; did you mean annabella?"
     (place / "fairaudit.duckdb").unlink()

@@ -161,7 +161,7 @@ def test_where_the_password_comes_from(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(DeliveryError, match="others can read the password in it: chmod o="):
         transport.post(given, tmp_path)
     file.chmod(0o600)
-    for content, why in (("\n", "is empty"), ("pässword\n", "must consist of ASCII")):
+    for content, why in (("\n", "is empty"), ("pässword\n", "must consist of printable ASCII")):
         file.write_text(content)
         with pytest.raises(DeliveryError, match=why) as caught:
             transport.post(given, tmp_path)

@@ -1,5 +1,6 @@
 """The account of waits by nodes: against the slow twin, and by hand."""
 
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -7,24 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.hostlists import MOST, count, expand
+from audit.hostlists import LONGEST, MOST, amounts_of, amounts_text, count, expand, listed
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import describe
 from audit.metrics.nodes import members
-from audit.model import Node, Pool, Resource
-from audit.registry.causes import CAUSES, COLUMNS
+from audit.model import Absence, Node, Pool, Resource
+from audit.registry.causes import CAUSES, COLUMNS, LACKS
 from tests.metrics.attempts.test_account import crowds
 from tests.naive import account as naive
 from tests.naive import nodes as on
 from tests.naive.attempts import close
 from tests.scenario.test_engine import slow_pool
-from tests.strategies import NOW, Rows, ended, frame, sampled
+from tests.strategies import EPOCH, NOW, Rows, ended, frame, sampled
 
 SHAPES = {
-    "n1": on.Machine((4, 0), ("batch",)),
-    "n2": on.Machine((4, 0), ("batch", "debug")),
+    "n1": on.Machine((4, 0), ("batch",), ("amd", "ssd")),
+    "n2": on.Machine((4, 0), ("batch", "debug"), ("amd",)),
     "g1": on.Machine((2, 2), ("gpu",)),
-    "g2": on.Machine((2, 2), ("gpu", "batch")),
+    "g2": on.Machine((2, 2), ("gpu", "batch"), ("intel", "ssd")),
 }
 POOL = Pool(
     "main",
@@ -32,7 +33,12 @@ POOL = Pool(
     12,
     amounts=(("cpus", 12), ("gpus", 4)),
     nodes=tuple(
-        Node(name, (("cpus", one.amounts[0]), ("gpus", one.amounts[1])), one.partitions)
+        Node(
+            name,
+            (("cpus", one.amounts[0]), ("gpus", one.amounts[1])),
+            one.partitions,
+            one.features,
+        )
         for name, one in SHAPES.items()
     ),
 )
@@ -69,12 +75,61 @@ def test_hostlists_of_too_many_nodes_are_not_read() -> None:
     assert members(lists[:2]).height == 2 * MOST
 
 
-@given(data=st.data(), records=crowds())
-def test_as_defined(data: st.DataObject, records: Rows) -> None:
+@pytest.mark.parametrize(
+    "names",
+    [
+        *([], [""], ["a", ""], ["a b"], ["a,b"], ["n[1]"], ["a\nb"], ["x" * (LONGEST + 1)]),
+        [f"n{k}" for k in range(MOST + 1)],
+    ],
+)
+def test_names_that_no_hostlist_can_hold_are_unknown(names: list[str]) -> None:
+    assert listed(names) is None
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=9), st.integers(0, 3), min_size=1, max_size=9))
+def test_hostlists_and_amounts_that_are_written_are_read(nodes: dict[str, int]) -> None:
+    hostlist, amounts = listed(list(nodes)), list(nodes.values())
+    assert hostlist is None or expand(hostlist) == list(nodes)
+    text = amounts_text({"cpus": amounts, "gpus": [1] * len(nodes)})
+    assert amounts_of(text, len(nodes)) == {"cpus": amounts, "gpus": [1] * len(nodes)}
+
+
+@pytest.mark.parametrize(
+    ("text", "amounts"),
+    [
+        ("cpus=4(x2),8", {"cpus": [4, 4, 8]}),
+        ("cpus=4,8 gpus=1(x3)", {"gpus": [1, 1, 1]}),
+        ("cpus=1(x999999999)", {}),
+        ("cpus=1(x0),2(x3)", {"cpus": [2, 2, 2]}),
+        (f"cpus={10**18 - 1}(x3) mem_bytes=-1(x3)", {"cpus": [10**18 - 1] * 3}),
+        ("x", {}),
+        ("", {}),
+        (None, {}),
+    ],
+)
+def test_amounts_on_three_nodes(text: str | None, amounts: dict[str, list[int]]) -> None:
+    assert amounts_of(text, 3) == amounts
+
+
+absences = st.builds(
+    lambda node, begin, length: Absence(node, begin, length and begin + length, "drained"),
+    sampled([*SHAPES]),
+    st.integers(EPOCH, NOW),
+    st.one_of(st.none(), st.integers(1, 20)),
+)
+
+
+@given(data=st.data(), records=crowds(), away=st.lists(absences, max_size=3))
+def test_as_defined(data: st.DataObject, records: Rows, away: list[Absence]) -> None:
     for record in records:
         _on_nodes(data, record)
-    described = describe(frame(records), [POOL])
-    got = account(described, POOL, NOW, cycle_s=2, outage_s=4).attempts
+    pool = POOL._replace(absences=tuple(away))
+    described = describe(frame(records), [pool])
+    got = account(described, pool, NOW, cycle_s=2, outage_s=4).attempts
+    absent = {
+        name: [range(one.begin, one.end or 2 * NOW) for one in away if one.node == name]
+        for name in SHAPES
+    }
     want = naive.account(
         frame(records).with_columns(size="cpus").to_dicts(),
         *slow_pool(POOL),
@@ -82,11 +137,15 @@ def test_as_defined(data: st.DataObject, records: Rows) -> None:
         cycle=2,
         outage=4,
         machines=SHAPES,
+        absent=absent,
     )
     for row in got.to_dicts():
         exact = want.get((row["job_id"], row["attempt"]))
         for cause in CAUSES:
             assert close(row[cause.column], None if exact is None else exact.causes[cause.key])
+        for lack in LACKS:
+            short = lack.resource or None
+            assert row[lack.column] == (None if exact is None else exact.lacking[short])
 
 
 def _on_nodes(data: st.DataObject, record: dict[str, Any]) -> None:
@@ -96,8 +155,22 @@ def _on_nodes(data: st.DataObject, record: dict[str, Any]) -> None:
     some = data.draw(st.lists(st.sampled_from(names), unique=True, min_size=1))
     gpus = data.draw(sampled([None, 1, 2])) if "g1" in names or "g2" in names else None
     record |= {"partition": partition, "nodes": len(some), "gpus": gpus, "reservation": None}
+    record["constraints"] = data.draw(sampled([None, None, None, *on.MET]))
     if record["start_time"] is not None and data.draw(sampled([True, True, True, False])):
         record["node_list"] = ",".join(some)
+        record["node_amounts"] = data.draw(sampled([None, _amounts(data, record, len(some))]))
+
+
+def _amounts(data: st.DataObject, record: dict[str, Any], nodes: int) -> str:
+    """Draw how the CPUs and the GPUs of a record are divided among its nodes."""
+    items = []
+    for name in ("cpus", "gpus"):
+        cuts = data.draw(st.lists(st.integers(0, record[name] or 0), min_size=nodes - 1))[
+            : nodes - 1
+        ]
+        edges = [0, *sorted(cuts), (record[name] or 0) + data.draw(sampled([0, 0, 1]))]
+        items.append(f"{name}={','.join(str(b - a) for a, b in pairwise(edges))}")
+    return " ".join(items)
 
 
 def parts(*records: dict[str, Any]) -> list[dict[str, float]]:
@@ -120,6 +193,56 @@ def test_free_capacity_that_is_scattered_over_nodes() -> None:
     assert got == [{}, {}, {"nodes": 8}]
 
 
+@pytest.mark.parametrize(
+    ("on_g1", "on_g2", "request_", "lack"),
+    [  # CPUs and GPUs; g1 and g2 have 2 of each
+        ((1, 1), (0, 0), (1, 2), None),
+        ((1, 1), (1, 1), (1, 2), "gpus"),
+        ((1, 0), (1, 0), (2, 0), "cpus"),
+        ((0, 1), (1, 0), (2, 2), "gpus"),  # on g2 it lacks CPUs: of both, GPUs are named
+        ((1, 1), (1, 1), (2, 2), "several"),
+    ],
+)
+def test_what_single_nodes_lack(
+    on_g1: tuple[int, int], on_g2: tuple[int, int], request_: tuple[int, int], lack: str | None
+) -> None:
+    one = {"partition": "gpu", "nodes": 1}
+    made = account(
+        describe(
+            frame(
+                [
+                    ended(0, 0, 10, on_g1[0], "ann", node_list="g1", gpus=on_g1[1], **one),
+                    ended(0, 0, 10, on_g2[0], "bob", node_list="g2", gpus=on_g2[1], **one),
+                    ended(2, 10, 20, request_[0], "cem", node_list="g1", gpus=request_[1], **one),
+                ]
+            ),
+            [POOL],
+        ),
+        *(POOL, 100),
+        cycle_s=0,
+    )
+    row = made.attempts.filter(user="cem").row(0, named=True)
+    got = {one.key: row[one.column] for one in LACKS if row[one.column]}
+    assert got == ({} if lack is None else {lack: 8.0})
+
+
+def test_without_nodes_nothing_is_lacking() -> None:
+    described = describe(frame([ended(0, 5, 9, 1)]), [POOL])
+    made = account(described, POOL._replace(nodes=()), 100, cycle_s=0)
+    assert made.guessed is None
+    assert made.attempts.select(one.column for one in LACKS).row(0) == (None,) * len(LACKS)
+
+
+def test_the_share_of_node_time_that_was_guessed() -> None:
+    # 3 CPUs on two nodes for 10 s: two or one on each. 1 CPU on one node for 20 s is exact.
+    records = [
+        ended(0, 0, 10, 3, nodes=2, node_list="n1,n2", partition="batch"),
+        ended(0, 0, 20, 1, nodes=1, node_list="n1", partition="batch"),
+    ]
+    made = account(describe(frame(records), [POOL]), POOL, 100, cycle_s=0)
+    assert made.guessed == 0.5
+
+
 def test_only_nodes_of_its_partition_count() -> None:
     # debug has n2 alone, which bob fills; n1 is free, but not for ann.
     got = parts(
@@ -127,6 +250,18 @@ def test_only_nodes_of_its_partition_count() -> None:
         ended(4, 10, 20, 1, "ann", partition="debug", nodes=1, node_list="n2"),
     )
     assert got == [{}, {"earlier": 6}]
+
+
+def test_only_nodes_with_the_required_features_count() -> None:
+    # n2 is free all the time, but only n1, which bob fills, and g2 have an SSD.
+    four = {"partition": "batch", "nodes": 1, "constraints": "ssd"}
+    got = parts(
+        ended(0, 0, 10, 4, "bob", node_list="n1", **four),
+        ended(4, 10, 20, 4, "ann", node_list="n1", **four),
+        ended(4, 10, 20, 4, "cem", node_list="n2", **{**four, "constraints": "tape"}),
+    )
+    # no node has a tape: that was different when cem's job ran
+    assert got == [{}, {"earlier": 6}, {"unexplained": 6}]
 
 
 def test_nodes_of_a_reservation_are_unavailable() -> None:
@@ -153,3 +288,11 @@ def test_equal_parts_go_to_nodes_of_their_own() -> None:
         ended(2, 10, 20, 8, "ann", partition="batch", nodes=2, node_list="n1,n2"),
     )
     assert got[1] == {"nodes": 8}
+
+
+def test_what_the_log_states_of_each_node_is_not_guessed() -> None:
+    # 5 CPUs on n1 and n2 fill n1 first; the log says 1 and 4.
+    several = ended(0, 0, 10, 5, "bob", partition="batch", nodes=2, node_list="n1,n2")
+    waits = ended(4, 10, 20, 1, "ann", partition="debug", nodes=1, node_list="n2")
+    got = [parts({**several, "node_amounts": text}, waits)[1] for text in (None, "cpus=1,4")]
+    assert got == [{"unexplained": 6}, {"earlier": 6}]

@@ -17,6 +17,7 @@ CAUSES = (
     *("held", "unavailable", "rule", "nodes", "own", "claimed", "earlier", "later", "cycle"),
     "unexplained",
 )
+TYPES = ("gpus:a100", "gpus:h100")
 HOLDS = {
     "BeginTime": "begin",
     "Dependency": "dependency",
@@ -51,6 +52,7 @@ class One(NamedTuple):
     place: tuple[Any, ...]
     record: Mapping[str, Any]
     request: Amounts
+    use: Amounts
     arrival: int
     leave: int
     start: int | None
@@ -75,8 +77,11 @@ class Site(NamedTuple):
     cycle: int
     outages: frozenset[int]
     machines: on.Machines
+    absent: Mapping[str, Sequence[range]]
+    """When nodes are unavailable."""
     used: Mapping[tuple[str, int], Mapping[str, Amounts]]
     """What each attempt uses on which nodes."""
+    resources: list[str]
 
     def nodes_at(self, t: int) -> on.Free:
         """What is free on each node."""
@@ -86,27 +91,40 @@ class Site(NamedTuple):
                 free = on.minus(free, self.used[one.key])
         return free
 
+    def mine(self, j: One, t: int) -> list[str]:
+        """The nodes that ``j`` may use."""
+        return [
+            name
+            for name in on.eligible(self.machines, j.record)
+            if not any(t in span for span in self.absent.get(name, ()))
+        ]
+
     def amounts(
         self, j: One, running: Sequence[One], t: int
     ) -> tuple[Amounts, Amounts, list[Amounts]]:
         """The capacity that j may use, what is free of it, and what each running attempt uses."""
         if not self.machines:
             capacity = self.pool.capacity_at(t)
-            used = [one.request for one in running]
+            used = [one.use for one in running]
         else:
-            mine = on.eligible(self.machines, j.record)
+            mine, theirs = self.mine(j, t), on.eligible(self.machines, j.record)
             count = len(j.request)
             capacity = on.total({n: m.amounts for n, m in self.machines.items()}, mine, count)
-            inside = [{n: a for n, a in self.used[k.key].items() if n in mine} for k in running]
-            used = [on.total(one, one, count) for one in inside]
+            # what runs on a node that takes no more jobs still holds it
+            used, up = ([self._inside(k, names) for k in running] for names in (theirs, mine))
+            return capacity, functools.reduce(minus, up, capacity), used
         return capacity, functools.reduce(minus, used, capacity), used
 
-    def placed(self, j: One, free: on.Free) -> dict[str, Amounts] | None:
+    def _inside(self, one: One, names: Sequence[str]) -> Amounts:
+        """What a running attempt uses on these nodes together."""
+        used = {n: a for n, a in self.used[one.key].items() if n in names}
+        return on.total(used, used, len(one.request))
+
+    def placed(self, j: One, free: on.Free, t: int) -> dict[str, Amounts] | None:
         """What j would use on which nodes; None: it does not fit."""
         if not self.machines:
             return {}
-        allowed = on.eligible(self.machines, j.record)
-        return on.placement(j.request, j.record["nodes"], free, allowed)
+        return on.placement(j.request, j.record["nodes"], free, self.mine(j, t))
 
     def forbidden(self, j: One, t: int, counting: Iterable[One]) -> list[int]:
         """The numbers of the rules that forbid ``j``: limits, then windows."""
@@ -134,6 +152,14 @@ class Site(NamedTuple):
         return found
 
 
+def _uses(record: naive.Record, resource: str) -> int | None:
+    """The amount of a resource that a record has."""
+    if resource not in TYPES:
+        return record[resource]  # type: ignore[no-any-return]
+    items = dict(item.split(":") for item in (record["gpu_types"] or "").split(",") if item)
+    return int(items.get(resource.removeprefix("gpus:"), 0))
+
+
 def occupancy(record: Mapping[str, Any]) -> int:
     """end − start of a record; 0 where either is not known."""
     start, end = record["start_time"], record["end_time"]
@@ -152,6 +178,8 @@ class Booked(NamedTuple):
     causes: dict[str, Fraction]
     rule_free: int
     rules: Counter[int]
+    lacking: Counter[str | None]
+    """Seconds of the cause nodes by the resource that was lacking; None: several."""
 
 
 def account(
@@ -166,8 +194,10 @@ def account(
     cycle: int = 0,
     outage: int = 600,
     machines: on.Machines | None = None,
+    absent: Mapping[str, Sequence[range]] | None = None,
 ) -> dict[tuple[str, int], Booked]:
     """The account of each attempt that has one."""
+    records = [{**record, **{x: _uses(record, x) for x in amounts}} for record in records]
     pool, _ = log_of(records, amounts, steps, now)
     described = naive.described(records, next(iter(amounts)))
     held = [
@@ -178,11 +208,14 @@ def account(
     held.sort(key=lambda one: one.place)
     machines = machines or {}
     site = Site(
-        *(held, pool, limits, windows, holds or {}, cycle, frozenset(), machines),
+        *(held, pool, limits, windows, holds or {}, cycle, frozenset(), machines, absent or {}),
         _used(held, machines),
+        list(amounts),
     )
     site = site._replace(outages=_outages(site, outage))
-    made = {one.key: Booked(dict.fromkeys(CAUSES, Fraction()), 0, Counter()) for one in held}
+    made = {
+        one.key: Booked(dict.fromkeys(CAUSES, Fraction()), 0, Counter(), Counter()) for one in held
+    }
     for t in range(min(o.arrival for o in held), max(o.leave for o in held)) if held else ():
         _second(site, t, made)
     return {one.key: made[one.key] for one in held if one.waits}
@@ -191,14 +224,26 @@ def account(
 def _used(held: Sequence[One], machines: on.Machines) -> dict[tuple[str, int], dict[str, Amounts]]:
     """What each attempt uses on its nodes, of those whose nodes are known."""
     ran = [
-        (one.key, one.start, one.end, one.request, one.record["node_list"].split(","))
+        one
         for one in held
         if machines and one.start is not None and one.end is not None and one.end > one.start
         if one.record["node_list"]
     ]
-    spans = [(start, end) for _, start, end, _, _ in ran]
-    used = on.split(spans, [one[3] for one in ran], [one[4] for one in ran], machines)
-    return {one.key: {} for one in held} | {one[0]: u for one, u in zip(ran, used, strict=True)}
+    used = on.split(
+        [(one.start or 0, one.end or 0) for one in ran],
+        [one.use for one in ran],
+        [one.record["node_list"].split(",") for one in ran],
+        machines,
+        [_stated(one.record["node_amounts"], len(one.request)) for one in ran],
+    )
+    return {one.key: {} for one in held} | {o.key: u for o, u in zip(ran, used, strict=True)}
+
+
+def _stated(text: str | None, count: int) -> list[list[int] | None]:
+    """The amounts on each node of CPUs and GPUs, the first resources: `cpus=1,3 gpus=0,2`."""
+    given = dict(item.split("=") for item in (text or "").split())
+    numbers = {name: [int(number) for number in each.split(",")] for name, each in given.items()}
+    return [numbers.get(name) for name in ("cpus", "gpus", "mem_bytes", *TYPES)[:count]]
 
 
 def _one(
@@ -217,6 +262,7 @@ def _one(
         attempt.key,
         (arrival, record["submit_time"] or -1, record["job_number"], record["attempt"]),
         record,
+        tuple(0 if x in TYPES and record["any_gpu_type"] else record[x] or 0 for x in amounts),
         tuple(record[x] or 0 for x in amounts),
         arrival,
         leave if waits and leave is not None else arrival,
@@ -246,7 +292,7 @@ def _outages(site: Site, least: int) -> frozenset[int]:
             if any(
                 one.queued(s)
                 and fits(one.request, site.amounts(one, (), s)[0])
-                and site.placed(one, site.nodes_at(s)) is not None
+                and site.placed(one, site.nodes_at(s), s) is not None
                 and not any(s in hold for hold in site.holds.get(one.key, ()))
                 and not site.forbidden(one, s, ())
                 for one in site.held
@@ -271,14 +317,14 @@ def _second(site: Site, t: int, made: MutableMapping[tuple[str, int], Booked]) -
         booked = made[j.key]
         user = j.record["user"]
         own = [one for one in claims if user is not None and one[0].record["user"] == user]
-        fitting = fits(j.request, free) and site.placed(j, nodes) is not None
+        fitting = fits(j.request, free) and site.placed(j, nodes, t) is not None
         empty = {name: one.amounts for name, one in site.machines.items()}
         never = not fits(j.request, capacity)
-        never = never or (fits(j.request, free) and site.placed(j, empty) is None)
+        never = never or (fits(j.request, free) and site.placed(j, empty, t) is None)
         if site.machines:
-            claim = site.placed(j, left_on)
+            claim = site.placed(j, left_on, t)
             lent = functools.reduce(lambda f, c: on.minus(f, c[1], -1), own, left_on)
-            behind_own = site.placed(j, lent) is not None
+            behind_own = site.placed(j, lent, t) is not None
         else:
             claim = {} if fits(j.request, left) else None
             behind_own = fits(j.request, plus(left, *(one.request for one, _ in own)))
@@ -294,6 +340,9 @@ def _second(site: Site, t: int, made: MutableMapping[tuple[str, int], Booked]) -
             causes = _holders(j, running, used, capacity, free)
         elif not fitting:
             causes = {"nodes": Fraction(1)}
+            allowed = on.eligible(site.machines, j.record)
+            of = (j.request, j.record["nodes"], nodes, allowed)
+            booked.lacking[on.lacking(*of, site.resources)] += 1
         elif claim is not None:
             if _noted(site, j, t):
                 causes = {"held": Fraction(1)}
@@ -320,6 +369,7 @@ def _noted(site: Site, j: One, t: int) -> bool:
     }
     edges |= {one.leave for one in site.held if one.waits and one.leave > one.arrival}
     edges |= {step.time for step in site.pool.steps}
+    edges |= {e for spans in site.absent.values() for s in spans for e in (s.start, s.stop)}
     edges |= {
         e
         for one in site.held

@@ -3,7 +3,7 @@
 Nothing here is shared with the package.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 Amounts = tuple[int, ...]
@@ -15,7 +15,18 @@ class Machine(NamedTuple):
 
     amounts: Amounts
     partitions: tuple[str, ...]
+    features: tuple[str, ...] | None = None  # None: unknown
 
+
+MET: Mapping[str, Callable[[set[str]], bool]] = {
+    "ssd": lambda has: "ssd" in has,
+    "ssd&amd": lambda has: {"ssd", "amd"} <= has,
+    "ssd|amd": lambda has: bool({"ssd", "amd"} & has),
+    "[intel|amd]&ssd": lambda has: "ssd" in has and bool({"intel", "amd"} & has),
+    "ssd*2": lambda _: True,
+    "tape": lambda has: "tape" in has,
+}
+"""Constraints, and whether a node with some features meets them."""
 
 Machines = Mapping[str, Machine]
 
@@ -23,9 +34,16 @@ Machines = Mapping[str, Machine]
 def eligible(machines: Machines, record: Mapping[str, Any]) -> list[str]:
     """The nodes that a record may use, in the order of use."""
     named = record["partition"]
-    if named is None:
-        return list(machines)
-    return [n for n, one in machines.items() if set(named.split(",")) & set(one.partitions)]
+    found = [
+        name
+        for name, one in machines.items()
+        if named is None or set(named.split(",")) & set(one.partitions)
+    ]
+    test = MET.get(record.get("constraints") or "")
+    if test is None:
+        return found
+    has = {name: machines[name].features for name in found}
+    return [n for n in found if (f := has[n]) is None or test(set(f))] or found
 
 
 def parts(request: Amounts, nodes: int | None) -> list[Amounts]:
@@ -46,12 +64,20 @@ def holds(free: Amounts, part: Amounts, count: int) -> bool:
 
 
 def placement(
-    request: Amounts, nodes: int | None, free: Mapping[str, Amounts], allowed: Sequence[str]
+    request: Amounts,
+    nodes: int | None,
+    free: Mapping[str, Amounts],
+    allowed: Sequence[str],
+    but: int | None = None,
 ) -> dict[str, Amounts] | None:
-    """What the request takes of which nodes: the first, or if uneven the freest; None: no place."""
+    """What the request takes of which nodes: the first, or if uneven the freest; None: no place.
+
+    Of resource ``but``, every node has enough.
+    """
     wanted = parts(request, nodes)
     part, missing, taken = wanted[0], len(wanted), {}
-    most = 1 if is_even(request, nodes) else max(max(amounts) for amounts in free.values())
+    part = tuple(0 if x == but else amount for x, amount in enumerate(part))
+    most = 1 if is_even(request, nodes) else max(len(wanted), *map(max, free.values()))
     can = {
         name: max(k for k in range(most + 1) if k == 0 or holds(free[name], part, k))
         for name in allowed
@@ -63,6 +89,23 @@ def placement(
             taken[name] = tuple(count * amount for amount in part)
             missing -= count
     return None if missing else taken
+
+
+def lacking(
+    request: Amounts,
+    nodes: int | None,
+    free: Mapping[str, Amounts],
+    allowed: Sequence[str],
+    resources: Sequence[str],
+) -> str | None:
+    """The first resource without which the request has a place; None: no single one."""
+    alone = (
+        name
+        for name in ("gpus", "mem_bytes", "cpus", "nodes")
+        if name in resources
+        and placement(request, nodes, free, allowed, resources.index(name)) is not None
+    )
+    return next(alone, None)
 
 
 def minus(free: Mapping[str, Amounts], taken: Mapping[str, Amounts], sign: int = 1) -> Free:
@@ -84,8 +127,12 @@ def split(
     requests: Sequence[Amounts],
     lists: Sequence[Sequence[str]],
     machines: Machines,
+    stated: Sequence[Sequence[Sequence[int] | None]],
 ) -> list[dict[str, Amounts]]:
-    """What each attempt uses on which of its nodes; spans are (start, end), ascending ties kept."""
+    """What each attempt uses on which of its nodes; spans are (start, end), ascending ties kept.
+
+    ``stated`` holds for each attempt and resource the amounts on its nodes, if the log has them.
+    """
     used: list[dict[str, Amounts]] = [{} for _ in spans]
     for k in sorted(range(len(spans)), key=lambda k: spans[k][0]):
         start = spans[k][0]
@@ -94,7 +141,12 @@ def split(
             if begin <= start < end and used[other]:
                 free = minus(free, used[other])
         names = list(lists[k])
-        shares = [_share(x, requests[k], names, machines, free) for x in range(len(requests[k]))]
+        shares = [
+            given
+            if given is not None and sum(given) == requests[k][x]
+            else _share(x, requests[k], names, machines, free)
+            for x, given in enumerate(stated[k])
+        ]
         used[k] = {name: tuple(share[p] for share in shares) for p, name in enumerate(names)}
     return used
 

@@ -156,6 +156,11 @@ class Had(NamedTuple):
     planned: bool
 
 
+def is_blocked(record: naive.Record) -> bool:
+    """Whether the recorded reason is its own, and something other than its turn."""
+    return record["reason"] in BLOCKED and record["attempt"] == 1
+
+
 NOBODY = "?"
 """Owner of attempts without a user."""
 
@@ -240,7 +245,7 @@ def _job(
         start=one.start,
         end=None if one.start is None else one.start + occupancy,
         priority=record["priority"],
-        blocked=record["reason"] in BLOCKED,
+        blocked=is_blocked(record),
         open=is_open,
         assumed=is_open and walltime is None,
         preempted=record["state"] == "PREEMPTED",

@@ -169,7 +169,7 @@ def test_a_source_gone_silent_is_an_alarm(tmp_path: Path, source: dict[str, obje
     settings = site(tmp_path, sources=({**source, "silent_days": 2},))
     if "files" in source:
         (failure,) = night(settings, tmp_path).failures
-        assert "has brought no record yet" in str(failure)
+        assert "has provided no records yet" in str(failure)
     write(tmp_path / "logs" / "a.swf", month(0))
     night(site(tmp_path, sources=(source,)), tmp_path)
     ((newest,),) = held(tmp_path, "SELECT max(end_time) FROM records")

@@ -122,7 +122,7 @@ def test_rules_that_the_log_supports_are_assumed_and_named(site: Path, tmp_path:
     assert "on the log, within 10 CPU s" in policy
     rules = "\n".join(note for note in found if note.startswith("rule "))
     assert "Limit of 3 running jobs per user" in rules
-    assert "Closed hours Mon–Fri 08–17 for jobs over 4 h" in rules
+    assert "Closed hours Mon–Fri 08–17 (UTC) for jobs over 4 h" in rules
     assert "Limit of 3 running jobs per user" in outcome.html.read_text()
     pool = only_pool(outcome)  # every figure uses them
     assert (pool.limits, pool.windows[0].hours) == (RULES["limits"], OFFICE)

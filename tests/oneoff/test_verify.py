@@ -77,7 +77,7 @@ def test_later_logs_change_only_the_reports_of_their_periods(tmp_path: Path) -> 
     old.write_bytes(before)
     verdict = verify(old, None, settings, tmp_path)
     assert not verdict.same
-    assert "computed again since" in verdict.text
+    assert "recomputed" in verdict.text
     assert "were restated since" in verdict.text
 
 

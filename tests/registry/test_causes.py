@@ -33,7 +33,7 @@ app(["audit", sys.argv[1], "--out", sys.argv[2], "--no-pdf"], standalone_mode=Fa
 print(metrics_page.PARTS["attempts"]())
 print(metrics_page.PARTS["summary"]())
 """
-MEANING = "part of the wait in which a dummy kept it from starting"
+MEANING = "part of the wait that passed while a dummy kept the job from starting"
 LOG = "; MaxProcs: 8\n; UnixStartTime: 0\n" + "".join(
     f"{job} {60 * job} {120 * (job % 4)} 90 {size} -1 -1 {size} 100 -1 1 {job % 7} 1 1 1 1 -1 -1\n"
     for job, size in enumerate([4, 3, 8, 1] * 20, start=1)

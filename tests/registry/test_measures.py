@@ -18,9 +18,9 @@ from audit.metrics.attempts.summary import Options, summarise
 from audit.metrics.pairs import KINDS
 from audit.model import Period, Pool, Resource
 from audit.registry import columns, measures
-from audit.registry.causes import CONTESTED
+from audit.registry.causes import CONTESTED, LACKS
 from audit.registry.columns import Column
-from audit.registry.measures import Measure, Quotient
+from audit.registry.measure import DURATION, ENDED, ONE, SECONDS, Measure, Quotient, Shown, Table
 from audit.report.text import tables
 from audit.store import catalogue, database, migrations, publish
 from audit.store.database import Connection, execute, rows
@@ -66,6 +66,11 @@ def judged(pool: Pool) -> pl.DataFrame:
     return fair.with_columns(
         *(pl.lit(0).alias(name) for name in ("overtaken_s", "overtaken_own_s", "unmodelled_s")),
         *(pl.lit(0).alias(name) for name in ("kept_s", "idle_s")),
+        *(pl.lit(0.0).alias(lack.column) for lack in LACKS),
+        lost_work=pl.lit(1.0),
+        freed_for=pl.lit(None, pl.String),
+        job_number=pl.lit(1, pl.Int64),
+        array_task=pl.int_range(pl.len(), dtype=pl.Int64),
         start_modelled="start_time",
         decision=pl.lit("on_time"),
         idle_because=pl.lit(None, pl.String),
@@ -95,7 +100,8 @@ def passed() -> pl.DataFrame:
 
 def test_each_figure_of_a_summary_has_an_entry_with_unit_and_dimensions() -> None:
     rows = summary(judged(SEVERAL), SEVERAL)
-    decided = pl.DataFrame(passed_over.rows(passed()), rows.schema, orient="row")
+    guessed = row("nodes_guessed_share", "all", None, 0.1, 1)
+    decided = pl.DataFrame([*passed_over.rows(passed()), guessed], rows.schema, orient="row")
     rows = pl.concat([rows, decided])
     dimensions = {str(metric): set(of["dimension"]) for (metric,), of in rows.group_by("metric")}
     assert dimensions == {key: set(one.dimensions) for key, one in measures.SUMMARY.items()}
@@ -126,15 +132,15 @@ def test_shares_are_shown_as_such() -> None:
     shares = {
         key
         for key, one in {**measures.SUMMARY, **measures.FIDELITY}.items()
-        if one.unit == measures.ONE and ("_share" in key or one.meaning.startswith("share"))
+        if one.unit == ONE and ("_share" in key or one.meaning.startswith("share"))
     }
     shown = {
         key
         for key, one in {**measures.SUMMARY, **measures.FIDELITY}.items()
-        if one.shown is measures.Shown.SHARE
+        if one.shown is Shown.SHARE
     }
     assert shares <= shown
-    assert all(measures.unit_of(key) == measures.ONE for key in shown)
+    assert all(measures.unit_of(key) == ONE for key in shown)
 
 
 def test_the_summary_names_its_dimensions(store: Connection) -> None:
@@ -151,10 +157,10 @@ def commented(con: Connection, view: str) -> dict[str, str]:
 
 
 LAXITY = Measure(
-    "laxity_mean", "Mean laxity", measures.SECONDS, measures.DURATION, ("all", "width_class"),
-    "mean of the laxity", "", measures.Table.WAITS, figure=Quotient(measures.ENDED, "laxity_s"),
+    "laxity_mean", "Mean laxity", SECONDS, DURATION, ("all", "width_class"),
+    "mean of the laxity", "", Table.WAITS, figure=Quotient(ENDED, "laxity_s"),
 )  # fmt: skip
-OF_LAXITY = Column("laxity_s", columns.BIGINT, "walltime − runtime", measures.SECONDS)
+OF_LAXITY = Column("laxity_s", columns.BIGINT, "walltime − runtime", SECONDS)
 
 
 @pytest.fixture

@@ -297,7 +297,7 @@ def test_the_command_reports_it_in_one_line(place: Path) -> None:
     )
     assert done.returncode == 4
     assert done.stderr == (
-        "fairaudit: b.tar: is damaged, or no backup of fairaudit: manifest.json is not as "
+        "fairaudit: b.tar: is damaged, or not a backup of fairaudit: manifest.json is not as "
         "fairaudit writes it (failing)\n"
     )
 
@@ -324,8 +324,8 @@ def with_store(place: Path, *statements: str, **values: object) -> bytes:
 @pytest.mark.parametrize(
     ("statements", "said"),
     [
-        (["CREATE MACRO count(x) AS 7"], "not of fairaudit"),
-        (["CREATE MACRO duckdb_tables() AS TABLE SELECT 1 AS x"], "not of fairaudit"),
+        (["CREATE MACRO count(x) AS 7"], "not belong to fairaudit"),
+        (["CREATE MACRO duckdb_tables() AS TABLE SELECT 1 AS x"], "not belong to fairaudit"),
         (["CREATE TABLE more (x BIGINT)"], "not one of fairaudit"),
         (["CREATE SCHEMA more"], "not one of fairaudit"),
         (["CREATE SEQUENCE more"], "not one of fairaudit"),
@@ -347,7 +347,7 @@ def with_store(place: Path, *statements: str, **values: object) -> bytes:
                 "DROP TABLE migrations",
                 "CREATE VIEW migrations AS SELECT 'a' AS number, 'b' AS name",
             ],
-            "not of fairaudit",
+            "not belong to fairaudit",
         ),
         (["DELETE FROM migrations"], "not one of fairaudit"),
         (["UPDATE archived SET records_file = '/etc/passwd'"], "names other files"),

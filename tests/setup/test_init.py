@@ -243,7 +243,7 @@ def test_the_name_selects_one_of_several_clusters() -> None:
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     path = Path("config.toml")
     initial.save(path, "one")
-    with pytest.raises(UsageError, match=r"config.toml: exists already; --force"):
+    with pytest.raises(UsageError, match=r"config.toml: already exists; --force"):
         initial.save(path, "two")
     assert path.read_text() == "one"
     initial.save(path, "two", force=True)

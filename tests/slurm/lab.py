@@ -11,6 +11,7 @@ jobs as their users) and the packages of ``PACKAGES``.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -18,7 +19,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,10 +115,10 @@ JobCompType=jobcomp/filetxt
 JobCompLoc={folder}/jobcomp.txt
 """
 
-_NODE: Final = (
-    "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=16 RealMemory=64000 "
-    "Sockets=1 CoresPerSocket=16 ThreadsPerCore=1 Gres=gpu:4 State=UNKNOWN\n"
-)
+_NODE: Final = "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} {shape}\n"
+
+SHAPE: Final = "CPUs=16 CoresPerSocket=16 RealMemory=64000 Gres=gpu:4"
+"""Of a node, as in slurm.conf."""
 
 
 def missing() -> str | None:
@@ -225,7 +226,7 @@ class Lab:
         lines = _SLURM.format(
             name="lab", host=_host(), ctld=1, dbd=self.dbd, lab=self.folder, folder=self.folder
         )
-        return lines + _NODE.format(node="none", host=_host(), port=1)
+        return lines + _NODE.format(node="none", host=_host(), port=1, shape=SHAPE)
 
     def _private(self, name: str, content: bytes) -> None:
         path = self.folder / name
@@ -300,16 +301,20 @@ class Lab:
         path.write_text("\n".join([*lines, ""]))
         self.run("sacctmgr", "--immediate", "load", f"file={path}")
 
-    def cluster(self, name: str, nodes: int, settings: Mapping[str, str]) -> Cluster:
+    def cluster(
+        self, name: str, nodes: int | Mapping[str, str], settings: Mapping[str, str]
+    ) -> Cluster:
         """Starts a cluster, which the accounting must know already (``load``).
 
         Args:
             name: its name.
-            nodes: how many nodes it has, of 16 CPUs, 64 GB and 4 GPUs each.
-            settings: lines of slurm.conf besides the lab's own, by key; a partition's key is
-                ``PartitionName=`` and its name, its value the rest of the line.
+            nodes: the shape of each node by its name, or the number of nodes of ``SHAPE``.
+            settings: lines of slurm.conf that add to the lab's own or replace them, by key; a
+                partition's key is ``PartitionName=`` and its name, its value the rest of the line.
         """
-        made = Cluster(self, name, nodes, dict(settings))
+        if isinstance(nodes, int):
+            nodes = {f"{name}{number}": SHAPE for number in range(1, nodes + 1)}
+        made = Cluster(self, name, dict(nodes), dict(settings))
         self.clusters.append(made)
         made.start()
         return made
@@ -359,7 +364,7 @@ class Cluster:
 
     lab: Lab
     name: str
-    nodes: int
+    nodes: dict[str, str]
     settings: dict[str, str]
 
     def __post_init__(self) -> None:
@@ -367,25 +372,18 @@ class Cluster:
         self.folder.mkdir(mode=0o755)
         (self.folder / "state").mkdir()
         self.conf = self.folder / "slurm.conf"
-        self._ports = _free_ports(self.nodes + 1)
-        self.node_names = [f"{self.name}{number}" for number in range(1, self.nodes + 1)]
+        self._ports = _free_ports(len(self.nodes) + 1)
 
     def start(self) -> None:
         """Starts it, and waits until all nodes may be used."""
         self._write()
-        gpus = [self.folder / f"gpu{number}" for number in range(4)]
-        for gpu in gpus:
-            gpu.touch()
-        (self.folder / "gres.conf").write_text(
-            f"NodeName={','.join(self.node_names)} Name=gpu File={self.folder}/gpu[0-3]\n"
-        )
         (self.folder / "cgroup.conf").write_text(f"CgroupPlugin={self._without_cgroups()}\n")
         self.lab.daemon("slurmctld", "-D", conf=self.conf)
         until("slurmctld answers", lambda: self.lab.succeeds("scontrol", "ping", conf=self.conf))
-        for node in self.node_names:
+        for node in self.nodes:
             (self.folder / f"spool-{node}").mkdir()
             self.lab.daemon("slurmd", "-D", "-N", node, conf=self.conf)
-        until("all nodes are idle", lambda: self.states() == ["idle"] * self.nodes)
+        until("all nodes are idle", lambda: self.states() == ["idle"] * len(self.nodes))
 
     def _without_cgroups(self) -> str:
         """The plugin that asks nothing of the machine: where there are no cgroups slurmd runs too.
@@ -405,11 +403,30 @@ class Cluster:
             lab=self.lab.folder,
             folder=self.folder,
         )
-        for node, port in zip(self.node_names, ports, strict=True):
-            text += _NODE.format(node=node, host=_host(), port=port)
-        for key, value in self.settings.items():
-            text += f"{key}{' ' if key.startswith('PartitionName=') else '='}{value}\n"
-        self.conf.write_text(text)
+        own = [line for line in text.splitlines() if line.split("=")[0] not in self.settings]
+        nodes = [
+            _NODE.format(node=node, host=_host(), port=port, shape=shape)
+            for (node, shape), port in zip(self.nodes.items(), ports, strict=True)
+        ]
+        others = [
+            f"{key}{' ' if key.startswith('PartitionName=') else '='}{value}"
+            for key, value in self.settings.items()
+        ]
+        self._lines("slurm.conf", [*own, *nodes, *others])
+        self._lines("gres.conf", filter(None, (self._gpus(*node) for node in self.nodes.items())))
+
+    def _gpus(self, node: str, shape: str) -> str:
+        """Return the line of gres.conf for a node's GPUs; empty files replace the devices."""
+        found = re.search(r"Gres=gpu:(?:(\w+):)?(\d+)", shape)
+        if found is None:
+            return ""
+        for number in range(int(found[2])):
+            (self.folder / f"gpu{number}").touch()
+        kind = f" Type={found[1]}" if found[1] else ""
+        return f"NodeName={node} Name=gpu{kind} File={self.folder}/gpu[0-{int(found[2]) - 1}]"
+
+    def _lines(self, name: str, lines: Iterable[str]) -> None:
+        (self.folder / name).write_text("\n".join([*lines, ""]))
 
     def configure(self, **changes: str) -> None:
         """Changes its settings as an administrator would: the file, then `scontrol reconfigure`."""
@@ -423,7 +440,8 @@ class Cluster:
 
     def states(self) -> list[str]:
         """The state of each node."""
-        return self.run("sinfo", "--noheader", "-N", "-p", "batch", "-o", "%t").split()
+        shown = self.run("sinfo", "--noheader", "-N", "-o", "%N %t").splitlines()
+        return [line.split()[1] for line in sorted(set(shown))]
 
     def submit(self, user: str, *words: str, run: str = "true") -> str:
         """The id of a new job of a user, which runs a line of shell."""

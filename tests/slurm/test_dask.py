@@ -88,8 +88,8 @@ def test_a_job_that_is_cancelled_changes_nothing(site: Cluster, tmp_path: Path) 
     ("more", "said"),
     [
         ({"directives": ("--hold",)}, r"no worker for 3 s .*; see with squeue why"),
-        ({"partition": "closed"}, r"sbatch refuses its jobs: .*partition not available"),
-        ({"account": "nobodys"}, r"sbatch refuses its jobs: .*[Ii]nvalid account"),
+        ({"partition": "closed"}, r"sbatch refused the jobs: .*partition not available"),
+        ({"account": "nobodys"}, r"sbatch refused the jobs: .*[Ii]nvalid account"),
     ],
     ids=["held", "partition", "account"],
 )

@@ -17,22 +17,28 @@ EACH = """jobs attempts never_started gave_up_wait_s tuwt_s tusa nuwt miss_stric
     cause_unavailable_s cause_rule_s cause_nodes_s cause_own_s cause_claimed_s cause_earlier_s
     cause_later_s cause_cycle_s cause_unexplained_s wait_room_s wait_shared_s wait_own_s
     wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s contested_ratio
-    contested_excess_s passed_share passed_expected passed_s overtaken_s unmodelled_s run_id"""
+    contested_excess_s passed_share passed_expected passed_s overtaken_s unmodelled_s preempted
+    lost_work suspended_s share_deficit stretch array_concurrency run_id"""
 VIEWS = {
     "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
         reason
-        priority reservation size cpus nodes gpus mem_bytes node_list submit_time arrival_time
-        start_time end_time wait_s cause_held_s cause_unavailable_s cause_rule_s
+        priority reservation size cpus nodes gpus gpu_types any_gpu_type mem_bytes constraints
+        node_list node_amounts submit_time arrival_time start_time
+        end_time wait_s cause_held_s cause_unavailable_s cause_rule_s
         cause_nodes_s cause_own_s
         cause_claimed_s cause_earlier_s cause_later_s cause_cycle_s cause_unexplained_s
-        cause_rule_free_s rule held_by wait_room_s wait_shared_s wait_own_s wait_earlier_s
+        cause_nodes_gpus_s cause_nodes_mem_s cause_nodes_cpus_s cause_nodes_whole_s
+        cause_nodes_several_s cause_rule_free_s rule held_by
+        wait_room_s wait_shared_s wait_own_s wait_earlier_s
         wait_later_s wait_down_s peer_wait_s peer_contested_s ready_time decision kept_s idle_s
         idle_because start_modelled overtaken_s overtaken_own_s unmodelled_s occupancy_s
-        runtime_s walltime_s bounded_slowdown fair_slowdown width_class overtaken_by overtook
+        runtime_s suspended_s lost_work freed_for
+        walltime_s bounded_slowdown fair_slowdown width_class overtaken_by overtook
         re_deserved re_consumed re_unfairness fst_strict fst_relaxed fst_status fst_weight
         miss_strict_s miss_relaxed_s run_id""",
     "rules": """cluster pool period rule kind source valid_from valid_to starts breaks
         breaks_by_chance gain run_id""",
+    "nodes": "cluster pool node cpus mem_bytes gpus gpu_type features source",
     "outages": "cluster pool period from_time to_time waited_s run_id",
     "stuck": """cluster pool job_id attempt user account partition qos size walltime_s state reason
         arrival_time left_time waited_s peer_p95_s peers unexplained_share cause
@@ -159,7 +165,7 @@ def test_foreign_views_are_removed(store: Connection) -> None:
 
 def test_a_store_with_a_macro_is_refused(store: Connection) -> None:
     execute(store, "CREATE MACRO upper(x) AS 'mine'")
-    with pytest.raises(StoreError, match="the macro 'upper' is not of fairaudit"):
+    with pytest.raises(StoreError, match="the macro 'upper' does not belong to fairaudit"):
         migrations.migrate(store)
 
 

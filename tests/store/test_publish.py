@@ -185,6 +185,6 @@ def test_a_store_that_cannot_be_handed_over_stays(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be written"):
         publish.hand_over(store, tmp_path / "nowhere" / "audit.duckdb")
     (tmp_path / "store.duckdb.wal").touch()
-    with pytest.raises(StoreError, match="not whole"):
+    with pytest.raises(StoreError, match="database is incomplete"):
         publish.hand_over(store, tmp_path / "audit.duckdb")
     assert names(tmp_path) == ["store.duckdb", "store.duckdb.wal"]

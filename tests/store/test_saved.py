@@ -99,7 +99,7 @@ def test_parameters_must_have_their_type(published: Connection) -> None:
     assert answer(published, "jobs_of_user", user=odd).is_empty()
     query = saved.named("worst_treated")
     for given, said in (
-        ({"top": "many"}, "parameter top of worst_treated: 'many' is no BIGINT"),
+        ({"top": "many"}, "parameter top of worst_treated: 'many' is not a BIGINT"),
         ({"tpo": "1"}, "no parameter 'tpo'; it has period, cluster, top"),
     ):
         with pytest.raises(UsageError, match=said):

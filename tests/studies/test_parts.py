@@ -32,7 +32,7 @@ def test_as_defined(records: Rows, pool: Pool, attempts: int, load: str) -> None
     without = pool._replace(steps=())
     want = slow.part(frame(records).rows(named=True), limits, attempts)
     if want is None:
-        with pytest.raises(UsageError, match=r"has started|asks for more"):
+        with pytest.raises(UsageError, match=r"has started|requests more"):
             parts.part(described, without, attempts)
         return
     made = parts.part(described, without, attempts)

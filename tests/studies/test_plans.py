@@ -208,7 +208,7 @@ def test_sensitivity_writes_a_page_tables_and_a_database(tmp_path: Path) -> None
     source, out = write(tmp_path / "busy.swf", busy(60)), tmp_path / "out"
     assert run("experiment", "sensitivity", source, "--out", out) == 0
     page = (out / "sensitivity.html").read_text(encoding="utf-8")
-    assert "How far fairshare&#39;s settings matter" in page
+    assert "The effect of fairshare&#39;s settings" in page
     verdicts = table(out / "sensitivity-verdicts.csv")
     assert len(verdicts) == 16
     assert {row["holds"] for row in verdicts} <= {"yes", "no", "undecided"}
@@ -227,4 +227,4 @@ def test_sensitivity_writes_a_page_tables_and_a_database(tmp_path: Path) -> None
 def test_sensitivity_needs_two_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     alone = write(tmp_path / "one.swf", busy(1))
     assert run("experiment", "sensitivity", alone, "--out", tmp_path / "out") == 2
-    assert "there are not two groups" in capsys.readouterr().err
+    assert "fewer than two groups have any usage" in capsys.readouterr().err

@@ -59,7 +59,9 @@ def test_with_a_fallback_this_process_does_the_rest(after: int) -> None:
     both = Staged(IN_TURN, first, 0, 12, fallback=True, say=said.append)
     assert (both.width, both.parts) == (5, 40)
     assert sorted(both.each(doubled, None, [4, 5, 6])) == [(0, 8), (1, 10), (2, 12)]
-    assert said == ["warning: they are gone; this process goes on alone (compute.fallback)"]
+    assert said == [
+        "warning: they are gone; this process continues without workers (compute.fallback)"
+    ]
     assert both.width == 1
     assert list(both.each(doubled, None, [7])) == [(0, 14)]
     assert first.calls == 1

@@ -76,15 +76,17 @@ def parse(block: Block, header: Header) -> Parsed:
 def texts_of(ad: Mapping[str, Any]) -> Row:
     """Return the ``ATTRIBUTES`` of an ad as the long form writes them."""
     texts: list[str | None] = [None] * len(KEYS)
-    for name, value in ad.items():
-        if (place := _place(name)) is not None:
-            texts[place] = str(value) if type(value) is int else _text(value)
+    for name, place in _read(tuple(ad)):
+        value = ad[name]
+        texts[place] = str(value) if type(value) is int else _text(value)
     return tuple(texts)
 
 
-@lru_cache(maxsize=1 << 12)
-def _place(name: str) -> int | None:
-    return _PLACES.get(name.lower())
+@lru_cache(maxsize=1 << 10)
+def _read(names: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    """Return the attributes that are read, and their places; many ads have the same names."""
+    places = ((name, _PLACES.get(name.lower())) for name in names)
+    return tuple((name, place) for name, place in places if place is not None)
 
 
 def _text(value: Any) -> str | None:

@@ -29,7 +29,7 @@ _MARKS: Final = [
 _END: Final = re.compile(rb"(?m)^(?:\r?|\*\*\*.*)\n")
 _EPOCH: Final = r"^\*\*\* (?:([A-Z_]+) )?ClusterId=.*?(?: CurrentTime=([0-9]+))?\s*$"
 _ATTRIBUTE: Final = r"^[A-Za-z_][^=]*="
-_READ: Final = rf"(?is)^({'|'.join(KEYS)})[ \t]*=(.*)$"
+_READ: Final = rf"(?i)^(?:{'|'.join(KEYS)})[ \t]*="
 _OF_ONE: Final = ("ClusterId", "ProcId")  # attributes whose values differ between adjacent records
 
 
@@ -92,11 +92,10 @@ class _View:
 
         Also return the numbers of records that run into each other.
         """
-        read = self.lines.str.extract_groups(_READ)
-        there = np.flatnonzero(read.struct.field("1").is_not_null())
-        pairs = read.gather(there)
-        key = pairs.struct.field("1").str.to_lowercase()
-        value = pairs.struct.field("2").str.strip_chars()
+        there = np.flatnonzero(self.lines.str.contains(_READ))
+        pairs = self.lines.gather(there).str.splitn("=", 2)
+        key = pairs.struct.field("field_0").str.strip_chars_end(" \t").str.to_lowercase()
+        value = pairs.struct.field("field_1").str.strip_chars()
         value = value.set(value.str.to_lowercase().is_in(NOTHING), None)
         record = self.record[there]
         ads = keyed(record, key, value, KEYS, self.count).rename(

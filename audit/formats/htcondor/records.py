@@ -15,7 +15,7 @@ number and the total time. So:
 - Jobs of the scheduler and local universes (7, 12: DAGMan and the like) run beside the schedd, and
   those of the grid universe (9) on other systems: they are counted as steps.
 - CPUs, memory (MiB) and GPUs are the provisioned ones, else the requested ones where these are
-  numbers; in the parallel universe (11) times the number of hosts.
+  numbers; in the parallel universe (11) times the number of hosts, which are then unknown.
 - The walltime limit is the smallest of all limits.
 
 The job id includes the schedd (``schedd#ClusterId.ProcId``), as each schedd counts for itself.
@@ -34,7 +34,16 @@ import polars as pl
 
 from audit.formats.elements import holdable
 from audit.formats.instants import LATEST
-from audit.formats.shaping import LARGEST, MIB, Texts, case, ends_early, faulted, positive
+from audit.formats.shaping import (
+    LARGEST,
+    MIB,
+    Texts,
+    case,
+    ends_early,
+    faulted,
+    positive,
+    single_node,
+)
 from audit.model import RecordKind, RefusalCode
 
 
@@ -46,6 +55,7 @@ class Kind(Enum):
     CODE = "code"
     TIME = "epoch s"
     TEXT = "text"
+    HOST = "slot and host"
     AMOUNT = "amount"
     SECONDS = "limit in s"
     MINUTES = "limit in minutes"
@@ -64,6 +74,7 @@ _TABLE: Final = (
     (Kind.TIME, "EpochWriteDate", "end of an epoch's execution"),
     (Kind.TEXT, "GlobalJobId", "schedd#ClusterId.ProcId#QDate"),
     (Kind.TEXT, "Owner User AcctGroup AccountingGroup ProjectName EpochAdType", ""),
+    (Kind.HOST, "RemoteHost LastRemoteHost", "of the last execution, slot1_2@host"),
     (Kind.AMOUNT, "RequestCpus CpusProvisioned RequestGPUs GPUsProvisioned", ""),
     (Kind.AMOUNT, "RequestMemory MemoryProvisioned", "MiB"),
     (Kind.AMOUNT, "MaxHosts", "of the parallel universe"),
@@ -78,10 +89,13 @@ _TABLE: Final = (
 ATTRIBUTES: Final = {name: kind for kind, names, _ in _TABLE for name in names.split()}
 """The attributes that are read; their case does not matter."""
 KEYS: Final = tuple(name.lower() for name in ATTRIBUTES)
+_UNTYPED: Final = (Kind.TEXT, Kind.HOST, Kind.FLAG)  # kinds that are no numbers
 NOTHING: Final = ("undefined", "error")  # expressions without a value
 
 _NEEDED: Final = ("ClusterId", "ProcId", "JobStatus", "QDate")
 _QUOTED: Final = r'(?s)^"(.*)"$'
+
+_HOST: Final = r'^"(?:.*@)?([^@"]*)"$'
 
 _IDLE, _RUNNING, _REMOVED, _COMPLETED, _HELD, _SENDING, _SUSPENDED = range(1, 8)
 _PARALLEL: Final = 11
@@ -117,7 +131,7 @@ def typed(ads: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     numbers = ads.select(
         pl.col(name).cast(pl.Float64, strict=False)
         for name, kind in ATTRIBUTES.items()
-        if kind not in (Kind.TEXT, Kind.FLAG)
+        if kind not in _UNTYPED
     ).with_columns(pl.when(pl.all().is_finite()).then(pl.all()))
     values = ads.select(
         "number",
@@ -133,6 +147,8 @@ def typed(ads: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 def _value(numbers: pl.DataFrame, name: str, kind: Kind) -> pl.Expr:
     if kind is Kind.TEXT:
         return pl.col(name).str.extract(_QUOTED).str.replace_all('\\"', '"', literal=True)
+    if kind is Kind.HOST:
+        return pl.col(name).str.extract(_HOST)
     if kind is Kind.FLAG:
         return pl.col(name).str.to_lowercase() == "true"
     least, most = (1, LATEST) if kind is Kind.TIME else (-2 * LATEST, 2 * LATEST)
@@ -146,7 +162,7 @@ def _faults(ads: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]:
     for name in _NEEDED:
         given.note(ads[name].is_null(), f"attribute {name} is missing")
     for name, kind in ATTRIBUTES.items():
-        number = None if kind in (Kind.TEXT, Kind.FLAG) else numbers[name]
+        number = None if kind in _UNTYPED else numbers[name]
         for bad, what in _wrong(kind, ads[name], number):
             given.check(name, bad, what)
     return given.faults()
@@ -218,6 +234,7 @@ def _records(jobs: pl.DataFrame) -> pl.DataFrame:
     schedd = pl.col("GlobalJobId").str.extract("^([^#]+)#")
     number = pl.format("{}.{}", "ClusterId", "ProcId")
     group = pl.col("AccountingGroup").str.replace(r"\.[^.]*$", "")
+    host = pl.coalesce("RemoteHost", "LastRemoteHost")
     lost = pl.col("lost") & pl.col("unseen_s").is_null()
     faults = [(lost, RefusalCode.VALUE, _NO_TIMES), ends_early("JobCurrentStartDate")]
     return jobs.select(
@@ -232,8 +249,13 @@ def _records(jobs: pl.DataFrame) -> pl.DataFrame:
         account=pl.coalesce("AcctGroup", group, "ProjectName"),
         occupancy_s=occupancy,
         suspended_s=pl.when(_start.is_not_null() & possible).then(suspended),
+        node_list=pl.when(_start.is_not_null() & ~_parallel()).then(single_node(host)),
         **faulted(faults, "problem", "code"),
     )
+
+
+def _parallel() -> pl.Expr:
+    return (pl.col("JobUniverse") == _PARALLEL).fill_null(value=False)
 
 
 def _states() -> dict[str, pl.Expr]:
@@ -259,8 +281,7 @@ def _states() -> dict[str, pl.Expr]:
 
 
 def _amounts() -> dict[str, pl.Expr]:
-    parallel = (pl.col("JobUniverse") == _PARALLEL).fill_null(value=False)
-    hosts = pl.when(parallel).then(pl.col("MaxHosts").clip(1)).otherwise(1)
+    hosts = pl.when(_parallel()).then(pl.col("MaxHosts").clip(1)).otherwise(1)
 
     def amount(*names: str) -> pl.Expr:
         return pl.coalesce(*(pl.when(pl.col(name) >= 0).then(name) for name in names))

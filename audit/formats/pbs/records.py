@@ -8,6 +8,7 @@ OpenPBS attr_fn_time.c, attr_fn_size.c.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from enum import Enum
 from functools import cache, lru_cache
@@ -27,6 +28,7 @@ from audit.formats.shaping import (
     faulted,
     table,
 )
+from audit.hostlists import MOST, amounts_text, expand, listed
 from audit.model import JobState, RecordKind, RefusalCode
 
 
@@ -57,7 +59,11 @@ _TABLE: Final = (
     (Kind.COUNT, "Resource_List.ncpus Resource_List.procs", ""),
     (Kind.COUNT, "Resource_List.nodect", "or the content of `nodes`"),
     (Kind.COUNT, "Resource_List.ngpus Resource_List.gpus Resource_List.gpu", ""),
+    (Kind.COUNT, "Resource_List.mppwidth Resource_List.mppdepth", "Cray: processes; CPUs of each"),
+    (Kind.COUNT, "Resource_List.mppnppn", "Cray: processes per node"),
     (Kind.SIZE, "Resource_List.mem Resource_List.pmem", "pmem: per CPU"),
+    (Kind.SIZE, "Resource_List.vmem Resource_List.pvmem", "virtual memory, pvmem: per CPU"),
+    (Kind.SIZE, "Resource_List.mppmem", "Cray: per process"),
     (Kind.COUNT, "resource_assigned.ncpus resource_assigned.ngpus", "withheld from other jobs"),
     (Kind.SIZE, "resource_assigned.mem", ""),
     (Kind.COUNT, "resources_assigned.ncpus resources_assigned.ngpus", "the manuals' spelling"),
@@ -138,6 +144,7 @@ def typed(texts: pl.DataFrame) -> pl.DataFrame:
     return frame.select(
         *("number", "kind", "job_number", "array_task", "user", "group", "walltime_s"),
         *Amounts._fields,
+        *PLACE,
         job_id="id",
         account=pl.coalesce("account", pl.col("project").replace(_NO_PROJECT, None)),
         partition="queue",
@@ -214,27 +221,34 @@ class Amounts(NamedTuple):
     mem_bytes: int | None = None
 
 
+class Allocated(NamedTuple):
+    """What a job was allocated, and where; None where unknown."""
+
+    amounts: Amounts
+    node_list: str | None = None
+    node_amounts: str | None = None
+
+
+PLACE: Final = Allocated._fields[1:]
+_PLACES: Final = dict.fromkeys(PLACE, pl.String)
+
+
 def _amounts(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]:
-    """Return CPUs, nodes, GPUs and memory: what was allocated, else what was requested.
+    """Return CPUs, nodes, GPUs and memory: what was allocated, else what was requested; and where.
 
     The first known value counts, of: resources withheld from other jobs (on records of starts),
     vnodes, TORQUE's counts of its hosts, these hosts, the request. Impossible numbers are skipped.
-    If CPUs are known and GPUs are not mentioned, GPUs are 0.
+    If CPUs are known and GPUs are not mentioned, GPUs are 0. A Cray's login node runs jobs for its
+    compute nodes: where a job asked for more processes than it has CPUs there, these count.
     """
     listed = texts["Resource_List.nodect"].str.contains(":").fill_null(value=False)
     spec = texts["Resource_List.nodes"]
     spec = spec.zip_with(spec.is_not_null() | ~listed, texts["Resource_List.nodect"])
-    # lists of hosts are long: skipped where TORQUE has counted them
-    slots, hosts = texts["total_execution_slots"], texts["unique_node_count"]
     lists = {
-        "vnodes": (texts["exec_vnode"], on_vnodes),
-        "hosts": (
-            texts["exec_host"].set(slots.is_not_null() & hosts.is_not_null(), None),
-            on_hosts,
-        ),
-        "cards": (texts["exec_gpus"], on_hosts),
-        "select": (texts["Resource_List.select"], selected),
-        "spec": (spec, of_nodes),
+        "vnodes": (texts["exec_vnode"], _where(on_vnodes)),
+        "hosts": (texts.select(_hosts()).to_series(), _where(on_hosts)),
+        "select": (texts["Resource_List.select"], _each(selected)),
+        "spec": (spec, _each(of_nodes)),
     }
     frame = numbers.select(of_kind(Kind.COUNT)).hstack(
         [
@@ -242,36 +256,80 @@ def _amounts(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]
             *(
                 column.alias(f"{name}_{column.name}")
                 for name, (text, read) in lists.items()
-                for column in by_distinct(text, _each(read))
+                for column in by_distinct(text, read)
             ),
         ]
     )
+    return frame.select(**_chosen()).to_dict()
+
+
+def _hosts() -> pl.Expr:
+    """Return `exec_host`, with `exec_gpus` unless it names GPUs itself; null with `exec_vnode`."""
+    hosts, cards = pl.col("exec_host"), pl.col("exec_gpus")
+    more = pl.when(~hosts.str.contains("-gpu/").fill_null(value=False)).then(cards)
+    both = pl.concat_str(hosts, more, separator="+", ignore_nulls=True)
+    return pl.when(pl.col("exec_vnode").is_null() & (both != "")).then(both)
+
+
+def _chosen() -> dict[str, pl.Expr]:
+    """Return the amounts and the place by what each part of a record says."""
 
     def assigned(name: str) -> tuple[str, str]:
         return f"resource_assigned.{name}", f"resources_assigned.{name}"
 
-    cpus = pl.coalesce(
-        *(*assigned("ncpus"), "vnodes_cpus", "total_execution_slots", "hosts_cpus", "select_cpus"),
-        pl.max_horizontal("spec_cpus", "Resource_List.procs", "Resource_List.ncpus"),
-    )
-    nodes = ("unique_node_count", "hosts_nodes", "vnodes_nodes", "spec_nodes")
-    gpus = (*assigned("ngpus"), "vnodes_gpus", "hosts_gpus", "cards_gpus")
-    memory = (*assigned("mem"), "vnodes_mem_bytes", "Resource_List.mem", "select_mem_bytes")
-    return frame.select(
-        cpus=cpus,
-        nodes=pl.coalesce(*nodes, "Resource_List.nodect", "select_nodes"),
-        gpus=pl.coalesce(
-            *(*gpus, "Resource_List.ngpus", "Resource_List.gpus", "Resource_List.gpu"),
+    def of(name: str) -> pl.Expr:
+        return pl.col(f"Resource_List.{name}")
+
+    here = pl.coalesce("vnodes_cpus", "total_execution_slots", "hosts_cpus")
+    processes = of("mppwidth") * of("mppdepth").fill_null(1).clip(1)
+    elsewhere = (processes > pl.coalesce(here, 0)).fill_null(value=False)
+    given = pl.coalesce(*assigned("ncpus"), here)
+    asked = pl.max_horizontal("spec_cpus", of("procs"), of("ncpus"))
+    cpus = pl.max_horizontal(pl.coalesce(given, "select_cpus", asked), processes)
+    cpus = pl.when(cpus <= LARGEST).then(cpus)
+    spread = -(-of("mppwidth") // of("mppnppn").clip(1))
+    nodes = pl.coalesce("unique_node_count", "vnodes_nodes", "hosts_nodes")
+    nodes = pl.coalesce(pl.when(elsewhere).then(spread).otherwise(nodes), "spec_nodes")
+    gpus = (*assigned("ngpus"), "vnodes_gpus", "hosts_gpus")
+    memory = (*assigned("mem"), "vnodes_mem_bytes", of("mem"), "select_mem_bytes")
+    part = {
+        name: pl.when(~elsewhere).then(pl.coalesce(f"vnodes_{name}", f"hosts_{name}"))
+        for name in PLACE
+    }
+    return {
+        "cpus": cpus,
+        "nodes": pl.coalesce(nodes, of("nodect"), "select_nodes"),
+        "gpus": pl.coalesce(
+            *(*gpus, of("ngpus"), of("gpus"), of("gpu")),
             pl.max_horizontal("select_gpus", "spec_gpus"),
             pl.when(cpus.is_not_null()).then(0),
         ),
-        mem_bytes=pl.coalesce(*memory, pl.col("Resource_List.pmem") * cpus),
-    ).to_dict()
+        "mem_bytes": pl.coalesce(
+            *(*memory, _product(of("mppmem"), of("mppwidth")), _product(of("pmem"), cpus)),
+            *(of("vmem"), _product(of("pvmem"), cpus)),
+        ),
+        **part,
+    }
+
+
+def _product(size: pl.Expr, number: pl.Expr) -> pl.Expr:
+    return pl.when(size <= _MOST_BYTES // number.clip(1)).then(size * number)
 
 
 @cache
 def _each(read: Callable[[str], Amounts]) -> Callable[[pl.Series], pl.DataFrame]:
     return lambda texts: table(map(read, texts), Amounts._fields)
+
+
+@cache
+def _where(read: Callable[[str], Allocated]) -> Callable[[pl.Series], pl.DataFrame]:
+    def columns(texts: pl.Series) -> pl.DataFrame:
+        rows = [read(text) for text in texts]
+        amounts = table((row.amounts for row in rows), Amounts._fields)
+        places = pl.DataFrame([row[1:] for row in rows], _PLACES, orient="row")
+        return amounts.hstack(places)
+
+    return columns
 
 
 def _sizes(texts: pl.Series) -> pl.DataFrame:
@@ -319,15 +377,23 @@ def of_nodes(text: str) -> Amounts:
     return Amounts(*_within(cpus, sum(times for times, _ in chunks), gpus))
 
 
-def on_vnodes(text: str) -> Amounts:
-    """Return the sums of PBS Professional's `exec_vnode`: `(n1:ncpus=4:mem=8gb)+(n2:ncpus=4)`."""
-    chunks = [chunk.partition(":") for chunk in text.translate(_NO_BRACKETS).split("+")]
-    cpus, gpus, memory = map(sum, zip(*(_on_vnode(has) for _, _, has in chunks), strict=True))
-    known = memory if 0 < memory <= _MOST_BYTES else None
-    return Amounts(_some(cpus), len({name for name, _, _ in chunks}), _some(gpus), known)
+@lru_cache(maxsize=1 << 12)
+def on_vnodes(text: str) -> Allocated:
+    """Return what `exec_vnode` gives: `(n1:ncpus=4:mem=8gb:ngpus=1)+(n2:ncpus=4)`.
+
+    `n1[0]` and `n1[1]` are vnodes of the node n1.
+    """
+    held: dict[str, list[int]] = {}
+    for piece in text.translate(_NO_BRACKETS).split("+"):
+        vnode, _, has = piece.partition(":")
+        node = held.setdefault(_PART_OF_NODE.sub("", vnode) or vnode, [0, 0, 0])
+        for k, amount in enumerate(_on_vnode(has)):
+            node[k] += amount
+    return _allocated(held)
 
 
 _NO_BRACKETS: Final = str.maketrans("", "", "()")
+_PART_OF_NODE: Final = re.compile(r"\[[0-9]+\]$")
 
 
 @lru_cache(maxsize=1 << 12)
@@ -336,22 +402,44 @@ def _on_vnode(text: str) -> tuple[int, int, int]:
     return _given(has, "ncpus"), _given(has, "ngpus"), size(has.get("mem", "")) or 0
 
 
-def on_hosts(text: str) -> Amounts:
-    """Return the slots and hosts of `exec_host`.
+@lru_cache(maxsize=1 << 12)
+def on_hosts(text: str) -> Allocated:
+    """Return what `exec_host` gives, and `exec_gpus`.
 
-    `n1/0+n1/1` (one slot each), `n1/0-15+n2/0,3-5` (TORQUE 5), `n1/0*16` (PBS Professional: 16
-    CPUs), `n1-gpu/0` (TORQUE: a GPU).
+    `n1/0+n1/1` (one slot each), `n1/0-15+n2/0,3-5` and `n[1-2]/0-7` (TORQUE 5), `n1/0*16` (PBS
+    Professional: 16 CPUs), `n1-gpu/0` (TORQUE: a GPU).
     """
-    cpus = gpus = 0
-    hosts = set()
-    for piece in text.split("+"):
+    held: dict[str, list[int]] = {}
+    named = 0
+    for piece, times in Counter(_ONE_SLOT.sub("", text).split("+")).items():
         host, _, slots = piece.partition("/")
-        if host.endswith("-gpu"):
-            gpus += _slots(slots)
-        else:
-            hosts.add(host)
-            cpus += _slots(slots)
-    return Amounts(_some(cpus), len(hosts) or None, _some(gpus))
+        is_gpu = host.endswith("-gpu")
+        names = [host] if "[" not in host else expand(host) or [host]
+        named += len(names)
+        if named > MOST:
+            return Allocated(Amounts())
+        for name in names:
+            node = held.setdefault(name.removesuffix("-gpu") if is_gpu else name, [0, 0, 0])
+            node[is_gpu] += times * _slots(slots)
+    return _allocated(held)
+
+
+_ONE_SLOT: Final = re.compile(r"/[0-9]{1,9}(?=\+|$)")
+
+
+def _allocated(held: dict[str, list[int]]) -> Allocated:
+    """Return the sums of CPUs, GPUs and bytes on nodes, and the amounts on each."""
+    cpus, gpus, memory = map(list, zip(*held.values(), strict=True))
+    in_all = sum(memory)
+    sums = Amounts(
+        *(_some(sum(cpus)), len(held), _some(sum(gpus))),
+        mem_bytes=in_all if 0 < in_all <= _MOST_BYTES else None,
+    )
+    nodes = listed(held)
+    if nodes is None or len(held) == 1:
+        return Allocated(sums, nodes)
+    known = {"cpus": cpus, "gpus": gpus, "mem_bytes": memory}
+    return Allocated(sums, nodes, amounts_text({x: each for x, each in known.items() if any(each)}))
 
 
 @lru_cache(maxsize=1 << 12)

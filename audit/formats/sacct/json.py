@@ -28,7 +28,7 @@ from typing import Any, Final
 from audit.formats.dialects import Dialect, Header, Parsed, Reading, named_by_log
 from audit.formats.elements import Found, Row, Words, decode, holdable, starts_of
 from audit.formats.lines import Block
-from audit.formats.sacct.records import typed
+from audit.formats.sacct.records import BATCH, typed
 from audit.model import RefusalCode
 
 _UNSET: Final = frozenset((2**32 - 1, 2**32 - 2, 2**64 - 1, 2**64 - 2))
@@ -243,6 +243,19 @@ def _tres(items: Any) -> str | None:
     return ",".join(texts) or None
 
 
+def _batch(job: Mapping[str, Any]) -> str | None:
+    """Return the resources of the batch step of a job on two nodes."""
+    steps = job.get("steps")
+    if not isinstance(steps, list) or _number(job.get("allocation_nodes")) != "2":
+        return None
+    for step in steps:
+        names = step.get("step") if isinstance(step, dict) else None
+        if isinstance(names, dict) and names.get("name") == "batch":
+            tres = step.get("tres")
+            return _tres(tres.get("allocated")) if isinstance(tres, dict) else None
+    return None
+
+
 def _memory(required: Mapping[str, Any]) -> str | None:
     """Return the requested memory; until 22.05 it is unknown whether per CPU or per node."""
     for name, suffix in (("memory_per_cpu", "Mc"), ("memory_per_node", "Mn")):
@@ -313,8 +326,10 @@ COLUMNS: Final[dict[str, tuple[Callable[[Any], str | None], _Places]]] = {
     "Suspended": (_duration, (("time", "suspended"),)),
     "TimelimitRaw": (_number, (("time", "limit"),)),  # minutes
     "AllocTRES": (_tres, (("tres", "allocated"),)),  # memory in MiB
+    BATCH: (_batch, ((None, None),)),
     "ReqTRES": (_tres, (("tres", "requested"),)),
     "AllocNodes": (_number, ((None, "allocation_nodes"),)),
+    "Constraints": (_name, ((None, "constraints"),)),
     "NodeList": (_name, ((None, "nodes"),)),
     "ReqCPUS": (_number, (("required", "CPUs"),)),
     "ReqMem": (_memory, (("required", None),)),

@@ -23,7 +23,11 @@ OPEN: Final = (
 _NOT_KNOWN: Final = [*UNKNOWN, "UNLIMITED", "Partition_Limit", ""]
 _TIMES: Final = ("Submit", "Eligible", "Start", "End")
 _NAMES: Final = ("Cluster", "User", "Account", "Group", "Partition", "QOS")
-_NO_NAMES: Final = ("Reason", "Reservation")  # columns in which `None` means none
+_NO_NAMES: Final = ("Reason", "Reservation", "Constraints")  # columns in which `None` means none
+
+_GRES: Final = ("AllocGRES", "ReqGRES")
+BATCH: Final = "AllocTRES of .batch"
+"""Name of a column of jobs: what their batch step had, on the first of their nodes."""
 
 _NO_NODE: Final = ("None assigned", "None", "(null)")  # NodeList of a job that never had a node
 
@@ -31,7 +35,8 @@ _NO_NODE: Final = ("None assigned", "None", "(null)")  # NodeList of a job that 
 def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
     """Convert the columns of jobs; return columns of ``REFUSED`` and ``RECORDS``.
 
-    ``texts`` holds ``number`` and the columns of the log, by sacct's names; null where empty.
+    ``texts`` holds ``number``, the columns of the log, by sacct's names, and maybe ``BATCH``; null
+    where empty.
     """
     given = _Columns(texts, "column")
     times = {name: instants(given.text(name), zone) for name in _TIMES if name in given}
@@ -41,7 +46,8 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
         "elapsed": elapsed,
         "suspended_s": suspended,
         **_settled(times, elapsed, suspended),
-        **_amounts(given),
+        **(amounts := _amounts(given)),
+        "node_amounts": _on_two_nodes(given.text(BATCH), amounts),
         "walltime_s": _first(given.value("TimelimitRaw") * 60, given.value("Timelimit")),
         "priority": given.value("Priority"),
     }
@@ -120,7 +126,7 @@ def _reader(
 
 _LISTED: Final = {
     Kind.TRES: _reader(Kind.TRES, fields.tres),
-    Kind.GRES: _reader(Kind.GRES, lambda text: {"gpus": fields.gres_gpus(text)}),
+    Kind.GRES: _reader(Kind.GRES, fields.gres),
     Kind.MEMORY: _reader(Kind.MEMORY, lambda text: {"memory": fields.memory(text)}),
     Kind.STATE: _reader(Kind.STATE, lambda text: {}),
 }
@@ -168,7 +174,7 @@ def _amounts(given: _Columns) -> dict[str, pl.Series]:
         {
             **{f"{name}_{of.name}": of for name, columns in lists.items() for of in columns},
             **{name: given.value(name) for name in counts},
-            **{name: given.listed(name)["gpus"] for name in ("AllocGRES", "ReqGRES")},
+            **{f"{of.name} {name}": of for name in _GRES for of in given.listed(name)},
             "memory": given.listed("ReqMem")["memory"],
             "alloc": given.text("AllocTRES"),
             "req": given.text("ReqTRES"),
@@ -178,10 +184,13 @@ def _amounts(given: _Columns) -> dict[str, pl.Series]:
     cpus = _first_positive("got_cpus", "AllocCPUS", "NCPUS", "asked_cpus", "ReqCPUS")
     nodes = _first_positive("got_nodes", "AllocNodes", "NNodes", "asked_nodes", "ReqNodes")
     gpus = pl.coalesce(
-        *("got_gpus", "AllocGRES", pl.when(~allocated).then("asked_gpus"), "ReqGRES"),
+        *("got_gpus", "gpus AllocGRES", pl.when(~allocated).then("asked_gpus"), "gpus ReqGRES"),
         # a list of other resources: there are none
         pl.when(allocated | pl.col("req").is_not_null()).then(0),
     )
+    requested = pl.coalesce("asked_gpus", "gpus ReqGRES")
+    types = pl.coalesce("asked_gpu_types", "gpu_types ReqGRES")
+    given_types = pl.coalesce("got_gpu_types", "gpu_types AllocGRES", types)
     times = pl.when(pl.col("per") == "c").then(cpus).when(pl.col("per") == "n").then(nodes)
     whole = pl.col("bytes") * pl.when(pl.col("per") == "").then(1).otherwise(times)
     return frame.select(
@@ -189,9 +198,30 @@ def _amounts(given: _Columns) -> dict[str, pl.Series]:
         cpus=cpus,
         nodes=nodes,
         gpus=gpus.cast(pl.Int64),
+        gpu_types=pl.when(gpus > 0).then(given_types),
+        any_gpu_type=pl.when(requested > 0).then(types.is_null()),
         mem_bytes=pl.coalesce("got_mem_bytes", "asked_mem_bytes", whole),
         allocated=allocated,
     ).to_dict()
+
+
+def _on_two_nodes(batch: pl.Series, amounts: dict[str, pl.Series]) -> pl.Series:
+    """Return ``node_amounts`` of jobs on two nodes: what the batch step lacks is on the other."""
+    if batch.null_count() == len(batch):
+        return batch
+    batch = batch.set((amounts["nodes"] != 2).fill_null(value=True), None)
+    names = ("cpus", "gpus", "mem_bytes")
+    frame = by_distinct(batch, _LISTED[Kind.TRES]).select(names)
+    gpus = pl.when(batch.is_not_null()).then(pl.col("gpus").fill_null(0))
+    parts = []
+    for name in names:
+        first, whole = (gpus if name == "gpus" else pl.col(name)), pl.lit(amounts[name])
+        rest = whole - first
+        same, differ = pl.format("{}(x2)", first), pl.format("{},{}", first, rest)
+        text = pl.when(first == rest).then(same).otherwise(differ)
+        parts.append(pl.when((rest >= 0) & (whole > 0)).then(pl.format(f"{name}={{}}", text)))
+    joined = pl.concat_str(parts, separator=" ", ignore_nulls=True)
+    return frame.select(pl.when(joined != "").then(joined).alias("node_amounts")).to_series()
 
 
 def _first_positive(*names: str) -> pl.Expr:
@@ -228,10 +258,12 @@ def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
     return frame.select(
         *("number", "job_id", "state", "priority", "submit_time", "eligible_time"),
         *("start_time", "end_time", "walltime_s", "cpus", "nodes", "gpus", "mem_bytes"),
+        *("gpu_types", "any_gpu_type"),
         *(pl.col(name).replace("(null)", None).alias(name.lower()) for name in _NAMES),
         *(pl.col(n).replace(["None", "(null)"], None).alias(n.lower()) for n in _NO_NAMES),
         **fields.id_parts(pl.col("job_id")),
         node_list=pl.when(~pl.col("NodeList").is_in(list(_NO_NODE))).then("NodeList"),
+        node_amounts="node_amounts",
         kind=pl.lit(RecordKind.EXECUTION),
         occupancy_s=occupancy,
         suspended_s=pl.when(start.is_not_null()).then(pl.coalesce("suspended_s", lost)),

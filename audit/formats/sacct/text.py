@@ -2,7 +2,8 @@
 
 ``columns`` lists the columns that are read; ``fields`` and ``instants`` convert their values:
 
-- Rows with the id of a step (`7.batch`, `7.0`) are counted and skipped.
+- Rows with the id of a step (`7.batch`, `7.0`) are counted and skipped. Of a job on two nodes, the
+  row `7.batch` after its own gives the amounts on the first node, and so on both.
 - A job that never started has no start (`None`, `Unknown`), or took no time and had no node:
   NodeList is `None assigned`, or both it and AllocNodes are empty, whatever AllocTRES contains
   (several versions fill it with the request). Where both columns are missing: it took no time and
@@ -10,7 +11,7 @@
 - RUNNING, SUSPENDED, PENDING and the like are open: an `End` is ignored (`-T` clips times to its
   window).
 - Amounts are those of AllocTRES, else AllocGRES, AllocCPUS, NCPUS, AllocNodes and NNodes where
-  above 0, else the requested ones.
+  above 0, else the requested ones. The same holds for types of GPUs.
 - Suspended is its column, else End − Start − Elapsed.
 - An hour that a clock change repeats is read so that the record's own times agree (End − Start =
   Elapsed + Suspended, nothing before Submit), else as its first showing.
@@ -38,13 +39,14 @@ from audit.formats.instants import is_zone
 from audit.formats.lines import Block, Bytes, Lines, Mask, Offsets, as_text, cut, select
 from audit.formats.sacct import proposals
 from audit.formats.sacct.columns import BY_NAME, SKIPPED, Layout, fits, header_row, split
-from audit.formats.sacct.records import typed
+from audit.formats.sacct.records import BATCH, typed
 from audit.formats.shaping import REFUSED, refused, shaped
 from audit.model import RECORDS, RefusalCode
 
 _STAND_INS: Final = (0x1F, 0x1E, 0x1D, 0x1C, *range(0x01, 0x09), *range(0x0E, 0x1C))
 """Bytes that may replace a separator of several bytes while a block is cut."""
 
+_STEP: Final = r"^[0-9][^.]*\.[0-9A-Za-z_+.-]+$"  # id of a step
 _LOCAL_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
 _MARK: Final = "JobID"  # part of every row that repeats the header, or states another
@@ -122,17 +124,22 @@ def parse(block: Block, header: Header, also: Sequence[str] = ()) -> Parsed:
 
 
 def whole(data: bytes, header: Header) -> int:
-    """Return the length of ``data`` before its last record, which may continue."""
+    """Return the length of ``data`` before its last job, whose record or steps may continue."""
     layout = _layout(header)
     end = data.rfind(b"\n") + 1
-    stop, tried = end, 0
+    stop, tried, step = end, 0, None
     while stop > 0 and (tried := tried + 1) <= _TAIL:
         start = data.rfind(b"\n", 0, stop - 1) + 1
         line = data[start:stop].rstrip(b"\r\n").decode("utf-8", errors="backslashreplace")
-        if fits(line, layout):
-            return start
+        is_step = re.match(_STEP, "".join(line.split(layout.separator)[layout.id_column :][:1]))
+        if not (is_step and step) and fits(line, layout):
+            if not is_step:
+                return start
+            step = start
         stop = start
-    return end if len(data) > HEAD_BYTES else 0
+    if len(data) <= HEAD_BYTES:
+        return 0
+    return end if step is None else step
 
 
 class _View:
@@ -215,10 +222,10 @@ class _View:
 
     def _typed(self, texts: pl.DataFrame, layout: Layout) -> pl.DataFrame:
         ids = texts["JobID" if "JobID" in layout.position else "JobIDRaw"]
-        is_step = ids.str.contains(r"^[0-9][^.]*\.[0-9A-Za-z_+.-]+$").fill_null(value=False)
+        is_step = ids.str.contains(_STEP).fill_null(value=False)
         if steps := int(is_step.sum()):
             self.steps += steps
-            texts = texts.filter(~is_step)
+            texts = texts.with_columns(_batch(texts, ids, is_step)).filter(~is_step)
         records = typed(texts, self.zone)
         nothing = pl.lit(None, pl.String)
         return records.with_columns(
@@ -271,6 +278,23 @@ class _View:
         frame = pl.DataFrame(rows, schema=schema, orient="row")
         empty = [pl.col(name).replace("", None) for name in layout.position]
         return frame.with_columns(empty), refused(unread)
+
+
+def _batch(texts: pl.DataFrame, ids: pl.Series, is_step: pl.Series) -> pl.Series:
+    """Return the column ``BATCH``: the steps of a job follow it."""
+    if "AllocTRES" not in texts.columns:
+        return pl.Series(BATCH, [None], pl.String).new_from_index(0, len(ids))
+    rows = pl.DataFrame(
+        {
+            "job": (~is_step).cum_sum(),
+            "id": ids.str.strip_suffix(".batch"),
+            "is_batch": is_step & ids.str.ends_with(".batch"),
+            BATCH: texts["AllocTRES"],
+        }
+    )
+    steps = rows.filter("is_batch").unique(["job", "id"], keep="first").drop("is_batch")
+    jobs = rows.select("job", "id").join(steps, on=["job", "id"], how="left", maintain_order="left")
+    return jobs[BATCH]
 
 
 def _head_lines(head: bytes) -> list[str]:

@@ -161,9 +161,10 @@ def _memory(text: pl.Series) -> pl.Series:
 
 
 def tres(text: pl.Expr) -> dict[str, pl.Expr]:
-    """Return the cpus, nodes, gpus, mem_bytes of `cpu=4,mem=8G,gres/gpu=4,gres/gpu:a100=4`.
+    """Return the cpus, nodes, gpus, gpu_types, mem_bytes of `cpu=4,gres/gpu=4,gres/gpu:a100=4`.
 
-    The count of GPUs without type includes those with type; if missing, it is the sum of these.
+    The count of GPUs without type includes those with type; if missing, it is the sum of these. A
+    MIG slice (`gres/gpu:a100_1g.5gb`) is a GPU of its own type.
     """
 
     def named(name: str) -> pl.Expr:
@@ -171,14 +172,23 @@ def tres(text: pl.Expr) -> dict[str, pl.Expr]:
 
     typed = text.str.extract_all(r"(?:^|,)gres/gpu:[^=,]+=[0-9]+")
     by_type = typed.list.eval(pl.element().str.extract(r"=([0-9]+)$").cast(pl.Int64, strict=False))
+    name = pl.element().str.replace(r"^,?gres/gpu:", "").str.replace("=", ":", literal=True)
     return {
         "cpus": amounts(named("cpu")),
         "nodes": amounts(named("node")),
         "gpus": pl.coalesce(
             amounts(named("gres/gpu")), pl.when(typed.list.len() > 0).then(by_type.list.sum())
         ),
+        "gpu_types": _by_type(typed.list.eval(name)),
         "mem_bytes": memory(named("mem")).struct.field("bytes"),
     }
+
+
+def _by_type(items: pl.Expr) -> pl.Expr:
+    """Return lists of `A100:4` as text in order, without zeros; null where nothing is left."""
+    some = items.list.eval(pl.element().filter(~pl.element().str.contains(":0*$")))
+    text = some.list.eval(pl.element().str.to_lowercase()).list.sort().list.join(",")
+    return pl.when(some.list.len() > 0).then(text)
 
 
 def tres_amounts(text: str) -> dict[str, float]:
@@ -236,12 +246,22 @@ def _base(name: str) -> int:
     return 2 if name == "mem" or name.startswith("bb/") else 0
 
 
-def gres_gpus(text: pl.Expr) -> pl.Expr:
-    """Return 2 for `gpu:a100:2(IDX:0,1),hbm:0`, over all nodes; null without GPUs."""
-    bare = text.str.replace_all(r"\([^)]*\)", "")
-    gpus = bare.str.extract_all(rf"(?:^|,)(?:gres[:/])?(?:gpu|{GPU_PLUGIN})(?:[:=][^,]*)?")
-    count = pl.element().str.extract(r"[:=]([0-9]+)$").cast(pl.Int64, strict=False).fill_null(1)
-    return pl.when(gpus.list.len() > 0).then(gpus.list.eval(count).list.sum())
+def gres(text: pl.Expr) -> dict[str, pl.Expr]:
+    """Return the gpus, gpu_types of `gpu:a100:2(IDX:0,1),hbm:0`, over all nodes.
+
+    Null without GPUs, and without types.
+    """
+    item = pl.element()
+    bare = text.str.replace_all(r"\([^)]*\)", "").str.split(",")
+    is_gpu = item.str.contains(rf"^(?:gres[:/])?(?:gpu|{GPU_PLUGIN})(?:[:=]|$)")
+    gpus = bare.list.eval(item.filter(is_gpu).str.replace("^gres[:/]", ""))
+    count = item.str.extract(r"[:=]([0-9]+)$").cast(pl.Int64, strict=False).fill_null(1)
+    kind = item.str.replace("[:=][0-9]+$", "").str.extract("^[^:=]+:(.+)$")
+    name = pl.concat_str(kind, pl.lit(":"), count)
+    return {
+        "gpus": pl.when(gpus.list.len() > 0).then(gpus.list.eval(count).list.sum()),
+        "gpu_types": _by_type(gpus.list.eval(name.drop_nulls())),
+    }
 
 
 def id_parts(text: pl.Expr) -> dict[str, pl.Expr]:

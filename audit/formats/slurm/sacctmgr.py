@@ -91,7 +91,7 @@ class Listed(NamedTuple, Generic[Row]):
 _Cells = Mapping[str, str]
 
 
-class _Table(NamedTuple):
+class Table(NamedTuple):
     """Rows by the names of their columns (lower case, without blanks), with their lines."""
 
     columns: tuple[str, ...]
@@ -122,7 +122,7 @@ def associations(text: str, cluster: str | None = None) -> Listed[Association]:
 
 def qualities(text: str) -> Listed[Qos]:
     """Read ``sacctmgr show qos``; never raises for its content."""
-    table = _table(text, "sacctmgr -P show qos format=Name,Priority,UsageFactor")
+    table = read_table(text, "sacctmgr -P show qos format=Name,Priority,UsageFactor")
     faults = table.faults
     known: dict[str, Qos] = {}
     missing = [_TITLES[name] for name in ("name", "usagefactor") if name not in table.columns]
@@ -148,7 +148,7 @@ def qualities(text: str) -> Listed[Qos]:
 
 def tells_limits(text: str) -> bool:
     """Return whether a text contains limits: a dump, or a table with columns for them."""
-    return bool(_DUMP.search(text)) or not LIMITS.keys().isdisjoint(_table(text, "").columns)
+    return bool(_DUMP.search(text)) or not LIMITS.keys().isdisjoint(read_table(text, "").columns)
 
 
 # show assoc ----------------------------------------------------------------------------------
@@ -169,15 +169,16 @@ _ALIASES: Final = {
 _DUMP: Final = re.compile(r"^(?:Cluster|Parent|Account|User) - '", re.MULTILINE)
 
 
-def _table(text: str, remedy: str) -> _Table:
+def read_table(text: str, remedy: str) -> Table:
+    """Read a table with a header row; ``remedy`` is the command that writes one."""
     lines = [(n, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
-        return _Table((), [], [Fault(0, f"empty; let '{remedy}' write it")])
+        return Table((), [], [Fault(0, f"empty; let '{remedy}' write it")])
     first, header = lines[0]
     header = header.removeprefix("\ufeff")
     between = re.match(r"[A-Za-z][A-Za-z ]*?\s*([^A-Za-z \t]+)", header)
     if between is None or set(header) <= {"-", " "}:
-        return _Table((), [], [Fault(first, f"no header row with a delimiter: use '{remedy}'")])
+        return Table((), [], [Fault(first, f"no header row with a delimiter: use '{remedy}'")])
     separator = between[1]
     trailing = separator if header.endswith(separator) else ""
     titles = header.removesuffix(trailing).split(separator)
@@ -192,12 +193,12 @@ def _table(text: str, remedy: str) -> _Table:
         else:
             wrong = f"{len(cells)} fields where the header row has {len(names)}"
             faults.append(Fault(number, wrong))
-    return _Table(names, rows, faults)
+    return Table(names, rows, faults)
 
 
 def _listed(text: str) -> tuple[list[Association], list[Fault]]:
     remedy = f"sacctmgr -P show assoc format={FORMAT}"
-    table = _table(text, remedy)
+    table = read_table(text, remedy)
     faults = table.faults
     missing = [_TITLES[name] for name in ("account", "user", "share") if name not in table.columns]
     if not table.columns:
@@ -236,7 +237,7 @@ def _limits(cells: _Cells) -> dict[str, str]:
 _ParentOf = Callable[[int, _Cells], str | None]
 
 
-def _parents(table: _Table) -> _ParentOf | None:
+def _parents(table: Table) -> _ParentOf | None:
     """Return what gives the parent of an account's row; None where it is unknown."""
     names = set(table.columns)
     accounts = [(line, row) for line, row in table.rows if not row["user"].strip()]

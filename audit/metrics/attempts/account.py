@@ -9,6 +9,8 @@ sequence), with left = free(t) at first. For each attempt, the first condition t
     rule         a limit or window forbids it, given the running attempts and the claims before it
     own, earlier, later
                  it does not fit in free(t): the second is divided by use of the *short resource*
+    nodes        it fits in free(t), but on no set of nodes (``nodes``); of this, ``LACKS`` tells
+                 without which resource it would fit
     cycle, unexplained
                  it fits in left, and claims its request; cycle: in the last ``cycle_s`` of the wait
     own          it fits in left and the claims of its own user
@@ -47,7 +49,9 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
+from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.reasons import held_up, hold_kind
+from audit.metrics.nodes import kind_of
 from audit.metrics.queue_sweep import (
     BOOKED,
     NEVER,
@@ -60,40 +64,46 @@ from audit.metrics.queue_sweep import (
     in_force,
     queued,
 )
-from audit.model import SEQUENCE, Decision, Pool
-from audit.registry.causes import CAUSES, PARTS, Cause, Part
+from audit.model import INFERRED, SEQUENCE, Absence, Decision, Pool
+from audit.registry.causes import CAUSES, LACKS, PARTS, Cause, Part
 from audit.rule_text import rule_text
 from audit.rules import Limit, Window
+from audit.words import OF_TYPE
 
 OUTAGE_S: Final = 600
 
 _READ: Final = cs.by_name(
     *("standing", "arrival_time", "submit_time", "start_time", "end_time", "user", "reason"),
-    *("reservation", "node_list", "cpus", "nodes", "gpus", "mem_bytes", "ready_time", *SEQUENCE),
-    *("account", "partition", "qos", "size", "walltime_s", "occupancy_s"),
+    *("reservation", "node_list", "node_amounts", "cpus", "nodes", "gpus", "mem_bytes"),
+    *("account", "partition", "qos", "size", "walltime_s", "occupancy_s", "ready_time", *SEQUENCE),
+    *("any_gpu_type", "constraints"),
     require_all=False,
-)
+) | cs.starts_with(OF_TYPE)
 
 
 class Account(NamedTuple):
     """The account of a pool."""
 
     attempts: pl.DataFrame
-    """The given frame with the columns of ``CAUSES``, ``RULE_FREE``, rule and held_by."""
+    """The given frame with the columns of ``CAUSES``, ``LACKS``, ``RULE_FREE``, rule, held_by."""
     outages: pl.DataFrame
     """from_time, to_time (epoch s), waited_s: s in which an attempt waited that could have run."""
     barred: pl.DataFrame
-    """job_id, attempt, begin, end (epoch s): when attempts were held or under a rule, ascending."""
+    """job_id, attempt, begin, end (epoch s): when attempts were held (``held``) or under
+    a rule, ascending."""
     traced: pl.DataFrame
     """All stretches of the traced attempt's wait, ascending: begin, end (epoch s), cause (key; of
-    divided seconds the greatest part) and ``by``: the rule, the kind of hold, or ``outage``."""
+    divided seconds the greatest part) and ``by``: the rule, the kind of hold, ``outage``, or why
+    nodes were out of service."""
+    guessed: float | None
+    """Share of the node-seconds of which the split over nodes is a guess; None: no nodes."""
 
 
 NO_HOLDS: Final = pl.DataFrame(
     schema={"row": pl.Int64, "begin": pl.Int64, "end": pl.Int64, "kind": pl.String}
 )
 """``row`` counts the rows of ``described``; begin and end are epoch s; kind is one of
-``reasons.HOLDS``."""
+``registry.reasons.HELD_BY``."""
 
 KEY: Final = ("job_id", "attempt")
 RULE_FREE: Final = "cause_rule_free_s"
@@ -131,31 +141,26 @@ def account(
     Returns:
         The columns of ``CAUSES`` and ``RULE_FREE`` in s, ≥ 0, float64; null where the arrival, the
         size or the end of the wait is unknown, and for attempts in reservations. ``rule`` is the
-        rule that forbids the attempt longest, ``held_by`` the hold that lasts longest.
+        rule that forbids the attempt longest, ``held_by`` the hold that lasts longest; columns of
+        ``LACKS`` sum to ``cause_nodes_s``, null where no nodes are known.
     """
     rows = described.select(_READ).with_row_index("row")
     queue = queued(rows, now, pl.col("size") > 0)
     kinds = hold_kind(queue.rows)
     placed = _placed(holds, queue)
-    at = np.flatnonzero(queue.rows["row"].to_numpy() == (-1 if traced is None else traced))
-    place = int(at[0]) if len(at) else None
+    place = None if traced is None else queue.rows["row"].index_of(traced)
+    holding = Holds(*(placed[name].to_numpy() for name in Holds._fields))
     booked, outages = book(
-        queue,
-        pool,
-        in_force(queue, pool.limits, pool.windows, pool.zone),
-        Known(
-            holds=Holds(*(placed[name].to_numpy() for name in Holds._fields)),
-            noted=kinds.is_not_null().to_numpy(),
-            cycle_s=cycle_s,
-            traced=place,
-        ),
+        *(queue, pool, in_force(queue, pool.limits, pool.windows, pool.zone)),
+        Known(holding, kinds.is_not_null().to_numpy(), cycle_s, traced=place),
         outage_s=outage_s,
         by_nodes=True,
     )
-    names, spans = rule_names(pool), (outages[0], np.minimum(outages[1], now), outages[2])
+    names = rule_names(pool)
     made = pl.DataFrame(
         {
             **_seconds(booked, CAUSES),
+            **_lacks(booked, pool),
             RULE_FREE: booked.of("rule_free"),
             "rule": _longest_rule(booked, names),
             "held_by": _longest_hold(placed, queue.rows.height).fill_null(kinds),
@@ -163,16 +168,17 @@ def account(
     ).with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
     return Account(
         _with(described, queue, made),
-        pl.DataFrame(dict(zip(("from_time", "to_time", "waited_s"), spans, strict=True))),
+        _outages(outages, now),
         _barred(booked.stretches, queue, described),
-        _traced(booked, place, names, placed, kinds, outages),
+        _traced(booked, place, names, placed, kinds, outages, _absent(queue, pool, place)),
+        booked.guessed,
     )
 
 
 def rule_names(pool: Pool) -> list[str]:
     """Return the names of a pool's limits, then windows, as in the column ``rule``."""
     rules: list[Limit | Window] = [*pool.limits, *pool.windows]
-    return [rule_text(rule, pool.resource) for rule in rules]
+    return [rule_text(rule, pool.resource, pool.zone) for rule in rules]
 
 
 def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
@@ -219,6 +225,25 @@ def _seconds(booked: Booked, columns: Sequence[Cause | Part]) -> dict[str, np.nd
     }
 
 
+def _outages(found: Ints, now: int) -> pl.DataFrame:
+    """Return the outages that ``book`` found, up to ``now``; see ``Account.outages``."""
+    named = pl.DataFrame(found.T, ("from_time", "to_time", "waited_s"), orient="row")
+    return named.with_columns(pl.col("to_time").clip(upper_bound=now))
+
+
+def _lacks(booked: Booked, pool: Pool) -> dict[str, pl.Series]:
+    """Return the parts of the seconds booked to ``nodes``, by the resource that was lacking."""
+    *each, several = booked.lacking.astype(np.float64)
+    of = dict.fromkeys((lack.resource for lack in LACKS), np.zeros_like(several))
+    for resource, seconds in zip(counted_resources(pool), each, strict=True):
+        of[kind_of(resource)] = of[kind_of(resource)] + seconds
+    of[""] = several
+    made = {lack.column: pl.Series(of[lack.resource]) for lack in LACKS}
+    if booked.guessed is None:
+        made = {name: column.clear(len(column)) for name, column in made.items()}
+    return made
+
+
 def _with(described: pl.DataFrame, queue: Queued, made: pl.DataFrame) -> pl.DataFrame:
     """Add the columns made for the queue; null for attempts that do not wait."""
     known = made.select(pl.when(queue.rows["waits"]).then(pl.all()).name.keep())
@@ -235,6 +260,7 @@ def _traced(
     placed: pl.DataFrame,
     kinds: pl.Series,
     outages: Ints,
+    absent: Sequence[Absence],
 ) -> pl.DataFrame:
     """Return the stretches of the attempt at ``place``, named; see ``Account.traced``."""
     schema = {"begin": pl.Int64, "end": pl.Int64, "cause": pl.String, "by": pl.String}
@@ -252,8 +278,24 @@ def _traced(
             by = next((kind for since, to, kind in holds if since <= begin < to), kinds[place])
         elif cause == "unavailable" and ((outages[0] <= begin) & (end <= outages[1])).any():
             by = "outage"
+        elif cause == "unavailable":
+            whys = {one.why for one in absent if one.begin <= begin < (one.end or NEVER)}
+            by = " and ".join(sorted(whys)) or None
         rows.append((begin, end, cause, by))
     return pl.DataFrame(rows, schema, orient="row")
+
+
+def _absent(queue: Queued, pool: Pool, place: int | None) -> list[Absence]:
+    """Return the declared absences of the nodes in the partitions of the attempt at ``place``."""
+    if place is None:
+        return []
+    named = {*(queue.rows["partition"][place] or "").split(",")}
+    mine = {
+        node.name
+        for node in pool.nodes
+        if node.source != INFERRED and (not node.partitions or named & {*node.partitions})
+    }
+    return [one for one in pool.absences if one.node in mine]
 
 
 def _barred(stretches: pl.DataFrame, queue: Queued, described: pl.DataFrame) -> pl.DataFrame:
@@ -262,7 +304,7 @@ def _barred(stretches: pl.DataFrame, queue: Queued, described: pl.DataFrame) -> 
     return (
         held.join(places, on="place", maintain_order="left")
         .join(described.select(*KEY).with_row_index("row"), on="row", maintain_order="left")
-        .select(*KEY, "begin", "end")
+        .select(*KEY, "begin", "end", held=pl.col("cause") == _BARRED[0])
     )
 
 

@@ -1,15 +1,21 @@
 """Capacity of a pool, and the attempts that compete for it (SPEC §4, §5).
 
+A type of GPUs is a resource beside ``gpus``, which counts those of all types. An attempt that
+requested GPUs of any type uses those that it was allocated, but waits for ``gpus`` only.
+
 Conventions: R resources, S capacity steps; amounts in the resources' own units, times in epoch s.
 """
 
+import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.model import ATTEMPTS, Pool, Standing
+from audit.model import Pool, Standing
+from audit.words import OF_TYPE, is_amount
 
 Ints = NDArray[np.int64]
 
@@ -27,14 +33,50 @@ def reserved_rows(held: pl.DataFrame) -> pl.Series:
     return (held["reservation"].str.len_bytes() > 0).fill_null(False)
 
 
+def with_gpu_types(attempts: pl.DataFrame, resources: Iterable[str]) -> pl.DataFrame:
+    """Add a column for each type of GPUs among ``resources``; 0 where an attempt has none."""
+    return attempts.with_columns(
+        _number_of(name.removeprefix(OF_TYPE)).alias(name)
+        for name in sorted(set(resources))
+        if name.startswith(OF_TYPE)
+    )
+
+
+def _number_of(gpu_type: str) -> pl.Expr:
+    number = pl.col("gpu_types").str.extract(rf"(?:^|,){re.escape(gpu_type)}:([0-9]+)")
+    return number.cast(pl.Int64, strict=False).fill_null(0)
+
+
+def named_resources(pool: Pool) -> set[str]:
+    """Return the resources that a pool's amounts, steps and limits name."""
+    stepped = {name for step in pool.steps for name, _ in step.amounts}
+    limited = {limit.resource for limit in pool.limits if limit.resource is not None}
+    return {name for name, _ in pool.amounts} | stepped | limited
+
+
+def requested(resource: str) -> pl.Expr:
+    """Return the amount that an attempt waits for, which may be null."""
+    amount = pl.col(resource)
+    if resource.startswith(OF_TYPE):
+        any_type = pl.col("any_gpu_type").fill_null(value=False)
+        amount = pl.when(~any_type).then(amount).otherwise(0)
+    return amount.alias(resource)
+
+
 def counted_resources(pool: Pool) -> list[str]:
-    """Return the columns of ``ATTEMPTS`` that limit starts; the pool's counted resource first."""
+    """Return the resources that limit starts; the pool's counted resource first."""
     further = [
         name
         for name, _ in pool.amounts
-        if name in ATTEMPTS and (name != "nodes" or pool.exclusive_nodes)
+        if is_amount(name) and (name != "nodes" or pool.exclusive_nodes)
     ]
     return [pool.resource.value, *(name for name in further if name != pool.resource)]
+
+
+def requests(rows: pl.DataFrame, pool: Pool) -> Ints:
+    """Return what n attempts wait for of each of ``counted_resources``, [R, n]; 0 for null."""
+    columns = rows.select(requested(name).fill_null(0) for name in counted_resources(pool))
+    return np.stack([np.ascontiguousarray(one.to_numpy(), np.int64) for one in columns])
 
 
 def amounts(pool: Pool) -> Ints:

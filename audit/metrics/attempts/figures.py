@@ -7,19 +7,24 @@ Figures describe the attempts that ended in the period; those of resource equali
 known size, and those about fair start times (FST) only attempts whose FST counts in totals
 (``miss.in_totals``), each weighted by the number of attempts that it represents. Where misses or
 divided waits are missing, so are the rows about them.
+
+Intervals are over users, and those of shares of a whole pool's waiting time over calendar weeks of
+arrival, or days below ``LEAST_UNITS`` weeks (SPEC §11, *Verdict*).
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple, Self
 
 import polars as pl
 
 from audit.metrics.attempts.miss import FSTS, WEIGHT, Fst, in_totals, preference, repeated
-from audit.metrics.attempts.parts import DIMENSIONS, Row, cut, evaluated, row
-from audit.metrics.uncertainty import Resamples
+from audit.metrics.attempts.parts import DIMENSIONS, LEAST_UNITS, Row, cut, evaluated, row
+from audit.metrics.preemption import LOST
+from audit.metrics.uncertainty import RESAMPLES, Resamples
 from audit.model import FstStatus
-from audit.registry.causes import CAUSES, PARTS
-from audit.registry.measures import SUMMARY, Measure, Of, Quotient
+from audit.registry.causes import CAUSES, LACKS, PARTS
+from audit.registry.measure import Measure, Of, Quotient
+from audit.registry.measures import SUMMARY
 
 Terms = Mapping[str, pl.Expr]
 
@@ -27,10 +32,15 @@ _WHOSE: Final[Mapping[Of, pl.Expr]] = {
     Of.ENDED: pl.lit(True),
     Of.SIZED: pl.col("size").is_not_null(),
     Of.BOOKED: pl.all_horizontal(pl.col(cause.column).is_not_null() for cause in CAUSES),
+    Of.ON_NODES: pl.col(LACKS[0].column).is_not_null(),
     Of.APART: pl.all_horizontal(pl.col(part.column).is_not_null() for part in PARTS),
     **{Of(fst): in_totals(fst) for fst in FSTS},
+    Of.INTERRUPTED: pl.col("lost_work").is_not_null(),
+    Of.ARRAYS: pl.col("array_span_s").is_not_null(),
     Of.FORWARD: in_totals("strict") & pl.col("overtaken_s").is_not_null(),
 }
+_SOMETIMES: Final = {Of.ON_NODES, Of.INTERRUPTED, Of.ARRAYS}
+"""Attempts without which there are no rows."""
 _WEIGHTED: Final = {Of.STRICT, Of.RELAXED, Of.FORWARD}
 
 
@@ -44,11 +54,25 @@ def read() -> list[str]:
     return sorted(names - {"hour_of_week"})
 
 
-def of_parts(attempts: pl.DataFrame, resamples: Resamples, tolerance_s: int) -> list[Row]:
+class Drawn(NamedTuple):
+    """The resamples of a population's users, and of the weeks or days in which it arrived."""
+
+    users: Resamples
+    stretches: Resamples
+
+    @classmethod
+    def of(cls, attempts: pl.DataFrame, seed: int, resamples: int = RESAMPLES) -> Self:
+        """Return those of attempts with the columns of ``parts.coded``."""
+        units = (attempts[name].n_unique() for name in ("unit", "stretch"))
+        return cls(*(Resamples(number, seed, resamples) for number in units))
+
+
+def of_parts(attempts: pl.DataFrame, drawn: Drawn, tolerance_s: int) -> list[Row]:
     """Return the figures that the registry derives from attempts, along all their dimensions.
 
     Args:
         attempts: those that ended in the period, with the columns of ``parts.coded``.
+        drawn: resamples of these attempts.
         tolerance_s: greatest difference between start and FST that counts neither as a miss nor as
             preference, s, ≥ 0. Sums are not clipped by it.
     """
@@ -66,11 +90,25 @@ def of_parts(attempts: pl.DataFrame, resamples: Resamples, tolerance_s: int) -> 
         made = {name: _made(name, terms) for one in measures for name in _named(one)}
         held = again if subjects in _WEIGHTED else attempts
         counted = evaluated(held, made, _WHOSE[subjects])
-        for dimension in ("all", *DIMENSIONS):
-            if of_dimension := [one for one in measures if dimension in one.dimensions]:
+        if subjects in _SOMETIMES and not len(counted.units):
+            continue
+        of_waiting, others = (
+            [one for one in measures if one.of_waiting is shares] for shares in (True, False)
+        )
+        (whole,) = cut(counted, "all")
+        rows += whole.figures(_along("all", others), drawn.users)
+        (whole,) = cut(counted._replace(units=counted.stretches), "all")
+        rows += whole.figures(_along("all", of_waiting), drawn.stretches, LEAST_UNITS)
+        for dimension in DIMENSIONS:
+            if any(dimension in one.dimensions for one in measures):
                 for part in cut(counted, dimension):
-                    rows += part.figures(of_dimension, resamples)
+                    rows += part.figures(_along(dimension, others), drawn.users)
+                    rows += part.figures(_along(dimension, of_waiting), drawn.users, LEAST_UNITS)
     return rows
+
+
+def _along(dimension: str, measures: Iterable[Measure]) -> list[Measure]:
+    return [one for one in measures if dimension in one.dimensions]
 
 
 def _measures(subjects: Of) -> Iterator[Measure]:
@@ -110,11 +148,27 @@ def _terms(subjects: Of, tolerance_s: int) -> Terms:
     )
 
 
+_RESPONSE: Final = pl.col("end_time") - pl.col("arrival_time")
+_LOST: Final = pl.col("state").is_in(LOST).fill_null(value=False)
 _TERMS: Final[Mapping[Of, dict[str, pl.Expr]]] = {
-    Of.ENDED: {"overtaken": _number(pl.col("overtaken_by") > 0)},
+    Of.ENDED: {"overtaken": _number(pl.col("overtaken_by") > 0), "response_s": _RESPONSE},
     Of.SIZED: {
         "re_unfair": pl.col("re_unfairness").clip(0),
         "re_treated": _number(pl.col("re_unfairness") > 0),
+        "response_area": pl.col("re_consumed") * _RESPONSE,
+    },
+    Of.INTERRUPTED: {
+        "preempted": _number(_LOST),
+        "area": pl.col("size").cast(pl.Float64) * pl.col("occupancy_s"),
+        "preempted_on_nodes": _number(_LOST & pl.col("node_list").is_not_null()),
+        "taken": _number(pl.col("freed_for").is_not_null()),
+        "suspended": pl.col("suspended_s").fill_null(0),
+    },
+    Of.ON_NODES: {
+        f"wait_of_{lack.key}": pl.when(pl.col(lack.resource) > 0).then("wait_s").otherwise(0)
+        if lack.resource
+        else pl.col("wait_s")
+        for lack in LACKS
     },
     Of.APART: {"usable": pl.col("wait_room_s") * pl.col("size").fill_null(0)},
     Of.FORWARD: {

@@ -1,7 +1,8 @@
 """Parts of a population, such as a width class or a user, and rows of figures about them.
 
 A figure of a part is a ratio of two sums over its attempts, or a quantile, with a bootstrap
-interval over users (``uncertainty``).
+interval over users (``uncertainty``). Shares of the waiting time of a whole pool are resampled by
+calendar week, because the waits of a week move together.
 """
 
 import itertools
@@ -13,10 +14,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics.attempts.population import local_arrival, only
+from audit.metrics.attempts.population import day_number, local_arrival, only
 from audit.metrics.quantiles import add_ints, grouped_sums, nearest_rank, renumbered
-from audit.metrics.uncertainty import NONE, Interval, Resamples
-from audit.registry.measures import Greatest, Measure, Quantile, Quotient, Total, unit_of
+from audit.metrics.uncertainty import FEWEST, NONE, Interval, Resamples
+from audit.registry.measure import Greatest, Measure, Quantile, Quotient, Total
+from audit.registry.measures import unit_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -27,6 +29,8 @@ DIMENSIONS: Final = ("user", "account", "partition", "qos", "width_class", "hour
 
 
 HOURS: Final = 7 * 24  # in a week
+LEAST_UNITS: Final = 8
+"""Fewest users, or weeks or days, with an interval of a share of waiting time."""
 
 
 class Row(NamedTuple):
@@ -74,6 +78,7 @@ class Evaluated(NamedTuple):
 
     terms: dict[str, Numbers]
     units: Ints  # the number of each attempt's user
+    stretches: Ints  # of the week or day in which it arrived
     cut_along: pl.DataFrame  # the ``DIMENSIONS`` of ``coded``
     ascending: dict[str, Ints]  # the order that sorts a term, once it is known
 
@@ -85,7 +90,9 @@ class Evaluated(NamedTuple):
 
 
 class Cells:
-    """Attempts by part and user: a *cell* holds the attempts of one user in one part.
+    """Attempts by part and unit: a *cell* holds the attempts of one unit in one part.
+
+    Units are users, or stretches of time.
 
     ``codes`` has the number of each attempt's part, below ``parts``. Sums are computed on demand,
     for all cells at once.
@@ -94,24 +101,24 @@ class Cells:
     def __init__(self, of: Evaluated, codes: Ints, parts: int) -> None:
         self._of = of
         self._codes = codes
-        users = max(int(of.units.max(initial=-1)) + 1, 1)
-        found, self._cell = renumbered(codes * users + of.units, parts * users)
-        self._user = found % users
-        self._begin = np.searchsorted(found, np.arange(parts + 1) * users)
+        units = max(int(of.units.max(initial=-1)) + 1, 1)
+        found, self._cell = renumbered(codes * units + of.units, parts * units)
+        self._unit = found % units
+        self._begin = np.searchsorted(found, np.arange(parts + 1) * units)
         self.attempts: Ints = np.bincount(codes, minlength=parts)
         """Of each part."""
         self._sums: dict[str, Numbers] = {}
         self._totals: dict[str, list[float]] = {}
         self._placed: dict[str, Ints] = {}
 
-    def users(self, part: int) -> Ints:
-        """Return the users with attempts in a part, ascending."""
-        return self._user[self._begin[part] : self._begin[part + 1]]
+    def units(self, part: int) -> Ints:
+        """Return the units with attempts in a part, ascending."""
+        return self._unit[self._begin[part] : self._begin[part + 1]]
 
     def sums(self, part: int, term: str) -> Numbers:
-        """Return the sum of a term over the attempts of each of these users."""
+        """Return the sum of a term over the attempts of each of these units."""
         if term not in self._sums:
-            values, count = self._of.terms[term], len(self._user)
+            values, count = self._of.terms[term], len(self._unit)
             if values.dtype == np.int64:
                 self._sums[term] = add_ints(self._cell, values.astype(np.int64, copy=False), count)
             else:
@@ -129,7 +136,7 @@ class Cells:
         return self._totals[term][part]
 
     def ascending(self, part: int, term: str) -> tuple[Floats, Ints]:
-        """Return the values of a term in a part, sorted, and the user of each."""
+        """Return the values of a term in a part, sorted, and the unit of each."""
         begin = int(self.attempts[:part].sum())
         held = self._by_part(term)[begin : begin + int(self.attempts[part])]
         return self._of.terms[term][held].astype(np.float64, copy=False), self._of.units[held]
@@ -163,17 +170,21 @@ class Part(NamedTuple):
         attempts = int(self.cells.attempts[self.number])
         return row(metric, self.dimension, self.value, value, attempts, interval, unit)
 
-    def ratios(self, figures: Sequence[Ratio], resamples: Resamples) -> list[Row]:
-        """Return rows of ratios with their intervals; null for 0/0."""
+    def ratios(
+        self, figures: Sequence[Ratio], resamples: Resamples, fewest: int = FEWEST
+    ) -> list[Row]:
+        """Return rows of ratios, null for 0/0; with intervals from ``fewest`` units on."""
         pairs = [(one.above, one.below) for one in figures]
         names = dict.fromkeys(itertools.chain(*pairs))
         totals = {name: self.cells.total(self.number, name) for name in names}
-        users = self.cells.users(self.number)
-        by_user: dict[str, Floats] = {}
-        if len(users) > 1:  # else there is no interval
-            for name in names:
-                by_user[name] = self.cells.sums(self.number, name).astype(np.float64, copy=False)
-        intervals = resamples.ratios(users, by_user, pairs)
+        units = self.cells.units(self.number)
+        intervals = [NONE for _ in pairs]
+        if len(units) >= fewest:
+            by_unit = {
+                name: self.cells.sums(self.number, name).astype(np.float64, copy=False)
+                for name in names
+            }
+            intervals = resamples.ratios(units, by_unit, pairs)
         return [
             self.row(
                 one.metric,
@@ -184,14 +195,16 @@ class Part(NamedTuple):
             for one, interval in zip(figures, intervals, strict=True)
         ]
 
-    def figures(self, measures: Sequence[Measure], resamples: Resamples) -> list[Row]:
+    def figures(
+        self, measures: Sequence[Measure], resamples: Resamples, fewest: int = FEWEST
+    ) -> list[Row]:
         """Return rows of measures, with intervals except for sums and greatest values."""
         quotients = [
             Ratio(one.key, one.figure.above, one.figure.below)
             for one in measures
             if isinstance(one.figure, Quotient)
         ]
-        rows = self.ratios(quotients, resamples) if quotients else []
+        rows = self.ratios(quotients, resamples, fewest) if quotients else []
         quantiles: dict[str, dict[str, int]] = {}
         for one in measures:
             match one.figure:
@@ -225,7 +238,9 @@ def number_users(subjects: pl.DataFrame) -> pl.DataFrame:
 
 
 def coded(numbered: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
-    """Add ``DIMENSIONS``: enumerations that ascend, and the local hour of the week of the arrival.
+    """Add ``DIMENSIONS``, and ``stretch``: the number of the week or day of the arrival.
+
+    Dimensions are enumerations that ascend, and the local hour of the week of the arrival.
 
     Args:
         numbered: result of ``number_users``, with user, account, partition, qos, width_class, size
@@ -238,6 +253,7 @@ def coded(numbered: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
     return numbered.with_columns(
         *(pl.col(name).cast(pl.Enum(known.drop_nulls())) for name, known in values.items()),
         hour_of_week=_hour_of_week(zone).cast(pl.UInt8),
+        stretch=_stretches(numbered, zone),
     )
 
 
@@ -248,10 +264,12 @@ def evaluated(coded: pl.DataFrame, terms: Mapping[str, pl.Expr], whose: pl.Expr)
         terms: what parts sum, by name; int64 or float64, without nulls.
     """
     asked = {name for each in (whose, *terms.values()) for name in each.meta.root_names()}
-    read = coded.select("unit", *DIMENSIONS, *sorted(asked - {"unit", *DIMENSIONS}))
-    held = only(read, whose).select("unit", *DIMENSIONS, **terms)
+    kept = ("unit", "stretch", *DIMENSIONS)
+    read = coded.select(*kept, *sorted(asked - set(kept)))
+    held = only(read, whose).select(*kept, **terms)
     columns = {name: _numbers(held[name]) for name in terms}
-    return Evaluated(columns, held["unit"].to_numpy(), held.select(DIMENSIONS), {})
+    units, stretches = (held[name].to_numpy() for name in ("unit", "stretch"))
+    return Evaluated(columns, units, stretches, held.select(DIMENSIONS), {})
 
 
 def cut(evaluated: Evaluated, dimension: str) -> Iterator[Part]:
@@ -282,6 +300,14 @@ def _numbers(column: pl.Series) -> Numbers:
         largest = max(int(values.max()), -int(values.min()))
         return values if largest * len(values) < 1 << 63 else values.astype(np.float64)
     return values
+
+
+def _stretches(attempts: pl.DataFrame, zone: ZoneInfo) -> pl.Series:
+    """Return the number of the calendar week of each arrival, or of its day if weeks are few."""
+    day = attempts.select(day_number(zone)).to_series()
+    week = (day + 3) // 7  # 1970-01-01 was a Thursday
+    stretch = week if week.n_unique() >= LEAST_UNITS else day
+    return (stretch.rank("dense") - 1).cast(pl.Int64)
 
 
 def _hour_of_week(zone: ZoneInfo) -> pl.Expr:

@@ -29,9 +29,14 @@ least 0.5 % of all waiting or one day per job. It is tested with at least 20 att
 *As fairshare would*: under fairshare, a user who has used more is served later, by intention. Where
 jobs start in an order by decayed usage (``metrics.usage_order``), the named are judged again, with
 the pairs of each class divided in two: with rivals whose owner had used less when they arrived, and
-with all others. Each part has its own rates, and due is the sum of both. An entity whose excess
-does not pass the test any more, and that lost most of its lost pairs to owners who had used less,
-is not accused: the order by usage explains it.
+with all others. Each part has its own rates, and due is the sum of both. The order by usage
+explains why an entity is passed over, so that it is not accused, if it lost most of its lost pairs
+to owners who had used less, if due is higher than before, and if
+
+    Σ (lost − due) / Σ pairs < 0.10     with lost and due of the pairs with all others only
+
+The excess over owners who had used less does not count: who has used far more than others is passed
+by all of them.
 
 Conventions: a walltime that is unknown or unlimited exceeds all others, an unknown amount is 0. An
 attempt without a user, or in a reservation, makes no pair. A rival that never started was not
@@ -200,10 +205,11 @@ class _Among(NamedTuple):
 
 def _explains(plain: Judged, by_usage: Judged) -> bool:
     """Return whether an order by usage explains why an entity was passed over."""
-    if plain.expected is None or by_usage.expected is None or by_usage.named:
+    if plain.expected is None or by_usage.expected is None or by_usage.excess_else is None:
         return False
     had_used_more = by_usage.lost_less > by_usage.lost / 2
-    return had_used_more and by_usage.expected > plain.expected
+    expected_more = by_usage.expected > plain.expected
+    return had_used_more and expected_more and by_usage.excess_else < LEAST_EXCESS
 
 
 def _multiples(held: pl.DataFrame, kind: Owners, shares: Shares) -> dict[str, tuple[float, bool]]:
@@ -243,16 +249,18 @@ class Judged(NamedTuple):
     in_bursts: str | None
     lost_less: float
     """See ``pairs.PAIRED_SCHEMA``."""
+    excess_else: float | None
+    """Lost beyond due to owners who had not used less, as a share of all its pairs."""
 
     @property
     def shown(self) -> tuple[object, ...]:
         """Its part of the results."""
-        return self[:-1]
+        return self[:-2]
 
 
 def _judged(of_kind: pl.DataFrame, counts: Mapping[str, int], waiting: float) -> list[Judged]:
     """Compare each entity of a kind with the others; ``counts`` are their attempts."""
-    of_kind = of_kind.with_columns(due=_due(of_kind))
+    of_kind = of_kind.hstack(_due(of_kind))
     by_entity = {
         name: rows for (name,), rows in of_kind.partition_by("entity", as_dict=True).items()
     }
@@ -262,8 +270,11 @@ def _judged(of_kind: pl.DataFrame, counts: Mapping[str, int], waiting: float) ->
     ]
 
 
-def _due(of_kind: pl.DataFrame) -> pl.Series:
-    """Return the expected lost pairs of each attempt; null where others have no pairs at all."""
+def _due(of_kind: pl.DataFrame) -> pl.DataFrame:
+    """Return the expected lost pairs of each attempt; null where others have no pairs at all.
+
+    Columns: due, and due_else of the pairs with owners who had not used less.
+    """
 
     def others(of: pl.Expr, *within: str) -> pl.Expr:
         whole = of.sum().over(within) if within else of.sum()
@@ -278,8 +289,10 @@ def _due(of_kind: pl.DataFrame) -> pl.Series:
     pairs, lost, pairs_less, lost_less = map(pl.col, ("pairs", "lost", "pairs_less", "lost_less"))
     overall = others(lost) / others(pairs)
     known = (pl.col("entity").filter(pairs > 0).n_unique() > 1) & (others(pairs) > _ROUNDING)
-    both = due(pairs - pairs_less, lost - lost_less) + due(pairs_less, lost_less)
-    return of_kind.select(pl.when(known).then(both)).to_series()
+    less, due_else = due(pairs_less, lost_less), due(pairs - pairs_less, lost - lost_less)
+    return of_kind.select(
+        due=pl.when(known).then(due_else + less), due_else=pl.when(known).then(due_else)
+    )
 
 
 _ROUNDING: Final = 1e-9
@@ -294,10 +307,12 @@ def _one(entity: str, rows: pl.DataFrame, count: int, waiting: float) -> Judged:
     all_pairs, all_lost = float(pairs.sum()), float(lost.sum())
     share = all_lost / all_pairs if len(pairs) else None
     expected: float | None = None
+    excess_else: float | None = None
     estimate: Estimate | None = None
     if len(pairs) and not compared["due"].has_nulls():
         due = compared["due"].to_numpy()
         expected = float(due.sum()) / all_pairs
+        excess_else = (all_lost - lost_less - float(compared["due_else"].sum())) / all_pairs
         if _enough(compared, *LEAST):
             group = blocks(compared["day"].to_numpy(), BLOCKS)
             estimate = of_sums(_sums(group, lost - due), _sums(group, pairs))
@@ -305,12 +320,14 @@ def _one(entity: str, rows: pl.DataFrame, count: int, waiting: float) -> Judged:
     figures = (compared.height, days, all_pairs, all_lost, share, expected, passed_s)
     if estimate is None:
         unknown = Unknown.WIDEST if _enough(rows, *LEAST) else Unknown.FEW_PAIRS
-        return Judged(entity, *figures, None, None, None, unknown.value, None, lost_less)
+        return Judged(
+            entity, *figures, None, None, None, unknown.value, None, lost_less, excess_else
+        )
     much = passed_s >= min(LEAST_OF_WAITING * waiting, LEAST_PER_JOB_S * count)
     hopeful = estimate.lower >= LEAST_EXCESS and much
     in_bursts = _in_bursts(compared).value if hopeful else None
     tested = (estimate.lower, estimate.p, hopeful)
-    return Judged(entity, *figures, *tested, None, in_bursts, lost_less)
+    return Judged(entity, *figures, *tested, None, in_bursts, lost_less, excess_else)
 
 
 def _sums(group: Ints, values: Floats) -> Floats:

@@ -37,7 +37,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics.attempts.contention import counted_resources, largest_amounts, time_order
+from audit.metrics.attempts.contention import (
+    counted_resources,
+    largest_amounts,
+    requested,
+    time_order,
+)
 from audit.metrics.attempts.parts import Row, row
 from audit.metrics.attempts.population import (
     day_number,
@@ -329,7 +334,8 @@ def stuck(
     left = pl.when(waits).then(pl.lit(now)).when(gave_up).then("end_time")
     known = pl.col("user").is_not_null() & pl.col("arrival_time").is_not_null()
     rows = with_parts.filter(known & (pl.col(COLUMNS[0]).is_not_null() | waits | gave_up))
-    read = dict.fromkeys((*_READ, *COLUMNS, "job_id", "attempt", *counted_resources(pool)))
+    read = dict.fromkeys((*_READ, *COLUMNS, "job_id", "attempt", "any_gpu_type"))
+    read |= dict.fromkeys(counted_resources(pool))
     held = rows.select(
         *read,
         *_strata(rows, (*pool.limits, *pool.windows)),
@@ -379,7 +385,7 @@ def _waits_of_peers(of: _Similar, orders: dict[bool, Ints], i: int, cut: int) ->
 def _cause(pool: Pool) -> pl.Expr:
     """Return the cause that most of a wait is booked to; ``exceeds_capacity`` before all others."""
     exceeds = pl.any_horizontal(
-        pl.col(name).fill_null(0) > most for name, most in largest_amounts(pool).items()
+        requested(name).fill_null(0) > most for name, most in largest_amounts(pool).items()
     )
     most = pl.max_horizontal(COLUMNS)
     return pl.coalesce(

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from audit.metrics.attempts.contention import named_resources, with_gpu_types
 from audit.model import DESCRIBED, OBSERVED, SEQUENCE, WAITING, Period, Pool, Standing
 
 TOP_WIDTH: Final = 128  # upper end of the last bounded width class, as in [S] table 2
@@ -37,7 +38,8 @@ def describe(
         tau_s: τ, s, ≥ 1.
 
     Returns:
-        Columns of ``model.DESCRIBED``, sorted by pool, arrival, submit and sequence.
+        Columns of ``model.DESCRIBED``, with the types of GPUs that the pools name; sorted by pool,
+        arrival, submit and sequence.
 
     Raises:
         ValueError: a partition has no pool, or an attempt ends before it starts.
@@ -57,9 +59,7 @@ def describe(
             occupancy_s=pl.coalesce(end - start, "occupancy_s"),
         )
         .with_columns(
-            size=pl.coalesce(
-                pl.when(pl.col("pool") == pool.name).then(pl.col(pool.resource)) for pool in pools
-            ),
+            size=_size(pools),
             runtime_s=(pl.col("occupancy_s") - pl.col("suspended_s").fill_null(0)).clip(0),
         )
         .with_columns(
@@ -69,10 +69,17 @@ def describe(
         )
         .select(DESCRIBED.names())
         .cast(DESCRIBED)
+        .pipe(with_gpu_types, set().union(*map(named_resources, pools)))
     )
     if (backwards := described.filter(end < start)).height:
         raise ValueError(f"job {backwards['job_id'][0]} ends before it starts")
     return ordered(described, "pool", "arrival_time", "submit_time", *SEQUENCE)
+
+
+def _size(pools: Sequence[Pool]) -> pl.Expr:
+    return pl.coalesce(
+        pl.when(pl.col("pool") == pool.name).then(pl.col(pool.resource)) for pool in pools
+    )
 
 
 def _standing() -> pl.Expr:

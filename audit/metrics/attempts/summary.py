@@ -16,7 +16,7 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
-from audit.metrics import uncertainty
+from audit.metrics import dominant_share, uncertainty
 from audit.metrics.attempts import figures, passed_over, performance, users
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.parts import Row, coded, number_users, row
@@ -38,6 +38,7 @@ from audit.metrics.quantiles import (
 from audit.metrics.uncertainty import NONE, Interval, Resamples
 from audit.model import Period, Pool, Standing
 from audit.periods import day_edges, day_of
+from audit.words import AMOUNTS
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -82,6 +83,7 @@ class Known(NamedTuple):
     entities: Mapping[users.Kind, pl.DataFrame]  # of ``users.by_entities``, for the period
     conserved: Row  # of ``conservation_of``, for all attempts of the pool
     passed: pl.DataFrame  # of ``passed_over.of_period``
+    guessed: float | None = None  # of ``account.Account``
 
 
 def summarise(
@@ -108,9 +110,8 @@ def summarise(
     Returns:
         Columns of ``SUMMARY_SCHEMA``; the order of rows is part of the result.
     """
-    held = in_period(described, period)
+    held = performance.array_spans(in_period(described, period))
     subjects = number_users(ended(held.select(cs.by_name(*figures.read(), require_all=False))))
-    resamples = Resamples(subjects["unit"].n_unique(), seed, options.resamples)
     rows = _counts(held, pool)
     rows += _gave_up(held)
     span = options.covered or (period.from_time, period.to_time)
@@ -119,14 +120,30 @@ def summarise(
         rows += _resources(described, pool, span, now)
         rows += _used_by(held, pool)
     attempts = coded(subjects, zone)
-    rows += figures.of_parts(attempts, resamples, options.tolerance_s)
+    drawn = figures.Drawn.of(attempts, seed, options.resamples)
+    rows += figures.of_parts(attempts, drawn, options.tolerance_s)
     rows.append(known.conserved if known else conservation_of(described, now, options))
     rows += of_peers(described, period, zone, seed, options.resamples)
+    if known and known.guessed is not None:
+        rows.append(row("nodes_guessed_share", "all", None, known.guessed, described.height))
     passed = known.passed if known else passed_over.of_period(described, pool, period, zone)
     rows += passed_over.rows(passed)
     for kind in KINDS:
-        of_kind = known.entities[kind] if known else users.by_entity(held, kind)
+        of_kind = (
+            known.entities[kind]
+            if known
+            else dominant_share.beside(
+                users.by_entity(held, kind), kind, described, pool, span, now
+            )
+        )
         rows += _nuwt(of_kind, kind, seed, options)
+        rows += [
+            row("share_deficit", kind, name, deficit, attempts)
+            for name, deficit, attempts in of_kind.select(
+                "entity", dominant_share.COLUMN, "attempts"
+            ).iter_rows()
+            if deficit is not None
+        ]
     return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row")
 
 
@@ -253,6 +270,8 @@ def _used_by(held: pl.DataFrame, pool: Pool) -> list[Row]:
     """Return the use of each resource by each user, in pool-hours."""
     rows = []
     for column, amount in pool.amounts:
+        if column not in AMOUNTS:  # users have the GPUs of all types
+            continue
         area = pl.col("occupancy_s").cast(pl.Int128) * pl.col(column).fill_null(0)  # exact
         by_user = held.filter(occupied()).group_by("user").agg(area.sum().alias("area"), pl.len())
         for user, total, count in by_user.sort("user").iter_rows():
@@ -282,6 +301,7 @@ def _nuwt(entities: pl.DataFrame, kind: users.Kind, seed: int, options: Options)
         ("nuwt_pooled", spread.pooled, resamples.ratio(units, tuwt, tusa)),
         ("nuwt_deviation", spread.deviation, deviation),
         ("nuwt_f", spread.f, f),
+        ("jain_stretch", users.jain(entities), NONE),
         ("nuwt_entities", float(spread.entities), NONE),
         ("nuwt_single_job", float(spread.single_job), NONE),
         ("nuwt_no_usage", float(spread.no_usage), NONE),

@@ -48,9 +48,9 @@ def check_pools(cluster: Cluster, extent: Extent) -> None:
                 f"{where} the capacity of pool {pool.name!r} must be configured "
                 f"(clusters.pools.capacity.{pool.resource})"
             )
-        if pool.nodes:
+        if pool.by_nodes and not pool.nodes:
             raise UsageError(
-                f"{where} the nodes of pool {pool.name!r} cannot be inferred; remove nodes = true"
+                f"{where} the nodes of pool {pool.name!r} cannot be inferred; remove by_nodes = true"
             )
     named = {part for pool in cluster.pools for part in pool.partitions}
     strays = sorted({part or "(none)" for part in extent.partitions} - named)
@@ -65,7 +65,7 @@ def put_away(work: Work, cluster: Cluster, setting: Setting, done: Sequence[Peri
     """Archive the months that ended long enough before the log does.
 
     A boundary is where a period ends. Fair start times that a budget left for a later night are
-    never computed: figures of such a month rest on a sample. ``done`` has the periods whose figures
+    never computed: figures of such a month use a sample. ``done`` has the periods whose figures
     are computed, in order.
     """
     con, site = work.con, work.site
@@ -157,7 +157,7 @@ def claim(con: Connection, site: Site) -> None:
     """Record that the archive folder is that of the store ``con``, if the store archives anything.
 
     Raises UsageError if it belongs to another store, or cannot be written; LockedError if another
-    process claims it at this moment.
+    process is claiming it.
     """
     if site.config.retention.archive_months or archive.months(con):
         note_owner(site, archive.identified(con))
@@ -170,7 +170,7 @@ def note_owner(site: Site, store: str) -> None:
         return
     with refusals(UsageError, root, "cannot be written", "output.archive"):
         privacy.shared_folder(root, with_group=site.shared)
-        with lock.held(root / CLAIM, "fairaudit", "another store takes this folder"):
+        with lock.held(root / CLAIM, "fairaudit", "another store is claiming this folder"):
             check_owner(site, store)
             replace.write(root / CLAIM, mine.model_dump_json().encode(), alone=True)
 

@@ -1,4 +1,4 @@
-"""A copy of everything that a site's nights know, in one file, and the way back.
+"""Backups: the store, the history and the archive in one file, and how they are restored.
 
 A backup holds the history of runs and the published database, which has all tables of the store as
 last published. Both can be copied while a run writes the store, so neither waits for the other.
@@ -39,7 +39,7 @@ from audit.nightly.stages import own_state
 from audit.store import archive, catalogue, database, queries
 
 FORMAT: Final = 2
-"""Format 1 had no files of the archive."""
+"""Format 1 contained no files of the archive."""
 
 _MANIFEST: Final = "manifest.json"
 _LARGEST_MANIFEST: Final = 16 << 20
@@ -122,13 +122,13 @@ def _header(name: str, size: int, now: int) -> tarfile.TarInfo:
 def unpack(file: Path, into: Path) -> Backup:
     """Unpack the files of a backup into a folder, and return its manifest.
 
-    Raises UsageError if a newer fairaudit made it, StoreError if it is damaged, or no backup.
+    Raises UsageError if a newer fairaudit made it, StoreError if it is damaged or not a backup.
     """
     with file.open("rb") as tar:
         members = _members(tar)
         of = _manifest(tar, members.pop(_MANIFEST, _Member(0, 0)))
         if members.keys() != of.members().keys():
-            raise _damaged("it does not hold the files that its manifest names")
+            raise _damaged("it does not contain the files that its manifest names")
         for name, sha256 in of.members().items():
             if _extract(tar, members[name], into / name) != sha256:
                 raise StoreError(f"is damaged: {name} differs from the saved file")
@@ -153,7 +153,7 @@ def _members(tar: BinaryIO) -> dict[str, _Member]:
         if header.type != tarfile.REGTYPE or not re.fullmatch(_NAMES, header.name):
             raise _damaged("it contains a file that no backup contains")
         if header.name in members:
-            raise _damaged(f"it holds {header.name} twice")
+            raise _damaged(f"it contains {header.name} twice")
         if not 0 <= header.size <= end - begin:
             raise _damaged(f"{header.name} is cut off")
         members[header.name] = _Member(begin, header.size)
@@ -194,7 +194,7 @@ def _extract(tar: BinaryIO, member: _Member, to: Path) -> str:
 
 
 def _damaged(what: str) -> StoreError:
-    return StoreError(f"is damaged, or no backup of fairaudit: {what}")
+    return StoreError(f"is damaged, or not a backup of fairaudit: {what}")
 
 
 _CATALOG_S: Final = 60  # maximum time for looking at the tables of a store that may be crafted
@@ -250,7 +250,7 @@ def restore(site: Site, file: Path, *, force: bool) -> Backup:
     """Replace the store and the history by those of a backup, all of which is examined first.
 
     Raises:
-        UsageError: there is a store and no ``force``; ``file`` is no backup, or one of a newer
+        UsageError: there is a store and no ``force``; ``file`` is not a backup, or one of a newer
             fairaudit; the state folder cannot be written to.
         LockedError: a run is at work.
         StoreError: the backup is damaged.
@@ -319,7 +319,7 @@ def _put_back_archive(site: Site, of: Backup, place: Path) -> None:
 
 
 def _copy_history(path: Path, to: Path) -> None:
-    """Copy the history in one piece, also during a run; make an empty one if it is missing."""
+    """Copy the history in one step, even during a run; make an empty one if it is missing."""
     try:
         with _naming(path), closing(sqlite3.connect(to)) as copy:
             if path.exists():
@@ -337,7 +337,7 @@ def _unpacked(file: Path, named: Path, place: Path) -> Backup:
     with _naming(named):
         of = unpack(file, place)
         if _examined(place / STORE, checks=False)[:2] != (of.migration, of.rows):
-            raise StoreError("is damaged: the numbers of rows of its tables differ")
+            raise StoreError("is damaged: the row counts of its tables differ from its manifest")
         history.examine(place / HISTORY)
     return of
 

@@ -1,4 +1,4 @@
-"""Refused and doubtful records of a site that are taken in by hand; the next run computes."""
+"""Refused and doubtful records that an operator accepts; the next run computes the changes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _texts(path: Path) -> dict[Place, str]:
     except (ValueError, KeyError, TypeError) as error:
         kind = type(error).__name__
         raise UsageError(
-            f"{path}: holds no refused records as 'fairaudit refused --format json' writes them",
+            f"{path}: contains no refused records in the form of 'fairaudit refused --format json'",
             f" ({kind}: {error})",
             f" ({kind})",
         ) from error

@@ -54,8 +54,8 @@ def assumed(
         days = (used.behind - since) // DAY_S
         used = _from(used, since)
     shares = {"before": used.before.unexplained, "after": used.after.unexplained}
-    record["evidence"] = [_row(element, pool.resource.value) for element in used.elements]
-    says = [elements.described(one, pool.resource.value) for one in used.elements]
+    record["evidence"] = [_row(element, used.pool) for element in used.elements]
+    says = [elements.described(one, pool.resource.value, used.pool.zone) for one in used.elements]
     record |= {"unexplained": shares, "says": says, "days": days, "ended": found.ended}
     return Fitted(used.pool, _facts(pool, used, says, found, days, seconds, whole), record)
 
@@ -80,14 +80,13 @@ def _from(used: Supported, since: int) -> Supported:
     return used._replace(pool=pool, elements=tuple(found))
 
 
-def _row(element: Element, resource: str) -> dict[str, Any]:
+def _row(element: Element, pool: Pool) -> dict[str, Any]:
     """Return an inferred rule as a row of the view ``rules``."""
     rule, of = element.limit or element.window, element.evidence
     days = (None, None) if rule is None else (rule.valid_from, rule.valid_to)
+    unit = pool.resource.value, pool.zone
     return {
-        "rule": elements.described(element, resource)
-        if rule is None
-        else rule_text(rule, resource),
+        "rule": elements.described(element, *unit) if rule is None else rule_text(rule, *unit),
         "kind": element.kind.value,
         "source": "inferred",
         **{

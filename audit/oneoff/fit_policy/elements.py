@@ -16,32 +16,28 @@ from audit.scenario.fit.search import Gain, Searched, Tried
 from audit.scenario.fit.site import Element
 
 
-def described(element: Element, resource: str) -> str:
-    """Return what an element states about the site, without a stop."""
-    if element.window is not None:
-        by = f" ({clock(element.zone)})" if element.zone else ""
-        return wording.first_upper(f"{rule_text(element.window, resource)}{by}")
-    if element.limit is not None:
-        return wording.first_upper(rule_text(element.limit, resource))
+def described(element: Element, resource: str, zone: str) -> str:
+    """Return what an element states about the site, without a stop.
+
+    ``zone`` is the pool's clock, for elements without one of their own.
+    """
+    rule = element.limit or element.window
+    if rule is not None:
+        return wording.first_upper(rule_text(rule, resource, element.zone or zone))
     if element.policy is not None:
         return policy(element.policy)
+    if element.ahead is not None:
+        names = ", ".join(map(wording.name, element.ahead.names))
+        where = "with qos" if element.ahead.by == "qos" else "in partition"
+        return f"Jobs {where} {names} go before others"
     if element.ceilings:
         number = sum((one.until - one.since) // 86_400 for one in element.ceilings)
-        return f"Less than the whole pool was in force, on {wording.plural(number, 'day')}"
+        return f"The capacity was smaller on {wording.plural(number, 'day')}"
     if element.users:
         names = ", ".join(wording.name(user) for user in element.users[:5])
         more = f" and {len(element.users) - 5} more" if len(element.users) > 5 else ""
         return f"Jobs of {names}{more} wait for the end of their user's previous one"
     return f"Each of {wording.plural(element.nodes or 0, 'node')} runs one job at a time"
-
-
-def clock(zone: str) -> str:
-    """Return the name of a clock: its zone, or its offset without summer time."""
-    behind = zone.removeprefix("Etc/GMT")
-    if behind == zone:
-        return zone
-    # in these names, as in POSIX, the sign is that of UTC less local time
-    return f"UTC{-int(behind):+d} all year"
 
 
 def policy(assumed: Policy) -> str:

@@ -12,7 +12,7 @@ from audit.oneoff.fit_policy.charts import Part
 from audit.report.charts.style import Chart
 from audit.report.study.page import Column, Columns, Section, Study, Table, by_pool, table
 from audit.report.text import wording
-from audit.rule_text import rule_text
+from audit.rule_text import clock, rule_text
 from audit.scenario.fit.judging import Fidelity, Standing
 from audit.scenario.fit.outcome import Kept, Outcome, Remains
 from audit.scenario.fit.search import Gain, Tried
@@ -56,11 +56,11 @@ def _budget(found: Found) -> str:
     extent = "the whole log"
     if of.since is not None:
         days = (found.outcome.parts.behind - of.since) // 86_400
-        extent = f"the latest {wording.plural(days, 'day')} of the log, which it affords"
+        extent = f"the latest {wording.plural(days, 'day')} of the log"
     tried = len(found.outcome.tried)
     if found.ended:
-        extent += "; it ended the search before all was tried: raise `--budget`"
-    return f"about {found.seconds:g} s of one processor: {extent}; {tried} tried"
+        extent += "; the search ended before all candidates were tried: raise `--budget`"
+    return f"about {found.seconds:g} s of one processor, for {extent}; {tried} candidates tried"
 
 
 def _lead(found: Found, *, several: bool) -> str:
@@ -76,27 +76,26 @@ def _lead(found: Found, *, several: bool) -> str:
         return (
             f"{begin}Nothing was found that explains the starts better than "
             f"{outcome.assumed.site.pool.policy.name}. {before} of the waiting in the last 40 % of "
-            "the log stays unexplained."
+            "the log remains unexplained."
         )
     kept = wording.plural(len(outcome.kept), "element")
     return (
-        f"{begin}{kept} of how the site schedules "
-        f"{'was' if len(outcome.kept) == 1 else 'were'} found. With them {after} of the waiting "
-        f"in the last 40 % of the log stays unexplained, instead of {before}."
+        f"{begin}{kept} of the site's policy {'was' if len(outcome.kept) == 1 else 'were'} found. "
+        f"With them, {after} of the waiting in the last 40 % of the log remains unexplained, "
+        f"instead of {before}."
     )
 
 
 def _sections(found: Found) -> tuple[Section, ...]:
     outcome = found.outcome
-    resource = found.pool.resource.value
     return (
-        Section("What was found", (_FOUND, _elements(outcome, resource), *_chains(outcome))),
+        Section("What was found", (_FOUND, _elements(outcome), *_chains(outcome))),
         Section(
-            "How much better that is",
+            "Improvement",
             (_BETTER, _compared(outcome), *charts.over_time(outcome), _in_week(outcome)),
         ),
-        Section("What stays unexplained", (_STAYS, _left(outcome), *_limits(outcome, resource))),
-        Section("Elements tried", (_TRIED, _all(outcome, resource))),
+        Section("What remains unexplained", (_STAYS, _left(outcome), *_limits(outcome))),
+        Section("Elements tried", (_TRIED, _all(outcome))),
     )
 
 
@@ -105,10 +104,10 @@ def _sections(found: Found) -> tuple[Section, ...]:
 _FOUND: Final = (
     "Elements are listed in the order in which they were found; each is judged with those above it "
     "in force. Limits and windows are used only if they pass the conditions for rules: jobs that "
-    "could have started without the rule were left waiting, and hardly a start breaks it, while "
-    "neighbouring jobs did start. Withheld counts the occasions on which a rule alone kept a job "
-    "waiting; breaks counts the starts that it forbids. The column “by chance” is the "
-    "share of starts that is expected without the rule. Held out means the last 40 % of the log."
+    "could have started without the rule were left waiting, hardly any start breaks it, and "
+    "neighbouring jobs did start. “Withheld” counts the occasions on which a rule alone kept a job "
+    "waiting; “breaks” counts the starts that it forbids. “By chance” is the "
+    "expected share of such starts without the rule. “Held out” means the last 40 % of the log."
 )
 
 
@@ -125,9 +124,9 @@ def _gain(title: str, name: str, gain: str) -> Columns[Any]:
     )
 
 
-def _elements(outcome: Outcome, resource: str) -> Table:
+def _elements(outcome: Outcome) -> Table:
     columns: Columns[Kept] = (
-        Column("Element", "says", "text", lambda row: _described(row.tried, resource)),
+        Column("Element", "says", "text", lambda row: _described(row.tried, outcome)),
         Column("Kind", "kind", "text", lambda row: wording.first_upper(row.tried.element.kind)),
         Column("Withheld", "withheld", "count", lambda row: row.tried.element.evidence.failed),
         Column("Starts", "starts", "count", lambda row: row.tried.element.evidence.starts),
@@ -138,12 +137,13 @@ def _elements(outcome: Outcome, resource: str) -> Table:
         *_gain("Gain held out, nats", "told", "held_out"),
         Column("Unexplained then", "unexplained", "percent", lambda row: row.after.unexplained),
     )
-    caption = "Elements of how the site schedules"
+    caption = "Elements of the site's policy"
     return table("elements", caption, columns, outcome.kept, shown=len(outcome.kept))
 
 
-def _described(tried: Tried, resource: str) -> str:
-    return elements.described(tried.element, resource)
+def _described(tried: Tried, outcome: Outcome) -> str:
+    pool = outcome.fitted.site.pool
+    return elements.described(tried.element, pool.resource.value, pool.zone)
 
 
 def _chains(outcome: Outcome) -> tuple[str, ...]:
@@ -160,8 +160,8 @@ def _chains(outcome: Outcome) -> tuple[str, ...]:
 
 _BETTER: Final = (
     "These figures cover the jobs that arrived in the last 40 % of the log. Unexplained is the "
-    "share of all waiting time in which a job would have fitted, and the site as modelled would "
-    "have started it, or would never have done so. Agreement is the share of the jobs that waited "
+    "share of all waiting time in which a job would have fitted, and the model would have started "
+    "it, or would never have started it. Agreement is the share of the jobs that waited "
     "longer than a minute that started within a minute of their modelled start."
 )
 
@@ -188,9 +188,9 @@ def _compared(outcome: Outcome) -> Table:
         _Row("as fitted", outcome.after, outcome.after_fidelity),
     )
     note = (
-        "Rank correlation: of the waits until modelled starts, each simulated from what ran and "
-        f"waited when the job arrived, with observed waits, of {outcome.after_fidelity.attempts:,} "
-        "jobs."
+        "Rank correlation: of modelled and observed waits, of "
+        f"{outcome.after_fidelity.attempts:,} jobs. Each modelled start is simulated from the jobs "
+        "that ran and waited when the job arrived."
     )
     return table("compared", "The site as assumed, and as fitted", columns, rows, note)
 
@@ -202,8 +202,8 @@ def _in_week(outcome: Outcome) -> Table:
         Column("Agreement as assumed", "assumed", "percent"),
         Column("as fitted", "fitted", "percent"),
     )
-    clock = elements.clock(outcome.fitted.site.pool.zone)
-    note = f"Jobs that arrived in the last 40 % of the log. Clock: {clock}."
+    on = clock(outcome.fitted.site.pool.zone)
+    note = f"Jobs that arrived in the last 40 % of the log. Clock: {on}."
     rows = charts.by_part_of_week(outcome)
     return table("in-week", "Agreement by hour of the week", columns, rows, note)
 
@@ -223,15 +223,16 @@ _LEFT: Final[Columns[Remains]] = (
 
 def _left(outcome: Outcome) -> Table:
     note = "As shares of all waiting of the jobs that arrived in the last 40 % of the log."
-    return table("unexplained", "What stays unexplained", _LEFT, outcome.remains, note)
+    return table("unexplained", "What remains unexplained", _LEFT, outcome.remains, note)
 
 
-def _limits(outcome: Outcome, resource: str) -> tuple[Chart, ...]:
+def _limits(outcome: Outcome) -> tuple[Chart, ...]:
+    pool = outcome.fitted.site.pool
     limits = [limit for one in outcome.kept if (limit := one.tried.element.limit) is not None]
     return tuple(
         charts.by_level(
             f"limit-{number}",
-            wording.first_upper(rule_text(limit, resource)),
+            wording.first_upper(rule_text(limit, pool.resource.value, pool.zone)),
             charts.at_limit(outcome, limit),
         )
         for number, limit in enumerate(limits, 1)
@@ -247,9 +248,9 @@ _TRIED: Final = (
 )
 
 
-def _all(outcome: Outcome, resource: str) -> Table:
+def _all(outcome: Outcome) -> Table:
     columns: Columns[Tried] = (
-        Column("Element", "says", "text", lambda row: _described(row, resource)),
+        Column("Element", "says", "text", lambda row: _described(row, outcome)),
         *_gain("Gain, nats", "gain", "gain"),
         Column("Explains", "explains", "percent"),
         Column("Kept", "kept", "yes_no"),
@@ -266,12 +267,12 @@ def _all(outcome: Outcome, resource: str) -> Table:
 
 
 _READ: Final = (
-    "Rules are searched in the whole log, and may apply on some of its days only. Of those that "
+    "fairaudit searches the whole log for rules, which may apply on some days only. Of those that "
     "pass, the one that explains most waiting time is accepted, and the rest are judged again with "
     "it in force. Other elements are proposed from the first 40 % of the time and chosen by the "
     "next 20 %; the last 40 % are used for reporting only.",
     "All jobs have the same weight. A gain is a difference of mean log-loss, in nats, with its 95 "
     "% interval by days: it measures how much better a job's start is predicted.",
-    "The result is how the log looks, not how the site is configured: a rule that never delays a "
-    "job cannot be found, and one that is found may have another reason.",
+    "The result describes the log, not the site's configuration: a rule that never delays a job "
+    "cannot be found, and an inferred rule may have another reason.",
 )

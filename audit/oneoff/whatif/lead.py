@@ -66,18 +66,18 @@ def _never(row: Row, widths: Sequence[Row]) -> str:
 
 
 def _error(row: Row, of: dict[str, float | None]) -> str:
-    """State how far the replay of today is from the log."""
+    """State how well the replay of today's rules matches the log."""
     correlation, observed = of.get("wait_correlation"), row["observed"]
     if correlation is None or not observed:
-        return "How far the replay of today is from the log is not known: treat this as a trial."
+        return "How well the replay matches the log is unknown: treat this as a trial."
     error = row["today"] - observed
     size = f"{wording.rough_percent(abs(error) / observed)} {'longer' if error > 0 else 'shorter'}"
     than = f"{size} than observed" if abs(error) >= 0.005 * observed else "as long as observed"
     doubt = ": treat this as a trial" * (correlation < ENOUGH_CORRELATION)
     return (
-        f"In a replay of today's rules waits are {than}, on average "
-        f"({_between(row, 'today', ' instead of ', 'observed')}), and rank as the observed ones by "
-        f"{correlation:.2f} (1: the same jobs wait longest){doubt}."
+        f"In a replay of today's rules, waits are {than} on average "
+        f"({_between(row, 'today', ' instead of ', 'observed')}). Their rank correlation with "
+        f"observed waits is {correlation:.2f}{doubt}."
     ).replace("-0.", "−0.")
 
 
@@ -88,9 +88,9 @@ def _whole(row: Row) -> str:
             return "No job would start."
         case comparison.NOT_REPRODUCED:
             return (
-                "It misses the observed mean wait by more than a quarter, so no change of the mean "
-                "wait of all jobs is given. Rules that `fairaudit fit-policy --write` finds may "
-                "bring it closer; pass them with --config."
+                "The replay misses the observed mean wait by more than a quarter, so no change of "
+                "the mean wait of all jobs is shown. Rules that `fairaudit fit-policy --write` "
+                "finds may bring it closer; pass them with --config."
             )
         case Outcome.same.value:
             return "The change makes no difference to the mean wait."
@@ -135,7 +135,10 @@ def _widths(rows: Sequence[Row]) -> Iterator[str]:
     if gaining:
         yield f"Jobs of width {_listed(gaining)} would wait less."
     if unknown:
-        yield f"Width {_listed(unknown)} get no figure, as the replay misses their observed waits."
+        yield (
+            f"Jobs of width {_listed(unknown)} have no figure, because the replay misses their "
+            "observed waits."
+        )
 
 
 def _of(rows: Sequence[Row], outcome: str) -> list[Row]:
@@ -172,8 +175,8 @@ def _accounts(parts: pl.DataFrame) -> str:
         return ""
     rest = of[Outcome.unclear] + of[Outcome.same]
     more = [
-        f"{wording.count(of[NOT_REPRODUCED])} get no figure" * bool(of[NOT_REPRODUCED]),
-        f"{wording.count(of[NEVER_STARTS])} would start no job" * bool(of[NEVER_STARTS]),
+        f"{wording.count(of[NOT_REPRODUCED])} have no figure" * bool(of[NOT_REPRODUCED]),
+        f"in {wording.count(of[NEVER_STARTS])} no job would start" * bool(of[NEVER_STARTS]),
     ]
     others = "".join(f"; {one}" for one in more if one)
     return (

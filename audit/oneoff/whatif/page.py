@@ -69,14 +69,14 @@ _FIDELITY_OF: Final[Columns[Any]] = (
 
 _WHOLE: Final = (
     "Both columns are replays of the same arrivals from an empty pool, under today's rules and "
-    "after the change. Neither is the observed log. Less is better in every column of the first "
-    "table, which leaves out attempts that never start under the change."
+    "after the change. Neither is the observed log. The first table excludes attempts that never "
+    "start under the change; less is better in each of its columns."
 )
 _FIDELITY: Final = (
-    "The site's scheduler is not the modelled policy. This is how far the replay of today's rules "
-    "is from what was observed. The effect of the change is the difference of two replays. Where "
-    "the replay of today misses the observed mean wait of a width class or an account by more than "
-    "a quarter, no effect is given for it."
+    "The modelled policy is not the site's scheduler. The table compares the replay of today's "
+    "rules with the log. The effect of the change is the difference of two replays. If the replay "
+    "of today misses the observed mean wait of a width class or an account by more than a "
+    "quarter, no effect is shown for it."
 )
 _ACCOUNTS: Final = (
     "The days of an account's arrivals are resampled, as it may be a single user. Accounts are "
@@ -84,14 +84,14 @@ _ACCOUNTS: Final = (
 )
 _READ: Final = (
     "An account or a width class gains if the whole 95 % interval of the difference is on the "
-    "better side, and loses if all of it is on the worse side. Unclear is in between; same is "
-    "without any difference. With many accounts, about one in twenty that neither gains nor loses "
-    "will seem to. Intervals resample users. They ignore busy weeks that move the waits of many "
-    "users at once, and are therefore too narrow.",
+    "better side, and loses if all of it is on the worse side. Otherwise the effect is unclear, "
+    "or the same if there is no difference. With many accounts, about one in twenty that neither "
+    "gains nor loses will seem to. Intervals resample users. They ignore busy weeks that move "
+    "the waits of many users at once, and are therefore too narrow.",
     "The delay by later arrivals is an attempt's start less its strict fair start time under the "
     "policy that made the schedule, < 0 where later arrivals let it start earlier. A miss is the "
     "same without such gains. Resource equality (RE) needs no policy.",
-    "Walltimes, run times and arrivals are the same in both replays. Users would change theirs.",
+    "Both replays have the same walltimes, run times and arrivals. Real users would change theirs.",
 )
 
 
@@ -181,8 +181,8 @@ def _remarks(compared: Compared) -> Iterator[str]:
         yield (
             f"The limit ends {wording.plural(compared.cut.attempts, 'attempt')} that ran longer: "
             f"{wording.percent(compared.cut.share)} of the work is not done after the change. "
-            "Users would have to submit the rest again, which the replay leaves out: part of the "
-            "gain comes from that. The mean NUWT of users divides by what they still receive."
+            "Users would have to submit the rest again. The replay leaves this out, which causes "
+            "a part of the gain. The mean NUWT divides by the work that users still receive."
         )
 
 

@@ -14,7 +14,7 @@ from audit.report.charts.marks.scales import Axis
 from audit.report.charts.series import Daily, value
 from audit.report.charts.style import EARLIER, LATER, UNAVAILABLE, Chart
 from audit.report.record.pool import Burst, Figure, Outage, PoolPart, Trend, TrendPoint
-from audit.report.text import wording
+from audit.report.text import belief, wording
 
 _DAILY: Final = 400
 """More days than this are drawn as weeks."""
@@ -43,8 +43,7 @@ def machine(pool: PoolPart, zone_name: str) -> Chart | None:
     y = scales.shares([1.0], title=f"Busy share of the pool{every}")
     shaded = _shaded(pool.outages, first, x.high, zone_name)
     panels = [_panel(busy, x, y, EARLIER, lambda share: f"{wording.percent(share)} busy", shaded)]
-    mean = pool.figure("utilization").value
-    title = f"The pool was {100 * mean:.0f} % busy" if mean is not None else "The pool over time"
+    title = f"The pool was {mean}" if (mean := belief.busy(pool)) else "The pool over time"
     alt, note = "", ""
     if any(hours for _, hours in work):
         top = max(hours for _, hours in (series.by_week(work) if weekly else work))

@@ -24,6 +24,8 @@ from audit.report.judgement.questions import TELLING, rule_sentence
 from audit.report.record.page import Contents
 from audit.report.record.pool import Breakdown, Figure, PoolPart
 from audit.report.text import wording
+from audit.report.text.scattered import lack_of
+from audit.report.text.scattered import sentence as scattered_sentence
 
 WORDS: Final = 25
 """Most words of a finding."""
@@ -38,6 +40,7 @@ class Topic(StrEnum):
     UNEXPLAINED = "unexplained waits"
     PASSED_OVER = "passed over by later jobs"
     UNEQUAL_SHARES = "unequal shares of the machine"
+    PREEMPTION = "work lost to preemption"
     IDLE = "idle while others queue"
     STUCK = "held, or cannot start"
     TARGETS = "usage against targets"
@@ -225,6 +228,26 @@ def rules(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
         yield Subject("pool", None, words, place.pool.figure, effect, sure, 1.0)
 
 
+def scattered(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
+    """Yield the resource that single nodes lacked longest while enough was free in total."""
+    pool = place.pool
+    if pool.figure(measure).value is None or not pool.scattered:
+        return
+    one = pool.scattered[0]
+    lack = lack_of(one)
+    figure = pool.figure(lack.share)
+    effect = figure.value or 0.0
+    waited = (pool.figure("wait_mean").value or 0.0) * pool.attempts
+    words = {"sentence": scattered_sentence(one, pool), "remedy": lack.remedy}
+    yield Subject(
+        *("pool", None, words, pool.figure),
+        effect=effect,
+        sure=effect if figure.lower is None else figure.lower,
+        part=min(one.lacked_s / (effect * waited), 1.0) if effect and waited else 0.0,
+        sql=place.sql(lack.share, "partition"),
+    )
+
+
 def stuck(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
     """Yield all stuck attempts together; their count has no interval."""
     if (of := place.pool.stuck) is None:
@@ -284,13 +307,12 @@ KINDS: tuple[Kind, ...] = (
         TELLING,
     ),
     Kind(
-        whole,
+        scattered,
         "cause_nodes_share",
         Topic.NODES,
         "why",
-        "For {cause_nodes_share} of all waiting time ({cause_nodes_share:within}), enough was free "
-        "on all nodes together, but not on single nodes.",
-        "Check whether small jobs are packed onto few nodes, and what wide jobs request per node.",
+        "{sentence}",
+        "{remedy}.",
         0.05,
     ),
     Kind(
@@ -348,6 +370,17 @@ KINDS: tuple[Kind, ...] = (
         "{subject} have the largest shortfall: {re_unfairness_share} of what they consumed "
         "({re_unfairness_share:within}).",
         "Give these jobs more of the machine, or their own hours.",
+    ),
+    Kind(
+        whole,
+        "lost_share",
+        Topic.PREEMPTION,
+        "preemption",
+        "Preempted and requeued jobs had used {lost_share} of all consumption "
+        "({lost_share:within}), which is lost unless they wrote checkpoints.",
+        "Let preemptible jobs write checkpoints, or exempt them from preemption when they have "
+        "just started.",
+        0.01,
     ),
     Kind(
         whole,

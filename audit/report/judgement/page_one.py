@@ -21,8 +21,6 @@ from audit.report.text.standing import State, lacks, standing
 
 HURT: Final = 5
 """Most entities listed as passed over."""
-_OVER: Final = 0.01
-"""Share of time over capacity above which the size of the machine is doubtful."""
 
 
 class Hurt(NamedTuple):
@@ -98,13 +96,11 @@ def records(contents: Contents, *, counted: bool = True) -> Trust:
 
 def _machine(of: PoolPart) -> Trust:
     over = of.figure("over_capacity_time").value or 0.0
-    busy = of.figure("utilization")
-    parts = [wording.plural(of.capacity, wording.resource(of.resource))]
-    if busy.value is not None:
-        parts.append(f"{wording.rough(busy)} busy")
+    parts = [wording.plural(of.capacity, wording.resource(of.resource)), belief.busy(of)]
     if over:
         parts.append(f"exceeded for {wording.rough_percent(over)} of the time")
-    return Trust(Level.WARN if over > _OVER else Level.PASS, "Machine", ", ".join(parts))
+    level = Level.WARN if of.overfilled else Level.PASS
+    return Trust(level, "Machine", ", ".join(filter(None, parts)))
 
 
 def _model(of: PoolPart, assumed: Assumed | None) -> Trust:

@@ -38,17 +38,17 @@ def level(figure: Figure, bound: Bound) -> Level:
     """Return the level of a share.
 
     It fails if its whole interval is at or above ``fail``, warns if the share is at or above
-    ``warn``, and passes below. If the interval reaches from below ``warn`` to ``fail``, the level
-    is unknown.
+    ``warn``, and passes below. The level is unknown if the interval reaches from below ``warn`` to
+    ``fail``, and without an interval.
     """
-    if figure.value is None:
+    value, lower, upper = figure.value, figure.lower, figure.upper
+    if value is None or lower is None or upper is None:
         return Level.UNKNOWN
-    lower, upper = (figure.value if side is None else side for side in (figure.lower, figure.upper))
     if lower < bound.warn and upper >= bound.fail:
         return Level.UNKNOWN
     if lower >= bound.fail:
         return Level.FAIL
-    return Level.WARN if figure.value >= bound.warn else Level.PASS
+    return Level.WARN if value >= bound.warn else Level.PASS
 
 
 def corrected(figure: Figure, among: int) -> tuple[float, float] | None:

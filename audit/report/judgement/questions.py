@@ -27,14 +27,12 @@ from audit.report.record.pool import (
     PoolPart,
     Trend,
 )
-from audit.report.text import wording
+from audit.report.text import belief, wording
 
 TELLING: Final = 0.05
 """Least share of all waiting for which a rule is named."""
 _ALONE: Final = 0.95
 """If one rule causes this part of the waiting under rules, it alone is named."""
-_LEAST_USERS: Final = 8
-"""Intervals of shares need this many users."""
 _CANNOT: Final = "the log cannot tell"
 _MODEL: Final = "according to a model that fits this log"
 
@@ -79,11 +77,11 @@ def _waited_for(place: Place, assumed: Mapping[str, Assumed]) -> Question:
     if cause.key == "rule" and rule:
         free = pool.figure("cause_rule_free_share")
         return Question(title, Level.NOTE, wording.rough(free), rule, difference)
-    text = f"of all waiting time passed {cause.meanwhile}{_within(share, pool)}."
+    text = f"of all waiting time passed {cause.meanwhile}{_within(share)}."
     if rule:
         text += f" {rule}"
     elif cause.key != "unexplained" and (rest := pool.figure(UNEXPLAINED)).value:
-        text += f" {wording.first_upper(wording.rough(rest))} is unexplained{_within(rest, pool)}."
+        text += f" {wording.first_upper(wording.rough(rest))} is unexplained{_within(rest)}."
     return Question(title, Level.NOTE, wording.rough(share), text, difference)
 
 
@@ -101,11 +99,11 @@ def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
     if first.free_s / total < _ALONE:
         which, more = "limits or closed hours", f": mostly {which}"
     text = (
-        f"For {wording.rough(free)} of all waiting time{_within(free, pool)} the job would have "
+        f"For {wording.rough(free)} of all waiting time{_within(free)} the job would have "
         f"fitted, and only {which} kept it from starting{more}."
     )
-    busy = pool.figure("utilization")
-    return text if busy.value is None else f"{text} The pool was {wording.rough(busy)} busy."
+    busy = belief.busy(pool)
+    return f"{text} The pool was {busy}." if busy else text
 
 
 def searched(inferred: Assumed) -> str:
@@ -154,11 +152,13 @@ def _order(place: Place, bounds: Bounds) -> Question:
     tested, passed, change = sum(pool.tested.values()), unfair(pool), _before(place)
     entities = f"of {wording.count(tested)} users, accounts, partitions and QOS tested"
     if trusted(pool) and (share := pool.figure(OVERTAKEN)).value is not None:
-        text = f"of all waiting time is delay by later arrivals, {_MODEL}{_within(share, pool)}."
+        text = f"of all waiting time is delay by later arrivals, {_MODEL}{_within(share)}."
         result = level(share, bounds.overtaken)
+        if share.lower is None:
+            text += " The log covers too few days for an interval."
         if passed:
             text += f" {_passed_over(passed)}"
-            result = Level.WARN if result is Level.PASS else result
+            result = Level.WARN if result in (Level.PASS, Level.UNKNOWN) else result
         return Question(title, result, wording.rough(share), text, change)
     if passed:
         most = subject_of(passed[0].kind, passed[0].name, start=False)
@@ -236,10 +236,7 @@ def changed(trend: Trend | None, metric: str, kind: str) -> Difference | None:
     return Difference(f"{amount} than in {trend.before} (significant)", value < 0)
 
 
-def _within(figure: Figure, pool: PoolPart) -> str:
-    users = pool.figure("users").value
-    if users is not None and users < _LEAST_USERS:
-        return ""
+def _within(figure: Figure) -> str:
     interval = wording.rough_interval(figure)
     return f" ({interval})" if interval else ""
 

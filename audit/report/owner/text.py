@@ -200,7 +200,7 @@ def way(of: Way, part: OwnerPart) -> str:
             f"Jobs of {width(of.better)} {gain} jobs of {width(of.mine)}, {often}; both requested "
             f"{_WALLTIMES[of.walltime]}. "
             + (
-                "Consider that a narrower job runs longer."
+                "A narrower job usually runs longer."
                 if narrower
                 else "Request more only if a job can use it."
             )

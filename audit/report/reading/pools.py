@@ -37,6 +37,7 @@ from audit.report.record.pool import (
     PoolPart,
     ResourceUse,
     ResourceUser,
+    Scattered,
     StatusCount,
     Step,
     Stuck,
@@ -45,19 +46,23 @@ from audit.report.record.pool import (
     Unexplained,
     Walltimes,
 )
+from audit.report.record.preemption import InterruptedUser, Preempted, Preemption
 from audit.store import queries
 from audit.store.database import Connection
+from audit.words import kind_of
 
 Parts: TypeAlias = Mapping[str, tuple[Breakdown, ...]]
 """The figures of a pool by dimension, then by value."""
 
+PREEMPTED: Final = 10
+"""Most preempted attempts listed for each pool."""
 OVERTAKEN: Final = 10
 """Most overtaken attempts listed for each pool."""
 PASSED_KINDS: Final = ("account", "user", "partition", "qos")
 BURST_DAYS: Final = 0.25
 """Least work of a burst that charts mark, in days of the whole pool."""
 _DAY_S: Final = 86_400
-_RESOURCES: Final = {"cpus": 0, "nodes": 1, "gpus": 2, "mem_bytes": 3}
+_RESOURCES: Final = ("cpus", "nodes", "gpus", "mem_bytes")
 _STATUSES: Final = {status.value: place for place, status in enumerate(FstStatus)}
 _PLAIN: Final = len(Entity.__annotations__) - 1
 
@@ -92,13 +97,13 @@ def pools(
     span = {"from_time": period.from_time, "to_time": period.to_time}
     of_attempts = {"cluster": cluster, "schedule": schedule, **span, "whole": period.whole_log}
     requests: dict[str, dict[str, Any]] = {
-        "report_summary": of_schedule,
-        "report_entities": of_schedule,
-        "report_peers": of_schedule,
+        **dict.fromkeys(("report_summary", "report_entities", "report_peers"), of_schedule),
         "report_resource_users": {**of_schedule, "rows": options.rows},
         "report_overtaken": {**of_attempts, "counted": list(COUNTED), "most": OVERTAKEN},
         "report_fidelity": of_period,
-        "report_rules": of_attempts,
+        **dict.fromkeys(("report_rules", "report_scattered"), of_attempts),
+        "report_interrupted_users": of_schedule,
+        "report_preempted": {**of_attempts, "most": PREEMPTED},
         "report_outages": of_period,
         "report_unexplained": {**of_attempts, **of_schedule, "least": MUCH_UNEXPLAINED},
         "report_stuck": {**of_period, **span, "most": options.rows},
@@ -171,6 +176,8 @@ def _pool(
         tested=tested,
         untested=len(judged) - sum(tested.values()),
         rules=records(BoundRule, rows["report_rules"]),
+        scattered=records(Scattered, rows["report_scattered"]),
+        preemption=_preemption(rows),
         outages=records(Outage, rows["report_outages"]),
         unexplained=records(Unexplained, rows["report_unexplained"]),
         queues={kind: _queues(parts.get(kind, ())) for kind in ("partition", "qos")},
@@ -221,6 +228,11 @@ def _queues(parts: Sequence[Breakdown]) -> tuple[Breakdown, ...]:
     return tuple(part for part in waited if part.figure("wait_mean").value)
 
 
+def _preemption(rows: Mapping[str, pl.DataFrame]) -> Preemption | None:
+    users = records(InterruptedUser, rows["report_interrupted_users"])
+    return Preemption(users, records(Preempted, rows["report_preempted"])) if users else None
+
+
 def _passed(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
     """Return those passed over, longest passed time first.
 
@@ -260,7 +272,7 @@ def _entities(kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool) ->
 def _resources(busy: tuple[Breakdown, ...], used: pl.DataFrame) -> tuple[ResourceUse, ...]:
     used = used.rename({"user": "name", "value": "pool_hours"})
     resources = []
-    for part in sorted(busy, key=lambda part: _RESOURCES.get(part.label, len(_RESOURCES))):
+    for part in sorted(busy, key=lambda part: (_RESOURCES.index(kind_of(part.label)), part.label)):
         rows = used.filter(pl.col("resource") == part.label)
         total, left_out = rows.select("total", "left_out").row(0) if rows.height else (0.0, 0)
         utilization = part.figure("utilization").value

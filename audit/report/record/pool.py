@@ -6,9 +6,12 @@ from typing import Final, NamedTuple
 
 from audit.model import COUNTED, FstStatus
 from audit.registry.causes import Cause
+from audit.report.record.preemption import Preemption
 
 SMALL_SAMPLE: Final = 30
 """Figures of fewer attempts are marked as uncertain."""
+OVERFILLED: Final = 0.01
+"""Share of time over capacity above which the capacity is doubtful."""
 INTENDED_MULTIPLE: Final = 1.5
 """Entities that used more than this times their share wait longer by intention (SPEC §11)."""
 
@@ -86,6 +89,8 @@ class Entity:
     nuwt: float | None
     re_unfairness_positive: float | None
     re_unfairness_net: float | None
+    share_deficit: float | None = None
+    stretch: float | None = None
     missed: Missed | None = None  # None: no attempt has an FST that counts
 
     @property
@@ -154,6 +159,17 @@ class BoundRule(NamedTuple):
     name: str
     free_s: float  # of waiting in which they would have fitted
     attempts: int
+
+
+class Scattered(NamedTuple):
+    """Waiting while enough was free on all nodes together, but single nodes lacked a resource."""
+
+    lack: str  # key of ``registry.causes.LACKS``
+    lacked_s: float
+    attempts: int
+    nodes: int  # of the request with most of this waiting
+    amount: int | None  # that it requests of each node
+    part: float  # of this waiting, by attempts with that request
 
 
 class Outage(NamedTuple):
@@ -431,7 +447,9 @@ class PoolPart(Figures):
     tested: Mapping[str, int] = field(default_factory=dict)  # entities tested, by kind
     untested: int = 0
     rules: tuple[BoundRule, ...] = ()  # most waiting first
+    scattered: tuple[Scattered, ...] = ()  # most waiting first
     outages: tuple[Outage, ...] = ()  # longest first
+    preemption: Preemption | None = None  # None: no attempt was preempted, requeued or suspended
     unexplained: tuple[Unexplained, ...] = ()  # by kind; empty where little is unexplained
     queues: Mapping[str, tuple[Breakdown, ...]] = field(default_factory=dict)
     """Partitions and QOS, most waiting first; empty if there is only one."""
@@ -457,6 +475,11 @@ class PoolPart(Figures):
         waits = sorted((row.tuwt_s for row in self.users.named), reverse=True)
         total = sum(row.tuwt_s for row in self.users.rows)
         return sum(waits[:5]) / total if len(waits) > 5 and total else None
+
+    @property
+    def overfilled(self) -> bool:
+        """Whether more than the capacity was in use so long that the capacity is doubtful."""
+        return (self.figure("over_capacity_time").value or 0.0) > OVERFILLED
 
     @property
     def has_fair_starts(self) -> bool:

@@ -150,7 +150,7 @@ def nothing_from_outside() -> Any:
     class Inside(URLFetcher):  # type: ignore[misc]
         def fetch(self, url: str, headers: Mapping[str, str] | None = None) -> Any:
             if not url.startswith("data:"):
-                raise ValueError(f"a report refers to nothing outside itself: {url[:80]}")
+                raise ValueError(f"a report must not load other files or addresses: {url[:80]}")
             return super().fetch(url, headers)
 
     return Inside(allowed_protocols=("data",), allow_redirects=False)

@@ -14,7 +14,7 @@ The text has blocks with blank lines between them. Indented lines continue the l
     note: …
     shown: number of rows on the page
 
-All texts may hold fields in braces, for which the study gives values.
+All texts may contain fields in braces, which the study fills.
 """
 
 import re

@@ -78,7 +78,11 @@ def sentences(advice: Advice, *, believed: bool) -> str:
     more = len(advice.losers) - _NAMED
     if more > 0:
         effects.append(f"{more} other class{'es' if more > 1 else ''} also longer")
-    return f"{title}. {', '.join(effects)}.{_error(advice)}"
+    known = _UNKNOWABLE if "--walltimes" in advice.change else ""
+    return f"{title}. {', '.join(effects)}.{known}{_error(advice)}"
+
+
+_UNKNOWABLE: Final = " Users do not know run times in advance, so the real gain is smaller."
 
 
 def _error(advice: Advice) -> str:

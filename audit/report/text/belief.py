@@ -1,4 +1,4 @@
-"""Whether fair start times can be trusted, and the jobs that later arrivals delayed most.
+"""Whether the figures of a pool can be trusted, and the jobs that later arrivals delayed most.
 
 Fair start times are those of a modelled policy. Two figures say how well it fits the log: how often
 it starts jobs when the site did, and how its waits correlate with those observed (SPEC §10). A
@@ -38,6 +38,15 @@ class Fit(StrEnum):
     UNKNOWN = "unknown"
     POOR = "poor"
     GOOD = "good"
+
+
+def busy(pool: PoolPart) -> str:
+    """Return how busy a pool was; empty if that is not known."""
+    share = pool.figure("utilization")
+    if share.value is None:
+        return ""
+    more = " (including use above capacity)" if pool.overfilled else ""
+    return f"{wording.rough(share)} busy{more}"
 
 
 def fit(fidelity: Fidelity | None) -> Fit:

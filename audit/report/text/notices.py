@@ -108,7 +108,7 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
     over = pool.figure("over_capacity_time").value or 0
     if over > 0:
         yield Notice(
-            over > _GRAVE,
+            pool.overfilled,
             f"More was in use{where} (up to {wording.count(pool.figure('peak_in_use').value)}) "
             f"than the pool's {wording.plural(pool.capacity, wording.resource(pool.resource))} for "
             f"{wording.percent(over)} of the time: either the size of the pool or the allocations "

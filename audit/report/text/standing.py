@@ -88,8 +88,10 @@ def _lacking(contents: Contents) -> Iterator[str]:
     if contents.refused:
         yield f"{wording.plural(contents.refused, 'line')} refused"
     if coverage.empty:
-        days = wording.plural(coverage.days, "day")
-        yield f"no job ended on {wording.count(coverage.empty)} of {days}"
+        yield (
+            f"no job ended on {wording.count(coverage.empty)} of the "
+            f"{wording.plural(coverage.days, 'day')} from the first end of a job to the last"
+        )
     if not span.whole_log and span.first_arrival is not None:
         late_s = span.first_arrival - span.from_time
         if late_s >= _DAY_S:

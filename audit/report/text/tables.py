@@ -5,7 +5,8 @@ from typing import Final, NamedTuple
 
 from audit.model import FstStatus
 from audit.registry.causes import CAUSES, Cause
-from audit.registry.measures import SUMMARY, Table
+from audit.registry.measure import Table
+from audit.registry.measures import SUMMARY
 from audit.report.record.pool import SMALL_SAMPLE, Entities, Entity, PoolPart, StuckAttempt
 from audit.report.text import wording
 

@@ -11,8 +11,9 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from audit.registry import measures
-from audit.registry.measures import Shown
+from audit.registry.measure import SECONDS, Shown
 from audit.report.record.pool import Figure
+from audit.words import gpu_type, kind_of
 
 UNKNOWN: Final = "–"
 NOT_NAMED: Final = "(not named in the log)"
@@ -131,15 +132,17 @@ _MONTHS: Final = (
 
 def resource(kind: str) -> str:
     """Return one unit of a counted resource, in the singular."""
-    return {"cpus": "CPU", "nodes": "node", "gpus": "GPU"}.get(kind) or name(kind)
+    unit = {"cpus": "CPU", "nodes": "node", "gpus": "GPU"}.get(kind_of(kind)) or name(kind)
+    return f"{name(of_type)} {unit}" if (of_type := gpu_type(kind)) else unit
 
 
 def resources(kind: str) -> str:
     """Return a resource of a pool as a whole."""
-    return "memory" if kind == "mem_bytes" else _RESOURCES.get(kind) or name(kind)
+    units = _RESOURCES.get(kind_of(kind)) or name(kind)
+    return f"{name(of_type)} {units}" if (of_type := gpu_type(kind)) else units
 
 
-_RESOURCES: Final = {"cpus": "CPUs", "nodes": "nodes", "gpus": "GPUs"}
+_RESOURCES: Final = {"cpus": "CPUs", "nodes": "nodes", "gpus": "GPUs", "mem_bytes": "memory"}
 
 
 def first_upper(text: str) -> str:
@@ -263,7 +266,7 @@ def _shown(figure: Figure) -> Shown:
     measure = measures.find(figure.metric)
     if measure is not None:
         return measure.shown
-    return Shown.DURATION if figure.unit == measures.SECONDS else Shown.NUMBER
+    return Shown.DURATION if figure.unit == SECONDS else Shown.NUMBER
 
 
 def interval(figure: Figure) -> str:

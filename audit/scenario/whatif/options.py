@@ -242,9 +242,9 @@ def _parts(change: Change, pool: Pool) -> Iterator[str]:
         users = change.walltimes_of
         named = ", ".join(users) if len(users) <= _NAMED else f"{len(users)} users"
         factor = float(change.walltimes)
-        bound = {1.0: "the run time", 2.0: "twice the run time"}
-        limit = bound.get(factor, f"{factor:g} times the run time")
-        yield f"Limit walltimes{f' of {named}' if users else ''} to {limit}"
+        close = {1.0: "equal to the run time", 2.0: "of at most twice the run time"}
+        bound = close.get(factor, f"of at most {factor:g} times the run time")
+        yield f"Ask {named if users else 'users'} to request walltimes {bound}"
     for wanted, unit in ((change.capacity, counted), (change.nodes, "nodes")):
         if wanted is not None:
             size = amount(abs(wanted.amount), unit)
@@ -253,7 +253,7 @@ def _parts(change: Change, pool: Pool) -> Iterator[str]:
     for name in change.lift:
         every = {"all": "limits and windows", "limits": "limits", "windows": "windows"}
         all_of = f"all {every[name]}" if name in every else None
-        yield f"Lift {all_of or f'the {rule_text(rules_of(pool)[name], counted)}'}"
+        yield f"Lift {all_of or f'the {rule_text(rules_of(pool)[name], counted, pool.zone)}'}"
     for name, most in change.relax.items():
         yield _relaxed(name, most, pool)
     for further in change.limits:
@@ -295,9 +295,9 @@ def _policy(change: Change, today: Policy) -> Iterator[str]:
 def _relaxed(name: str, most: int, pool: Pool) -> str:
     rule, counted = rules_of(pool)[name], pool.resource.value
     if isinstance(rule, Limit):
-        return f"Raise the {rule_text(rule, counted)} to {amount(most, rule.resource)}"
+        return f"Raise the {rule_text(rule, counted, pool.zone)} to {amount(most, rule.resource)}"
     scope = scope_text(rule.but(**{str(bound_of(rule)): most}), counted)
-    return f"Apply the closed {hours_text(rule)} only to {scope}"
+    return f"Apply the closed {hours_text(rule, pool.zone)} only to {scope}"
 
 
 def _limited(bound: Bound, counted: str) -> str:

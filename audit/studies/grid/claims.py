@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from audit.metrics import verdicts
 from audit.metrics.verdicts import ABOVE_0, Asked, Claim, Estimate, Verdict, between, within
 from audit.model import Backfill, Order
-from audit.registry.measures import ONE
+from audit.registry.measure import ONE
 from audit.studies.grid.compute import (
     BACKFILLS,
     MEASURES,
@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 
 NEAR: Final = (0.8, 1.25)
 WIDE: Final = 0.25
-"""An attempt is wide if it asks for more than this share of the pool."""
+"""An attempt is wide if it requests more than this share of the pool."""
 ALIKE: Final = 0.7
 """Rank correlations above it are high; the least in [S] Table 2 is 0.74."""
 EXPLAINED: Final = 0.5
@@ -47,7 +47,7 @@ EXPLAINED: Final = 0.5
 
 ALL_LOADS: Final = "all"
 DECIDING: Final = (STRICT, RELAXED, RE)
-"""The metrics of [S]; RAQFM is shown beside them."""
+"""The metrics of [S]; RAQFM is shown as well."""
 FSTS: Final = (STRICT, RELAXED)
 LOG_RATIO: Final = "|ln ratio|"
 
@@ -151,7 +151,7 @@ def _over(above: Floats, below: Floats) -> Floats:
 
 
 class Group(NamedTuple):
-    """Combinations of the grid that are taken together."""
+    """Combinations of the grid that are averaged."""
 
     orders: Sequence[Order] = ORDERS
     backfills: Sequence[Backfill] = BACKFILLS
@@ -200,13 +200,13 @@ _NEARLY: Final = within(*NEAR)
 
 
 def _distinct(what: str, one: Group, other: Group) -> Question:
-    what = f"{what} told apart, relaxed − strict"
+    what = f"distinction of {what}, relaxed − strict"
     return Question(what, one, other, _clearer, metrics=[LOG_RATIO])
 
 
 NO_GUARANTEE: Final = Conclusion(
     1,
-    "Backfilling without guarantee is unfair, and most of all to wide attempts",
+    "Backfilling without guarantee is unfair, most of all to wide attempts",
     "[S §5]",
     [
         Question("no_guarantee − easy", _NO_GUARANTEE, _EASY),
@@ -220,7 +220,7 @@ NO_GUARANTEE: Final = Conclusion(
         ),
     ],
     lambda grid: (
-        f"{int(_wide(grid).sum()):,} attempts are wide: they ask for more than {WIDE:.0%} of the "
+        f"{int(_wide(grid).sum()):,} attempts are wide: they request more than {WIDE:.0%} of the "
         "pool"
     ),
 )
@@ -251,7 +251,7 @@ CONSERVATIVE_NEAR_EASY: Final = Conclusion(
 )
 RELAXED_CLEARER: Final = Conclusion(
     5,
-    "The relaxed fair start time tells policies apart more clearly than the strict",
+    "The relaxed fair start time distinguishes policies more clearly than the strict one",
     "[S §5]",
     [  # the pairs that [S] names
         _distinct("no_guarantee and the others", _NO_GUARANTEE, Group(backfills=RESERVING)),
@@ -260,7 +260,7 @@ RELAXED_CLEARER: Final = Conclusion(
     ],
 )
 SUBSETS_ALIKE: Final = Conclusion(
-    6, "Subsets of the attempts rank the combinations as all of them do", "[S §5.1, Table 2]"
+    6, "Subsets of the attempts rank the combinations like all attempts", "[S §5.1, Table 2]"
 )
 INEXACT_ESTIMATES: Final = Conclusion(
     7,

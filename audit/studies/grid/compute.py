@@ -1,10 +1,10 @@
 """The policy grid after [S]: how unfair each backfilling and queue order is, at each load.
 
-A part of a log (``parts``) is simulated under every backfilling, queue order and load; FCFS once
-more with exact estimates. Each schedule is measured attempt by attempt: strict and relaxed misses
-of fair start times under its own policy, resource equality (RE) and RAQFM. ``grid.claims`` decides
-[S]'s conclusions. One bootstrap resample of users serves all figures, so that differences between
-policies are paired.
+A part of a log (``parts``) is simulated under every backfilling, queue order and load; and under
+FCFS also with exact estimates. Each schedule is measured attempt by attempt: strict and relaxed
+misses of fair start times under its own policy, resource equality (RE) and RAQFM. ``grid.claims``
+decides [S]'s conclusions. One bootstrap resample of users serves all figures, so that differences
+between policies are paired.
 
 Source: SPEC §8; [S] G. Sabin, P. Sadayappan, Unfairness Metrics for Space-Sharing Parallel Job
 Schedulers, §§4–5.
@@ -28,7 +28,7 @@ from audit.metrics.quantiles import nearest_rank, spearman
 from audit.metrics.uncertainty import Resamples
 from audit.metrics.verdicts import Estimate, of_resamples
 from audit.model import Backfill, Order, Policy
-from audit.registry.measures import PER_ATTEMPT, SECONDS
+from audit.registry.measure import PER_ATTEMPT, SECONDS
 from audit.report.study.cells import Cell, studied
 from audit.scenario.check import check_simulated, require_sound
 from audit.scenario.engine import simulate
@@ -235,7 +235,7 @@ class Correlation(NamedTuple):
 def correlations(grid: Grid) -> list[Correlation]:
     """Return [S] Table 2: Spearman's correlation of rankings by a subset and by all attempts.
 
-    Subset k holds the attempts whose position in arrival order is k modulo ``SUBSETS``. Its mean
+    Subset k contains the attempts whose position in arrival order is k modulo ``SUBSETS``. Its mean
     unfairness ranks the combinations, with average ranks for ties. Resamples draw the same users
     for subsets and whole.
     """

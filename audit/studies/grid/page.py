@@ -53,8 +53,8 @@ class Drawn(NamedTuple):
 DRAWN: Final[Mapping[str, Drawn]] = {
     STRICT: Drawn("Mean miss of the strict fair start time", "Mean strict miss", 7),
     RELAXED: Drawn("Mean miss of the relaxed fair start time", "Mean relaxed miss", 11),
-    RE: Drawn("Unfairness by resource equality", "Short of an equal share", 15),
-    RAQFM: Drawn("Unfairness by RAQFM", "Short of a share by RAQFM"),
+    RE: Drawn("Unfairness by resource equality", "Below an equal share", 15),
+    RAQFM: Drawn("Unfairness by RAQFM", "Below a share by RAQFM"),
 }
 
 
@@ -264,7 +264,7 @@ def _charts(
             f"{metric}_overall",
             (short, f"{title} by policy{first}"),
             f"{title} by backfilling and queue order",
-            "The table of all combinations holds every value.",
+            "The table of all combinations contains every value.",
             overall,
             ("Backfilling", unit),
         ),
@@ -272,7 +272,7 @@ def _charts(
             f"{metric}_widths",
             (short, f"{title} under FCFS by width{second}"),
             f"{title} under FCFS by width class and backfilling",
-            "A file of this study holds every value.",
+            "A file of this study contains every value.",
             by_width,
             (wording.first_upper(wording.resources(resource)), unit),
         ),
@@ -323,7 +323,7 @@ def _bars(
     at = " and ".join(panel.lower() for panel in panels)
     top = max(shown, key=lambda bar: bar.estimate.value)
     most = (
-        f"The most is {wording.number(top.estimate.value)} ({unit.lower()}): {top.group}, "
+        f"The maximum is {wording.number(top.estimate.value)} ({unit.lower()}): {top.group}, "
         f"{top.series}, {top.panel.lower()}."
     )
     alt = f"Grouped bar chart. {what} at {at}. {most} {where}"

@@ -58,12 +58,12 @@ def input_density() -> Chart:
         list(VERSIONS.values()),
         OPERATORS,
         "Number (from −1 to 1)",
-        "Part of all pairs of target and state",
+        "Fraction of all pairs of target and state",
     )
     return _density_map(
         "input_density",
         f"Input density at {BITS} bits, as [R] fig. 8",
-        "Heat maps. {} The table below holds every value.",
+        "Heat maps. {} The table below contains every value.",
         densities.with_columns(panel="version", row="operator", where="version"),
         layout,
     )
@@ -81,7 +81,7 @@ def local_densities() -> list[Chart]:
         _density_map(
             "local_density",
             f"Local density at {BITS} bits (grey: no state has it), as [R] figs. 12 and 13",
-            "Heat maps. {} The file of local densities holds every value.",
+            "Heat maps. {} The file of local densities contains every value.",
             drawn.with_columns(where="panel"),
             Layout(
                 drawn["panel"].unique(maintain_order=True).to_list(),
@@ -94,7 +94,7 @@ def local_densities() -> list[Chart]:
             "targets",
             f"Local density of each target at {BITS} bits, as [R] fig. 9",
             "Heat maps, one for each operator, targets from 0 to 1. {} The file of local densities "
-            "holds every value.",
+            "contains every value.",
             of_all.with_columns(panel="operator", row="target_name", where="version"),
             Layout(
                 OPERATORS,
@@ -157,7 +157,7 @@ def _profile(target: float) -> Chart:
         f"at target {target:g}: {at_balance}.",
         canvas.body,
         round(end),
-        "Curves: priority over the state; bars: length of states of one priority; dashed: target.",
+        "Curves: priority by state; bars: length of states of one priority; dashed: target.",
     )
 
 
@@ -203,9 +203,9 @@ def _job_chart(sizes: pl.DataFrame, area: str) -> Chart:
     layout = Layout(tuple(panels), OPERATORS, "Bits", "Hours", columns=3)
     return heat_map(
         f"jobs_{area}",
-        f"Least jobs that count, {AREA_NAMES[area]}, as [R] fig. {_FIGURES[area]}",
-        f"Heat maps over bits. As published, the greatest of the least jobs at "
-        f"{most} bits, in hours: {greatest}. The file of job sizes holds every value.",
+        f"Smallest jobs that change a priority, {AREA_NAMES[area]}, as [R] fig. {_FIGURES[area]}",
+        f"Heat maps over bits. As published, the maximum of the smallest jobs at "
+        f"{most} bits, in hours: {greatest}. The file of job sizes contains every value.",
         values,
         layout._replace(x_values=range(4, most + 1, 4), most=COLOURED_HOURS, logarithmic=True),
     )
@@ -250,7 +250,7 @@ def study(setting: Setting, on_progress: Progress = lambda what, done, of: None)
 
 
 def _lead(judged: Iterable[Judged]) -> dict[str, object]:
-    # Every operator that keeps (4) breaks (13), so (13) does not count.
+    # Operators that keep (4) break (13), so (13) does not count.
     keeping = [
         name
         for name, verdicts in judged

@@ -6,14 +6,14 @@ cannot be distinguished:
     input density  the fraction of all pairs (t, s) that share a digit
     local density  D: the length of the states that share a digit, for one target (18–21)
     job size       the smallest job, k · U where U resource-hours were used in the window, that
-                   leaves the digit from its lowest state (23–25)
+                   changes the digit from its lowest state (23–25)
 
-``as_published``: digits by (17) and (20); D only where (21) gives a state for both ends; k from
-k² + (1 + s) k − D = 0 (25), at the higher state, as (19) has it.
+``as_published``: digits by (17) and (20); D only if (21) gives a state for both ends; k from
+k² + (1 + s) k − D = 0 (25), at the higher state, as in (19).
 
 Corrected (SPEC §9): digits of fig. 4; D wherever a state has that digit. A job of k · U moves a
-state s to (s + k)/(1 + k), so k = D/(1 − s − D) from the lower state s. No job can leave a digit
-that reaches to state 1; such digits are left out and counted.
+state s to (s + k)/(1 + k), so k = D/(1 − s − D) from the lower state s. No job can change a digit
+that extends to state 1; such digits are left out and counted.
 
 Source: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fairshare Scheduling.
 """
@@ -209,7 +209,7 @@ SIZES: Final = pl.Schema(
 )
 
 _NEARLY_1: Final = 1e-12
-"""A state within this of 1 differs from 1 by rounding only."""
+"""A state that differs from 1 by less than this equals 1, up to rounding."""
 
 
 def job_sizes(
@@ -272,7 +272,7 @@ def _figures(density: Floats, part: Floats, left_out: int, used_hours: float) ->
 
 
 def bits_needed(sizes: pl.DataFrame, job_hours: float = JOB_HOURS) -> pl.DataFrame:
-    """Return the number of bits from which on such a job changes the digit wherever any job can.
+    """Return the minimum number of bits with which such a job changes the digit wherever any can.
 
     Columns: as_published, operator, area, target (null: all together), bits (null: more than were
     studied), left_out: number of digits that no job can change, with these bits or with the most.

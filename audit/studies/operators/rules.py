@@ -14,15 +14,15 @@ For an operator F(t, s) of a target and a state, each from 0 to 1 ([R] §3, §4)
                           the share of inactive siblings
     ratio           (16)  F(t_i, s · t_i/t) = F(t, s): the same fraction of the target ties
 
-Two operators are *equivalent* if they order siblings alike, whatever their targets and states.
+Two operators are *equivalent* if they order siblings in the same way for all targets and states.
 Siblings are pairs with t_i + t_j ≤ 1 and s_i + s_j ≤ 1. Subgroup isolation needs no check: t and s
 are normalised among siblings (``metrics.fairshare.trees``).
 
 A rule is *broken* if points are found that break it; the witness can be recomputed. Otherwise it is
-*kept*, which is evidence, not proof. The checker looks at all targets and states of 0, 0.05, … 1
-and, for range and sign, at 1,000 evenly spread points. Priorities within 1e-9 count as equal. Rule
-(15) leaves out targets of 0, where no operator keeps it: F(0, 0) = 0 orders a user without any
-share before all who are above their target, and virtual targets move these.
+*kept*, which is evidence, not proof. The checker tests all targets and states of 0, 0.05, … 1
+and, for range and sign, 1,000 evenly spread points. Priorities within 1e-9 count as equal. Rule
+(15) leaves out targets of 0, where no operator keeps it: F(0, 0) = 0 orders a user without
+share before all users above their target, and virtual targets move these.
 
 Source: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fairshare Scheduling.
 """
@@ -51,12 +51,12 @@ RULES: Final = {
     "sign": "sign of t − s (2)",
     "target": "grows with the target (3)",
     "state": "falls with the state (3)",
-    "edges": "both, also at t = 0 and s = 0 (13)",
+    "edges": "both (3), even at t = 0 and s = 0 (13)",
     "deterministic": "deterministic",
     "lowest": "−1 at target 0 (4)",
     "highest": "1 at state 0 (4)",
-    "redistribution": "redistributes unused share (15)",
-    "ratio": "same part of the target ties (16)",
+    "redistribution": "redistributes unused shares (15)",
+    "ratio": "same fraction of the target: a tie (16)",
 }
 
 TOLERANCE: Final = 1e-9
@@ -151,7 +151,7 @@ def check(operator: Operator) -> tuple[Verdict, ...]:
 
 
 def equivalence() -> Mapping[tuple[str, str], Witness | None]:
-    """Return siblings whom two operators order differently, for every pair of operators."""
+    """Return siblings that two operators order differently, for every pair of operators."""
     return {
         (one, other): equivalent(named(one), named(other))
         for one, other in itertools.combinations(OPERATORS, 2)
@@ -159,7 +159,7 @@ def equivalence() -> Mapping[tuple[str, str], Witness | None]:
 
 
 def equivalent(one: Operator, other: Operator) -> Witness | None:
-    """Return siblings whom two operators order differently; None where none are found.
+    """Return siblings that two operators order differently; None if none are found.
 
     The samples are both siblings' priorities by ``one``, then those by ``other``.
     """
@@ -168,7 +168,7 @@ def equivalent(one: Operator, other: Operator) -> Witness | None:
     if pair is None:
         return None
     samples = (at.sample(_T[k], _S[k]) for at in (first, second) for k in pair)
-    return Witness("two siblings change their order, or tie by one alone", tuple(samples))
+    return Witness("two siblings change their order, or tie by only one operator", tuple(samples))
 
 
 class _At:
@@ -182,7 +182,7 @@ class _At:
         wrong = np.flatnonzero(~np.isfinite(priorities))
         if len(wrong):
             t, s, p = (float(values[wrong[0]]) for values in (targets, states, priorities))
-            raise ValueError(f"the priority of target {t:g} and state {s:g} is {p}: no number")
+            raise ValueError(f"the priority of target {t:g} and state {s:g} is {p}: not a number")
         return priorities
 
     def sample(self, target: float, state: float) -> Sample:
@@ -201,9 +201,9 @@ def _wrong_sign(at: _At) -> Witness | None:
     t, s = _SPREAD
     signs = np.sign(at(t, s))
     for says, wrong in (
-        ("not 0, though target and state are equal", (t == s) & (signs != 0)),
-        ("not above 0, though less was used", (t > s) & (signs <= 0)),
-        ("not below 0, though more was used", (t < s) & (signs >= 0)),
+        ("not 0, although target and state are equal", (t == s) & (signs != 0)),
+        ("not above 0, although less was used", (t > s) & (signs <= 0)),
+        ("not below 0, although more was used", (t < s) & (signs >= 0)),
     ):
         if witness := at.worst(says, t, s, np.where(wrong, 1.0 + np.abs(t - s), 0.0)):
             return witness
@@ -218,7 +218,11 @@ def _not_monotone(at: _At, levels: Floats, *, grows: bool) -> Witness | None:
     if steps[i, j] > TOLERANCE:
         return None
     i_next, j_next = (i + 1, j) if grows else (i, j + 1)
-    says = "not more, though the target is" if grows else "not less, though the state is more"
+    says = (
+        "not greater, although the target is"
+        if grows
+        else "not less, although the state is greater"
+    )
     pair = ((levels[i], levels[j]), (levels[i_next], levels[j_next]))
     return Witness(says, tuple(at.sample(*point) for point in pair))
 
@@ -234,12 +238,12 @@ def _changing(at: _At) -> Witness | None:
     k = changed[0]
     other = again[k] if again[k] != first[k] else alone[k]
     both = (Sample(float(_T[k]), float(_S[k]), float(p)) for p in (first[k], other))
-    return Witness("not the same, asked again", tuple(both))
+    return Witness("not the same when computed again", tuple(both))
 
 
 def _reordered(at: _At) -> Witness | None:
     for used in USED:
-        # Whole steps make a virtual target that is a level exactly that level; where F is steep,
+        # Whole steps make virtual targets that are levels exact; where F is steep,
         # the last bit matters.
         steps = np.rint(_T * _STEPS) * used.denominator / used.numerator
         virtual = np.minimum(steps / _STEPS, 1.0)
@@ -248,7 +252,7 @@ def _reordered(at: _At) -> Witness | None:
         pair = _ordered_differently(at(virtual, _S), at(_T, _S), allowed)
         if pair is not None:
             samples = tuple(at.sample(t[k], _S[k]) for t in (virtual, _T) for k in pair)
-            says = f"another order by virtual targets, when {1 - used} of the share is unused"
+            says = f"another order under virtual targets, with {1 - used} of the share unused"
             return Witness(says, samples)
     return None
 
@@ -263,7 +267,7 @@ def _off_ratio(at: _At) -> Witness | None:
     if off[place] <= TOLERANCE:
         return None
     return Witness(
-        "not the same, though the same part of the target was used",
+        "not the same, although the same fraction of the target was used",
         (at.sample(t[place], s[place]), at.sample(other[place], same[place])),
     )
 
@@ -322,7 +326,7 @@ class Serialised(NamedTuple):
 
 
 def fallen_together() -> tuple[Serialised, ...]:
-    """Return [R] fig. 5: at too small a resolution, the second component decides wrongly."""
+    """Return [R] fig. 5: if the resolution is too small, the second component decides."""
     both = np.array([FIRST, SECOND], np.float64)
     texts = {size: trees.serialise(both, size).tolist() for size in (100, 1_000, 10_000)}
     return tuple(

@@ -117,13 +117,13 @@ FIGURES: Final = (
 
 
 class Problem(NamedTuple):
-    """A request that a weighted maximum does not charge as rule 3 asks; [M] §3.1."""
+    """A request that a weighted maximum does not charge as rule 3 requires; [M] §3.1."""
 
     problem: str
     penalty: str
     weight_dear: float
     weight_cheap: float
-    dear: float  # fraction of the dearer resource
+    dear: float  # fraction of the more expensive resource
     cheap: float
     asked: str  # by rule 3
 
@@ -134,7 +134,7 @@ class Problem(NamedTuple):
         return float(_of(self.penalty, self.dear, self.cheap, weights))
 
 
-_BELOW, _ONE = "below 1: half is left", "1: nothing of the cheap one is left"
+_BELOW, _ONE = "below 1: half is left", "1: nothing of the cheap resource is left"
 PROBLEMS: Final = (
     Problem("A", "max_capped", 2.0, 1.0, 0.5, 0.0, _BELOW),
     Problem("A", "max_scaled", 2.0, 1.0, 0.5, 0.0, _BELOW),
@@ -149,7 +149,7 @@ COMPARED: Final = ("cpu", "max", "product", "product_weighted", "sum", "root")
 def splitting() -> pl.DataFrame:
     """Return the cost of one job, and of nine jobs with a ninth each, under weights of 1. [M] §3.2
 
-    The jobs hold 9 of 10 processors and 9 of 10 GB (symmetric) or 1.8 of 10 GB (asymmetric) in all.
+    In total, the jobs hold 9 of 10 processors and 9 (symmetric) or 1.8 (asymmetric) of 10 GB.
     """
     cases = {"symmetric": 0.9, "asymmetric": 0.18}
     return pl.DataFrame(

@@ -18,10 +18,10 @@ from audit.studies.penalties.rules import RULES, Witness
 
 _ASKED: Final = (
     "It depends on more than one resource.",
-    "More of a resource costs more, also where another is used more (parts below 1).",
-    "It is 1 if and only if all of some resource is used, and 0 if and only if nothing is.",
-    "It is linear in the resource that is used most, and a λ-th of a request costs λ as much.",
-    "Weights change it, and break no rule that it keeps without them.",
+    "It grows with every resource, not only the most used one (fractions below 1).",
+    "It is 1 if and only if all of a resource is used, and 0 if and only if nothing is used.",
+    "It is linear in the most used resource, and a request scaled by λ costs λ times as much.",
+    "Weights change it, and break none of the rules that it keeps without weights.",
 )
 
 
@@ -96,7 +96,7 @@ _LEFT, _RIGHT, _LOW, _HIGH = -0.72, 0.92, -0.16, 1.64
 """The visible part of the projection plane."""
 _TURN: Final = math.radians(36)
 _ABOVE: Final = math.radians(34)
-"""Position of the eye: angle from the axis of memory, and height."""
+"""Position of the viewer: angle from the axis of memory, and height."""
 
 _WORDS: Final = (
     ("0", (0.0, 0.0, -0.12)),
@@ -118,7 +118,7 @@ def _chart(figure: Figure) -> Chart:
         weighted = weights[0] != weights[1]
         return f"{penalty}, weights {weights[0]:g} and {weights[1]:g}" if weighted else penalty
 
-    marked = " (black: where it must be 0 and 1, and the symmetric line)" if figure.marked else ""
+    marked = " (black: where it must be 0 and 1; the symmetric line)" if figure.marked else ""
     panels = {label(*form): penalties.surface(*form) for form in figure.panels}
     return surfaces(
         f"figure_{figure.number}",
@@ -135,7 +135,7 @@ def surfaces(
 
     ``marked`` adds the lines where a penalty must be 0 and 1, and the symmetric line.
     """
-    alt = f"Surfaces over the parts of processors and memory. {title}. " + " ".join(
+    alt = f"Surfaces over the fractions of processors and memory. {title}. " + " ".join(
         _in_words(*panel) for panel in panels.items()
     )
     canvas = Canvas()
@@ -149,7 +149,7 @@ def surfaces(
         begin = frame.panel_title(canvas, label, start, stop, top)
         end = begin + _HEIGHT
         _draw(canvas, surface, _Eye(start, stop, begin, end), marked)
-    return Chart(key, title, alt, canvas.body, round(end), "The stronger the colour, the higher.")
+    return Chart(key, title, alt, canvas.body, round(end), "Stronger colours are higher values.")
 
 
 def squares(surface: pl.DataFrame) -> Iterator[tuple[Point, Point, Point, Point]]:
@@ -162,7 +162,7 @@ def squares(surface: pl.DataFrame) -> Iterator[tuple[Point, Point, Point, Point]
 
 
 class _Eye(NamedTuple):
-    """The box of a panel, as an eye's view of the unit cube."""
+    """The box of a panel, as a view of the unit cube."""
 
     left: float
     right: float

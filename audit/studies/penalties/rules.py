@@ -9,17 +9,17 @@ the *dominant* resource has the greatest fraction:
     4  linearity           P is affine in the dominant q_x, and P(λq) = λ P(q) for 0 < λ < 1
     5  weights             weights change P, and break no rule of 1 to 4 that P keeps without them
 
-Rules 2 and 3 contradict each other at q_x = 1, so rule 2 is checked inside only. Rule 4 needs both
-clauses: (7) is affine in each resource, (8) has P(λq) = λ P(q), and [M] rightly fails both. Only
+Rules 2 and 3 contradict each other at q_x = 1, so rule 2 is checked for q < 1. Rule 4 requires both
+clauses: (7) satisfies the first and (8) the second, and according to [M] both break the rule. Only
 P = max q_x keeps rules 3 and 4, and it breaks rule 2 (proof in docs/penalties.md).
 
 A rule is *broken* if points are found that break it, by more than 1e-12; the witness can be
-recomputed. Otherwise it is *kept*, which is evidence, not proof. The checker looks at all points
+recomputed. Otherwise it is *kept*, which is evidence, not proof. The checker tests all points
 with fractions of 0, 0.1, … 1, at points near 0 and 1, and at 1,000 evenly spread points. Weights
 raise or lower one resource or all.
 
 P is *linear on the symmetric line* if P(t, …, t) = t: splitting a job with equal fractions gains
-nothing. [M §4] asks this of ``root`` in place of rule 4.
+nothing. [M §4] requires this of ``root`` instead of rule 4.
 
 Source: [M] D. Klusáček, H. Rudová, M. Jaroš, Multi Resource Fairness: Problems and Challenges, §3,
 §4, Table 1.
@@ -58,7 +58,7 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
         for name in (form, f"{form}_weighted")
     },
 }
-"""By penalty: the forms that give it weights."""
+"""By penalty: its weighted forms."""
 
 TOLERANCE: Final = 1e-12
 _LEVELS: Final = np.arange(11) / 10
@@ -86,7 +86,7 @@ class Verdict(NamedTuple):
 
     rule: int
     witnesses: tuple[Witness, ...]
-    """Of rule 5, one for each form that gives weights."""
+    """For rule 5, one for each weighted form."""
 
     @property
     def kept(self) -> bool:
@@ -131,7 +131,7 @@ def check(plain: Form, weighted: Sequence[Form] = (), resources: int = 2) -> tup
 
     Args:
         plain: the penalty, judged with all weights 1.
-        weighted: its forms with weights, one of which must keep rule 5.
+        weighted: its weighted forms, one of which must keep rule 5.
         resources: number of resources, 2 to 4.
 
     Raises ValueError if the number of resources is out of range, or a penalty is not a number.
@@ -170,7 +170,7 @@ def symmetric_line(form: Form, weights: Floats) -> SymmetricLine:
 
 
 def weightings(resources: int) -> Iterator[Floats]:
-    """Yield the weights of rule 5: one resource apart, all alike, all different."""
+    """Yield the weights of rule 5: one different, all equal, all different."""
     for weight in (2.0, 0.5, 10.0, 0.1):
         for resource in range(resources):
             weights = np.ones(resources)
@@ -197,7 +197,7 @@ class _At:
         wrong = np.flatnonzero(~np.isfinite(penalties))
         if len(wrong):
             at = tuple(points_in_rows[wrong[0]].tolist())
-            raise ValueError(f"the penalty of {at} is {penalties[wrong[0]]}, which is no number")
+            raise ValueError(f"the penalty of {at} is {penalties[wrong[0]]}, which is not a number")
         return penalties.reshape(points.shape[:-1])
 
     def sample(self, point: Floats) -> Sample:

@@ -5,8 +5,8 @@ the rise of the least-squares line over all values, from the first to the last:
 
     change_g = (x_last − x_first) · Σ (x − x̄) R_g(x) / Σ (x − x̄)²        in s
 
-The group of the largest area is the dominant one; the others are taken together. The setting with
-the larger |change| of the dominant group moves more.
+The group with the largest area is the dominant one; the others are combined. The setting with
+the larger |change| of the dominant group has the larger effect.
 
 Intervals are percentile bootstrap (``metrics.uncertainty``); a resample draws the same users for
 all settings. Figures of the whole pool, such as utilization, are drawn by day.
@@ -33,10 +33,15 @@ Floats = NDArray[np.float64]
 SETTINGS: Final = ("interval", "depth", "decay")
 
 MOVES_MORE: Final = (
-    ("decay moves more than interval and depth", "decay", ("interval", "depth"), "[B §5.2.1, §6]"),
-    ("targets move most", "targets", SETTINGS, "[B §5.3, §6]"),
+    (
+        "decay has a larger effect than interval and depth",
+        "decay",
+        ("interval", "depth"),
+        "[B §5.2.1, §6]",
+    ),
+    ("targets have the largest effect", "targets", SETTINGS, "[B §5.3, §6]"),
 )
-"""Settings that move the dominant group more than others."""
+"""Settings that affect the dominant group more than others."""
 
 
 class Sums(NamedTuple):
@@ -181,7 +186,7 @@ def decide(base: Base, answers: Answers, *, two_at_once: bool) -> list[Verdict]:
         compared = [by_key[other] for other in others]
         verdicts.append(moves_more(base, sentence, by_key[key], compared, source))
     for plane in planes(base) if two_at_once else ():
-        sentence = f"{plane.one} and {plane.other} together move more than one of them"
+        sentence = f"{plane.one} and {plane.other} together have a larger effect than one of them"
         alone = [by_key[plane.one], by_key[plane.other]]
         together = changes(answers, plane.diagonal)
         verdicts.append(moves_more(base, sentence, together, alone, "[B §5.4, §6]"))
@@ -207,7 +212,7 @@ def slower_and_faster(base: Base, labels: Sequence[str], change: Change) -> Verd
 def moves_more(
     base: Base, sentence: str, one: Change, others: Sequence[Change], source: str
 ) -> Verdict:
-    """Decide whether a setting moves the dominant group's response more than each other one."""
+    """Decide whether a setting affects the dominant group more than each of the others."""
     compared = [
         Comparison(
             f"more than {other.sweep.key}",
@@ -219,8 +224,8 @@ def moves_more(
     ]
     by = "; ".join(f"{comparison.what} by {comparison.estimate} s" for comparison in compared)
     return Claim(f"{base.name}: {sentence}", source, compared).verdict(
-        f"{one.sweep.key} moves the dominant group's mean response by "
-        f"{one.dominant.estimate()} s: {by} (of sizes, without signs)"
+        f"{one.sweep.key} changes the dominant group's mean response by "
+        f"{one.dominant.estimate()} s: {by} (differences of absolute values)"
     )
 
 
@@ -241,7 +246,10 @@ def utilization_follows(base: Base, answers: Answers, points: Sequence[Point]) -
             *_follows(response, of_pool),
             "[B §5.1.1, §5.3]",
         )
-        for figure, of_pool in (("utilization", used), ("what is not lost of the capacity", kept))
+        for figure, of_pool in (
+            ("utilization", used),
+            ("the part of the capacity that is not lost", kept),
+        )
     ]
 
 

@@ -7,8 +7,8 @@ figures are the mean response time of each group,
 
     response_j = start_j + occupancy_j − arrival_j, in s
 
-and the pool's utilization and loss of capacity, here between the first and the last arrival:
-afterwards the rest of the queue is worked off, whatever the order.
+and the pool's utilization and loss of capacity, here between the first and the last arrival,
+because the queue is then worked off in any order.
 
 Targets are shares of the total occupancy-area Σ occupancy · size, as in [B §4] (which calls it
 runtime). Runs 1 and 2 give the group of the largest area 20 and 10 points more, at the others'
@@ -202,7 +202,7 @@ def grouped(described: pl.DataFrame, by: By | None = None, most: int = GROUPS) -
         labels, areas = [*labels, OTHERS], [*areas, rest]
     if len(labels) < 2:
         raise UsageError(
-            f"sensitivity: by {by.replace('_', ' ')} there are not two groups that used anything; "
+            f"sensitivity: by {by.replace('_', ' ')} fewer than two groups have any usage; "
             "choose other groups"
         )
     named_users = described.select("user")

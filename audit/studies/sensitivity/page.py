@@ -77,7 +77,7 @@ def study(log: str, pools: Sequence[Results], backfills: Sequence[Backfill], dra
         )
         for base in BASES
     ]
-    units = "resamples of users (of days where a figure is of the pool)"
+    units = "resamples of users (of days for figures of the pool)"
     settings = {"bases": bases, "intervals": [draws.intervals(units)]}
     sections = [
         *by_pool([(results.pool.name, _sections(results)) for results in pools]),
@@ -257,7 +257,7 @@ def _furthest(moved: Sequence[_Moved]) -> str:
     most = max(moved, key=lambda one: abs(one.apart))
     side = "more" if most.apart > 0 else "less"
     by = wording.rough_percent(abs(most.apart))
-    return f"{most.setting} moves most: {most.group} {by} {side} at {most.value:g}"
+    return f"{most.setting} has the largest effect: {most.group} {by} {side} at {most.value:g}"
 
 
 def _heat(results: Results, plane: Plane) -> Chart:

@@ -9,9 +9,9 @@ with exact estimates, as in [K §5.2], and with the log's own. Figures are the m
 and bounded slowdown (τ = 1 s) over attempts, and the mean (UWT), population deviation and F of
 users' NUWT. TS is run with several seeds; its figures are those of the seed with the median UWT.
 
-Figures cover the attempts that every policy starts and that have ended in the log, or lack only a
-start. Blocked and reserved attempts stay as in the log. Users with fewer than two such jobs have no
-NUWT, as in [K §5.1].
+Figures cover the attempts that every policy starts and that ended in the log, or lack only a start.
+Blocked and reserved attempts stay as in the log. Users with fewer than two such jobs have no NUWT,
+as in [K §5.1].
 
 [K §5.2]'s conclusions compare two policies by the difference of a figure over the same attempts, or
 users, with a paired bootstrap whose unit is the user (``metrics.verdicts``). [K] draws on six logs
@@ -417,9 +417,9 @@ def _verdict(compared: Compared, conclusion: Conclusion) -> Verdict:
 
 
 def _because(figure: float, conclusion: Conclusion, comparisons: Sequence[Comparison]) -> str:
-    """Return the figure and its differences from the rivals'; of many, the least sure."""
+    """Return the figure and its differences from the rivals'; of many, the least certain."""
     if math.isnan(figure):
-        return "no user has two jobs and usage"
+        return "no user has two jobs and any usage"
     shown = f"{figure:,.0f}" if figure >= 1_000 else f"{figure:.4g}"
     has = f"{conclusion.policy} has {f'{shown} {conclusion.measure.unit}'.rstrip()}; "
     if len(comparisons) <= len(BACKFILLING):
@@ -429,7 +429,7 @@ def _because(figure: float, conclusion: Conclusion, comparisons: Sequence[Compar
         zip(comparisons, lower, strict=True),
         key=lambda pair: math.inf if pair[1] is None else pair[1],
     )[0]
-    return f"{has}least sure: {nearest.what} = {nearest.estimate}"
+    return f"{has}least certain: {nearest.what} = {nearest.estimate}"
 
 
 # --- figures that are compared -------------------------------------------------------------------

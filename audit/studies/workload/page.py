@@ -108,7 +108,7 @@ def gaps(described: pl.DataFrame, pool: Pool, model: Model) -> Chart:
     furthest = title = "No class has enough arrivals"
     if worst is not None:
         distance = f"{worst.gaps.distance:.2f}"
-        title = f"No drawn class is further than {distance} from its fit"
+        title = f"All classes shown are within {distance} of their fit"
         furthest = f"The greatest distance from the fit is {distance}, of {name(worst, ' in ')}"
     alt = (
         f"Line charts, one for each of the {len(chosen)} classes by size with most arrivals: the "
@@ -166,10 +166,10 @@ def week(attempts: pl.DataFrame, model: Model, seed: int) -> Chart:
     of_log, of_drawn = (f"{of[top]:.1f}" for of in arrivals.values())
     return Chart(
         "week",
-        f"Most arrive on {day} at {hour} h: {of_log} per hour, drawn {of_drawn}",
+        f"Most arrivals: {day} at {hour} h, {of_log} per hour (drawn log: {of_drawn})",
         "Line chart. Arrivals in each hour of the week, of the log and of one drawn from the model "
-        f"by size. The log's greatest is {of_log} per hour, {wording.plural(hour, 'hour')} into "
-        f"{day}; the drawn log has steps where peak hours begin and end.",
+        f"by size. The log's maximum is {of_log} per hour, on {day} at "
+        f"{hour} h; the drawn log has steps where peak hours begin and end.",
         body,
         height,
         "Arrivals in each hour of the week.",
@@ -196,11 +196,11 @@ _TRAITS: Final = {
 }
 _GROUPS: Final = {
     "group": "By Unix group.",
-    "account": "By account. The log tells no groups apart.",
-    "user": "By user. The log tells neither groups nor accounts apart.",
+    "account": "By account: the log does not distinguish groups.",
+    "user": "By user: the log distinguishes neither groups nor accounts.",
 }
 _ASKED: Final = (
-    "Mean size <number> | Mean runtime <mean_occupancy_s duration> | Of the use <used percent>"
+    "Mean size <number> | Mean runtime <mean_occupancy_s duration> | Share of use <used percent>"
 )
 _FIT: Final = (
     "p <number> | Short mean <short_s duration> | Long mean <long_s duration> | Variation <number> "
@@ -309,8 +309,8 @@ def _technique(studied: Studied, model: Model, prefix: str) -> Section:
         "size": "Width classes, in powers of two.",
         "group": f"{_GROUPS[column]} Groups with less than a twentieth of the attempts and of the "
         f"use are merged as {classes.OTHERS}.",
-        "clusters": "k-means over the logarithms of size and occupancy; c1 has used most. Unless "
-        "given, the number of clusters is that of the greatest mean silhouette.",
+        "clusters": "k-means over the logarithms of size and occupancy; c1 has the largest use. "
+        "By default, the number of clusters is that with the largest mean silhouette.",
     }
     labels = labels_of(model)
     parts = {

@@ -48,7 +48,7 @@ def _line(row: dict[str, object], unit: int) -> str:
     good = state == JobState.COMPLETED
     wallclock = 0 if never else int(str(row["end_time"])) - int(str(row["start_time"]))
     columns = [
-        *(_text(row["partition"], "UNKNOWN"), "node1"),
+        *(_text(row["partition"], "UNKNOWN"), _text(row["node_list"], "node1")),
         *(_text(row["group"], "NONE"), _text(row["user"], ""), "job"),
         *(number, "sge", "0"),
         *(str(int(str(time or 0)) * unit) for time in times),

@@ -73,6 +73,7 @@ def ad_of(row: Mapping[str, Any]) -> dict[str, Any]:
         "JobStartDate": start,
         "JobStatus": status,
         "JobUniverse": 5,
+        "LastRemoteHost": row["node_list"] and f"slot1_2@{row['node_list']}",
         "LastJobStatus": 1 if start is None else 2,
         "MemoryProvisioned": None if memory is None else memory // MIB,
         "NumJobStarts": 0 if start is None else 1,

@@ -7,7 +7,8 @@ from typing import Final
 
 import polars as pl
 
-from audit.formats.lsf import DONE, EXITED, TERMINATED
+from audit.formats.lsf.reader import DONE, EXITED, TERMINATED
+from audit.hostlists import amounts_of
 from audit.model import JobState
 
 _ID: Final = re.compile(r"([0-9]+)(?:\[([0-9]+)\])?")
@@ -45,7 +46,7 @@ def _record(row: dict[str, object], *, short: bool) -> str:
     submit, end = _int(row["submit_time"]), _int(row["end_time"])
     start = _int(row["start_time"])
     ready = row["eligible_time"]
-    hosts = [] if not start else _hosts(_int(row["cpus"]), _int(row["nodes"]) or 1, short=short)
+    hosts = _hosts(row, short=short) if start else []
     charged = None if row["group"] is None else f"/{row['group']}/{row['user']}"
     ran = end - start - _int(row["suspended_s"]) if start else 0
     fields = [
@@ -75,12 +76,19 @@ def _numbers(row: dict[str, object]) -> tuple[str, str]:
     return str(row["job_number"]), str(row["array_task"] or 0)
 
 
-def _hosts(slots: int, nodes: int, *, short: bool) -> list[str]:
-    """Slots on hosts, as evenly as possible."""
-    times = [slots // nodes + (place < slots % nodes) for place in range(min(nodes, slots))]
+def _hosts(row: dict[str, object], *, short: bool) -> list[str]:
+    """Slots on hosts, as evenly as possible where their amounts are not given."""
+    slots, nodes = _int(row["cpus"]), _int(row["nodes"]) or 1
+    names = (str(row["node_list"] or "") or ",".join(f"host{k + 1}" for k in range(nodes))).split(
+        ","
+    )
+    even = [slots // nodes + (k < slots % nodes) for k in range(nodes)]
+    given = row["node_amounts"]
+    each = amounts_of(None if given is None else str(given), nodes).get("cpus") or even
+    times = [(name, n) for name, n in zip(names, each, strict=True) if n]
     if short:
-        return [quoted(f"{n}*host{place}") for place, n in enumerate(times, 1)]
-    return [quoted(f"host{place}") for place, n in enumerate(times, 1) for _ in range(n)]
+        return [quoted(f"{n}*{name}") for name, n in times]
+    return [quoted(name) for name, n in times for _ in range(n)]
 
 
 def _requirement(row: dict[str, object]) -> str:

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from audit.formats.pbs.records import REQUEUED
+from audit.hostlists import amounts_of
 from audit.model import JobState
 
 _EXIT: Final = {
@@ -93,13 +94,15 @@ def _asked(row: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _given(row: Mapping[str, Any]) -> dict[str, object]:
-    """CPUs and GPUs on as many vnodes as it has nodes, as even as can be."""
+    """CPUs and GPUs on its nodes, as even as can be where their amounts are not given."""
     nodes = row["nodes"]
     if not nodes:
         return {}
-    cpus, gpus = _spread(row["cpus"] or 0, nodes), _spread(row["gpus"] or 0, nodes)
-    vnodes = [f"(n{k}:ncpus={cpus[k]}:ngpus={gpus[k]})" for k in range(nodes)]
-    hosts = [f"n{k}/0*{cpus[k]}" for k in range(nodes)]
+    names = (row["node_list"] or ",".join(f"n{k}" for k in range(nodes))).split(",")
+    each = amounts_of(row["node_amounts"], nodes)
+    cpus, gpus = (each.get(name) or _spread(row[name] or 0, nodes) for name in ("cpus", "gpus"))
+    vnodes = [f"({n}:ncpus={c}:ngpus={g})" for n, c, g in zip(names, cpus, gpus, strict=True)]
+    hosts = [f"{n}/0*{c}" for n, c in zip(names, cpus, strict=True)]
     return {"exec_host": "+".join(hosts), "exec_vnode": "+".join(vnodes)}
 
 

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import polars as pl
 
+from audit.hostlists import amounts_of
+
 _MIB: Final = 1 << 20
 _ID: Final = re.compile(r"(\d+)(?:_(?:(\d+)|\[(.*)\])|\+(\d+))?")
 
@@ -67,7 +69,7 @@ def _job(row: Mapping[str, Any], *, objects: bool) -> dict[str, Any]:
         "het": het,
         "job_id": raw,
         "name": "job",
-        "nodes": "" if started else "None assigned",
+        "nodes": (row["node_list"] or "") if started else "None assigned",
         "partition": name(row["partition"]),
         "priority": number(row["priority"]),
         "qos": name(row["qos"]),
@@ -77,7 +79,7 @@ def _job(row: Mapping[str, Any], *, objects: bool) -> dict[str, Any]:
             "current": [row["state"]] if objects else row["state"],
             "reason": row["reason"] or "None",
         },
-        "steps": [],
+        "steps": [_batch(row)] if row["node_amounts"] else [],
         "time": {
             "elapsed": spent or 0,
             "eligible": row["eligible_time"] or 0,
@@ -90,6 +92,14 @@ def _job(row: Mapping[str, Any], *, objects: bool) -> dict[str, Any]:
         "tres": {"allocated": tres if started else [], "requested": tres},
         "user": name(row["user"]),
     }
+
+
+def _batch(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The batch step, on the first node."""
+    each = amounts_of(row["node_amounts"], row["nodes"])
+    first = {name: amounts[0] for name, amounts in each.items()}
+    tres = _tres({"cpus": None, "gpus": None, "mem_bytes": None, **first, "nodes": 1})
+    return {"step": {"id": f"{row['job_id']}.batch", "name": "batch"}, "tres": {"allocated": tres}}
 
 
 def _ids(text: str, number: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:

@@ -19,7 +19,7 @@ from tests.formats.contract import EPOCH, Case
 
 CARRIES = (
     *("job_id", "user", "account", "state", "submit_time", "start_time", "end_time"),
-    *("suspended_s", "walltime_s", "cpus", "gpus", "mem_bytes"),
+    *("suspended_s", "walltime_s", "cpus", "gpus", "mem_bytes", "node_list"),
 )
 IDS = ("7.0", "ap.lab#7.1", "8.0", "ap2.lab#7.1")
 
@@ -47,6 +47,7 @@ def case(dialect: str, form: Form, ends: bytes, returned: Callable[[str], str]) 
         ids=IDS,
         changes={
             "nodes": st.just(1),
+            "node_list": st.sampled_from(["n1", "n-17.site"]),
             "cpus": st.integers(1, 64),
             "mem_bytes": st.integers(1, 1 << 20).map(lambda mib: mib << 20),
         },

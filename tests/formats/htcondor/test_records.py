@@ -96,6 +96,26 @@ def test_amounts_are_those_provided_else_asked_for_else_unknown() -> None:
 
 
 @pytest.mark.parametrize(
+    ("ad", "node"),
+    [
+        ({}, None),
+        ({"LastRemoteHost": '"slot1_2@n1.site"'}, "n1.site"),
+        ({"LastRemoteHost": '"n1.site"'}, "n1.site"),
+        ({"LastRemoteHost": '"slot1@glidein_1_2@n1"'}, "n1"),
+        ({"RemoteHost": '"slot1@n2"', "LastRemoteHost": '"slot1@n1"'}, "n2"),
+        ({"LastRemoteHost": '"slot1@n1"', "JobUniverse": 11, "MaxHosts": 2}, None),
+        ({"LastRemoteHost": '"slot1@n1"', **REMOVED, "JobStartDate": None}, None),
+        ({"LastRemoteHost": '"slot1@n[1]"'}, None),
+        ({"LastRemoteHost": '"slot1@a b"'}, None),
+        ({"LastRemoteHost": '"slot1@"'}, None),
+        ({"LastRemoteHost": "strcat(a, b)"}, None),
+    ],
+)
+def test_the_node_is_the_host_of_the_last_execution(ad: dict[str, Any], node: str | None) -> None:
+    assert one(**ad)["node_list"] == node
+
+
+@pytest.mark.parametrize(
     ("ad", "expected"),
     [
         ({}, None),

@@ -31,8 +31,9 @@ CASE = contract.Case(
     carries=(
         *("job_id", "user", "account", "group", "partition", "state", "submit_time"),
         *("eligible_time", "start_time", "end_time", "walltime_s", "cpus", "nodes", "gpus"),
-        "mem_bytes",
+        *("mem_bytes", "node_list", "node_amounts"),
     ),
+    on_nodes=("cpus", "gpus"),
     names=("user", "account", "group", "partition"),
     returned=text,
     ids=("7.srv", "8[3].srv", "12", "9-4.srv"),
@@ -140,6 +141,27 @@ def test_states(message: str, state: str | None) -> None:
         ("resource_assigned.ncpus=48 exec_vnode=(n1:ncpus=4)", {"cpus": 48}),
         ("resources_assigned.ncpus=48 exec_vnode=(n1:ncpus=4)", {"cpus": 48}),
         ("exec_host=n1/0*4 exec_gpus=n1-gpu/0+n1-gpu/1", {"gpus": 2, "cpus": 4}),
+        (
+            "exec_host=n1/0+n2/0 exec_gpus=n2-gpu/0+n2-gpu/1",
+            {"gpus": 2, "node_list": "n1,n2", "node_amounts": "cpus=1(x2) gpus=0,2"},
+        ),
+        ("exec_host=n1-gpu/0+n1/0 exec_gpus=n1-gpu/0", {"gpus": 1, "node_list": "n1"}),
+        ("exec_host=n1/0*2 exec_vnode=(m[0]:ncpus=2)", {"node_list": "m", "cpus": 2}),
+        ("Resource_List.nodes=2:ppn=8:gpus=2", {"cpus": 16, "nodes": 2, "gpus": 4}),
+        ("Resource_List.vmem=8gb Resource_List.ncpus=4", {"mem_bytes": 8 << 30}),
+        ("Resource_List.pvmem=2gb Resource_List.ncpus=4", {"mem_bytes": 8 << 30}),
+        ("Resource_List.pvmem=2gb Resource_List.mem=1gb", {"mem_bytes": 1 << 30}),
+        ("Resource_List.pmem=999999tb Resource_List.ncpus=9999999", {"mem_bytes": None}),
+        ("Resource_List.mppwidth=64", {"cpus": 64, "nodes": None, "gpus": 0}),
+        (
+            "exec_host=login1/0 Resource_List.mppwidth=64 Resource_List.mppdepth=2 "
+            "Resource_List.mppnppn=24 Resource_List.mppmem=1gb",
+            {"cpus": 128, "nodes": 3, "mem_bytes": 64 << 30, "node_list": None},
+        ),
+        (
+            "exec_host=n1/0-63+n2/0-63 Resource_List.mppwidth=100 Resource_List.mppnppn=50",
+            {"cpus": 128, "nodes": 2, "node_list": "n1,n2"},
+        ),
         ("Resource_List.walltime=unlimited", {"walltime_s": None}),
         ("Resource_List.walltime=144:00:00", {"walltime_s": 518_400}),
         ("Resource_List.walltime=02:43", {"walltime_s": 163}),

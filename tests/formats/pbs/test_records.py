@@ -63,31 +63,53 @@ def test_nodes(text: str, amounts: Amounts) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "amounts"),
+    ("text", "allocated"),
     [
-        ("n1/0+n1/1+n2/0", Amounts(3, 2)),
-        ("n1/0-15+n2/0,3-5", Amounts(20, 2)),
-        ("c1/0*13+c2/1*4", Amounts(17, 2)),
-        ("n1/7+n1-gpu/0+n1-gpu/1", Amounts(1, 1, 2)),
-        ("n1", Amounts(1, 1)),
-        ("[host]/0*0", Amounts(None, 1)),
+        ("n1/0+n1/1+n2/0", (Amounts(3, 2), "n1,n2", "cpus=2,1")),
+        ("n1/0-15+n2/0,3-5", (Amounts(20, 2), "n1,n2", "cpus=16,4")),
+        ("n[1-3]/0-7+m/0-1", (Amounts(26, 4), "n1,n2,n3,m", "cpus=8(x3),2")),
+        ("c1/0*13+c2/1*4", (Amounts(17, 2), "c1,c2", "cpus=13,4")),
+        ("c1/0*4+c2/0*4+c1/1*2", (Amounts(10, 2), "c1,c2", "cpus=6,4")),
+        ("n1/7+n1-gpu/0+n1-gpu/1", (Amounts(1, 1, 2), "n1", None)),
+        ("n1/7+n2/0+n2-gpu/0", (Amounts(2, 2, 1), "n1,n2", "cpus=1(x2) gpus=0,1")),
+        ("n1", (Amounts(1, 1), "n1", None)),
+        ("[host]/0*0", (Amounts(None, 1), None, None)),
+        ("n 1/0+n2/0", (Amounts(2, 2), None, None)),
+        ("n[1-99999]/0", (Amounts(1, 1), None, None)),
+        ("n[1-2]/0+" * 3 + "m/0", (Amounts(7, 3), "n1,n2,m", "cpus=3(x2),1")),
     ],
 )
-def test_hosts(text: str, amounts: Amounts) -> None:
-    assert records.on_hosts(text) == amounts
+def test_hosts(text: str, allocated: tuple[Amounts, str | None, str | None]) -> None:
+    assert records.on_hosts(text) == allocated
 
 
 @pytest.mark.parametrize(
-    ("text", "amounts"),
+    ("text", "allocated"),
     [
-        ("(n1:ncpus=4:mem=8388608kb)+(n2:ncpus=4)", Amounts(8, 2, None, 8 << 30)),
-        ("([h][1]:mem=1kb:ngpus=2:ncpus=24+[h][0]:ngpus=2:ncpus=24)", Amounts(48, 2, 4, 1024)),
-        ("n1", Amounts(None, 1)),
+        (
+            "(n1:ncpus=4:mem=8388608kb)+(n2:ncpus=4)",
+            (Amounts(8, 2, None, 8 << 30), "n1,n2", f"cpus=4(x2) mem_bytes={8 << 30},0"),
+        ),
+        (
+            "(n1[0]:ncpus=4:ngpus=1+n1[1]:ncpus=2)+(n2[0]:ncpus=1:ngpus=3)",
+            (Amounts(7, 2, 4), "n1,n2", "cpus=6,1 gpus=1,3"),
+        ),
+        (
+            "([h][1]:mem=1kb:ngpus=2:ncpus=24+[h][0]:ngpus=2:ncpus=24)",
+            (Amounts(48, 1, 4, 1024), None, None),
+        ),
+        ("n1", (Amounts(None, 1), "n1", None)),
+        ("", (Amounts(None, 1), None, None)),
     ],
 )
-def test_vnodes(text: str, amounts: Amounts) -> None:
-    assert records.on_vnodes(text) == amounts
+def test_vnodes(text: str, allocated: tuple[Amounts, str | None, str | None]) -> None:
+    assert records.on_vnodes(text) == allocated
 
 
 def test_thousands_of_tasks_are_not_counted_one_by_one() -> None:
-    assert records.on_hosts("n1/0-268435455") == Amounts(LARGEST, 1)
+    assert records.on_hosts("n1/0-268435455").amounts == Amounts(LARGEST, 1)
+
+
+def test_hosts_that_are_too_many_are_unknown() -> None:
+    hosts = "+".join(f"r{k}n[1-9999]/0" for k in range(7))
+    assert records.on_hosts(hosts) == (Amounts(), None, None)

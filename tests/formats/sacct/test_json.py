@@ -1,6 +1,7 @@
 """`sacct --json`: the contract of all dialects, documents that are damaged, cut or several."""
 
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,18 @@ def case(**form: Any) -> Case:
 
 ONE_LINE = case(indent=None)
 MANY_LINES = case(indent=1, objects=False)
+
+
+ON_TWO_NODES = replace(
+    ONE_LINE,
+    carries=(*CARRIES, "node_list", "node_amounts"),
+    on_nodes=("cpus", "gpus"),
+    changes={**ONE_LINE.changes, "nodes": st.just(2)},
+)
+
+
+def test_what_jobs_on_two_nodes_have_on_each() -> None:
+    contract.what_is_written_is_read(ON_TWO_NODES)
 
 
 @pytest.mark.parametrize("form", [ONE_LINE, MANY_LINES], ids=["one line", "many lines"])

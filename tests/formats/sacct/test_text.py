@@ -15,6 +15,7 @@ from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Parsed, Reading
 from audit.formats.lines import Block
 from audit.formats.sacct import text as sacct
+from tests.formats import contract
 from tests.logs import busy
 
 SMALL = "JobID|User|State|Submit|Start|End|AllocCPUS|JobName"
@@ -181,6 +182,35 @@ def test_amounts(
         gpus,
         mem,
     )
+
+
+@pytest.mark.parametrize(
+    ("columns", "gpus", "types", "any_type"),
+    [
+        (("gres/gpu=4,gres/gpu:a100=4", "gres/gpu=4,gres/gpu:a100=4"), 4, "a100:4", False),
+        (("gres/gpu=4,gres/gpu:a100=4", "gres/gpu=4"), 4, "a100:4", True),
+        (("gres/gpu=4,gres/gpu:a100=4", ""), 4, "a100:4", None),
+        (("gres/gpu=2", "gres/gpu:h100=2"), 2, "h100:2", False),
+        (("", "gres/gpu:h100=2"), 2, "h100:2", False),
+        (("", "gres/gpu=2"), 2, None, True),
+        (("cpu=4", "cpu=4"), 0, None, None),
+    ],
+)
+def test_types_of_gpus(
+    columns: tuple[str, str], gpus: int, types: str | None, any_type: bool | None
+) -> None:
+    found = ran(AllocTRES=columns[0], ReqTRES=columns[1])
+    assert (found["gpus"], found["gpu_types"], found["any_gpu_type"]) == (gpus, types, any_type)
+
+
+def test_types_of_gpus_in_older_versions() -> None:
+    found = ran(AllocGRES="gpu:v100:2(IDX:0-1)", ReqGRES="gpu:2")
+    assert (found["gpus"], found["gpu_types"], found["any_gpu_type"]) == (2, "v100:2", True)
+
+
+@pytest.mark.parametrize("text", ["a100", "[a|b]&c*2", "(null)", ""])
+def test_constraints(text: str) -> None:
+    assert ran(Constraints=text)["constraints"] == (None if text in ("", "(null)") else text)
 
 
 @pytest.mark.parametrize(
@@ -420,6 +450,58 @@ def test_recognises(head: str, is_sacct: bool) -> None:
     if is_sacct:
         assert dialects.detect(head.encode(), "x").name == "sacct"
     assert dialects.detect(busy().encode(), "x").name == "swf"
+
+
+TWO_NODES = {"NNodes": 2, "NodeList": "n[1-2]"}
+ON_TWO = "billing=6,cpu=6,gres/gpu=3,mem=6G,node=2"
+
+
+@pytest.mark.parametrize(
+    ("job", "batch", "amounts"),
+    [
+        ({}, "cpu=4,gres/gpu=1,mem=3G,node=1", f"cpus=4,2 gpus=1,2 mem_bytes={3 << 30}(x2)"),
+        ({}, "cpu=3,node=1", "cpus=3(x2) gpus=0,3"),
+        ({}, "cpu=7,mem=7G,node=1", "gpus=0,3"),  # more than the job has
+        ({}, "", None),
+        ({"AllocTRES": "cpu=6,node=2"}, "cpu=5,node=1", "cpus=5,1"),
+        ({"AllocTRES": "cpu=6,node=3", "NNodes": 3}, "cpu=4,node=1", None),
+        ({"AllocTRES": "cpu=6,node=1", "NNodes": 1}, "cpu=6,node=1", None),
+    ],
+)
+def test_the_batch_step_shows_what_a_job_has_on_two_nodes(
+    job: dict[str, object], batch: str, amounts: str | None
+) -> None:
+    columns = {"JobID": 7, "Submit": ONE, "Start": ONE, "End": TWO, "AllocTRES": ON_TWO}
+    columns |= {**TWO_NODES, **job}
+    steps = {"7.extern": ON_TWO, "7.batch": batch, "7.0": "cpu=1,node=1"}
+    rows = [columns, *({**columns, "JobID": n, "AllocTRES": t} for n, t in steps.items())]
+    parsed = parse(
+        "\n".join(["|".join(columns), *("|".join(map(str, r.values())) for r in rows), ""])
+    )
+    assert (parsed.steps, parsed.records["node_amounts"].to_list()) == (3, [amounts])
+
+
+def test_a_batch_step_belongs_to_the_job_before_it() -> None:
+    head = "JobID|Submit|Start|End|AllocTRES|NNodes|NodeList\n"
+    rest = f"|{ONE}|{ONE}|{TWO}|{{}}|2|n[1-2]\n"
+    ids = {"6": 6, "8.batch": 1, "7": 6, "7.batch": 2, "7 ": 6, "7.0": 6, "7.batch ": 3}
+    data = head + "".join(k.strip() + rest.format(f"cpu={cpus},node=2") for k, cpus in ids.items())
+    assert parse(data).records["node_amounts"].to_list() == [None, "cpus=2,4", "cpus=3(x2)"]
+
+
+@pytest.mark.parametrize("size", [2_000, 70_000])
+def test_blocks_end_before_a_job_and_not_before_its_steps(size: int) -> None:
+    rows = ["JobID|Submit|Start|End|AllocTRES|NNodes|NodeList|WorkDir"]
+    for job in range(1_000):
+        for step, cpus in (("", 6), (".batch", job % 6), (".extern", 6), (".0", 1)):
+            place = f"{ONE}|{ONE}|{TWO}|cpu={cpus},node=2|2|n[1-2]"
+            rows.append(f"{job}{step}|{place}|/{'a' * 60}")
+    data = "\n".join([*rows, ""]).encode()
+    parsed = contract.in_blocks(sacct.DIALECT, data, size)
+    whole = parse(data.decode())
+    assert parsed.records.drop("line").equals(whole.records.drop("line"))
+    assert parsed.steps == whole.steps == 3_000
+    assert parsed.records["node_amounts"].null_count() == 0
 
 
 @pytest.mark.parametrize("size", [70_000, 100_000, 1_000_000])

@@ -100,10 +100,13 @@ def test_tres(counts: dict[str, int]) -> None:
     text = ",".join(f"{name}={count}" for name, count in counts.items())
     found = pl.DataFrame({"t": [text]}).select(**fields.tres(pl.col("t"))).row(0, named=True)
     typed = [count for name, count in counts.items() if name.startswith("gres/gpu:")]
+    types = {name.removeprefix("gres/gpu:"): count for name, count in counts.items() if ":" in name}
+    items = [f"{kind}:{count}" for kind, count in sorted(types.items()) if count]
     assert found == {
         "cpus": counts.get("cpu"),
         "nodes": counts.get("node"),
         "gpus": counts.get("gres/gpu", sum(typed) if typed else None),
+        "gpu_types": ",".join(items) or None,
         "mem_bytes": None,
     }
     assert not text or re.fullmatch(fields.FIT[Kind.TRES], text)
@@ -116,23 +119,41 @@ def test_gpus_with_and_without_type_are_the_same_gpus() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "count"),
+    ("text", "types"),
     [
-        ("gpu:0", 0),
-        ("gpu:V100:32", 32),
-        ("hbm:0,gpu:4,bandwidth:4G", 4),
-        ("gpu:P100:2(IDX:0,1),hbm:0", 2),
-        ("gpu:0(IDX:N/A)", 0),
-        ("gpu:a100:1,gpu:v100:2", 3),
-        ("gpu", 1),
-        ("gres:gpu:2", 2),
-        ("7696487:4", 4),
-        ("hbm:0", None),
-        (None, None),
+        ("gres/gpu=4,gres/gpu:a100=4", "a100:4"),
+        ("gres/gpu:V100=1,cpu=4,gres/gpu:a100=2", "a100:2,v100:1"),
+        ("gres/gpu:a100_1g.5gb=1,gres/gpu:1g.10gb=2", "1g.10gb:2,a100_1g.5gb:1"),  # MIG slices
+        ("gres/gpu:a100=0,gres/gpu=0", None),
+        ("gres/gpu=2,gres/mps:a100=100,gres/gpumem=4G", None),
     ],
 )
-def test_generic_resources(text: str | None, count: int | None) -> None:
-    assert read(fields.gres_gpus(pl.col("t")), text) == count
+def test_types_of_gpus(text: str, types: str | None) -> None:
+    assert read(fields.tres(pl.col("t"))["gpu_types"], text) == types
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "types"),
+    [
+        ("gpu:0", 0, None),
+        ("gpu:V100:32", 32, "v100:32"),
+        ("gpu:1080:2", 2, "1080:2"),
+        ("gpu:a100_1g.5gb", 1, "a100_1g.5gb:1"),
+        ("hbm:0,gpu:4,bandwidth:4G", 4, None),
+        ("gpu:P100:2(IDX:0,1),hbm:0", 2, "p100:2"),
+        ("gpu:0(IDX:N/A)", 0, None),
+        ("gpu:v100:2,gpu:a100:1,gpu:h100:0", 3, "a100:1,v100:2"),
+        ("gpu", 1, None),
+        ("gres:gpu:2", 2, None),
+        ("7696487:4", 4, None),
+        ("hbm:0", None, None),
+        ("gpumem:4", None, None),
+        (None, None, None),
+    ],
+)
+def test_generic_resources(text: str | None, count: int | None, types: str | None) -> None:
+    found = fields.gres(pl.col("t"))
+    assert (read(found["gpus"], text), read(found["gpu_types"], text)) == (count, types)
     assert text is None or re.fullmatch(fields.FIT[Kind.GRES], text.replace("(IDX:0,1)", "(IDX:0)"))
 
 

@@ -69,6 +69,8 @@ class Kind:
     """Whether users work in some weeks only."""
     flood: bool = False
     """Whether one user submits hundreds of jobs at once."""
+    reported: int | None = None
+    """The last weeks, about which the report is; None: all of them."""
 
 
 def _random_priorities(jobs: pl.DataFrame, random: Random) -> pl.Series:
@@ -96,6 +98,19 @@ KINDS: Final[Mapping[str, Kind]] = {
     "fairshare, half-life of 2 days": Kind(policy=BY_USAGE, shares=_UNEQUAL, order=_half_life(2)),
     "fairshare, half-life of 30 days": Kind(policy=BY_USAGE, shares=_UNEQUAL, order=_half_life(30)),
     "fairshare of accounts": Kind(policy=BY_USAGE, shares=_UNEQUAL, order=_half_life(7, "account")),
+    "user, under fairshare, last 4 weeks": Kind(
+        "user", policy=BY_USAGE, shares=_UNEQUAL, reported=4
+    ),
+    "fairshare, equal usage, last 4 weeks": Kind(policy=BY_USAGE, shares=(1.0, 1.0), reported=4),
+    "fairshare, usage of 0.7 to 1.4 shares, last 4 weeks": Kind(
+        policy=BY_USAGE, shares=_UNEQUAL, reported=4
+    ),
+    "fairshare, half-life of 2 days, last 4 weeks": Kind(
+        policy=BY_USAGE, shares=_UNEQUAL, order=_half_life(2), reported=4
+    ),
+    "fairshare, half-life of 30 days, last 4 weeks": Kind(
+        policy=BY_USAGE, shares=_UNEQUAL, order=_half_life(30), reported=4
+    ),
 }
 
 
@@ -129,7 +144,8 @@ def site(name: str, seed: int) -> Site:
         first = pl.Series((jobs[kind.victim] != victim).cast(pl.Float64))
         described = describe(jobs.with_columns(priority=first), [POOL])
         schedule = simulate(described, POOL, now, BY_PRIORITY)
-    return Site(kind, jobs, schedule, undisturbed, victim, Period("all", 0, now))
+    begin = 0 if kind.reported is None else (kind.weeks - kind.reported) * WEEK
+    return Site(kind, jobs, schedule, undisturbed, victim, Period("all", begin, now))
 
 
 def by_share(shares: Mapping[str, float], order: Fairshare = EQUAL_SHARES) -> Fairshare:

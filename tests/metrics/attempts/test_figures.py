@@ -15,6 +15,7 @@ from audit.metrics.attempts.summary import Options, summarise
 from audit.metrics.uncertainty import Resamples
 from audit.model import Period
 from tests.examples import examples
+from tests.metrics.attempts.booked import booked
 from tests.metrics.attempts.fair_starts import (
     POOL,
     complete,
@@ -25,6 +26,7 @@ from tests.metrics.attempts.fair_starts import (
     with_starts,
 )
 from tests.naive import attempts as naive
+from tests.naive import intervals as naive_intervals
 from tests.strategies import EPOCH, NOW, ended, frame
 
 UTC = ZoneInfo("UTC")
@@ -179,6 +181,56 @@ def test_intervals_move_a_users_attempts_together() -> None:
     assert (row["lower"], row["upper"]) == pytest.approx((missed[24], missed[974]), rel=1e-15)
     (row,) = whole.filter(metric="missed_strict_mean").to_dicts()
     assert (row["lower"], row["value"], row["upper"]) == (70.0, 70.0, 70.0)
+
+
+spread = st.lists(
+    st.tuples(st.integers(0, 120), st.integers(0, 9), st.sampled_from("abcdefghij")),
+    min_size=1,
+    max_size=40,
+)
+
+
+@given(spread, st.booleans())
+@settings(max_examples=examples(25))
+def test_shares_of_waiting_are_resampled_by_week_and_those_of_classes_by_user(
+    found: list[tuple[int, int, str]], short: bool
+) -> None:
+    """The log lasts for 17 weeks or for 12 days."""
+    berlin = ZoneInfo("Europe/Berlin")
+    records = []
+    for k, (day, wait, user) in enumerate(found):
+        arrival = EPOCH + (day // 10 if short else day) * 86_400 + 3_600 * (k % 24)
+        records.append(ended(arrival, arrival + wait, arrival + wait + 7_200, 1 + k % 2, user))
+    now = max(record["end_time"] for record in records)
+    held = booked(complete(frame(records)), POOL, now).sort("arrival_time", maintain_order=True)
+    rows = summarise(held, POOL, Period("all", EPOCH, now), now, berlin, 3, Options(resamples=60))
+    attempts = held.to_dicts()
+    units = naive_intervals.stretches([of["arrival_time"] for of in attempts], berlin)
+    for metric, column in (
+        ("cause_unexplained_share", "cause_unexplained_s"),
+        ("wait_room_share", "wait_room_s"),
+        ("cause_earlier_share", "cause_earlier_s"),
+    ):
+        pairs: dict[Any, list[tuple[int, int]]] = {}
+        for unit, of in zip(units, attempts, strict=True):
+            pairs.setdefault(unit, []).append((of[column], of["wait_s"]))
+        (row,) = rows.filter(metric=metric, dimension="all").to_dicts()
+        assert close(row, naive_intervals.share(list(pairs), pairs, 3, 60))
+    users = list(dict.fromkeys(of["user"] for of in attempts))
+    for width in ("1", "2"):
+        of_users: dict[Any, list[tuple[int, int]]] = {}
+        for of in attempts:
+            if of["width_class"] == width:
+                pair = (of["cause_unexplained_s"], of["wait_s"])
+                of_users.setdefault(of["user"], []).append(pair)
+        chosen = rows.filter(metric="cause_unexplained_share", dimension_value=width).to_dicts()
+        for row in chosen:
+            assert close(row, naive_intervals.share(users, of_users, 3, 60))
+
+
+def close(row: dict[str, Any], expected: tuple[float, float] | None) -> bool:
+    got = (row["lower"], row["upper"])
+    return got == (None, None) if expected is None else got == pytest.approx(expected, rel=1e-12)
 
 
 def test_sums_of_whole_numbers_beyond_64_bits() -> None:

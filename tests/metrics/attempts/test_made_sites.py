@@ -15,7 +15,7 @@ from audit.metrics.attempts import passed_over
 from audit.metrics.attempts.peers import walltime_class
 from audit.metrics.bursts import bursts
 from audit.model import Period
-from tests.metrics.attempts.made_sites import KINDS, Outcome, outcome
+from tests.metrics.attempts.made_sites import KINDS, POOL, UTC, Outcome, outcome, site
 from tests.metrics.attempts.test_real_logs import LOGS, described
 from tests.places import ROOT
 from tests.tables import write_row
@@ -29,6 +29,7 @@ LEAST_FOUND = {
     "partition": 0.90,
     "qos": 0.90,
     "user, under fairshare": 0.55,
+    "user, under fairshare, last 4 weeks": 0.55,
 }
 """Of the hurt, by kind of site."""
 MOST_OTHERS = 2
@@ -44,6 +45,23 @@ def test_two_seeds(kind: str) -> None:
     assert [one.found for one in outcomes if one.hurt] == [True] * sum(one.hurt for one in outcomes)
     assert any(one.hurt for one in outcomes) == (kind in LEAST_FOUND)
     assert [one.others for one in outcomes] == [(), ()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [
+        ("fairshare, usage of 0.7 to 1.4 shares", 17),
+        ("fairshare, usage of 0.7 to 1.4 shares", 20),
+        ("fairshare, half-life of 2 days", 9),
+    ],
+)
+def test_who_used_far_more_than_all_others_is_not_accused(kind: str, seed: int) -> None:
+    """They lose to those who had used less even more often than is usual in an order by usage."""
+    made = site(kind, seed)
+    month = Period("month", 4 * WEEK, made.period.to_time)
+    named = passed_over.of_period(made.schedule, POOL, month, UTC).filter(pl.col("named"))
+    assert named.height
+    assert named["half_life_s"].null_count() == 0
 
 
 @pytest.mark.sites

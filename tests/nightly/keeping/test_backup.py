@@ -141,11 +141,15 @@ def drop(name: str) -> Callable[[dict[str, bytes]], None]:
     [
         (flip("store.duckdb"), StoreError, "store.duckdb differs from the saved file"),
         (flip("history.sqlite"), StoreError, "history.sqlite differs from the saved file"),
-        (drop("history.sqlite"), StoreError, "is damaged, or no backup of fairaudit"),
-        (drop("manifest.json"), StoreError, "is damaged, or no backup of fairaudit"),
-        (say(rows={"records": 8}), StoreError, "the numbers of rows of its tables differ"),
+        (drop("history.sqlite"), StoreError, "is damaged, or not a backup of fairaudit"),
+        (drop("manifest.json"), StoreError, "is damaged, or not a backup of fairaudit"),
+        (
+            say(rows={"records": 8}),
+            StoreError,
+            "the row counts of its tables differ from its manifest",
+        ),
         (say(format=9, version="9.9.9"), UsageError, r"made by a newer fairaudit \(9.9.9\)"),
-        (say(more=1), StoreError, "no backup of fairaudit"),
+        (say(more=1), StoreError, "not a backup of fairaudit"),
     ],
 )
 def test_what_is_damaged_or_newer_changes_nothing(

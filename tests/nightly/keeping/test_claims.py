@@ -143,7 +143,7 @@ def test_what_cannot_be_written_or_is_being_written_is_told(tmp_path: Path) -> N
     (tmp_path / "archive").mkdir()
     with (
         lock.held(tmp_path / "archive" / archiving.CLAIM),
-        pytest.raises(AuditError, match="another store takes this folder"),
+        pytest.raises(AuditError, match="another store is claiming this folder"),
     ):
         archiving.note_owner(Site(site(tmp_path), tmp_path), A)
 

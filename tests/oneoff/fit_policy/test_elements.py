@@ -9,7 +9,7 @@ from audit.oneoff.fit_policy import elements
 from audit.policies import Backfill, Order
 from audit.scenario.fit.days import Ceiling
 from audit.scenario.fit.search import Gain, Searched, Tried
-from audit.scenario.fit.site import Element, Evidence, Kind, Site
+from audit.scenario.fit.site import Ahead, Element, Evidence, Kind, Site
 from tests.oneoff.fit_policy.made import pool
 from tests.oneoff.fit_policy.test_plan import OFFICE
 
@@ -17,14 +17,14 @@ ELEMENTS = {
     "Order sjf, backfilling easy, with a depth of 5 and passes, in s, every 600": Element(
         Kind.policy, policy=Policy(Order.sjf, Backfill.easy, depth=5, interval_s=600)
     ),
-    "Closed hours Mon–Fri 08–17 for jobs over 4 h in partition long (UTC+1 all year)": Element(
+    "Closed hours Mon–Fri 08–17 (UTC+1 all year) for jobs over 4 h in partition long": Element(
         Kind.window,
         Evidence(7, 2, 1),
         window=Window(hours=OFFICE, partition=("long",), walltime_above_s=14400),
         zone="Etc/GMT-1",
     ),
-    'Hours Mon 01–03 that jobs up to 4 CPUs in partition a "b" may not run into from 2024-02-01 '
-    "(Europe/Berlin)": Element(
+    'Hours Mon 01–03 (Europe/Berlin) that jobs up to 4 CPUs in partition a "b" may not run into '
+    "from 2024-02-01": Element(
         Kind.window,
         window=Window(
             hours=(1, 2),
@@ -33,25 +33,27 @@ ELEMENTS = {
             overlap=True,
             valid_from=date(2024, 2, 1),
         ),
-        zone="Europe/Berlin",
     ),
     "Limit of 3 CPUs per user for jobs of user a, b": Element(
         Kind.limit,
         limit=Limit(most=3, resource="cpus", per="user", user=("a", "b"), exempt_qos=("free",)),
     ),
-    "Less than the whole pool was in force, on 2 days": Element(
+    "The capacity was smaller on 2 days": Element(
         Kind.capacity, ceilings=(Ceiling(0, 2 * 86_400, 5, 1),)
     ),
     "Jobs of u0, u1, u2, u3, u4 and 2 more wait for the end of their user's previous one": Element(
         Kind.chain, users=tuple(f"u{number}" for number in range(7))
     ),
     "Each of 8 nodes runs one job at a time": Element(Kind.nodes, nodes=8),
+    "Jobs in partition a, b go before others": Element(
+        Kind.queue, ahead=Ahead("partition", ("a", "b"))
+    ),
 }
 
 
 @pytest.mark.parametrize("expected", ELEMENTS)
 def test_elements_in_words(expected: str) -> None:
-    assert elements.described(ELEMENTS[expected], "cpus") == expected
+    assert elements.described(ELEMENTS[expected], "cpus", "Europe/Berlin") == expected
 
 
 @pytest.mark.parametrize("ended", [False, True])

@@ -42,17 +42,17 @@ CLEAR = part("all", None, 4, 2, -3, -1)
 
 def test_the_error_of_the_replay_comes_first() -> None:
     assert said(CLEAR).startswith(
-        "In a replay of today's rules waits are 33 % longer than observed, on average (4 h instead "
-        "of 3 h), and rank as the observed ones by 0.80 (1: the same jobs wait longest). "
+        "In a replay of today's rules, waits are 33 % longer than observed on average (4 h instead "
+        "of 3 h). Their rank correlation with observed waits is 0.80. "
     )
     poor = said({**CLEAR, "observed": 5 * HOUR}, correlation=-0.64)
-    assert poor.startswith("In a replay of today's rules waits are 20 % shorter than observed")
-    assert "by −0.64 (1: the same jobs wait longest): treat this as a trial." in poor
-    assert "rules waits are as long as observed, on average (4 h instead of 4 h)" in said(
+    assert poor.startswith("In a replay of today's rules, waits are 20 % shorter than observed")
+    assert "is −0.64: treat this as a trial." in poor
+    assert "rules, waits are as long as observed on average (4 h instead of 4 h)" in said(
         {**CLEAR, "observed": 4.01 * HOUR}
     )
     for unknown in (said(CLEAR, correlation=None), said({**CLEAR, "observed": None})):
-        assert unknown.startswith("How far the replay of today is from the log is not known")
+        assert unknown.startswith("How well the replay matches the log is unknown")
 
 
 def test_jobs_that_never_start_come_before_all_else() -> None:
@@ -80,10 +80,10 @@ def test_parts_that_the_replay_misses_get_no_figure() -> None:
     account = without(part("account", "a", 4, 2, -3, -1, observed=10), NOT_REPRODUCED)
     text = said(missed, one, other, account)
     assert "60 % shorter than observed" in text
-    assert "by more than a quarter, so no change of the mean wait of all jobs is given." in text
+    assert "by more than a quarter, so no change of the mean wait of all jobs is shown." in text
     assert "with a figure would wait significantly longer. Jobs of width 1 would wait less." in text
-    assert "Width 2 get no figure, as the replay misses their observed waits." in text
-    assert text.endswith("it is unclear or the same; 1 get no figure.")
+    assert "Jobs of width 2 have no figure, because the replay misses their observed waits." in text
+    assert text.endswith("it is unclear or the same; 1 have no figure.")
 
 
 def test_what_is_clear_is_stated_with_its_interval() -> None:

@@ -429,11 +429,22 @@ def test_hostile_names_stay_inside_their_quotes() -> None:
             assert "\n" not in found.text
 
 
-def test_shares_of_few_users_have_no_interval() -> None:
-    few = tuple(
-        Figure("users", 5.0, unit="users") if figure.metric == "users" else figure
-        for figure in measured().figures
+def test_use_above_capacity_is_part_of_how_busy_a_pool_was() -> None:
+    part = measured()
+    over = figure("over_capacity_time", 0.22)
+    page = one(replace(part, figures=(over, *part.figures)))
+    assert page.trust[1].text == (
+        "128 CPUs, 70 % busy (including use above capacity), exceeded for 22 % of the time"
     )
-    text = one(replace(measured(), figures=few)).questions[0].text
-    assert "%)" in one(measured()).questions[0].text
-    assert "%)" not in text
+    assert one(part).trust[1].text == "128 CPUs, 70 % busy"
+
+
+def test_a_share_without_an_interval_decides_nothing() -> None:
+    part = measured(0.5)
+    assert one(part).verdict.word is Word.NO
+    bare = tuple(replace(figure, lower=None, upper=None) for figure in part.figures)
+    page = one(replace(part, figures=bare))
+    assert page.verdict.word is Word.CANNOT_TELL
+    assert "too few days for an interval" in page.questions[1].text
+    named = measured(0.5, "anna")
+    assert one(replace(named, figures=bare)).verdict.word is Word.MIXED

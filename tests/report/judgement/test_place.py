@@ -14,11 +14,11 @@ BOUND = Bound(0.1, 0.25)
     ("value", "lower", "upper", "stands"),
     [
         (0.05, 0.02, 0.08, Level.PASS),
-        (0.05, None, None, Level.PASS),
+        (0.05, None, None, Level.UNKNOWN),
         (0.10, 0.05, 0.20, Level.WARN),
         (0.30, 0.20, 0.40, Level.WARN),  # its interval reaches below what fails
         (0.30, 0.25, 0.40, Level.FAIL),
-        (0.30, None, None, Level.FAIL),
+        (0.30, None, None, Level.UNKNOWN),
         (0.15, 0.05, 0.30, Level.UNKNOWN),  # anything is possible
         (None, None, None, Level.UNKNOWN),
     ],

@@ -96,7 +96,7 @@ def test_choices_are_given_with_what_else_was_the_same() -> None:
     width = Way("width", "9-16", "5-8", "", "4-12h", gain, 11, 12, None)
     assert text.way(width, part()) == (
         "Jobs of 5–8 CPUs waited 2 h less on average than jobs of 9–16 CPUs, in 11 of 12 closed "
-        "weeks; both requested 4–12 h. Consider that a narrower job runs longer."
+        "weeks; both requested 4–12 h. A narrower job usually runs longer."
     )
     wider = text.way(replace(width, better=">128"), part())
     assert "Jobs of over 128 CPUs" in wider

@@ -107,6 +107,13 @@ def test_names_are_text_on_the_page(con: Connection) -> None:
     assert "Jobs of over 128 CPUs wait 9 h less" in said
 
 
+def test_shorter_walltimes_cannot_be_had_in_full(con: Connection) -> None:
+    _tried(con, change="--walltimes 2", title="Ask users to request walltimes of at most twice")
+    assert "Users do not know run times in advance" in advice.sentences(
+        _read(con).changes[0], believed=False
+    )
+
+
 def test_what_helps_is_told_with_who_loses(con: Connection) -> None:
     _fit(con, 0.9, 0.9)
     _tried(con)

@@ -20,7 +20,10 @@ def test_only_a_report_that_lacks_nothing_is_complete() -> None:
     pools = (without_fair_starts(pool()),)
     for lacking, why in (
         (replace(whole, inputs=(replace(logs[0], refused=1),)), "1 line refused"),
-        (replace(whole, coverage=Coverage(31, 1, 0, 0, ())), "no job ended on 1 of 31 days"),
+        (
+            replace(whole, coverage=Coverage(31, 1, 0, 0, ())),
+            "no job ended on 1 of the 31 days from the first end of a job to the last",
+        ),
         (replace(whole, span=replace(span, last_end=span.to_time - 15 * day)), "records end on"),
         (
             replace(whole, span=replace(span, first_arrival=span.from_time + 2 * day)),

@@ -92,6 +92,12 @@ def test_how_usage_decays_is_said_or_left_out() -> None:
         assert wording.decay(unknown) == ""
 
 
+def test_types_of_gpus_have_units() -> None:
+    assert wording.resource("gpus:a100") == "a100 GPU"
+    assert wording.resources("gpus:a100") == "a100 GPUs"
+    assert (wording.resources("mem_bytes"), wording.resource("nodes")) == ("memory", "node")
+
+
 @pytest.mark.parametrize(
     ("figure", "text"),
     [

@@ -186,8 +186,8 @@ WINDOWS = (Window(hours=(1, 2)), Window(hours=(1,), size_above=4, size_up_to=8))
         ("2", "Lift the limit of 32 CPUs per account"),
         ("3", "Lift the limit of 1,024 CPUs in total for jobs with qos long in partition a, b"),
         ("4", "Lift the limit of 1.5 GiB of memory per job for jobs over 4 h"),
-        ("window1", "Lift the closed hours Mon 01–03 for all jobs"),
-        ("window2", "Lift the closed hours Mon 01–02 for jobs over 4 CPUs up to 8 CPUs"),
+        ("window1", "Lift the closed hours Mon 01–03 (UTC) for all jobs"),
+        ("window2", "Lift the closed hours Mon 01–02 (UTC) for jobs over 4 CPUs up to 8 CPUs"),
         ("all", "Lift all limits and windows"),
         ("windows", "Lift all windows"),
     ],
@@ -201,8 +201,12 @@ def test_lifted_rules(rule: str, expected: str) -> None:
     ("rule", "bound", "expected"),
     [
         ("1", 2, "Raise the limit of 1 running job per user to 2 running jobs"),
-        ("window2", 6, "Apply the closed hours Mon 01–02 only to jobs over 6 CPUs up to 8 CPUs"),
-        ("window3", 28_800, "Apply the closed hours Mon 01–02 only to jobs over 8 h"),
+        (
+            "window2",
+            6,
+            "Apply the closed hours Mon 01–02 (UTC) only to jobs over 6 CPUs up to 8 CPUs",
+        ),
+        ("window3", 28_800, "Apply the closed hours Mon 01–02 (UTC) only to jobs over 8 h"),
     ],
 )
 def test_relaxed_rules(rule: str, bound: int, expected: str) -> None:
@@ -214,14 +218,17 @@ def test_relaxed_rules(rule: str, bound: int, expected: str) -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"walltimes": Fraction(2)}, "Limit walltimes to twice the run time"),
+        (
+            {"walltimes": Fraction(2)},
+            "Ask users to request walltimes of at most twice the run time",
+        ),
         (
             {"walltimes": Fraction(1), "walltimes_of": ("ann", "bob")},
-            "Limit walltimes of ann, bob to the run time",
+            "Ask ann, bob to request walltimes equal to the run time",
         ),
         (
             {"walltimes": Fraction(3, 2), "walltimes_of": tuple("abcdefghij")},
-            "Limit walltimes of 10 users to 1.5 times the run time",
+            "Ask 10 users to request walltimes of at most 1.5 times the run time",
         ),
         (
             {"limits": options.limits(["user:*=50:narrow", "long=8", "user:ann=1gpus"])},

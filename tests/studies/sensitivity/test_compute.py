@@ -107,7 +107,7 @@ def test_with_many_accounts_groups_are_width_classes() -> None:
 
 
 def test_one_group_is_refused() -> None:
-    with pytest.raises(UsageError, match="there are not two groups"):
+    with pytest.raises(UsageError, match="fewer than two groups have any usage"):
         sensitivity.grouped(attempts_of((0, 0, 10, 1, "u", "a")))
 
 

@@ -243,7 +243,7 @@ def test_where_each_user_has_one_job_nothing_is_said_of_users() -> None:
     log = attempts([("a", 0, 1_000, 1), ("b", 10, 10_000, 1), ("c", 20, 100, 1)], 2)
     found = compare(log, 1)
     told = [verdict for verdict in users.decide(found) if "UWT" in verdict.claim]
-    assert {verdict.because for verdict in told} == {"no user has two jobs and usage"}
+    assert {verdict.because for verdict in told} == {"no user has two jobs and any usage"}
     assert {verdict.holds for verdict in told} == {Holds.undecided}
     assert math.isnan(users.value(found, TS, users.DEVIATION))
     assert "uwt" not in {one.metric for one in users.figures(found, "BF")}

@@ -5,7 +5,7 @@
               than a twentieth of both attempts and use are ``others``, and so are all beyond the
               ninth
     clusters  k-means over log2 size and log10 (1 + occupancy), each divided by its standard
-              deviation; ``c1`` has used most
+              deviation; ``c1`` has the largest use
 
     peak      Monday to Friday, 8:00 to 17:00 on the clock of the cluster's zone
     off_peak  the other hours of Monday to Friday
@@ -14,9 +14,9 @@
 [B] clusters by size alone, which repeats the classes by size if there are few sizes. The number of
 clusters, 2 to 9, is that of the greatest mean silhouette of a sample of 2,000.
 
-Each part of the week has a clock that stands still outside it: on that of ``peak``, 8:00 of a
-Monday immediately follows 17:00 of the Friday before. So gaps between arrivals have one rate, and a
-rate is arrivals by hours of one part alone.
+Each part of the week has a clock that stops outside it: on that of ``peak``, 8:00 on Monday
+immediately follows 17:00 on the Friday before. Gaps between arrivals therefore have one rate: the
+arrivals per hour of that part.
 
 Sources: SPEC §8; [B] §3.2; P. Rousseeuw, Silhouettes (1987).
 """

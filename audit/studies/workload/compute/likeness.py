@@ -9,9 +9,9 @@ variation, and waits under ``fcfs`` with EASY backfilling for both.
 Of [B] §3.3, "the hyper-exponential distribution is a good match to the measured arrival rate
 distribution", two parts are decided, over the classes with enough arrivals to be fitted:
 
-    better   by the likelihood ratio of the two fits, 2 · gain: a class refuses the exponential
+    better   by the likelihood ratio of the two fits, 2 · gain: a class rejects the exponential
              distribution above 9.21 (χ² of two parameters, 1 %; the true bound is smaller, as one
-             parameter is at the edge of its range). Yes: classes with 95 % of the arrivals refuse
+             parameter is at the edge of its range). Yes: classes with 95 % of the arrivals reject
              it; no: classes with at most 5 % do
     match    the mean distance of the classes, weighted by arrivals, is below ``MARGIN``, by its
              interval over resampled days
@@ -276,9 +276,9 @@ def decide(model: Model, apart: Estimate | None) -> tuple[Verdict, ...]:
     refusing = [one for one in classes if 2 * one.gaps.gain > _REFUSED]
     share = sum(one.attempts for one in refusing) / arrivals if arrivals else 0.0
     better = Comparison(
-        "share of the arrivals whose class refuses the exponential distribution",
+        "share of the arrivals whose class rejects the exponential distribution",
         Estimate(share, None, None) if arrivals else None,
-        Asked("95 % at least", nearly_all),
+        Asked("at least 95 %", nearly_all),
     )
     match = Comparison("mean distance of the distributions", apart, within(0, MARGIN))
     unlike = sum((one.gaps.p_value or 0.0) < 0.05 for one in classes)
@@ -286,7 +286,7 @@ def decide(model: Model, apart: Estimate | None) -> tuple[Verdict, ...]:
         Claim(
             "gaps between arrivals are hyper-exponential rather than exponential", SOURCE, [better]
         ).verdict(
-            f"the likelihood ratio refuses the exponential distribution in {len(refusing)} of "
+            f"the likelihood ratio rejects the exponential distribution in {len(refusing)} of "
             f"{len(classes)} classes by {model.by}, with {share:.1%} of their arrivals"
         ),
         Claim(
@@ -294,7 +294,7 @@ def decide(model: Model, apart: Estimate | None) -> tuple[Verdict, ...]:
         ).verdict(
             f"no class has {FEW} arrivals"
             if apart is None
-            else f"{match.what} {apart}, to be below {MARGIN:g}; the bootstrap tells {unlike} of "
-            f"{len(classes)} classes by {model.by} from their fits (p < 0.05)"
+            else f"{match.what} {apart}, required: < {MARGIN:g}; the bootstrap rejects the fits of "
+            f"{unlike} of {len(classes)} classes by {model.by} (p < 0.05)"
         ),
     )

@@ -18,17 +18,17 @@ from audit.words import Resource
 VERSION: Final = 1
 
 _HEAD: Final = """\
-# A workload: what is asked for, and when it arrives. Made by fairaudit from an accounting log;
-# `fairaudit experiment synthetic` makes logs of it. Change what you like.
+# A workload: requests and arrivals. Made by fairaudit from an accounting log;
+# `fairaudit experiment synthetic` draws logs from it. You can change all values.
 #
-# Of each class, in one part of the week (peak: Monday to Friday, 8 to 17; weekend; off_peak: else):
-#   attempts, hours        how many arrived, in how many hours of that part of the week
-#   mean_size, mean_occupancy_s, used   for the reader; used: share of all size-seconds
-#   gaps, occupancies      p of one exponential distribution of mean short_s, else long_s, in s;
-#                          distance, p_value, exponential_distance, gain say how well they fit
+# For each class in a part of the week (peak: Monday to Friday, 8 to 17; weekend; off_peak: others):
+#   attempts, hours        number of arrivals, and of hours of that part of the week
+#   mean_size, mean_occupancy_s, used   for information; used: share of all size-seconds
+#   gaps, occupancies      with probability p exponential with mean short_s, else with long_s (s);
+#                          distance, p_value, exponential_distance, gain: goodness of fit
 #   sizes, walltimes       [value, share]; walltimes in s, of the attempts that have one
 #   foresight              rank correlation of walltimes and occupancies
-#   users                  [rank, share]; 0: one of the others
+#   users                  [rank, share]; rank 0: all other users
 """
 
 

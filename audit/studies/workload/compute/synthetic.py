@@ -104,7 +104,7 @@ def log(
     if widest > size:
         raise UsageError(
             f"synthetic log: {machine:g} times the machine has {size} {model.resource}, and the "
-            f"model has attempts of {widest}: take a larger one (--machine)"
+            f"model has attempts of {widest}: pass a larger --machine"
         )
     faster = intensity * machine
     drawn = draw(model, seed, None, faster) if jobs is None else first(model, seed, jobs, faster)
@@ -264,7 +264,7 @@ def _scheduled(drawn: pl.DataFrame, model: Model, pool: int) -> pl.DataFrame:
 
 
 def starts(attempts: pl.DataFrame, capacity: int) -> Ints:
-    """Return the starts by ``easy``; attempts without a walltime ask for their occupancy."""
+    """Return the starts by ``easy``; attempts without a walltime request their occupancy."""
     arrival, size, occupancy = (
         attempts[name].to_numpy() for name in ("arrival_time", "size", "occupancy_s")
     )

@@ -310,7 +310,7 @@ def test_scaled_up() -> None:
         ({"seed": 1, "jobs": 0}, "jobs 0"),
         ({"seed": 1, "intensity": 0.0}, "intensity 0"),
         ({"seed": 1, "machine": 0.0}, "machine 0"),
-        ({"seed": 1, "machine": 0.1}, "has attempts of 4: take a larger one"),
+        ({"seed": 1, "machine": 0.1}, "has attempts of 4: pass a larger --machine"),
     ],
 )
 def test_refuses_what_makes_no_log(arguments: dict[str, Any], said: str) -> None:

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.formats import lsf
 from audit.formats.dialects import PLAIN, Parsed, Reading
 from audit.formats.lines import Block
-from audit.formats.lsf import DIALECT, allocation, group_of, requested
+from audit.formats.lsf import reader as lsf
+from audit.formats.lsf.allocations import allocation, group_of, requested
+from audit.formats.lsf.reader import DIALECT
 from audit.model import RefusalCode
 from bench.logs.writers.lsf import quoted, write
 from tests.formats import contract
@@ -73,8 +74,9 @@ CASE = contract.Case(
     carries=(
         *("job_id", "user", "account", "group", "partition", "state", "submit_time"),
         *("eligible_time", "start_time", "end_time", "walltime_s", "cpus", "nodes", "gpus"),
-        "mem_bytes",
+        *("mem_bytes", "node_list", "node_amounts"),
     ),
+    on_nodes=("cpus",),
     names=("user", "account", "partition"),
     ids=("7", "8", "12", "12[3]"),
     changes={"state": st.sampled_from(["COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "REQUEUED"])},
@@ -123,6 +125,8 @@ def test_the_sample_by_hand() -> None:
         "nodes": 2,
         "gpus": 2,
         "mem_bytes": 200 << 20,
+        "node_list": "h1,h2",
+        "node_amounts": "cpus=2,1",
         "line": 1,
         "byte_offset": 0,
     }
@@ -142,6 +146,7 @@ def test_the_sample_by_hand() -> None:
         "occupancy_s": 50,
         "cpus": 1,
         "nodes": 1,
+        "node_list": "h1",
         "line": 3,
         "byte_offset": len(RECORDS[0] + RECORDS[1]),
     }
@@ -335,15 +340,15 @@ def test_what_never_started_has_the_size_that_was_asked_for() -> None:
 @pytest.mark.parametrize(
     ("hosts", "expected"),
     [
-        ("", (0, 0)),
-        ('"h1"', (1, 1)),
-        ('"2*h1" "h1" "h2@far"', (4, 2)),
-        ('"x*y"', (1, 1)),
-        ('"99999999999*h"', (1, 1)),
-        ('"999999999*h"', (1 << 28, 1)),
+        ("", (0, 0, None, None)),
+        ('"h1"', (1, 1, "h1", None)),
+        ('"2*h1" "h1" "h2@far"', (4, 2, "h1,h2@far", "cpus=3,1")),
+        ('"x*y"', (1, 1, "y", None)),
+        ('"99999999999*h"', (1, 1, "h", None)),
+        ('"999999999*h"', (1 << 28, 1, "h", None)),
     ],
 )
-def test_allocations(hosts: str, expected: tuple[int, int]) -> None:
+def test_allocations(hosts: str, expected: tuple[int, int, str | None, str | None]) -> None:
     assert allocation(hosts) == expected
 
 
@@ -448,18 +453,27 @@ def test_when_it_was_requeued_stands_behind_ranges() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hosts", "cpus", "nodes"),
+    ("hosts", "cpus", "nodes", "place"),
     [
-        ('0 1 "h1"', 1, 1),
-        ('0 3 "h1" "h1" "h2"', 3, 2),
-        ('2 "a" "b" 2 "16*h1" "h2"', 17, 2),
-        ("0 0", 1, None),
-        ('2 "a" "b"', 2, 2),  # without the number of execution hosts
+        ('0 1 "h1"', 1, 1, ("h1", None)),
+        ('0 3 "h1" "h1" "h2"', 3, 2, ("h1,h2", "cpus=2,1")),
+        ('0 3 "h1" "h2" "h1"', 3, 2, ("h1,h2", "cpus=2,1")),
+        ('2 "a" "b" 2 "16*h1" "h2"', 17, 2, ("h1,h2", "cpus=16,1")),
+        ('0 3 "2*h1" "h1" "3*h2"', 6, 2, ("h1,h2", "cpus=3(x2)")),
+        ("0 0", 1, None, (None, None)),
+        ('2 "a" "b"', 2, 2, ("a,b", "cpus=1(x2)")),  # without the number of execution hosts
+        ('0 2 "h[1]" "h2"', 2, 2, (None, None)),
     ],
 )
-def test_hosts(hosts: str, cpus: int, nodes: int | None) -> None:
+def test_hosts(hosts: str, cpus: int, nodes: int | None, place: tuple[str | None, ...]) -> None:
     found = only(finish(hosts=hosts, tail=None))
     assert (found["cpus"], found["nodes"], found["state"]) == (cpus, nodes, "COMPLETED")
+    assert (found["node_list"], found["node_amounts"]) == place
+
+
+def test_a_job_that_never_started_has_no_nodes() -> None:
+    found = only(finish(times=(T + 60, T, 0, 0), hosts='0 1 "h1"'))
+    assert (found["start_time"], found["node_list"]) == (None, None)
 
 
 @pytest.mark.parametrize(

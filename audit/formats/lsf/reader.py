@@ -31,8 +31,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -41,8 +40,8 @@ import polars as pl
 from audit.formats.dialects import HEAD_BYTES, Dialect, Header, Parsed, Reading
 from audit.formats.instants import LATEST
 from audit.formats.lines import Block, Bytes, Lines, Mask, cut
+from audit.formats.lsf.allocations import PLACE, allocation, group_of, requested
 from audit.formats.shaping import (
-    LARGEST,
     REFUSED,
     SHOWN,
     beyond_range,
@@ -91,20 +90,16 @@ TERMINATED: Final = {
 """Values of exitInfo (bacct, "Termination reasons"), in Slurm's words."""
 
 TIMES: Final = ("eventTime", "submitTime", "beginTime", "startTime", "requeueTime")
-GPUS: Final = ("ngpus_physical", "ngpus", "ngpus_excl_p", "ngpus_excl_t", "ngpus_shared")
 
 _RECORD: Final = re.compile(
     rb'^"(?:JOB_FINISH|JOB_RESIZE|EVENT_ADRSV_FINISH)" "\d+(?:\.\d+)*" \d{9,11} ', re.MULTILINE
 )
 _VERSION: Final = re.compile(rb'^"[A-Z_]+" "([0-9.]+)" ', re.MULTILINE)
-_RUSAGE: Final = re.compile(r"\brusage\[([^\]]*)\]")
-_AMOUNT: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]*)?) *([KMGTP]?)B?(?:/(host|task|job))?", re.I)
-_UNITS: Final = {unit: 1_024**n for n, unit in enumerate("KMGTP", 1)} | {"": 1_024**2}
-_MOST: Final = 1 << 50  # largest amount per host, task or job
 _COUNT: Final = re.compile(r"[0-9]{1,18}")
 _QUOTE, _BLANK, _COMMENT, _RETURN = b'" #\r'
 _BETWEEN_FIELDS, _BETWEEN_RECORDS = "\x1f", "\x1e"
-_FREE: Final = bytes.maketrans((_BETWEEN_FIELDS + _BETWEEN_RECORDS).encode(), b"??")
+_MARKS: Final = (_BETWEEN_FIELDS.encode(), _BETWEEN_RECORDS.encode())
+_FREE: Final = bytes.maketrans(b"".join(_MARKS), b"??")
 
 
 def recognises(head: bytes) -> bool:
@@ -201,7 +196,8 @@ def split(raw: bytes, records: Lines) -> tuple[pl.Series, Mask]:
     starts, ends = records
     if not len(starts):
         return pl.Series(dtype=pl.List(pl.String)), np.zeros(0, dtype=np.bool_)
-    data = np.frombuffer(bytearray(raw.translate(_FREE)), dtype=np.uint8)
+    free = raw if all(mark not in raw for mark in _MARKS) else raw.translate(_FREE)
+    data = np.frombuffer(bytearray(free), dtype=np.uint8)
     places = np.flatnonzero((data == _QUOTE) | (data == _BLANK))
     quotes = data[places] == _QUOTE
     # whether the number of quotes up to each place is odd, from the beginning of its record
@@ -383,6 +379,8 @@ def typed(fields: pl.Series) -> pl.DataFrame:
         slots=pl.coalesce(positive("slots"), positive("numProcessors")),
     )
     return frame.select(
+        *("group", "nodes", "gpus", "mem_bytes"),
+        *(pl.when(start.is_not_null()).then(pl.col(x)).alias(x) for x in PLACE),
         **faulted(faults),
         job_id=pl.coalesce(pl.format("{}[{}]", "jobId", idx), pl.col("jobId").cast(pl.String)),
         job_number="jobId",
@@ -390,7 +388,6 @@ def typed(fields: pl.Series) -> pl.DataFrame:
         kind=pl.lit(RecordKind.RUN),
         user="userName",
         account="projectName",
-        group="group",
         partition="queue",
         qos="sla",
         state=case(
@@ -408,9 +405,6 @@ def typed(fields: pl.Series) -> pl.DataFrame:
         suspended_s=pl.when(pl.col("runTime") > 0).then((end - start - pl.col("runTime")).clip(0)),
         walltime_s=pl.when(pl.col("runLimit").is_between(1, LATEST)).then("runLimit"),
         cpus="slots",
-        nodes="nodes",
-        gpus="gpus",
-        mem_bytes="mem_bytes",
     )
 
 
@@ -432,63 +426,19 @@ def _columns(records: Records) -> pl.DataFrame:
         hosts = hosts.zip_with(hosts.is_not_null(), used).fill_null("")
     texts = records.text("effectiveResReq").to_list()
     processors = columns["numProcessors"].fill_null(1).clip(1)
+    places = list(map(allocation, hosts.to_list()))
     amounts = [
-        (slots, nodes or None, *requested(text, nodes or 1, slots or count))
-        for (slots, nodes), text, count in zip(
-            map(allocation, hosts.to_list()), texts, processors.to_list(), strict=True
-        )
+        (at.slots, at.nodes or None, *requested(text, at.nodes or 1, at.slots or count))
+        for at, text, count in zip(places, texts, processors.to_list(), strict=True)
     ]
-    frame = pl.DataFrame({**columns, "group": pl.Series(list(group), dtype=pl.String)})
+    named = {
+        "group": list(group),
+        "node_list": [at.node_list for at in places],
+        "node_amounts": [at.node_amounts for at in places],
+    }
+    given = [pl.Series(name, values, dtype=pl.String) for name, values in named.items()]
+    frame = pl.DataFrame(columns).hstack(given)
     return frame.hstack(table(amounts, ("slots", "nodes", "mem_bytes", "gpus")))
-
-
-@lru_cache(maxsize=1 << 14)
-def allocation(hosts: str) -> tuple[int, int]:
-    """Return the slots and nodes of a list of hosts, each once per slot, or as `16*hostA`."""
-    slots, names = 0, set()
-    for host in hosts.split(" "):
-        times, mark, name = host.strip('"').partition("*")
-        if not mark:
-            times, name = "1", times
-        if name:
-            slots += int(times) if times.isdecimal() and len(times) < 10 else 1
-            names.add(name)
-    return min(slots, LARGEST), len(names)
-
-
-@lru_cache(maxsize=1 << 14)
-def group_of(charged: str | None, user: str | None) -> str | None:
-    """Return the fairshare group in the charged account, such as `/eng/ana`."""
-    steps = [step for step in (charged or "").split("/") if step]
-    if steps and steps[-1] == user:
-        steps.pop()
-    return "/".join(steps) or None
-
-
-@lru_cache(maxsize=1 << 14)
-def requested(text: str | None, nodes: int, slots: int) -> tuple[int | None, int | None]:
-    """Return the bytes of memory and the GPUs that a job of this size requested.
-
-    Malformed parts count as not requested.
-    """
-    if text is None or "{" in text:
-        return None, None
-    items: dict[str, str] = {}
-    for section in _RUSAGE.findall(text):
-        for item in re.split("[:,]", section.split("||")[0]):
-            name, _, value = item.partition("=")
-            items[name.strip()] = value.strip()
-    times = {"host": nodes, "task": slots, "job": 1}
-    gpus = next((items[name] for name in GPUS if name in items), "")
-    return _amount(items.get("mem", ""), times, _UNITS), _amount(gpus, times, {}) or 0
-
-
-def _amount(text: str, times: Mapping[str, int], units: Mapping[str, int]) -> int | None:
-    if not (found := _AMOUNT.fullmatch(text)):
-        return None
-    each = float(found[1]) * units.get(found[2].upper(), 1)
-    whole = round(each) * times[(found[3] or "host").lower()]
-    return min(whole, _MOST << 10) if 0 < each <= _MOST else None
 
 
 DIALECT = Dialect("lsf", "LSF's lsb.acct", recognises, header, parse, whole)

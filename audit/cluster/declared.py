@@ -1,0 +1,184 @@
+"""What a site declares about its nodes: tables of config.toml, and files of scheduler programs.
+
+Node shapes come from ``scontrol show node``, ``sinfo`` or ``pbsnodes``, the times in which nodes
+were out of service from ``sacctmgr show event`` and the node's own record, and reservations from
+``sacctmgr show reservation`` or ``scontrol show reservation``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from pydantic import TypeAdapter
+
+from audit import config
+from audit.cluster.fairshare import text
+from audit.cluster.setting import NOTHING
+from audit.errors import AuditError, ConfigError, UsageError
+from audit.formats.nodes import absences
+from audit.formats.nodes.machine import Drain, Listing
+from audit.formats.nodes.read import read as read_nodes
+from audit.model import Absence, Declared
+
+_SHOWN: Final = 5  # maximum number of problems of a file that are listed
+_ADAPTER: Final = TypeAdapter(Declared)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class NodeFiles:
+    """Files that describe nodes."""
+
+    nodes: Path | None = None
+    """``scontrol show node``, ``sinfo`` or ``pbsnodes``."""
+    events: Path | None = None
+    """``sacctmgr show event``."""
+    reservations: Path | None = None
+    """``sacctmgr show reservation`` or ``scontrol show reservation``."""
+
+    @property
+    def given(self) -> dict[str, Path]:
+        """The files that were given, by their keys in ``[clusters.hardware]``."""
+        paths = {key.name: getattr(self, key.name) for key in fields(self)}
+        return {key: path for key, path in paths.items() if path is not None}
+
+
+NO_FILES: Final = NodeFiles()
+
+
+def configured(cluster: config.Cluster, folder: Path) -> Declared:
+    """Return what the files of ``[clusters.hardware]`` say; raises ConfigError as ``read``.
+
+    Tables of pools are not part of it. Reservations have no names if these are pseudonyms in logs.
+    """
+    given = cluster.hardware.model_dump(exclude_none=True)
+    files = NodeFiles(**{key: folder / name for key, name in given.items()})
+    where = f"clusters.hardware.{{}} of cluster {cluster.name!r}"
+    found = read(files, cluster.zone, cluster.name, where, ConfigError)
+    if "reservation" in cluster.people.hidden:
+        nameless = tuple(one._replace(reservation=None) for one in found.absences)
+        return found._replace(absences=nameless)
+    return found
+
+
+def read(
+    files: NodeFiles,
+    zone: str,
+    cluster: str | None,
+    where: str = "--{}",
+    error: type[AuditError] = UsageError,
+) -> Declared:
+    """Return the content of the files; what single lines lack is a caution.
+
+    Args:
+        zone: time zone of the files, an IANA name.
+        cluster: its rows count in files about several.
+        where: what asks for a file, with ``{}`` for its key.
+        error: raised if a file cannot be read or has nothing of use.
+    """
+    if not files.given:
+        return NOTHING
+    reading = _Reading(files, where, error)
+    listing = reading.of("nodes", read_nodes) or Listing()
+    if files.nodes is not None and not listing.nodes:
+        raise error(f"{files.nodes}: {listing.problems[0]} ({where.format('nodes')})")
+    cpus = {node.name: dict(node.amounts).get("cpus", 0) for node in listing.nodes}
+    nothing = absences.Found()
+    down = reading.of("events", lambda text: absences.events(text, zone, cluster)) or nothing
+    reserved = (
+        reading.of("reservations", lambda text: absences.reservations(text, zone, cpus, cluster))
+        or nothing
+    )
+    out, cautions = _drained(down.absences, listing.drains, zone)
+    return Declared(listing.nodes, (*out, *reserved.absences), (*reading.problems, *cautions))
+
+
+@dataclass
+class _Reading:
+    files: NodeFiles
+    where: str
+    error: type[AuditError]
+    problems: list[str] = field(default_factory=list)
+
+    def of(self, key: str, reader: Callable[[str], T]) -> T | None:
+        """Return the content of a file, and note its problems; None without the file."""
+        path = self.files.given.get(key)
+        if path is None:
+            return None
+        try:
+            content = reader(text(path))
+        except OSError as error:
+            why = f"{path}: {error.strerror or error} ({self.where.format(key)})"
+            raise self.error(why) from error
+        problems: tuple[str, ...] = content.problems  # type: ignore[attr-defined]
+        self.problems += [f"{path.name}: {problem}" for problem in problems[:_SHOWN]]
+        if len(problems) > _SHOWN:
+            self.problems.append(f"{path.name}: and {len(problems) - _SHOWN:,} more")
+        return content
+
+
+def _drained(
+    events: Sequence[Absence], drains: Sequence[Drain], zone: str
+) -> tuple[tuple[Absence, ...], Iterator[str]]:
+    """Return events with the commands that nodes' own records date, and what remains unknown.
+
+    The record of a node is about its latest drain only, and precedes its event by up to the length
+    of the jobs that ran then.
+    """
+    since = absences.instants_of([drain.since for drain in drains], zone)
+    known = {
+        drain.node: (drain, begin)
+        for drain, begin in zip(drains, since, strict=True)
+        if begin is not None
+    }
+    latest: dict[str, int] = {}
+    for number, event in enumerate(events):
+        other = latest.get(event.node)
+        if other is None or events[other].begin <= event.begin:
+            latest[event.node] = number
+    found, dated = list(events), set()
+    for node, (drain, begin) in known.items():
+        number = latest.get(node, -1)
+        if number >= 0 and events[number].end is None:
+            found[number] = events[number]._replace(begin=min(begin, events[number].begin))
+            dated.add(number)
+        else:
+            found.append(Absence(node, begin, None, drain.why))
+
+    def cautions() -> Iterator[str]:
+        early = sum(one.why == "drained" for k, one in enumerate(events) if k not in dated)
+        if early:
+            yield (
+                f"{early:,} drains may have begun earlier: sacctmgr dates a drain from the end of "
+                "the last job on the node, although no job starts there from the command on"
+            )
+        undated = sum(drain.node not in known and drain.node not in latest for drain in drains)
+        if undated:
+            yield f"{undated:,} nodes are out of service, and no file says since when"
+
+    return tuple(found), cautions()
+
+
+def stored(declared: Declared) -> dict[str, Any]:
+    """Return what is declared as JSON, with equal nodes together."""
+    grouped = []
+    for of, nodes in groupby(declared.nodes, key=lambda node: node[1:]):
+        grouped.append([[node.name for node in nodes], *of])
+    spans = []
+    for span, each in groupby(declared.absences, key=lambda absence: absence[1:]):
+        spans.append([[absence.node for absence in each], *span])
+    return {"nodes": grouped, "absences": spans, "cautions": declared.cautions}
+
+
+def restored(kept: Mapping[str, Any]) -> Declared:
+    """Return what ``stored`` returned; raises ValueError if another version did."""
+    if not kept:
+        return NOTHING
+    listed = [
+        [[name, *of] for names, *of in kept[key] for name in names] for key in ("nodes", "absences")
+    ]
+    return _ADAPTER.validate_python([*listed, kept["cautions"]])

@@ -1,0 +1,51 @@
+"""Section [clusters.hardware], and the tables of nodes [[clusters.pools.nodes]]."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from audit.config.sections import Fault, Section, checked, in_bytes
+from audit.hostlists import expand
+
+_Count = Annotated[int | None, Field(ge=0)]
+_Text = Annotated[str | None, Field(min_length=1)]
+
+
+class Nodes(Section):
+    """Some equal nodes of a pool."""
+
+    names: Annotated[
+        str, checked(expand, 'must be names of nodes, such as "n[001-100]", at most 65,536')
+    ]
+    cpus: _Count = None
+    mem: Annotated[str, checked(in_bytes, "must be an amount of memory")] | None = None
+    gpus: _Count = None
+    gpu_type: Annotated[str | None, Field(pattern=r"^[^\s,:=]+$")] = None
+    features: tuple[str, ...] | None = None
+    partitions: tuple[str, ...] = ()
+
+    @property
+    def each(self) -> list[str]:
+        """The names, one by one."""
+        return expand(self.names) or []
+
+
+class Hardware(Section):
+    """Files that describe a cluster's nodes, and when they were out of service."""
+
+    nodes: _Text = None
+    events: _Text = None
+    reservations: _Text = None
+
+
+def faults(pools: Sequence[Sequence[Nodes]]) -> Iterator[Fault]:
+    """Yield the names of nodes that occur several times in the tables of a cluster's pools."""
+    counts = Counter(name for tables in pools for table in tables for name in table.each)
+    twice = sorted(name for name, number in counts.items() if number > 1)
+    if twice:
+        more = f" and {len(twice) - 10} more" if len(twice) > 10 else ""
+        yield Fault(("pools",), f"nodes that occur twice: {', '.join(twice[:10])}{more}", twice[0])

@@ -1,0 +1,82 @@
+"""Hosts, fairshare groups and resource requirements in LSF's records: see ``reader``."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from audit.formats.shaping import LARGEST
+from audit.hostlists import amounts_text, listed
+
+GPUS: Final = ("ngpus_physical", "ngpus", "ngpus_excl_p", "ngpus_excl_t", "ngpus_shared")
+
+_RUSAGE: Final = re.compile(r"\brusage\[([^\]]*)\]")
+_AMOUNT: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]*)?) *([KMGTP]?)B?(?:/(host|task|job))?", re.I)
+_UNITS: Final = {unit: 1_024**n for n, unit in enumerate("KMGTP", 1)} | {"": 1_024**2}
+_MOST: Final = 1 << 50  # largest amount per host, task or job
+
+
+class Allocated(NamedTuple):
+    """What a job was allocated, and where; 0 and None where unknown."""
+
+    slots: int
+    nodes: int
+    node_list: str | None
+    node_amounts: str | None
+
+
+PLACE: Final = Allocated._fields[2:]
+
+
+@lru_cache(maxsize=1 << 12)
+def allocation(hosts: str) -> Allocated:
+    """Return the allocation on a list of hosts, each once per slot, or as `16*hostA`."""
+    held: Counter[str] = Counter()
+    for host, listed_times in Counter(hosts.split(" ")).items():
+        times, mark, name = host.strip('"').partition("*")
+        if not mark:
+            times, name = "1", times
+        if name:
+            each = int(times) if times.isdecimal() and len(times) < 10 else 1
+            held[name] += listed_times * each
+    slots, nodes = list(held.values()), listed(held)
+    amounts = amounts_text({"cpus": slots}) if nodes and len(slots) > 1 else None
+    return Allocated(min(sum(slots), LARGEST), len(slots), nodes, amounts)
+
+
+@lru_cache(maxsize=1 << 14)
+def group_of(charged: str | None, user: str | None) -> str | None:
+    """Return the fairshare group in the charged account, such as `/eng/ana`."""
+    steps = [step for step in (charged or "").split("/") if step]
+    if steps and steps[-1] == user:
+        steps.pop()
+    return "/".join(steps) or None
+
+
+@lru_cache(maxsize=1 << 14)
+def requested(text: str | None, nodes: int, slots: int) -> tuple[int | None, int | None]:
+    """Return the bytes of memory and the GPUs that a job of this size requested.
+
+    Malformed parts count as not requested.
+    """
+    if text is None or "{" in text:
+        return None, None
+    items: dict[str, str] = {}
+    for section in _RUSAGE.findall(text):
+        for item in re.split("[:,]", section.split("||")[0]):
+            name, _, value = item.partition("=")
+            items[name.strip()] = value.strip()
+    times = {"host": nodes, "task": slots, "job": 1}
+    gpus = next((items[name] for name in GPUS if name in items), "")
+    return _amount(items.get("mem", ""), times, _UNITS), _amount(gpus, times, {}) or 0
+
+
+def _amount(text: str, times: Mapping[str, int], units: Mapping[str, int]) -> int | None:
+    if not (found := _AMOUNT.fullmatch(text)):
+        return None
+    each = float(found[1]) * units.get(found[2].upper(), 1)
+    whole = round(each) * times[(found[3] or "host").lower()]
+    return min(whole, _MOST << 10) if 0 < each <= _MOST else None

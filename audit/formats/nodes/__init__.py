@@ -1,0 +1,1 @@
+"""Listings of a site's machines: what ``scontrol``, ``sinfo`` and ``pbsnodes`` print of them."""

@@ -1,0 +1,39 @@
+"""Which program printed a listing of machines, by its content."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from audit.formats.nodes import pbsnodes, scontrol, sinfo
+from audit.formats.nodes.machine import Listing
+
+EXPECTED = (
+    "the output of 'scontrol show node -o' or '--json', 'sinfo -N -o \"%N|%c|%m|%G|%f|%R|%T\"' or "
+    "'pbsnodes -a'"
+)
+
+
+def read(text: str) -> Listing:
+    """Return the machines of a text; without any if no program is recognised."""
+    if text.lstrip("\ufeff \t\r\n").startswith("{"):
+        return _of_json(text)
+    if scontrol.RECORD.search(text):
+        return scontrol.read(text)
+    if sinfo.header(text) is not None:
+        return sinfo.read(text)
+    if pbsnodes.recognised(text):
+        return pbsnodes.read(text)
+    return Listing(problems=(f"no list of nodes; expected is {EXPECTED}",))
+
+
+def _of_json(text: str) -> Listing:
+    try:
+        content = json.loads(text.lstrip("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        why = str(error) if isinstance(error, ValueError) else "nested too deeply"
+        return Listing(problems=(f"no JSON: {why}",))
+    nodes = content.get("nodes") if isinstance(content, Mapping) else None
+    if not isinstance(nodes, list):
+        return Listing(problems=(f"no list 'nodes' in the JSON; expected is {EXPECTED}",))
+    return scontrol.read_json(nodes)

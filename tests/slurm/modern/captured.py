@@ -1,0 +1,86 @@
+"""Reads the recording of one cluster; README.md beside the captures describes its files."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from audit import config
+from audit.pipeline.opening import Log, Request, open_log
+from audit.setup import init
+from audit.setup.slurm import SlurmFiles
+from tests.places import DATA
+
+CAPTURES: Final = DATA / "modern"
+
+FILES: Final = ("sacct.txt", "assoc.psv", "qos.psv", "partitions.txt", "config.txt")
+"""The files that a site passes to `fairaudit init`."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A line of squeue about a job that waits."""
+
+    job: str
+    reason: str
+    partition: str
+    first: bool
+    """Whether it is the first task of its record. The tasks of an array share a record until they
+    start, with one reason: that of the next task to start."""
+
+
+@dataclass(frozen=True)
+class Capture:
+    """The files of one cluster."""
+
+    folder: Path
+
+    def text(self, name: str) -> str:
+        return gzip.decompress((self.folder / f"{name}.gz").read_bytes()).decode()
+
+    def blocks(self, name: str) -> Iterator[tuple[float, str]]:
+        """The parts of a file of samples, each with its instant (epoch s)."""
+        for block in self.text(name).split("== ")[1:]:
+            at, _, said = block.partition("\n")
+            yield float(at), said
+
+    def queue(self) -> Iterator[tuple[float, list[Waiting]]]:
+        """The jobs that squeue showed as pending, at each sample."""
+        for at, said in self.blocks("squeue.txt"):
+            rows = (line.split("|") for line in said.split("\n") if line)
+            records: set[str] = set()
+            waiting = []
+            for record, job, state, reason, *_, partition, _, _ in rows:
+                if state == "PD":
+                    waiting.append(Waiting(job, reason, partition, first=record not in records))
+                    records.add(record)
+            yield at, waiting
+
+    def site(self, folder: Path) -> Log:
+        """Return the log as fairaudit reads it with the configuration that `init` writes."""
+        for name in FILES:
+            (folder / name).write_text(self.text(name))
+        log = folder / "sacct.txt"
+        files = SlurmFiles(
+            partitions=folder / "partitions.txt",
+            associations=folder / "assoc.psv",
+            qos=folder / "qos.psv",
+            slurm_conf=folder / "config.txt",
+        )
+        draft = init.infer([log], files, zone="UTC", folder=folder)
+        place = folder / "config.toml"
+        init.save(place, init.write(draft), force=True)
+        return open_log(Request(logs=[log]), config.load(place))
+
+    def keys(self) -> dict[str, str]:
+        """The key of each submission in ``workload``, by its id; the same in both clusters."""
+        pairs = (line.split() for line in self.text("jobs.txt").splitlines())
+        return {job: key for key, job in pairs}
+
+    @property
+    def begin(self) -> float:
+        """When the first job was submitted (epoch s)."""
+        return float(self.text("begin.txt"))

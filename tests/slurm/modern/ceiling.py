@@ -1,0 +1,128 @@
+"""The share of starts that the other run, and a whole replay, give on time.
+
+python -m tests.slurm.modern.ceiling
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from audit import config
+from audit.oneoff.simulate import simulate
+from audit.pipeline.opening import Request
+from audit.scenario.scenario import Change
+from tests.slurm.modern.captured import CAPTURES, Capture
+from tests.slurm.modern.record import CLUSTERS
+
+WAITED_S: Final = 60
+"""Jobs that waited longer are judged."""
+
+
+class Start(NamedTuple):
+    """Of a job's first attempt."""
+
+    at: float
+    """Seconds since the first submission."""
+    wait: float
+    partition: str
+
+
+Starts = Mapping[tuple[str, str], Start]
+"""By key of the submission and number of the array's task."""
+
+
+def starts(attempts: pl.DataFrame, capture: Capture) -> Starts:
+    """Return the starts of first attempts."""
+    keys = capture.keys()
+    first = attempts.filter(pl.col("attempt") == 1, pl.col("start_time").is_not_null())
+    columns = ("job_id", "start_time", "arrival_time", "partition")
+    found = {}
+    for job, start, arrival, partition in first.select(columns).iter_rows():
+        submission, _, task = job.partition("_")
+        found[keys[submission], task] = Start(start - capture.begin, start - arrival, partition)
+    return found
+
+
+def replayed(folder: Path) -> pl.DataFrame:
+    """Return a whole replay of a site's log; see ``Capture.site``."""
+    out = folder / "replay.parquet"
+    site = config.load(folder / "config.toml")
+    simulate(Request(logs=[folder / "sacct.txt"]), Change(), site, out)
+    return pl.read_parquet(out)
+
+
+def on_time(truth: Starts, other: Starts, which: Collection[str]) -> tuple[int, int]:
+    """Return the number of waiting jobs that start on time in ``other``, and of all of them."""
+    waited = {
+        job: one for job, one in truth.items() if one.wait > WAITED_S and one.partition in which
+    }
+    near = [
+        job
+        for job, one in waited.items()
+        if job in other and abs(other[job].at - one.at) <= max(60, 0.1 * one.wait)
+    ]
+    return len(near), len(waited)
+
+
+def share(pairs: Iterable[tuple[int, int]]) -> float:
+    """The mean of some shares."""
+    shares = [part / whole for part, whole in pairs]
+    return sum(shares) / len(shares)
+
+
+GROUPS: Final[Mapping[str, Collection[str]]] = {
+    "all": ("whole", "cpu", "bigmem", "cpu,bigmem", "gpu", "debug", "scavenger"),
+    "whole nodes": ("whole",),
+    "shared nodes": ("cpu", "bigmem", "cpu,bigmem", "gpu", "debug", "scavenger"),
+    **{name: (name,) for name in ("cpu", "bigmem", "gpu", "debug", "scavenger")},
+}
+"""Partitions by group."""
+
+
+class Figures(NamedTuple):
+    """Of one group of jobs."""
+
+    judged: tuple[int, int]
+    ceiling: float
+    ours: float
+
+    @property
+    def ratio(self) -> float:
+        return self.ours / self.ceiling if self.ceiling else math.nan
+
+
+def figures(folder: Path) -> dict[str, Figures]:
+    """Ceiling and replay of each group; shares are means of both clusters."""
+    truths, replays = {}, {}
+    for name in CLUSTERS:
+        capture, place = Capture(CAPTURES / name), folder / name
+        place.mkdir()
+        truths[name] = starts(capture.site(place).described, capture)
+        replays[name] = starts(replayed(place), capture)
+    one, two = CLUSTERS
+    made = {}
+    for group, which in GROUPS.items():
+        across = on_time(truths[one], truths[two], which), on_time(truths[two], truths[one], which)
+        own = [on_time(truths[name], replays[name], which) for name in CLUSTERS]
+        if all(whole for _, whole in (*across, *own)):
+            made[group] = Figures((own[0][1], own[1][1]), share(across), share(own))
+    return made
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for group, one in figures(Path(folder)).items():
+            print(
+                f"{group:13} judged {one.judged[0]:3} and {one.judged[1]:3}  ceiling "
+                f"{one.ceiling:.3f}  ours {one.ours:.3f}  ratio {one.ratio:.2f}"
+            )
+
+
+if __name__ == "__main__":
+    main()
