@@ -233,28 +233,15 @@ def _pool(
     if chosen.by_nodes is False:
         nodes, absences = (), ()
     elif chosen.by_nodes and not nodes:
-        nodes = hardware.nodes_of(attempts, [resource, *(amounts.keys() - {resource, "nodes"})])
-        if not nodes:
-            raise UsageError(
-                f"clusters.pools.by_nodes: the log does not name the nodes of pool {name!r} for at "
-                f"least {hardware.COMPLETE:.0%} of the time that they ran jobs"
-            )
+        nodes = _inferred_nodes(attempts, [resource, *(amounts.keys() - {resource, "nodes"})], name)
     if nodes and chosen.steps:
         why = "steps of the capacity do not say which nodes come or go"
         facts.append(Fact(f"simulation of pool {name!r}", "by sums over its nodes", why))
-    steps = tuple(
-        Step(
-            periods.day_start(step.since, zone),
-            tuple(sorted(step.model_dump(exclude_none=True, exclude={"since", "planned"}).items())),
-            step.planned,
-        )
-        for step in chosen.steps
-    )
     return Pool(
         name,
         resource,
         amounts[resource],
-        steps,
+        tuple(_step(step, zone) for step in chosen.steps),
         tuple(sorted(amounts.items())),
         chosen.exclusive_nodes,
         chosen.policy,
@@ -266,6 +253,22 @@ def _pool(
         absences,
         chosen.placement,
     ), facts
+
+
+def _step(step: config.Step, zone: ZoneInfo) -> Step:
+    amounts = step.model_dump(exclude_none=True, exclude={"since", "planned"})
+    return Step(periods.day_start(step.since, zone), tuple(sorted(amounts.items())), step.planned)
+
+
+def _inferred_nodes(
+    attempts: pl.DataFrame, resources: Sequence[str], name: str
+) -> tuple[Node, ...]:
+    if nodes := hardware.nodes_of(attempts, resources):
+        return nodes
+    raise UsageError(
+        f"clusters.pools.by_nodes: the log does not name the nodes of pool {name!r} for at least "
+        f"{hardware.COMPLETE:.0%} of the time that they ran jobs"
+    )
 
 
 def _against(name: str, given: Mapping[str, int], declared: Mapping[str, int]) -> list[Fact]:

@@ -50,7 +50,7 @@ def check_pools(cluster: Cluster, extent: Extent) -> None:
             )
         if pool.by_nodes and not pool.nodes:
             raise UsageError(
-                f"{where} the nodes of pool {pool.name!r} cannot be inferred; remove by_nodes = true"
+                f"{where} the nodes of pool {pool.name!r} cannot be inferred; remove by_nodes"
             )
     named = {part for pool in cluster.pools for part in pool.partitions}
     strays = sorted({part or "(none)" for part in extent.partitions} - named)
