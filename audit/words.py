@@ -37,7 +37,7 @@ def is_amount(name: str) -> bool:
 
 
 def kind_of(resource: str) -> str:
-    """Return ``gpus`` for a type of GPUs; other resources unchanged."""
+    """Return ``gpus`` for ``gpus:a100``, and ``gres/gpu`` for ``gres/gpu:a100``."""
     return resource.partition(":")[0]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -42,6 +44,9 @@ from audit.scenario.forward import forward_start_times
 from audit.scenario.scenario import Scenario
 from audit.words import OF_TYPE
 
+Progress = Callable[[str, int, int], None]
+"""Callback with the current stage, its progress and its total."""
+
 _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
     *("line", "byte_offset", "penalty"),
@@ -50,6 +55,9 @@ _UNUSED: Final = (
 
 _OF_JOBS_ALONE: Final = ("group", "re_deserved", "overtook", "fst_basis", "forward_basis")
 """Columns of ``job_result`` that figures of periods do not use."""
+
+_WAITS: Final = "causes of waits"
+_FIGURES: Final = "figures of users, and advice"
 
 HISTORY: Final = "fairshare_history"
 """Rows that the store keeps in two tables (``store.appending.Histories``)."""
@@ -99,6 +107,7 @@ class _Work(NamedTuple):
     log: Period
     known: pl.DataFrame | None
     effort: Effort
+    progress: Progress
 
 
 def compute(
@@ -109,13 +118,15 @@ def compute(
     fairshare: Fairshare,
     known: pl.DataFrame | None = None,
     effort: Effort = ALL,
+    progress: Progress = lambda what, done, of: None,
 ) -> Iterator[Rows]:
     """Yield all results of a cluster as they are made, which keeps memory low.
 
     Args:
         attempts: columns of ``model.ATTEMPTS``: all of the cluster, or those the window needs.
         known: earlier fair start times of each pool, with the basis on which they were computed.
-        effort: executor of fair start times, and the callback for their progress.
+        effort: executor of fair start times.
+        progress: called with the current stage, its progress and its total.
 
     Yields:
         Rows that include ``cluster`` and ``period``. Rows about jobs have no period: their run is
@@ -123,7 +134,7 @@ def compute(
     """
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
     log = wanted.window.log or whole_log(attempts, setting.now)
-    work = _Work(setting, wanted, chosen, ranked, fairshare.of_all, log, known, effort)
+    work = _Work(setting, wanted, chosen, ranked, fairshare.of_all, log, known, effort, progress)
     tables = _tables(work, attempts, fairshare)
     del attempts
     cluster = pl.lit(setting.cluster).alias("cluster")
@@ -148,13 +159,15 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
     for period, compared in charges.compare(charged, setting, fairshare, seeds):
         yield Rows("penalty_result", period, compared.penalties)
         yield Rows("charge_result", period, compared.charges)
+    attempts_of_all = charged.height
     for pool in setting.pools:
         of_pool = population.only(charged, pl.col("pool") == pool.name)
+        budget_s = work.chosen.simulation.budget_s * of_pool.height / max(attempts_of_all, 1)
         if pool == setting.pools[-1]:
             del charged
         of_pool = window.needed(of_pool, pool)
         scenario = Scenario(of_pool, pool, setting.now, work.ranked)
-        jobs, booked = _completed(work, scenario)
+        jobs, booked = _completed(work, scenario, budget_s)
         yield from _fidelities(work, scenario.described_by(jobs))
         del scenario
         jobs = peers.peer_waits(jobs, [*seeds, *kept], (*pool.limits, *pool.windows))
@@ -169,10 +182,15 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
         yield from _of_periods(work, jobs, booked, pool)
 
 
-def _completed(work: _Work, scenario: Scenario) -> tuple[pl.DataFrame, Account]:
-    """Return the attempts with all their own figures, and the account of their waits."""
+def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.DataFrame, Account]:
+    """Return the attempts with all their own figures, and the account of their waits.
+
+    Args:
+        budget_s: estimated CPU seconds for fair and modelled start times.
+    """
     metrics, pool, now = work.chosen.metrics, scenario.pool, scenario.now
     window, effort = work.wanted.window, work.effort
+    work.progress(_WAITS, 0, 1)
     shares = resource_equality(
         interrupted(scenario.attempts),
         now,
@@ -183,21 +201,34 @@ def _completed(work: _Work, scenario: Scenario) -> tuple[pl.DataFrame, Account]:
     decided = decision_times(
         scenario.described_by(performance.overtakes(shares)), tolerance_s=metrics.tolerance_s
     )
-    cycle_s = account.cycle_of(pool, metrics.tolerance_s)
-    booked = account.account(account.anatomy(decided, pool, now), pool, now, cycle_s=cycle_s)
+    booked = _booked(decided, pool, now, account.cycle_of(pool, metrics.tolerance_s))
+    work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
         scenario.described_by(population.compact(booked.attempts)),
         known=known,
         effort=effort._replace(
-            budget_s=work.chosen.simulation.budget_s,
+            on_progress=partial(work.progress, "fair start times"),
+            budget_s=budget_s,
             wanted=None if window.whole else window.holds(),
         ),
         tau_s=metrics.tau_s,
     )
     forward = forward_start_times(
-        scenario.described_by(population.compact(fair)), known=known, effort=effort
+        scenario.described_by(population.compact(fair)),
+        known=known,
+        effort=effort._replace(on_progress=partial(work.progress, "modelled start times")),
     )
     return forward, booked._replace(attempts=forward.clear())
+
+
+def _booked(decided: pl.DataFrame, pool: Pool, now: int, cycle_s: int) -> Account:
+    """Return the account of the waits, with their anatomy: two sweeps, each on a processor."""
+    with ThreadPoolExecutor(max_workers=1) as other:
+        sweep = other.submit(account.anatomy, decided, pool, now)
+        booked = account.account(decided, pool, now, cycle_s=cycle_s)
+        parts = sweep.result()
+    added = booked.attempts.select(pl.exclude(decided.columns))
+    return booked._replace(attempts=parts.hstack(added))
 
 
 def _fidelities(work: _Work, scenario: Scenario) -> Iterator[Rows]:
@@ -228,7 +259,8 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
     scenario = Scenario(jobs, pool, setting.now, work.ranked)
     of_pool = pl.lit(pool.name).alias("pool")
     rules = rules_of(pool, setting.evidence.get(pool.name, ()))
-    for period, seed in work.wanted.seeds.items():
+    for number, (period, seed) in enumerate(work.wanted.seeds.items()):
+        work.progress(_FIGURES, number, len(work.wanted.seeds))
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, work.log))
         passed = _passed(work, jobs, booked, pool, period)
@@ -244,6 +276,7 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
             ("advice_part", advised.parts),
         ):
             yield Rows(table, period, rows.with_columns(of_pool))
+    work.progress(_FIGURES, len(work.wanted.seeds), len(work.wanted.seeds))
 
 
 def _passed(
