@@ -40,10 +40,10 @@ def test_causes_agree_with_squeue(name: str, least: float, tmp_path: Path) -> No
     assert reasons.agreement(shown) >= least
 
 
-def test_a_replay_starts_jobs_on_time(tmp_path: Path) -> None:
-    """The ceiling is the share of starts that the other cluster has on time."""
-    found = ceiling.figures(tmp_path)
-    assert {name: (one.judged, round(one.ceiling, 3)) for name, one in found.items()} == {
+def test_both_clusters_started_many_jobs_at_the_same_time(tmp_path: Path) -> None:
+    """The ceiling of any replay."""
+    found = ceiling.ceilings({name: ceiling.observed(name, tmp_path / name) for name in CLUSTERS})
+    assert {name: (one.judged, round(one.share, 3)) for name, one in found.items()} == {
         "all": ((143, 147), 0.721),
         "whole nodes": ((13, 13), 0.731),
         "shared nodes": ((130, 134), 0.72),
@@ -53,10 +53,6 @@ def test_a_replay_starts_jobs_on_time(tmp_path: Path) -> None:
         "debug": ((24, 23), 0.83),
         "scavenger": ((10, 10), 0.6),
     }
-    least = {"all": 0.23, "whole nodes": 0.23, "shared nodes": 0.23}
-    assert {
-        name: found[name].ours for name, bound in least.items() if found[name].ours < bound
-    } == {}
 
 
 # --- sshare
