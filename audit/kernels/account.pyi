@@ -10,7 +10,7 @@ class Nodes:
     def __init__(
         self, *, capacity: Ints, first_member: Ints, member: Ints, first_set: Ints, set: Ints,
         first: Ints, node: Ints, amount: Ints, part: Ints, parts: Ints, most: Ints,
-        shape: Ints, ties: Ints, change_time: Ints, change_node: Ints, change: Ints
+        shape: Ints, kind: Ints, ties: Ints, change_time: Ints, change_node: Ints, change: Ints
     ) -> None: ...  # fmt: skip
 
 @final

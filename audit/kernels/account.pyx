@@ -15,7 +15,7 @@ from libc.stdlib cimport free, realloc
 
 import numpy as np
 
-from audit.kernels.rows cimport copy_column
+from audit.kernels.rows cimport copy_column, parts_on
 from audit.kernels.sweeps cimport time_at
 
 include "growing.pxi"
@@ -297,10 +297,17 @@ cdef inline void _book(
 
 cdef Py_ssize_t _lacking(Log log, Nodes nodes, State state, int64_t i) noexcept nogil:
     """Return the resource without which attempt ``i`` would fit on nodes; their number: several."""
-    cdef Py_ssize_t k, x
+    cdef Py_ssize_t k, x, y
     for k in range(nodes.ties.shape[0]):
         x = nodes.ties[k]
-        if nodes.part[x, i] > 0 and fits_nodes(log, nodes, state, state.free_on, i, x):
+        if nodes.part[x, i] == 0:
+            continue
+        # without GPUs, types of GPUs do not matter either
+        state.without_on[:, :] = state.free_on
+        for y in range(nodes.kind.shape[0]):
+            if nodes.kind[y] == x:
+                state.without_on[y, :] = NEVER
+        if fits_nodes(log, nodes, state, state.without_on, i, x):
             return x
     return log.request.shape[0]
 

@@ -43,12 +43,11 @@ from audit.registry.measure import (
 )
 
 _ALL: Final = ("all",)
-_WIDTHS: Final = ("all", "width_class")
+_WIDTHS: Final = ("all", "width_class", "partition", "qos", "gpu_type")
 _ACCOUNTS: Final = (*_WIDTHS, "account")
-_QUEUES: Final = (*_ACCOUNTS, "partition", "qos")
+_QUEUES: Final = (*_ACCOUNTS, "partition_qos_gpu_type")
 _OWNED: Final = (*_WIDTHS, "user", "account")
-_JUDGED: Final = (*_OWNED, "partition", "hour_of_week")
-_PLACES: Final = (*_OWNED, "partition", "qos", "hour_of_week")
+_PLACES: Final = (*_OWNED, "hour_of_week")
 _KINDS: Final = ("entity_kind",)
 _FSTS: Final = "with fair start times"
 _FORWARD: Final = "with modelled starts"
@@ -328,21 +327,21 @@ def _of_fst(of: Of) -> tuple[Measure, ...]:
     fst = of.value
     return (
         Measure(f"miss_{fst}_mean", "Miss per attempt (overall unfairness)", SECONDS, DURATION,
-                _JUDGED, f"overall unfairness by the {fst} FST: Σ max(start − FST, 0) / attempts",
+                _PLACES, f"overall unfairness by the {fst} FST: Σ max(start − FST, 0) / attempts",
                 "Sabin & Sadayappan §3.1.3", Table.FAIR_STARTS, when=_FSTS,
                 figure=Quotient(of, "miss")),
-        Measure(f"missed_{fst}_share", "Attempts that started later than it", ONE, SHARE, _JUDGED,
+        Measure(f"missed_{fst}_share", "Attempts that started later than it", ONE, SHARE, _PLACES,
                 f"share of attempts that missed their {fst} FST by more than "
                 "`metrics.tolerance_s`", "", Table.FAIR_STARTS, when=_FSTS,
                 figure=Quotient(of, "missed")),
         Measure(f"missed_{fst}_mean", "… mean delay of those", SECONDS, DURATION,
-                _JUDGED, f"mean miss of the attempts that missed their {fst} FST; NULL if none did",
+                _PLACES, f"mean miss of the attempts that missed their {fst} FST; NULL if none did",
                 "", Table.FAIR_STARTS, when=_FSTS, figure=Quotient(of, "missed_by", "missed")),
         Measure(f"preferred_{fst}_share", "Attempts that started earlier than it", ONE, SHARE,
-                _JUDGED, f"share of attempts that started before their {fst} FST, by more than "
+                _PLACES, f"share of attempts that started before their {fst} FST, by more than "
                 "`metrics.tolerance_s`", "", Table.FAIR_STARTS, when=_FSTS,
                 figure=Quotient(of, "preferred")),
-        Measure(f"preference_{fst}_mean", "Preference per attempt", SECONDS, DURATION, _JUDGED,
+        Measure(f"preference_{fst}_mean", "Preference per attempt", SECONDS, DURATION, _PLACES,
                 f"Σ max(FST − start, 0) / attempts, by the {fst} FST", "", Table.FAIR_STARTS,
                 when=_FSTS, figure=Quotient(of, "preference")),
     )
@@ -357,12 +356,12 @@ _FAIR_STARTS: Final = (
     Measure("over_fair_slowdown_share", "Attempts slowed down more than that", ONE, SHARE, _WIDTHS,
             "share of attempts whose bounded slowdown exceeds their fair slowdown", _KLUSACEK,
             Table.FAIR_STARTS, when=_FSTS, figure=Quotient(STRICT, "slower")),
-    Measure("overtaken_time_mean", "Overtaken time per attempt", SECONDS, DURATION, _JUDGED,
+    Measure("overtaken_time_mean", "Overtaken time per attempt", SECONDS, DURATION, _PLACES,
             "mean of modelled start − strict FST: delay of an attempt by later arrivals under the "
             "modelled policy; < 0: it started earlier", when=_FORWARD,
             figure=Quotient(FORWARD, "overtaken_s")),
     Measure("overtaken_wait_share", "Delay by later arrivals as a share of waiting", ONE, SHARE,
-            _JUDGED, "Σ min(max(modelled start − strict FST, 0), wait) / Σ wait", when=_FORWARD,
+            _PLACES, "Σ min(max(modelled start − strict FST, 0), wait) / Σ wait", when=_FORWARD,
             figure=Quotient(FORWARD, "capped", "wait_s")),
     Measure("overtaken_cut_share", "… of it beyond the jobs' own waits", ONE, SHARE, _WIDTHS,
             "Σ max(modelled start − strict FST − wait, 0) / Σ max(modelled start − strict FST, 0): "
@@ -372,13 +371,13 @@ _FAIR_STARTS: Final = (
             DURATION, _WIDTHS, "Σ max(strict FST − modelled start, 0)", when=_FORWARD,
             figure=Total(FORWARD, "gained")),
     Measure("overtaken_own_time_mean", "… by later arrivals of the same user", SECONDS,
-            DURATION, _JUDGED, "mean of modelled start − modelled start without later "
+            DURATION, _PLACES, "mean of modelled start − modelled start without later "
             "submissions of the attempt's user; never called unfairness", when=_FORWARD,
             figure=Quotient(FORWARD, "own", "own_known")),
     Measure("unmodelled_time_mean", "Wait that the modelled policy does not explain, per attempt",
-            SECONDS, DURATION, _JUDGED, "mean of start − modelled start, which can be negative",
+            SECONDS, DURATION, _PLACES, "mean of start − modelled start, which can be negative",
             when=_FORWARD, figure=Quotient(FORWARD, "unmodelled_s")),
-    Measure("miss_explained_share", "Misses that later arrivals explain", ONE, SHARE, _JUDGED,
+    Measure("miss_explained_share", "Misses that later arrivals explain", ONE, SHARE, _PLACES,
             "Σ min(max(modelled start − strict FST, 0), miss) / Σ miss, by the strict FST",
             when=_FORWARD, figure=Quotient(FORWARD, "explained", "miss_strict_s")),
     Measure("fst_attempts", "Attempts by status of their fair start time", ATTEMPTS, COUNT,

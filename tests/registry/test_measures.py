@@ -39,7 +39,10 @@ def log(*more: dict[str, Any]) -> pl.DataFrame:
     """Return attempts of two users, one after another; one a day for ten days; and ``more``."""
     return frame(
         [
-            ended(k * 60, k * 120, k * 120 + 90, 1 + k % 3, "ann" if k % 2 else "bob")
+            ended(
+                *(k * 60, k * 120, k * 120 + 90, 1 + k % 3, "ann" if k % 2 else "bob"),
+                gpu_types="a100:1" if k == 3 else None,
+            )
             for k in range(9)
         ]
         + [ended(day * DAY_S, day * DAY_S, day * DAY_S + 1, 1, account="x") for day in range(10)]

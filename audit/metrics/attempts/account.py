@@ -51,7 +51,6 @@ import polars.selectors as cs
 
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.reasons import held_up, hold_kind
-from audit.metrics.nodes import kind_of
 from audit.metrics.queue_sweep import (
     BOOKED,
     NEVER,
@@ -68,7 +67,7 @@ from audit.model import INFERRED, SEQUENCE, Absence, Decision, Pool
 from audit.registry.causes import CAUSES, LACKS, PARTS, Cause, Part
 from audit.rule_text import rule_text
 from audit.rules import Limit, Window
-from audit.words import OF_TYPE
+from audit.words import OF_TYPE, kind_of
 
 OUTAGE_S: Final = 600
 

@@ -18,7 +18,16 @@ from typing import Final, NamedTuple, Self
 import polars as pl
 
 from audit.metrics.attempts.miss import FSTS, WEIGHT, Fst, in_totals, preference, repeated
-from audit.metrics.attempts.parts import DIMENSIONS, LEAST_UNITS, Row, cut, evaluated, row
+from audit.metrics.attempts.parts import (
+    DIMENSIONS,
+    GPU_TYPE,
+    LEAST_UNITS,
+    QUEUE,
+    Row,
+    cut,
+    evaluated,
+    row,
+)
 from audit.metrics.preemption import LOST
 from audit.metrics.uncertainty import RESAMPLES, Resamples
 from audit.model import FstStatus
@@ -51,7 +60,7 @@ def read() -> list[str]:
         names |= _roots(_WHOSE[subjects])
         for measure in _measures(subjects):
             names |= _needed(measure, _terms(subjects, 0))
-    return sorted(names - {"hour_of_week"})
+    return sorted(names - {"hour_of_week", GPU_TYPE, QUEUE} | {"gpu_types"})
 
 
 class Drawn(NamedTuple):
@@ -100,6 +109,8 @@ def of_parts(attempts: pl.DataFrame, drawn: Drawn, tolerance_s: int) -> list[Row
         (whole,) = cut(counted._replace(units=counted.stretches), "all")
         rows += whole.figures(_along("all", of_waiting), drawn.stretches, LEAST_UNITS)
         for dimension in DIMENSIONS:
+            if dimension in (GPU_TYPE, QUEUE) and not attempts[dimension].count():
+                continue  # the log gives no types
             if any(dimension in one.dimensions for one in measures):
                 for part in cut(counted, dimension):
                     rows += part.figures(_along(dimension, others), drawn.users)

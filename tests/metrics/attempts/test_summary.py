@@ -299,6 +299,38 @@ def test_parts_come_in_the_order_of_their_values() -> None:
     assert days == sorted(days)
 
 
+def test_waits_by_type_of_gpus() -> None:
+    def job(wait: int, types: str | None, partition: str | None, qos: str | None) -> dict[str, Any]:
+        return ended(0, wait, 99, 1, gpu_types=types, partition=partition, qos=qos)
+
+    jobs = [
+        *(job(wait, "a100:2", "gpu", "long") for wait in (2, 4, 9)),
+        job(7, "a100:1", "gpu", "short"),
+        job(5, "a100:1,h100:4", "gpu", "short"),
+        job(0, None, None, None),
+    ]
+    rows = summary(frame(jobs), Period("all", 0, 100), 100).filter(metric="wait_median")
+    by = {
+        dimension: dict(rows.filter(dimension=dimension).select("dimension_value", "value").rows())
+        for dimension in ("gpu_type", "partition_qos_gpu_type", "qos")
+    }
+    assert by == {
+        "gpu_type": {None: 0, "a100": 4, "a100+h100": 5},
+        "partition_qos_gpu_type": {
+            "- / - / -": 0,
+            "gpu / long / a100": 4,
+            "gpu / short / a100": 7,
+            "gpu / short / a100+h100": 5,
+        },
+        "qos": {None: 0, "long": 4, "short": 5},
+    }
+
+
+def test_without_types_of_gpus_there_are_no_rows_by_type() -> None:
+    rows = summary(frame([ended(0, 2, 9, 1, gpus=4)]), Period("all", 0, 10), 10)
+    assert {"gpu_type", "partition_qos_gpu_type"}.isdisjoint(rows["dimension"])
+
+
 def test_units_and_names() -> None:
     attempts = [ended(0, k, k + 9, 1 + k % 3, "ann" if k % 2 else "bob") for k in range(6)]
     rows = summary(frame(attempts), Period("all", 0, 20), 20)
