@@ -51,7 +51,6 @@ import polars.selectors as cs
 
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.reasons import held_up, hold_kind
-from audit.metrics.nodes import kind_of
 from audit.metrics.queue_sweep import (
     BOOKED,
     NEVER,
@@ -68,7 +67,7 @@ from audit.model import INFERRED, SEQUENCE, Absence, Decision, Pool
 from audit.registry.causes import CAUSES, LACKS, PARTS, Cause, Part
 from audit.rule_text import rule_text
 from audit.rules import Limit, Window
-from audit.words import OF_TYPE
+from audit.words import OF_TYPE, kind_of
 
 OUTAGE_S: Final = 600
 
@@ -89,7 +88,8 @@ class Account(NamedTuple):
     outages: pl.DataFrame
     """from_time, to_time (epoch s), waited_s: s in which an attempt waited that could have run."""
     barred: pl.DataFrame
-    """job_id, attempt, begin, end (epoch s): when attempts were held or under a rule, ascending."""
+    """job_id, attempt, begin, end (epoch s): when attempts were held (``held``) or under
+    a rule, ascending."""
     traced: pl.DataFrame
     """All stretches of the traced attempt's wait, ascending: begin, end (epoch s), cause (key; of
     divided seconds the greatest part) and ``by``: the rule, the kind of hold, ``outage``, or why
@@ -303,7 +303,7 @@ def _barred(stretches: pl.DataFrame, queue: Queued, described: pl.DataFrame) -> 
     return (
         held.join(places, on="place", maintain_order="left")
         .join(described.select(*KEY).with_row_index("row"), on="row", maintain_order="left")
-        .select(*KEY, "begin", "end")
+        .select(*KEY, "begin", "end", held=pl.col("cause") == _BARRED[0])
     )
 
 
