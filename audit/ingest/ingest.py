@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -369,9 +369,7 @@ def _take_in_one(
         refused = named.people_filter.refusals(refused)
         records = named.people_filter.records(records).drop("cluster")
         insert(con, "records", records, {**labels, "attempt": 1, "superseded": False})
-        kept = refused.head(KEPT_REFUSALS - counted["refused"] + counted["unkept"])
-        sizes = kept["text"].str.len_bytes().cum_sum()
-        kept = kept.filter(sizes <= text_left)
+        kept = _kept(refused, KEPT_REFUSALS - counted["refused"] + counted["unkept"], text_left)
         text_left -= int(kept["text"].str.len_bytes().sum())
         insert(con, "refused", kept, {**labels, "file": file, "refused_at": now})
         counted["records"] += len(parsed.records) + len(parsed.refusals) + parsed.steps
@@ -381,30 +379,40 @@ def _take_in_one(
         counted["elsewhere"] += elsewhere
         yield position, Taken(file, counted["records"], counted["refused"], known=False)
     names.used = True
-    cluster, _, _, people_filter = names.now()
-    input_id = identify(cluster, log)
-    said = people_filter.header(log)
+    _insert_input(con, log, names.now(), counted, min(kept_names, default=None))
+
+
+def _insert_input(
+    con: Connection, log: Opened, named: Named, counted: Mapping[str, int], log_cluster: str | None
+) -> None:
+    said = named.people_filter.header(log)
     header = {
-        "people": people_filter.fingerprint,
+        "people": named.people_filter.fingerprint,
         "zone": said.zone,
         "capacity": dict(said.capacity),
         "entries": dict(said.entries),
         "problems": said.problems,
     }
     row = {
-        "input_id": input_id,
-        "cluster": cluster,
-        "file": file,
-        "source": log.origin or file,
+        "input_id": identify(named.cluster, log),
+        "cluster": named.cluster,
+        "file": log.name,
+        "source": log.origin or log.name,
         "dialect": log.dialect.name,
         "content_sha256": log.source.sha256,
         "bytes": log.source.size,
-        "log_cluster": min(kept_names, default=None),
+        "log_cluster": log_cluster,
         **counted,
         "duplicates": 0,
         "header": json.dumps(header, sort_keys=True),
     }
     insert(con, "inputs", pl.DataFrame([row]))
+
+
+def _kept(refused: pl.DataFrame, most: int, most_bytes: int) -> pl.DataFrame:
+    """Return the first refused records that may be kept."""
+    first = refused.head(most)
+    return first.filter(first["text"].str.len_bytes().cum_sum() <= most_bytes)
 
 
 def _strays(log: Opened, lost: pl.DataFrame, called: str | None) -> pl.DataFrame:
