@@ -14,6 +14,7 @@ from audit.registry import measures
 from audit.registry.measure import SECONDS, Shown
 from audit.report.record.pool import Figure
 from audit.words import gpu_type, kind_of
+from audit.words import plural as plural
 
 UNKNOWN: Final = "–"
 NOT_NAMED: Final = "(not named in the log)"
@@ -53,11 +54,6 @@ def distinct(labels: Iterable[str]) -> list[str]:
             shown, copies = f"{label} ({copies})", copies + 1
         found.append(shown)
     return found
-
-
-def plural(number: float, word: str) -> str:
-    """Return ``1 CPU``, ``2 CPUs``, ``1,204 CPUs``."""
-    return f"{count(number)} {word}{'' if number == 1 else 's'}"
 
 
 def count(value: float | None) -> str:
