@@ -249,7 +249,7 @@ def coded(numbered: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
 
     Dimensions are enumerations that ascend, and the local hour of the week of the arrival. The type
     of GPUs is null without GPUs, and where the log gives no type; several are joined by ``+``.
-    ``QUEUE`` joins partition, QOS and type; ``-`` is null. It is null if all attempts have the same.
+    ``QUEUE`` joins partition, QOS and type; ``-`` is null. It is null if all attempts agree.
 
     Args:
         numbered: result of ``number_users``, with user, account, partition, qos, gpu_types,

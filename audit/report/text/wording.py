@@ -10,14 +10,16 @@ from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from audit import words
 from audit.registry import measures
 from audit.registry.measure import SECONDS, Shown
 from audit.report.record.pool import Figure
 from audit.words import gpu_type, kind_of
-from audit.words import plural as plural
 
 UNKNOWN: Final = "–"
 NOT_NAMED: Final = "(not named in the log)"
+
+plural: Final = words.plural
 
 _NAME_LIMIT: Final = 60
 # Categories of code points that would reorder, hide or break the text around a name: controls,
