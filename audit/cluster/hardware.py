@@ -191,8 +191,9 @@ def _declared(
     if (excess := len(over.get("mem_bytes", ()))) > (1 - ENFORCED) * len(known & used.keys()):
         order = [name for name in order if name != "mem_bytes"]
         cautions.append(
-            f"on {excess:,} of {plural(len(known & used.keys()), 'node')} jobs requested more memory "
-            "at one time than is declared: the scheduler does not count memory, so it decides nothing"
+            f"on {excess:,} of {plural(len(known & used.keys()), 'node')} jobs requested more "
+            "memory at one time than is declared: the scheduler does not count memory, so it "
+            "decides nothing"
         )
     contradicted = sorted({name for resource in order for name in over[resource]})
     if contradicted:

@@ -223,11 +223,12 @@ def _total(part: Figures, metric: str) -> float:
 def _queues(parts: Sequence[Breakdown]) -> tuple[Queue, ...]:
     """Return the combinations of partition, QOS and GPU type with any waiting, most first."""
     waits = [_total(part, "wait_mean") for part in parts]
-    return tuple(
-        Queue(*part.label.rsplit(BETWEEN, 2), share=wait / sum(waits), figures=part.figures)
-        for wait, part in sorted(zip(waits, parts, strict=True), key=lambda of: -of[0])
-        if wait
-    )
+    queues = []
+    for wait, part in sorted(zip(waits, parts, strict=True), key=lambda of: -of[0]):
+        if wait:
+            partition, qos, gpu_type = part.label.rsplit(BETWEEN, 2)
+            queues.append(Queue(partition, qos, gpu_type, wait / sum(waits), part.figures))
+    return tuple(queues)
 
 
 def _preemption(rows: Mapping[str, pl.DataFrame]) -> Preemption | None:
