@@ -394,7 +394,7 @@ def test_waits_by_partition_qos_and_gpu_type() -> None:
     ):
         assert shown in text
     assert "<img src=x" not in made
-    assert "Waits by" not in render.render_html(contents())
+    assert "Main cause" not in render.render_html(contents())
 
 
 def test_shares_below_accounts_show_where_they_stand() -> None:
