@@ -49,6 +49,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/slurm/test_dask.py": "against a Slurm that runs",
     "tests/slurm/test_live.py": "against a Slurm that runs",
     "tests/security/test_backups.py": "what docs/security.md promises of backups",
+    "tests/kernels/scheduling/test_nodes.py": "one part of a module",
     "tests/kernels/scheduling/test_queue.py": "one part of a module",
     "tests/kernels/test_checked.py": "how tests import the kernels",
     "tests/test_bench.py": "logs of bench/, which is no part of the package",

@@ -159,6 +159,15 @@ def hardware(
     return Hardware(found, peaks, _nodes(spans, list(peaks)))
 
 
+def nodes_of(attempts: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
+    """Return the nodes of a pool, with the most of each resource that ran there; see ``Hardware``.
+
+    Args:
+        attempts: columns of ``model.ATTEMPTS``; all of the pool.
+    """
+    return _nodes(_spans(attempts), resources)
+
+
 def _all_have(shapes: Sequence[Node], name: str) -> bool:
     return bool(shapes) and all(name in dict(node.amounts) for node in shapes)
 

@@ -15,7 +15,7 @@ from libc.stdlib cimport free, realloc
 
 import numpy as np
 
-from audit.kernels.rows cimport copy_column
+from audit.kernels.rows cimport copy_column, parts_on
 from audit.kernels.sweeps cimport time_at
 
 include "growing.pxi"

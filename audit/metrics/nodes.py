@@ -137,7 +137,11 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     resources = counted_resources(pool)
     number = {node.name: k for k, node in enumerate(pool.nodes)}
     capacity = np.array(
-        [[dict(node.amounts).get(name, 0) for node in pool.nodes] for name in resources], np.int64
+        [
+            [dict(node.amounts).get(name, int(name == "nodes")) for node in pool.nodes]
+            for name in resources
+        ],
+        np.int64,
     )
     used = np.stack([_ints(rows[name]) for name in resources])
     start, end = _ints(rows["start_time"]), _ints(rows["end"])
@@ -164,7 +168,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
         *_lists(by_node),
         *(first, node, amount),
         *parts,
-        _shapes(set_of, *parts),
+        shapes(set_of, *parts),
         _kinds(resources),
         _ties(resources),
         *_changes(reserved, pool.absences, number),
@@ -264,7 +268,7 @@ def _parts(rows: pl.DataFrame, request: Ints) -> tuple[Ints, Ints, Ints]:
     return part, parts, np.where(even, 1, ANY_NUMBER)
 
 
-def _shapes(set_of: Ints, part: Ints, parts: Ints, most: Ints) -> Ints:
+def shapes(set_of: Ints, part: Ints, parts: Ints, most: Ints) -> Ints:
     """Return numbers that are equal where all of these are."""
     columns = {str(k): column for k, column in enumerate((set_of, parts, most, *part))}
     alike = pl.DataFrame(columns).select(shape=pl.struct(pl.all()).rank("dense") - 1)
