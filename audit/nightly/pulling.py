@@ -60,7 +60,7 @@ _CODES: Final = (
 )
 """Kinds of error, the narrower first, and their codes in the store."""
 
-_UNFINISHED: Final = {
+_UNFINISHED: Final[Mapping[type[AuditError], str]] = {
     TruncatedLogError: "ends in the middle of its compressed data",
     ChangedLogError: "changed while it was read",
 }
