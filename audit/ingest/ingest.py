@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit.errors import RefusedError, SeveralClustersError, UsageError
+from audit.errors import LogError, SeveralClustersError, UsageError
 from audit.formats.dialects import Parsed
 from audit.ingest import people
 from audit.ingest.attempts import settle_new
@@ -162,7 +162,10 @@ class Intake(NamedTuple):
     named: Named
     taken: list[Taken]
     kept_out: list[Unread]
-    """Logs of sources with too many refusals, of which nothing is in the store."""
+    """Logs that changed or are damaged, and those of sources with too many refusals.
+
+    Nothing of them is in the store.
+    """
 
 
 def take_in_by_name(
@@ -179,7 +182,7 @@ def take_in_by_name(
     All logs are inserted in one transaction; known logs are skipped. Of a log that has grown the
     new part is inserted, as a separate input. Records that several logs share count once, and the
     order of logs does not matter (``attempts.resolve``). Each log is parsed once: only if later
-    records change the cluster's name, or a source has too many refusals, is everything repeated.
+    records change the cluster's name, or logs must be left out, is everything repeated.
     Reading stops as soon as a source must exceed the limit.
 
     Args:
@@ -192,7 +195,7 @@ def take_in_by_name(
     Raises:
         StoreError: the store cannot be written. It is as it was before.
         UsageError: what ``naming`` raises; or a log names several clusters and none was chosen.
-        RefusedError: too much of every source was refused; this is the error of the first.
+        LogError: every log was left out; this is the error of the first.
     """
     left = list(logs)
     kept_out: list[Unread] = []
@@ -208,11 +211,9 @@ def take_in_by_name(
                 return Intake(named, taken, kept_out)
         except RenamedError:
             names.used = False
-        except _BeyondLimitError as beyond:
-            kept_out += [
-                Unread(log.source.path, beyond.error) for log in left if log.part == beyond.part
-            ]
-            left = [log for log in left if log.part != beyond.part]
+        except _KeptOutError as out:
+            kept_out += [Unread(log.source.path, out.error) for log in out.logs]
+            left = [log for log in left if log not in out.logs]
             if not left:
                 raise kept_out[0].error from None
             names = Names(left, naming)
@@ -240,30 +241,33 @@ def _paths(named: Named, logs: Sequence[Opened]) -> dict[str, Path]:
     }
 
 
-class _BeyondLimitError(Exception):
-    def __init__(self, part: str, error: RefusedError) -> None:
-        super().__init__(part)
-        self.part = part
+class _KeptOutError(Exception):
+    """Logs that must be left out, and why."""
+
+    def __init__(self, logs: Sequence[Opened], error: LogError) -> None:
+        super().__init__()
+        self.logs = logs
         self.error = error
 
 
 def _refuse_beyond(
     con: Connection, cluster: str, logs: Sequence[Opened], taken: Sequence[Taken], limit: float
 ) -> None:
-    """Raise _BeyondLimitError where too many of a source's new records were refused."""
+    """Raise _KeptOutError where too many of a source's new records were refused."""
     new = [(log, of) for log, of in zip(logs, taken, strict=True) if not of.known]
     for name in dict.fromkeys(log.part for log, _ in new):
-        _judge(con, cluster, [(log, of) for log, of in new if log.part == name], limit)
+        _judge(con, cluster, logs, [(log, of) for log, of in new if log.part == name], limit)
 
 
 def _judge(
     con: Connection,
     cluster: str,
+    logs: Sequence[Opened],
     part: Sequence[tuple[Opened, Taken]],
     limit: float,
     unread: int = 0,
 ) -> None:
-    """Raise _BeyondLimitError if too many of the records of one source were refused.
+    """Raise _KeptOutError if too many of the records of one source were refused.
 
     ``unread`` is the number of bytes that were not read: each record has ``SHORTEST`` at least.
     """
@@ -279,7 +283,8 @@ def _judge(
     log = part[0][0]
     where = log.part if len(part) > 1 or unread else log.where
     counted = Counted(where, log.dialect.title, records, refused, tuple(first[:EXAMPLES]), unread)
-    raise _BeyondLimitError(log.part, beyond_limit(counted, limit))
+    of_part = [other for other in logs if other.part == log.part]
+    raise _KeptOutError(of_part, beyond_limit(counted, limit))
 
 
 def _take_in_all(
@@ -305,12 +310,15 @@ def _take_in_all(
             both = zip(logs, taken, strict=False)
             before = [(a, of) for a, of in both if not of.known and a.part == log.part]
             after = sum(a.source.size for a in logs[number + 1 :] if a.part == log.part)
-            for position, of in _take_in_one(con, log, names, now):
-                part = [*before, (log, of)]
-                unread = log.source.size - position + after
-                if unread >= WORTH_STOPPING:
-                    _judge(con, names.now().cluster, part, limit, unread)
-                progress(what, done + position, size)
+            try:
+                for position, of in _take_in_one(con, log, names, now):
+                    unread = log.source.size - position + after
+                    if unread >= WORTH_STOPPING:
+                        part = [*before, (log, of)]
+                        _judge(con, names.now().cluster, logs, part, limit, unread)
+                    progress(what, done + position, size)
+            except LogError as error:  # it changed while it was read
+                raise _KeptOutError([log], error) from error
             new.append(identify(names.now().cluster, log))
         done += log.source.size
         progress(what, done, size)
