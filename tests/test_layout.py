@@ -76,6 +76,7 @@ TESTED_IN: Final = {
     "files/privacy": "security/test_modes",
     "kernels/account": "metrics/attempts/test_account",
     "kernels/placement": "metrics/test_nodes",
+    "kernels/similar": "scenario/predict/test_similar",
     "kernels/passed_over": "metrics/attempts/test_passed_over",
     "kernels/events": "ingest/test_events",
     "mail/ledger": "mail/test_delivery",

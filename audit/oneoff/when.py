@@ -27,7 +27,7 @@ from audit.scenario.predict.similar import FEWEST
 from audit.scenario.scenario import Scenario
 
 DAY_S: Final = 86_400
-SEARCHED_S: Final = 60 * DAY_S  # past in which similar pending jobs are searched
+SEARCHED_S: Final = 45 * DAY_S  # past in which similar pending jobs are searched
 SHOWN_S: Final = 30 * DAY_S  # past whose intervals are counted
 
 WHY: Final = {
@@ -89,7 +89,7 @@ def when(
         as_of = wording.instant(log.setting.now, log.setting.zone.key)
         return [f"No job{of} was pending at {as_of}, when the records end."]
     used = [pool for pool in log.setting.pools if (wanted["pool"] == pool.name).any()]
-    made = []
+    made: list[str] = []
     for number, pool in enumerate(used):
         progress("predicting", number, len(used))
         made += sentences(*_predicted(log, pool, folder), log, wanted)
@@ -108,7 +108,7 @@ def _wanted(log: Log, subject: Subject) -> pl.DataFrame:
             raise UsageError(f"when: there is no job {shown!r} among {number} attempts")
         found = of_job.filter(pending)
         if found.is_empty():
-            raise UsageError(f"when: job {shown!r} is not pending; 'fairaudit explain' has its wait")
+            raise UsageError(f"when: job {shown!r} is not pending; see 'fairaudit explain'")
     else:
         found = log.described.filter(pending)
         if subject.user is not None:

@@ -44,7 +44,7 @@ class Bounds(NamedTuple):
 
 
 class Life(NamedTuple):
-    """What became of an attempt, epoch s; NEVER: nothing yet."""
+    """When an attempt started and left the queue, epoch s; NEVER: not yet, or never."""
 
     start: int
     leaves: int  # its start, or when it was cancelled

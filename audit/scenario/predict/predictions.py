@@ -22,11 +22,11 @@ from audit.scenario.predict.calibration import (
     Shifts,
     Withheld,
 )
-from audit.scenario.predict.known import Known, known_of
+from audit.scenario.predict.known import known_of
 from audit.scenario.predict.similar import Estimate, Search, Table
 from audit.scenario.predict.sweep import Sweep
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import NEVER, Ints
+from audit.scenario.workload import NEVER
 
 SUBMISSIONS: Final = Search(window=12_000, known=25)
 PAIRS: Final = Search(window=30_000, known=50, per_job=3)
@@ -79,7 +79,7 @@ class _Run:
         return Life(int(self.known.work.start[job]), int(self.known.leaves[job]))
 
     def keep(self, job: int, now: int, made: _Made) -> None:
-        """Add a prediction to the results, and to what later ones are judged by."""
+        """Add a prediction to the results and to the record of its kind."""
         group: Group = (int(self.known.user[job]), now // HOUR_S)
         record = self._records[made.contested]
         why = record.verdict(now)
@@ -101,7 +101,7 @@ def at_submission(scenario: Scenario, zone: str, every: int = 1) -> pl.DataFrame
 
     Args:
         zone: of the cluster.
-        every: only each so-many-th submission is predicted, and searched for similar ones.
+        every: step between the submissions that are predicted and searched; 1: all are.
 
     Returns:
         Columns of ``PREDICTIONS``, in the order of submission.

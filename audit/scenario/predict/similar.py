@@ -21,7 +21,7 @@ class Search(NamedTuple):
     """Which neighbours are taken."""
 
     window: int  # number of earlier rows that are searched
-    known: int  # the nearest are taken until so many have a known start
+    known: int  # number of neighbours with a known start
     per_job: int | None = None  # largest number of rows of one job; None: each job has one row
 
 
@@ -56,7 +56,7 @@ class Table:
 class Neighbours(NamedTuple):
     """Similar rows with the waits that are known of them."""
 
-    wait: Floats  # [k], s, from when they were made; so far, where not known
+    wait: Floats  # [k], s, since they were made; up to now where not known
     known: Bools  # [k], whether it has ended by a start
     model: Floats  # [k], ln(modelled wait + 60 s)
 
@@ -71,9 +71,7 @@ def neighbours(
     """
     now, low = int(table.made_at[row]), max(0, before - search.window)
     distance = np.empty(before - low)
-    kernels.distances(
-        *(table.measured, table.labels, table.made_at, low, before, row, distance)
-    )
+    kernels.distances(*(table.measured, table.labels, table.made_at, low, before, row, distance))
     wanted = MOST * (search.per_job or 1)
     near = np.arange(len(distance))
     if len(near) > wanted:
@@ -121,7 +119,7 @@ def kaplan_meier(value: Floats, known: Bools) -> Curve:
     order = np.lexsort((~known, value))
     left = np.arange(len(value), 0, -1)
     share = 1 - np.cumprod(1 - known[order] / left)
-    return Curve(value[order], share)
+    return Curve(value[order], share.astype(np.float64))
 
 
 class Estimate(NamedTuple):

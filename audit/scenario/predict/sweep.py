@@ -31,7 +31,7 @@ UNKNOWN_S: Final = 3600.0  # expected duration if nothing has ended yet
 
 
 class Scene(NamedTuple):
-    """What is in the pool at an instant."""
+    """The running and queued attempts of a pool at an instant."""
 
     now: int
     running: Ints
@@ -146,7 +146,8 @@ class Sweep:
         late = np.minimum(limits[0], (PATIENCE * elapsed).astype(np.int64) + SLACK_S)
         over = elapsed + SLACK_S
         planned = np.where(elapsed < limits[0], limits[0], over)
-        lasts = np.where(elapsed < limits[0], np.where(elapsed < expected[0], expected[0], late), over)
+        within = np.where(elapsed < expected[0], expected[0], late)
+        lasts = np.where(elapsed < limits[0], within, over)
         plan = (planned, limits[1])
         return (
             self._simulate(scene, plan, (lasts, expected[1]), target),
@@ -227,7 +228,8 @@ class Sweep:
         request = work.request.reshape(len(work.arrival), len(work.capacity))
         free = self._at(scene.now) - request[scene.running].sum(0)
         wanted = request[jobs]
-        return ((wanted <= free) | (wanted == 0)).all(1).astype(np.int64)
+        fits: Bools = ((wanted <= free) | (wanted == 0)).all(1)
+        return fits.astype(np.int64)
 
 
 def _most_in_a_second(arrival: Ints, gone: Ints) -> int:
