@@ -74,14 +74,14 @@ def test_the_nearest_are_taken_until_enough_have_started(rows: list[slow.Row]) -
 
 
 def test_one_job_is_taken_three_times() -> None:
-    made = Table(1)
+    made, label = Table(1), np.ones((1, 3), np.int64)
     for hour in range(20):
         made.add(
             hour,
             np.array([0, 1 + hour]),
             np.array([9, 9]),
             np.ones((2, 1)),
-            np.ones((2, 3), np.int64),
+            label.repeat(2, 0),
         )
     (row,) = made.add(
         100, np.array([50]), np.array([9]), np.ones((1, 1)), np.ones((1, 3), np.int64)
