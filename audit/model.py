@@ -19,6 +19,7 @@ from audit.rules import Limit as Limit
 from audit.rules import Per as Per
 from audit.rules import Scope as Scope
 from audit.rules import Window as Window
+from audit.words import Placement as Placement
 from audit.words import Resource as Resource
 
 
@@ -245,6 +246,7 @@ class Pool(NamedTuple):
     """Its nodes, in the order in which they are filled; none: its sums decide who fits."""
     absences: tuple[Absence, ...] = ()
     """Those of its nodes that are declared."""
+    placement: Placement = Placement.packed
 
     def capacity_at(self, instant: int) -> int:
         """Return the amount of the counted resource at ``instant``."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 QUIET_S: Final = 60
 """Minimum seconds between two lines about the same work in a log."""
+SAID_S: Final = 1
+"""Work that took as long is reported with its duration when it is done."""
 
 
 def printable(text: str) -> str:
@@ -34,6 +36,7 @@ class Progress:
         self._bars: Bars | None = None
         self._tasks: dict[str, TaskID] = {}
         self._last_line: dict[str, float] = {}
+        self._begun: dict[str, float] = {}
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
@@ -55,19 +58,22 @@ class Progress:
 
     def update(self, what: str, done: int, of: int) -> None:
         """Report that ``done`` of ``of`` units of ``what`` are done."""
+        now = time.monotonic()
+        begun = self._begun.setdefault(what, now)
         if self._bars is not None:
             if what not in self._tasks:
                 self._tasks[what] = self._bars.add_task(printable(what), total=of)
             self._bars.update(self._tasks[what], completed=done, total=of)
-            return
-        now = time.monotonic()
-        if what not in self._last_line:
+        elif what not in self._last_line:
             print(f"{printable(what)} …", file=sys.stderr)
+            self._last_line[what] = now
         elif done < of and now - self._last_line[what] >= QUIET_S:
             print(f"{printable(what)}: {done:,} of {of:,}", file=sys.stderr)
-        else:
-            return
-        self._last_line[what] = now
+            self._last_line[what] = now
+        if done >= of:
+            del self._begun[what]
+            if now - begun >= SAID_S:
+                self.say(f"{what}: {now - begun:.0f} s")
 
     def say(self, text: str) -> None:
         """Print one line, above the bars if there are any."""

@@ -16,6 +16,13 @@ class Resource(StrEnum):
     gpus = "gpus"
 
 
+class Placement(StrEnum):
+    """On which of the nodes where a job fits it starts; the first of them in either case."""
+
+    packed = "packed"  # those with least of the counted resource free
+    least_loaded = "least_loaded"  # those with most
+
+
 AMOUNTS: Final = ("cpus", "mem_bytes", "gpus", "nodes")
 """Columns of ``model.ATTEMPTS`` with the amounts of a request or a pool."""
 
@@ -30,7 +37,7 @@ def is_amount(name: str) -> bool:
 
 
 def kind_of(resource: str) -> str:
-    """Return ``gpus`` for a type of GPUs; other resources unchanged."""
+    """Return ``gpus`` for ``gpus:a100``, and ``gres/gpu`` for ``gres/gpu:a100``."""
     return resource.partition(":")[0]
 
 

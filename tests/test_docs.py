@@ -139,6 +139,10 @@ def test_every_figure_of_a_summary_is_documented(
         stem = names[0].rsplit("_", 1)[0]
         documented |= {name.replace("…", stem) for name in names}
     nodes = {*(lack.share for lack in LACKS), "nodes_guessed_share"}
+    interrupted = {
+        *("preempted", "lost_work", "lost_share", "freed_share", "suspended_time"),
+        "array_concurrency",
+    }
     several = {f"used_{resource}" for resource in ("cpus", "nodes", "gpus", "mem_bytes")}
     # two users: too few for peers and for the figures of overtaken users
     peered = {
@@ -152,7 +156,7 @@ def test_every_figure_of_a_summary_is_documented(
         *("passed_excess", "passed_only_in_bursts", "passed_expected_by_usage"),
         *("passed_half_life", "usage_multiple", "equal_usage_multiple"),
     }
-    assert set(metrics) == documented - nodes - several - peered - passed
+    assert set(metrics) == documented - nodes - interrupted - several - peered - passed
     assert several | peered | passed <= documented
 
 

@@ -29,5 +29,5 @@ def test_a_log_hears_of_long_work_now_and_then(
         for done in range(1_000, 1_006):
             progress.update("computing", done, 1_005)
     assert capsys.readouterr().err == (
-        "computing …\ncomputing: 1,002 of 1,005\ncomputing: 1,004 of 1,005\n"
+        "computing …\ncomputing: 1,002 of 1,005\ncomputing: 1,004 of 1,005\ncomputing: 180 s\n"
     )

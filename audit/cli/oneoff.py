@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from audit.oneoff.audit import Options
     from audit.oneoff.sshare.inputs import Request
 
+BUDGET_S = 60
+"""Default CPU seconds for fair and modelled start times without a configuration."""
 ADVICE_S = 10
 """Default CPU seconds for advice without a configuration."""
 
@@ -98,7 +100,10 @@ def audit(
     options: Audited,
     budget: Annotated[
         int | None,
-        Seconds(help="CPU seconds for fair start times; above it, a sample is computed."),
+        Seconds(
+            help="CPU seconds for fair start times; above it, a sample is computed. Default: "
+            "as configured, or 60."
+        ),
     ] = None,
     fit_budget: Annotated[float, Seconds(help="CPU seconds for fitting the policy.")] = 10.0,
     no_fit: Annotated[bool, Option("--no-fit", help="Assume fcfs and easy; do not fit.")] = False,
@@ -115,7 +120,8 @@ def audit(
     if no_advice and advice_budget is not None:
         raise UsageError("give either --no-advice or --advice-budget, not both")
     advice_s = 0 if no_advice else advice_budget or (None if site.file else ADVICE_S)
-    budgets = {"budget_s": budget, "advice_budget_s": advice_s}
+    fair_s = budget or (None if site.file else BUDGET_S)
+    budgets = {"budget_s": fair_s, "advice_budget_s": advice_s}
     given = {key: seconds for key, seconds in budgets.items() if seconds is not None}
     settings = site.config.model_copy(
         update={"simulation": site.config.simulation.model_copy(update=given)}

@@ -20,7 +20,7 @@ from audit.metrics.fairshare import penalty
 from audit.metrics.fairshare.usage import Windows
 from audit.metrics.slurm.usage import COUNTED, charge, stored
 from audit.model import Period, Pool
-from audit.words import AMOUNTS
+from audit.words import AMOUNTS, kind_of
 
 COMPARED: Final = ("cpu", "max", "sum", "root")
 """Penalties that are compared with the configured one."""
@@ -231,7 +231,8 @@ def _charges(
     elif chosen.penalty == "billing":
         counted = {name for name, weight in chosen.billing_weights.given.items() if weight}
         for weights in fairshare.partitions.values():
-            counted |= {COUNTED[name][0] for name in weights if name in COUNTED}
+            kinds = {kind_of(name) for name in weights}
+            counted |= {column for name, (column, _) in COUNTED.items() if name in kinds}
     return pl.DataFrame(
         [
             {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -14,6 +16,7 @@ from audit.cluster import charges, ranking
 from audit.cluster.fairshare import Fairshare, histories
 from audit.cluster.setting import Setting, covered, whole_log
 from audit.cluster.windows import WHOLE, Window
+from audit.metrics import dominant_share
 from audit.metrics.attempts import (
     account,
     passed_over,
@@ -27,6 +30,7 @@ from audit.metrics.attempts.parts import Row
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
 from audit.metrics.pairs import EARLIER_S, Held
+from audit.metrics.preemption import interrupted
 from audit.metrics.usage_order import Shares
 from audit.model import OBSERVED, Limit, Period, Pool
 from audit.model import Window as Hours
@@ -40,14 +44,20 @@ from audit.scenario.forward import forward_start_times
 from audit.scenario.scenario import Scenario
 from audit.words import OF_TYPE
 
+Progress = Callable[[str, int, int], None]
+"""Callback with the current stage, its progress and its total."""
+
 _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
-    *("suspended_s", "line", "byte_offset", "penalty"),
+    *("line", "byte_offset", "penalty"),
 )
 """Columns of ``model.DESCRIBED`` that ``job_result`` lacks."""
 
 _OF_JOBS_ALONE: Final = ("group", "re_deserved", "overtook", "fst_basis", "forward_basis")
 """Columns of ``job_result`` that figures of periods do not use."""
+
+_WAITS: Final = "causes of waits"
+_FIGURES: Final = "figures of users, and advice"
 
 HISTORY: Final = "fairshare_history"
 """Rows that the store keeps in two tables (``store.appending.Histories``)."""
@@ -97,6 +107,7 @@ class _Work(NamedTuple):
     log: Period
     known: pl.DataFrame | None
     effort: Effort
+    progress: Progress
 
 
 def compute(
@@ -107,13 +118,15 @@ def compute(
     fairshare: Fairshare,
     known: pl.DataFrame | None = None,
     effort: Effort = ALL,
+    progress: Progress = lambda what, done, of: None,
 ) -> Iterator[Rows]:
     """Yield all results of a cluster as they are made, which keeps memory low.
 
     Args:
         attempts: columns of ``model.ATTEMPTS``: all of the cluster, or those the window needs.
         known: earlier fair start times of each pool, with the basis on which they were computed.
-        effort: executor of fair start times, and the callback for their progress.
+        effort: executor of fair start times.
+        progress: called with the current stage, its progress and its total.
 
     Yields:
         Rows that include ``cluster`` and ``period``. Rows about jobs have no period: their run is
@@ -121,7 +134,7 @@ def compute(
     """
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
     log = wanted.window.log or whole_log(attempts, setting.now)
-    work = _Work(setting, wanted, chosen, ranked, fairshare.of_all, log, known, effort)
+    work = _Work(setting, wanted, chosen, ranked, fairshare.of_all, log, known, effort, progress)
     tables = _tables(work, attempts, fairshare)
     del attempts
     cluster = pl.lit(setting.cluster).alias("cluster")
@@ -146,13 +159,15 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
     for period, compared in charges.compare(charged, setting, fairshare, seeds):
         yield Rows("penalty_result", period, compared.penalties)
         yield Rows("charge_result", period, compared.charges)
+    attempts_of_all = charged.height
     for pool in setting.pools:
         of_pool = population.only(charged, pl.col("pool") == pool.name)
+        budget_s = work.chosen.simulation.budget_s * of_pool.height / max(attempts_of_all, 1)
         if pool == setting.pools[-1]:
             del charged
         of_pool = window.needed(of_pool, pool)
         scenario = Scenario(of_pool, pool, setting.now, work.ranked)
-        jobs, booked = _completed(work, scenario)
+        jobs, booked = _completed(work, scenario, budget_s)
         yield from _fidelities(work, scenario.described_by(jobs))
         del scenario
         jobs = peers.peer_waits(jobs, [*seeds, *kept], (*pool.limits, *pool.windows))
@@ -167,32 +182,53 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
         yield from _of_periods(work, jobs, booked, pool)
 
 
-def _completed(work: _Work, scenario: Scenario) -> tuple[pl.DataFrame, Account]:
-    """Return the attempts with all their own figures, and the account of their waits."""
+def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.DataFrame, Account]:
+    """Return the attempts with all their own figures, and the account of their waits.
+
+    Args:
+        budget_s: estimated CPU seconds for fair and modelled start times.
+    """
     metrics, pool, now = work.chosen.metrics, scenario.pool, scenario.now
     window, effort = work.wanted.window, work.effort
+    work.progress(_WAITS, 0, 1)
     shares = resource_equality(
-        scenario.attempts, now, metrics.resource_equality_weights, metrics.count_never_started
+        interrupted(scenario.attempts),
+        now,
+        metrics.resource_equality_weights,
+        metrics.count_never_started,
     )
     known = None if work.known is None else work.known.filter(pl.col("pool") == pool.name)
     decided = decision_times(
         scenario.described_by(performance.overtakes(shares)), tolerance_s=metrics.tolerance_s
     )
-    cycle_s = account.cycle_of(pool, metrics.tolerance_s)
-    booked = account.account(account.anatomy(decided, pool, now), pool, now, cycle_s=cycle_s)
+    booked = _booked(decided, pool, now, account.cycle_of(pool, metrics.tolerance_s))
+    work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
         scenario.described_by(population.compact(booked.attempts)),
         known=known,
         effort=effort._replace(
-            budget_s=work.chosen.simulation.budget_s,
+            on_progress=partial(work.progress, "fair start times"),
+            budget_s=budget_s,
             wanted=None if window.whole else window.holds(),
         ),
         tau_s=metrics.tau_s,
     )
     forward = forward_start_times(
-        scenario.described_by(population.compact(fair)), known=known, effort=effort
+        scenario.described_by(population.compact(fair)),
+        known=known,
+        effort=effort._replace(on_progress=partial(work.progress, "modelled start times")),
     )
     return forward, booked._replace(attempts=forward.clear())
+
+
+def _booked(decided: pl.DataFrame, pool: Pool, now: int, cycle_s: int) -> Account:
+    """Return the account of the waits, with their anatomy: two sweeps, each on a processor."""
+    with ThreadPoolExecutor(max_workers=1) as other:
+        sweep = other.submit(account.anatomy, decided, pool, now)
+        booked = account.account(decided, pool, now, cycle_s=cycle_s)
+        parts = sweep.result()
+    added = booked.attempts.select(pl.exclude(decided.columns))
+    return booked._replace(attempts=parts.hstack(added))
 
 
 def _fidelities(work: _Work, scenario: Scenario) -> Iterator[Rows]:
@@ -223,11 +259,12 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
     scenario = Scenario(jobs, pool, setting.now, work.ranked)
     of_pool = pl.lit(pool.name).alias("pool")
     rules = rules_of(pool, setting.evidence.get(pool.name, ()))
-    for period, seed in work.wanted.seeds.items():
+    for number, (period, seed) in enumerate(work.wanted.seeds.items()):
+        work.progress(_FIGURES, number, len(work.wanted.seeds))
         around = population.around(jobs, period)
         of_period = options._replace(covered=covered(period, work.log))
         passed = _passed(work, jobs, booked, pool, period)
-        whole = (conserved, passed, booked.guessed)
+        whole = (conserved, passed, booked)
         yield from _summaries(work, around, pool, period, of_period, whole)
         del around
         by_rule = waiting_by_rule(population.in_period(jobs, period), pool)
@@ -239,6 +276,7 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
             ("advice_part", advised.parts),
         ):
             yield Rows(table, period, rows.with_columns(of_pool))
+    work.progress(_FIGURES, len(work.wanted.seeds), len(work.wanted.seeds))
 
 
 def _passed(
@@ -263,24 +301,30 @@ def _summaries(
     pool: Pool,
     period: Period,
     options: Options,
-    whole: tuple[Row, pl.DataFrame, float | None],
+    whole: tuple[Row, pl.DataFrame, Account],
 ) -> Iterator[Rows]:
     """Yield the rows about a pool's entities, and its summary.
 
     Args:
-        whole: the fields of ``summary.Known`` after the entities.
+        whole: the conservation of resource equality, the tests for being passed over, and the
+            account of all waits.
     """
-    setting, seed, passed = work.setting, work.wanted.seeds[period], whole[1]
+    setting, seed, (conserved, passed, booked) = work.setting, work.wanted.seeds[period], whole
     observed = {"pool": pl.lit(pool.name), "schedule": pl.lit(OBSERVED)}
-    ended = population.in_period(around, period)
+    ended = performance.array_spans(population.in_period(around, period))
     entities = users.by_entities(ended, KINDS, options.tolerance_s)
     del ended
+    span = options.covered or (period.from_time, period.to_time)
+    held = booked.barred.filter("held")
+    for kind in KINDS:
+        place = (kind, around, pool, span, setting.now, work.shares.get(kind), held)
+        entities[kind] = dominant_share.beside(entities[kind], *place)
     for of_kind in entities.values():
         rows = passed_over.beside(of_kind, passed)
         yield Rows("entity_result", period, rows.with_columns(**observed))
-    known = Known(entities, *whole)
-    place = (pool, period, setting.now, setting.zone)
-    summary = summarise(around, *place, seed, options, known=known)
+    known = Known(entities, conserved, passed, booked.guessed)
+    of_period = (pool, period, setting.now, setting.zone)
+    summary = summarise(around, *of_period, seed, options, known=known)
     yield Rows("summary_result", period, summary.with_columns(**observed))
 
 

@@ -8,7 +8,12 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit import config
-from audit.metrics.attempts.contention import peak_in_use, requested, with_gpu_types
+from audit.metrics.attempts.contention import (
+    gpu_types,
+    peak_in_use,
+    requested,
+    with_gpu_types,
+)
 from audit.metrics.nodes import PLACE, members, shares
 from audit.model import Absence, Node, Resource
 from audit.words import OF_TYPE
@@ -96,12 +101,6 @@ def counted(attempts: pl.DataFrame) -> Resource:
     return next((one for one in Resource if attempts[one.value].count()), Resource.cpus)
 
 
-def _gpu_types(attempts: pl.DataFrame) -> list[str]:
-    """Return the types of GPUs of a log as resources."""
-    items = attempts["gpu_types"].drop_nulls().unique().str.split(",").explode()
-    return sorted({OF_TYPE + item.rpartition(":")[0] for item in items})
-
-
 def _requested(attempts: pl.DataFrame, resources: Iterable[str]) -> dict[str, float]:
     """Return the share of attempts, or of waiting, that requests some of each resource."""
     ready = pl.coalesce("eligible_time", "submit_time")
@@ -144,7 +143,7 @@ def hardware(
         resource: the counted resource; None: see ``counted``.
     """
     found = resource or counted(attempts)
-    types = _gpu_types(attempts)
+    types = gpu_types(attempts)
     attempts = with_gpu_types(attempts, types)
     asked = _requested(attempts, ("cpus", "gpus", *types, "mem_bytes"))
     limits = [name for name, share in asked.items() if share >= ASKED_SHARE]
@@ -158,6 +157,15 @@ def hardware(
     # a resource that only jobs of 0 s were given limits nobody
     peaks = {name: peak for name, peak in peaks.items() if peak or name == found}
     return Hardware(found, peaks, _nodes(spans, list(peaks)))
+
+
+def nodes_of(attempts: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
+    """Return the nodes of a pool, with the most of each resource that ran there; see ``Hardware``.
+
+    Args:
+        attempts: columns of ``model.ATTEMPTS``; all of the pool.
+    """
+    return _nodes(_spans(attempts), resources)
 
 
 def _all_have(shapes: Sequence[Node], name: str) -> bool:
@@ -256,7 +264,7 @@ def _amounts(table: config.Nodes) -> tuple[tuple[str, int], ...]:
     memory = None if table.mem is None else config.in_bytes(table.mem)
     found = {"cpus": table.cpus, "mem_bytes": memory, "nodes": 1, "gpus": table.gpus}
     if table.gpu_type is not None and table.gpus:
-        found[f"gpus:{table.gpu_type.lower()}"] = table.gpus
+        found[OF_TYPE + table.gpu_type.lower()] = table.gpus
     return tuple((name, amount) for name, amount in found.items() if amount is not None)
 
 

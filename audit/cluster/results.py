@@ -21,6 +21,7 @@ from audit.periods import covering
 from audit.store import appending, attempts, database, queries
 from audit.store.appending import Appending, Histories
 from audit.store.database import Connection
+from audit.words import gpu_type
 
 BY_PERIOD: Final = (
     *("entity_result", "summary_result", "fidelity_result"),
@@ -180,7 +181,7 @@ def _nodes(pools: Sequence[Pool]) -> pl.DataFrame:
     for pool in pools:
         for node in pool.nodes:
             amounts = dict(node.amounts)
-            types = [name.removeprefix("gpus:") for name in amounts if name.startswith("gpus:")]
+            types = {gpu_type(name) for name, amount in node.amounts if amount} - {""}
             kind = ",".join(sorted(types)) or None
             known = [amounts.get(name) for name in ("cpus", "mem_bytes", "gpus")]
             features = None if node.features is None else [*node.features]

@@ -14,6 +14,7 @@ from audit import config, periods
 from audit.cluster import hardware, inference
 from audit.cluster.hardware import CONFIGURED
 from audit.cluster.inference import Fact
+from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.model import Absence, Declared, Node, Period, Policy, Pool, Resource, Step
 
@@ -229,19 +230,18 @@ def _pool(
     else:
         amounts[resource], fact = inference.capacity(attempts, headers, resource, None, now, name)
         facts = [fact]
-    steps = tuple(
-        Step(
-            periods.day_start(step.since, zone),
-            tuple(sorted(step.model_dump(exclude_none=True, exclude={"since", "planned"}).items())),
-            step.planned,
-        )
-        for step in chosen.steps
-    )
+    if chosen.by_nodes is False:
+        nodes, absences = (), ()
+    elif chosen.by_nodes and not nodes:
+        nodes = _inferred_nodes(attempts, [resource, *(amounts.keys() - {resource, "nodes"})], name)
+    if nodes and chosen.steps:
+        why = "steps of the capacity do not say which nodes come or go"
+        facts.append(Fact(f"simulation of pool {name!r}", "by sums over its nodes", why))
     return Pool(
         name,
         resource,
         amounts[resource],
-        steps,
+        tuple(_step(step, zone) for step in chosen.steps),
         tuple(sorted(amounts.items())),
         chosen.exclusive_nodes,
         chosen.policy,
@@ -251,7 +251,24 @@ def _pool(
         str(zone),
         nodes,
         absences,
+        chosen.placement,
     ), facts
+
+
+def _step(step: config.Step, zone: ZoneInfo) -> Step:
+    amounts = step.model_dump(exclude_none=True, exclude={"since", "planned"})
+    return Step(periods.day_start(step.since, zone), tuple(sorted(amounts.items())), step.planned)
+
+
+def _inferred_nodes(
+    attempts: pl.DataFrame, resources: Sequence[str], name: str
+) -> tuple[Node, ...]:
+    if nodes := hardware.nodes_of(attempts, resources):
+        return nodes
+    raise UsageError(
+        f"clusters.pools.by_nodes: the log does not name the nodes of pool {name!r} for at least "
+        f"{hardware.COMPLETE:.0%} of the time that they ran jobs"
+    )
 
 
 def _against(name: str, given: Mapping[str, int], declared: Mapping[str, int]) -> list[Fact]:

@@ -18,7 +18,7 @@ from audit.config.usage import Usage
 from audit.errors import UsageError
 from audit.policies import BY_OWNER, BY_USAGE, SETTINGS, Backfill, Order, Policy, refused
 from audit.rules import Limit, Window
-from audit.words import Resource, is_amount
+from audit.words import Placement, Resource, is_amount
 
 _Order = Annotated[Order, Field(strict=False)]
 _Count = Annotated[int | None, Field(ge=1)]
@@ -83,6 +83,8 @@ class Pool(_Decides):
     capacity: Amounts = Amounts()
     steps: tuple[Step, ...] = ()
     exclusive_nodes: bool = False
+    by_nodes: bool | None = None
+    placement: Annotated[Placement, Field(strict=False)] = Placement.packed
     fair_order: Annotated[_Order, BeforeValidator(one_of((Order.fcfs, *BY_OWNER)))] = Order.fcfs
     limits: tuple[Limit, ...] = ()
     windows: tuple[Window, ...] = ()
@@ -100,6 +102,8 @@ class Pool(_Decides):
             raise refusal("Pool", faults)
         if any(later.since <= earlier.since for earlier, later in pairwise(self.steps)):
             raise ValueError("steps must be in the order of their days, one per day")
+        if self.by_nodes and self.steps:
+            raise ValueError("by_nodes = true: steps do not say which nodes come or go; remove one")
         both = self.fair_order in BY_OWNER and self.order in BY_USAGE
         if both and self.fair_order is not self.order:
             raise ValueError(

@@ -49,6 +49,12 @@ class Site:
         return self.folder / self.config.output.reports
 
     @property
+    def metrics_file(self) -> Path | None:
+        """The file of metrics for monitors, if there is one."""
+        name = self.config.service.metrics_file
+        return None if name is None else self.folder / name
+
+    @property
     def archive(self) -> Path:
         """The folder of the archive."""
         return self.folder / self.config.output.archive

@@ -122,6 +122,7 @@ class Service(Section):
     ping: Ping | None = None
     ping_by_cluster: dict[str, Ping] = Field(default={})
     ping_timeout_s: float = Field(default=10.0, gt=0, le=300)
+    metrics_file: str | None = Field(default=None, pattern=r"\.prom$")
 
 
 class Retention(Section):

@@ -10,7 +10,7 @@ class Nodes:
     def __init__(
         self, *, capacity: Ints, first_member: Ints, member: Ints, first_set: Ints, set: Ints,
         first: Ints, node: Ints, amount: Ints, part: Ints, parts: Ints, most: Ints,
-        shape: Ints, ties: Ints, change_time: Ints, change_node: Ints, change: Ints
+        shape: Ints, kind: Ints, ties: Ints, change_time: Ints, change_node: Ints, change: Ints
     ) -> None: ...  # fmt: skip
 
 @final
@@ -36,13 +36,14 @@ class Rules:
     ) -> None: ...  # fmt: skip
 
 @final
-class Spans:
+class Table:
+    def __init__(self, width: int, most: int = ...) -> None: ...
     def taken(self) -> Ints: ...
 
 @final
 class Bookings:
     def __init__(
-        self, seconds: NDArray[np.float64], forbidden: Ints, lacking: Ints, spans: Spans
+        self, seconds: NDArray[np.float64], forbidden: Ints, lacking: Ints, spans: Table
     ) -> None: ...
 
 def book_waits(

@@ -15,9 +15,10 @@ from libc.stdlib cimport free, realloc
 
 import numpy as np
 
-from audit.kernels.rows cimport copy_column
+from audit.kernels.rows cimport copy_column, parts_on
 from audit.kernels.sweeps cimport time_at
 
+include "growing.pxi"
 include "waiting.pxi"
 include "nodes.pxi"
 
@@ -38,39 +39,10 @@ cdef class Bookings:
     # (resources + 1) × attempts: s in which it would fit on nodes but for this resource; the last:
     # for several.
     cdef int64_t[:, ::1] lacking
-    cdef Spans spans
-
-
-@cython.final
-cdef class Spans:
-    """Stretches of one cause in the waits of blocks, in the order in which they begin.
-
-    The cause of a divided stretch is its greatest part. A traced attempt has CAUSES + k, for rule k,
-    instead of RULE.
-    """
-
-    cdef int64_t* held  # SPAN numbers each: block (its first member), cause, begin, end
-    cdef Py_ssize_t count
-    cdef Py_ssize_t places
-
-    def __cinit__(self):
-        """Make an empty list."""
-        self.held = NULL
-        self.count = self.places = 0
-
-    def __dealloc__(self):
-        """Free the memory."""
-        free(self.held)
-
-    def taken(self):
-        """Return the stretches as an array, [count, SPAN]."""
-        made = np.empty((self.count, SPAN), np.int64)
-        cdef int64_t[:, ::1] out = made
-        cdef Py_ssize_t k, x
-        for k in range(self.count):
-            for x in range(SPAN):
-                out[k, x] = self.held[k * SPAN + x]
-        return made
+    # Stretches of one cause in the waits of blocks, in the order in which they begin: block (its
+    # first member), cause, begin, end. The cause of a divided stretch is its greatest part. A traced
+    # attempt has CAUSES + k, for rule k, instead of RULE.
+    cdef Table spans
 
 
 @cython.final
@@ -126,7 +98,7 @@ def find_idle(Log log, Nodes nodes, Times times, Rules rules, const int64_t[::1]
     found = np.zeros((3, log.by_end.shape[0] + 1), np.int64)
     cdef Idle idle = Idle(found[0], found[1], found[2], 0, False)
     cdef Bookings made = Bookings(
-        np.zeros((CAUSES, 0)), np.zeros((0, 0), np.int64), np.zeros((0, 0), np.int64), Spans()
+        np.zeros((CAUSES, 0)), np.zeros((0, 0), np.int64), np.zeros((0, 0), np.int64), Table(SPAN)
     )
     with nogil:
         _sweep(log, nodes, times, rules, state, queue, made, idle)
@@ -325,10 +297,17 @@ cdef inline void _book(
 
 cdef Py_ssize_t _lacking(Log log, Nodes nodes, State state, int64_t i) noexcept nogil:
     """Return the resource without which attempt ``i`` would fit on nodes; their number: several."""
-    cdef Py_ssize_t k, x
+    cdef Py_ssize_t k, x, y
     for k in range(nodes.ties.shape[0]):
         x = nodes.ties[k]
-        if nodes.part[x, i] > 0 and fits_nodes(log, nodes, state, state.free_on, i, x):
+        if nodes.part[x, i] == 0:
+            continue
+        # without GPUs, types of GPUs do not matter either
+        state.without_on[:, :] = state.free_on
+        for y in range(nodes.kind.shape[0]):
+            if nodes.kind[y] == x:
+                state.without_on[y, :] = NEVER
+        if fits_nodes(log, nodes, state, state.without_on, i, x):
             return x
     return log.request.shape[0]
 
@@ -435,13 +414,13 @@ cdef void _claim(
 
 
 cdef void _note(
-    Log log, Queue queue, Spans spans, int64_t slot, int64_t i, int64_t cause, int64_t begin,
+    Log log, Queue queue, Table spans, int64_t slot, int64_t i, int64_t cause, int64_t begin,
     int64_t end
 ) noexcept nogil:
     """Note a stretch of one cause in the wait of a block, or lengthen its last one."""
     cdef int64_t last = queue.span[slot]
     cdef int64_t* place
-    if begin == end or spans.places < 0:
+    if begin == end:
         return
     if not (log.flags[i] & TRACED or cause == HELD or cause == RULE):
         return
@@ -450,24 +429,18 @@ cdef void _note(
         if place[1] == cause and place[3] == begin:
             place[3] = end
             return
-    if spans.count == spans.places:
-        spans.places = max(2 * spans.places, 1 << 12)
-        place = <int64_t*> realloc(spans.held, spans.places * SPAN * sizeof(int64_t))
-        if place == NULL:
-            spans.places = -1
-            return
-        spans.held = place
-    place = spans.held + spans.count * SPAN
+    place = add_row(spans)
+    if place == NULL:
+        return
     place[0] = queue.attempt[place_of(queue, i + 1) - 1]
     place[1] = cause
     place[2] = begin
     place[3] = end
-    queue.span[slot] = spans.count
-    spans.count += 1
+    queue.span[slot] = spans.count - 1
 
 
 cdef Py_ssize_t _named_rule(
-    Rules rules, State state, Queue queue, Spans spans, int64_t slot, int64_t i, int64_t at
+    Rules rules, State state, Queue queue, Table spans, int64_t slot, int64_t i, int64_t at
 ) noexcept nogil:
     """Return the rule that forbade traced attempt ``i`` last if it still does, else the first."""
     cdef int64_t last = queue.span[slot]

@@ -27,11 +27,9 @@ class Trial:
     ) -> None: ...  # fmt: skip
 
 @final
-class Spans:
-    def __init__(
-        self, job: NDArray[np.int64], since: NDArray[np.int64], until: NDArray[np.int64],
-        stretch: NDArray[np.int64], claims: NDArray[np.bool_]
-    ) -> None: ...  # fmt: skip
+class Table:
+    def __init__(self, width: int, most: int = ...) -> None: ...
+    def taken(self) -> NDArray[np.int64]: ...
 
 @final
 class Use:
@@ -40,8 +38,8 @@ class Use:
     ) -> None: ...
 
 def fitting_spans(
-    log: Log, rules: Rules, trial: Trial, capacity: NDArray[np.int64], split: bool, out: Spans
-) -> int: ...
+    log: Log, rules: Rules, trial: Trial, capacity: NDArray[np.int64], split: bool, out: Table
+) -> None: ...
 def levels_in(
     use: Use, entity: NDArray[np.int64], amount: NDArray[np.int64], since: NDArray[np.int64],
     until: NDArray[np.int64], at: NDArray[np.int64], highest: NDArray[np.int64]

@@ -8,6 +8,7 @@ until the next instant. Times are in s.
 
 cimport cython
 from libc.stdint cimport INT64_MAX as NEVER, int64_t, uint8_t
+from libc.stdlib cimport free, realloc
 
 import numpy as np
 
@@ -61,17 +62,7 @@ cdef class Trial:
     cdef int64_t most  # of a limit; of a window 0
 
 
-@cython.final
-@cython.dataclasses.dataclass(eq=False, repr=False)
-cdef class Spans:
-    """Output of ``fitting_spans``, one element per span, by ``until``."""
-
-    cdef int64_t[::1] job  # attempt
-    cdef int64_t[::1] since
-    cdef int64_t[::1] until
-    cdef int64_t[::1] stretch  # number of the time, without a gap, in which its request was free
-    cdef uint8_t[::1] claims  # 1: it fitted beside the claims of those before it, too
-    # A span of an attempt that the trial forbids is one in which it would claim without it.
+include "growing.pxi"
 
 
 cdef struct Next:
@@ -104,26 +95,30 @@ cdef class Walk:
     cdef uint8_t[::1] state  # [attempts], a State
     cdef int64_t[::1] since  # [attempts], of the state
     cdef int64_t[::1] stretch  # [attempts], 0: its request is not free
-    cdef int64_t waiting, stretches, found
+    cdef int64_t waiting, stretches
     cdef bint split
 
 
 def fitting_spans(
     Log log not None, Rules rules not None, Trial trial not None, const int64_t[::1] capacity,
-    bint split, Spans out
+    bint split, Table out not None
 ):
-    """Write the spans in which attempts would have fitted and no rule forbade their start.
+    """Add the spans in which attempts would have fitted and no rule forbade their start.
 
     Args:
         log: the attempts.
         rules: what is in force.
         trial: what is judged.
         capacity: capacity before any step, [resources].
-        split: end all spans at each instant; else spans last as long as nothing changes in them.
-        out: written; if it is too short, only the first spans are.
+        split: keep only spans that claim, and end them at each instant; else spans last as long as
+            nothing changes in them.
+        out: a row is added for each span, by ``until``: attempt, since, until, stretch, and 1 if it
+            claims. A *stretch* numbers the time, without a gap, in which the attempt's request was
+            free. A span claims if the request also fitted beside the claims of those before it; one
+            of an attempt that the trial forbids, if it would claim without it.
 
-    Returns:
-        The number of spans, which may exceed the length of ``out``.
+    Raises:
+        MemoryError: there is no memory for the spans.
     """
     cdef Walk walk = Walk()
     cdef Py_ssize_t count = log.arrival.shape[0]
@@ -139,10 +134,11 @@ def fitting_spans(
     walk.split = split
     with nogil:
         _sweep(log, rules, trial, walk, out)
-    return walk.found
+    if out.places < 0:
+        raise MemoryError("no memory for the spans of waits")
 
 
-cdef void _sweep(Log log, Rules rules, Trial trial, Walk walk, Spans out) noexcept nogil:
+cdef void _sweep(Log log, Rules rules, Trial trial, Walk walk, Table out) noexcept nogil:
     cdef Next coming = Next(0, 0, 0, 0, 0, 0, 0)
     cdef int64_t now, until
     cdef Py_ssize_t k
@@ -180,7 +176,7 @@ cdef int64_t _next_time(Log log, Rules rules, Trial trial, Next coming) noexcept
 
 
 cdef Next _happen(
-    Log log, Rules rules, Trial trial, Walk walk, Next coming, int64_t now, Spans out
+    Log log, Rules rules, Trial trial, Walk walk, Next coming, int64_t now, Table out
 ) noexcept nogil:
     """Do what happens until ``now``: steps and edges, ends, arrivals, starts."""
     cdef bint started = False
@@ -221,7 +217,7 @@ cdef void _occupy(
         walk.tried[trial.entity[job]] += sign * trial.amount[job]
 
 
-cdef void _leave_queue(Log log, Walk walk, int64_t now, Spans out) noexcept nogil:
+cdef void _leave_queue(Log log, Walk walk, int64_t now, Table out) noexcept nogil:
     """Remove started attempts from the queue."""
     cdef int64_t kept = 0, job
     cdef Py_ssize_t k
@@ -236,7 +232,7 @@ cdef void _leave_queue(Log log, Walk walk, int64_t now, Spans out) noexcept nogi
 
 
 cdef void _queue_claims(
-    Log log, Rules rules, Trial trial, Walk walk, Next coming, int64_t now, int64_t until, Spans out
+    Log log, Rules rules, Trial trial, Walk walk, Next coming, int64_t now, int64_t until, Table out
 ) noexcept nogil:
     """Walk the queue from ``now`` until the next instant."""
     cdef int64_t job
@@ -255,6 +251,8 @@ cdef void _queue_claims(
             if walk.stretch[job] == 0:
                 walk.stretches += 1
                 walk.stretch[job] = walk.stretches
+            if walk.split and not fits(log.request, job, walk.left):
+                continue  # such spans are not kept
             if not _forbidden(rules, walk, job):
                 state = FITS
                 if fits(log.request, job, walk.left):
@@ -302,22 +300,26 @@ cdef inline bint _forbidden(Rules rules, Walk walk, Py_ssize_t job) noexcept nog
 
 
 cdef inline void _change(
-    Walk walk, int64_t job, State state, int64_t now, Spans out
+    Walk walk, int64_t job, State state, int64_t now, Table out
 ) noexcept nogil:
     """Set the state of an attempt from ``now`` on, and write the span of the one before."""
     cdef uint8_t before = walk.state[job]
     if before == state:
         return
     if before != OUT:
-        if walk.found < out.job.shape[0]:
-            out.job[walk.found] = job
-            out.since[walk.found] = walk.since[job]
-            out.until[walk.found] = now
-            out.stretch[walk.found] = walk.stretch[job]
-            out.claims[walk.found] = before == CLAIMS
-        walk.found += 1
+        _keep(out, job, walk.since[job], now, walk.stretch[job], before == CLAIMS)
     walk.state[job] = state
     walk.since[job] = now
+
+
+cdef void _keep(
+    Table out, int64_t job, int64_t since, int64_t until, int64_t stretch, bint claims
+) noexcept nogil:
+    """Add a span, unless enough are kept."""
+    cdef int64_t* place = add_row(out)
+    if place == NULL:
+        return
+    place[0], place[1], place[2], place[3], place[4] = job, since, until, stretch, claims
 
 
 @cython.final

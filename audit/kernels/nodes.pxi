@@ -34,21 +34,6 @@ cdef void set_available(Nodes nodes, State state, Py_ssize_t node, int64_t chang
             state.free[kind] += sign * state.free_on[x, node]
 
 
-cdef inline int64_t _parts_on(
-    Nodes nodes, const int64_t[:, ::1] free, int64_t i, int64_t node, Py_ssize_t but
-) noexcept nogil:
-    """Return how many parts of attempt ``i`` a node holds, whatever it has of resource ``but``."""
-    cdef int64_t count = nodes.most[i], part
-    cdef Py_ssize_t x
-    for x in range(free.shape[0]):
-        part = nodes.part[x, i]
-        if part > 0 and x != but:
-            if free[x, node] < part:
-                return 0
-            count = min(count, free[x, node] // part)
-    return count
-
-
 cdef bint fits_nodes(
     Log log, Nodes nodes, State state, const int64_t[:, ::1] free, int64_t i, Py_ssize_t but
 ) noexcept nogil:
@@ -58,7 +43,7 @@ cdef bint fits_nodes(
     for place in range(nodes.first_member[log.set[i]], nodes.first_member[log.set[i] + 1]):
         node = nodes.member[place]
         if state.unavailable[node] == 0:
-            count += _parts_on(nodes, free, i, node, but)
+            count += parts_on(nodes.part, i, nodes.most[i], free, node, but)
             if count >= nodes.parts[i]:
                 return True
     return False
@@ -131,7 +116,7 @@ cdef void claim_nodes(Log log, Nodes nodes, State state, int64_t i) noexcept nog
             node = nodes.member[place]
             if state.unavailable[node] > 0:
                 continue
-            count = _parts_on(nodes, state.left_on, i, node, NOBODY)
+            count = parts_on(nodes.part, i, nodes.most[i], state.left_on, node, NOBODY)
             if count == 0 or nodes.most[i] > 1 and count <= most:
                 continue
             most, best = count, node

@@ -15,6 +15,24 @@ cdef inline bint fits(
     return True
 
 
+cdef inline int64_t parts_on(
+    const int64_t[:, ::1] part, int64_t k, int64_t most, const int64_t[:, ::1] free, int64_t node,
+    int64_t but
+) noexcept nogil:
+    """Return how many parts of attempt ``k``, at most ``most``, fit in what is free on a node.
+
+    Resource ``but`` does not count; −1: all do.
+    """
+    cdef int64_t count = most, x
+    for x in range(free.shape[0]):
+        if part[x, k] > 0 and x != but:
+            if free[x, node] < part[x, k]:
+                return 0
+            if most > 1:
+                count = min(count, free[x, node] // part[x, k])
+    return count
+
+
 cdef inline void add(
     int64_t[::1] free, const int64_t[:, ::1] amounts, int64_t k, int64_t sign
 ) noexcept nogil:

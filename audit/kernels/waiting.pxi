@@ -39,6 +39,7 @@ cdef class Nodes:
     cdef const int64_t[::1] parts
     cdef const int64_t[::1] most
     cdef const int64_t[::1] shape  # equal numbers: equal sets, parts and most
+    cdef const int64_t[::1] kind  # of each resource: that of which it is a type, or itself
     cdef const int64_t[::1] ties  # the resources, in the order in which a lacking one is named
     cdef const int64_t[::1] change_time  # when nodes become unavailable or available, ascending
     cdef const int64_t[::1] change_node
@@ -138,6 +139,7 @@ cdef class State:
     cdef int64_t[:, ::1] by_user  # kinds × users: use by each
     cdef int64_t[:, ::1] free_on  # resources × nodes
     cdef int64_t[:, ::1] left_on  # the same after earlier claims of the walk
+    cdef int64_t[:, ::1] without_on  # working space: the same with enough of one resource
     cdef int64_t[::1] unavailable  # [nodes]: 0: in service
     # What is known in a walk of shapes, and of shapes behind claims of a user: valid where the
     # stamp is that of the walk. ``lent`` holds key, stamp, number of claims and result.
@@ -166,6 +168,7 @@ cdef class State:
         cdef Py_ssize_t kinds = capacity.shape[0]
         self.capacity, self.free = np.array(capacity), np.array(capacity)
         self.free_on, self.left_on = np.array(nodes.capacity), np.array(nodes.capacity)
+        self.without_on = np.array(nodes.capacity)
         self.unavailable = np.zeros(nodes.capacity.shape[1], np.int64)
         self.used, self.moved = np.zeros((2, kinds), np.int64)
         self.by_user, self.claimed = np.zeros((2, kinds, users), np.int64)

@@ -20,6 +20,7 @@ from audit.hostlists import amounts_of, count, expand
 from audit.metrics.attempts.contention import counted_resources, requests, time_order
 from audit.model import Absence, Node, Pool
 from audit.registry.causes import LACKS
+from audit.words import kind_of
 
 Ints = NDArray[np.int64]
 
@@ -47,6 +48,7 @@ class OnNodes(NamedTuple):
     parts: Ints  # [n]
     most: Ints  # [n]
     shape: Ints  # [n]: equal numbers: equal sets and parts
+    kind: Ints  # [R]: the resource of which each is a type, or itself
     ties: Ints  # [R]: the resources, in the order in which the one that is lacking is named
     change_time: Ints
     change_node: Ints
@@ -76,7 +78,7 @@ def sums_of(rows: pl.DataFrame) -> Placed:
     empty = np.zeros((0, 0), np.int64)
     nodes = OnNodes(
         *(empty, edge, none, edge, none, edge, none, empty, empty),
-        *(none, none, none, none, none, none, none),
+        *(none, none, none, none, none, none, none, none),
     )
     return Placed(nodes, np.zeros(rows.height, np.int64), None)
 
@@ -135,7 +137,11 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     resources = counted_resources(pool)
     number = {node.name: k for k, node in enumerate(pool.nodes)}
     capacity = np.array(
-        [[dict(node.amounts).get(name, 0) for node in pool.nodes] for name in resources], np.int64
+        [
+            [dict(node.amounts).get(name, int(name == "nodes")) for node in pool.nodes]
+            for name in resources
+        ],
+        np.int64,
     )
     used = np.stack([_ints(rows[name]) for name in resources])
     start, end = _ints(rows["start_time"]), _ints(rows["end"])
@@ -162,7 +168,8 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
         *_lists(by_node),
         *(first, node, amount),
         *parts,
-        _shapes(set_of, *parts),
+        shapes(set_of, *parts),
+        _kinds(resources),
         _ties(resources),
         *_changes(reserved, pool.absences, number),
     )
@@ -261,16 +268,17 @@ def _parts(rows: pl.DataFrame, request: Ints) -> tuple[Ints, Ints, Ints]:
     return part, parts, np.where(even, 1, ANY_NUMBER)
 
 
-def _shapes(set_of: Ints, part: Ints, parts: Ints, most: Ints) -> Ints:
+def shapes(set_of: Ints, part: Ints, parts: Ints, most: Ints) -> Ints:
     """Return numbers that are equal where all of these are."""
     columns = {str(k): column for k, column in enumerate((set_of, parts, most, *part))}
     alike = pl.DataFrame(columns).select(shape=pl.struct(pl.all()).rank("dense") - 1)
     return _ints(alike["shape"].cast(pl.Int64))
 
 
-def kind_of(resource: str) -> str:
-    """Return the resource of which this is a type: ``gpus`` for ``gpus:a100``."""
-    return resource.partition(":")[0]
+def _kinds(resources: Sequence[str]) -> Ints:
+    """Return the place of the resource of which each is a type, or its own."""
+    place = {name: x for x, name in enumerate(resources)}
+    return np.array([place.get(kind_of(name), place[name]) for name in resources], np.int64)
 
 
 def _ties(resources: Sequence[str]) -> Ints:

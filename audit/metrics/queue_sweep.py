@@ -262,7 +262,7 @@ def book(
         outages = np.ascontiguousarray(idle[:, long])
     n, count = queue.rows.height, len(rules.most) + len(rules.first_span) - 1
     seconds, forbidden = np.zeros((len(BOOKED), n)), np.zeros((count, n), np.int64)
-    spans = kernels.Spans()
+    spans = kernels.Table(4)
     lacking = np.zeros((len(counted_resources(pool)) + 1, n), np.int64)
     made = kernels.Bookings(seconds, forbidden, lacking, spans)
     kernels.book_waits(log, nodes, times(), taken, capacity, blocks.most, made)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from audit.config import Cluster
 from audit.config.places import Site
-from audit.errors import AuditError, UsageError, withholding
+from audit.errors import AuditError, StoreError, UsageError, withholding
 from audit.files import state_folder
-from audit.nightly import pinging, pulling, stages
+from audit.nightly import metrics_file, pinging, pulling, stages
 from audit.nightly.history import WHOLE, History
 from audit.nightly.keeping import archiving
 from audit.nightly.stages import STAGES, Night, StoppedError, Work, own_state
@@ -79,6 +79,7 @@ def run(
         with migrations.migrated(store, limit, base=site.database.parent) as con:
             work = Work(con, site, now, only, night, watched, stages, past, number, stopping)
             _do(work, clusters)
+            _tell_monitors(work)
             compact = config.retention.compact and publish.free(con).worth_it
         if compact:
             try:
@@ -149,6 +150,18 @@ def _deliver(work: Work) -> None:
         _renew(work)
     elif not done.failures:
         stages.mails(work).settle()
+
+
+def _tell_monitors(work: Work) -> None:
+    """Replace the file of metrics, if the configuration names one."""
+    target = work.site.metrics_file
+    if target is None:
+        return
+    try:
+        metrics_file.write(work.con, target, work.now, len(work.night.failures))
+    except OSError as error:
+        why = f"{target}: cannot be replaced: {error.strerror} (service.metrics_file)"
+        work.night.failures.append(StoreError(why))
 
 
 def _renew(work: Work) -> bool:

@@ -52,7 +52,6 @@ def compute_and_keep(
     be stored.
     """
     setting = task.setting
-    progress("computing", 0, 1)
     seeds = {identity.period: identity.seed for identity in task.due}
     wanted = compute.Wanted(seeds, task.kept.keys(), task.window)
     with workers.executor(config.compute, config.simulation.threads) as executor:
@@ -63,9 +62,9 @@ def compute_and_keep(
             config,
             task.fairshare,
             queries.run(con, "known_fair_starts", cluster=setting.cluster),
-            Effort(executor, lambda done, of: progress("fair start times", done, of)),
+            Effort(executor),
+            progress,
         )
         results.replace(
             con, setting, computed, task.due, task.kept, now, task.window, pages=task.pages
         )
-    progress("computing", 1, 1)

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from audit.registry.causes import CAUSES, LACKS, PARTS
 from audit.registry.measure import AREA, ATTEMPTS, JOBS, NUWT, ONE, SECONDS
 from audit.registry.measures import SLOWDOWN, SUMMARY
+from audit.registry.reasons import HELD_BY
 
 BIGINT, DOUBLE, VARCHAR, BOOLEAN = "BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN"
 INSTANT: Final = "INSTANT"
@@ -78,6 +79,7 @@ _NO_FST: Final = "without a fair start time"
 _NO_WAIT: Final = "where no anatomy of the wait is known"
 _NO_ACCOUNT: Final = "where no wait was booked to causes"
 _NO_NODES: Final = "where the nodes of the pool are not known"
+_UNINTERRUPTED: Final = "where no attempt was preempted, requeued or suspended"
 _NO_FORWARD: Final = "without a modelled start"
 _NO_DECISION: Final = "where no decision was judged"
 _NONE_JUDGED: Final = "where no attempt has a fair start time that counts"
@@ -131,7 +133,7 @@ OF_ATTEMPTS: Final = (
            SECONDS, _NO_ACCOUNT),
     Column("rule", VARCHAR, "limit or closed hours that delayed it longest; see rules",
            missing="without any"),
-    Column("held_by", VARCHAR, "kind of hold: begin, dependency, hold, array, licence",
+    Column("held_by", VARCHAR, f"kind of hold: {', '.join(HELD_BY)}",
            missing="where cause_held_s is 0 or NULL"),
     *(Column(part.column, DOUBLE if part.divided else BIGINT, f"part of the wait in which "
              f"{part.clause}", SECONDS, _NO_WAIT) for part in PARTS),
@@ -161,6 +163,12 @@ OF_ATTEMPTS: Final = (
            "not explain, < 0 if it started earlier", SECONDS, _NO_FORWARD),
     Column("occupancy_s", BIGINT, "end − start", SECONDS),
     Column("runtime_s", BIGINT, "occupancy − suspended", SECONDS),
+    Column("suspended_s", BIGINT, "time for which it was suspended", SECONDS,
+           "where the log does not say"),
+    Column("lost_work", DOUBLE, "size · occupancy if it ended PREEMPTED or was requeued, else 0: "
+           "an upper bound of the lost work", AREA, _UNINTERRUPTED),
+    Column("freed_for", VARCHAR, "other jobs that started on one of its nodes within 60 s of its "
+           "end, if it ended PREEMPTED or was requeued", missing="without any"),
     Column("walltime_s", BIGINT, "requested walltime; s, NULL: unknown or unlimited"),
     Column("bounded_slowdown", DOUBLE, f"{SLOWDOWN}, τ = metrics.tau_s; ≥ 1", ONE),
     Column("fair_slowdown", DOUBLE, "bounded slowdown with the strict fair start time as start; "
@@ -235,6 +243,19 @@ OF_ENTITIES: Final = (
            SECONDS, _NONE_FORWARD),
     Column("unmodelled_s", BIGINT, "total wait that the modelled policy does not explain", SECONDS,
            _NONE_FORWARD),
+    Column("preempted", BIGINT, "attempts that ended PREEMPTED or were requeued", ATTEMPTS,
+           _UNINTERRUPTED),
+    Column("lost_work", DOUBLE, "total size · occupancy of these: an upper bound of the lost work",
+           AREA, _UNINTERRUPTED),
+    Column("suspended_s", BIGINT, "total time for which attempts were suspended", SECONDS,
+           _UNINTERRUPTED),
+    Column("share_deficit", DOUBLE, "∫ max(0, fair − used) of dominant shares over the time that "
+           "the log covers, under dominant-resource fairness; s of the whole pool",
+           SECONDS, "if it is not in the log"),
+    Column("stretch", DOUBLE, "total response / total occupancy; ≥ 1", ONE,
+           "where the occupancy is 0"),
+    Column("array_concurrency", DOUBLE, "tasks of an array that ran at one time: total occupancy / "
+           "total (last end − first start) of arrays", "tasks", "without arrays"),
     _RUN,
 )
 """Columns of ``user_fairness`` and ``account_fairness``."""

@@ -46,11 +46,14 @@ class Of(Enum):
     """Those with a strict fair start time that counts, each with its weight in a sample."""
     RELAXED = "relaxed"
     """The same for the relaxed one."""
+    INTERRUPTED = "those in logs with preempted, requeued or suspended attempts"
+    ARRAYS = "tasks of job arrays"
     FORWARD = "those with a modelled start and a strict fair start time"
 
 
 ENDED, SIZED, BOOKED, ON_NODES, APART = Of.ENDED, Of.SIZED, Of.BOOKED, Of.ON_NODES, Of.APART
 STRICT, RELAXED, FORWARD = Of.STRICT, Of.RELAXED, Of.FORWARD
+INTERRUPTED, ARRAYS = Of.INTERRUPTED, Of.ARRAYS
 
 
 class Quotient(NamedTuple):

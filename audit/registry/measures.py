@@ -11,6 +11,7 @@ from audit.registry.causes import CAUSES, LACKS, PARTS
 from audit.registry.measure import (
     APART,
     AREA,
+    ARRAYS,
     ATTEMPTS,
     BOOKED,
     COUNT,
@@ -18,6 +19,7 @@ from audit.registry.measure import (
     ENDED,
     ENTITIES,
     FORWARD,
+    INTERRUPTED,
     JOBS,
     NUMBER,
     NUWT,
@@ -41,12 +43,11 @@ from audit.registry.measure import (
 )
 
 _ALL: Final = ("all",)
-_WIDTHS: Final = ("all", "width_class")
+_WIDTHS: Final = ("all", "width_class", "partition", "qos", "gpu_type")
 _ACCOUNTS: Final = (*_WIDTHS, "account")
-_QUEUES: Final = (*_ACCOUNTS, "partition", "qos")
+_QUEUES: Final = (*_ACCOUNTS, "partition_qos_gpu_type")
 _OWNED: Final = (*_WIDTHS, "user", "account")
-_JUDGED: Final = (*_OWNED, "partition", "hour_of_week")
-_PLACES: Final = (*_OWNED, "partition", "qos", "hour_of_week")
+_PLACES: Final = (*_OWNED, "hour_of_week")
 _KINDS: Final = ("entity_kind",)
 _FSTS: Final = "with fair start times"
 _FORWARD: Final = "with modelled starts"
@@ -56,6 +57,7 @@ _BOOKED: Final = "where waits were booked to causes"
 _SPEC_CAUSES: Final = "account of waits"
 _ON_NODES: Final = "where the nodes of the pool are known"
 _SPEC_PARTS: Final = "anatomy of waits"
+_INTERRUPTED: Final = "where attempts were preempted, requeued or suspended"
 _PEERED: Final = "for users and accounts with attempts that have similar jobs"
 _CONTESTED: Final = f"{_PEERED}, where waits are booked to causes"
 _PAIRED: Final = "for entities with pairs"
@@ -142,6 +144,17 @@ _WAITS: Final = (
     Measure("bounded_slowdown_p90", "90th percentile of bounded slowdown", ONE, NUMBER, _WIDTHS,
             f"90th percentile of {SLOWDOWN}", _KLUSACEK, Table.WAITS,
             figure=Quantile(ENDED, "bounded_slowdown", 900)),
+    Measure("stretch", "Stretch: response / occupancy", ONE, NUMBER, ("all", *_NAMED),
+            "Σ (end − arrival) / Σ occupancy", "Bender, Chakrabarti & Muthukrishnan 1998",
+            Table.WAITS, figure=Quotient(ENDED, "response_s", "occupancy_s")),
+    Measure("response_weighted", "Response, weighted by size · occupancy", SECONDS, DURATION,
+            _ACCOUNTS, "Σ size · occupancy · (end − arrival) / Σ size · occupancy",
+            "Goponenko et al. 2022", Table.WAITS,
+            figure=Quotient(SIZED, "response_area", "re_consumed")),
+    Measure("array_concurrency", "Tasks of an array that ran at one time", "tasks", NUMBER,
+            ("all", *_COMPARED), "Σ occupancy of the tasks of arrays / Σ (last end − first start) "
+            "of arrays", "", Table.WAITS, when="where arrays ran",
+            figure=Quotient(ARRAYS, "occupancy_s", "array_span_s")),
     Measure("overtaken_share", "Attempts overtaken by a later one", ONE, SHARE, _WIDTHS,
             "share of attempts that were overtaken: another one arrived later and started earlier",
             "Sabin & Sadayappan §2", Table.WAITS, figure=Quotient(ENDED, "overtaken")),
@@ -254,9 +267,33 @@ _EQUALITY: Final = (
     Measure("re_unfairness_net", "Shortfall less surplus, per attempt", PER_ATTEMPT, RESOURCE_TIME,
             _OWNED, "Σ (deserved − consumed) / attempts whose size is known; 0 over all attempts",
             _SABIN_RE, figure=Quotient(SIZED, "re_unfairness")),
+    Measure("share_deficit", "Deficit against dominant-resource fairness", SECONDS, DURATION,
+            _NAMED, "∫ max(0, a* − s) dt, in s of the whole pool: s is the dominant share in use, "
+            "and a* the dominant share under dominant-resource fairness, by the site's shares "
+            "(else equal ones), never above the demand", "Ghodsi et al. 2011 §4"),
     Measure("re_conservation", "How far shortfalls and surpluses are from cancelling out", ONE,
             NUMBER, _ALL, "|Σ (deserved − consumed)| / Σ consumed over the pool: 0 up to rounding",
             _SABIN_RE),
+)
+
+_PREEMPTION: Final = (
+    Measure("preempted", "Preempted or requeued", ATTEMPTS, COUNT, ("all", *_COMPARED),
+            "attempts that ended PREEMPTED or were requeued", when=_INTERRUPTED,
+            figure=Total(INTERRUPTED, "preempted")),
+    Measure("lost_work", "Work lost to preemption, at most", AREA, RESOURCE_TIME,
+            ("all", *_COMPARED), "Σ size · occupancy of attempts that ended PREEMPTED or were "
+            "requeued: an upper bound, because checkpoints are not in logs", when=_INTERRUPTED,
+            figure=Total(INTERRUPTED, "lost_work")),
+    Measure("lost_share", "… as a share of what was consumed", ONE, SHARE, ("all", *_COMPARED),
+            "lost_work / Σ size · occupancy", when=_INTERRUPTED,
+            figure=Quotient(INTERRUPTED, "lost_work", "area")),
+    Measure("freed_share", "Preempted attempts on whose nodes another job started", ONE, SHARE,
+            _ALL, "share of preempted and requeued attempts with known nodes after which another "
+            "job started on one of their nodes within 60 s",
+            when=_INTERRUPTED, figure=Quotient(INTERRUPTED, "taken", "preempted_on_nodes")),
+    Measure("suspended_time", "Time for which jobs were suspended", SECONDS, DURATION,
+            ("all", *_COMPARED), "Σ suspended time of attempts", when=_INTERRUPTED,
+            figure=Total(INTERRUPTED, "suspended")),
 )
 
 _MACHINE: Final = (
@@ -290,21 +327,21 @@ def _of_fst(of: Of) -> tuple[Measure, ...]:
     fst = of.value
     return (
         Measure(f"miss_{fst}_mean", "Miss per attempt (overall unfairness)", SECONDS, DURATION,
-                _JUDGED, f"overall unfairness by the {fst} FST: Σ max(start − FST, 0) / attempts",
+                _PLACES, f"overall unfairness by the {fst} FST: Σ max(start − FST, 0) / attempts",
                 "Sabin & Sadayappan §3.1.3", Table.FAIR_STARTS, when=_FSTS,
                 figure=Quotient(of, "miss")),
-        Measure(f"missed_{fst}_share", "Attempts that started later than it", ONE, SHARE, _JUDGED,
+        Measure(f"missed_{fst}_share", "Attempts that started later than it", ONE, SHARE, _PLACES,
                 f"share of attempts that missed their {fst} FST by more than "
                 "`metrics.tolerance_s`", "", Table.FAIR_STARTS, when=_FSTS,
                 figure=Quotient(of, "missed")),
         Measure(f"missed_{fst}_mean", "… mean delay of those", SECONDS, DURATION,
-                _JUDGED, f"mean miss of the attempts that missed their {fst} FST; NULL if none did",
+                _PLACES, f"mean miss of the attempts that missed their {fst} FST; NULL if none did",
                 "", Table.FAIR_STARTS, when=_FSTS, figure=Quotient(of, "missed_by", "missed")),
         Measure(f"preferred_{fst}_share", "Attempts that started earlier than it", ONE, SHARE,
-                _JUDGED, f"share of attempts that started before their {fst} FST, by more than "
+                _PLACES, f"share of attempts that started before their {fst} FST, by more than "
                 "`metrics.tolerance_s`", "", Table.FAIR_STARTS, when=_FSTS,
                 figure=Quotient(of, "preferred")),
-        Measure(f"preference_{fst}_mean", "Preference per attempt", SECONDS, DURATION, _JUDGED,
+        Measure(f"preference_{fst}_mean", "Preference per attempt", SECONDS, DURATION, _PLACES,
                 f"Σ max(FST − start, 0) / attempts, by the {fst} FST", "", Table.FAIR_STARTS,
                 when=_FSTS, figure=Quotient(of, "preference")),
     )
@@ -319,12 +356,12 @@ _FAIR_STARTS: Final = (
     Measure("over_fair_slowdown_share", "Attempts slowed down more than that", ONE, SHARE, _WIDTHS,
             "share of attempts whose bounded slowdown exceeds their fair slowdown", _KLUSACEK,
             Table.FAIR_STARTS, when=_FSTS, figure=Quotient(STRICT, "slower")),
-    Measure("overtaken_time_mean", "Overtaken time per attempt", SECONDS, DURATION, _JUDGED,
+    Measure("overtaken_time_mean", "Overtaken time per attempt", SECONDS, DURATION, _PLACES,
             "mean of modelled start − strict FST: delay of an attempt by later arrivals under the "
             "modelled policy; < 0: it started earlier", when=_FORWARD,
             figure=Quotient(FORWARD, "overtaken_s")),
     Measure("overtaken_wait_share", "Delay by later arrivals as a share of waiting", ONE, SHARE,
-            _JUDGED, "Σ min(max(modelled start − strict FST, 0), wait) / Σ wait", when=_FORWARD,
+            _PLACES, "Σ min(max(modelled start − strict FST, 0), wait) / Σ wait", when=_FORWARD,
             figure=Quotient(FORWARD, "capped", "wait_s")),
     Measure("overtaken_cut_share", "… of it beyond the jobs' own waits", ONE, SHARE, _WIDTHS,
             "Σ max(modelled start − strict FST − wait, 0) / Σ max(modelled start − strict FST, 0): "
@@ -334,13 +371,13 @@ _FAIR_STARTS: Final = (
             DURATION, _WIDTHS, "Σ max(strict FST − modelled start, 0)", when=_FORWARD,
             figure=Total(FORWARD, "gained")),
     Measure("overtaken_own_time_mean", "… by later arrivals of the same user", SECONDS,
-            DURATION, _JUDGED, "mean of modelled start − modelled start without later "
+            DURATION, _PLACES, "mean of modelled start − modelled start without later "
             "submissions of the attempt's user; never called unfairness", when=_FORWARD,
             figure=Quotient(FORWARD, "own", "own_known")),
     Measure("unmodelled_time_mean", "Wait that the modelled policy does not explain, per attempt",
-            SECONDS, DURATION, _JUDGED, "mean of start − modelled start, which can be negative",
+            SECONDS, DURATION, _PLACES, "mean of start − modelled start, which can be negative",
             when=_FORWARD, figure=Quotient(FORWARD, "unmodelled_s")),
-    Measure("miss_explained_share", "Misses that later arrivals explain", ONE, SHARE, _JUDGED,
+    Measure("miss_explained_share", "Misses that later arrivals explain", ONE, SHARE, _PLACES,
             "Σ min(max(modelled start − strict FST, 0), miss) / Σ miss, by the strict FST",
             when=_FORWARD, figure=Quotient(FORWARD, "explained", "miss_strict_s")),
     Measure("fst_attempts", "Attempts by status of their fair start time", ATTEMPTS, COUNT,
@@ -363,6 +400,9 @@ _OWNERS: Final = (
             "population standard deviation of NUWT", "", Table.OWNERS),
     Measure("nuwt_f", "F, sum of squared distances from the mean", f"({NUWT})²", NUMBER, _KINDS,
             "Σ (UWT − NUWT)²", "Klusáček & Rudová §4.1", Table.OWNERS),
+    Measure("jain_stretch", "Jain's index of the stretch", ONE, NUMBER, _KINDS,
+            "(Σ x)² / (n Σ x²) of the stretch x of users (or accounts) with at least 10 jobs: from "
+            "1/n to 1, where all have the same", "Jain, Chiu & Hawe 1984"),
     Measure("nuwt_entities", "Number counted", ENTITIES, COUNT, _KINDS,
             "users (or accounts) in the figures of NUWT", "", Table.OWNERS),
     Measure("nuwt_single_job", "Left out: fewer than two started jobs", ENTITIES, COUNT, _KINDS,
@@ -419,7 +459,8 @@ _FIDELITY: Final = (
 )
 
 SUMMARY: Final[Mapping[str, Measure]] = {measure.key: measure for measure in (
-    *_POPULATION, *_WAITS, *_ANATOMY, *_PEERS, *_PASSED, *_EQUALITY, *_MACHINE, *_FAIR_STARTS,
+    *_POPULATION, *_WAITS, *_ANATOMY, *_PEERS, *_PASSED, *_EQUALITY, *_PREEMPTION, *_MACHINE,
+    *_FAIR_STARTS,
     *_OWNERS,
 )}
 """Every measure of the view ``summary`` by key, in order of display."""

@@ -47,14 +47,17 @@ def depths(work: Workload) -> Ints:
 
 _RESERVING: Final = (1.5e-07, 0.75)  # ``conservative_replan`` with few reservations
 _ORDERING: Final = (7e-08, 0.85)  # added by an order other than by arrival
+_SCANNING: Final = (2e-08, 1.0)  # added by limits: jobs that they hold are passed over one by one
 _TABLES: Final = 3e-06  # per attempt, to make a workload and to compare waits
 
 
-def replay_cost(depth: Floats | Ints, policy: Policy) -> float:
+def replay_cost(depth: Floats | Ints, policy: Policy, *, limited: bool = False) -> float:
     """Return the estimated CPU seconds of a replay, with the tables around it; see ``depths``."""
     constants = [policy.backfill.traits.replay if policy.reservations is None else _RESERVING]
     if policy.order is not Order.fcfs:
         constants.append(_ORDERING)
+    if limited:
+        constants.append(_SCANNING)
     deep: Floats = np.float64(1.0) + depth
     of_passes = sum(float((constant * deep**power).sum()) for constant, power in constants)
     return _TABLES * len(deep) + of_passes

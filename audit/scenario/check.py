@@ -232,6 +232,8 @@ def _as_checked(
         pl.Series("blocked", work.blocked),
     )
     change = work.step_change.reshape(len(work.step_time), len(resources))
+    if work.machines is not None:  # what runs on a node that becomes unavailable takes no other
+        change = np.zeros_like(change)
     return attempts, Capacity(resources, work.capacity, work.step_time, change, work.step_planned)
 
 

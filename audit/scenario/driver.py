@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from audit import __version__
 from audit.model import BY_USAGE, Order, Policy
 from audit.scenario import ownership
+from audit.scenario.machines import Machines
 from audit.scenario.workload import KEYS, NEVER, Bools, Ints, Workload, gone, in_snapshots
 from audit.workers.executors import IN_TURN, Executor
 
@@ -190,6 +191,8 @@ class Bases:
         ahead = (work.step_time[foreseen].tolist(), work.step_change[foreseen].tolist())
         settings = f"{__version__} {policy} {work.capacity.tolist()} {ahead}"
         settings += f" {fair_order.value} {ranking} {work.limits.settings}"
+        if work.machines is not None:
+            settings += f" {work.machines.settings}"
         if policy.interval_s:  # passes are counted from the first arrival
             settings += f" {work.arrival.min(initial=0)}"
         constant = np.frombuffer(hashlib.sha256(settings.encode()).digest()[:8], np.uint64)[0]
@@ -232,8 +235,19 @@ def _properties(work: Workload) -> list[Ints]:
         *(work.arrival, work.start, work.end, work.occupancy, work.estimate),
         *request.T,
         work.priority.view(np.int64),
+        *([] if work.machines is None else _on_nodes(work.machines, len(work.arrival))),
         sum((flag.astype(np.int64) << bit for bit, flag in enumerate(flags)), start=np.int64(0)),
     ]
+
+
+def _on_nodes(nodes: Machines, count: int) -> list[Ints]:
+    """Return what the first ``count`` attempts request of nodes, and what they used there."""
+    hashes = _hashes([nodes.node, *nodes.amount])
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)))
+    first, held = nodes.first[:count], nodes.held[:count]
+    used = (sums[first + held] - sums[first]).view(np.int64)
+    columns = (nodes.set_of, *nodes.part, nodes.parts, nodes.most)
+    return [*(column[:count] for column in columns), used]
 
 
 def _sequence(rows: Ints, described: pl.DataFrame) -> list[Ints]:

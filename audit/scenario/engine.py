@@ -17,6 +17,7 @@ from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.population import TAU_S, describe
 from audit.model import ATTEMPTS, Period, Pool
 from audit.policies import BY_OWNER, BY_USAGE, Backfill, Order, Policy, refused
+from audit.scenario.machines import NO_NODES
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ranking, ranking
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS, NEVER, Bools, Ints, Workload, instants, workload
@@ -278,6 +279,7 @@ def kernel_pool(
         attempts=attempts,
         steps=steps,
         counters=len(work.limits.most),
+        nodes=NO_NODES if work.machines is None else work.machines.in_kernel,
         ledger=ledger,
         begun=begun,
         promised=promised,
@@ -289,20 +291,25 @@ def kernel_steps(work: Workload, taken: Bools, delay_s: int = 0) -> Steps:
     """Return the steps of the capacity, and those by the attempts ``taken``, ``delay_s`` later."""
     request = by_resource(work.request, len(work.capacity))[:, taken]
     change = by_resource(work.step_change, len(work.capacity))
-    ends = work.end[taken]
-    time = np.concatenate((work.step_time, work.start[taken], ends))
+    time = np.concatenate((work.step_time, work.start[taken], work.end[taken]))
     change = np.concatenate((change, -request, request), axis=1)
-    planned = np.concatenate((work.step_planned, np.zeros(2 * len(ends), np.bool_)))
+    begins = np.flatnonzero(taken)
+    planned = np.concatenate((work.step_planned, np.zeros(2 * len(begins), np.bool_)))
     order = np.argsort(time, kind="stable")
     order = order[time[order] != NEVER]
-    begins = np.flatnonzero(taken)
     job = np.concatenate((np.full(len(work.step_time), -1), begins, begins))
+    ends = np.arange(len(job)) >= len(job) - len(begins)
+    holder = job.copy()
+    if (nodes := work.machines) is not None:
+        holder[: len(work.step_time)] = len(nodes.parts) + nodes.change_node
+        ends[: len(work.step_time)] = nodes.change < 0
     return Steps(
         time=time[order] + delay_s,
         change=np.ascontiguousarray(change[:, order]),
         planned=planned[order],
         job=job[order],
-        ends=(np.arange(len(job)) >= len(job) - len(begins))[order],
+        holder=holder[order],
+        ends=ends[order],
         number=len(order),
     )
 
@@ -314,6 +321,7 @@ def step_space(resources: int, steps: int) -> Steps:
         change=np.zeros((resources, steps), np.int64),
         planned=np.zeros(steps, np.bool_),
         job=np.zeros(steps, np.int64),
+        holder=np.zeros(steps, np.int64),
         ends=np.zeros(steps, np.bool_),
         number=0,
     )

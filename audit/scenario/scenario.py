@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -19,7 +20,7 @@ from audit.errors import UsageError
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.usage import HalfLife, Kind
 from audit.metrics.slurm.multifactor import FACTORS
-from audit.model import Limit, Order, Pool, Window
+from audit.model import Limit, Node, Order, Pool, Window
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
 from audit.scenario.workload import Indexed, workload_of_rows
 
@@ -289,20 +290,23 @@ def cut_short(attempts: pl.DataFrame, limits: Mapping[str, int]) -> pl.DataFrame
 def resized(pool: Pool, capacity: Amount | None, nodes: Amount | None) -> Pool:
     """Return a pool of another size, at all times, or raise UsageError.
 
-    With ``nodes`` every amount grows in proportion, rounded down.
+    With ``nodes`` every amount grows in proportion, rounded down. The pool keeps its first nodes;
+    further ones are like them.
     """
     if capacity is not None and nodes is not None:
         raise UsageError("--nodes and --capacity: give one of them")
     counted = nodes if pool.resource == "nodes" and capacity is None else capacity
     if counted is not None:
-        return _resized(
+        after = _resized(
             pool,
             "--capacity",
             lambda name, present: counted.of(present) if name == pool.resource else present,
         )
+        more = after.capacity - pool.capacity
+        return after._replace(nodes=tuple(_with_more(pool.nodes, pool.resource.value, more)))
     if nodes is None:
         return pool
-    present = dict(pool.amounts).get("nodes")
+    present = dict(pool.amounts).get("nodes", len(pool.nodes) or None)
     if present is None:
         raise UsageError(
             f"--nodes: the configuration does not say how many nodes pool {pool.name!r} has "
@@ -311,7 +315,9 @@ def resized(pool: Pool, capacity: Amount | None, nodes: Amount | None) -> Pool:
     growth = Fraction(nodes.of(present), present)
     if growth <= 0:
         raise UsageError("--nodes: at least one node must be left")
-    return _resized(pool, "--nodes", lambda _, present: int(present * growth))
+    count = int(len(pool.nodes) * growth)
+    known = tuple(_node(pool.nodes, number) for number in range(count)) if pool.nodes else ()
+    return _resized(pool, "--nodes", lambda _, present: int(present * growth))._replace(nodes=known)
 
 
 def _resized(pool: Pool, flag: str, size: Callable[[str, int], int]) -> Pool:
@@ -327,6 +333,29 @@ def _resized(pool: Pool, flag: str, size: Callable[[str, int], int]) -> Pool:
     if after.capacity < 1 or least < 0:
         raise UsageError(f"{flag}: pool {pool.name!r} would be left with less than nothing")
     return after
+
+
+def _node(nodes: Sequence[Node], number: int) -> Node:
+    """Return a node, or a copy of one."""
+    copy, of = divmod(number, len(nodes))
+    return nodes[of]._replace(name=f"{nodes[of].name}+{copy}") if copy else nodes[of]
+
+
+def _with_more(nodes: Sequence[Node], resource: str, more: int) -> Iterator[Node]:
+    """Yield nodes that have so much more of a resource together; the last one has the rest."""
+
+    def amount(node: Node) -> int:
+        return 1 if resource == "nodes" else dict(node.amounts).get(resource, 0)
+
+    total = sum(map(amount, nodes))
+    left = total + more if total else 0
+    for number in itertools.count():
+        if left <= 0:
+            return
+        node = _node(nodes, number)
+        has = [(name, min(of, left) if name == resource else of) for name, of in node.amounts]
+        yield node._replace(amounts=tuple(has))
+        left -= amount(node)
 
 
 # --- other shares and weights --------------------------------------------------------------------

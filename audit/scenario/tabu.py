@@ -82,6 +82,8 @@ def replay(
         work: see ``engine.replay`` for blocked attempts.
         on_progress: called with simulated instants, epoch s, now and then.
 
+    Sums over the pool decide what fits, even if its nodes are known.
+
     Raises:
         SimulationError: a parameter is too small, or the pool has limits or windows.
     """
@@ -90,6 +92,7 @@ def replay(
             raise SimulationError(f"tabu search: {name} {value}: give at least {bound}")
     if work.limits.some:
         raise SimulationError("ts: a plan is not optimised where a pool has limits or windows")
+    work = work._replace(machines=None)
     count = len(work.arrival)
     begun = np.where(work.blocked, work.start, NEVER)
     planned = np.full(count, NEVER)

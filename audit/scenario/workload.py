@@ -19,8 +19,10 @@ from audit.metrics.attempts.contention import (
 )
 from audit.metrics.attempts.population import only, ordered, unplannable
 from audit.metrics.attempts.reasons import held_up
+from audit.metrics.nodes import PLACE
 from audit.model import SEQUENCE, Pool, Standing
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
+from audit.scenario.machines import Machines, machines
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of
 from audit.words import OF_TYPE
 
@@ -38,6 +40,7 @@ LEAST_ALIKE: Final = 20
 _READ: Final = cs.by_name(
     *("pool", "standing", "arrival_time", "submit_time", "start_time", "occupancy_s", "walltime_s"),
     *("cpus", "nodes", "gpus", "mem_bytes", "priority", "state", "reason", "reservation"),
+    *PLACE,
     *("user", "account", "partition", "qos", "size", "width_class", "suspended_s", "penalty"),
     *("any_gpu_type", "constraints"),
     *SEQUENCE,
@@ -67,6 +70,7 @@ class Workload(NamedTuple):
     step_planned: Bools  # [S], known to planners
     owners: Ownership  # of the n attempts
     limits: Limits = UNLIMITED  # of the n attempts
+    machines: Machines | None = None  # of the n attempts, and perhaps later ones; None: sums decide
 
     @property
     def largest(self) -> Ints:
@@ -96,6 +100,8 @@ class Workload(NamedTuple):
         """Whether each attempt requests at most the largest capacity, [n]."""
         request = self.request.reshape(len(self.arrival), len(self.capacity))
         fitting: Bools = ((request <= self.largest) | (request == 0)).all(1)
+        if self.machines is not None:
+            fitting &= self.machines.fitting[: len(fitting)]
         return fitting
 
     @property
@@ -107,7 +113,8 @@ class Workload(NamedTuple):
         """Return the first ``count`` attempts."""
         columns = self._asdict()
         for name in columns:
-            if name not in ("capacity", "owners", "limits") and not name.startswith("step_"):
+            whole = ("capacity", "owners", "limits", "machines")
+            if name not in whole and not name.startswith("step_"):
                 columns[name] = columns[name][:count]
         own = {"owners": self.owners.first(count), "limits": self.limits.of_first(count)}
         return Workload(**columns | own)
@@ -151,7 +158,8 @@ def workload_of_rows(
     numbered = described.select(_READ).with_row_index("row")
     attempts = _schedulable(only(numbered, pl.col("pool") == pool.name), now)
     reserved = reserved_rows(attempts)
-    steps = capacity_steps(pool, attempts.filter(reserved))
+    in_reservations = attempts.filter(reserved)
+    steps = capacity_steps(pool, in_reservations)
     attempts = only(attempts, ~reserved)
     request = [attempts[name].fill_null(0).to_numpy().astype(np.int64) for name in resources]
     occupancy = _ints(attempts["occupancy"])
@@ -176,7 +184,27 @@ def workload_of_rows(
         owners=owners_of(attempts, fairshare),
         limits=limits_of(attempts, pool, _last_known(attempts, now)),
     )
-    return Indexed(work, _ints(attempts["row"]))
+    nodes = machines(attempts, in_reservations, pool)
+    return Indexed(work if nodes is None else on_nodes(work, nodes), _ints(attempts["row"]))
+
+
+def on_nodes(work: Workload, nodes: Machines) -> Workload:
+    """Return a workload of which the nodes of the pool decide what fits."""
+    taken = nodes.change * -nodes.capacity[:, nodes.change_node]
+    request, capacity = work.request, nodes.capacity.sum(axis=1)
+    if nodes.whole:
+        request = np.ascontiguousarray((nodes.part * nodes.parts).T)
+        if nodes.alike:
+            request, capacity, taken = request[:, 0], capacity[:1], taken[:1]
+    one = len(capacity) == 1
+    return work._replace(
+        request=request.reshape(-1) if one else request,
+        capacity=capacity,
+        step_time=nodes.change_time,
+        step_change=taken[0] if one else np.ascontiguousarray(taken.T),
+        step_planned=np.zeros(len(nodes.change_time), np.bool_),
+        machines=None if nodes.alike else nodes,
+    )
 
 
 def limited(work: Workload, described: pl.DataFrame, pool: Pool, now: int) -> Workload:

@@ -16,7 +16,7 @@ import polars as pl
 
 from audit import config, periods, resources
 from audit.analyst import reader
-from audit.cluster import fairshare
+from audit.cluster import declared, fairshare, hardware
 from audit.cluster.setting import Setting
 from audit.config import places
 from audit.errors import AuditError, DeliveryError, UsageError, withholding
@@ -126,7 +126,7 @@ def _configured(path: Path, published: Path | None) -> Iterator[Check]:
         f"{change}, or name other folders in [output]",
     )
     for cluster in settings.clusters:
-        remedy = "correct clusters.sources or clusters.usage of this cluster"
+        remedy = "correct clusters.sources, hardware or usage of this cluster"
         yield f"cluster {cluster.name!r}", partial(_cluster, cluster, folder), remedy
     for cluster in settings.clusters:
         if any(pool.limits or pool.windows for pool in cluster.pools):
@@ -160,6 +160,7 @@ def _cluster(cluster: config.Cluster, folder: Path) -> str:
         parts.append("names become pseudonyms")
     elif cluster.people.file is not None:
         parts.append("people.file is valid")
+    parts += _nodes(cluster, folder)
     for source in cluster.sources:
         if source.command is None:
             count = len(sources.files(source, folder))
@@ -176,6 +177,19 @@ def _cluster(cluster: config.Cluster, folder: Path) -> str:
             ) from error
         parts.append(f"command {program}")
     return "; ".join(parts) or "no sources: there are no logs to read"
+
+
+def _nodes(cluster: config.Cluster, folder: Path) -> Iterator[str]:
+    """Yield how many nodes are declared, where, and what is wrong with the files."""
+    found = declared.configured(cluster, folder)
+    if found.nodes:
+        yield f"{len(found.nodes):,} nodes from {found.nodes[0].source}"
+    for pool in cluster.pools:
+        if nodes := hardware.tables(pool):
+            yield f"{len(nodes):,} nodes of pool {pool.name!r} from {nodes[0].source}"
+    if found.absences:
+        yield f"{len(found.absences):,} times of nodes out of service"
+    yield from found.cautions
 
 
 def _mail(settings: config.Config, folder: Path) -> str:

@@ -316,8 +316,8 @@ def _entity(f: Facts, m: re.Match) -> Expected:
 
 def _width_of(advice: str) -> Callable[[Job], bool]:
     """Return whether jobs are of the width that a piece of advice is about, if any."""
-    label = re.search(r"([\d–]+)-CPU jobs wait", advice)
-    return lambda job: label is None or width(job.size) == label[1]
+    label = re.search(r"([\d–]+)-CPU jobs wait|[Jj]obs of (over \d+) CPUs wait", advice)
+    return lambda job: label is None or width(job.size) == (label[1] or label[2])
 
 
 def _changed(f: Facts, m: re.Match) -> Expected:

@@ -1,9 +1,16 @@
-"""The part of a period that a log covers."""
+"""Pools as configured, and the part of a period that a log covers."""
 
+from datetime import date
+from typing import Any
+
+import polars as pl
 import pytest
 
-from audit.cluster.setting import covered
-from audit.model import Period
+from audit import config
+from audit.cluster.setting import Setting, configured, covered
+from audit.errors import UsageError
+from audit.model import Node, Period
+from tests.strategies import ended, frame
 
 LOG = Period("all", 100, 200)
 
@@ -23,3 +30,42 @@ def test_the_part_of_a_period_inside_the_log(
     period: tuple[int, int], span: tuple[int, int]
 ) -> None:
     assert covered(Period("some", *period), LOG) == span
+
+
+def on_nodes(*lists: str | None) -> pl.DataFrame:
+    """Attempts that ran one after the other on these nodes, on 4 CPUs of each."""
+    return frame(
+        [
+            ended(9 * k, 9 * k, 9 * k + 9, 4, partition="p", node_list=names, nodes=1)
+            for k, names in enumerate(lists)
+        ]
+    )
+
+
+def setting(attempts: pl.DataFrame, **keys: Any) -> Setting:
+    pool = {"name": "main", "partitions": ("p",), **keys}
+    cluster = config.Cluster.model_validate({"name": "c", "zone": "UTC", "pools": (pool,)})
+    return configured(cluster, attempts, {})
+
+
+def test_nodes_are_chosen() -> None:
+    known, capacity = on_nodes("a", "b"), {"cpus": 8}
+    both = tuple(Node(name, (("cpus", 4),), ("p",)) for name in "ab")
+    assert setting(known).pools[0].nodes == both
+    assert setting(known, by_nodes=False).pools[0].nodes == ()
+    assert setting(known, capacity=capacity).pools[0].nodes == ()
+    chosen = setting(known, capacity=capacity, by_nodes=True, placement="least_loaded").pools[0]
+    assert (chosen.nodes, chosen.placement) == (both, "least_loaded")
+
+
+def test_nodes_that_the_log_does_not_name_are_refused() -> None:
+    with pytest.raises(UsageError, match="does not name the nodes of pool 'main'"):
+        setting(on_nodes("a", None), by_nodes=True)
+
+
+def test_steps_leave_the_simulation_to_sums() -> None:
+    steps = ({"since": date(2026, 1, 2), "cpus": 4},)
+    said = [fact.value for fact in setting(on_nodes("a", "b"), steps=steps).facts]
+    assert "by sums over its nodes" in said
+    with pytest.raises(ValueError, match="steps do not say which nodes"):
+        setting(on_nodes("a", "b"), steps=steps, by_nodes=True)

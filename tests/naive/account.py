@@ -340,7 +340,7 @@ def _second(site: Site, t: int, made: MutableMapping[tuple[str, int], Booked]) -
             causes = _holders(j, running, used, capacity, free)
         elif not fitting:
             causes = {"nodes": Fraction(1)}
-            allowed = on.eligible(site.machines, j.record)
+            allowed = site.mine(j, t)
             of = (j.request, j.record["nodes"], nodes, allowed)
             booked.lacking[on.lacking(*of, site.resources)] += 1
         elif claim is not None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from tests.naive import attempts as naive
-from tests.naive.simulation import BLOCKED, Amounts, Had, Log, fits, log_of, minus
+from tests.naive.simulation import Amounts, Had, Log, fits, is_blocked, log_of, minus
 
 Parts = dict[str, Fraction]
 NAMES = ("room", "shared", "own", "earlier", "later", "down")
@@ -86,7 +86,7 @@ def _held(
             leave = None
         case _:
             leave = attempt.start
-    judged = leave is not None and attempt.arrival is not None and record["reason"] not in BLOCKED
+    judged = leave is not None and attempt.arrival is not None and not is_blocked(record)
     if attempt.start is None and not judged:
         return None
     arrival = attempt.start if attempt.arrival is None else attempt.arrival

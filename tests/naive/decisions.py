@@ -6,7 +6,8 @@ At every instant the state is put together anew from the log.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tests.naive.simulation import BACKFILLINGS, Job, Log, Pool, Rule, queues
+from tests.naive.placing import OnNodes, Site
+from tests.naive.simulation import Log, Pool, Rule, Span, minus, queues
 
 
 class Judged(NamedTuple):
@@ -15,13 +16,23 @@ class Judged(NamedTuple):
     withheld: dict[int, str]  # who might not have started at an instant after that: limit, window
 
 
-class Seen(Pool):
-    """A pool as it was observed at an instant; owners are ranked by what was observed."""
+def observed_spans(pool: Pool) -> Iterator[Span]:
+    """Owners are ranked by what was observed."""
+    for job in pool.log.jobs:
+        if job.start is not None and job.end is not None and job.start < pool.t:
+            yield job, job.start, job.end, job.end <= pool.t
 
-    def spans(self) -> Iterator[tuple[Job, int, int, bool]]:
-        for job in self.log.jobs:
-            if job.start is not None and job.end is not None and job.start < self.t:
-                yield job, job.start, job.end, job.end <= self.t
+
+class Seen(Pool):
+    """A pool as it was observed at an instant."""
+
+    spans = observed_spans
+
+
+class SeenOnNodes(OnNodes):
+    """The same of a pool with nodes."""
+
+    spans = observed_spans
 
 
 def judge(log: Log, rule: Rule, tolerance: int) -> Judged:
@@ -33,7 +44,7 @@ def judge(log: Log, rule: Rule, tolerance: int) -> Judged:
     for t in passes(log, rule):
         aside = {k for k, first in ready.items() if t > first + tolerance}
         pool = seen(log, rule, t, aside)
-        BACKFILLINGS[rule.backfill](pool)
+        pool.one_pass(rule.backfill)
         for k in pool.started:
             ready.setdefault(k, t)
     for t in instants(log):
@@ -110,7 +121,10 @@ def seen(log: Log, rule: Rule, t: int, aside: set[int]) -> Pool:
 
     Those ``aside`` are not queued, and run from their start on, not only after it.
     """
-    pool = Seen(log, rule, t, range(len(log.jobs)))
+    everyone = range(len(log.jobs))
+    pool: Pool = Seen(log, rule, t, everyone)
+    if isinstance(log.site, Site):
+        pool = SeenOnNodes(log, rule, t, everyone, log.site)
     for k, job in enumerate(log.jobs):
         started = job.start is not None and (job.start < t or (job.start == t and k in aside))
         if job.blocked:
@@ -130,8 +144,11 @@ def seen(log: Log, rule: Rule, t: int, aside: set[int]) -> Pool:
 
 def exceeded(log: Log, t: int) -> bool:
     """Whether more is in use at t, by all with start ≤ t < end, than there is."""
-    left = list(log.capacity_at(t))
-    for job in log.jobs:
+    left = log.capacity_at(t)
+    for k, job in enumerate(log.jobs):
         if job.start is not None and job.end is not None and job.start <= t < job.end:
-            left = [has - asked for has, asked in zip(left, job.request, strict=True)]
+            used = [job.request]
+            if isinstance(log.site, Site):
+                used = list(log.site.requests[k].used.values())
+            left = minus(left, *used)
     return any(has < 0 for has in left)

@@ -3,7 +3,7 @@
 Nothing here is shared with the package.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 Amounts = tuple[int, ...]
@@ -68,15 +68,15 @@ def placement(
     nodes: int | None,
     free: Mapping[str, Amounts],
     allowed: Sequence[str],
-    but: int | None = None,
+    but: Collection[int] = (),
 ) -> dict[str, Amounts] | None:
     """What the request takes of which nodes: the first, or if uneven the freest; None: no place.
 
-    Of resource ``but``, every node has enough.
+    Of the resources ``but``, every node has enough.
     """
     wanted = parts(request, nodes)
     part, missing, taken = wanted[0], len(wanted), {}
-    part = tuple(0 if x == but else amount for x, amount in enumerate(part))
+    part = tuple(0 if x in but else amount for x, amount in enumerate(part))
     most = 1 if is_even(request, nodes) else max(len(wanted), *map(max, free.values()))
     can = {
         name: max(k for k in range(most + 1) if k == 0 or holds(free[name], part, k))
@@ -98,14 +98,16 @@ def lacking(
     allowed: Sequence[str],
     resources: Sequence[str],
 ) -> str | None:
-    """The first resource without which the request has a place; None: no single one."""
-    alone = (
-        name
-        for name in ("gpus", "mem_bytes", "cpus", "nodes")
-        if name in resources
-        and placement(request, nodes, free, allowed, resources.index(name)) is not None
-    )
-    return next(alone, None)
+    """The first resource without which the request has a place; None: no single one.
+
+    Without GPUs, their types do not matter either; lacking a type is lacking GPUs.
+    """
+    types = [name for name in resources if name.startswith("gpus:")]
+    for name in ("gpus", *types, "mem_bytes", "cpus", "nodes"):
+        but = [x for x, one in enumerate(resources) if one == name or one.startswith(f"{name}:")]
+        if but and placement(request, nodes, free, allowed, but) is not None:
+            return name.partition(":")[0]
+    return None
 
 
 def minus(free: Mapping[str, Amounts], taken: Mapping[str, Amounts], sign: int = 1) -> Free:

@@ -10,7 +10,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from tests.naive import attempts as naive
 from tests.naive import multifactor
@@ -78,12 +78,15 @@ class Log(NamedTuple):
     most: tuple[tuple[str, int], ...] = ()
     """Limit of each counter."""
     windows: tuple[Window, ...] = ()  # all of one period
+    site: "Site | None" = None  # its nodes; None: sums decide what fits
 
     def capacity_at(self, t: int) -> Amounts:
         return plus(self.capacity, *(step.change for step in self.steps if step.time <= t))
 
     def exceeds(self, k: int) -> bool:
         """Return whether an attempt requests more of something than the pool ever has."""
+        if self.site is not None:
+            return self.site.exceeds(k)
         ever = [self.capacity, *(self.capacity_at(step.time) for step in self.steps)]
         most = tuple(max(amounts) for amounts in zip(*ever, strict=True))
         return not fits(self.jobs[k].request, most)
@@ -99,6 +102,14 @@ class Log(NamedTuple):
                 for unit in range(mine[0].units)
             )
         )
+
+
+class Site(Protocol):
+    """Nodes, which decide what fits; see ``tests.naive.placing``."""
+
+    def exceeds(self, k: int) -> bool: ...
+
+    def pool(self, log: Log, rule: "Rule", t: int, exist: Iterable[int]) -> "Pool": ...
 
 
 Span = tuple[Job, int, int, bool]
@@ -143,6 +154,11 @@ class Had(NamedTuple):
     since: int
     amounts: Mapping[str, int]
     planned: bool
+
+
+def is_blocked(record: naive.Record) -> bool:
+    """Whether the recorded reason is its own, and something other than its turn."""
+    return record["reason"] in BLOCKED and record["attempt"] == 1
 
 
 NOBODY = "?"
@@ -229,7 +245,7 @@ def _job(
         start=one.start,
         end=None if one.start is None else one.start + occupancy,
         priority=record["priority"],
-        blocked=record["reason"] in BLOCKED,
+        blocked=is_blocked(record),
         open=is_open,
         assumed=is_open and walltime is None,
         preempted=record["state"] == "PREEMPTED",
@@ -287,8 +303,8 @@ def plus(*amounts: Amounts) -> Amounts:
     return tuple(sum(of_one) for of_one in zip(*amounts, strict=True))
 
 
-def minus(one: Amounts, other: Amounts) -> Amounts:
-    return tuple(a - b for a, b in zip(one, other, strict=True))
+def minus(one: Amounts, *others: Amounts) -> Amounts:
+    return tuple(a - sum(rest) for a, *rest in zip(one, *others, strict=True))
 
 
 class Pool:
@@ -587,10 +603,13 @@ class Pool:
             self.due = None
         while True:
             before = set(self.started)
-            BACKFILLINGS[backfill](self)
+            self.one_pass(backfill)
             if all(self.log.jobs[k].occupancy > 0 for k in set(self.started) - before):
                 return
             self.end_what_ends()
+
+    def one_pass(self, backfill: str) -> None:
+        BACKFILLINGS[backfill](self)
 
     def start(self, k: int) -> None:
         self.queue.remove(k)
@@ -818,7 +837,7 @@ def replay(log: Log, rule: Rule, from_time: int | None = None) -> Replay:
         instants = [log.jobs[k].arrival for k in everyone]
         instants += [step.time for step in log.steps]
         instants += [job.start for job in log.jobs if job.start is not None]
-        pool = Pool(log, rule, min(instants, default=0) - 1, everyone)
+        pool = pool_of(log, rule, min(instants, default=0) - 1, everyone)
         pool.arriving = arriving
     else:
         pool = _snapshot(log, rule, from_time, everyone)
@@ -831,6 +850,10 @@ def replay(log: Log, rule: Rule, from_time: int | None = None) -> Replay:
     return Replay(pool.started, pool.first_plan)
 
 
+def pool_of(log: Log, rule: Rule, t: int, exist: Iterable[int]) -> Pool:
+    return (Pool if log.site is None else log.site.pool)(log, rule, t, exist)
+
+
 def queues(log: Log, k: int) -> bool:
     """Return whether it is neither blocked nor larger than the pool ever is, or than a limit."""
     return not log.jobs[k].blocked and not log.exceeds(k) and not log.breaks(k)
@@ -838,7 +861,7 @@ def queues(log: Log, k: int) -> bool:
 
 def _snapshot(log: Log, rule: Rule, t: int, exist: Sequence[int]) -> Pool:
     """running = those with start < t < end; queue = those with start ≥ t, pending ones included."""
-    pool = Pool(log, rule, t, exist)
+    pool = pool_of(log, rule, t, exist)
     pool.since = t
     for k in exist:
         job = log.jobs[k]

@@ -39,7 +39,10 @@ def log(*more: dict[str, Any]) -> pl.DataFrame:
     """Return attempts of two users, one after another; one a day for ten days; and ``more``."""
     return frame(
         [
-            ended(k * 60, k * 120, k * 120 + 90, 1 + k % 3, "ann" if k % 2 else "bob")
+            ended(
+                *(k * 60, k * 120, k * 120 + 90, 1 + k % 3, "ann" if k % 2 else "bob"),
+                gpu_types="a100:1" if k == 3 else None,
+            )
             for k in range(9)
         ]
         + [ended(day * DAY_S, day * DAY_S, day * DAY_S + 1, 1, account="x") for day in range(10)]
@@ -67,6 +70,10 @@ def judged(pool: Pool) -> pl.DataFrame:
         *(pl.lit(0).alias(name) for name in ("overtaken_s", "overtaken_own_s", "unmodelled_s")),
         *(pl.lit(0).alias(name) for name in ("kept_s", "idle_s")),
         *(pl.lit(0.0).alias(lack.column) for lack in LACKS),
+        lost_work=pl.lit(1.0),
+        freed_for=pl.lit(None, pl.String),
+        job_number=pl.lit(1, pl.Int64),
+        array_task=pl.int_range(pl.len(), dtype=pl.Int64),
         start_modelled="start_time",
         decision=pl.lit("on_time"),
         idle_because=pl.lit(None, pl.String),

@@ -53,6 +53,7 @@ def test_replays_cost_more_by_depth_and_by_length(backfill: Backfill, order: Ord
     assert 0 < replay_cost(flat, policy) <= replay_cost(deep, policy)
     assert replay_cost(np.full(200, 10), policy) == pytest.approx(2 * replay_cost(flat, policy))
     assert replay_cost(flat, policy) >= replay_cost(flat, Policy(Order.fcfs, backfill))
+    assert replay_cost(deep, policy, limited=True) > replay_cost(deep, policy)
 
 
 def test_a_few_reservations_cost_less_than_all_and_more_than_one() -> None:

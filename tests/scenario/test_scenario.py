@@ -11,7 +11,7 @@ from audit.errors import UsageError
 from audit.metrics.attempts.population import describe
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.usage import HalfLife
-from audit.model import Backfill, Order, Policy, Pool, Resource, Step
+from audit.model import Backfill, Node, Order, Policy, Pool, Resource, Step
 from audit.scenario import scenario as whatif
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
 from audit.scenario.scenario import Amount, Change, asking_for, changed
@@ -54,6 +54,22 @@ def test_another_size() -> None:
     counted = Pool("n", Resource.nodes, 4)
     assert whatif.resized(counted, None, Amount(-1, True)).capacity == 3
     assert whatif.resized(STEPPED, None, None) == STEPPED
+
+
+def test_another_number_of_nodes() -> None:
+    one, two = (Node(name, (("cpus", cpus),), ("p",)) for name, cpus in (("a", 4), ("b", 8)))
+    # the most in use was less than the nodes have
+    pool = Pool("all", Resource.cpus, 10, amounts=(("cpus", 10),), nodes=(one, two))
+    more = whatif.resized(pool, None, Amount(2, True))
+    assert [node.name for node in more.nodes] == ["a", "b", "a+1", "b+1"]
+    assert more.capacity == 20
+    wider = whatif.resized(pool, Amount(15, False), None)
+    assert [(node.name, node.amounts) for node in wider.nodes[2:]] == [
+        ("a+1", (("cpus", 4),)),
+        ("b+1", (("cpus", 1),)),
+    ]
+    less = whatif.resized(pool, Amount(-3, True), None)
+    assert [node.amounts for node in less.nodes] == [(("cpus", 4),), (("cpus", 5),)]
 
 
 @pytest.mark.parametrize(

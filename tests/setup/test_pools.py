@@ -13,6 +13,7 @@ from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
 from audit.setup import init as initial
+from audit.setup.doctor import examine
 from audit.setup.init import infer
 from audit.setup.pools import of_nodes
 from audit.store import database
@@ -88,3 +89,24 @@ def test_nodes_that_share_partitions_are_one_pool() -> None:
     (pool,) = of_nodes(nodes, None, [], notes)
     assert (pool.name, pool.partitions, pool.capacity) == ("all", (), config.Amounts())
     assert notes == {"clusters.pools[0].capacity": "Left out: each run takes it from its nodes."}
+
+
+def test_doctor_says_where_nodes_come_from() -> None:
+    Path("events.psv").write_text(
+        "NodeName|TimeStart|TimeEnd|State\nc1|2026-01-01T00:00:00|2026-01-01T01:00:00|DRAINED\n"
+    )
+    table = config.Nodes(names="x[1-3]", cpus=4)
+    cluster = config.Cluster(
+        name="lab",
+        hardware=config.Hardware(nodes="nodes.txt", events="events.psv"),
+        pools=(config.Pool(name="rest"), config.Pool(name="x", partitions=("x",), nodes=(table,))),
+    )
+    initial.save(Path("config.toml"), initial.annotated(cluster))
+    (finding,) = (one for one in examine(Path("config.toml"), None) if "lab" in one.what)
+    assert finding.ok
+    assert "3 nodes from scontrol; 3 nodes of pool 'x' from config.toml" in finding.found
+    assert "2 times of nodes out of service; 1 drains may have begun earlier" in finding.found
+    Path("nodes.txt").unlink()
+    (finding,) = (one for one in examine(Path("config.toml"), None) if "lab" in one.what)
+    assert not finding.ok
+    assert "clusters.hardware.nodes of cluster 'lab'" in finding.found

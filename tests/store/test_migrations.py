@@ -17,7 +17,8 @@ EACH = """jobs attempts never_started gave_up_wait_s tuwt_s tusa nuwt miss_stric
     cause_unavailable_s cause_rule_s cause_nodes_s cause_own_s cause_claimed_s cause_earlier_s
     cause_later_s cause_cycle_s cause_unexplained_s wait_room_s wait_shared_s wait_own_s
     wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s contested_ratio
-    contested_excess_s passed_share passed_expected passed_s overtaken_s unmodelled_s run_id"""
+    contested_excess_s passed_share passed_expected passed_s overtaken_s unmodelled_s preempted
+    lost_work suspended_s share_deficit stretch array_concurrency run_id"""
 VIEWS = {
     "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
         reason
@@ -31,7 +32,8 @@ VIEWS = {
         wait_room_s wait_shared_s wait_own_s wait_earlier_s
         wait_later_s wait_down_s peer_wait_s peer_contested_s ready_time decision kept_s idle_s
         idle_because start_modelled overtaken_s overtaken_own_s unmodelled_s occupancy_s
-        runtime_s walltime_s bounded_slowdown fair_slowdown width_class overtaken_by overtook
+        runtime_s suspended_s lost_work freed_for
+        walltime_s bounded_slowdown fair_slowdown width_class overtaken_by overtook
         re_deserved re_consumed re_unfairness fst_strict fst_relaxed fst_status fst_weight
         miss_strict_s miss_relaxed_s run_id""",
     "rules": """cluster pool period rule kind source valid_from valid_to starts breaks

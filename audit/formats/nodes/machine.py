@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from audit.formats.shaping import LARGEST
 from audit.model import Node
+from audit.words import OF_TYPE
 
 MOST: Final = 100_000
 """Maximum number of nodes of a listing."""
@@ -53,11 +54,11 @@ class Machine(NamedTuple):
 
     @property
     def amounts(self) -> tuple[tuple[str, int], ...]:
-        """Its known amounts, by column of ``ATTEMPTS``, and by type as ``gpus:TYPE``."""
+        """Its known amounts, by column of ``ATTEMPTS``, and by type as ``OF_TYPE`` and the type."""
         found = {"cpus": self.cpus, "mem_bytes": self.mem_bytes, "nodes": 1}
         if self.gpus is not None:
             found["gpus"] = sum(self.gpus.values())
-            found |= {f"gpus:{kind}": count for kind, count in self.gpus.items() if kind and count}
+            found |= {OF_TYPE + kind: count for kind, count in self.gpus.items() if kind and count}
         return tuple((name, amount) for name, amount in found.items() if amount is not None)
 
 

@@ -207,6 +207,8 @@ def _amounts(given: _Columns) -> dict[str, pl.Series]:
 
 def _on_two_nodes(batch: pl.Series, amounts: dict[str, pl.Series]) -> pl.Series:
     """Return ``node_amounts`` of jobs on two nodes: what the batch step lacks is on the other."""
+    if batch.null_count() == len(batch):
+        return batch
     batch = batch.set((amounts["nodes"] != 2).fill_null(value=True), None)
     names = ("cpus", "gpus", "mem_bytes")
     frame = by_distinct(batch, _LISTED[Kind.TRES]).select(names)

@@ -155,6 +155,7 @@ cdef void pass_once(Pool pool, Model model) noexcept nogil:
         pass_replan(pool, model)
     else:
         state.fresh = 0  # examine all: what an earlier pass established does not hold here
+        pool.places.head = NOBODY
         pass_greedy(pool, model)
 
 
@@ -182,8 +183,12 @@ cdef void take_back(
                 out.watched_number += 1
         if observed.start[job] == state.now:
             next_end = min(next_end, pool.run_end[i])
+            if pool.by_nodes:  # where it ran, not where the policy would have put it
+                take_or_return(pool, job, 1, model.jobs)
+                recall_nodes(pool.places, job)
+                take_or_return(pool, job, -1, model.jobs)
             continue
-        add(pool.free, pool.run_request, i, 1)
+        take_or_return(pool, job, 1, model.jobs)
         count(pool, job, -1, model.jobs.limits)
         state.running -= 1
         move_running(pool, i, pool, i + 1, state.running - i)
@@ -269,7 +274,8 @@ cdef void start_observed(Pool pool, Model model, Observed observed, Decided out)
             run_on(pool, job, model.jobs, observed)
     if state.next_end <= state.now:  # attempts without a duration
         release(pool, model.jobs)
-    for x in range(pool.free.shape[0]):
-        over |= pool.free[x] < 0
+    sum_free(pool, model.steps)
+    for x in range(pool.spare.shape[0]):
+        over |= pool.spare[x] < 0
     for i in range(first, out.started):
         out.over[out.by_start[i]] = over

@@ -60,6 +60,8 @@ cdef void enter(
 
 cdef void run_on(Pool pool, int64_t job, Jobs jobs, Observed observed) noexcept nogil:
     """Enter a started attempt as running."""
+    if pool.by_nodes:
+        recall_nodes(pool.places, job)
     hold(pool, job, observed.start[job] + jobs.estimate[job], observed.end[job], jobs)
 
 
@@ -75,7 +77,7 @@ cdef void move_on(Trials trials, int64_t now, Model model, Observed observed) no
     """Bring the snapshot to ``now``."""
     cdef State *state = &trials.snapshot.state
     state.now = now
-    state.step = add_steps(model.steps, state.step, now, trials.snapshot.free)
+    state.step = pass_steps(trials.snapshot, model.steps)
     let_edges_pass(trials.snapshot, model.jobs.limits)
     if trials.next_change < now:
         trials.next_change = NEVER
@@ -155,7 +157,7 @@ cdef bint insert_step(
         copy_step(out, place - 1, out, place)
         place -= 1
     out.time[place], out.job[place] = instant, job
-    out.planned[place], out.ends[place] = False, ends
+    out.holder[place], out.planned[place], out.ends[place] = job, False, ends
     for x in range(out.change.shape[0]):
         out.change[x, place] = jobs.request[x, job] if ends else -jobs.request[x, job]
     return True
@@ -165,18 +167,55 @@ cdef void copy_step(Steps source, int64_t step, Steps target, int64_t place) noe
     """Copy one step to another place."""
     target.time[place], target.planned[place] = source.time[step], source.planned[step]
     target.job[place], target.ends[place] = source.job[step], source.ends[step]
+    target.holder[place] = source.holder[step]
     copy_column(target.change, place, source.change, step)
 
 
 cdef bint holds_too_much(Pool snapshot, Steps steps) noexcept nogil:
     """Return whether more is held than there is, including what blocked attempts take right now."""
     cdef int64_t x
-    move(snapshot.spare, 0, snapshot.free, 0, snapshot.free.shape[0])
-    add_steps(steps, snapshot.state.step, snapshot.state.now, snapshot.spare)
+    sum_free(snapshot, steps)
     for x in range(snapshot.spare.shape[0]):
         if snapshot.spare[x] < 0:
             return True
     return False
+
+
+cdef void sum_free(Pool pool, Steps steps) noexcept nogil:
+    """Let ``spare`` be what is free in all once the steps up to now are taken."""
+    cdef State *state = &pool.state
+    if pool.by_nodes:
+        sum_nodes(pool.places, steps, state.step, state.now, pool.spare)
+    else:
+        move(pool.spare, 0, pool.free, 0, pool.free.shape[0])
+        add_steps(steps, state.step, state.now, pool.spare)
+
+
+cdef void see_ahead(Pool pool, int64_t job) noexcept nogil:
+    """Let what is free later be what is free now, to see whether ``job`` fits then."""
+    if pool.by_nodes:
+        see_nodes_ahead(pool.places, job)
+    else:
+        move(pool.spare, 0, pool.free, 0, pool.free.shape[0])
+
+
+cdef bint fits_ahead(Pool pool, int64_t job, Jobs jobs) noexcept nogil:
+    """Return whether ``job`` fits in what is free later; see ``see_ahead``."""
+    if pool.by_nodes:
+        return pool.places.total >= pool.places.nodes.parts[job]
+    return fits(jobs.request, job, pool.spare)
+
+
+cdef int64_t add_ahead(
+    Pool pool, Steps steps, int64_t step, int64_t instant, int64_t job
+) noexcept nogil:
+    """Add steps up to an instant to what is free later; return the index behind them."""
+    if not pool.by_nodes:
+        return add_steps(steps, step, instant, pool.spare)
+    while step < steps.number and steps.time[step] <= instant:
+        add_nodes_ahead(pool.places, steps.holder[step], 1 if steps.ends[step] else -1, job)
+        step += 1
+    return step
 
 
 cdef void copy_state(Pool source, Pool target) noexcept nogil:
@@ -187,6 +226,8 @@ cdef void copy_state(Pool source, Pool target) noexcept nogil:
     move(target.spare, 0, source.spare, 0, source.spare.shape[0])
     move(target.used, 0, source.used, 0, source.used.shape[0])
     move_running(target, 0, source, 0, source.state.running)
+    if source.by_nodes:
+        copy_nodes(source, source.places, target.places)
     move(target.queue_job, 0, source.queue_job, 0, tail)
     move(target.queue_estimate, 0, source.queue_estimate, 0, tail)
     move(target.queue_width, 0, source.queue_width, 0, tail)
@@ -198,7 +239,10 @@ cdef void copy_plans(Pool source, Pool target) noexcept nogil:
     """Copy plans and their profile."""
     move(target.plan, 0, source.plan, 0, source.state.tail)
     move(target.freed, 0, source.freed, 0, source.state.tail)
-    copy_profile(source.profile, target.profile)
+    if source.by_nodes:
+        copy_planned_nodes(source, source.places, target.places)
+    else:
+        copy_profile(source.profile, target.profile)
 
 
 cdef void plan_afresh(Pool pool, Model model) noexcept nogil:
@@ -398,9 +442,9 @@ cdef int64_t joined_last(Pool pool, int64_t job, Model model, bint at_once) noex
 cdef int64_t earliest_alone(Pool pool, int64_t job, Jobs jobs, Steps steps) noexcept nogil:
     """Return when ``job`` starts with no other queued attempt: as soon as it fits, or NEVER."""
     cdef int64_t instant = pool.state.now, running = pool.state.running, step, i
-    move(pool.spare, 0, pool.free, 0, pool.free.shape[0])
-    step = add_steps(steps, pool.state.step, instant, pool.spare)
-    if fits(jobs.request, job, pool.spare):
+    see_ahead(pool, job)
+    step = add_ahead(pool, steps, pool.state.step, instant, job)
+    if fits_ahead(pool, job, jobs):
         return instant
     for i in range(running):  # pool.order: a heap of running attempts, first end on top
         pool.order[i] = i
@@ -412,13 +456,16 @@ cdef int64_t earliest_alone(Pool pool, int64_t job, Jobs jobs, Steps steps) noex
             instant = min(instant, steps.time[step])
         if instant == NEVER:
             return NEVER
-        step = add_steps(steps, step, instant, pool.spare)
+        step = add_ahead(pool, steps, step, instant, job)
         while running > 0 and pool.run_end[pool.order[0]] == instant:
-            add(pool.spare, pool.run_request, pool.order[0], 1)
+            if pool.by_nodes:
+                add_nodes_ahead(pool.places, pool.run_job[pool.order[0]], 1, job)
+            else:
+                add(pool.spare, pool.run_request, pool.order[0], 1)
             running -= 1
             pool.order[0] = pool.order[running]
             sink(pool, 0, running)
-        if fits(jobs.request, job, pool.spare):
+        if fits_ahead(pool, job, jobs):
             return instant
 
 cdef void sink(Pool pool, int64_t i, int64_t count) noexcept nogil:

@@ -163,6 +163,10 @@ cdef bint happen(Pool pool, Model model) noexcept nogil:
 cdef void show_step(Pool pool, Steps steps, int64_t step) noexcept nogil:
     """Show a step that is taken now to planners that keep a plan, unless they knew of it."""
     cdef int64_t x
+    if pool.by_nodes:
+        if steps.ends[step]:
+            pool.state.freed = NEVER
+        return
     forget_past(pool.profile, pool.state.now)
     if not steps.planned[step]:
         add_step(pool.profile, pool.state.now, steps, step)
@@ -215,7 +219,7 @@ cdef void let_wait(Pool pool, Model model) noexcept nogil:
     while state.arriving < state.until:
         job = state.arriving
         if model.jobs.rank[job] >= 0:
-            if model.jobs.arrival[job] >= before or fits(model.jobs.request, job, pool.free):
+            if model.jobs.arrival[job] >= before or fits_now(pool, job, model.jobs):
                 return
             enqueue(pool, job, model.jobs, model.rules)
             state.fresh = state.tail

@@ -105,6 +105,7 @@ cdef class Steps:
     cdef int64_t[:, ::1] change
     cdef uint8_t[::1] planned  # whether planners know of the step beforehand
     cdef int64_t[::1] job  # the blocked attempt that begins or ends, or NOBODY
+    cdef int64_t[::1] holder  # what takes nodes, or returns them: a blocked attempt, a reservation
     cdef uint8_t[::1] ends  # whether it ends
     cdef readonly int64_t number
 
@@ -153,6 +154,28 @@ cdef class Observed:
     cdef const uint8_t[::1] blocked  # holds its request without having queued
     cdef const uint8_t[::1] present  # whether snapshots hold it at all
     cdef const uint8_t[::1] queues  # whether snapshots hold it while it waits
+
+
+@cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class Nodes:
+    """The nodes of a pool, N; none: its sums decide what fits.
+
+    A request is ``parts`` equal parts. It may use the nodes of a *set*, each for at most ``most``
+    parts. *Holders* are the attempts, then the reservations.
+    """
+    cdef const int64_t[:, ::1] capacity  # resources × N
+    cdef const int64_t[::1] first_member  # [sets + 1], where the nodes of each set begin
+    cdef const int64_t[::1] member
+    cdef const int64_t[::1] set  # [attempts]
+    cdef const int64_t[:, ::1] part  # resources × attempts
+    cdef const int64_t[::1] parts  # [attempts]
+    cdef const int64_t[::1] most  # [attempts]
+    cdef const int64_t[::1] shape  # [attempts]; equal numbers: equal sets, parts and most
+    cdef const int64_t[::1] first  # [holders + 1], where the places of each begin
+    cdef const int64_t[::1] held  # [holders], how many of them the observed schedule used
+    cdef const int64_t[::1] node  # [places], observed
+    cdef const int64_t[:, ::1] amount  # resources × places, observed
+    cdef bint least_loaded  # whether nodes with most free come first, not those with least
 
 
 cdef inline bint by_owner(Rules rules) noexcept nogil:

@@ -56,7 +56,7 @@ cdef (bint, int64_t, int64_t) start_front(Pool pool, Jobs jobs, int64_t depth) n
         if pool.queue_job[head] != GAP and may_start(pool, head, jobs):
             if not fits_free(pool, head):
                 break
-            again |= begin(pool, head, jobs)
+            again |= begin(pool, head, jobs, ANYWHERE)
             looked += 1
         head += 1
     return again, head, looked
@@ -80,7 +80,7 @@ cdef bint fill_first(Pool pool, Model model, int64_t head, int64_t looked) noexc
                 if left == UNKNOWN:
                     left = left_to_shadow(pool, model, head)
                 if spares_head(pool, i, left):
-                    again |= begin(pool, i, model.jobs)
+                    again |= begin(pool, i, model.jobs, where_by(pool, i, left))
     return again
 
 
@@ -144,7 +144,7 @@ cdef (bint, int64_t) fill_between(
             if left == UNKNOWN:
                 left = left_to_shadow(pool, model, head)
             if spares_head(pool, i, left):
-                again |= begin(pool, i, model.jobs)
+                again |= begin(pool, i, model.jobs, where_by(pool, i, left))
         i = next_able(pool, i + 1, stop, window, left)
     return again, left
 
@@ -181,17 +181,29 @@ cdef bint spares_head(Pool pool, int64_t i, int64_t left) noexcept nogil:
     """
     if pool.queue_estimate[i] <= left:
         return True
+    if pool.by_nodes and not fits_beside(pool.places, pool.queue_job[i]):
+        return False
     if not fits(pool.queue_request, i, pool.spare):
         return False
     add(pool.spare, pool.queue_request, i, -1)
     return True
 
 
+cdef inline Where where_by(Pool pool, int64_t i, int64_t left) noexcept nogil:
+    """Return which nodes the attempt at place ``i`` may use if it starts before the head."""
+    if left == NEVER:
+        return ANYWHERE
+    return KEPT_FIRST if pool.queue_estimate[i] <= left else BESIDE
+
+
 cdef int64_t left_to_shadow(Pool pool, Model model, int64_t head) noexcept nogil:
     """Return the seconds left to the shadow under EASY; NEVER: there is none."""
     cdef int64_t shadow = NEVER
     if model.rules.backfill == Backfill.EASY:
-        shadow = shadow_of(head, pool, model.steps)
+        if pool.by_nodes:
+            shadow = keep_nodes(pool, pool.places, pool.queue_job[head])
+        else:
+            shadow = shadow_of(head, pool, model.steps)
     return NEVER if shadow == NEVER else shadow - pool.state.now
 
 
@@ -267,7 +279,10 @@ cdef void foresee(Pool pool, Model model) noexcept nogil:
     """Make the first profile of a simulation under CONSERVATIVE, with the steps up to now."""
     take_steps(pool, model)
     pool.state.freed = 0
-    expect(pool, model.steps)
+    if pool.by_nodes:
+        pool.places.plans = 0
+    else:
+        expect(pool, model.steps)
 
 
 cdef bint release_early(Pool pool, Jobs jobs) noexcept nogil:
@@ -279,7 +294,10 @@ cdef bint release_early(Pool pool, Jobs jobs) noexcept nogil:
         if pool.run_end[i] <= state.now < pool.run_expected[i]:
             early = True
             state.freed = max(state.freed, pool.run_expected[i])
-            add_job(pool.profile, state.now, pool.run_expected[i], jobs, pool.run_job[i], 1)
+            if not pool.by_nodes:
+                add_job(
+                    pool.profile, state.now, pool.run_expected[i], jobs, pool.run_job[i], 1
+                )
     return early
 
 
@@ -323,8 +341,12 @@ cdef (bint, bint) start_planned(Pool pool, Model model) noexcept nogil:
             if pool.promised.shape[0] > 0:
                 pool.promised[pool.queue_job[i]] = NEVER
             lost = True
-        elif fits_free(pool, i):
-            again |= begin(pool, i, model.jobs)
+        elif fits_planned(pool, i):
+            if pool.by_nodes:
+                retract(pool, i, model.jobs)
+                # of its nodes, others may use what it does not
+                state.freed = max(state.freed, state.now + pool.queue_estimate[i])
+            again |= begin(pool, i, model.jobs, PLANNED)
         else:  # the capacity has dropped since it was planned
             end = retract(pool, i, model.jobs)
             promise(pool, i, state.now + 1, model)
@@ -344,7 +366,7 @@ cdef void compress(Pool pool, Model model) noexcept nogil:
     before the end of that are tried: ``state.freed`` for all, ``pool.freed`` for one.
     """
     cdef State *state = &pool.state
-    cdef int64_t freed = state.freed, later = 0, until, start, plan, end, i
+    cdef int64_t freed = state.freed, later = 0, until, plan, i
     cdef bint moved = False
     # pool.scratch: the end of the space that each moved attempt has given up
     for i in range(state.head, state.tail):
@@ -355,17 +377,10 @@ cdef void compress(Pool pool, Model model) noexcept nogil:
         plan = pool.plan[i]
         if until <= state.now or plan <= state.now:
             continue
-        start = earlier(
-            pool.profile, state.now, plan, until, model.jobs, pool.queue_job[i], model.rules.every,
-            model.rules.origin
-        )
-        if start < plan:
-            end = retract(pool, i, model.jobs)
-            occupy(pool, i, start, model.jobs)
-            if plan != NEVER:
-                freed = max(freed, end)
-                pool.scratch[i] = end
-                moved = True
+        if advance_plan(pool, i, until, model) and plan != NEVER:
+            pool.scratch[i] = plan + pool.queue_estimate[i]
+            freed = max(freed, pool.scratch[i])
+            moved = True
     if moved:  # what later ones gave up is news to those before them
         for i in range(state.tail - 1, state.head - 1, -1):
             if pool.queue_job[i] != GAP and pool.plan[i] >= 0:
@@ -394,7 +409,11 @@ cdef void plan_waiting(Pool pool, Model model) noexcept nogil:
 cdef int64_t promise(Pool pool, int64_t i, int64_t since, Model model) noexcept nogil:
     """Plan the attempt at place ``i`` for the earliest pass from ``since`` on; return its time."""
     cdef int64_t job = pool.queue_job[i], every = model.rules.every, origin = model.rules.origin
-    cdef int64_t start = earlier(pool.profile, since, NEVER, NEVER, model.jobs, job, every, origin)
+    cdef int64_t start
+    if pool.by_nodes:
+        start = earliest_on_nodes(pool, pool.places, job, since, NEVER, model)
+    else:
+        start = earlier(pool.profile, since, NEVER, NEVER, model.jobs, job, every, origin)
     occupy(pool, i, start, model.jobs)
     return start
 
@@ -403,7 +422,11 @@ cdef void occupy(Pool pool, int64_t i, int64_t start, Jobs jobs) noexcept nogil:
     """Plan the attempt at place ``i`` for ``start``; NEVER plans nothing."""
     cdef int64_t job = pool.queue_job[i]
     pool.plan[i] = start
-    if start != NEVER:
+    if start == NEVER:
+        return
+    if pool.by_nodes:
+        enter_plan(pool.places, job, start, start + jobs.estimate[job])
+    else:
         add_job(pool.profile, start, start + jobs.estimate[job], jobs, job, -1)
 
 
@@ -413,7 +436,10 @@ cdef int64_t retract(Pool pool, int64_t i, Jobs jobs) noexcept nogil:
     if start == NEVER:
         return NEVER
     end = start + jobs.estimate[job]
-    add_job(pool.profile, start, end, jobs, job, 1)
+    if pool.by_nodes:
+        remove_plan(pool.places, job, start, end)
+    else:
+        add_job(pool.profile, start, end, jobs, job, 1)
     return end
 
 
@@ -429,7 +455,10 @@ cdef bint pass_replan(Pool pool, Model model) noexcept nogil:
     cdef State *state = &pool.state
     cdef int64_t looked = 0, reserved = 0, before, start, job, i
     cdef bint again = False, left_behind = False, reserves
-    expect(pool, model.steps)
+    if pool.by_nodes:
+        pool.places.plans = 0
+    else:
+        expect(pool, model.steps)
     for i in range(state.head, state.tail):
         job = pool.queue_job[i]
         if job == GAP or not may_start(pool, i, model.jobs):
@@ -443,10 +472,14 @@ cdef bint pass_replan(Pool pool, Model model) noexcept nogil:
         start = NEVER
         if reserves or fits_free(pool, i):
             before = NEVER if reserves else state.now + 1
-            start = earlier(pool.profile, state.now, NEVER, before, model.jobs, job, 0, 0)
+            if pool.by_nodes:
+                start = earliest_on_nodes(pool, pool.places, job, state.now, before, model)
+            else:
+                start = earlier(pool.profile, state.now, NEVER, before, model.jobs, job, 0, 0)
         if start == state.now:
-            occupy(pool, i, start, model.jobs)
-            again |= begin(pool, i, model.jobs)
+            if not pool.by_nodes:
+                occupy(pool, i, start, model.jobs)
+            again |= begin(pool, i, model.jobs, PLANNED)
             continue
         left_behind = True
         if reserves:

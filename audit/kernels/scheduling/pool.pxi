@@ -16,6 +16,15 @@ cdef enum:
     UNKNOWN = -1  # State.shadow
     UNPLANNED = -1  # Pool.plan: not yet planned,
     LOST = -2  # or planned, but a limit forbade the start
+    SLOTS = 32  # shapes whose ``ready`` is kept
+
+
+cdef enum Where:
+    """On which nodes an attempt starts."""
+    ANYWHERE
+    KEPT_FIRST  # on those that the head keeps, as far as it fits there
+    BESIDE  # only on others
+    PLANNED  # as planned
 
 
 cdef enum Charging:
@@ -63,9 +72,96 @@ cdef struct State:
     int64_t shadow  # EASY: of the head, if ``spare`` holds too; NEVER: none; or UNKNOWN
 
 
+def _bits(first, member, words):
+    """Return sets of nodes as bits."""
+    bits = np.zeros((len(first) - 1, words), np.uint64)
+    for number in range(len(first) - 1):
+        nodes = member[first[number] : first[number + 1]]
+        np.bitwise_or.at(bits[number], nodes >> 6, np.uint64(1) << (nodes & 63).astype(np.uint64))
+    return bits
+
+
+cdef class Places:
+    """What attempts use on the nodes of a pool, and what is free there; see ``nodes.pxi``."""
+    cdef Nodes nodes
+    cdef int64_t[:, ::1] free  # resources × N, now; may be negative
+    cdef uint64_t[:, ::1] level  # levels × words: the nodes on each
+    cdef int64_t[::1] size  # [levels], their number
+    cdef uint64_t[:, ::1] members  # sets × words
+    cdef int64_t[:, ::1] later  # the same as expected at a later instant
+    cdef int64_t total  # parts of an attempt that fit in ``later``
+    cdef int64_t[::1] held  # [holders], the number of nodes that each uses or plans to use
+    cdef int64_t[::1] node  # [places], these nodes
+    cdef int64_t[:, ::1] amount  # resources × places
+    cdef int64_t returns  # how often anything was returned
+    cdef int64_t changes  # how often anything was taken or returned
+    cdef int64_t[::1] full  # [shapes], ``returns`` when it did not fit
+    # EASY: the head, its shadow, and the nodes that it keeps, until anything is returned.
+    cdef int64_t head
+    cdef int64_t shadow
+    cdef int64_t since  # the value of ``returns``
+    cdef uint64_t[::1] kept  # [words]
+    cdef int64_t serial  # number of this choice
+    cdef int64_t[::1] full_beside  # [shapes], ``serial`` when it did not fit beside it
+    # Nodes from which some are chosen: those with the least key first.
+    cdef int64_t candidates
+    cdef int64_t[::1] candidate
+    cdef int64_t[::1] count  # parts that fit there
+    cdef int64_t[::1] key
+    # Plans: when they begin and end, and on which nodes, both ascending in time.
+    cdef int64_t plans
+    cdef int64_t[::1] begins
+    cdef int64_t[::1] begins_on
+    cdef int64_t[::1] ends
+    cdef int64_t[::1] ends_on
+    # When how many more parts of an attempt fit on which nodes, beside running attempts. The last
+    # slot is for attempts with several parts on a node; others have the slot of their shape.
+    cdef int64_t[::1] slot_shape  # [SLOTS + 1]
+    cdef int64_t[::1] slot_changes  # [SLOTS + 1], the value of ``changes``
+    cdef int64_t[::1] slot_end
+    cdef int64_t[::1] slot_ended  # running attempts that have been considered
+    cdef int64_t[:, ::1] slot_later  # resources × (N of each slot), what is free then
+    cdef int64_t[::1] slot_parts  # parts that fit then
+    cdef int64_t[::1] ready
+    cdef int64_t[::1] ready_on
+    cdef int64_t[::1] ready_parts
+    cdef int64_t[::1] fitting  # [N], parts that fit at an instant
+    cdef int64_t[::1] closed  # [N], plans that forbid a start at an instant
+
+    def __init__(self, Nodes nodes not None, int64_t attempts):
+        count, resources = nodes.capacity.shape[1], nodes.capacity.shape[0]
+        shapes = int(np.max(nodes.shape, initial=-1)) + 1
+        rooms = np.sort(np.diff(nodes.first))[::-1]
+        places = int(rooms[:attempts].sum())
+        width = (SLOTS + 1) * count + places
+        self.nodes = nodes
+        self.free, self.later = np.zeros((2, resources, count), np.int64)
+        self.held = np.array(nodes.held)
+        self.node, self.amount = np.array(nodes.node), np.array(nodes.amount)
+        self.full, self.full_beside = np.zeros((2, shapes), np.int64)
+        words, levels = (count >> 6) + 1, int(np.max(nodes.capacity[:1], initial=0)) + 1
+        self.kept, self.level = np.zeros(words, np.uint64), np.zeros((levels, words), np.uint64)
+        self.size = np.zeros(levels, np.int64)
+        self.members = _bits(np.array(nodes.first_member), np.array(nodes.member), words)
+        self.candidate, self.count, self.key, self.fitting, self.closed = np.zeros(
+            (5, count), np.int64
+        )
+        self.begins, self.begins_on, self.ends, self.ends_on = np.zeros((4, places), np.int64)
+        self.slot_shape, self.slot_changes, self.slot_end, self.slot_ended = np.zeros(
+            (4, SLOTS + 1), np.int64
+        )
+        self.slot_later = np.zeros((resources, (SLOTS + 1) * count), np.int64)
+        self.slot_parts = np.zeros((SLOTS + 1) * count, np.int64)
+        self.ready, self.ready_on, self.ready_parts = np.zeros((3, width), np.int64)
+        self.returns = self.changes = self.serial = 1  # no stamp is valid
+        self.head = NOBODY
+
+
 cdef class Pool:
     """A simulated pool, with space for the attempts that are in it at one time."""
     cdef State state
+    cdef bint by_nodes  # whether nodes decide what fits
+    cdef Places places  # then ``free`` is a bound: the sum over nodes on which some is free
     cdef int64_t[::1] free  # [resources], now; may be negative
     cdef int64_t[::1] spare  # EASY: what the head leaves at the shadow; else working space
     cdef int64_t[::1] used  # [counters] of limits
@@ -96,10 +192,11 @@ cdef class Pool:
 
     def __init__(
         self, *, int64_t resources, int64_t attempts, int64_t steps, int64_t counters,
-        Ledger ledger not None, begun, promised, int64_t block_bits=6, int64_t long_queue=192,
-        int64_t few_gaps=8
+        Nodes nodes not None, Ledger ledger not None, begun, promised, int64_t block_bits=6,
+        int64_t long_queue=192, int64_t few_gaps=8
     ):
         cdef int64_t places = attempts + 2, blocks = (places >> block_bits) + 2
+        self.by_nodes, self.places = nodes.capacity.shape[1] > 0, Places(nodes, attempts)
         self.free, self.spare = np.zeros((2, resources), np.int64)
         self.used = np.zeros(counters, np.int64)
         self.run_expected, self.run_end, self.run_job = np.zeros((3, places), np.int64)
@@ -116,7 +213,24 @@ cdef class Pool:
 
 cdef inline bint fits_free(Pool pool, int64_t i) noexcept nogil:
     """Return whether the attempt queued at place ``i`` fits in what is free now."""
+    if pool.by_nodes:
+        return fits_nodes(pool.places, pool.queue_job[i])
     return fits(pool.queue_request, i, pool.free)
+
+
+cdef inline bint fits_now(Pool pool, int64_t job, Jobs jobs) noexcept nogil:
+    """Return whether an attempt fits in what is free now."""
+    if pool.by_nodes:
+        return fits_nodes(pool.places, job)
+    return fits(jobs.request, job, pool.free)
+
+
+cdef inline void take_or_return(Pool pool, int64_t job, int64_t sign, Jobs jobs) noexcept nogil:
+    """Return the request of an attempt to what is free (1), or take it (−1)."""
+    if pool.by_nodes:
+        move_nodes(pool.places, pool.free, job, sign)
+    else:
+        add(pool.free, jobs.request, job, sign)
 
 
 cdef inline bint may_start(Pool pool, int64_t i, Jobs jobs) noexcept nogil:
@@ -147,11 +261,22 @@ cdef inline int64_t add_steps(
     return step
 
 
+cdef inline int64_t pass_steps(Pool pool, Steps steps) noexcept nogil:
+    """Take or return what steps do up to now; return the index behind them."""
+    cdef int64_t step = pool.state.step
+    if not pool.by_nodes:
+        return add_steps(steps, step, pool.state.now, pool.free)
+    while step < steps.number and steps.time[step] <= pool.state.now:
+        move_nodes(pool.places, pool.free, steps.holder[step], 1 if steps.ends[step] else -1)
+        step += 1
+    return step
+
+
 cdef inline void take_steps(Pool pool, Model model) noexcept nogil:
     """Take the steps up to now, and count the blocked attempts that begin or end with them."""
     cdef State *state = &pool.state
     cdef int64_t first = state.step, sign, step
-    state.step = add_steps(model.steps, first, state.now, pool.free)
+    state.step = pass_steps(pool, model.steps)
     if state.step > first:
         state.fresh = 0
     for step in range(first, state.step):
@@ -179,6 +304,8 @@ cdef void reset(Pool pool, const int64_t[::1] capacity) noexcept nogil:
     state.target = state.ghost = NOBODY
     pool.used[:] = 0
     move(pool.free, 0, capacity, 0, capacity.shape[0])
+    if pool.by_nodes:
+        empty_nodes(pool.places)
 
 
 cdef void move_running(
@@ -195,7 +322,7 @@ cdef void hold(Pool pool, int64_t job, int64_t expected, int64_t end, Jobs jobs)
     """Enter a running attempt, and take its request from what is free."""
     cdef State *state = &pool.state
     cdef int64_t i = state.running
-    add(pool.free, jobs.request, job, -1)
+    take_or_return(pool, job, -1, jobs)
     while i > 0 and pool.run_expected[i - 1] > expected:
         i -= 1
     move_running(pool, i + 1, pool, i, state.running - i)
@@ -217,7 +344,10 @@ cdef void release(Pool pool, Jobs jobs) noexcept nogil:
     first = kept  # of those that may stay, and are not in their place
     for i in range(kept, running):
         if pool.run_end[i] <= state.now:
-            add(pool.free, pool.run_request, i, 1)
+            if pool.by_nodes:
+                move_nodes(pool.places, pool.free, pool.run_job[i], 1)
+            else:
+                add(pool.free, pool.run_request, i, 1)
             count(pool, pool.run_job[i], -1, jobs.limits)
             if first > kept:
                 move_running(pool, kept, pool, first, i - first)

@@ -92,7 +92,7 @@ cdef void leave(Pool pool, int64_t i) noexcept nogil:
         state.head += 1
 
 
-cdef bint begin(Pool pool, int64_t i, Jobs jobs) noexcept nogil:
+cdef bint begin(Pool pool, int64_t i, Jobs jobs, Where where) noexcept nogil:
     """Start the attempt at place ``i``; return whether it ends at once.
 
     The attempt ``state.ghost`` leaves the queue without occupying anything.
@@ -103,6 +103,8 @@ cdef bint begin(Pool pool, int64_t i, Jobs jobs) noexcept nogil:
     leave(pool, i)
     if job == state.ghost:
         return False
+    if pool.by_nodes:
+        choose_nodes(pool.places, job, where)
     if state.charging == CHARGED:
         charge_owner(pool.ledger, jobs.owner[job], jobs.charge[job], state.now)
     elif state.charging == BOOKED and jobs.occupancy[job] > 0:

@@ -65,8 +65,16 @@ class Jobs:
 class Steps:
     number: int
     def __init__(
-        self, *, time: _Ints, change: _Ints, planned: _Bools, job: _Ints, ends: _Bools, number: int
-    ) -> None: ...
+        self, *, time: _Ints, change: _Ints, planned: _Bools, job: _Ints, holder: _Ints,
+        ends: _Bools, number: int
+    ) -> None: ...  # fmt: skip
+
+class Nodes:
+    def __init__(
+        self, *, capacity: _Ints, first_member: _Ints, member: _Ints, set: _Ints, part: _Ints,
+        parts: _Ints, most: _Ints, shape: _Ints, first: _Ints, held: _Ints, node: _Ints,
+        amount: _Ints, least_loaded: bool
+    ) -> None: ...  # fmt: skip
 
 class Rules:
     def __init__(
@@ -84,7 +92,8 @@ class Observed:
 
 class Pool:
     def __init__(
-        self, *, resources: int, attempts: int, steps: int, counters: int, ledger: Ledger,
+        self, *, resources: int, attempts: int, steps: int, counters: int, nodes: Nodes,
+        ledger: Ledger,
         begun: _Ints, promised: _Ints, block_bits: int = 6, long_queue: int = 192, few_gaps: int = 8
     ) -> None: ...  # fmt: skip
 

@@ -12,13 +12,15 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
 from audit.kernels.operators cimport priority
-from audit.kernels.rows cimport add, copy_column, fits, move, move_rows
+from audit.kernels.rows cimport add, copy_column, fits, move, move_rows, parts_on
 from audit.kernels.sweeps cimport first_above
 
 include "multifactor.pxi"
 include "owners.pxi"
 include "model.pxi"
 include "pool.pxi"
+include "nodes.pxi"
+include "node_plans.pxi"
 include "queue.pxi"
 include "passes.pxi"
 include "loop.pxi"

@@ -51,7 +51,6 @@ import polars.selectors as cs
 
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.reasons import held_up, hold_kind
-from audit.metrics.nodes import kind_of
 from audit.metrics.queue_sweep import (
     BOOKED,
     NEVER,
@@ -64,11 +63,11 @@ from audit.metrics.queue_sweep import (
     in_force,
     queued,
 )
-from audit.model import SEQUENCE, Decision, Pool
+from audit.model import INFERRED, SEQUENCE, Absence, Decision, Pool
 from audit.registry.causes import CAUSES, LACKS, PARTS, Cause, Part
 from audit.rule_text import rule_text
 from audit.rules import Limit, Window
-from audit.words import OF_TYPE
+from audit.words import OF_TYPE, kind_of
 
 OUTAGE_S: Final = 600
 
@@ -89,10 +88,12 @@ class Account(NamedTuple):
     outages: pl.DataFrame
     """from_time, to_time (epoch s), waited_s: s in which an attempt waited that could have run."""
     barred: pl.DataFrame
-    """job_id, attempt, begin, end (epoch s): when attempts were held or under a rule, ascending."""
+    """job_id, attempt, begin, end (epoch s): when attempts were held (``held``) or under
+    a rule, ascending."""
     traced: pl.DataFrame
     """All stretches of the traced attempt's wait, ascending: begin, end (epoch s), cause (key; of
-    divided seconds the greatest part) and ``by``: the rule, the kind of hold, or ``outage``."""
+    divided seconds the greatest part) and ``by``: the rule, the kind of hold, ``outage``, or why
+    nodes were out of service."""
     guessed: float | None
     """Share of the node-seconds of which the split over nodes is a guess; None: no nodes."""
 
@@ -101,7 +102,7 @@ NO_HOLDS: Final = pl.DataFrame(
     schema={"row": pl.Int64, "begin": pl.Int64, "end": pl.Int64, "kind": pl.String}
 )
 """``row`` counts the rows of ``described``; begin and end are epoch s; kind is one of
-``reasons.HOLDS``."""
+``registry.reasons.HELD_BY``."""
 
 KEY: Final = ("job_id", "attempt")
 RULE_FREE: Final = "cause_rule_free_s"
@@ -168,7 +169,7 @@ def account(
         _with(described, queue, made),
         _outages(outages, now),
         _barred(booked.stretches, queue, described),
-        _traced(booked, place, names, placed, kinds, outages),
+        _traced(booked, place, names, placed, kinds, outages, _absent(queue, pool, place)),
         booked.guessed,
     )
 
@@ -258,6 +259,7 @@ def _traced(
     placed: pl.DataFrame,
     kinds: pl.Series,
     outages: Ints,
+    absent: Sequence[Absence],
 ) -> pl.DataFrame:
     """Return the stretches of the attempt at ``place``, named; see ``Account.traced``."""
     schema = {"begin": pl.Int64, "end": pl.Int64, "cause": pl.String, "by": pl.String}
@@ -275,8 +277,24 @@ def _traced(
             by = next((kind for since, to, kind in holds if since <= begin < to), kinds[place])
         elif cause == "unavailable" and ((outages[0] <= begin) & (end <= outages[1])).any():
             by = "outage"
+        elif cause == "unavailable":
+            whys = {one.why for one in absent if one.begin <= begin < (one.end or NEVER)}
+            by = " and ".join(sorted(whys)) or None
         rows.append((begin, end, cause, by))
     return pl.DataFrame(rows, schema, orient="row")
+
+
+def _absent(queue: Queued, pool: Pool, place: int | None) -> list[Absence]:
+    """Return the declared absences of the nodes in the partitions of the attempt at ``place``."""
+    if place is None:
+        return []
+    named = {*(queue.rows["partition"][place] or "").split(",")}
+    mine = {
+        node.name
+        for node in pool.nodes
+        if node.source != INFERRED and (not node.partitions or named & {*node.partitions})
+    }
+    return [one for one in pool.absences if one.node in mine]
 
 
 def _barred(stretches: pl.DataFrame, queue: Queued, described: pl.DataFrame) -> pl.DataFrame:
@@ -285,7 +303,7 @@ def _barred(stretches: pl.DataFrame, queue: Queued, described: pl.DataFrame) -> 
     return (
         held.join(places, on="place", maintain_order="left")
         .join(described.select(*KEY).with_row_index("row"), on="row", maintain_order="left")
-        .select(*KEY, "begin", "end")
+        .select(*KEY, "begin", "end", held=pl.col("cause") == _BARRED[0])
     )
 
 

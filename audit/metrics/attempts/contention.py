@@ -33,6 +33,12 @@ def reserved_rows(held: pl.DataFrame) -> pl.Series:
     return (held["reservation"].str.len_bytes() > 0).fill_null(False)
 
 
+def gpu_types(attempts: pl.DataFrame) -> list[str]:
+    """Return the types of GPUs of attempts as resources, such as ``gpus:a100``."""
+    items = attempts["gpu_types"].drop_nulls().unique().str.split(",").explode()
+    return sorted({OF_TYPE + item.rpartition(":")[0] for item in items})
+
+
 def with_gpu_types(attempts: pl.DataFrame, resources: Iterable[str]) -> pl.DataFrame:
     """Add a column for each type of GPUs among ``resources``; 0 where an attempt has none."""
     return attempts.with_columns(

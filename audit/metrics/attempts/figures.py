@@ -18,7 +18,17 @@ from typing import Final, NamedTuple, Self
 import polars as pl
 
 from audit.metrics.attempts.miss import FSTS, WEIGHT, Fst, in_totals, preference, repeated
-from audit.metrics.attempts.parts import DIMENSIONS, LEAST_UNITS, Row, cut, evaluated, row
+from audit.metrics.attempts.parts import (
+    DIMENSIONS,
+    GPU_TYPE,
+    LEAST_UNITS,
+    QUEUE,
+    Row,
+    cut,
+    evaluated,
+    row,
+)
+from audit.metrics.preemption import LOST
 from audit.metrics.uncertainty import RESAMPLES, Resamples
 from audit.model import FstStatus
 from audit.registry.causes import CAUSES, LACKS, PARTS
@@ -34,9 +44,11 @@ _WHOSE: Final[Mapping[Of, pl.Expr]] = {
     Of.ON_NODES: pl.col(LACKS[0].column).is_not_null(),
     Of.APART: pl.all_horizontal(pl.col(part.column).is_not_null() for part in PARTS),
     **{Of(fst): in_totals(fst) for fst in FSTS},
+    Of.INTERRUPTED: pl.col("lost_work").is_not_null(),
+    Of.ARRAYS: pl.col("array_span_s").is_not_null(),
     Of.FORWARD: in_totals("strict") & pl.col("overtaken_s").is_not_null(),
 }
-_SOMETIMES: Final = {Of.ON_NODES}
+_SOMETIMES: Final = {Of.ON_NODES, Of.INTERRUPTED, Of.ARRAYS}
 """Attempts without which there are no rows."""
 _WEIGHTED: Final = {Of.STRICT, Of.RELAXED, Of.FORWARD}
 
@@ -48,7 +60,7 @@ def read() -> list[str]:
         names |= _roots(_WHOSE[subjects])
         for measure in _measures(subjects):
             names |= _needed(measure, _terms(subjects, 0))
-    return sorted(names - {"hour_of_week"})
+    return sorted(names - {"hour_of_week", GPU_TYPE, QUEUE} | {"gpu_types"})
 
 
 class Drawn(NamedTuple):
@@ -97,6 +109,8 @@ def of_parts(attempts: pl.DataFrame, drawn: Drawn, tolerance_s: int) -> list[Row
         (whole,) = cut(counted._replace(units=counted.stretches), "all")
         rows += whole.figures(_along("all", of_waiting), drawn.stretches, LEAST_UNITS)
         for dimension in DIMENSIONS:
+            if dimension in (GPU_TYPE, QUEUE) and not attempts[dimension].count():
+                continue  # the log gives no types
             if any(dimension in one.dimensions for one in measures):
                 for part in cut(counted, dimension):
                     rows += part.figures(_along(dimension, others), drawn.users)
@@ -145,11 +159,21 @@ def _terms(subjects: Of, tolerance_s: int) -> Terms:
     )
 
 
+_RESPONSE: Final = pl.col("end_time") - pl.col("arrival_time")
+_LOST: Final = pl.col("state").is_in(LOST).fill_null(value=False)
 _TERMS: Final[Mapping[Of, dict[str, pl.Expr]]] = {
-    Of.ENDED: {"overtaken": _number(pl.col("overtaken_by") > 0)},
+    Of.ENDED: {"overtaken": _number(pl.col("overtaken_by") > 0), "response_s": _RESPONSE},
     Of.SIZED: {
         "re_unfair": pl.col("re_unfairness").clip(0),
         "re_treated": _number(pl.col("re_unfairness") > 0),
+        "response_area": pl.col("re_consumed") * _RESPONSE,
+    },
+    Of.INTERRUPTED: {
+        "preempted": _number(_LOST),
+        "area": pl.col("size").cast(pl.Float64) * pl.col("occupancy_s"),
+        "preempted_on_nodes": _number(_LOST & pl.col("node_list").is_not_null()),
+        "taken": _number(pl.col("freed_for").is_not_null()),
+        "suspended": pl.col("suspended_s").fill_null(0),
     },
     Of.ON_NODES: {
         f"wait_of_{lack.key}": pl.when(pl.col(lack.resource) > 0).then("wait_s").otherwise(0)

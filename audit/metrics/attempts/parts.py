@@ -24,7 +24,12 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 
-DIMENSIONS: Final = ("user", "account", "partition", "qos", "width_class", "hour_of_week")
+GPU_TYPE: Final = "gpu_type"
+QUEUE: Final = "partition_qos_gpu_type"
+DIMENSIONS: Final = (
+    *("user", "account", "partition", "qos", "width_class", "hour_of_week"),
+    *(GPU_TYPE, QUEUE),
+)
 """The columns of ``coded`` along which attempts are cut, besides ``all``."""
 
 
@@ -240,14 +245,22 @@ def number_users(subjects: pl.DataFrame) -> pl.DataFrame:
 def coded(numbered: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
     """Add ``DIMENSIONS``, and ``stretch``: the number of the week or day of the arrival.
 
-    Dimensions are enumerations that ascend, and the local hour of the week of the arrival.
+    Dimensions are enumerations that ascend, and the local hour of the week of the arrival. The type
+    of GPUs is null without GPUs, and where the log gives no type; several are joined by ``+``. If
+    there are types, ``QUEUE`` joins partition, QOS and type; ``-`` is null.
 
     Args:
-        numbered: result of ``number_users``, with user, account, partition, qos, width_class, size
-            and arrival_time of ``model.DESCRIBED``.
+        numbered: result of ``number_users``, with user, account, partition, qos, gpu_types,
+            width_class, size and arrival_time of ``model.DESCRIBED``.
     """
+    gpu_type = pl.col("gpu_types").str.replace_all(":[0-9]+", "").str.replace_all(",", "+")
+    numbered = numbered.with_columns(gpu_type.alias(GPU_TYPE))
+    names = [pl.col(name).fill_null("-") for name in ("partition", "qos", GPU_TYPE)]
+    typed = numbered[GPU_TYPE].count() > 0
+    queue = pl.when(typed).then(pl.concat_str(names, separator=" / "))
+    numbered = numbered.with_columns(queue.alias(QUEUE))
     widths = numbered.group_by("width_class").agg(pl.col("size").min()).sort("size")
-    named = ("user", "account", "partition", "qos")
+    named = ("user", "account", "partition", "qos", GPU_TYPE, QUEUE)
     values = {name: numbered[name].unique().sort() for name in named}
     values["width_class"] = widths["width_class"]
     return numbered.with_columns(

@@ -46,6 +46,7 @@ first. Attempts that arrived after the period change nothing, so that its figure
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -180,12 +181,15 @@ class _Among(NamedTuple):
     def judged(self, decayed: Decayed | None = None) -> dict[Kind, list[Judged]]:
         """Judge the entities of all kinds, under an order by usage or none."""
         waiting = float(self.subjects["wait_s"].sum())
-        found: dict[Kind, list[Judged]] = {}
-        for kind in self.log.kinds:
+
+        def of(kind: Kind) -> list[Judged]:
             of_kind = paired(self.log, kind, self.held, decayed)
             dated = of_kind.with_columns(day=self.days.gather(of_kind["row"]))
             counted = self.subjects.group_by(kind).len().drop_nulls().sort(kind)
-            found[kind] = _judged(dated, dict(counted.iter_rows()), waiting)
+            return _judged(dated, dict(counted.iter_rows()), waiting)
+
+        with ThreadPoolExecutor(max_workers=2) as both:  # the kernel releases the lock
+            found = dict(zip(self.log.kinds, both.map(of, self.log.kinds), strict=True))
         named = {kind: _named(of_kind) for kind, of_kind in found.items()}
         if "account" in found:
             named["account"] = _like_their_users(found["account"], named["user"], self.subjects)

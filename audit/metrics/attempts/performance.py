@@ -117,6 +117,24 @@ def overtakes(described: pl.DataFrame) -> pl.DataFrame:
     return described.with_columns(added.select(pl.when(subject).then(pl.all()).name.keep()))
 
 
+def array_spans(held: pl.DataFrame) -> pl.DataFrame:
+    """Add array_span_s, s: at one task of each job array last end − first start, at the others 0.
+
+    An array holds the attempts of a user with the same job number and at least two array tasks that
+    ended. Null for all others.
+    """
+    array, ended = ["user", "job_number"], pl.col("standing") == Standing.ENDED.value
+    task = pl.when(ended).then("array_task")
+    if held.select((task.is_not_null() & pl.col("job_number").is_not_null()).any()).item():
+        last = pl.when(ended).then("end_time").max().over(array)
+        first = pl.when(ended).then("start_time").min().over(array)
+        counted = task.is_not_null() & (task.drop_nulls().n_unique().over(array) > 1)
+        leads = counted.cast(pl.Int64).cum_sum().over(array) == 1
+        span = pl.when(leads).then(last - first).otherwise(0)
+        return held.with_columns(array_span_s=pl.when(counted).then(span))
+    return held.with_columns(array_span_s=pl.lit(None, pl.Int64))
+
+
 def _ratio(above: Ints, below: Ints) -> float | None:
     total = int(below.sum())
     return int(above.sum()) / total if total else None

@@ -4,6 +4,7 @@ The log keeps the last reason that was recorded. A reason that a modelled limit 
 block an attempt, since the model itself holds it.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -12,13 +13,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.model import Limit, Scope
+from audit.registry.reasons import OTHER, REASONS, Reason
 from audit.rules import KINDS
 from audit.words import kind_of
 
 Bools = NDArray[np.bool_]
-
-BLOCKED: Final = r"(?i)held|hold|limit|dependency|reservation|licen[cs]e|begintime|^assoc|^qos|^max"
-"""Recorded reasons of attempts that waited for something other than their turn."""
 
 LIMITING: Final = r"(?i)limit|max|^assoc|^qos"  # those of them that name a limit
 
@@ -42,31 +41,31 @@ def _named(resource: str | None) -> str:
     return _NAMED[resource and kind_of(resource)]
 
 
-def blocked() -> pl.Expr:
-    """Return whether the recorded reason is something other than the attempt's turn."""
-    return pl.col("reason").str.contains(BLOCKED).fill_null(value=False)
-
-
-HOLDS: Final = {
-    "begin": r"(?i)begin_?time",
-    "dependency": r"(?i)dependency",
-    "hold": r"(?i)held|hold",
-    "array": r"(?i)array",
-    "licence": r"(?i)licen[cs]e",
-}
-"""Recorded reasons that name a hold, by its name in ``held_by`` (SPEC §11)."""
-
-
-def hold_kind(held: pl.DataFrame) -> pl.Series:
-    """Return the hold that each recorded reason names, one of ``HOLDS``, or null.
+def _by_kind(values: Sequence[object]) -> pl.Expr:
+    """Return one of the values for each recorded reason, in the order of ``REASONS``, or null.
 
     A requeued or preempted attempt does not inherit the reason of the previous one.
     """
-    named = pl.coalesce(
-        pl.when(pl.col("reason").str.contains(pattern)).then(pl.lit(kind))
-        for kind, pattern in HOLDS.items()
-    )
-    return held.select(pl.when(pl.col("attempt") == 1).then(named).alias("held_by")).to_series()
+    found = pl.lit(None)
+    for one, value in reversed([*zip(REASONS, values, strict=True)]):
+        matches = pl.col("reason").str.contains(f"(?i){one.pattern}")
+        found = pl.when(matches).then(pl.lit(value)).otherwise(found)
+    return pl.when(pl.col("attempt") == 1).then(found)
+
+
+def blocked() -> pl.Expr:
+    """Return whether the recorded reason is something other than the attempt's turn."""
+    return _by_kind([one.blocks for one in REASONS]).fill_null(value=False)
+
+
+def hold_kind(held: pl.DataFrame) -> pl.Series:
+    """Return the hold that each recorded reason names, one of ``HELD_BY``, or null."""
+    return held.select(_by_kind([one.held_by for one in REASONS]).alias("held_by")).to_series()
+
+
+def reason_of(text: str) -> Reason:
+    """Return the kind of a recorded reason."""
+    return next((one for one in REASONS if re.search(one.pattern, text, re.IGNORECASE)), OTHER)
 
 
 def held_up(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:

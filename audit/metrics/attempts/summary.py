@@ -16,7 +16,7 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
-from audit.metrics import uncertainty
+from audit.metrics import dominant_share, uncertainty
 from audit.metrics.attempts import figures, passed_over, performance, users
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.parts import Row, coded, number_users, row
@@ -110,7 +110,7 @@ def summarise(
     Returns:
         Columns of ``SUMMARY_SCHEMA``; the order of rows is part of the result.
     """
-    held = in_period(described, period)
+    held = performance.array_spans(in_period(described, period))
     subjects = number_users(ended(held.select(cs.by_name(*figures.read(), require_all=False))))
     rows = _counts(held, pool)
     rows += _gave_up(held)
@@ -129,8 +129,21 @@ def summarise(
     passed = known.passed if known else passed_over.of_period(described, pool, period, zone)
     rows += passed_over.rows(passed)
     for kind in KINDS:
-        of_kind = known.entities[kind] if known else users.by_entity(held, kind)
+        of_kind = (
+            known.entities[kind]
+            if known
+            else dominant_share.beside(
+                users.by_entity(held, kind), kind, described, pool, span, now
+            )
+        )
         rows += _nuwt(of_kind, kind, seed, options)
+        rows += [
+            row("share_deficit", kind, name, deficit, attempts)
+            for name, deficit, attempts in of_kind.select(
+                "entity", dominant_share.COLUMN, "attempts"
+            ).iter_rows()
+            if deficit is not None
+        ]
     return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row")
 
 
@@ -288,6 +301,7 @@ def _nuwt(entities: pl.DataFrame, kind: users.Kind, seed: int, options: Options)
         ("nuwt_pooled", spread.pooled, resamples.ratio(units, tuwt, tusa)),
         ("nuwt_deviation", spread.deviation, deviation),
         ("nuwt_f", spread.f, f),
+        ("jain_stretch", users.jain(entities), NONE),
         ("nuwt_entities", float(spread.entities), NONE),
         ("nuwt_single_job", float(spread.single_job), NONE),
         ("nuwt_no_usage", float(spread.no_usage), NONE),

@@ -15,6 +15,11 @@ uses several resource-seconds per second.
 Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Parallel Job Scheduling,
 §2.3, §4.1, §5.1.
 
+*Stretch* of a user: Σ (end − arrival) / Σ occupancy. Jain's index (Σ x)² / (n Σ x²) tells how equal
+the stretch x of users is. Sources: M. A. Bender, S. Chakrabarti, S. Muthukrishnan, Flow and stretch
+metrics for scheduling continuous job streams, 1998; R. Jain, D. Chiu, W. Hawe, A quantitative
+measure of fairness and discrimination, DEC-TR-301, 1984.
+
 *Concentration*: of n users with amounts x_1 ≤ … ≤ x_n that sum to S > 0,
 
     L(k/n) = (x_1 + … + x_k) / S        Lorenz curve, k = 0 … n
@@ -38,6 +43,7 @@ from numpy.typing import NDArray
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, in_totals, weighted
 from audit.metrics.attempts.peers import COMPARED
 from audit.metrics.attempts.population import gave_up_wait, numbered, only
+from audit.metrics.preemption import LOST
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
     MEDIAN,
@@ -69,7 +75,10 @@ _READ: Final = (
     *("standing", "job_id", "attempt", "arrival_time", "end_time", "size", "runtime_s", "wait_s"),
     *("re_unfairness", "fst_status", WEIGHT, *(f"miss_{fst}_s" for fst in FSTS)),
     *(*BY_CAUSE, *PART_COLUMNS, "peer_wait_s", "peer_contested_s", *CONTESTED, *_FORWARD),
+    *("state", "occupancy_s", "suspended_s", "lost_work", "array_span_s"),
 )
+LEAST_JOBS: Final = 10
+"""Fewest jobs of a user in Jain's index."""
 _DIVISIONS: Final = {"booked": BY_CAUSE, "divided": PART_COLUMNS}
 """Columns that divide waits, by the name of the number of attempts that have them."""
 
@@ -179,6 +188,8 @@ def _whole_terms(columns: Sequence[str], tolerance_s: int) -> dict[str, pl.Expr]
         "unknown_waits": gave_up & gave_up_wait().is_null(),
         "tuwt_s": pl.when(subject).then("wait_s"),
         "tusa": pl.when(subject).then(pl.col("runtime_s") * pl.col("size").fill_null(0)),
+        "response": pl.when(subject).then(pl.col("end_time") - pl.col("arrival_time")),
+        "occupied": pl.when(subject).then("occupancy_s"),
     }
     for fst in FSTS:
         if (some := f"some_miss_{fst}_s") in columns:
@@ -209,6 +220,19 @@ def _rounded_terms(
         if set(of_division) <= set(columns):
             terms = {name: pl.col(name) for name in of_division}
             made.append((number, pl.col(of_division[0]).is_not_null(), terms, False))
+    if "lost_work" in columns:
+        terms = {
+            "preempted": pl.col("state").is_in(LOST).fill_null(value=False).cast(pl.Float64),
+            "lost_work": pl.col("lost_work"),
+            "suspended_s": pl.col("suspended_s").fill_null(0).cast(pl.Float64),
+        }
+        made.append(("interrupted", pl.col("lost_work").is_not_null(), terms, False))
+    if "array_span_s" in columns:
+        terms = {
+            "in_arrays": pl.col("occupancy_s").cast(pl.Float64),
+            "array_span": pl.col("array_span_s").cast(pl.Float64),
+        }
+        made.append(("tasks", pl.col("array_span_s").is_not_null(), terms, False))
     for one in COMPARED:
         if one.peers in columns:
             terms = {one.ratio: one.waited, one.excess: pl.col(one.peers)}
@@ -226,6 +250,8 @@ def _entities(kind: Kind, sums: pl.DataFrame) -> pl.DataFrame:
         for name in (f"miss_{fst}_s", f"missed_{fst}"):
             known[name] = pl.col(f"some_miss_{fst}_s") > 0
     known |= {name: pl.col(f"some_{name}") > 0 for name in _FORWARD}
+    interrupted = ("preempted", "lost_work", "suspended_s")
+    known |= {name: pl.col("interrupted") > 0 for name in interrupted}
     for number, of_division in _DIVISIONS.items():
         known |= dict.fromkeys(of_division, pl.col(number) > 0)
     made: dict[str, pl.Expr] = {
@@ -241,7 +267,11 @@ def _entities(kind: Kind, sums: pl.DataFrame) -> pl.DataFrame:
         "entity_kind": pl.lit(kind),
         "tusa": tusa,
         "nuwt": pl.when(tusa > 0).then(pl.col("tuwt_s") / tusa),
+        "stretch": pl.when(pl.col("occupied") > 0).then(pl.col("response") / pl.col("occupied")),
     }
+    if "array_span" in sums.columns:
+        spans = pl.col("array_span")
+        made["array_concurrency"] = pl.when(spans > 0).then(pl.col("in_arrays") / spans)
     return sums.with_columns(**made).select(
         pl.col(name).cast(dtype) for name, dtype in ENTITY_SCHEMA.items()
     )
@@ -301,6 +331,17 @@ def cdf(entities: pl.DataFrame, keep_single: bool = False) -> pl.DataFrame:
         .with_columns(pl.col("entities").cum_sum())
         .select("nuwt", (pl.col("entities") / kept.height).alias("share"), "entities")
     )
+
+
+def jain(entities: pl.DataFrame) -> float | None:
+    """Return Jain's index of the stretch of entities with at least ``LEAST_JOBS`` jobs.
+
+    (Σ x)² / (n Σ x²), from 1/n to 1; null without any.
+    """
+    named = entities.filter(pl.col("entity").is_not_null(), pl.col("jobs") >= LEAST_JOBS)
+    values = named["stretch"].drop_nulls().to_list()
+    squares = math.fsum(x * x for x in values)
+    return math.fsum(values) ** 2 / (len(values) * squares) if squares else None
 
 
 def lorenz(amounts: Sequence[float]) -> list[tuple[float, float]]:

@@ -40,8 +40,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from audit.metrics.attempts.contention import gpu_types, with_gpu_types
 from audit.metrics.fairshare.usage import Floats, Grouped, Ints
 from audit.periods import day_of, day_start
+from audit.words import gpu_type
 
 RESETS: Final = ("none", "now", "daily", "weekly", "monthly", "quarterly", "yearly")
 """PriorityUsageResetPeriod. ``now`` is once, at an unknown start of slurmctld: none here."""
@@ -56,6 +58,7 @@ COUNTED: Final = {
 }
 """Resources of ``model.ATTEMPTS`` by Slurm's name: column, and base units in one of it."""
 
+_TYPED: Final = "gres/gpu:"
 _ON_NODE: Final = ("cpu", "mem", "node")
 
 
@@ -260,14 +263,18 @@ def charge(
 
 def stored(attempts: pl.DataFrame) -> dict[str, pl.Series]:
     """Return the amounts for ``charge`` from the columns of ``model.ATTEMPTS``."""
+    types = gpu_types(attempts)
+    typed = with_gpu_types(attempts, types)
     return {
         name: attempts[column].cast(pl.Float64) * part for name, (column, part) in COUNTED.items()
-    }
+    } | {f"{_TYPED}{gpu_type(name)}": typed[name].cast(pl.Float64) for name in types}
 
 
 def uncounted(weights: Mapping[str, Mapping[str, float]], known: Collection[str]) -> list[str]:
-    """Return billed resources with unknown amounts."""
+    """Return billed resources with unknown amounts; a log with types of GPUs names all of them."""
     billed = {name for one in weights.values() for name, weight in one.items() if weight}
+    if any(name.startswith(_TYPED) for name in known):
+        billed = {name for name in billed if not name.startswith(_TYPED)}
     return sorted(billed - {*known})
 
 

@@ -48,6 +48,10 @@ def check_pools(cluster: Cluster, extent: Extent) -> None:
                 f"{where} the capacity of pool {pool.name!r} must be configured "
                 f"(clusters.pools.capacity.{pool.resource})"
             )
+        if pool.by_nodes and not pool.nodes:
+            raise UsageError(
+                f"{where} the nodes of pool {pool.name!r} cannot be inferred; remove by_nodes"
+            )
     named = {part for pool in cluster.pools for part in pool.partitions}
     strays = sorted({part or "(none)" for part in extent.partitions} - named)
     if strays and all(pool.partitions for pool in cluster.pools):

@@ -27,6 +27,7 @@ from audit.metrics.attempts.fidelity import (
     rank_correlation,
 )
 from audit.metrics.attempts.miss import TOLERANCE_S
+from audit.metrics.attempts.reasons import reason_of
 from audit.model import Backfill, Order, Policy, Pool, Standing
 from audit.oneoff.explain import facts
 from audit.oneoff.explain.story import Cost, Model, Starts, Story, Trust
@@ -197,7 +198,7 @@ def modelled(
         return "the job ran in an advance reservation"
     place = int(places[0])
     if work.blocked[place]:
-        return f"the job waited for something other than its turn ({wording.name(one['reason'])})"
+        return f"{reason_of(one['reason']).clause} ({wording.name(one['reason'])})"
     if not work.queued[place]:
         return "the job requested more than the pool, or a limit of it, ever allows"
     named = described.select(pl.col("user").rank("dense").cast(pl.Int64)).to_series()

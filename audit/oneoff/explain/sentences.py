@@ -7,9 +7,11 @@ from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from audit.metrics.attempts.reasons import reason_of
 from audit.model import Standing
 from audit.oneoff.explain.story import Crossing, Crowd, Line, Model, Part, Starts, Story
 from audit.registry.causes import CAUSES, Cause
+from audit.registry.reasons import OTHER
 from audit.report.text import wording
 from audit.rules import DAYS
 
@@ -53,7 +55,7 @@ def lead(story: Story) -> str:
 
 def sentences(story: Story) -> list[str]:
     """Return the sentences about a wait after the lead."""
-    texts = [_who(story), _crowds(story), _similar(story), _passed(story)]
+    texts = [_who(story), _recorded(story), _crowds(story), _similar(story), _passed(story)]
     if story.crossing is not None:
         texts.append(_crossing(story, story.crossing))
     if story.model is None:
@@ -120,6 +122,8 @@ def _why(part: Part) -> str:
         "rule": wording.name(part.by, 120) if part.by else "",
         "unavailable": "outage: nothing ran in the pool"
         if part.by == "outage"
+        else f"nodes that it could use were {part.by}"
+        if part.by
         else "the pool had less than it requested",
         "unexplained": "it would have fitted, and nothing known forbade it",
         "cycle": "until the next scheduling pass",
@@ -146,6 +150,16 @@ def _who(story: Story) -> str:
         f"{wording.instant(subject.arrival, subject.zone)} and {end} "
         f"{wording.duration(subject.wait_s)} later."
     )
+
+
+def _recorded(story: Story) -> str:
+    """Return what the recorded reason says; empty if it says that its turn had not come."""
+    text = story.subject.reason
+    found = reason_of(text or "")
+    if not text or (found.cause is None and found is not OTHER):
+        return ""
+    late = " It may be that of an earlier attempt." if story.subject.attempt > 1 else ""
+    return f"The last recorded reason is {wording.name(text, 120)}: {found.clause}.{late}"
 
 
 def _crowds(story: Story) -> str:

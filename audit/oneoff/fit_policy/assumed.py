@@ -42,12 +42,16 @@ def assumed(
         seconds: estimated CPU seconds that the search may take.
     """
     draws = Draws(seed, resamples)
-    since, whole = outcome.affordable(described, pool, seconds)
-    found = outcome.find(described, pool, now, seconds, draws, since)
+    since, whole, nothing = outcome.affordable(described, pool, seconds)
     record: dict[str, Any] = {"budget_s": seconds}
+    if nothing:
+        more = f"`fairaudit fit-policy --budget {math.ceil(whole)}` searches all of it"
+        why = f"the queue is too deep to search for rules within {seconds:g} CPU s; {more}"
+        return Fitted(pool, (_default(pool, why),), record)
+    found = outcome.find(described, pool, now, seconds, draws, since)
     if found is None:
-        why = "the default; the log is too short, or too few of its jobs waited, to fit it"
-        return Fitted(pool, (Fact("policy", pool.policy.name, f"{why}; {_INSTEAD}"),), record)
+        why = "the log is too short, or too few of its jobs waited, to fit it"
+        return Fitted(pool, (_default(pool, why),), record)
     used = outcome.supported(described, pool, now, found.tried, draws, since)
     days = None
     if since is not None:
@@ -58,6 +62,10 @@ def assumed(
     says = [elements.described(one, pool.resource.value, used.pool.zone) for one in used.elements]
     record |= {"unexplained": shares, "says": says, "days": days, "ended": found.ended}
     return Fitted(used.pool, _facts(pool, used, says, found, days, seconds, whole), record)
+
+
+def _default(pool: Pool, why: str) -> Fact:
+    return Fact("policy", pool.policy.name, f"the default; {why}; {_INSTEAD}")
 
 
 def _from(used: Supported, since: int) -> Supported:

@@ -26,6 +26,10 @@ def described(element: Element, resource: str, zone: str) -> str:
         return wording.first_upper(rule_text(rule, resource, element.zone or zone))
     if element.policy is not None:
         return policy(element.policy)
+    if element.ahead is not None:
+        names = ", ".join(map(wording.name, element.ahead.names))
+        where = "with qos" if element.ahead.by == "qos" else "in partition"
+        return f"Jobs {where} {names} go before others"
     if element.ceilings:
         number = sum((one.until - one.since) // 86_400 for one in element.ceilings)
         return f"The capacity was smaller on {wording.plural(number, 'day')}"

@@ -139,6 +139,12 @@ def config_toml(cluster: str, zone: str, found: Sequence[Found]) -> str:
     ]
     for pool in pools:
         lines += [*_pool(pool, alone=len(pools) == 1), ""]
+    for one in found:
+        if (ahead := one.outcome.fitted.site.ahead) is not None:
+            lines += [
+                f"# Not a rule of the pool: these jobs go before others, by {ahead.by}",
+                *(f"# {value(name)}" for name in ahead.names),
+            ]
     users = [name for one in found for name in one.outcome.fitted.site.users]
     if users:
         lines += [

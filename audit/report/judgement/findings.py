@@ -40,6 +40,7 @@ class Topic(StrEnum):
     UNEXPLAINED = "unexplained waits"
     PASSED_OVER = "passed over by later jobs"
     UNEQUAL_SHARES = "unequal shares of the machine"
+    PREEMPTION = "work lost to preemption"
     IDLE = "idle while others queue"
     STUCK = "held, or cannot start"
     TARGETS = "usage against targets"
@@ -369,6 +370,17 @@ KINDS: tuple[Kind, ...] = (
         "{subject} have the largest shortfall: {re_unfairness_share} of what they consumed "
         "({re_unfairness_share:within}).",
         "Give these jobs more of the machine, or their own hours.",
+    ),
+    Kind(
+        whole,
+        "lost_share",
+        Topic.PREEMPTION,
+        "preemption",
+        "Preempted and requeued jobs had used {lost_share} of all consumption "
+        "({lost_share:within}), which is lost unless they wrote checkpoints.",
+        "Let preemptible jobs write checkpoints, or exempt them from preemption when they have "
+        "just started.",
+        0.01,
     ),
     Kind(
         whole,

@@ -46,6 +46,7 @@ from audit.report.record.pool import (
     Unexplained,
     Walltimes,
 )
+from audit.report.record.preemption import InterruptedUser, Preempted, Preemption
 from audit.store import queries
 from audit.store.database import Connection
 from audit.words import kind_of
@@ -53,6 +54,8 @@ from audit.words import kind_of
 Parts: TypeAlias = Mapping[str, tuple[Breakdown, ...]]
 """The figures of a pool by dimension, then by value."""
 
+PREEMPTED: Final = 10
+"""Most preempted attempts listed for each pool."""
 OVERTAKEN: Final = 10
 """Most overtaken attempts listed for each pool."""
 PASSED_KINDS: Final = ("account", "user", "partition", "qos")
@@ -94,14 +97,13 @@ def pools(
     span = {"from_time": period.from_time, "to_time": period.to_time}
     of_attempts = {"cluster": cluster, "schedule": schedule, **span, "whole": period.whole_log}
     requests: dict[str, dict[str, Any]] = {
-        "report_summary": of_schedule,
-        "report_entities": of_schedule,
-        "report_peers": of_schedule,
+        **dict.fromkeys(("report_summary", "report_entities", "report_peers"), of_schedule),
         "report_resource_users": {**of_schedule, "rows": options.rows},
         "report_overtaken": {**of_attempts, "counted": list(COUNTED), "most": OVERTAKEN},
         "report_fidelity": of_period,
-        "report_rules": of_attempts,
-        "report_scattered": of_attempts,
+        **dict.fromkeys(("report_rules", "report_scattered"), of_attempts),
+        "report_interrupted_users": of_schedule,
+        "report_preempted": {**of_attempts, "most": PREEMPTED},
         "report_outages": of_period,
         "report_unexplained": {**of_attempts, **of_schedule, "least": MUCH_UNEXPLAINED},
         "report_stuck": {**of_period, **span, "most": options.rows},
@@ -175,6 +177,7 @@ def _pool(
         untested=len(judged) - sum(tested.values()),
         rules=records(BoundRule, rows["report_rules"]),
         scattered=records(Scattered, rows["report_scattered"]),
+        preemption=_preemption(rows),
         outages=records(Outage, rows["report_outages"]),
         unexplained=records(Unexplained, rows["report_unexplained"]),
         queues={kind: _queues(parts.get(kind, ())) for kind in ("partition", "qos")},
@@ -223,6 +226,11 @@ def _queues(parts: Sequence[Breakdown]) -> tuple[Breakdown, ...]:
     """Return partitions or QOS with any waiting, most first; empty if there is only one."""
     waited = _by_total(parts if len(parts) > 1 else (), "wait_mean")
     return tuple(part for part in waited if part.figure("wait_mean").value)
+
+
+def _preemption(rows: Mapping[str, pl.DataFrame]) -> Preemption | None:
+    users = records(InterruptedUser, rows["report_interrupted_users"])
+    return Preemption(users, records(Preempted, rows["report_preempted"])) if users else None
 
 
 def _passed(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from audit.model import COUNTED, FstStatus
 from audit.registry.causes import Cause
+from audit.report.record.preemption import Preemption
 
 SMALL_SAMPLE: Final = 30
 """Figures of fewer attempts are marked as uncertain."""
@@ -88,6 +89,8 @@ class Entity:
     nuwt: float | None
     re_unfairness_positive: float | None
     re_unfairness_net: float | None
+    share_deficit: float | None = None
+    stretch: float | None = None
     missed: Missed | None = None  # None: no attempt has an FST that counts
 
     @property
@@ -446,6 +449,7 @@ class PoolPart(Figures):
     rules: tuple[BoundRule, ...] = ()  # most waiting first
     scattered: tuple[Scattered, ...] = ()  # most waiting first
     outages: tuple[Outage, ...] = ()  # longest first
+    preemption: Preemption | None = None  # None: no attempt was preempted, requeued or suspended
     unexplained: tuple[Unexplained, ...] = ()  # by kind; empty where little is unexplained
     queues: Mapping[str, tuple[Breakdown, ...]] = field(default_factory=dict)
     """Partitions and QOS, most waiting first; empty if there is only one."""

@@ -67,10 +67,10 @@ def as_csv(rows: Iterable[Iterable[object]]) -> str:
 
 _FIELDS: Final = (
     *("attempts", "jobs", "tuwt_s", "tusa", "nuwt", "re_unfairness_net", "re_unfairness_positive"),
-    *("never_started", "gave_up_wait_s"),
+    *("never_started", "gave_up_wait_s", "stretch", "share_deficit"),
 )
 """Fields of ``Entity``."""
-_OTHERS: Final = ("re_unfairness_net", "re_unfairness_positive")
+_OTHERS: Final = ("re_unfairness_net", "re_unfairness_positive", "share_deficit")
 """Those that depend on the attempts of other users."""
 _MISSED: Final = (
     *("miss_strict_s", "miss_relaxed_s", "missed_strict", "missed_relaxed"),

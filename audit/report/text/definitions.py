@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from audit.config import Metrics
+from audit.metrics import dominant_share
 from audit.metrics.attempts import passed_over, peers, performance, users
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.fidelity import ENOUGH_AGREEMENT, ENOUGH_CORRELATION
@@ -72,6 +73,8 @@ def definitions(metrics: Metrics = _DEFAULT) -> tuple[Definition, ...]:
         _resource_equality(attempts, metrics),
         _fair_start(metrics.tau_s),
         _nuwt(attempts, metrics.keep_single_job_users),
+        _dominant_share(attempts),
+        _preemption(),
         _machine(attempts),
         _penalties(),
         _decayed(attempts),
@@ -363,6 +366,44 @@ def _nuwt(attempts: pl.DataFrame, keep_single: bool) -> Definition:
             f"UWT {wording.number(spread.uwt)}, median {wording.number(spread.median)} (nearest "
             f"rank), pooled ratio {wording.number(spread.pooled)}, standard deviation "
             f"{wording.number(spread.deviation)}, F {wording.number(spread.f)}.",
+        ),
+    )
+
+
+def _dominant_share(attempts: pl.DataFrame) -> Definition:
+    entities = users.by_entity(attempts, "user")
+    return Definition(
+        "dominant-share",
+        "Deficit of dominant share",
+        "A user's dominant share is the greatest fraction of any resource of the pool that its "
+        "jobs use. The fair one is that of dominant-resource fairness: at every moment, the shares "
+        "of all users with jobs in the pool grow in proportion to the site's shares (else equally) "
+        "until demand is met or a needed resource is used up. The deficit is the time for which "
+        "the whole pool would make up for the difference. Held jobs demand nothing.",
+        "deficit = ∫ max(0, fair − used) dt",
+        "Ghodsi et al. 2011, §4",
+        _example(
+            "The two users",
+            dominant_share.beside(entities, "user", attempts, _POOL, (0, _END), _END),
+            "User <entity> | Jobs <jobs> | Deficit (s of the pool) <share_deficit>",
+            "From 10 s to 100 s, Ben waits for all CPUs; half of them are a fair share.",
+        ),
+    )
+
+
+def _preemption() -> Definition:
+    return Definition(
+        "preemption",
+        "Work lost to preemption",
+        "A preempted or requeued job loses what it computed since its last checkpoint. The log "
+        "does not show checkpoints, so whole attempts are counted: an upper bound.",
+        "lost work ≤ size · occupancy of attempts that ended PREEMPTED or were requeued",
+        "fairaudit",
+        Example(
+            "A job of 4 CPUs",
+            ("Attempt", "State", "Occupancy (s)", "Lost work, at most (CPU-s)"),
+            (("1", "PREEMPTED", "100", "400"), ("2", "COMPLETED", "300", "0")),
+            "",
         ),
     )
 

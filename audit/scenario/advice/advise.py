@@ -39,7 +39,7 @@ from audit.metrics.attempts import peers, population
 from audit.metrics.attempts.population import ended
 from audit.metrics.bursts import bursts
 from audit.metrics.uncertainty import RESAMPLES
-from audit.model import BY_USAGE, Backfill, Limit, Order, Period, Window
+from audit.model import BY_USAGE, Backfill, Limit, Order, Period, Pool, Window
 from audit.scenario.advice import judging
 from audit.scenario.advice.judging import Compared, Difference, Judgement, Swayed, Verdict
 from audit.scenario.budget import depths, replay_cost
@@ -165,11 +165,15 @@ def affordable(
     inside = work.arrival >= (work.arrival.min(initial=0) if period.whole_log else period.from_time)
     depth = depths(work)[inside]
     units = today.attempts["user"].n_unique() + len(np.unique(work.arrival // judging.DAY_S))
-    left = budget_s - replay_cost(depth, today.pool.policy)
+
+    def cost_of(pool: Pool) -> float:
+        return replay_cost(depth, pool.policy, limited=bool(pool.limits))
+
+    left = budget_s - cost_of(today.pool)
     left -= _DRAW * units * judging.CHUNKS * RESAMPLES
     lists: tuple[list[Candidate], list[Candidate]] = ([], [])
     for one in found:
-        cost = replay_cost(depth, one.after.pool.policy)
+        cost = cost_of(one.after.pool)
         lists[cost > left].append(one)
         left -= cost * (cost <= left)
     return lists

@@ -6,16 +6,18 @@ proposes elements that explain trials which this site does not.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
+import polars as pl
 
-from audit.model import Backfill, Order, Policy
+from audit.metrics.pairs import Log, paired
+from audit.model import Backfill, Order, Period, Policy
 from audit.policies import takers
 from audit.scenario.fit import chains, days
 from audit.scenario.fit.judging import Decided
 from audit.scenario.fit.observed import Floats, Observed, Trials, trials_of
-from audit.scenario.fit.site import Element, Evidence, Kind, Site
+from audit.scenario.fit.site import Ahead, Element, Evidence, Kind, Site
 from audit.scenario.workload import Bools, Ints
 
 INTERVALS: Final = (15, 20, 30, 60, 120, 180, 300, 600, 900, 1800, 3600)
@@ -24,6 +26,10 @@ IN_PHASE: Final = 0.8
 LEAST: Final = 0.005
 """Least share of the waiting that a chain must explain to be proposed."""
 NODES_KNOWN: Final = 0.95
+LEAST_PAIRED: Final = 5
+"""Fewest jobs of a partition or QOS that show its place in the queue."""
+MOST_AHEAD: Final = 4
+"""Most partitions or QOS that may be served before all others."""
 POSITIONS: Final = 1_000
 """Number of trials that are examined for positions in the queue."""
 LEAST_GAIN: Final = 8.0
@@ -48,7 +54,8 @@ def propose(
         least = LEAST * observed.wait[looked_at].sum()
         held = _chains(observed, site, decided.ready, looked_at)
         found += [chain for chain in held if chain.evidence.explained >= least]
-    return list(dict.fromkeys([*found, *_policies(observed, site), *_whole_nodes(observed, site)]))
+    found += [*_policies(observed, site), *_queues(observed, site, chosen)]
+    return list(dict.fromkeys([*found, *_whole_nodes(observed, site)]))
 
 
 def _policies(observed: Observed, site: Site) -> list[Element]:
@@ -60,6 +67,36 @@ def _policies(observed: Observed, site: Site) -> list[Element]:
         *(policy.changed(backfill=fill) for fill in Backfill if not fill.traits.keeps_plans),
     ]
     return [Element(Kind.policy, policy=other) for other in changed if other != policy]
+
+
+def _queues(observed: Observed, site: Site, chosen: Bools) -> list[Element]:
+    """Return partitions, and QOS, whose jobs may be served before all others.
+
+    They are ordered by the share of later jobs of other partitions that request at least as much
+    and start first (SPEC §11, *Passed over*): jobs that are served first lose to few of them.
+    """
+    recorded = not np.isnan(observed.work.priority).all()
+    if site.ahead is not None or site.pool.policy.order is not Order.fcfs or recorded:
+        return []
+    arrived = observed.work.arrival[chosen]
+    if len(arrived) == 0:
+        return []
+    period = Period("proposing", int(arrived.min()), int(arrived.max()) + 1)
+    log = Log.of(observed.described, site.pool, period)
+    found = []
+    kinds: tuple[Literal["partition", "qos"], ...] = ("partition", "qos")
+    for by in kinds:
+        if by not in log.kinds:
+            continue
+        lost = pl.col("lost").sum() / pl.col("pairs").sum()
+        of_each = paired(log, by).filter(pl.col("pairs") > 0).group_by("entity")
+        known = of_each.agg(lost, jobs=pl.len()).filter(pl.col("jobs") >= LEAST_PAIRED)
+        names = known.sort("lost", "entity")["entity"].to_list()
+        found += [
+            Element(Kind.queue, ahead=Ahead(by, tuple(sorted(names[:number]))))
+            for number in range(1, min(len(names), MOST_AHEAD + 1))
+        ]
+    return found
 
 
 def _whole_nodes(observed: Observed, site: Site) -> list[Element]:

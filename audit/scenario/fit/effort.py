@@ -5,7 +5,9 @@ there are instants in their waits; proposing elements likewise. The estimate, no
 the search, so that the same log and budget give the same result on every machine.
 
 A budget buys a search of the *latest* part of a log, because a site's rules change. Where it does
-not afford even ``LEAST_DAYS``, the search ends before all elements are tried.
+not afford even ``LEAST_DAYS``, the search ends before all elements are tried. Where the queue is so
+deep that the sweeps that precede any search cost more than the budget, the part is shorter still,
+or nothing is searched.
 """
 
 from __future__ import annotations
@@ -30,6 +32,10 @@ KTH-SP2 takes 193 in 6, LANL-CM5 39 in 3, UniLu-Gaia 176 in 1.
 """
 LEAST_DAYS: Final = 28
 """Least part of a log that is searched: hours of the week show in weeks."""
+FEWEST_DAYS: Final = 3
+"""Fewest days in which rules are searched (SPEC §11)."""
+SWEPT_S: Final = 4 * 3e-9
+"""CPU seconds of four sweeps through the queue, per attempt that waits at an instant."""
 
 
 class Cost(NamedTuple):
@@ -83,6 +89,8 @@ class Affordable(NamedTuple):
     """The arrival from which attempts are judged, epoch s; None: the whole log is affordable."""
     whole: float
     """CPU seconds of a typical search of the whole log."""
+    nothing: bool = False
+    """Whether the budget does not even pay for finding the times in which attempts would fit."""
 
 
 def latest(described: pl.DataFrame, seconds: float) -> Affordable:
@@ -107,8 +115,19 @@ def latest(described: pl.DataFrame, seconds: float) -> Affordable:
         return Affordable(None, whole)
     days = range((last - first) // DAY_S, LEAST_DAYS, -1)
     enough = (number for number in days if needed(last - number * DAY_S) <= seconds)
+    found = next(enough, None)
+    if found is not None:
+        return Affordable(last - found * DAY_S, whole)
+    queued = np.searchsorted(arrival, instants, "right") - np.searchsorted(
+        np.sort(start), instants, "right"
+    )
+    swept = SWEPT_S * np.append(np.cumsum(queued[::-1])[::-1], 0)
     least = min(LEAST_DAYS, (last - first) // DAY_S)
-    return Affordable(last - next(enough, least) * DAY_S, whole)
+    days = range(least, min(FEWEST_DAYS, least) - 1, -1)
+    begins = np.array([last - number * DAY_S for number in days])
+    paid = np.flatnonzero(swept[np.searchsorted(instants, begins)] <= seconds)
+    since = int(begins[paid[0] if len(paid) else -1])
+    return Affordable(since, whole, nothing=len(paid) == 0)
 
 
 def _looks(instants: Ints, arrival: Ints, start: Ints) -> Ints:

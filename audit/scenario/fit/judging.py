@@ -92,6 +92,9 @@ def assumed(observed: Observed, site: Site) -> tuple[Workload, Ints, Bools]:
     unlimited, described, place, broken = observed.once(
         "unlimited", (free, site.users), lambda: _unlimited(observed, free, site.users), most=2
     )
+    if site.ahead is not None:
+        first = described[site.ahead.by].is_in(site.ahead.names).fill_null(value=False)
+        unlimited = unlimited._replace(priority=first.cast(pl.Float64).to_numpy())
     return limited(unlimited, described, pool, observed.now), place, broken
 
 
@@ -116,7 +119,7 @@ def _unlimited(
 def decide(observed: Observed, site: Site) -> Decided:
     """Return when a site would have started each attempt."""
     work, place, broken = assumed(observed, site)
-    found = decisions(work, site.pool.policy)
+    found = decisions(work, site.policy)
     ready, over = np.full(len(place), NEVER), np.zeros(len(place), np.bool_)
     ready[place] = np.where(broken[place], NEVER, found.ready)
     over[place] = found.over_capacity
@@ -285,7 +288,7 @@ def forward_waits(observed: Observed, site: Site, subjects: Ints) -> Ints:
     where = np.zeros(len(place), np.int64)
     where[place] = np.arange(len(place))
     asked = where[subjects]
-    start = forward_starts(work, site.pool.policy, np.sort(asked)).start[asked]
+    start = forward_starts(work, site.policy, np.sort(asked)).start[asked]
     waits: Ints = np.where(start == NEVER, NEVER, start - observed.work.arrival[subjects])
     return waits
 

@@ -156,7 +156,7 @@ class Walker:
     def spans(self, tried: Tried | None = None, *, split: bool = False) -> Spans:
         """Return the spans of attempts; attempts that the rule ``tried`` forbids claim nothing.
 
-        With ``split``, spans end at each instant.
+        With ``split``, spans that claim nothing are left out, and all end at each instant.
         """
         from audit.kernels import fitting
 
@@ -172,17 +172,10 @@ class Walker:
             most=tried.most,
         )
 
-        def sweep(length: int) -> tuple[int, Spans]:
-            job, since, until, stretch = np.zeros((4, length), np.int64)
-            spans = Spans(job, since, until, stretch, np.zeros(length, np.bool_))
-            out = fitting.Spans(*spans)
-            found = fitting.fitting_spans(self.log, self.rules, trial, self.capacity, split, out)
-            return found, spans
-
-        found, spans = sweep(min(4 * self.count + 1_000, MOST_SPANS))
-        if len(spans.job) < found and len(spans.job) < MOST_SPANS:
-            found, spans = sweep(min(found, MOST_SPANS))
-        return spans.of(np.arange(min(found, len(spans.job))))
+        out = fitting.Table(5, MOST_SPANS)
+        fitting.fitting_spans(self.log, self.rules, trial, self.capacity, split, out)
+        job, since, until, stretch, claims = np.ascontiguousarray(out.taken().T)
+        return Spans(job, since, until, stretch, claims == 1)
 
 
 def seen(observed: Observed, walker: Walker, zone: str, tried: Tried | None = None) -> Seen:

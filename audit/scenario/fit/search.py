@@ -237,7 +237,7 @@ class _Rounds:
 
     def _misleads(self, element: Element, before: Judged, after: Judged) -> bool:
         """Return whether another policy lowers forward fidelity although it lowers the loss."""
-        if element.kind is not Kind.policy:
+        if element.kind not in (Kind.policy, Kind.queue):
             return False
         one, other = (
             fidelity(self.observed, judged.site, self.choosing, SUBJECTS, self.draws).over_all

@@ -6,9 +6,9 @@ An element is one change of a site that the search tries.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from audit.model import Limit, Policy, Pool, Window
+from audit.model import Limit, Order, Policy, Pool, Window
 from audit.scenario.fit.days import Ceiling
 
 
@@ -22,6 +22,7 @@ class Kind(StrEnum):
     capacity = "capacity in force"
     nodes = "whole nodes"
     chain = "chains"
+    queue = "queue priority"
 
 
 RULES: Final = (Kind.policy, Kind.interval, Kind.window, Kind.limit)
@@ -49,6 +50,14 @@ class Evidence(NamedTuple):
     """``explained`` as a share of all waiting."""
 
 
+class Ahead(NamedTuple):
+    """Jobs that the queue serves before all others; each group by arrival."""
+
+    by: Literal["partition", "qos"]
+    names: tuple[str, ...]
+    """Of the partitions or QOS of these jobs, ascending."""
+
+
 class Element(NamedTuple):
     """A change of a site. Fields that are None or empty change nothing."""
 
@@ -64,6 +73,7 @@ class Element(NamedTuple):
     """Users whose attempts wait for each other."""
     nodes: int | None = None
     """Number of nodes, each given to one attempt at a time."""
+    ahead: Ahead | None = None
 
 
 class Site(NamedTuple):
@@ -75,6 +85,13 @@ class Site(NamedTuple):
     """When less of the counted resource was in force."""
     users: tuple[str, ...] = ()
     """Users whose attempts wait for each other."""
+    ahead: Ahead | None = None
+
+    @property
+    def policy(self) -> Policy:
+        """The policy of its pool; by rank if some jobs are served before the others."""
+        policy = self.pool.policy
+        return policy if self.ahead is None else policy.changed(order=Order.recorded)
 
 
 def applied(site: Site, element: Element) -> Site:
@@ -91,4 +108,9 @@ def applied(site: Site, element: Element) -> Site:
     if element.nodes is not None:
         amounts = tuple((name, amount) for name, amount in pool.amounts if name != "nodes")
         pool = pool._replace(exclusive_nodes=True, amounts=(*amounts, ("nodes", element.nodes)))
-    return Site(pool, element.ceilings or site.ceilings, element.users or site.users)
+    return Site(
+        pool,
+        element.ceilings or site.ceilings,
+        element.users or site.users,
+        element.ahead or site.ahead,
+    )

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from audit.metrics.attempts.account import NO_HOLDS, Account, account, anatomy
 from audit.metrics.attempts.population import describe
+from audit.metrics.attempts.reasons import reason_of
 from audit.model import Decision, Limit, Pool, Resource, Step, Window
 from audit.registry.causes import CAUSES, COLUMNS, PART_COLUMNS, PARTS
 from tests.naive import account as naive
 from tests.naive.anatomy import anatomy as slow_anatomy
 from tests.naive.anatomy import kept as slow_kept
 from tests.naive.attempts import close
+from tests.registry.test_reasons import ALL_REASONS
 from tests.scenario.test_engine import slow_pool
 from tests.strategies import EPOCH, NOW, POOLS, Rows, ended, frame, rows, sampled
 
@@ -122,6 +124,16 @@ def test_holds_and_reasons() -> None:
     )
     assert parts(made) == [{"held": 4, "unexplained": 5}, {"held": 2, "unexplained": 2}]
     assert made.attempts["held_by"].to_list() == ["begin", "hold"]
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_no_reason_removes_an_attempt_from_the_account(attempt: int) -> None:
+    # bob fills the pool until 10, and ann waits 5 s more for no known cause
+    for reason in [*ALL_REASONS, "a reason that nobody knows"]:
+        mine = {**ended(2, 15, 20, 4, "ann", reason=reason), "attempt": attempt}
+        _, waited = parts(booked(ended(0, 0, 10, 4, "bob"), mine))
+        held = reason_of(reason).cause == "held" and attempt == 1
+        assert waited == {"earlier": 8, "held" if held else "unexplained": 5}, reason
 
 
 def test_the_tasks_of_an_array_are_booked_one_by_one() -> None:

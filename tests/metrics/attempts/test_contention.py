@@ -11,7 +11,7 @@ from audit.metrics.attempts.account import account
 from audit.metrics.attempts.contention import counted_resources, requests, with_gpu_types
 from audit.metrics.attempts.population import describe
 from audit.model import Limit, Node, Pool, Resource, Step
-from audit.registry.causes import CAUSES, COLUMNS
+from audit.registry.causes import CAUSES, COLUMNS, LACKS
 from tests.metrics.attempts.test_account import crowds
 from tests.naive import account as naive
 from tests.naive import nodes as on
@@ -54,6 +54,9 @@ def test_as_defined(pool: Pool, data: st.DataObject, records: Rows) -> None:
         exact = want.get((row["job_id"], row["attempt"]))
         for cause in CAUSES:
             assert close(row[cause.column], None if exact is None else exact.causes[cause.key])
+        for lack in LACKS if pool.nodes else ():
+            short = lack.resource or None
+            assert row[lack.column] == (None if exact is None else exact.lacking[short])
 
 
 def _with_types(data: st.DataObject, record: dict[str, Any]) -> None:
@@ -100,6 +103,30 @@ def test_only_gpus_of_the_requested_type_count(pool: Pool) -> None:
         gpus(3, 10, 20, "eva", "a100:1", "a2", any_gpu_type=True),
     )
     assert got == [{}, {}, {}, {"own": 2, "earlier": 6}, {}, {"unexplained": 7}]
+
+
+@pytest.mark.parametrize("h100s", [3, 4])
+def test_scattered_gpus_of_a_type_are_lacking_gpus(h100s: int) -> None:
+    # One A100 is free on each node from 0 to 10; cem needs two on one node. It does not matter
+    # whether an H100 is free.
+    got = account(
+        describe(
+            frame(
+                [
+                    gpus(0, 0, 10, "ann", "a100:1", "a1"),
+                    gpus(0, 0, 10, "bob", "a100:1", "a2"),
+                    gpus(0, 0, 10, "dan", f"h100:{h100s}", "h1"),
+                    gpus(2, 10, 20, "cem", "a100:2", "a1"),
+                ]
+            ),
+            [ON_NODES],
+        ),
+        ON_NODES,
+        100,
+        cycle_s=0,
+    ).attempts.sort("line")
+    assert got["cause_nodes_s"].to_list() == [0, 0, 0, 8]
+    assert got["cause_nodes_gpus_s"].to_list() == [0, 0, 0, 8]
 
 
 def test_an_attempt_of_any_type_uses_what_it_was_allocated() -> None:

@@ -1,5 +1,6 @@
 """Figures about fair start times; those about waits and shares are in ``test_summary``."""
 
+from collections.abc import Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -43,7 +44,10 @@ def values(rows: pl.DataFrame) -> dict[Key, float | None]:
     return {(metric, *part): value for metric, *part, value in keyed.iter_rows()}
 
 
-def parts(one: naive.Fair, partition: str | None) -> list[tuple[str, str | None]]:
+PLACES = ("partition", "qos", "gpu_type")
+
+
+def parts(one: naive.Fair, place: Sequence[str | None]) -> list[tuple[str, str | None]]:
     arrival = one.attempt.arrival
     assert arrival is not None
     return [
@@ -51,7 +55,7 @@ def parts(one: naive.Fair, partition: str | None) -> list[tuple[str, str | None]
         ("width_class", naive.width_class(one.attempt.size)),
         ("user", one.attempt.user),
         ("account", one.attempt.account),
-        ("partition", partition),
+        *zip(PLACES, place, strict=True),
         # 1970-01-01 was a Thursday: 72 hours after a Monday.
         ("hour_of_week", str((arrival // 3600 + 72) % 168)),
     ]
@@ -60,23 +64,33 @@ def parts(one: naive.Fair, partition: str | None) -> list[tuple[str, str | None]
 @given(fair_workloads(), st.sampled_from([0, 60, 61]))
 @settings(max_examples=examples(15))
 def test_figures_are_those_of_the_definitions(described: pl.DataFrame, tolerance: int) -> None:
-    names = [None, "long", "short"]
+    names = {
+        "partition": [None, "long", "short"],
+        "qos": ["high", None],
+        "gpu_types": [None, "a100:1", "a100:2", "a100:1,h100:4", None],
+        "gpu_type": [None, "a100", "a100", "a100+h100", None],
+    }
     held = described.with_columns(
-        partition=pl.Series([names[job % 3] for job in described["job_number"]], dtype=pl.String)
+        pl.Series(name, [some[k % len(some)] for k in described["job_number"]], pl.String)
+        for name, some in names.items()
     )
-    subjects = held.filter(pl.col("standing") == "ended").select("partition", "fst_weight").rows()
-    partitions = [name for name, weight in subjects for _ in range(weight or 1)]
+    subjects = held.filter(pl.col("standing") == "ended").select("fst_weight", *PLACES).rows()
+    places = [place for weight, *place in subjects for _ in range(weight or 1)]
+    typed = any(place[2] for place in places)
+    held = held.drop("gpu_type")
     rows = rows_of(held, tolerance)
     got = values(rows)
     expected: dict[Key, Any] = {}
     for fst in FSTS:
         sorted_out: dict[tuple[str, str | None], list[naive.Fair]] = {("all", None): []}
-        for one, partition in zip(stood_for(held, fst), partitions, strict=True):
-            for part in parts(one, partition) if one.counts else []:
+        for one, place in zip(stood_for(held, fst), places, strict=True):
+            for part in parts(one, place) if one.counts else []:
+                if part[0] == "gpu_type" and not typed:
+                    continue
                 sorted_out.setdefault(part, []).append(one)
         for part, theirs in sorted_out.items():
             figures = naive.unfairness(theirs, fst, tolerance)
-            if fst == "strict" and part[0] in ("all", "width_class"):
+            if fst == "strict" and part[0] in ("all", "width_class", *PLACES):
                 slowdowns = [
                     (naive.bounded_slowdown(one.attempt), one.slowdown()) for one in theirs
                 ]

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from audit.metrics.attempts.reasons import covered, held_up
+from audit.metrics.attempts.reasons import covered, held_up, hold_kind
 from audit.model import Limit
 
 JOBS = Limit(most=4, per="user")
@@ -15,7 +15,7 @@ def one(reason: str | None) -> pl.DataFrame:
     row = {"user": "ann", "account": "physics", "qos": "normal", "partition": "batch"}
     numbers = {"size": 4, "walltime_s": 7_200, "occupancy": 60}
     return pl.DataFrame(
-        [{"reason": reason, **row, **numbers}], schema_overrides={"reason": pl.String}
+        [{"reason": reason, "attempt": 1, **row, **numbers}], schema_overrides={"reason": pl.String}
     )
 
 
@@ -70,3 +70,16 @@ def test_it_must_be_ones_own() -> None:
 @pytest.mark.parametrize("reason", ["Priority", "Resources", "None", "ReqNodeNotAvail", None])
 def test_ones_turn_is_not_blocked(reason: str | None) -> None:
     assert not held_up(one(reason), []).any()
+
+
+@pytest.mark.parametrize("reason", ["BeginTime", "Dependency", "QOSMaxJobsPerUserLimit"])
+def test_an_attempt_does_not_inherit_the_reason_of_an_earlier_one(reason: str) -> None:
+    later = one(reason).with_columns(attempt=pl.lit(2))
+    assert not held_up(later, []).any()
+    assert hold_kind(later).to_list() == [None]
+
+
+@pytest.mark.parametrize("reason", ["AssocMaxLicensePerJob", "QOSGrpLicense"])
+def test_a_limit_on_licences_is_no_hold(reason: str) -> None:
+    assert hold_kind(one(reason)).to_list() == [None]
+    assert held_up(one(reason), []).all()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.metrics.attempts import passed_over
-from audit.metrics.attempts.performance import overtakes
+from audit.metrics.attempts.performance import array_spans, overtakes
 from audit.metrics.attempts.population import around, describe, in_period
 from audit.metrics.attempts.resource_equality import overall, resource_equality
 from audit.metrics.attempts.summary import (
@@ -20,6 +20,7 @@ from audit.metrics.attempts.summary import (
     summarise,
 )
 from audit.metrics.attempts.users import by_entity
+from audit.metrics.dominant_share import beside
 from audit.model import Period, Pool, Resource
 from audit.registry.causes import CAUSES
 from tests.examples import examples
@@ -129,6 +130,25 @@ def test_figures_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
     assert got["re_treated_unfairly_share"] == pytest.approx(treated / len(sized), rel=1e-15)
 
 
+@given(workloads(most=20))
+@settings(max_examples=examples(20))
+def test_responses_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
+    got = values(summary(attempts))
+    subjects = [one for one in naive.described(attempts.to_dicts()) if one.ended]
+    spans = [
+        (one.end - one.start, one.end - one.arrival, one.size)
+        for one in subjects
+        if one.end is not None and one.start is not None and one.arrival is not None
+    ]
+    occupied = sum(length for length, _, _ in spans)
+    responses = sum(response for _, response, _ in spans)
+    assert naive.close(got["stretch"], Fraction(responses, occupied) if occupied else None)
+    areas = [(length * size, response) for length, response, size in spans if size is not None]
+    area = sum(area for area, _ in areas)
+    weighted = sum(area * response for area, response in areas)
+    assert naive.close(got["response_weighted"], Fraction(weighted, area) if area else None)
+
+
 @given(rows(), st.sampled_from(["all", "user", "qos", "width_class"]))
 @settings(max_examples=examples(20))
 def test_parts_of_waiting_are_those_of_the_definition(records: Rows, dimension: str) -> None:
@@ -212,8 +232,10 @@ def test_a_period_needs_no_attempts_but_those_around_it(
     whole = booked(described, POOL, NOW).with_columns(peer_wait_s=pl.col("wait_s") / 2 + 1)
     period = Period("part", EPOCH + begin, EPOCH + begin + length)
     held = around(whole, period)
+    span = (period.from_time, period.to_time)
+    inside = array_spans(in_period(held, period))
     found = Known(
-        {kind: by_entity(in_period(held, period), kind) for kind in KINDS},
+        {kind: beside(by_entity(inside, kind), kind, held, POOL, span, NOW) for kind in KINDS},
         conservation_of(whole, NOW),
         passed_over.of_period(held, POOL, period, BERLIN),
     )
@@ -277,6 +299,38 @@ def test_parts_come_in_the_order_of_their_values() -> None:
     assert days == sorted(days)
 
 
+def test_waits_by_type_of_gpus() -> None:
+    def job(wait: int, types: str | None, partition: str | None, qos: str | None) -> dict[str, Any]:
+        return ended(0, wait, 99, 1, gpu_types=types, partition=partition, qos=qos)
+
+    jobs = [
+        *(job(wait, "a100:2", "gpu", "long") for wait in (2, 4, 9)),
+        job(7, "a100:1", "gpu", "short"),
+        job(5, "a100:1,h100:4", "gpu", "short"),
+        job(0, None, None, None),
+    ]
+    rows = summary(frame(jobs), Period("all", 0, 100), 100).filter(metric="wait_median")
+    by = {
+        dimension: dict(rows.filter(dimension=dimension).select("dimension_value", "value").rows())
+        for dimension in ("gpu_type", "partition_qos_gpu_type", "qos")
+    }
+    assert by == {
+        "gpu_type": {None: 0, "a100": 4, "a100+h100": 5},
+        "partition_qos_gpu_type": {
+            "- / - / -": 0,
+            "gpu / long / a100": 4,
+            "gpu / short / a100": 7,
+            "gpu / short / a100+h100": 5,
+        },
+        "qos": {None: 0, "long": 4, "short": 5},
+    }
+
+
+def test_without_types_of_gpus_there_are_no_rows_by_type() -> None:
+    rows = summary(frame([ended(0, 2, 9, 1, gpus=4)]), Period("all", 0, 10), 10)
+    assert {"gpu_type", "partition_qos_gpu_type"}.isdisjoint(rows["dimension"])
+
+
 def test_units_and_names() -> None:
     attempts = [ended(0, k, k + 9, 1 + k % 3, "ann" if k % 2 else "bob") for k in range(6)]
     rows = summary(frame(attempts), Period("all", 0, 20), 20)
@@ -294,7 +348,8 @@ def test_units_and_names() -> None:
         "jobs": "jobs",
         "users": "users",
         **dict.fromkeys(
-            ["gave_up_wait_s", "wait_mean", "wait_median", "wait_p90", "wait_p99", "wait_max",
+            ["gave_up_wait_s", "response_weighted", "share_deficit",
+             "wait_mean", "wait_median", "wait_p90", "wait_p99", "wait_max",
              "covered_time"], "s"
         ),
         **dict.fromkeys(
@@ -302,7 +357,7 @@ def test_units_and_names() -> None:
                 "bounded_slowdown_mean", "bounded_slowdown_median", "bounded_slowdown_p90",
                 "overtaken_share", "utilization", "loss_of_capacity", "over_capacity_time",
                 "re_unfairness_share", "re_treated_unfairly_share", "re_conservation",
-                "passed_named", "passed_widest",
+                "passed_named", "passed_widest", "stretch", "jain_stretch",
             ],
             "1",
         ),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from audit.metrics.attempts.account import anatomy
 from audit.metrics.attempts.miss import FSTS
+from audit.metrics.attempts.performance import array_spans
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.users import (
@@ -21,6 +22,7 @@ from audit.metrics.attempts.users import (
     dispersion,
     gini,
     held_by_top,
+    jain,
     lorenz,
 )
 from audit.model import Pool, Resource
@@ -246,3 +248,31 @@ def test_concentration_by_hand() -> None:
 def test_what_has_no_distribution_is_refused(amounts: list[float]) -> None:
     with pytest.raises(ValueError, match="negative"):
         lorenz(amounts)
+
+
+def test_jains_index_is_of_users_with_ten_jobs() -> None:
+    # ann's 10 jobs have a stretch of 2, bob's 10 of 6; cem has 9 jobs.
+    jobs = [("ann", 1, 10), ("bob", 5, 10), ("cem", 50, 9)]
+    records = [
+        ended(100 * k, 100 * k + wait, 100 * k + wait + 1, 1, user)
+        for user, wait, number in jobs
+        for k in range(number)
+    ]
+    entities = by_entity(resource_equality(describe(frame(records), [POOL]), 10_000), "user")
+    assert dict(entities.select("entity", "stretch").iter_rows()) == {"ann": 2, "bob": 6, "cem": 51}
+    assert jain(entities) == 8**2 / (2 * (2**2 + 6**2))
+    assert jain(entities.filter(entity="cem")) is None
+
+
+def test_the_concurrency_of_arrays() -> None:
+    # Two tasks of 10 s within 15 s, and one array of a single task.
+    of = [(1, 1, 0, 10), (1, 2, 5, 15), (2, 1, 0, 50)]
+    records = [
+        ended(0, start, end, 1, "ann", job_number=number, array_task=task)
+        for number, task, start, end in of
+    ]
+    held = array_spans(resource_equality(describe(frame(records), [POOL]), 100))
+    assert held.sort("job_number", "array_task")["array_span_s"].to_list() == [15, 0, None]
+    row = by_entity(held, "user").row(0, named=True)
+    assert row["array_concurrency"] == 20 / 15
+    assert by_entity(held.filter(job_number=2), "user")["array_concurrency"].to_list() == [None]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.formats.slurm.fields import tres_weights
 from audit.metrics.fairshare.usage import Grouped, by_number, usage
 from audit.metrics.slurm.usage import (
     RESETS,
@@ -208,9 +209,34 @@ def test_factors_multiply_and_what_is_unknown_is_said() -> None:
     assert charged.unknown_qos == {"odd": 1}
 
 
+def test_types_of_gpus_are_billed_by_their_weights() -> None:
+    types = ["a100:4", "a100:1,h100:2", None]
+    frame = pl.DataFrame(
+        {
+            "partition": ["gpu"] * 3, "qos": [None] * 3, "start_time": [0] * 3, "cpus": [8, 8, 4],
+            "mem_bytes": [32 << 30] * 3, "nodes": [1] * 3, "gpus": [4, 3, 0], "gpu_types": types,
+        },
+        schema_overrides={"qos": pl.String},
+    )  # fmt: skip
+    weights = {"gpu": tres_weights("CPU=0.5,Mem=0.25G,GRES/gpu:A100=4.0,GRES/gpu:h100=10")}
+    amounts = stored(frame)
+    assert amounts["gres/gpu:a100"].to_list() == [4.0, 1.0, 0.0]
+    assert uncounted({"gpu": {**weights["gpu"], "gres/gpu:v100": 1.0}}, amounts) == []
+    summed = charge(frame, amounts, weights, {})
+    assert summed.attempts["billing"].to_list() == [4 + 8 + 16, 4 + 8 + 4 + 20, 2 + 8]
+    assert summed.attempts.columns[: frame.width] == frame.columns
+    greatest = charge(frame, amounts, weights, {}, ("MAX_TRES",))
+    assert greatest.attempts["billing"].to_list() == [16, 20, 8]
+    on_node = charge(frame, amounts, weights, {}, ("MAX_TRES_GRES",))
+    assert on_node.attempts["billing"].to_list() == [8 + 16, 8 + 24, 8]
+
+
 def test_the_store_knows_four_resources() -> None:
-    frame = pl.DataFrame({"cpus": [2], "mem_bytes": [3 << 30], "nodes": [1], "gpus": [None]})
-    amounts = stored(frame.with_columns(pl.col("gpus").cast(pl.Int64)))
+    frame = pl.DataFrame(
+        {"cpus": [2], "mem_bytes": [3 << 30], "nodes": [1], "gpus": [None], "gpu_types": [None]},
+        schema_overrides={"gpus": pl.Int64, "gpu_types": pl.String},
+    )
+    amounts = stored(frame)
     assert {name: series.to_list() for name, series in amounts.items()} == {
         "cpu": [2.0], "mem": [3072.0], "node": [1.0], "gres/gpu": [None],
     }  # fmt: skip

@@ -341,6 +341,7 @@ def test_the_archive_is_saved_and_comes_back(nights: Path, tmp_path: Path) -> No
     ("pool", "says"),
     [
         ({"capacity": {}}, r"capacity of pool 'all' must be configured .*capacity\.cpus"),
+        ({"by_nodes": True}, "nodes of pool 'all' cannot be inferred"),
         ({"partitions": ("gone",)}, r"these have none: \(none\)"),
     ],
 )

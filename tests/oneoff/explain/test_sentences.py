@@ -137,3 +137,22 @@ def test_similar_jobs_stand_beside() -> None:
     said = text(account=of)
     assert "waited 1 h on average" in said
     assert "they waited 1 min, and this job 2 min 40 s" in said
+
+
+def test_the_recorded_reason_is_worded() -> None:
+    subject = story().subject
+    held = replace(subject, reason="QOSMaxJobsPerUserLimit")
+    assert (
+        "The last recorded reason is QOSMaxJobsPerUserLimit: a limit or rule of its account, QOS "
+        "or partition applied."
+    ) in text(subject=held)
+    assert "It may be that of an earlier attempt." in text(subject=replace(held, attempt=2))
+    assert "recorded reason" not in text(subject=replace(subject, reason="Priority"))
+    unknown = text(subject=replace(subject, reason="Weather"))
+    assert "Weather: it waited for a reason that fairaudit does not know." in unknown
+
+
+def test_nodes_that_are_out_of_service_are_worded() -> None:
+    away = Line(ORIGIN, ORIGIN + 60, (Part("unavailable", "drained and reserved", 60, 0),))
+    (line,) = sentences.timeline(story(account=replace(story().account, timeline=(away,))))
+    assert line.endswith("nodes that it could use were drained and reserved")

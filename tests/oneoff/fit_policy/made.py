@@ -8,6 +8,7 @@ import polars as pl
 
 from audit.metrics.attempts.population import describe
 from audit.model import Policy, Pool, Resource
+from audit.policies import Backfill, Order
 from audit.scenario.engine import simulate
 from tests.logs import line, log
 from tests.strategies import frame
@@ -67,6 +68,20 @@ def made_by(site: Pool, records: list[dict[str, Any]]) -> pl.DataFrame:
     started = schedule.filter(pl.col("start_time").is_not_null())
     attempts = started.select(name for name in frame([]).columns)
     return describe(attempts, [pool()])
+
+
+def by_priority(seed: int, **first: str) -> pl.DataFrame:
+    """Return the log of a site that serves jobs of a partition or QOS first."""
+    draw = np.random.Generator(np.random.PCG64(seed + 100))
+    records = [
+        record
+        | {"partition": str(draw.choice(["a", "b", "c"])), "qos": str(draw.choice(["x", "y"]))}
+        for record in requests(seed, a_day=90)
+    ]
+    ((by, name),) = first.items() or [("partition", "")]
+    asked = [record | {"priority": float(record[by] == name)} for record in records]
+    log = made_by(pool(Policy(Order.recorded, Backfill.easy)), asked)
+    return log.with_columns(priority=pl.lit(None, pl.Float64))
 
 
 def described(records: list[dict[str, Any]]) -> pl.DataFrame:
@@ -133,13 +148,18 @@ def released_in_turn(site: Pool, records: list[dict[str, Any]], user: str) -> pl
 
 def swf(site: Pool, seed: int = 0, **more: Any) -> str:
     """A log that a site made, as SWF."""
-    asked = requests(seed, days=60, **more)
-    attempts = made_by(site, asked).sort("arrival_time", "line")
+    return as_swf(made_by(site, requests(seed, days=60, **more)).with_columns(partition=None))
+
+
+def as_swf(made: pl.DataFrame) -> str:
+    """A log as SWF, with partitions a, b, … as 1, 2, …."""
+    attempts = made.sort("arrival_time", "line")
     return log(
         (
             line(number, submit=row["arrival_time"] - EPOCH, wait=row["wait_s"],
                  run=row["occupancy_s"], walltime=row["walltime_s"], allocated=row["cpus"],
-                 user=int(row["user"][1:]) + 1)
+                 user=int(row["user"][1:]) + 1,
+                 partition=ord(row["partition"]) - ord("a") + 1 if row["partition"] else -1)
             for number, row in enumerate(attempts.iter_rows(named=True), start=1)
         ),
         MaxProcs=CAPACITY,

@@ -9,7 +9,7 @@ from audit.oneoff.fit_policy import elements
 from audit.policies import Backfill, Order
 from audit.scenario.fit.days import Ceiling
 from audit.scenario.fit.search import Gain, Searched, Tried
-from audit.scenario.fit.site import Element, Evidence, Kind, Site
+from audit.scenario.fit.site import Ahead, Element, Evidence, Kind, Site
 from tests.oneoff.fit_policy.made import pool
 from tests.oneoff.fit_policy.test_plan import OFFICE
 
@@ -45,6 +45,9 @@ ELEMENTS = {
         Kind.chain, users=tuple(f"u{number}" for number in range(7))
     ),
     "Each of 8 nodes runs one job at a time": Element(Kind.nodes, nodes=8),
+    "Jobs in partition a, b go before others": Element(
+        Kind.queue, ahead=Ahead("partition", ("a", "b"))
+    ),
 }
 
 

@@ -15,7 +15,7 @@ from audit.oneoff import study as studies
 from audit.oneoff.fit_policy import plan as fit
 from audit.pipeline.opening import Request, open_log
 from tests.logs import line, log, write
-from tests.oneoff.fit_policy.made import CAPACITY, DAY, EPOCH, pool, swf
+from tests.oneoff.fit_policy.made import CAPACITY, DAY, EPOCH, as_swf, by_priority, pool, swf
 
 OFFICE = tuple(day * 24 + hour for day in range(5) for hour in range(8, 17))
 RULES: dict[str, Any] = {
@@ -98,6 +98,15 @@ def test_where_nothing_is_nothing_is_found_and_the_page_says_so(tmp_path: Path) 
     assert "Nothing was found that explains the starts better than fcfs-easy." in page.read_text()
     text = (tmp_path / "found.toml").read_text()
     assert "limits" not in text
+    config.load(tmp_path / "found.toml")
+
+
+def test_jobs_that_go_before_others_are_noted(tmp_path: Path) -> None:
+    source = write(tmp_path / "first.swf", as_swf(by_priority(0, partition="b")))
+    page, *_ = conducted(source, tmp_path / "out", write=tmp_path / "found.toml")
+    assert "Jobs in partition 2 go before others" in page.read_text()
+    text = (tmp_path / "found.toml").read_text()
+    assert '# Not a rule of the pool: these jobs go before others, by partition\n# "2"\n' in text
     config.load(tmp_path / "found.toml")
 
 

@@ -17,6 +17,7 @@ from audit.periods import day_edges, day_of, zone
 from audit.report.build import build
 from audit.report.reading.pools import BURST_DAYS, elsewhere, pictured
 from audit.report.record.pool import Elsewhere, Figure, Pictured, PoolPart
+from audit.report.record.preemption import InterruptedUser, Preempted, Preemption
 from audit.report.text import tables
 from audit.store import database, queries
 from audit.store.database import Connection
@@ -466,3 +467,29 @@ def test_who_lost_and_who_gained(filled: Connection) -> None:
     assert [row.name for row in tables.lost(users, 5)] == ["anna"]
     assert [row.name for row in tables.gained(users, 5)] == ["ben"]
     assert tables.unlisted(users, 5) == 0
+
+
+def test_preempted_jobs_and_who_started_on_their_nodes(tmp_path: Path) -> None:
+    con = stores.new(tmp_path / "audit.duckdb")
+    of = {"cluster": "demo", "pool": "batch", "schedule": OBSERVED, "run_id": "run-1"}
+    add(con, "pools", cluster="demo", pool="batch", resource="cpus", capacity=CAPACITY)
+    add(con, "clusters", cluster="demo", zone=ZONE, notes="{}")
+    lost = {"user": "ann", "partition": "scavenge", "size": 2, "freed_for": "2, 3"}
+    end = FROM + 100
+    for job, user, more in (
+        ("1", "ann", {**lost, "lost_work": 200.0}),
+        ("2", "cem", {"lost_work": 0.0}),
+        ("3", "bob", {"lost_work": 0.0}),
+    ):
+        ended = {"job_id": job, "attempt": 1, "standing": "ended", "end_time": end, "user": user}
+        add(con, "job_result", **of, **{**ended, **more})
+    for user, preempted, lost_work in (("ann", 1, 200.0), ("bob", 0, 0.0)):
+        row = {"entity": user, "preempted": preempted, "lost_work": lost_work, "suspended_s": 0}
+        counts = dict.fromkeys(("jobs", "attempts", "never_started", "tuwt_s"), 1) | {"tusa": 1.0}
+        add(con, "entity_result", **of, period="2026-10", entity_kind="user", **row, **counts)
+    (pool,) = build(con, "demo", PERIOD).pools
+    assert pool.preemption == Preemption(
+        (InterruptedUser("ann", 1, 200.0, 0),),
+        (Preempted("1", "ann", "scavenge", 2, end, 200.0, "2, 3", "bob, cem"),),
+    )
+    con.close()

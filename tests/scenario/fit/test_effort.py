@@ -47,13 +47,31 @@ def test_the_latest_part_is_the_longest_that_the_budget_affords(
         )
         return effort.cost(len(early), looks).search
 
-    expected = None
+    def sweeps(since: int) -> float:
+        queued = sum(
+            sum(EPOCH + a <= at < EPOCH + a + w for a, w, _ in lives)
+            for at in instants
+            if at >= since
+        )
+        return effort.SWEPT_S * queued
+
+    expected, nothing = None, False
     if estimate(arrivals[0]) > seconds:
         whole = (arrivals[-1] - arrivals[0]) // DAY
         days = range(whole, effort.LEAST_DAYS, -1)
         chosen = [d for d in days if estimate(arrivals[-1] - d * DAY) <= seconds]
-        expected = arrivals[-1] - (chosen[0] if chosen else min(effort.LEAST_DAYS, whole)) * DAY
-    assert effort.latest(log(lives), seconds) == (expected, estimate(arrivals[0]))
+        least = min(effort.LEAST_DAYS, whole)
+        fewer = range(least, min(effort.FEWEST_DAYS, least) - 1, -1)
+        chosen += [d for d in fewer if sweeps(arrivals[-1] - d * DAY) <= seconds]
+        expected = arrivals[-1] - (*chosen, fewer[-1])[0] * DAY
+        nothing = not chosen
+    assert effort.latest(log(lives), seconds) == (expected, estimate(arrivals[0]), nothing)
+
+
+def test_nothing_is_searched_where_the_sweeps_alone_cost_more_than_the_budget() -> None:
+    lives = [(0, 1000 + k, 10) for k in range(300)]
+    assert effort.latest(log(lives), 300 * 600 * effort.SWEPT_S).nothing is False
+    assert effort.latest(log(lives), 300 * 100 * effort.SWEPT_S).nothing is True
 
 
 def test_earlier_attempts_that_still_run_are_kept_but_not_judged() -> None:

@@ -8,7 +8,7 @@ from audit.metrics.draws import Draws
 from audit.model import Limit, Policy, Step, Window
 from audit.policies import Backfill, Order
 from audit.scenario.fit import outcome
-from audit.scenario.fit.site import Element, Kind
+from audit.scenario.fit.site import Ahead, Element, Kind
 from tests.oneoff.fit_policy import made
 from tests.oneoff.fit_policy.made import CAPACITY, DAY, EPOCH, NOW, pool
 
@@ -79,6 +79,23 @@ def test_the_elements_of_a_site_are_found_and_no_others(name: str) -> None:
 @pytest.mark.parametrize("name", SITES)
 def test_they_are_found_in_nineteen_of_twenty_logs(name: str) -> None:
     assert sum(found(name, seed) == EXPECTED[name] for seed in range(20)) >= 19
+
+
+@pytest.mark.parametrize(("by", "name"), [("partition", "b"), ("qos", "y")])
+def test_the_jobs_that_a_queue_serves_first_are_found(by: Any, name: str) -> None:
+    [element] = kept(made.by_priority(0, **{by: name}))
+    assert element.ahead == Ahead(by, (name,))
+
+
+def test_equal_partitions_have_no_priority() -> None:
+    assert kept(made.by_priority(0)) == []
+
+
+@pytest.mark.slow
+def test_queue_priorities_of_twenty_logs() -> None:
+    logs = [kept(made.by_priority(seed, partition="b")) for seed in range(20)]
+    assert sum([one.ahead for one in found] == [Ahead("partition", ("b",))] for found in logs) >= 19
+    assert sum(any(one.ahead for one in kept(made.by_priority(seed))) for seed in range(20)) <= 1
 
 
 @pytest.mark.thorough

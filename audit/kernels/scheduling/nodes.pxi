@@ -1,0 +1,378 @@
+# What attempts use on the nodes of a pool, and where they start (SPEC §12).
+#
+# An attempt fits if as many of its parts as it has fit on nodes of its set. It takes those with
+# least free (or with most, as ``Nodes.least_loaded`` says), counted in the first resource; ties by
+# number. If several parts fit on a node, nodes with most of them come first. The places of an
+# attempt hold what it uses, or the nodes that it plans to use.
+#
+# Sets of nodes are bits of words. A node is at the *level* of what is free of the first resource.
+
+
+cdef extern from *:
+    const int64_t FAR "(INT64_C(1) << 61)"  # more than any amount
+    int64_t lowest_bit "__builtin_ctzll"(uint64_t) nogil
+
+
+cdef void empty_nodes(Places on) noexcept nogil:
+    """Let nothing run on any node."""
+    on.free[:] = on.nodes.capacity
+    find_levels(on)
+    on.returns += 1
+    on.changes += 1
+    on.head = NOBODY
+    on.plans = 0
+
+
+cdef void find_levels(Places on) noexcept nogil:
+    """Find the level of each node."""
+    cdef int64_t node
+    on.level[:] = 0
+    on.size[:] = 0
+    for node in range(on.free.shape[1]):
+        enter_level(on, max(on.free[0, node], 0), node)
+
+
+cdef inline void enter_level(Places on, int64_t level, int64_t node) noexcept nogil:
+    """Put a node on a level."""
+    on.level[level, node >> 6] |= (<uint64_t> 1) << (node & 63)
+    on.size[level] += 1
+
+
+cdef inline void leave_level(Places on, int64_t level, int64_t node) noexcept nogil:
+    """Take a node from a level."""
+    on.level[level, node >> 6] &= ~((<uint64_t> 1) << (node & 63))
+    on.size[level] -= 1
+
+
+cdef void move_nodes(
+    Places on, int64_t[::1] free, int64_t holder, int64_t sign
+) noexcept nogil:
+    """Return what a holder uses to its nodes (1), or take it (−1); ``free`` is the sum of these."""
+    cdef int64_t first = on.nodes.first[holder], place, node, before, after, x
+    for place in range(first, first + on.held[holder]):
+        node = on.node[place]
+        for x in range(on.free.shape[0]):
+            before = on.free[x, node]
+            after = before + sign * on.amount[x, place]
+            on.free[x, node] = after
+            before, after = max(before, 0), max(after, 0)
+            free[x] += after - before
+            if x == 0 and before != after:
+                leave_level(on, before, node)
+                enter_level(on, after, node)
+    on.changes += 1
+    if sign > 0:
+        on.returns += 1
+
+
+cdef void recall_nodes(Places on, int64_t job) noexcept nogil:
+    """Let an attempt use the nodes that it used in the observed schedule."""
+    cdef int64_t first = on.nodes.first[job], number = on.nodes.held[job]
+    on.held[job] = number
+    move(on.node, first, on.nodes.node, first, number)
+    move_rows(on.amount, first, on.nodes.amount, first, number)
+    on.head = NOBODY
+
+
+cdef void copy_nodes(Pool source, Places of, Places to) noexcept nogil:
+    """Copy what running attempts use, what is free, and what the head keeps."""
+    cdef int64_t i
+    to.free[:] = of.free
+    to.level[:] = of.level
+    to.size[:] = of.size
+    for i in range(source.state.running):
+        copy_places(of, to, source.run_job[i])
+    to.returns += 1
+    to.changes += 1
+    to.serial += 1
+    to.head, to.shadow, to.plans = of.head, of.shadow, 0
+    to.since = to.returns if of.since == of.returns else 0
+    to.kept[:] = of.kept
+
+
+cdef void copy_planned_nodes(Pool source, Places of, Places to) noexcept nogil:
+    """Copy plans."""
+    cdef int64_t i
+    for i in range(source.state.head, source.state.tail):
+        if source.queue_job[i] != GAP and 0 <= source.plan[i] < NEVER:
+            copy_places(of, to, source.queue_job[i])
+    to.plans = of.plans
+    move(to.begins, 0, of.begins, 0, of.plans)
+    move(to.begins_on, 0, of.begins_on, 0, of.plans)
+    move(to.ends, 0, of.ends, 0, of.plans)
+    move(to.ends_on, 0, of.ends_on, 0, of.plans)
+
+
+cdef inline void copy_places(Places of, Places to, int64_t job) noexcept nogil:
+    """Copy what an attempt uses or plans to use."""
+    cdef int64_t first = of.nodes.first[job]
+    to.held[job] = of.held[job]
+    move(to.node, first, of.node, first, of.held[job])
+    move_rows(to.amount, first, of.amount, first, of.held[job])
+
+
+# --- fits ----------------------------------------------------------------------------------------
+
+
+cdef inline int64_t parts_of(
+    Places on, const int64_t[:, ::1] free, int64_t job, int64_t node
+) noexcept nogil:
+    """Return how many parts of an attempt fit on a node."""
+    return parts_on(on.nodes.part, job, on.nodes.most[job], free, node, NOBODY)
+
+
+cdef bint fits_nodes(Places on, int64_t job) noexcept nogil:
+    """Return whether an attempt fits in what is free now.
+
+    What does not fit will not until something is returned.
+    """
+    cdef int64_t shape = on.nodes.shape[job]
+    if on.full[shape] == on.returns:
+        return False
+    if parts_fit(on, job, False):
+        return True
+    on.full[shape] = on.returns
+    return False
+
+
+cdef bint fits_beside(Places on, int64_t job) noexcept nogil:
+    """Return whether an attempt fits beside the nodes that the head keeps."""
+    cdef int64_t shape = on.nodes.shape[job]
+    if on.full_beside[shape] == on.serial:
+        return False
+    if parts_fit(on, job, True):
+        return True
+    on.full_beside[shape] = on.serial
+    return False
+
+
+cdef bint parts_fit(Places on, int64_t job, bint beside) noexcept nogil:
+    """Return whether all parts fit in what is free, ``beside`` what the head keeps or anywhere."""
+    cdef int64_t set = on.nodes.set[job], missing = on.nodes.parts[job], level, word
+    cdef uint64_t bits
+    for level in range(on.size.shape[0] - 1, on.nodes.part[0, job] - 1, -1):
+        if on.size[level] == 0:
+            continue
+        for word in range(on.level.shape[1]):
+            bits = on.level[level, word] & on.members[set, word]
+            if beside:
+                bits &= ~on.kept[word]
+            while bits != 0:
+                missing -= parts_of(on, on.free, job, (word << 6) + lowest_bit(bits))
+                if missing <= 0:
+                    return True
+                bits &= bits - 1
+    return False
+
+
+cdef bint fits_held(Places on, int64_t job) noexcept nogil:
+    """Return whether an attempt fits on the nodes of its plan."""
+    cdef int64_t first = on.nodes.first[job], place, x
+    for place in range(first, first + on.held[job]):
+        for x in range(on.free.shape[0]):
+            if on.amount[x, place] > on.free[x, on.node[place]] and on.amount[x, place] > 0:
+                return False
+    return True
+
+
+# --- the choice of nodes -------------------------------------------------------------------------
+
+
+cdef void choose_nodes(Places on, int64_t job, Where where) noexcept nogil:
+    """Choose the nodes on which an attempt, which fits, starts now."""
+    cdef bint down = on.nodes.least_loaded
+    cdef int64_t missing = on.nodes.parts[job], set = on.nodes.set[job], place
+    if where == Where.PLANNED:
+        return
+    if where == Where.ANYWHERE:
+        on.head = NOBODY  # the nodes that it keeps may be taken
+    on.held[job] = 0
+    if on.nodes.most[job] == 1:
+        if where == Where.KEPT_FIRST:
+            missing = take_by_level(on, job, missing, down, Where.KEPT_FIRST)
+            where = Where.BESIDE
+        take_by_level(on, job, missing, down, where)
+        return
+    on.candidates = 0
+    for place in range(on.nodes.first_member[set], on.nodes.first_member[set + 1]):
+        suggest(on, job, on.nodes.member[place], where)
+    pick(on, job)
+
+
+cdef int64_t take_by_level(
+    Places on, int64_t job, int64_t missing, bint down, Where where
+) noexcept nogil:
+    """Take up to ``missing`` nodes for one part each, level by level; return how many lack.
+
+    KEPT_FIRST: only those that the head keeps.
+    """
+    cdef int64_t set = on.nodes.set[job], levels = on.size.shape[0], level, word, node, k
+    cdef uint64_t bits
+    for k in range(levels):
+        level = levels - 1 - k if down else k
+        if on.size[level] == 0:
+            continue
+        for word in range(on.level.shape[1]):
+            bits = on.level[level, word] & on.members[set, word]
+            if where == Where.KEPT_FIRST:
+                bits &= on.kept[word]
+            elif where == Where.BESIDE:
+                bits &= ~on.kept[word]
+            while bits != 0:
+                if missing == 0:
+                    return 0
+                node = (word << 6) + lowest_bit(bits)
+                bits &= bits - 1
+                if serves(on, job, node, where) > 0:
+                    use(on, job, node, 1)
+                    missing -= 1
+    return missing
+
+
+cdef inline int64_t serves(Places on, int64_t job, int64_t node, Where where) noexcept nogil:
+    """Return how many parts of an attempt a node takes; PLANNED: when it is expected to start."""
+    if where == Where.PLANNED:
+        return on.fitting[node] if on.closed[node] == 0 else 0
+    return parts_of(on, on.free, job, node)
+
+
+cdef inline void use(Places on, int64_t job, int64_t node, int64_t count) noexcept nogil:
+    """Add a node to the places of an attempt."""
+    cdef int64_t place = on.nodes.first[job] + on.held[job], x
+    on.node[place] = node
+    for x in range(on.free.shape[0]):
+        on.amount[x, place] = count * on.nodes.part[x, job]
+    on.held[job] += 1
+
+
+cdef inline bint is_kept(Places on, int64_t node) noexcept nogil:
+    """Return whether the head keeps a node."""
+    return (on.kept[node >> 6] >> (node & 63)) & 1
+
+
+cdef void suggest(Places on, int64_t job, int64_t node, Where where) noexcept nogil:
+    """Add a node, if it takes any part, to the candidates, in the order of their numbers.
+
+    Those with most parts come first.
+    """
+    cdef int64_t count = serves(on, job, node, where), key = -count
+    if count == 0 or (where == Where.BESIDE and is_kept(on, node)):
+        return
+    if where == Where.KEPT_FIRST and is_kept(on, node):
+        key -= FAR
+    on.candidate[on.candidates] = node
+    on.count[on.candidates] = count
+    on.key[on.candidates] = key
+    on.candidates += 1
+
+
+cdef void pick(Places on, int64_t job) noexcept nogil:
+    """Let an attempt use candidates, by their keys, until all its parts have a place."""
+    cdef int64_t missing = on.nodes.parts[job], level = -NEVER, next_level, count, c
+    while missing > 0 and level != NEVER:
+        next_level = NEVER
+        for c in range(on.candidates):
+            if on.key[c] == level and missing > 0:
+                count = min(on.count[c], missing)
+                missing -= count
+                use(on, job, on.candidate[c], count)
+            elif on.key[c] > level:
+                next_level = min(next_level, on.key[c])
+        level = next_level
+
+
+# --- what is free later --------------------------------------------------------------------------
+
+
+cdef void see_nodes_ahead(Places on, int64_t job) noexcept nogil:
+    """Let ``later`` be what is free now, and ``total`` the parts of an attempt that fit in it."""
+    cdef int64_t set = on.nodes.set[job], place, node
+    on.later[:] = on.free
+    on.total = 0
+    on.fitting[:] = NOBODY  # not in the set
+    for place in range(on.nodes.first_member[set], on.nodes.first_member[set + 1]):
+        node = on.nodes.member[place]
+        on.fitting[node] = parts_of(on, on.later, job, node)
+        on.total += on.fitting[node]
+
+
+cdef void add_nodes_ahead(Places on, int64_t holder, int64_t sign, int64_t job) noexcept nogil:
+    """Return what a holder uses to what is free later (1), or take it (−1)."""
+    cdef int64_t first = on.nodes.first[holder], place, node, count, x
+    for place in range(first, first + on.held[holder]):
+        node = on.node[place]
+        for x in range(on.free.shape[0]):
+            on.later[x, node] += sign * on.amount[x, place]
+        if on.fitting[node] != NOBODY and (sign < 0 or on.fitting[node] < on.nodes.most[job]):
+            count = parts_of(on, on.later, job, node)
+            on.total += count - on.fitting[node]
+            on.fitting[node] = count
+
+
+cdef void sum_nodes(
+    Places on, Steps steps, int64_t step, int64_t now, int64_t[::1] total
+) noexcept nogil:
+    """Write what is free on all nodes together once the steps up to now are taken."""
+    cdef int64_t x, node, holder, place, sign
+    for x in range(on.free.shape[0]):
+        total[x] = 0
+        for node in range(on.free.shape[1]):
+            total[x] += on.free[x, node]
+    while step < steps.number and steps.time[step] <= now:
+        holder, sign = steps.holder[step], 1 if steps.ends[step] else -1
+        for place in range(on.nodes.first[holder], on.nodes.first[holder] + on.held[holder]):
+            for x in range(on.free.shape[0]):
+                total[x] += sign * on.amount[x, place]
+        step += 1
+
+
+cdef int64_t keep_nodes(Pool pool, Places on, int64_t head) noexcept nogil:
+    """Return when the head is expected to fit, or NEVER; let it keep whole nodes from then on.
+
+    They are those with least free now, so that others can start on as much as possible. The choice
+    is kept until anything is returned. The pool's ``spare`` is a bound of what is free on others.
+    """
+    cdef int64_t ended = 0, x, place, node
+    if on.head != head or on.since != on.returns:
+        on.head, on.since = head, on.returns
+        on.serial += 1
+        on.shadow = NEVER
+        on.kept[:] = 0
+        on.held[head] = 0
+        see_nodes_ahead(on, head)
+        while on.total < on.nodes.parts[head] and ended < pool.state.running:
+            on.shadow = pool.run_expected[ended]
+            while ended < pool.state.running and pool.run_expected[ended] == on.shadow:
+                add_nodes_ahead(on, pool.run_job[ended], 1, head)
+                ended += 1
+        if on.total < on.nodes.parts[head]:
+            on.shadow = NEVER
+        else:
+            on.closed[:] = 0
+            choose_planned(on, head, False)
+    for x in range(on.free.shape[0]):
+        pool.spare[x] = HUGE
+    pool.spare[0] = pool.free[0]
+    for place in range(on.nodes.first[head], on.nodes.first[head] + on.held[head]):
+        node = on.node[place]
+        on.kept[node >> 6] |= (<uint64_t> 1) << (node & 63)
+        pool.spare[0] -= max(on.free[0, node], 0)
+    return on.shadow
+
+
+cdef void choose_planned(Places on, int64_t job, bint now) noexcept nogil:
+    """Choose nodes from those that are ``fitting`` and not ``closed``, to start now or later.
+
+    Later: those with least free now.
+    """
+    cdef int64_t missing = on.nodes.parts[job], set = on.nodes.set[job], place
+    on.held[job] = 0
+    if on.nodes.most[job] == 1:
+        take_by_level(on, job, missing, now and on.nodes.least_loaded, Where.PLANNED)
+        return
+    on.candidates = 0
+    for place in range(on.nodes.first_member[set], on.nodes.first_member[set + 1]):
+        suggest(on, job, on.nodes.member[place], Where.PLANNED)
+        if not now and on.candidates > 0:
+            on.key[on.candidates - 1] = max(on.free[0, on.candidate[on.candidates - 1]], 0)
+    pick(on, job)

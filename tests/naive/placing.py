@@ -1,0 +1,330 @@
+"""SPEC §12, *Simulation by nodes*, in slow, plain Python: each placement is searched for.
+
+Nothing here is shared with the package.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from tests.naive.simulation import Amounts, Log, Pool, Rule, minus, plus
+
+Taken = Mapping[int, Amounts]
+"""What is taken of each node."""
+
+
+class Request(NamedTuple):
+    """What an attempt asks of the nodes that it may use, and what it used in the log."""
+
+    nodes: tuple[int, ...]
+    part: Amounts
+    parts: int
+    most: int  # parts on a node
+    used: Taken = MappingProxyType({})
+
+
+class Site(NamedTuple):
+    """At most six nodes."""
+
+    machines: tuple[Amounts, ...]
+    requests: tuple[Request, ...]  # of the attempts of a log
+    reserved: tuple[tuple[int, int, int], ...] = ()  # begin, end, node
+    least_loaded: bool = False
+
+    def exceeds(self, k: int) -> bool:
+        return not any(distributions(self.requests[k], self.machines))
+
+    def pool(self, log: Log, rule: Rule, t: int, exist: Iterable[int]) -> "OnNodes":
+        return OnNodes(log, rule, t, exist, self)
+
+
+def holds(request: Request, free: Amounts) -> int:
+    """How many parts a node holds."""
+    asked = [(part, left) for part, left in zip(request.part, free, strict=True) if part > 0]
+    return max(
+        n
+        for n in range(request.most + 1)
+        if n == 0 or all(n * part <= left for part, left in asked)
+    )
+
+
+def distributions(
+    request: Request, free: Sequence[Amounts], order: Sequence[int] | None = None
+) -> Iterator[dict[int, int]]:
+    """Yield every way to put all parts on nodes, in ``order``; most on the first nodes first."""
+
+    def spread(nodes: Sequence[int], missing: int) -> Iterator[dict[int, int]]:
+        if not missing:
+            yield {}
+        elif nodes:
+            for count in range(min(holds(request, free[nodes[0]]), missing), -1, -1):
+                for rest in spread(nodes[1:], missing - count):
+                    yield {nodes[0]: count, **rest} if count else rest
+
+    yield from spread(request.nodes if order is None else order, request.parts)
+
+
+class OnNodes(Pool):
+    """A pool in which attempts run on nodes, and plans keep whole ones."""
+
+    def __init__(self, log: Log, rule: Rule, t: int, exist: Iterable[int], site: Site) -> None:
+        """Nothing has started."""
+        super().__init__(log, rule, t, exist)
+        self.site = site
+        self.on: dict[int, Taken] = {}  # of attempts that started here
+        self.keeps: dict[int, Taken] = {}  # nodes of plans
+        self.returns = 0
+        self.kept: tuple[int, int, int | None, set[int]] | None = None
+        """Of the head: its number, ``returns``, its shadow and its nodes."""
+
+    # What is free
+
+    def free_on(self, s: int | None = None) -> list[Amounts]:
+        """What is free on each node now, or expected to be at s."""
+        left = list(self.site.machines)
+        holders: list[Taken] = []
+        for k in self.running:
+            if s is None or self.expected_end(k) > s:
+                holders.append(self.on.get(k, self.site.requests[k].used))
+        for k in self.exist:
+            job = self.log.jobs[k]
+            start, end = job.start, job.end
+            if job.blocked and start is not None and end is not None and start <= self.t < end:
+                holders.append(self.site.requests[k].used)
+        for begin, end, node in self.site.reserved:
+            if begin <= self.t < end:
+                holders.append({node: self.site.machines[node]})
+        for taken in holders:
+            for node, amounts in taken.items():
+                left[node] = minus(left[node], amounts)
+        return left
+
+    def free(self) -> Amounts:
+        return plus(*self.free_on())
+
+    def end_what_ends(self) -> None:
+        before = len(self.running)
+        super().end_what_ends()
+        self.returns += len(self.running) < before
+
+    def arrive(self) -> None:
+        ends = {job.end for job in self.blocked if job.start is not None}
+        ends |= {end for _, end, _ in self.site.reserved}
+        self.returns += self.t in ends
+        super().arrive()
+
+    # Placements
+
+    def placement(
+        self, k: int, free: Sequence[Amounts], keys: Mapping[int, object]
+    ) -> dict[int, Amounts] | None:
+        """The parts of k on the nodes with the least keys; None: it does not fit."""
+        request = self.site.requests[k]
+        order = sorted(
+            (node for node in request.nodes if node in keys),
+            key=lambda node: (keys[node], node),
+        )
+        found = next(distributions(request, free, order), None)
+        if found is None:
+            return None
+        return {
+            node: tuple(count * amount for amount in request.part) for node, count in found.items()
+        }
+
+    def start_keys(self, k: int) -> dict[int, int]:
+        """Least loaded or packed; if several parts fit on a node, most parts first."""
+        request, free = self.site.requests[k], self.free_on()
+        if request.most > 1:
+            return {node: -holds(request, free[node]) for node in request.nodes}
+        sign = -1 if self.site.least_loaded else 1
+        return {node: sign * max(free[node][0], 0) for node in request.nodes}
+
+    def place_now(self, k: int) -> dict[int, Amounts] | None:
+        return self.placement(k, self.free_on(), self.start_keys(k))
+
+    def start_on(self, k: int, taken: Taken) -> None:
+        self.start(k)
+        self.on[k] = taken
+
+    # Passes
+
+    def one_pass(self, backfill: str) -> None:
+        {
+            "none": self.none,
+            "no_guarantee": self.no_guarantee,
+            "easy": self.easy,
+            "conservative": self.conservative,
+            "conservative_replan": self.replan,
+        }[backfill]()
+
+    def none(self) -> None:
+        for k in self.in_order():
+            if not self.allowed(k):
+                continue
+            taken = self.place_now(k)
+            if taken is None:
+                return
+            self.start_on(k, taken)
+            self.kept = None
+
+    def no_guarantee(self) -> None:
+        for k in self.in_order():
+            taken = self.place_now(k)
+            if taken is not None and self.allowed(k):
+                self.start_on(k, taken)
+
+    def easy(self) -> None:
+        head = shadow = None
+        kept: set[int] = set()
+        looked_at = 0
+        for k in self.in_order():
+            if not self.allowed(k):
+                continue
+            if looked_at == self.rule.depth:
+                return
+            looked_at += 1
+            job, taken = self.log.jobs[k], self.place_now(k)
+            if head is None:
+                if taken is not None:
+                    self.start_on(k, taken)
+                    self.kept = None
+                    continue
+                head = k
+                shadow, kept = self.kept_by(k)
+                continue
+            if self.rule.window is not None and job.estimate > self.rule.window:
+                continue
+            if taken is None:
+                continue
+            if shadow is not None:
+                keys: dict[int, object] = dict(self.start_keys(k))
+                if self.t + job.estimate <= shadow:
+                    keys = {node: (node not in kept, key) for node, key in keys.items()}
+                else:
+                    keys = {node: key for node, key in keys.items() if node not in kept}
+                taken = self.placement(k, self.free_on(), keys)
+                if taken is None:
+                    continue
+            self.start_on(k, taken)
+
+    def kept_by(self, head: int) -> tuple[int | None, set[int]]:
+        """The shadow of the head, and the nodes that it keeps: those with least free now."""
+        if self.kept is None or self.kept[:2] != (head, self.returns):
+            shadow, kept = None, set[int]()
+            now = self.free_on()
+            for s in sorted({self.expected_end(k) for k in self.running}):
+                taken = self.placement(
+                    head, self.free_on(s), {node: max(now[node][0], 0) for node in range(len(now))}
+                )
+                if taken is not None:
+                    shadow, kept = s, set(taken)
+                    break
+            self.kept = (head, self.returns, shadow, kept)
+        return self.kept[2], self.kept[3]
+
+    # Plans
+
+    def earliest_on(self, k: int, after: int) -> tuple[int, Taken] | None:
+        """The earliest pass from ``after`` on at which k fits beside what runs, and other plans."""
+        every, jobs = self.rule.interval, self.log.jobs
+        if self.rule.backfill != "conservative":
+            every = None
+        changes = {self.expected_end(other) for other in self.running}
+        for other, start in self.plan.items():
+            if start is not None:
+                changes.add(start + jobs[other].estimate)
+        now = self.free_on()
+        for change in [after, *sorted(s for s in changes if s > after)]:
+            s = change
+            if every is not None:
+                s += -(s - min(job.arrival for job in jobs)) % every
+            closed = {
+                node
+                for other, start in self.plan.items()
+                if start is not None
+                if start < s + jobs[k].estimate and s < start + jobs[other].estimate
+                for node in self.keeps[other]
+            }
+            keys = {node: max(now[node][0], 0) for node in range(len(now))}
+            if s == self.t:
+                keys = self.start_keys(k)
+            open_keys = {node: key for node, key in keys.items() if node not in closed}
+            taken = self.placement(k, self.free_on(s), open_keys)
+            if taken is not None:
+                return s, taken
+        return None
+
+    def promise(self, k: int, after: int) -> None:
+        found = self.earliest_on(k, after)
+        self.plan[k], self.keeps[k] = found if found is not None else (None, {})
+
+    def conservative(self) -> None:
+        while True:
+            if self.disturbed:
+                for k in self.in_order():
+                    if k in self.plan:
+                        self.compress(k)
+            self.disturbed = False
+            without = [k for k in self.in_order() if k not in self.plan]
+            if self.last in self.unplanned:
+                last = self.last
+                without.sort(key=lambda k: (k >= last) + (k > last))
+            for k in without:
+                if k in self.unplanned:
+                    self.promise(k, self.t)
+                    self.first_plan[k] = self.plan[k]
+                elif self.allowed(k):
+                    self.promise(k, self.t)
+            self.unplanned = set()
+            for k in self.in_order():
+                planned = self.plan.get(k)
+                if planned is None or planned > self.t:
+                    continue
+                if not self.allowed(k):
+                    del self.plan[k]
+                    self.first_plan[k] = None
+                    self.disturbed = True
+                elif self.still_fits(k):
+                    self.start_on(k, self.keeps[k])
+                else:
+                    del self.plan[k]
+                    self.promise(k, self.t + 1)
+            if not self.disturbed:
+                return
+
+    def still_fits(self, k: int) -> bool:
+        free = self.free_on()
+        return all(
+            amount <= left or amount == 0
+            for node, amounts in self.keeps[k].items()
+            for amount, left in zip(amounts, free[node], strict=True)
+        )
+
+    def compress(self, k: int) -> None:
+        had, kept = self.plan.pop(k), self.keeps[k]
+        found = self.earliest_on(k, self.t)
+        if found is None or (had is not None and found[0] >= had):
+            found = (had, kept) if had is not None else None
+        self.plan[k], self.keeps[k] = found if found is not None else (None, {})
+
+    def replan(self) -> None:
+        self.plan, self.keeps = {}, {}
+        one_waits = False
+        looked_at = 0
+        for k in self.in_order():
+            if not self.allowed(k):
+                continue
+            if looked_at == self.rule.depth:
+                break
+            looked_at += 1
+            estimate = self.log.jobs[k].estimate
+            if one_waits and self.rule.window is not None and estimate > self.rule.window:
+                continue
+            found = self.earliest_on(k, self.t)
+            if found is not None and found[0] == self.t:
+                self.start_on(k, found[1])
+                continue
+            if self.rule.reservations is None or len(self.plan) < self.rule.reservations:
+                self.plan[k], self.keeps[k] = found if found is not None else (None, {})
+            one_waits = True
+        self.plan, self.keeps = {}, {}

@@ -1,0 +1,131 @@
+"""The nodes of a pool as a simulation takes them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from audit.metrics.attempts.population import describe
+from audit.model import Backfill, Node, Order, Placement, Policy, Pool, Resource, Step
+from audit.scenario.engine import replay
+from audit.scenario.fair_start import fair_start_times
+from audit.scenario.scenario import Scenario
+from audit.scenario.workload import NEVER, Workload, workload
+from tests.strategies import EPOCH, NOW, ended, frame
+
+
+def node(name: str, cpus: int, *partitions: str, gpus: int = 0) -> Node:
+    return Node(name, (("cpus", cpus), ("gpus", gpus)), partitions or ("batch",))
+
+
+TWO = (node("a", 4), node("b", 4))
+POOL = Pool("all", Resource.cpus, 8, amounts=(("cpus", 8),), nodes=TWO)
+
+
+def ran(
+    at: int,
+    lasts: int,
+    cpus: int,
+    where: str,
+    nodes: int = 1,
+    partition: str = "batch",
+    **more: Any,
+) -> dict[str, Any]:
+    """The record of an attempt that started at its arrival."""
+    begin = EPOCH + at
+    return ended(begin, begin, begin + lasts, cpus) | {
+        "node_list": where,
+        "nodes": nodes,
+        "partition": partition,
+        "walltime_s": lasts,
+        **more,
+    }
+
+
+def work_of(pool: Pool, *records: dict[str, Any]) -> Workload:
+    return workload(describe(frame(list(records)), [pool]), pool, NOW)[0]
+
+
+def starts(work: Workload, policy: Policy = Policy()) -> list[int | None]:  # noqa: B008
+    made = replay(work, policy).start
+    return [None if at == NEVER else at - EPOCH for at in made.tolist()]
+
+
+def test_what_fits_the_sum_of_nodes_may_fit_none() -> None:
+    records = (ran(0, 5, 3, "a"), ran(0, 9, 2, "b"), ran(1, 3, 3, "a"), ran(2, 3, 2, "b"))
+    by_nodes = work_of(POOL, *records)
+    assert starts(by_nodes) == [0, 0, 5, 2]  # the last fits beside the second
+    assert starts(by_nodes._replace(machines=None)) == [0, 0, 1, 4]
+
+
+def test_what_fits_no_node_is_never_queued() -> None:
+    work = work_of(POOL, ran(0, 5, 5, "a"), ran(0, 5, 3, "b"), ran(0, 5, 8, "a,b", nodes=2))
+    assert work.queued.tolist() == [False, True, True]
+
+
+def test_an_uneven_request_fills_nodes() -> None:
+    # 7 CPUs on two nodes are 4 and 3
+    work = work_of(POOL, ran(0, 5, 7, "a,b", nodes=2), ran(0, 3, 1, "b"), ran(1, 2, 1, "b"))
+    assert starts(work) == [0, 0, 3]
+
+
+@pytest.mark.parametrize(
+    ("placement", "third"), [(Placement.packed, 1), (Placement.least_loaded, 5)]
+)
+def test_placements(placement: Placement, third: int) -> None:
+    pool = POOL._replace(placement=placement)
+    work = work_of(pool, ran(0, 5, 1, "a"), ran(0, 5, 1, "b"), ran(1, 2, 4, "b"), ran(9, 1, 3, "a"))
+    assert starts(work)[:3] == [0, 0, third]
+
+
+def test_a_reservation_takes_its_nodes() -> None:
+    inside = ran(2, 6, 1, "b", reservation="r")
+    work = work_of(POOL, inside, ran(0, 9, 3, "a"), ran(3, 2, 2, "b"), ran(20, 1, 1, "a"))
+    assert starts(work) == [0, 8, 20]
+
+
+@pytest.mark.parametrize("backfill", list(Backfill))
+def test_whole_nodes_of_one_set_are_counted(backfill: Backfill) -> None:
+    nodes = tuple(node(name, 4 if name < "c" else 8) for name in "abcd")
+    pool = Pool("all", Resource.cpus, 24, amounts=(("cpus", 24),), nodes=nodes)
+    random = np.random.Generator(np.random.PCG64(5))
+    lists = {1: ("a", 4), 2: ("a,c", 12), 3: ("a,b,d", 16), 4: ("a,b,c,d", 24)}
+    records = []
+    for _ in range(30):
+        number, lasts = int(random.integers(1, 5)), int(random.integers(1, 9))
+        where, cpus = lists[number]
+        at = int(random.integers(0, 40))
+        records.append(ran(at, lasts, cpus, where, number, walltime_s=2 * lasts))
+    counted = Pool("all", Resource.nodes, 4)
+    policy = Policy(Order.sjf, backfill)
+    work = work_of(pool, *records)
+    assert work.machines is None
+    assert starts(work, policy) == starts(work_of(counted, *records), policy)
+
+
+def test_whole_nodes_of_several_partitions() -> None:
+    nodes = (node("a", 4, "batch"), node("b", 8, "batch", "debug"))
+    pool = Pool("all", Resource.cpus, 12, amounts=(("cpus", 12),), nodes=nodes)
+    records = (ran(0, 9, 4, "a"), ran(1, 4, 8, "b", partition="debug"), ran(2, 3, 4, "a"))
+    work = work_of(pool, *records)
+    assert starts(work) == [0, 1, 5]
+    # each takes a whole node, however small it is
+    assert work.request.tolist() == [1, 1, 1]
+
+
+def test_declared_steps_leave_sums() -> None:
+    stepped = POOL._replace(steps=(Step(EPOCH + 3, (("cpus", 4),)),))
+    work = work_of(stepped, ran(0, 5, 3, "a"), ran(1, 3, 3, "a"))
+    assert work.machines is None
+    assert work.step_change.tolist() == [-4]
+
+
+def test_a_basis_changes_with_the_nodes_of_what_runs() -> None:
+    def basis(where: str, placement: Placement = Placement.packed) -> int:
+        records = [ran(0, 9, 1, where), ran(1, 2, 3, "a"), ran(1, 2, 4, "b")]
+        pool = POOL._replace(placement=placement)
+        scenario = Scenario(describe(frame(records), [pool]), pool, NOW)
+        return int(fair_start_times(scenario)["fst_basis"][2])
+
+    assert basis("a") == basis("a")
+    assert len({basis("a"), basis("b"), basis("a", Placement.least_loaded)}) == 3
