@@ -61,6 +61,9 @@ def known_of(scenario: Scenario) -> Known:
         walltime_s=pl.col("walltime_s").fill_null(UNKNOWN_WALLTIME_S),
     )
     work, rows = workload_of_rows(as_pending, pool, scenario.now, scenario.fairshare)
+    # amounts alone decide what fits: simulations here do not place attempts on nodes
+    own = {"occupancy": work.occupancy.copy(), "estimate": work.estimate.copy()}
+    work = work._replace(machines=None, **own)
     facts = attempts[rows]
     end = _instants(facts["end_time"])
     started = work.has_started
@@ -69,7 +72,7 @@ def known_of(scenario: Scenario) -> Known:
         for name in ("user", "partition")
     }
     return Known(
-        work=work._replace(occupancy=work.occupancy.copy(), estimate=work.estimate.copy()),
+        work=work,
         pool=pool,
         rows=np.ascontiguousarray(facts["_row"].to_numpy(), np.int64),
         **{name: np.ascontiguousarray(codes, np.int64) for name, codes in dense.items()},
