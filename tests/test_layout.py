@@ -48,6 +48,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/scenario/test_real_logs.py": "all of its room, over real logs",
     "tests/slurm/test_dask.py": "against a Slurm that runs",
     "tests/slurm/test_live.py": "against a Slurm that runs",
+    "tests/slurm/test_modern.py": "against what a Slurm showed while it ran",
     "tests/security/test_backups.py": "what docs/security.md promises of backups",
     "tests/kernels/scheduling/test_nodes.py": "one part of a module",
     "tests/kernels/scheduling/test_queue.py": "one part of a module",

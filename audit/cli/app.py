@@ -100,6 +100,9 @@ def main() -> NoReturn:
         code = done.exit_code
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
+    except MemoryError:
+        say("fairaudit: too little memory: give it more, or audit fewer logs at once")
+        code = AuditError.exit_code
     except OSError as error:
         say(f"fairaudit: {of_system(error)}")
         code = (UsageError if error.errno in UNWRITABLE else AuditError).exit_code

@@ -307,8 +307,12 @@ def run_minutes(
     resources: Sequence[str],
     at: int,
     tick: int,
+    period_s: int,
 ) -> Floats:
     """Return TRESRunMins: the use left to jobs running ``at`` by their walltimes, as of ``tick``.
+
+    slurmctld subtracts what ran at each tick, one every ``period_s``. It multiplies the seconds by
+    the QOS factor and rounds them down each time.
 
     Args:
         nodes: to which each attempt is charged; −1: none.
@@ -325,8 +329,10 @@ def run_minutes(
     running = np.flatnonzero(runs.to_numpy() & (nodes >= 0))
     jobs = charged[running]
     passed = np.maximum(tick - jobs["start_time"].to_numpy(), 0)
-    seconds = np.maximum(jobs["walltime_s"].fill_null(0).to_numpy() - passed, 0)
-    seconds = seconds * jobs["usage_factor"].to_numpy()
+    factor = jobs["usage_factor"].to_numpy()
+    booked = np.floor(passed % period_s * factor) + passed // period_s * np.floor(period_s * factor)
+    allowed = np.floor(jobs["walltime_s"].fill_null(0).to_numpy() * factor)
+    seconds = np.maximum(allowed - booked, 0)
     left = np.zeros((len(resources), len(tree.names)))
     for row, name in enumerate(resources):
         if name in amounts:

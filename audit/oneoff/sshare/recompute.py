@@ -137,7 +137,12 @@ def recompute(
     if conf.limits_enforced:  # else slurmctld keeps no TRESRunMins
         billed = {"billing": charged.attempts["billing"].floor()}  # if sacct does not print it
         amounts, tick = {**billed, **jobs.amounts}, ticks.method.tick(at)
-        minutes = run_minutes(tree, placed.nodes, charged.attempts, amounts, conf.tres, at, tick)
+        minutes = run_minutes(
+            *(tree, placed.nodes, charged.attempts, amounts, conf.tres),
+            at=at,
+            tick=tick,
+            period_s=ticks.method.period_s,
+        )
     warnings = [*site.warnings, *jobs.warnings]
     if at > known_to and jobs.run_on:
         warnings.append(

@@ -363,7 +363,25 @@ def test_what_running_jobs_may_still_use() -> None:
     ann, bob = names.index("ann"), names.index("bob")
     nodes = np.array([ann, bob, ann, ann, -1, bob])
     amounts = {"cpu": pl.Series([2.0, 4.0, 1.0, 1.0, 1.0, 1.0])}
-    minutes = run_minutes(tree(), nodes, jobs, amounts, ["cpu", "mem"], at=150, tick=120)
+    minutes = run_minutes(
+        tree(), nodes, jobs, amounts, ["cpu", "mem"], at=150, tick=120, period_s=60
+    )
     # ann 2 · 600 s, bob 4 · 240 s · ½
     assert minutes[0, [0, ann, bob]].tolist() == [28, 20, 8]
     assert not minutes[1].any()
+
+
+def test_seconds_times_a_factor_are_rounded_down_at_each_tick() -> None:
+    """A run of 131 s has ticks after 11, 71 and 131 s: 2 + 2 · 15 of its 91 s are used."""
+    jobs = pl.DataFrame(
+        {"start_time": [109], "end_time": [None], "walltime_s": [364], "usage_factor": [0.25]},
+        schema_overrides={"end_time": pl.Int64},
+    )
+    ann = tree().names.index("ann")
+    minutes = run_minutes(
+        *(tree(), np.array([ann]), jobs, {"cpu": pl.Series([600.0])}, ["cpu"]),
+        at=250,
+        tick=240,
+        period_s=60,
+    )
+    assert minutes[0, ann] == 10 * (91 - 2 - 2 * 15)

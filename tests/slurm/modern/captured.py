@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from audit import config
+from audit.cluster.declared import NodeFiles
 from audit.pipeline.opening import Log, Request, open_log
 from audit.setup import init
 from audit.setup.slurm import SlurmFiles
@@ -16,8 +17,18 @@ from tests.places import DATA
 
 CAPTURES: Final = DATA / "modern"
 
-FILES: Final = ("sacct.txt", "assoc.psv", "qos.psv", "partitions.txt", "config.txt")
-"""The files that a site passes to `fairaudit init`."""
+OF_SLURM: Final = {
+    "partitions": "partitions.txt",
+    "associations": "assoc.psv",
+    "qos": "qos.psv",
+    "slurm_conf": "config.txt",
+}
+OF_NODES: Final = {
+    "nodes": "nodes.txt",
+    "events": "events.psv",
+    "reservations": "reservations.psv",
+}
+"""The files that a site passes to `fairaudit init` besides its log, by option."""
 
 
 @dataclass(frozen=True)
@@ -61,16 +72,12 @@ class Capture:
 
     def site(self, folder: Path) -> Log:
         """Return the log as fairaudit reads it with the configuration that `init` writes."""
-        for name in FILES:
+        for name in ("sacct.txt", *OF_SLURM.values(), *OF_NODES.values()):
             (folder / name).write_text(self.text(name))
         log = folder / "sacct.txt"
-        files = SlurmFiles(
-            partitions=folder / "partitions.txt",
-            associations=folder / "assoc.psv",
-            qos=folder / "qos.psv",
-            slurm_conf=folder / "config.txt",
-        )
-        draft = init.infer([log], files, zone="UTC", folder=folder)
+        files = SlurmFiles(**{option: folder / name for option, name in OF_SLURM.items()})
+        machines = NodeFiles(**{option: folder / name for option, name in OF_NODES.items()})
+        draft = init.infer([log], files, zone="UTC", folder=folder, machines=machines)
         place = folder / "config.toml"
         init.save(place, init.write(draft), force=True)
         return open_log(Request(logs=[log]), config.load(place))

@@ -86,41 +86,50 @@ GROUPS: Final[Mapping[str, Collection[str]]] = {
 
 
 class Figures(NamedTuple):
-    """Of one group of jobs."""
+    """Of one group of jobs; the shares are means of both clusters."""
 
     judged: tuple[int, int]
-    ceiling: float
-    ours: float
-
-    @property
-    def ratio(self) -> float:
-        return self.ours / self.ceiling if self.ceiling else math.nan
+    share: float
 
 
-def figures(folder: Path) -> dict[str, Figures]:
-    """Ceiling and replay of each group; shares are means of both clusters."""
-    truths, replays = {}, {}
-    for name in CLUSTERS:
-        capture, place = Capture(CAPTURES / name), folder / name
-        place.mkdir()
-        truths[name] = starts(capture.site(place).described, capture)
-        replays[name] = starts(replayed(place), capture)
-    one, two = CLUSTERS
+def compared(truths: Mapping[str, Starts], others: Mapping[str, Starts]) -> dict[str, Figures]:
+    """Return the share of starts on time in each group, of each cluster beside its other starts."""
     made = {}
     for group, which in GROUPS.items():
-        across = on_time(truths[one], truths[two], which), on_time(truths[two], truths[one], which)
-        own = [on_time(truths[name], replays[name], which) for name in CLUSTERS]
-        if all(whole for _, whole in (*across, *own)):
-            made[group] = Figures((own[0][1], own[1][1]), share(across), share(own))
+        counts = [on_time(truths[name], others[name], which) for name in CLUSTERS]
+        if all(whole for _, whole in counts):
+            made[group] = Figures((counts[0][1], counts[1][1]), share(counts))
     return made
+
+
+def observed(name: str, folder: Path) -> Starts:
+    """Return the starts of a cluster; ``folder`` then holds its log and configuration."""
+    folder.mkdir()
+    capture = Capture(CAPTURES / name)
+    return starts(capture.site(folder).described, capture)
+
+
+def ceilings(truths: Mapping[str, Starts]) -> dict[str, Figures]:
+    """Return the share of starts that the other cluster has on time."""
+    one, two = CLUSTERS
+    return compared(truths, {one: truths[two], two: truths[one]})
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for group, one in figures(Path(folder)).items():
+        places = {name: Path(folder, name) for name in CLUSTERS}
+        truths = {name: observed(name, place) for name, place in places.items()}
+        highest = ceilings(truths)
+        replays = {
+            name: starts(replayed(place), Capture(CAPTURES / name))
+            for name, place in places.items()
+        }
+        for group, ours in compared(truths, replays).items():
+            ceiling = highest[group].share
+            ratio = ours.share / ceiling if ceiling else math.nan
             print(
-                f"{group:13} judged {one.judged[0]:3} and {one.judged[1]:3}  ceiling "
-                f"{one.ceiling:.3f}  ours {one.ours:.3f}  ratio {one.ratio:.2f}"
+                f"{group:13} judged {ours.judged[0]:3} and {ours.judged[1]:3}  "
+                f"ceiling {ceiling:.3f}  ours {ours.share:.3f}  ratio {ratio:.2f}"
             )
 
 

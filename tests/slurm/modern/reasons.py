@@ -9,7 +9,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -53,12 +53,14 @@ def class_of_cause(cause: str) -> str:
     return "competition" if cause in COMPETITION else cause
 
 
-def stretches(log: Log) -> pl.DataFrame:
-    """All stretches of all waits: job_id, attempt, begin, end, cause, by."""
+def stretches(log: Log, jobs: Collection[str]) -> pl.DataFrame:
+    """All stretches of the waits of some jobs: job_id, attempt, begin, end, cause, by."""
     found = []
     for pool in log.setting.pools:
         described = log.described.filter(pl.col("pool") == pool.name)
         for row, (job, attempt) in enumerate(described.select("job_id", "attempt").iter_rows()):
+            if job not in jobs:
+                continue
             made = account(described, pool, log.setting.now, cycle_s=cycle_of(pool, 60), traced=row)
             found.append(made.traced.with_columns(job_id=pl.lit(job), attempt=pl.lit(attempt)))
     return pl.concat(found)
@@ -67,27 +69,30 @@ def stretches(log: Log) -> pl.DataFrame:
 def compared(capture: Capture, log: Log) -> Iterator[Shown]:
     """Each pending job of each sample that has a reason, with its cause at that instant.
 
-    Before it was eligible a job is held; a wait that no stretch covers is ``unknown``.
+    Before it was eligible a job is held. A job that never became eligible is in no accounting.
+    Cancelled tasks of an array are one attempt.
     """
-    spans: dict[str, list[tuple[int, int, str, str | None]]] = {}
-    for job, begin, end, cause, by in (
-        stretches(log).select("job_id", "begin", "end", "cause", "by").iter_rows()
-    ):
-        spans.setdefault(job, []).append((begin, end, cause, by))
     arrivals: dict[str, list[int]] = {}
     for job, arrival in log.described.select("job_id", "arrival_time").iter_rows():
         arrivals.setdefault(job, []).append(arrival)
+    cancelled = {job.partition("[")[0]: job for job in arrivals if "[" in job}
+    samples = []
     for at, waiting in capture.queue():
         for one in (one for one in waiting if one.first):
-            mine = (span for span in spans.get(one.job, []) if span[0] <= at < span[1])
-            found = next(mine, None)
-            if found is not None:
-                cause, by = found[2], found[3]
-            elif any(arrival is None or arrival > at for arrival in arrivals.get(one.job, [])):
-                cause, by = "held", "not eligible"
-            else:
-                cause, by = "unknown", None
-            yield Shown(at, one.job, one.partition, one.reason, cause, by)
+            array = cancelled.get(f"{one.job.partition('_')[0]}_", one.job)
+            job = one.job if one.job in arrivals else array
+            if job in arrivals:
+                samples.append((at, job, one))
+    spans: dict[str, list[tuple[int, int, str, str | None]]] = {}
+    booked = stretches(log, {job for _, job, _ in samples})
+    for job, *span in booked.select("job_id", "begin", "end", "cause", "by").iter_rows():
+        spans.setdefault(job, []).append((span[0], span[1], span[2], span[3]))
+    for at, job, one in samples:
+        found = next((span for span in spans.get(job, []) if span[0] <= at < span[1]), None)
+        cause, by = ("unknown", None) if found is None else found[2:]
+        if found is None and any(arrival > at for arrival in arrivals[job]):
+            cause, by = "held", "not eligible"
+        yield Shown(at, one.job, one.partition, one.reason, cause, by)
 
 
 def agreement(shown: list[Shown]) -> float:
