@@ -62,8 +62,9 @@ def known_of(scenario: Scenario) -> Known:
     )
     work, rows = workload_of_rows(as_pending, pool, scenario.now, scenario.fairshare)
     # amounts alone decide what fits: simulations here do not place attempts on nodes
-    own = {"occupancy": work.occupancy.copy(), "estimate": work.estimate.copy()}
-    work = work._replace(machines=None, **own)
+    work = work._replace(
+        machines=None, occupancy=work.occupancy.copy(), estimate=work.estimate.copy()
+    )
     facts = attempts[rows]
     end = _instants(facts["end_time"])
     started = work.has_started
