@@ -87,6 +87,10 @@ class TruncatedLogError(LogError):
     """A compressed log is damaged or still being written."""
 
 
+class ChangedLogError(LogError):
+    """The log was rewritten while it was read."""
+
+
 class RefusedError(LogError):
     """Too many records of a log, or of a source's new logs, were refused."""
 

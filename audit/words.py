@@ -46,6 +46,11 @@ def gpu_type(resource: str) -> str:
     return resource.partition(":")[2]
 
 
+def plural(number: float, word: str) -> str:
+    """Return ``1 node``, ``2 nodes``, ``1,204 nodes``."""
+    return f"{round(number):,} {word}{'' if number == 1 else 's'}"
+
+
 class SetAsideCode(StrEnum):
     """Why a whole log was set aside."""
 

@@ -62,7 +62,7 @@ def test_a_defect_ends_with_its_traceback_and_with_nothing_that_libraries_held()
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert done.stderr.splitlines()[-1] == "RuntimeError: a defect"
-    assert done.returncode == 1
+    assert done.returncode == 4
 
 
 def test_what_cannot_be_said_does_not_change_how_a_command_ends(tmp_path: Path) -> None:

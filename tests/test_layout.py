@@ -78,6 +78,7 @@ TESTED_IN: Final = {
     "files/privacy": "security/test_modes",
     "kernels/account": "metrics/attempts/test_account",
     "kernels/placement": "metrics/test_nodes",
+    "kernels/similar": "scenario/predict/test_similar",
     "kernels/dominant": "metrics/test_dominant_share",
     "kernels/passed_over": "metrics/attempts/test_passed_over",
     "kernels/events": "ingest/test_events",

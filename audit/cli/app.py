@@ -70,7 +70,8 @@ app = typer.Typer(
 for command in (
     *(oneoff.audit, nightly.run, nightly.ingest, nightly.report, nightly.service, nightly.status),
     *(nightly.deliver, nightly.archive, nightly.backup, nightly.restore, setup.init),
-    *(oneoff.explain, oneoff.sshare, oneoff.simulate, oneoff.whatif, oneoff.fit_policy),
+    *(oneoff.explain, oneoff.when, oneoff.sshare),
+    *(oneoff.simulate, oneoff.whatif, oneoff.fit_policy),
     *(analyst.sql, analyst.stuck, analyst.refused, oneoff.verify, setup.doctor, setup.pseudonym),
 ):
     app.command(command.__name__.replace("_", "-"))(command)
@@ -99,6 +100,9 @@ def main() -> NoReturn:
         code = done.exit_code
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
+    except MemoryError:
+        say("fairaudit: too little memory: give it more, or audit fewer logs at once")
+        code = AuditError.exit_code
     except OSError as error:
         say(f"fairaudit: {of_system(error)}")
         code = (UsageError if error.errno in UNWRITABLE else AuditError).exit_code

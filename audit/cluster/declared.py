@@ -23,6 +23,7 @@ from audit.formats.nodes import absences
 from audit.formats.nodes.machine import Drain, Listing
 from audit.formats.nodes.read import read as read_nodes
 from audit.model import Absence, Declared
+from audit.words import plural
 
 _SHOWN: Final = 5  # maximum number of problems of a file that are listed
 _ADAPTER: Final = TypeAdapter(Declared)
@@ -153,12 +154,13 @@ def _drained(
         early = sum(one.why == "drained" for k, one in enumerate(events) if k not in dated)
         if early:
             yield (
-                f"{early:,} drains may have begun earlier: sacctmgr dates a drain from the end of "
-                "the last job on the node, although no job starts there from the command on"
+                f"{plural(early, 'drain')} may have begun earlier: sacctmgr dates a drain from "
+                "the end of the last job on the node, although no job starts there from the "
+                "command on"
             )
         undated = sum(drain.node not in known and drain.node not in latest for drain in drains)
         if undated:
-            yield f"{undated:,} nodes are out of service, and no file says since when"
+            yield f"no file says when {plural(undated, 'node')} went out of service"
 
     return tuple(found), cautions()
 

@@ -16,7 +16,7 @@ from audit.metrics.attempts.contention import (
 )
 from audit.metrics.nodes import PLACE, members, shares
 from audit.model import Absence, Node, Resource
-from audit.words import OF_TYPE
+from audit.words import OF_TYPE, plural
 
 ASKED_SHARE: Final = 0.01
 """Least share of the attempts, or of the waiting, that requests a resource which limits starts."""
@@ -191,18 +191,19 @@ def _declared(
     if (excess := len(over.get("mem_bytes", ()))) > (1 - ENFORCED) * len(known & used.keys()):
         order = [name for name in order if name != "mem_bytes"]
         cautions.append(
-            f"on {excess:,} of {len(known & used.keys()):,} nodes jobs requested more memory at "
-            "one time than is declared: the scheduler does not count memory, so it decides nothing"
+            f"on {excess:,} of {plural(len(known & used.keys()), 'node')} jobs requested more "
+            "memory at one time than is declared: the scheduler does not count memory, so it "
+            "decides nothing"
         )
     contradicted = sorted({name for resource in order for name in over[resource]})
     if contradicted:
         which = _listed(contradicted)
-        cautions.append(f"{len(contradicted):,} nodes ran more than is declared of them: {which}")
+        cautions.append(f"{plural(len(contradicted), 'node')} ran more than declared: {which}")
     strays = [node for name, node in used.items() if name not in known]
     if strays:
         which = _listed([node.name for node in strays])
         cautions.append(
-            f"jobs ran on {len(strays):,} nodes that are not declared: {which}; each counts with "
+            f"jobs ran on {plural(len(strays), 'undeclared node')}: {which}; each counts with "
             "what ran on it, from the first to the last of its jobs"
         )
     if not used:

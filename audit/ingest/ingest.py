@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit.errors import RefusedError, SeveralClustersError, UsageError
+from audit.errors import LogError, RefusedError, SeveralClustersError, UsageError
 from audit.formats.dialects import Parsed
 from audit.ingest import people
 from audit.ingest.attempts import settle_new
@@ -159,7 +159,10 @@ class Intake(NamedTuple):
     named: Named
     taken: list[Taken]
     kept_out: list[Unread]
-    """Logs of sources with too many refusals, of which nothing is in the store."""
+    """Logs that changed or are damaged, and those of sources with too many refusals.
+
+    Nothing of them is in the store.
+    """
 
 
 def take_in_by_name(
@@ -176,7 +179,7 @@ def take_in_by_name(
     All logs are inserted in one transaction; known logs are skipped. Of a log that has grown the
     new part is inserted, as a separate input. Records that several logs share count once, and the
     order of logs does not matter (``attempts.resolve``). Each log is parsed once: only if later
-    records change the cluster's name, or a source has too many refusals, is everything repeated.
+    records change the cluster's name, or logs must be left out, is everything repeated.
 
     Args:
         con, logs: an open store, and ``open_logs``.
@@ -188,7 +191,7 @@ def take_in_by_name(
     Raises:
         StoreError: the store cannot be written. It is as it was before.
         UsageError: what ``naming`` raises; or a log names several clusters and none was chosen.
-        RefusedError: too much of every source was refused; this is the error of the first.
+        LogError: every log was left out; this is the error of the first.
     """
     left = list(logs)
     kept_out: list[Unread] = []
@@ -204,11 +207,9 @@ def take_in_by_name(
                 return Intake(named, taken, kept_out)
         except RenamedError:
             names.used = False
-        except _BeyondLimitError as beyond:
-            kept_out += [
-                Unread(log.source.path, beyond.error) for log in left if log.part == beyond.part
-            ]
-            left = [log for log in left if log.part != beyond.part]
+        except _KeptOutError as out:
+            kept_out += [Unread(log.source.path, out.error) for log in out.logs]
+            left = [log for log in left if log not in out.logs]
             if not left:
                 raise kept_out[0].error from None
             names = Names(left, naming)
@@ -236,17 +237,19 @@ def _paths(named: Named, logs: Sequence[Opened]) -> dict[str, Path]:
     }
 
 
-class _BeyondLimitError(Exception):
-    def __init__(self, part: str, error: RefusedError) -> None:
-        super().__init__(part)
-        self.part = part
+class _KeptOutError(Exception):
+    """Logs that must be left out, and why."""
+
+    def __init__(self, logs: Sequence[Opened], error: LogError) -> None:
+        super().__init__()
+        self.logs = logs
         self.error = error
 
 
 def _refuse_beyond(
     con: Connection, cluster: str, logs: Sequence[Opened], taken: Sequence[Taken], limit: float
 ) -> None:
-    """Raise _BeyondLimitError where too many of a source's new records were refused."""
+    """Raise _KeptOutError where too many of a source's new records were refused."""
     new = [(log, of) for log, of in zip(logs, taken, strict=True) if not of.known]
     for name in dict.fromkeys(log.part for log, _ in new):
         part = [(log, of) for log, of in new if log.part == name]
@@ -268,7 +271,7 @@ def _refuse_beyond(
         try:
             check_refused(counted, limit)
         except RefusedError as error:
-            raise _BeyondLimitError(name, error) from error
+            raise _KeptOutError([log for log in logs if log.part == name], error) from error
 
 
 def _take_in_all(
@@ -285,8 +288,11 @@ def _take_in_all(
             names.now(_names_held(held, log))
         known = not held.is_empty() and identify(names.now().cluster, log) in held["input_id"]
         if not known:
-            for position in _take_in_one(con, log, names, now):
-                progress(what, done + position, size)
+            try:
+                for position in _take_in_one(con, log, names, now):
+                    progress(what, done + position, size)
+            except LogError as error:  # it changed, or a line of it is too long
+                raise _KeptOutError([log], error) from error
             new.append(identify(names.now().cluster, log))
         done += log.source.size
         progress(what, done, size)

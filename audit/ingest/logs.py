@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from audit.errors import AuditError, DialectError, EmptyLogError, LogError
+from audit.errors import AuditError, ChangedLogError, DialectError, EmptyLogError, LogError
 from audit.files.folders import readable
 from audit.formats import dialects
 from audit.formats.dialects import HEAD_BYTES, PLAIN, Dialect, Header, Parsed, Reading
@@ -177,7 +177,8 @@ def parsed_blocks(log: Opened) -> Iterator[tuple[int, Parsed]]:
     """Yield each block of a log, parsed, and the position after it; without its known part.
 
     The known part is parsed too, as it may change the header. While the caller stores one block, a
-    thread parses the next: neither holds the GIL.
+    thread parses the next: neither holds the GIL. What was added since the log was opened is left
+    out; ChangedLogError is raised in the end if the rest has changed.
     """
     header = log.header
     known = log.source.known.size if log.source.known else 0
@@ -195,6 +196,7 @@ def parsed_blocks(log: Opened) -> Iterator[tuple[int, Parsed]]:
             log.dialect.block_bytes,
             lambda data: log.dialect.whole(data, header),
             known,
+            log.source,
         ):
             begun = (block.byte_offset + len(block.data), reader.submit(parse, block))
             if waiting is not None:
@@ -264,6 +266,29 @@ class _Digest:
             self._ends_with_line = data[-1] == NEWLINE
 
 
+class _Again:
+    """A log that is read a second time: only what was inspected, or ChangedLogError in the end."""
+
+    def __init__(self, stream: streams.Stream, inspected: Source) -> None:
+        self._stream = stream
+        self._inspected = inspected
+        self._left = inspected.size
+        self._sum = hashlib.sha256()
+
+    def read(self, size: int, /) -> bytes:
+        if self._left and (chunk := self._stream.read(size)[: self._left]):
+            self._left -= len(chunk)
+            self._sum.update(chunk)
+            return chunk
+        if self._sum.hexdigest() != self._inspected.sha256:
+            where = readable(self._inspected.path)
+            raise ChangedLogError(
+                f"{where}: changed while it was read: nothing of it is stored; read it again when "
+                "it is complete"
+            )
+        return b""
+
+
 def binary(head: bytes) -> str | None:
     """Return why the beginning of a log is no text; None: it is.
 
@@ -284,6 +309,7 @@ def blocks(
     block_bytes: int = BLOCK_BYTES,
     whole: Callable[[bytes], int] = lambda data: data.rfind(b"\n") + 1,
     cut: int = 0,
+    inspected: Source | None = None,
 ) -> Iterator[Block]:
     """Yield a log as consecutive blocks of whole lines; errors as ``streams.opened``.
 
@@ -292,9 +318,13 @@ def blocks(
         block_bytes: how much of it is read at once.
         whole: how many of the first bytes of a buffer a block may have; 0 requests more.
         cut: where a block ends in any case, if a line does.
+        inspected: what the log was; nothing after its size is read.
+
+    Raises ChangedLogError in the end if what was read is not what was ``inspected``.
     """
     offset, line, rest = 0, 1, b""
-    with streams.opened(path) as stream:
+    with streams.opened(path) as opened:
+        stream = opened if inspected is None else _Again(opened, inspected)
         while chunk := stream.read(max(block_bytes, len(rest))):
             data = rest + chunk if rest else chunk
             if offset < cut <= offset + len(data) and data[cut - offset - 1] == NEWLINE:

@@ -20,6 +20,7 @@ from audit import periods
 from audit.config import Cluster, Source, places
 from audit.errors import (
     AuditError,
+    ChangedLogError,
     DialectError,
     EmptyLogError,
     LogError,
@@ -58,6 +59,12 @@ _CODES: Final = (
     (AuditError, SetAsideCode.UNREADABLE),
 )
 """Kinds of error, the narrower first, and their codes in the store."""
+
+_UNFINISHED: Final[Mapping[type[AuditError], str]] = {
+    TruncatedLogError: "ends in the middle of its compressed data",
+    ChangedLogError: "changed while it was read",
+}
+"""Errors of a log that may still be written to."""
 
 
 class _Seen(NamedTuple):
@@ -146,13 +153,15 @@ class _Pull:
                 if before and before[:2] == (look.st_size, look.st_mtime_ns):
                     stored.add(before.input_id)
                 elif self._is_recent(look) and not streams.ends_with_line(path):
-                    self._leave(path, "a line")
+                    self._leave(path, "ends in the middle of a line")
                 else:
                     looks[path] = look
         taken = self._take([*looks], self.source.files)
         for path, texts in taken.items():
             stored |= {*texts}
             look = looks[path]
+            if _changed(look, path):  # its next look might equal this one
+                continue
             key = {"cluster": cluster.name, "path": readable(path)}
             values = _Seen(look.st_size, look.st_mtime_ns, texts[0])._asdict()
             _note(work.con, "seen", key, values)
@@ -193,10 +202,10 @@ class _Pull:
         """Return whether a file changed so recently that it may still be written to."""
         return self.work.now - look.st_mtime < SETTLED_S
 
-    def _leave(self, path: Path, within: str) -> None:
+    def _leave(self, path: Path, why: str) -> None:
         self.work.night.warnings.append(
-            f"{readable(path)}: ends in the middle of {within}, so it is still being written: left "
-            f"for the next run (it is read {SETTLED_S // 60} minutes after its last change)"
+            f"{readable(path)}: {why}, so it is still being written: left for the next run (it is "
+            f"read {SETTLED_S // 60} minutes after its last change)"
         )
 
     @contextmanager
@@ -243,13 +252,18 @@ class _Pull:
         take_in = partial(take_in_by_name, now=work.now, progress=work.progress)
         limit = work.site.config.ingest.refused_limit
         try:
-            for taken in take_in(work.con, logs, naming, limit=limit).taken if logs else ():
+            intake = take_in(work.con, logs, naming, limit=limit) if logs else None
+            for taken in intake.taken if intake else ():
                 if not taken.known and (taken.records or source.files):
                     counts = f"{taken.records:,} records, {taken.refused:,} refused"
                     others = f", {taken.elsewhere:,} of other clusters" if taken.elsewhere else ""
                     work.night.read.append(f"{taken.file}: {counts}{others}")
                 if not taken.records and source.files:
                     work.night.warnings.append(f"{taken.file}: contains comments but no records")
+            if intake and intake.kept_out:
+                unread += intake.kept_out
+                left = {one.path for one in intake.kept_out}
+                logs = [log for log in logs if log.source.path not in left]
         except (LogError, UsageError) as error:
             unread += [Unread(log.source.path, error) for log in logs]
             logs = []
@@ -270,9 +284,9 @@ class _Pull:
         known = {str(failure) for failure in work.night.failures}
         hides = work.site.config.hides(self.cluster.name)
         for log in (one.withheld() if hides else one for one in unread):
-            cut = source.files is not None and isinstance(log.error, TruncatedLogError)
-            if cut and self._is_recent(log.path.stat()):
-                self._leave(log.path, "its compressed data")
+            why = _UNFINISHED.get(type(log.error)) if source.files is not None else None
+            if why is not None and self._is_recent(log.path.stat()):
+                self._leave(log.path, why)
                 continue
             self._note_aside(log)
             if isinstance(log.error, EmptyLogError):  # as logrotate leaves them: no data is missing
@@ -294,6 +308,16 @@ class _Pull:
             "found_at": found.get(log.where, self.work.now),
         }
         _note(con, "set_aside", {"cluster": cluster, "path": log.where}, values)
+
+
+def _changed(look: os.stat_result, path: Path) -> bool:
+    """Return whether a file was written to since it looked like this."""
+    try:
+        now = path.stat()
+    except OSError:
+        return True
+    looks = [(of.st_size, of.st_mtime_ns, of.st_ctime_ns) for of in (look, now)]
+    return looks[0] != looks[1]
 
 
 def _forget(con: Connection, cluster: str, paths: Set[str], *, others: bool = False) -> None:

@@ -97,7 +97,7 @@ class TakenIn:
     attempts: pl.DataFrame
     """All its attempts, those of earlier logs too; columns of ``model.ATTEMPTS``."""
     headers: Mapping[str, Header]  # by name of the log's file
-    kept_out: Sequence[Unread] = ()  # logs of which too much was refused
+    kept_out: Sequence[Unread] = ()  # see ``ingest.Intake``
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,8 @@ from audit.registry.measure import (
 _ALL: Final = ("all",)
 _WIDTHS: Final = ("all", "width_class", "partition", "qos", "gpu_type")
 _ACCOUNTS: Final = (*_WIDTHS, "account")
-_QUEUES: Final = (*_ACCOUNTS, "partition_qos_gpu_type")
+_QUEUE: Final = "partition_qos_gpu_type"
+_QUEUES: Final = (*_ACCOUNTS, _QUEUE)
 _OWNED: Final = (*_WIDTHS, "user", "account")
 _PLACES: Final = (*_OWNED, "hour_of_week")
 _KINDS: Final = ("entity_kind",)
@@ -165,7 +166,7 @@ _WAITS: Final = (
 
 _ANATOMY: Final = (
     *(
-        Measure(cause.share, cause.label, ONE, SHARE, _PLACES,
+        Measure(cause.share, cause.label, ONE, SHARE, (*_PLACES, _QUEUE),
                 f"share of all waiting time that passed {cause.meanwhile}", _SPEC_CAUSES,
                 when=_BOOKED,
                 figure=Quotient(BOOKED, cause.column, "wait_s"))

@@ -34,6 +34,7 @@ from audit.report.record.page import Who
 from audit.report.render import page
 from audit.rules import KINDS, WEEK
 from audit.store import database, migrations, queries
+from audit.words import plural
 
 _SHOWN: Final = 10  # maximum number of names of one kind that are listed
 
@@ -183,12 +184,12 @@ def _nodes(cluster: config.Cluster, folder: Path) -> Iterator[str]:
     """Yield how many nodes are declared, where, and what is wrong with the files."""
     found = declared.configured(cluster, folder)
     if found.nodes:
-        yield f"{len(found.nodes):,} nodes from {found.nodes[0].source}"
+        yield f"{plural(len(found.nodes), 'node')} from {found.nodes[0].source}"
     for pool in cluster.pools:
         if nodes := hardware.tables(pool):
-            yield f"{len(nodes):,} nodes of pool {pool.name!r} from {nodes[0].source}"
+            yield f"{plural(len(nodes), 'node')} of pool {pool.name!r} from {nodes[0].source}"
     if found.absences:
-        yield f"{len(found.absences):,} times of nodes out of service"
+        yield f"{plural(len(found.absences), 'time')} of nodes out of service"
     yield from found.cautions
 
 

@@ -4,7 +4,7 @@ SELECT pool, metric, dimension, dimension_value, value, lower, upper, unit, atte
 FROM summary_result
 WHERE cluster = $cluster AND schedule = $schedule AND period = $period
     AND dimension IN (
-        'all', 'width_class', 'hour_of_week', 'day', 'entity_kind', 'resource', 'partition', 'qos',
-        'fst_status'
+        'all', 'width_class', 'hour_of_week', 'day', 'entity_kind', 'resource', 'partition',
+        'partition_qos_gpu_type', 'fst_status'
     )
 ORDER BY pool, dimension, dimension_value NULLS FIRST, metric

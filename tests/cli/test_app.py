@@ -37,6 +37,14 @@ def test_system_errors_name_file_cause_and_remedy(
     assert run("doctor", check=code).stderr.startswith(f"fairaudit: {message}")
 
 
+def test_too_little_memory_is_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("audit.setup.doctor.examine", fail)
+    assert run("doctor", check=4).stderr.startswith("fairaudit: too little memory: give it more")
+
+
 def test_an_interruption(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -86,7 +94,7 @@ def test_without_arguments_help_is_printed(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "code"), [("sys.exit(7)", 7), ("sys.exit(0)", 0), ("raise ValueError('why')", 1)]
+    ("end", "code"), [("sys.exit(7)", 7), ("sys.exit(0)", 0), ("raise ValueError('why')", 4)]
 )
 def test_the_process_ends_after_threads_and_exit_handlers(end: str, code: int) -> None:
     script = (
@@ -101,4 +109,4 @@ def test_the_process_ends_after_threads_and_exit_handlers(end: str, code: int) -
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["said", "ended", "tidied"]
     assert done.returncode == code
-    assert ("ValueError: why" in done.stderr) == (code == 1)
+    assert ("ValueError: why" in done.stderr) == (code == 4)

@@ -46,7 +46,7 @@ def test_a_drain_begins_with_its_command_where_the_node_has_it(tmp_path: Path) -
         Absence("n1", AT, None, "drained"),
     )
     (caution,) = found.cautions
-    assert caution.startswith("1 drains may have begun earlier")
+    assert caution.startswith("1 drain may have begun earlier")
 
 
 def test_the_record_of_a_node_dates_no_drain_that_has_ended(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_the_record_of_a_node_dates_no_drain_that_has_ended(tmp_path: Path) -> N
 def test_a_node_that_is_down_since_an_unknown_time_is_counted(tmp_path: Path) -> None:
     found = said(tmp_path, "Unknown", EVENTS.split("\n", maxsplit=1)[0])
     assert found.absences == ()
-    assert found.cautions == ("1 nodes are out of service, and no file says since when",)
+    assert found.cautions == ("no file says when 1 node went out of service",)
 
 
 def test_what_is_stored_is_restored(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_memory_that_the_scheduler_does_not_count_decides_nothing() -> None:
     setting = log(job(0, 10, 1, "n1", 6), job(0, 10, 1, "n1", 6))
     assert dict(setting.pools[0].amounts) == {"cpus": 8}
     (warning,) = setting.warnings
-    assert "on 1 of 1 nodes jobs requested more memory" in warning
+    assert "on 1 of 1 node jobs requested more memory" in warning
 
 
 def test_jobs_on_undeclared_nodes_and_more_than_declared_are_cautions() -> None:
@@ -148,8 +148,8 @@ def test_jobs_on_undeclared_nodes_and_more_than_declared_are_cautions() -> None:
         ("n9", pool_time(50), None),
     }
     more, strays = setting.warnings
-    assert more.startswith("1 nodes ran more than is declared of them: n1")
-    assert strays.startswith("jobs ran on 1 nodes that are not declared: n9")
+    assert more.startswith("1 node ran more than declared: n1")
+    assert strays.startswith("jobs ran on 1 undeclared node: n9")
 
 
 def test_a_partition_that_is_not_declared_has_the_nodes_on_which_its_jobs_ran() -> None:

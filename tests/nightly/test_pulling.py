@@ -128,6 +128,47 @@ def test_one_that_was_replaced_by_a_smaller_one_is_named(tmp_path: Path) -> None
     assert night(settings, tmp_path) == Night()
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["others", "the same"])
+def test_a_log_that_is_rewritten_while_it_is_read_loses_nothing(
+    tmp_path: Path, again: bool
+) -> None:
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "b.swf", HEADER + lines(30, 40))
+    path = write(tmp_path / "logs" / "a.swf", HEADER + lines(1, 30))
+
+    def rewrite(what: str, done: int, _: int) -> None:
+        if what == "reading a.swf" and done == 0:  # after it was opened
+            path.write_text(HEADER + (lines(1, 6) if again else lines(1, 6) + lines(40, 64)))
+
+    before = path.stat()
+    at = int(before.st_mtime)
+    found = run(Site(settings, tmp_path), at, stages=("ingest",), progress=rewrite)
+    (warning,) = (text for text in found.warnings if "a.swf" in text)
+    assert "a.swf: changed while it was read, so it is still being written" in warning
+    assert found.failures == []
+    assert jobs(tmp_path) == list(range(30, 40))
+    path.write_text(HEADER + lines(1, 30))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert night(settings, tmp_path).failures == []
+    assert jobs(tmp_path) == list(range(1, 40))
+
+
+def test_a_log_that_grows_while_it_is_read_is_read_as_it_was(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    path = write(tmp_path / "logs" / "a.swf", HEADER + lines(1, 30))
+
+    def grow(what: str, done: int, _: int) -> None:
+        if what == "reading a.swf" and done == 0:
+            with path.open("a") as grown:
+                grown.write(lines(30, 40)[:-20])
+
+    found = run(Site(settings, tmp_path), NOW, stages=("ingest",), progress=grow)
+    assert found.read == ["a.swf: 29 records, 0 refused"]
+    path.write_text(HEADER + lines(1, 40))
+    assert night(settings, tmp_path).read == ["a.swf: 10 records, 0 refused"]
+    assert jobs(tmp_path) == list(range(1, 40))
+
+
 CUT = "truncated: the .gz ends in the middle of its data; fetch it again"
 FIFO = "a FIFO (named pipe): a log is read more than once, so write it to a file first"
 

@@ -105,7 +105,7 @@ def test_doctor_says_where_nodes_come_from() -> None:
     (finding,) = (one for one in examine(Path("config.toml"), None) if "lab" in one.what)
     assert finding.ok
     assert "3 nodes from scontrol; 3 nodes of pool 'x' from config.toml" in finding.found
-    assert "2 times of nodes out of service; 1 drains may have begun earlier" in finding.found
+    assert "2 times of nodes out of service; 1 drain may have begun earlier" in finding.found
     Path("nodes.txt").unlink()
     (finding,) = (one for one in examine(Path("config.toml"), None) if "lab" in one.what)
     assert not finding.ok

@@ -110,7 +110,7 @@ def of_parts(attempts: pl.DataFrame, drawn: Drawn, tolerance_s: int) -> list[Row
         rows += whole.figures(_along("all", of_waiting), drawn.stretches, LEAST_UNITS)
         for dimension in DIMENSIONS:
             if dimension in (GPU_TYPE, QUEUE) and not attempts[dimension].count():
-                continue  # the log gives no types
+                continue  # no types in the log, or only one queue
             if any(dimension in one.dimensions for one in measures):
                 for part in cut(counted, dimension):
                     rows += part.figures(_along(dimension, others), drawn.users)

@@ -26,6 +26,8 @@ Numbers = NDArray[np.int64] | NDArray[np.float64]
 
 GPU_TYPE: Final = "gpu_type"
 QUEUE: Final = "partition_qos_gpu_type"
+BETWEEN: Final = " / "
+"""Separates the three names of a value of ``QUEUE``."""
 DIMENSIONS: Final = (
     *("user", "account", "partition", "qos", "width_class", "hour_of_week"),
     *(GPU_TYPE, QUEUE),
@@ -246,8 +248,8 @@ def coded(numbered: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
     """Add ``DIMENSIONS``, and ``stretch``: the number of the week or day of the arrival.
 
     Dimensions are enumerations that ascend, and the local hour of the week of the arrival. The type
-    of GPUs is null without GPUs, and where the log gives no type; several are joined by ``+``. If
-    there are types, ``QUEUE`` joins partition, QOS and type; ``-`` is null.
+    of GPUs is null without GPUs, and where the log gives no type; several are joined by ``+``.
+    ``QUEUE`` joins partition, QOS and type; ``-`` is null. It is null if all attempts agree.
 
     Args:
         numbered: result of ``number_users``, with user, account, partition, qos, gpu_types,
@@ -256,8 +258,8 @@ def coded(numbered: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
     gpu_type = pl.col("gpu_types").str.replace_all(":[0-9]+", "").str.replace_all(",", "+")
     numbered = numbered.with_columns(gpu_type.alias(GPU_TYPE))
     names = [pl.col(name).fill_null("-") for name in ("partition", "qos", GPU_TYPE)]
-    typed = numbered[GPU_TYPE].count() > 0
-    queue = pl.when(typed).then(pl.concat_str(names, separator=" / "))
+    several = any(numbered[name].n_unique() > 1 for name in ("partition", "qos", GPU_TYPE))
+    queue = pl.when(several).then(pl.concat_str(names, separator=BETWEEN))
     numbered = numbered.with_columns(queue.alias(QUEUE))
     widths = numbered.group_by("width_class").agg(pl.col("size").min()).sort("size")
     named = ("user", "account", "partition", "qos", GPU_TYPE, QUEUE)

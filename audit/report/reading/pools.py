@@ -9,6 +9,7 @@ import polars as pl
 
 from audit.metrics.attempts import users
 from audit.metrics.attempts.fidelity import fits
+from audit.metrics.attempts.parts import BETWEEN, QUEUE
 from audit.metrics.bursts import bursts
 from audit.model import COUNTED, OBSERVED, FstStatus, Period
 from audit.periods import day_edges, day_of, zone
@@ -28,6 +29,7 @@ from audit.report.record.pool import (
     FairStart,
     Fidelity,
     Figure,
+    Figures,
     Loser,
     Missed,
     Outage,
@@ -35,6 +37,7 @@ from audit.report.record.pool import (
     PassedOver,
     Pictured,
     PoolPart,
+    Queue,
     ResourceUse,
     ResourceUser,
     Scattered,
@@ -131,13 +134,7 @@ def pools(
                 elsewhere=elsewheres.get(name),
             )
         )
-    return tuple(sorted(made, key=_waited, reverse=True))
-
-
-def _waited(part: PoolPart) -> float:
-    """Return the waiting time of all attempts of a pool, s."""
-    mean = part.figure("wait_mean")
-    return (mean.value or 0.0) * (mean.attempts or 0)
+    return tuple(sorted(made, key=lambda part: _total(part, "wait_mean"), reverse=True))
 
 
 def _pool(
@@ -180,7 +177,7 @@ def _pool(
         preemption=_preemption(rows),
         outages=records(Outage, rows["report_outages"]),
         unexplained=records(Unexplained, rows["report_unexplained"]),
-        queues={kind: _queues(parts.get(kind, ())) for kind in ("partition", "qos")},
+        queues=_queues(parts.get(QUEUE, ())),
     )
 
 
@@ -213,19 +210,25 @@ def _by_width(part: Breakdown) -> tuple[int, int]:
 
 def _by_total(parts: Sequence[Breakdown], metric: str) -> tuple[Breakdown, ...]:
     """Return those with the figure, the largest sum over attempts first."""
-
-    def total(part: Breakdown) -> float:
-        mean = part.figure(metric)
-        return (mean.value or 0.0) * (mean.attempts or 0)
-
     known = (part for part in parts if part.figure(metric).value is not None)
-    return tuple(sorted(known, key=total, reverse=True))
+    return tuple(sorted(known, key=lambda part: _total(part, metric), reverse=True))
 
 
-def _queues(parts: Sequence[Breakdown]) -> tuple[Breakdown, ...]:
-    """Return partitions or QOS with any waiting, most first; empty if there is only one."""
-    waited = _by_total(parts if len(parts) > 1 else (), "wait_mean")
-    return tuple(part for part in waited if part.figure("wait_mean").value)
+def _total(part: Figures, metric: str) -> float:
+    """Return the sum over attempts of which ``metric`` is the mean."""
+    mean = part.figure(metric)
+    return (mean.value or 0.0) * (mean.attempts or 0)
+
+
+def _queues(parts: Sequence[Breakdown]) -> tuple[Queue, ...]:
+    """Return the combinations of partition, QOS and GPU type with any waiting, most first."""
+    waits = [_total(part, "wait_mean") for part in parts]
+    queues = []
+    for wait, part in sorted(zip(waits, parts, strict=True), key=lambda of: -of[0]):
+        if wait:
+            partition, qos, gpu_type = part.label.rsplit(BETWEEN, 2)
+            queues.append(Queue(partition, qos, gpu_type, wait / sum(waits), part.figures))
+    return tuple(queues)
 
 
 def _preemption(rows: Mapping[str, pl.DataFrame]) -> Preemption | None:

@@ -48,6 +48,17 @@ class Breakdown(Figures):
 
 
 @dataclass(frozen=True, slots=True)
+class Queue(Figures):
+    """The waits of the jobs with the same partition, QOS and GPU type; ``-``: none, or unknown."""
+
+    partition: str
+    qos: str
+    gpu_type: str
+    share: float  # of all waiting
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Missed:
     """How late an entity's attempts started compared with their fair start times (FST)."""
 
@@ -451,8 +462,7 @@ class PoolPart(Figures):
     outages: tuple[Outage, ...] = ()  # longest first
     preemption: Preemption | None = None  # None: no attempt was preempted, requeued or suspended
     unexplained: tuple[Unexplained, ...] = ()  # by kind; empty where little is unexplained
-    queues: Mapping[str, tuple[Breakdown, ...]] = field(default_factory=dict)
-    """Partitions and QOS, most waiting first; empty if there is only one."""
+    queues: tuple[Queue, ...] = ()  # most waiting first; empty if there is only one
     stuck: Stuck | None = None
     advised: Advised = Advised()
     trend: Trend | None = None  # None: nothing ended

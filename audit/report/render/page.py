@@ -189,6 +189,7 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             "small_sample": SMALL_SAMPLE,
             "balance": BALANCE,
             "rows_shown": rows,
+            "queue_rows": tables.QUEUES if screen else rows,
             "resource_rows": rows if screen else min(rows, 5),
             "refusals_shown": 200 if screen else 20,
             "inputs_shown": 400,
@@ -289,7 +290,7 @@ _FILTERS: Final = {
     wording: "name plural count number percent duration instant day resource resources hours value "
     "bare interval width points decay penalty first_upper rough rough_interval rough_percent",
     tables: "worst best hidden gave_up lost gained unlisted status stuck_because owners contrary "
-    "causes counted_elsewhere",
+    "causes counted_elsewhere queue_columns main_cause",
     belief: "busy fit_table good_fit verdict policy fair_order tolerance most_overtaken",
     advice: "doubt nothing sentences",
     place: "meaning subject_of",

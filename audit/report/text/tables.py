@@ -1,13 +1,22 @@
 """The rows of the report's tables, their order and their names."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from audit.model import FstStatus
 from audit.registry.causes import CAUSES, Cause
 from audit.registry.measure import Table
 from audit.registry.measures import SUMMARY
-from audit.report.record.pool import SMALL_SAMPLE, Entities, Entity, PoolPart, StuckAttempt
+from audit.report.record.pool import (
+    SMALL_SAMPLE,
+    Entities,
+    Entity,
+    Figures,
+    PoolPart,
+    Queue,
+    StuckAttempt,
+)
 from audit.report.text import wording
 
 Labels = tuple[tuple[str, str], ...]
@@ -98,6 +107,23 @@ def status(text: str) -> tuple[str, str]:
 def causes(pool: PoolPart) -> tuple[Cause, ...]:
     """Return the causes of waiting that tables of a pool show."""
     return tuple(one for one in CAUSES if not one.optional or pool.figure(one.share).value)
+
+
+QUEUES: Final = 12
+"""Most combinations of partition, QOS and GPU type in the table of waits."""
+
+
+def queue_columns(queues: Sequence[Queue]) -> Labels:
+    """Return those of partition, QOS and GPU type that the log knows, with their titles."""
+    titles = (("partition", "partition"), ("qos", "QOS"), ("gpu_type", "GPU type"))
+    return tuple(of for of in titles if any(getattr(queue, of[0]) != "-" for queue in queues))
+
+
+def main_cause(of: Figures) -> str:
+    """Return the cause with the largest share of waiting, and this share in words."""
+    shares = [(of.figure(cause.share).value or 0.0, cause.legend) for cause in CAUSES]
+    share, legend = max(shares, key=itemgetter(0))
+    return f"{legend} ({wording.rough_percent(share)})" if share else wording.UNKNOWN
 
 
 def stuck_because(row: StuckAttempt) -> str:

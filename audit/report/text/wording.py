@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from audit import words
 from audit.registry import measures
 from audit.registry.measure import SECONDS, Shown
 from audit.report.record.pool import Figure
@@ -17,6 +18,8 @@ from audit.words import gpu_type, kind_of
 
 UNKNOWN: Final = "–"
 NOT_NAMED: Final = "(not named in the log)"
+
+plural: Final = words.plural
 
 _NAME_LIMIT: Final = 60
 # Categories of code points that would reorder, hide or break the text around a name: controls,
@@ -53,11 +56,6 @@ def distinct(labels: Iterable[str]) -> list[str]:
             shown, copies = f"{label} ({copies})", copies + 1
         found.append(shown)
     return found
-
-
-def plural(number: float, word: str) -> str:
-    """Return ``1 CPU``, ``2 CPUs``, ``1,204 CPUs``."""
-    return f"{count(number)} {word}{'' if number == 1 else 's'}"
 
 
 def count(value: float | None) -> str:

@@ -327,8 +327,18 @@ def test_waits_by_type_of_gpus() -> None:
 
 
 def test_without_types_of_gpus_there_are_no_rows_by_type() -> None:
-    rows = summary(frame([ended(0, 2, 9, 1, gpus=4)]), Period("all", 0, 10), 10)
-    assert {"gpu_type", "partition_qos_gpu_type"}.isdisjoint(rows["dimension"])
+    jobs = [ended(0, 2, 9, 1, gpus=4, partition=name) for name in ("a", "b", "b")]
+    rows = summary(frame(jobs), Period("all", 0, 10), 10).filter(metric="wait_mean")
+    assert "gpu_type" not in rows["dimension"]
+    queues = rows.filter(dimension="partition_qos_gpu_type")
+    assert queues["dimension_value"].to_list() == ["a / - / -", "b / - / -"]
+    assert queues["attempts"].to_list() == [1, 2]
+
+
+def test_one_queue_has_no_rows_of_its_own() -> None:
+    jobs = [ended(0, wait, 9, 1, gpus=4, partition="gpu", qos="long") for wait in (2, 3)]
+    rows = summary(frame(jobs), Period("all", 0, 10), 10)
+    assert "partition_qos_gpu_type" not in rows["dimension"]
 
 
 def test_units_and_names() -> None:

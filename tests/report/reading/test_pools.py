@@ -389,6 +389,22 @@ def test_statuses_and_partitions_come_in_order(filled: Connection) -> None:
     assert fair.tolerance_s == 120
 
 
+def test_waits_by_partition_qos_and_gpu_type(filled: Connection) -> None:
+    queue = "partition_qos_gpu_type"
+    _summary(
+        filled,
+        ("wait_mean", queue, "cpu / - / -", 10.0, 30),
+        ("wait_mean", queue, "debug / - / -", 0.0, 5),
+        ("wait_mean", queue, "a / b / long / h100", 90.0, 10),
+        ("cause_own_share", queue, "a / b / long / h100", 0.75, 10),
+        ("wait_mean", "qos", "long", 90.0, 10),
+    )
+    queues = _part(filled).queues
+    names = [(one.partition, one.qos, one.gpu_type, one.share) for one in queues]
+    assert names == [("a / b", "long", "h100", 0.75), ("cpu", "-", "-", 0.25)]
+    assert queues[0].figure("cause_own_share").value == 0.75
+
+
 def test_one_partition_is_no_comparison(filled: Connection) -> None:
     _summary(filled, ("miss_strict_mean", "partition", "short", 50.0, 10))
     assert _part(filled).fair_start.partitions == ()

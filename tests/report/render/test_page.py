@@ -15,6 +15,7 @@ import pytest
 
 from audit.registry.causes import CAUSES
 from audit.report.record.page import Contents, Refusal, RefusedLine
+from audit.report.record.pool import Queue
 from audit.report.render import page as render
 from audit.report.render.paper import nothing_from_outside
 from audit.report.text import notices
@@ -375,6 +376,27 @@ def test_hostile_partitions_and_statuses_stay_text() -> None:
     assert "\u202e" not in page
 
 
+def test_waits_by_partition_qos_and_gpu_type() -> None:
+    def queue(number: int, gpu_type: str = "-") -> Queue:
+        waits = [figure("wait_median", 60.0), figure("wait_p90", 7_200.0)]
+        mean = figure("wait_mean", 600.0, attempts=100)
+        figures = (mean, *waits, figure("cause_later_share", 0.6))
+        return Queue(HOSTILE[number % len(HOSTILE)], "-", gpu_type, 0.05, figures)
+
+    queues = (queue(1, "h100"), *(queue(number) for number in range(13)))
+    made = render.render_html(contents(replace(pool(), queues=queues)))
+    text = " ".join(_Reader(made).text.split())
+    for shown in (
+        "Waits by partition, GPU type Partition GPU type Jobs Median wait 90th percentile "
+        "Share of waiting Main cause <img src=x onerror=alert(1)> h100 100 1 min 2 h 5.0 % "
+        "used by later arrivals (60 %)",
+        "2 more combinations with 10.0 % of all waiting are in the database",
+    ):
+        assert shown in text
+    assert "<img src=x" not in made
+    assert "Main cause" not in render.render_html(contents())
+
+
 def test_shares_below_accounts_show_where_they_stand() -> None:
     of = usage()
     rows = tuple(
@@ -423,7 +445,9 @@ def test_no_table_of_the_paper_is_wider_than_the_page() -> None:
     shares = tuple(figure(cause.share, 0.123, 0.101, 0.154) for cause in CAUSES)
     part = waiting(pool())
     widths = tuple(replace(of, figures=(*shares, *of.figures)) for of in part.widths)
-    wide = replace(part, figures=(*shares, *part.figures), widths=widths)
+    names = ("a-partition-of-many-nodes", "a-quality-of-service", "nvidia_h100_80gb_hbm3")
+    queue = Queue(*names, 0.5, (*shares, *part.figures))
+    wide = replace(part, figures=(*shares, *part.figures), widths=widths, queues=(queue,))
     for page in pypdfium2.PdfDocument(render.render_pdf(contents(wide))):
         text = page.get_textpage()
         right = max(text.get_charbox(n)[2] for n in range(text.count_chars()))

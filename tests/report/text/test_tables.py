@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from audit.model import FstStatus
-from audit.report.record.pool import Elsewhere, Entities
+from audit.report.record.pool import Breakdown, Elsewhere, Entities
 from audit.report.text import tables
 from tests.report.sample import entity, figure, pool
 
@@ -51,3 +51,10 @@ def test_where_nothing_ended_there_is_nothing_to_compare() -> None:
     assert tables.counted_elsewhere(pool()) == ()
     none = replace(pool(), figures=(), elsewhere=Elsewhere(None, None, 0, 9.0, None))
     assert tables.counted_elsewhere(none) == ()
+
+
+def test_the_main_cause_has_the_largest_share() -> None:
+    shares = {"cause_own_share": 0.2, "cause_later_share": 0.5, "cause_rule_share": None}
+    figures = tuple(figure(key, share) for key, share in shares.items())
+    assert tables.main_cause(Breakdown("gpu", figures)) == "used by later arrivals (50 %)"
+    assert tables.main_cause(Breakdown("gpu", (figure("cause_own_share", 0.0),))) == "–"
