@@ -226,7 +226,7 @@ def test_results_go_beside_others_in_a_database_and_replace_their_own(
 
 
 def test_one_run_at_a_time_in_a_folder(swf: Path, tmp_path: Path) -> None:
-    with lock.held(tmp_path / "grid.html"), pytest.raises(LockedError, match="computing this study"):
+    with lock.held(tmp_path / "grid.html"), pytest.raises(LockedError, match="computing"):
         conduct(swf, tmp_path)
 
 
