@@ -47,6 +47,7 @@ def test_the_readme_names_every_command_and_view() -> None:
         "init",
         "simulate",
         "explain",
+        "when",
         "sshare",
         "experiment",
         "sql",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -274,6 +274,43 @@ def explain(
         )
     write = {"text": shown.as_text, "html": shown.as_html, "json": shown.as_json}[form]
     sys.stdout.write(write(story))
+
+
+@opt.grouped
+def when(
+    *,
+    job: Annotated[
+        str | None,
+        Argument(metavar="[JOB]", help="Id of a pending job; default: all; or the first log."),
+    ] = None,
+    user: Annotated[str | None, Option(help="Only this user's pending jobs.")] = None,
+    db: Published = None,
+    logs: opt.OfSomeLogsAndNodes,
+    site: opt.Configured,
+) -> None:
+    """Predict when pending jobs will start, with an interval that is right 8 times in 10.
+
+    The predictions hold for the time of the newest records.
+    """
+    from audit.oneoff import when as predicted
+
+    if job is not None and Path(job).is_file():
+        logs, job = replace(logs, logs=[Path(job), *logs.logs]), None
+    if job is not None and user is not None:
+        raise UsageError("when: give either JOB or --user, not both")
+    database = db or opt.published(site.file, site.config)
+    with at_work() as progress:
+        answer = predicted.when(
+            logs,
+            predicted.Subject(job, user),
+            database,
+            site.config,
+            progress.update,
+            tell(progress),
+            site.folder,
+        )
+    for sentence in answer:
+        show(sentence)
 
 
 @opt.grouped

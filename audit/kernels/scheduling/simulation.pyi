@@ -146,3 +146,7 @@ def decide(
     model: Model, observed: Observed, by_start: _Ints, capacity: _Ints, tolerance: int, until: int,
     pool: Pool, ready: _Ints, over: _Bools, withheld: _Ints
 ) -> None: ...  # fmt: skip
+def start_queue(
+    model: Model, capacity: _Ints, now: int, running: _Ints, planned: _Ints, end: _Ints,
+    queue: _Ints, target: int, pool: Pool
+) -> None: ...  # fmt: skip

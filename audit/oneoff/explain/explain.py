@@ -79,7 +79,7 @@ def explain(
         log = open_published(database, chosen, request.cluster, subject.job, kept)
     found = _found(log.described, subject)
     pool = next(pool for pool in log.setting.pools if pool.name == found["pool"][0])
-    described, ranked = _ranked(log, pool, folder)
+    described, ranked = charged(log, pool, folder)
     described = described.filter(pl.col("pool") == pool.name)
     row = described.with_row_index("row").join(
         found.select("job_id", "attempt"), on=["job_id", "attempt"]
@@ -109,7 +109,7 @@ def _found(described: pl.DataFrame, subject: Subject) -> pl.DataFrame:
     return arrived.sort("wait_s", descending=True, nulls_last=True, maintain_order=True).head(1)
 
 
-def _ranked(log: Log, pool: Pool, folder: Path) -> tuple[pl.DataFrame, Ranked]:
+def charged(log: Log, pool: Pool, folder: Path) -> tuple[pl.DataFrame, Ranked]:
     """Return the attempts, charged if the queue is ordered by usage, and the ranking of owners."""
     site = log.cluster
     shares = fairshare.read(site.usage, folder, site.name) if site else Fairshare(Usage())

@@ -1,0 +1,190 @@
+"""How intervals are corrected by those decided before, and when they are withheld (SPEC §13).
+
+A correction counts from the instant at which it is decided, not from when the prediction is made.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from collections import OrderedDict
+from enum import StrEnum
+from itertools import islice
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from audit.scenario.workload import NEVER
+
+CONTESTED_S: Final = 60  # a prediction is contested if its median is further ahead, s
+TOLERANCE_S: Final = 60  # an interval is right if the start is within it, give or take
+GROUPS: Final = 50
+FEWEST_GROUPS: Final = 20
+LEAST_COVERAGE: Final = 0.70
+MISS: Final = 0.1  # the share of starts that should lie beyond each bound
+
+Event = TypeVar("Event")
+
+
+class Withheld(StrEnum):
+    """Why a prediction has no interval."""
+
+    HELD = "held"  # it waits for something other than its turn
+    UNSCHEDULABLE = "unschedulable"  # its request is unknown, or more than the pool ever allows
+    NEVER_STARTS = "never_starts"  # the model never starts it
+    FEW_SIMILAR = "few_similar"
+    FEW_DECIDED = "few_decided"  # too few intervals have been decided
+    MISCALIBRATED = "miscalibrated"  # too few of them were right
+
+
+class Bounds(NamedTuple):
+    """An interval of the start and its median, epoch s."""
+
+    p10: int
+    p50: int
+    p90: int
+
+
+class Life(NamedTuple):
+    """When an attempt started and left the queue, epoch s; NEVER: not yet, or never."""
+
+    start: int
+    leaves: int  # its start, or when it was cancelled
+
+
+class Later(Generic[Event]):
+    """Events that are decided later."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._heap: list[tuple[int, int, Event]] = []
+        self._serial = 0
+
+    def add(self, instant: int, event: Event) -> None:
+        """Add an event that is decided at ``instant``."""
+        self._serial += 1
+        heapq.heappush(self._heap, (instant, self._serial, event))
+
+    def before(self, now: int) -> list[Event]:
+        """Remove and return the events that were decided before ``now``."""
+        found = []
+        while self._heap and self._heap[0][0] < now:
+            found.append(heapq.heappop(self._heap)[2])
+        return found
+
+
+class _Miss(NamedTuple):
+    upper: bool
+    bin: int
+    missed: bool
+
+
+def _misses(bounds: Bounds, life: Life, bin_: int) -> list[tuple[int, _Miss]]:
+    """Return when each bound is decided, and how; a cancelled attempt decides no later bound."""
+    found = []
+    for upper, bound in ((False, bounds.p10), (True, bounds.p90)):
+        if life.start == NEVER and life.leaves < bound:
+            continue
+        missed = life.start > bound if upper else life.start < bound
+        found.append((min(life.start, bound), _Miss(upper, bin_, missed)))
+    return found
+
+
+class Levels:
+    """The levels of the bounds of contested predictions, by modelled wait."""
+
+    BINS: Final = (0, 600, 3_600, 14_400, 43_200, 129_600)
+    RATE: Final = 0.01
+    UPPER: Final = (0.8, 0.98)
+    LOWER: Final = (0.02, 0.2)
+
+    def __init__(self) -> None:
+        """Begin with 0.1 and 0.9."""
+        self.upper = [1 - MISS] * (len(self.BINS) + 1)
+        self.lower = [MISS] * (len(self.BINS) + 1)
+        self._later = Later[_Miss]()
+
+    def at(self, now: int, wait: int, contested: bool) -> tuple[float, float]:
+        """Return the levels for a modelled wait, s."""
+        for upper, bin_, missed in self._later.before(now):
+            step = self.RATE * (missed - MISS)
+            if upper:
+                self.upper[bin_] = _within(self.upper[bin_] + step, self.UPPER)
+            else:
+                self.lower[bin_] = _within(self.lower[bin_] - step, self.LOWER)
+        if not contested:
+            return MISS, 1 - MISS
+        place = bisect_left(self.BINS, wait)
+        return self.lower[place], self.upper[place]
+
+    def made(self, bounds: Bounds, life: Life, wait: int, contested: bool) -> None:
+        """Take note of an interval."""
+        if contested:
+            for instant, miss in _misses(bounds, life, bisect_left(self.BINS, wait)):
+                self._later.add(instant, miss)
+
+
+class Shifts:
+    """By how much the bounds of remaining waits move outward, as logarithms."""
+
+    RATE: Final = 0.05
+    LIMITS: Final = (-1.0, 3.0)
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.lower = self.upper = 0.0
+        self._later = Later[_Miss]()
+
+    def at(self, now: int) -> tuple[float, float]:
+        """Return the shifts of the lower and the upper bound."""
+        for upper, _, missed in self._later.before(now):
+            step = self.RATE * (missed - MISS)
+            if upper:
+                self.upper = _within(self.upper + step, self.LIMITS)
+            else:
+                self.lower = _within(self.lower + step, self.LIMITS)
+        return self.lower, self.upper
+
+    def made(self, bounds: Bounds, life: Life) -> None:
+        """Take note of an interval."""
+        for instant, miss in _misses(bounds, life, 0):
+            self._later.add(instant, miss)
+
+
+def _within(value: float, limits: tuple[float, float]) -> float:
+    return min(max(value, limits[0]), limits[1])
+
+
+Group = tuple[int, int]
+"""A user and an hour: what a user submits at once is one observation."""
+
+
+class Record:
+    """How often intervals of one kind were right."""
+
+    def __init__(self) -> None:
+        """Begin with no interval."""
+        self._groups: OrderedDict[Group, list[int]] = OrderedDict()
+        self._later = Later[tuple[Group, bool]]()
+
+    def made(self, group: Group, bounds: Bounds, life: Life) -> None:
+        """Take note of an interval."""
+        low, high = bounds.p10 - TOLERANCE_S, bounds.p90 + TOLERANCE_S
+        if life.start <= high:
+            self._later.add(life.start, (group, life.start >= low))
+        elif life.leaves > high:
+            self._later.add(high, (group, False))
+
+    def verdict(self, now: int) -> Withheld | None:
+        """Return why an interval made at ``now`` is withheld; None: it is not."""
+        for group, right in self._later.before(now):
+            counts = self._groups.setdefault(group, [0, 0])
+            counts[0] += right
+            counts[1] += 1
+            self._groups.move_to_end(group)
+        while len(self._groups) > 4 * GROUPS:
+            self._groups.popitem(last=False)
+        last = list(islice(reversed(self._groups.values()), GROUPS))
+        if len(last) < FEWEST_GROUPS:
+            return Withheld.FEW_DECIDED
+        by_group = sum(right / of for right, of in last) / len(last)
+        by_job = sum(right for right, _ in last) / sum(of for _, of in last)
+        return Withheld.MISCALIBRATED if min(by_group, by_job) < LEAST_COVERAGE else None

@@ -1,0 +1,199 @@
+"""Predicted starts with 80 % intervals, of submitted and of pending jobs (SPEC §13).
+
+Conventions as in ``scenario.workload``. A prediction uses only what was known when it was made.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from audit.model import Standing
+from audit.scenario.predict import similar
+from audit.scenario.predict.calibration import (
+    CONTESTED_S,
+    Bounds,
+    Group,
+    Levels,
+    Life,
+    Record,
+    Shifts,
+    Withheld,
+)
+from audit.scenario.predict.known import known_of
+from audit.scenario.predict.similar import Estimate, Search, Table
+from audit.scenario.predict.sweep import Sweep
+from audit.scenario.scenario import Scenario
+from audit.scenario.workload import NEVER
+
+SUBMISSIONS: Final = Search(window=12_000, known=25)
+PAIRS: Final = Search(window=30_000, known=50, per_job=3)
+HOUR_S: Final = 3_600
+DRAWN: Final = 40  # largest number of pending jobs that are simulated at a past hour
+FEATURES: Final = 10  # the age of a pending job is one more
+
+PREDICTIONS: Final = pl.Schema(
+    {
+        "row": pl.Int64,  # of the attempt in the frame of the scenario
+        "made_at": pl.Int64,
+        "p10": pl.Int64,  # epoch s; null: no prediction, or withheld
+        "p50": pl.Int64,
+        "p90": pl.Int64,
+        "contested": pl.Boolean,  # whether the median is more than 60 s ahead; null: none
+        "withheld_because": pl.String,  # Withheld
+    }
+)
+
+
+class _Made(NamedTuple):
+    """A prediction before it is decided whether to withhold it."""
+
+    bounds: Bounds
+    contested: bool
+
+
+class _Run:
+    """Predictions in the order of time."""
+
+    def __init__(self, scenario: Scenario, zone: str, search: Search) -> None:
+        self.known = known_of(scenario)
+        self.sweep = Sweep(self.known, zone)
+        self.search = search
+        self.ages = search is PAIRS
+        self.table = Table(FEATURES + self.ages)
+        self._records = {contested: Record() for contested in (False, True)}
+        self.rows: list[tuple[Any, ...]] = []
+
+    def estimated(self, row: int, before: int) -> Estimate | None:
+        """Return the estimate for a row of the table from those ``before``."""
+        known = self.known
+        near = similar.neighbours(
+            *(self.table, row, before, self.search, known.work.start, known.leaves)
+        )
+        return None if near is None else similar.estimate(near, float(self.table.model[row]))
+
+    def life(self, job: int) -> Life:
+        """Return what became of an attempt."""
+        return Life(int(self.known.work.start[job]), int(self.known.leaves[job]))
+
+    def keep(self, job: int, now: int, made: _Made) -> None:
+        """Add a prediction to the results and to the record of its kind."""
+        group: Group = (int(self.known.user[job]), now // HOUR_S)
+        record = self._records[made.contested]
+        why = record.verdict(now)
+        record.made(group, made.bounds, self.life(job))
+        bounds = made.bounds if why is None else (None, None, None)
+        self.rows.append((int(self.known.rows[job]), now, *bounds, made.contested, why))
+
+    def none(self, job: int, now: int, why: Withheld) -> None:
+        """Add an attempt of which no prediction is made."""
+        self.rows.append((int(self.known.rows[job]), now, None, None, None, None, why))
+
+    def frame(self) -> pl.DataFrame:
+        """Return the results."""
+        return pl.DataFrame(self.rows, schema=PREDICTIONS, orient="row")
+
+
+def at_submission(scenario: Scenario, zone: str, every: int = 1) -> pl.DataFrame:
+    """Return the predictions that would have been made at submissions.
+
+    Args:
+        zone: of the cluster.
+        every: step between the submissions that are predicted and searched; 1: all are.
+
+    Returns:
+        Columns of ``PREDICTIONS``, in the order of submission.
+    """
+    run = _Run(scenario, zone, SUBMISSIONS)
+    known, levels = run.known, Levels()
+    for job in np.flatnonzero(known.subject)[::every].tolist():
+        now = int(known.work.arrival[job])
+        scene = run.sweep.to(now, job + 1)
+        waits = run.sweep.model_waits(scene, job)
+        if NEVER in (waits[0][0], waits[1][0]):
+            run.none(job, now, Withheld.NEVER_STARTS)
+            continue
+        jobs = np.array([job])
+        features = run.sweep.features(scene, jobs, waits, ages=False)
+        (row,) = run.table.add(now, jobs, waits[0], *features)
+        found = run.estimated(row, row)
+        if found is None:
+            run.none(job, now, Withheld.FEW_SIMILAR)
+            continue
+        wait = int(waits[0][0])
+        median = found.wait(0.5)
+        contested = median > CONTESTED_S
+        low, high = levels.at(now, wait, contested)
+        bounds = _bounds(now, found.wait(low), median, found.wait(high))
+        levels.made(bounds, run.life(job), wait, contested)
+        run.keep(job, now, _Made(bounds, contested))
+    return run.frame()
+
+
+def pending(scenario: Scenario, zone: str, since: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the predictions of what was pending at past full hours, and of what is pending.
+
+    At most ``DRAWN`` jobs are drawn per hour.
+
+    Args:
+        zone: of the cluster.
+        since: the first hour, epoch s.
+
+    Returns:
+        Two frames with columns of ``PREDICTIONS``: those of past hours in the order of time; and
+        those made when the log was taken, after everything that it records.
+    """
+    run = _Run(scenario, zone, PAIRS)
+    known, shifts = run.known, Shifts()
+    first = max(since, int(known.work.arrival.min(initial=scenario.now)))
+    for hour in range(-(-first // HOUR_S) * HOUR_S, scenario.now + 1, HOUR_S):
+        _pending_at(run, shifts, hour, DRAWN)
+    past, run.rows = run.frame(), []
+    _pending_at(run, shifts, scenario.now + 1, None)
+    held = set(known.rows[known.work.blocked].tolist())
+    is_pending = pl.col("standing") == Standing.PENDING
+    rest = scenario.attempts.select(pl.arg_where(is_pending)).to_series().to_list()
+    for row in sorted({*rest} - {made[0] for made in run.rows}):
+        why = Withheld.HELD if row in held else Withheld.UNSCHEDULABLE
+        run.rows.append((row, scenario.now + 1, None, None, None, None, why))
+    return past, run.frame()
+
+
+def _pending_at(run: _Run, shifts: Shifts, now: int, most: int | None) -> None:
+    """Make the predictions for what is pending at an instant, or for ``most`` drawn from it."""
+    known, sweep = run.known, run.sweep
+    scene = sweep.to(now, int(np.searchsorted(known.work.arrival, now, side="left")))
+    queue = scene.queue
+    chosen = np.flatnonzero(known.subject[queue])
+    if not len(chosen):
+        return
+    waits = sweep.model_waits(scene)
+    if most is not None and len(chosen) > most:
+        draw = np.random.default_rng(now // HOUR_S)
+        chosen = np.sort(draw.choice(chosen, most, replace=False))
+    starts = np.maximum(*waits)[chosen] != NEVER
+    for job in queue[chosen[~starts]].tolist():
+        run.none(job, now, Withheld.NEVER_STARTS)
+    chosen = chosen[starts]
+    jobs, of = queue[chosen], (waits[0][chosen], waits[1][chosen])
+    before = run.table.number
+    rows = run.table.add(now, jobs, of[0], *sweep.features(scene, jobs, of, ages=True))
+    lower, upper = shifts.at(now)
+    for row, job in zip(rows, jobs.tolist(), strict=True):
+        found = run.estimated(row, before)
+        if found is None:
+            run.none(job, now, Withheld.FEW_SIMILAR)
+            continue
+        median = found.wait(0.5)
+        bounds = _bounds(now, found.wait(0.1, -lower), median, found.wait(0.9, upper))
+        shifts.made(bounds, run.life(job))
+        run.keep(job, now, _Made(bounds, median > CONTESTED_S))
+
+
+def _bounds(now: int, low: float, median: float, high: float) -> Bounds:
+    """Return the interval of the start, in whole seconds and in order."""
+    return Bounds(
+        now + int(min(low, median)), now + round(median), now + int(np.ceil(max(high, median)))
+    )

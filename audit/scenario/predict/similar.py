@@ -1,0 +1,157 @@
+"""Quantiles of the waits of similar submissions (SPEC §13, *Similar submissions*)."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.kernels import similar as kernels
+from audit.scenario.predict.sweep import SLACK_S
+from audit.scenario.workload import Bools, Floats, Ints
+
+LEVELS: Final = (0.1, 0.5, 0.9)
+MOST: Final = 200  # largest number of neighbours
+FEWEST: Final = 10
+"""Smallest number of neighbours with a known start; with fewer no prediction is made."""
+
+
+class Search(NamedTuple):
+    """Which neighbours are taken."""
+
+    window: int  # number of earlier rows that are searched
+    known: int  # number of neighbours with a known start
+    per_job: int | None = None  # largest number of rows of one job; None: each job has one row
+
+
+class Table:
+    """Predictions in the order in which they were made, with what they are compared by."""
+
+    def __init__(self, features: int) -> None:
+        """Make an empty table."""
+        self.number = 0
+        self.measured: NDArray[np.float64] = np.zeros((1024, features))
+        self.labels: Ints = np.zeros((1024, 3), np.int64)
+        self.made_at, self.job = np.zeros((2, 1024), np.int64)
+        self.model: Floats = np.zeros(1024)
+        """ln(modelled wait + 60 s)"""
+
+    def add(
+        self, made_at: int, jobs: Ints, waits: Ints, measured: NDArray[np.float64], labels: Ints
+    ) -> range:
+        """Add rows of one instant, and return their places."""
+        first, self.number = self.number, self.number + len(jobs)
+        while self.number > len(self.job):
+            for name in ("measured", "labels", "made_at", "job", "model"):
+                old = getattr(self, name)
+                setattr(self, name, np.concatenate((old, np.zeros_like(old))))
+        here = slice(first, self.number)
+        self.measured[here], self.labels[here] = measured, labels
+        self.made_at[here], self.job[here] = made_at, jobs
+        self.model[here] = np.log(waits + SLACK_S)
+        return range(first, self.number)
+
+
+class Neighbours(NamedTuple):
+    """Similar rows with the waits that are known of them."""
+
+    wait: Floats  # [k], s, since they were made; up to now where not known
+    known: Bools  # [k], whether it has ended by a start
+    model: Floats  # [k], ln(modelled wait + 60 s)
+
+
+def neighbours(
+    table: Table, row: int, before: int, search: Search, start: Ints, leaves: Ints
+) -> Neighbours | None:
+    """Return the neighbours of a row among those ``before``; None: too few have a known start.
+
+    Args:
+        start, leaves: by attempt, epoch s; see ``known.Known``.
+    """
+    now, low = int(table.made_at[row]), max(0, before - search.window)
+    distance = np.empty(before - low)
+    kernels.distances(*(table.measured, table.labels, table.made_at, low, before, row, distance))
+    wanted = MOST * (search.per_job or 1)
+    near = np.arange(len(distance))
+    if len(near) > wanted:
+        near = np.flatnonzero(distance <= np.partition(distance, wanted - 1)[wanted - 1])
+    near = near[np.argsort(distance[near], kind="stable")] + low
+    if search.per_job is not None:
+        near = near[_turn(table.job[near]) < search.per_job]
+    near = near[:MOST]
+    jobs = table.job[near]
+    known = start[jobs] < now
+    count = np.cumsum(known)
+    if not len(count) or count[-1] < FEWEST:
+        return None
+    last = int(np.searchsorted(count, search.known)) + 1
+    near, jobs, known = near[:last], jobs[:last], known[:last]
+    waited = np.minimum(leaves[jobs], now) - table.made_at[near]
+    return Neighbours(waited.astype(np.float64), known, table.model[near])
+
+
+def _turn(jobs: Ints) -> Ints:
+    """Return how many earlier elements are of the same job, [k]."""
+    order = np.argsort(jobs, kind="stable")
+    of = jobs[order]
+    first = np.concatenate(([True], of[1:] != of[:-1])) if len(of) else np.zeros(0, np.bool_)
+    begin = np.maximum.accumulate(np.where(first, np.arange(len(of)), 0))
+    turn = np.empty_like(order)
+    turn[order] = np.arange(len(of)) - begin
+    return turn
+
+
+class Curve(NamedTuple):
+    """A Kaplan–Meier estimate."""
+
+    value: Floats  # ascending
+    share: Floats  # of all that have ended up to each value
+
+    def quantile(self, level: float) -> float:
+        """Return the least value by which ``level`` of all have ended, else the largest value."""
+        place = int(np.searchsorted(self.share, level - 1e-9))
+        return float(self.value[min(place, len(self.value) - 1)])
+
+
+def kaplan_meier(value: Floats, known: Bools) -> Curve:
+    """Return the estimate from values of which those not ``known`` are lower bounds."""
+    order = np.lexsort((~known, value))
+    left = np.arange(len(value), 0, -1)
+    share = 1 - np.cumprod(1 - known[order] / left)
+    return Curve(value[order], share.astype(np.float64))
+
+
+class Estimate(NamedTuple):
+    """The curve of ln(wait + 60 s), less ``offset``."""
+
+    curve: Curve
+    offset: float
+
+    def wait(self, level: float, moved: float = 0.0) -> float:
+        """Return the wait of a level, with its logarithm moved by ``moved``, s, ≥ 0."""
+        wait = np.exp(self.curve.quantile(level) + self.offset + moved) - SLACK_S
+        return max(0.0, float(wait))
+
+
+def estimate(of: Neighbours, model: float) -> Estimate:
+    """Return the estimate for a prediction from its neighbours.
+
+    It is of their waits, or of their waits relative to the model's, whichever has the lower mean
+    pinball loss among those of known wait.
+
+    Args:
+        model: ln(modelled wait + 60 s) of the prediction.
+    """
+    plain = np.log(of.wait + SLACK_S)
+    made = []
+    for value, offset in ((plain, 0.0), (plain - of.model, model)):
+        curve = kaplan_meier(value, of.known)
+        loss = sum(pinball(value[of.known] - curve.quantile(q), q) for q in LEVELS)
+        made.append((loss, Estimate(curve, offset)))
+    return min(made, key=lambda each: each[0])[1]
+
+
+def pinball(error: Floats, level: float) -> float:
+    """Return the mean pinball loss of observed values less a quantile."""
+    return float(np.maximum(level * error, (level - 1) * error).mean())

@@ -1,0 +1,89 @@
+"""``fairaudit when``, from logs and from databases."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import QUICK, Run
+from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
+from tests.logs import busy, write
+from tests.scenario.predict.test_predictions import records
+
+pytestmark = pytest.mark.usefixtures("short_paper")
+
+COLUMNS = (
+    "JobID|User|Account|Partition|QOS|State|Submit|Start|End|AllocCPUS|ReqCPUS|Timelimit|"
+    "NNodes|Reason"
+)
+
+
+def at(time: int | None) -> str:
+    return "Unknown" if time is None else f"{datetime.fromtimestamp(time, UTC):%Y-%m-%dT%H:%M:%S}"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A log of sacct whose last jobs are pending; its pool serves one job after another."""
+    write(
+        tmp_path / "config.toml",
+        '[[clusters]]\nname = "c"\nzone = "UTC"\n[[clusters.pools]]\nname = "all"\n'
+        'capacity = { cpus = 4 }\nbackfill = "none"\n[[clusters.sources]]\nfiles = "a.psv"\n',
+    )
+    past = records()
+    now = past[-1]["submit_time"]
+    lines = [COLUMNS]
+    for number, one in enumerate(past, 1):
+        start, end = one["start_time"], one["end_time"]
+        if start > now:
+            state, start, end, reason = "PENDING", None, None, "Priority"
+        elif end > now:
+            state, end, reason = "RUNNING", None, "None"
+        else:
+            state, reason = "COMPLETED", "None"
+        if number == len(past):
+            reason = "Dependency"
+        used = "4" if start is not None else "0"
+        shown = (state, at(one["submit_time"]), at(start), at(end))
+        lines.append(
+            f"{number}|{one['user']}|a|long|high|{'|'.join(shown)}|{used}|4|02:00:00|1|{reason}"
+        )
+    return write(tmp_path / "a.psv", "\n".join(lines) + "\n")
+
+
+def test_pending_jobs_get_an_interval_or_a_reason(run: Run, site: Path) -> None:
+    told = run("when", site, "--config", "config.toml").stdout.splitlines()
+    assert len(told) > 2
+    assert told[-1] == (
+        "Job 300: no prediction, because it waits for something other than its turn."
+    )
+    assert re.fullmatch(
+        r"Job \d+: between (today|tomorrow) \d\d:\d\d and (today|tomorrow) \d\d:\d\d, most likely "
+        r"around (tomorrow )?\d\d:\d\d; (\d|10) of 10 such intervals were right in "
+        r"the last 30 days\.",
+        told[0],
+    )
+    (one,) = run("when", "299", site, "--config", "config.toml").stdout.splitlines()
+    assert one == told[-2]
+    of_user = run("when", site, "--user", "cem", "--config", "config.toml").stdout.splitlines()
+    assert of_user == [line for line in told if int(line.split()[1].rstrip(":")) % 3 == 0]
+
+
+def test_the_database_is_read_where_no_log_is_given(run: Run, site: Path) -> None:
+    run("run", "--config", "config.toml")
+    from_log = run("when", site, "--config", "config.toml").stdout
+    assert run("when", "--config", "config.toml").stdout == from_log
+
+
+def test_what_is_not_pending_has_no_prediction(run: Run, tmp_path: Path, site: Path) -> None:
+    of_config = ("--config", "config.toml")
+    assert "is not pending" in run("when", "1", site, *of_config, check=2).stderr
+    assert "there is no job '9999'" in run("when", "9999", site, *of_config, check=2).stderr
+    both = run("when", "299", "--user", "ann", site, *of_config, check=2)
+    assert "either JOB or --user" in both.stderr
+    write(tmp_path / "mine.swf", busy(60))
+    run("audit", "mine.swf", *QUICK)
+    none = run("when").stdout
+    assert none.startswith("No job was pending at 2001-")
+    assert run("when", "--user", "7").stdout.startswith("No job of 7 was pending at 2001-")

@@ -1,0 +1,137 @@
+"""Predicted starts: no look-ahead, what is withheld, and pending jobs."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from audit.model import Policy
+from audit.scenario.predict import predictions
+from audit.scenario.predict.calibration import Withheld
+from audit.scenario.predict.predictions import at_submission, pending
+from audit.scenario.scenario import Scenario
+from tests.scenario.predict.test_sweep import job, scenario
+from tests.strategies import EPOCH
+
+HOUR_S = 3_600
+
+
+def records(count: int = 300, seed: int = 1) -> list[dict[str, Any]]:
+    """Jobs of three users on the pool of 4, one after another, so that most wait for hours."""
+    rng = np.random.default_rng(seed)
+    free, made = 0, []
+    for k in range(count):
+        arrival = 1_800 * k
+        start = max(arrival, free)
+        runs = int(rng.integers(600, 3_100))
+        free = start + runs
+        user = ("ann", "bob", "cem")[k % 3]
+        made.append(job(arrival, start, free, 4, user=user, walltime_s=2 * 3_600))
+    return made
+
+
+def another_future(made: list[dict[str, Any]], now: int) -> list[dict[str, Any]]:
+    """Return the same past, with other starts, ends and later jobs from ``now`` on."""
+    changed = []
+    for k, record in enumerate(made):
+        one = dict(record)
+        if one["submit_time"] > now:
+            continue
+        if one["start_time"] >= now and k % 4 == 0:
+            del one["start_time"]
+            one |= {"end_time": now + k, "state": "CANCELLED"}
+        elif one["start_time"] >= now:
+            one |= {"start_time": now + 7 * k, "end_time": now + 9 * k + 1}
+        elif one["end_time"] >= now:
+            one["end_time"] = now + 5 * k
+        changed.append(one)
+    return changed
+
+
+def by_job(of: Scenario, made: pl.DataFrame, until: int) -> list[tuple[Any, ...]]:
+    named = made.with_columns(job=of.attempts["job_number"].gather(made["row"])).drop("row")
+    return named.filter(pl.col("made_at") <= until).sort("made_at", "job").rows()
+
+
+@pytest.mark.parametrize("place", [120, 200, 299])
+def test_the_future_changes_no_prediction(place: int) -> None:
+    past = records()
+    now = past[place]["submit_time"]
+    past[place - 1] |= {"start_time": now, "end_time": now + 60}  # starts in the very second
+    other = another_future(past, now)
+    one, changed = scenario(past), scenario(other)
+    made = at_submission(one, "UTC")
+    assert made["p10"].is_not_null().sum() > 100
+    assert by_job(one, made, now) == by_job(changed, at_submission(changed, "UTC"), now)
+    hours = [pending(each, "UTC", 0)[0] for each in (one, changed)]
+    assert hours[0]["p10"].is_not_null().sum() > 20
+    assert by_job(one, hours[0], now) == by_job(changed, hours[1], now)
+
+
+def test_intervals_are_in_order_and_not_in_the_past() -> None:
+    for made in (
+        at_submission(scenario(records()), "UTC"),
+        pending(scenario(records()), "UTC", 0)[0],
+    ):
+        told = made.filter(pl.col("p10").is_not_null())
+        assert told.select(
+            (pl.col("made_at") <= pl.col("p10"))
+            & (pl.col("p10") <= pl.col("p50"))
+            & (pl.col("p50") <= pl.col("p90"))
+        )["made_at"].all()
+        assert made.filter(pl.col("p10").is_null())["withheld_because"].is_not_null().all()
+
+
+def test_the_first_have_no_similar_jobs_and_the_next_no_record() -> None:
+    made = at_submission(scenario(records()), "UTC")
+    why = made["withheld_because"].to_list()
+    assert set(why[:10]) == {Withheld.FEW_SIMILAR}
+    assert Withheld.FEW_DECIDED in why[10:40]
+    assert None in why[40:]
+
+
+def test_every_second_submission_is_a_sample() -> None:
+    made = at_submission(scenario(records(60)), "UTC", every=2)
+    assert made["row"].to_list() == list(range(0, 60, 2))
+
+
+def waiting(submit: int, size: int = 4, **more: Any) -> dict[str, Any]:
+    return {
+        "submit_time": submit,
+        "cpus": size,
+        "user": "ann",
+        "state": "PENDING",
+        "walltime_s": 7_200,
+        **more,
+    }
+
+
+def test_what_is_pending_is_predicted_or_says_why() -> None:
+    past = records()
+    now = max(one["end_time"] for one in past)
+    running = {**past[-1], "submit_time": now - 20, "start_time": now - 10, "end_time": None}
+    open_jobs = [
+        waiting(now - 9),
+        waiting(now - 8, reason="Dependency"),
+        waiting(now - 7, size=9),
+        waiting(now - 6, walltime_s=None),
+    ]
+    of = scenario([*past, running, *open_jobs])
+    of = of.but(now=now)
+    _, made = pending(of, "UTC", EPOCH)
+    told = by_job(of, made, now + 1)
+    assert [row[5] for row in told] == [
+        *(None, Withheld.HELD, Withheld.UNSCHEDULABLE, None),
+    ]
+    assert all(now < row[1] <= row[2] <= row[3] for row in told if row[5] is None)
+
+
+def test_few_jobs_are_drawn_at_a_past_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    crowd = [job(0, 0, 9_000, 4), *(job(10, 9_000 + 60 * k, 9_060 + 60 * k, 4) for k in range(30))]
+    monkeypatch.setattr(predictions, "DRAWN", 7)
+    of = scenario(crowd, Policy()).but(now=EPOCH + 9_000)
+    past, _ = pending(of, "UTC", 0)
+    counts = past.group_by("made_at").len()["len"].to_list()
+    assert counts
+    assert max(counts) == 7

@@ -1,0 +1,109 @@
+"""Similar submissions: against the slow twin, and by hand."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.scenario.predict import similar
+from audit.scenario.predict.similar import Neighbours, Search, Table
+from audit.scenario.workload import NEVER
+from tests.naive import predictions as slow
+
+_values = st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=1, max_size=12)
+
+
+@given(_values, st.sampled_from([Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)]))
+def test_quantiles_as_defined(values: list[tuple[int, bool]], level: Fraction) -> None:
+    curve = similar.kaplan_meier(
+        np.array([float(value) for value, _ in values]), np.array([known for _, known in values])
+    )
+    want = slow.quantile([(float(value), known) for value, known in values], level)
+    assert curve.quantile(float(level)) == want
+
+
+def table(rows: list[slow.Row]) -> Table:
+    made = Table(len(rows[0].measured))
+    for job, row in enumerate(rows):
+        made.add(
+            row.made_at,
+            np.array([job]),
+            np.array([100]),
+            np.array([row.measured]),
+            np.array([[row.fits, row.user, row.partition]]),
+        )
+    return made
+
+
+_rows = st.lists(
+    st.builds(
+        slow.Row,
+        st.tuples(st.floats(0, 5), st.floats(0, 5)),
+        *(st.integers(0, 1), st.integers(0, 2), st.integers(0, 1), st.integers(0, 10**7)),
+    ),
+    min_size=13,
+    max_size=20,
+).map(lambda rows: sorted(rows, key=lambda row: row.made_at))
+
+
+@given(_rows)
+def test_the_nearest_are_taken_until_enough_have_started(rows: list[slow.Row]) -> None:
+    *earlier, last = (row._replace(made_at=k) for k, row in enumerate(rows))
+    last = last._replace(made_at=10**6)
+    count = len(earlier)
+    start = np.array([500 + k if k % 7 else NEVER for k in range(count)])
+    found = similar.neighbours(
+        table([*earlier, last]), count, count, Search(window=12, known=10), start, start
+    )
+    nearest = sorted(range(count - 12, count), key=lambda k: slow.distance(earlier[k], last))
+    nearest_known = [k for k in nearest if k % 7]
+    if len(nearest_known) < 10:
+        assert found is None
+        return
+    assert found is not None
+    until = nearest.index(nearest_known[9]) + 1
+    want = sorted(slow.distance(earlier[k], last) for k in nearest[:until])
+    waits = [500.0 if k % 7 else 10.0**6 - k for k in nearest[:until]]
+    assert sum(found.known) == 10
+    assert len(found.wait) == until
+    if len(set(want)) == until and np.diff(want).min() > 1e-9:
+        assert found.wait.tolist() == waits
+
+
+def test_one_job_is_taken_three_times() -> None:
+    made, label = Table(1), np.ones((1, 3), np.int64)
+    for hour in range(20):
+        made.add(
+            hour,
+            np.array([0, 1 + hour]),
+            np.array([9, 9]),
+            np.ones((2, 1)),
+            label.repeat(2, 0),
+        )
+    (row,) = made.add(
+        100, np.array([50]), np.array([9]), np.ones((1, 1)), np.ones((1, 3), np.int64)
+    )
+    start = np.full(51, 90)
+    found = similar.neighbours(made, row, row, Search(100, known=99, per_job=3), start, start)
+    assert found is not None
+    assert len(found.wait) == 20 + 3
+
+
+def test_what_starts_in_the_same_second_is_not_known() -> None:
+    rows = [slow.Row((1.0,), 1, 1, 1, 0)] * 12
+    made = table([*rows, slow.Row((1.0,), 1, 1, 1, 60)])
+    for start, is_known in ((59, True), (60, False)):
+        starts = np.full(12, start)
+        found = similar.neighbours(made, 12, 12, Search(100, known=25), starts, starts)
+        assert (found is not None) == is_known
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_the_better_of_two_estimates_is_used(relative: bool) -> None:
+    model = np.log(np.linspace(1_000.0, 90_000.0, 20))
+    wait = 2 * np.exp(model) - 60 if relative else np.full(20, 700.0)
+    found = similar.estimate(Neighbours(wait, np.ones(20, np.bool_), model), math.log(10_000.0))
+    assert found.wait(0.5) == pytest.approx(2 * 10_000 - 60 if relative else 700)
