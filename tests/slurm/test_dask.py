@@ -87,7 +87,7 @@ def test_a_job_that_is_cancelled_changes_nothing(site: Cluster, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"directives": ("--hold",)}, r"no worker for 3 s .*; see with squeue why"),
+        ({"directives": ("--hold",)}, r"no worker for 3 s .*; check with squeue why"),
         ({"partition": "closed"}, r"sbatch refused the jobs: .*partition not available"),
         ({"account": "nobodys"}, r"sbatch refused the jobs: .*[Ii]nvalid account"),
     ],
