@@ -31,6 +31,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/metrics/attempts/test_made_sites.py": "who is named on made sites and permuted logs",
     "tests/metrics/attempts/test_real_logs.py": "all of its room, over real logs",
     "tests/nightly/test_fortnight.py": "many nights in a row",
+    "tests/nightly/test_orders.py": "nights in any order",
     "tests/nightly/keeping/test_retention.py": "the part of archiving that removes",
     "tests/nightly/keeping/test_claims.py": "which store an archive belongs to, in several folders",
     "tests/report/render/test_accessible.py": "the accessibility of the page",

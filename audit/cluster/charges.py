@@ -142,7 +142,8 @@ def _amounts(pool: Pool, started: pl.DataFrame, now: int) -> tuple[Amounts, froz
     for name in _INFERRED:
         if name not in given and started.select((pl.col(name) > 0).any()).item():
             in_use = started.with_columns(size=pl.col(name))
-            peaks[name] = float(performance.activity(in_use, 1, [first, now], now).peak)
+            if peak := performance.activity(in_use, 1, [first, now], now).peak:
+                peaks[name] = float(peak)
     return given | peaks, frozenset(peaks)
 
 

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit import __version__
+from audit.metrics.attempts.peers import LEAD_S
 from audit.model import Period
 from audit.store import database, queries
 from audit.store.database import Connection
@@ -38,7 +39,8 @@ class Identity:
             config: the configuration in force, as JSON.
             since: epoch s; attempts that ended earlier do not matter. None: no bound.
         """
-        inputs = queries.rows(con, "input_ids", cluster=cluster, since=since, **_span(period))
+        of = {"cluster": cluster, "since": since and since - LEAD_S, "lead": LEAD_S}
+        inputs = queries.rows(con, "input_ids", **of, **_span(period))
         named = tuple(
             f"{input_id}-{doubtful}+{replayed}" if doubtful or replayed else input_id
             for input_id, doubtful, replayed in inputs

@@ -127,6 +127,12 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
     )
 
 
+def another(line: bytes, name: str) -> Dialect | None:
+    """Return the dialect of a line by itself, other than ``name``; None if none recognises it."""
+    others = (dialect for dialect in table().values() if dialect.name != name)
+    return next((dialect for dialect in others if dialect.recognises(line)), None)
+
+
 FOREIGN: Final = (
     # name, remedy, patterns: all must match; the line of the first is reported
     (

@@ -20,6 +20,7 @@ class Block(NamedTuple):
     data: bytes  # ends with a newline, unless the log does not
     byte_offset: int  # in the decompressed log
     first_line: int  # from 1
+    overlong: bool = False  # it holds only the beginning of a line that is too long
 
 
 class Lines(NamedTuple):

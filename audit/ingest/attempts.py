@@ -25,12 +25,12 @@ _RUN = pl.col("kind") == RecordKind.RUN
 
 
 def resolve(records: pl.DataFrame) -> pl.DataFrame:
-    """Drop records that two inputs share, number attempts and set later bursts in time.
+    """Drop records that occur again, number attempts and set later bursts in time.
 
     SPEC §1, "From SWF": where a job has bursts, they are its attempts and its summary (status 0 or
     1) is superseded; a later burst has no submit and waits from the previous burst's end. Equal
-    records within one input are different attempts (ids need not be unique); the n-th of them in
-    one input is the n-th of them in another.
+    bursts within one input are different attempts; the n-th of them in one input is the n-th of
+    them in another. All other equal records count once, also within one input.
 
     Executions (Slurm) are identified by job id and submit time. Of several records of one, the most
     complete supersedes the others: ended before running before pending; among those of one kind
@@ -38,7 +38,8 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
     one of a job that was submitted again is superseded too: it ended at an unknown time.
 
     Runs (LSF, Grid Engine) of one job id and submit time follow each other: each waited from the
-    end of the one before, unless it states a later time. For PBS see ``events``.
+    end of the one before, unless it states a later time. Runs with one start are records of one
+    execution. For PBS see ``events``.
 
     ``records`` are all records of some jobs of a cluster, resolved before or not, with ``cluster``
     and ``input_id``. Returned are those that remain, with ``attempt`` (1, 2, … within a job; 0
@@ -89,9 +90,9 @@ def attempts_of(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def _distinct(records: pl.DataFrame) -> pl.DataFrame:
-    """Keep one of the records that inputs share, and undo an earlier resolution.
+    """Keep one of equal records, and undo an earlier resolution.
 
-    Adds ``copy``: the rank among equal records of one input.
+    Adds ``copy``: the rank of a burst among equal ones of one input; 0 for other records.
     """
     unset = records.with_columns(
         pl.when(~_LATER_BURST).then(name).alias(name)
@@ -101,9 +102,9 @@ def _distinct(records: pl.DataFrame) -> pl.DataFrame:
     return (
         unset.sort("input_id", "line")
         .with_columns(
-            copy=pl.when(pl.col("kind") == RecordKind.EXECUTION)
-            .then(0)
-            .otherwise(pl.int_range(pl.len()).over([*content, "input_id"]))
+            copy=pl.when(pl.col("kind") == RecordKind.BURST)
+            .then(pl.int_range(pl.len()).over([*content, "input_id"]))
+            .otherwise(0)
         )
         .unique([*content, "copy"], keep="first", maintain_order=True)
         .drop("_stated")
@@ -154,32 +155,37 @@ def _is_part(ranges: Sequence[range], others: Sequence[range]) -> bool:
 
 
 def _known_best(records: pl.DataFrame) -> pl.DataFrame:
-    """Add ``best``: one record of each execution, and all others."""
+    """Add ``best``: one record of each execution and of each run that started, and all others."""
     execution = pl.col("kind") == RecordKind.EXECUTION
-    named = ["job_id", "submit_time", "_start"]
+    started_run = _RUN & pl.col("start_time").is_not_null()
+    named = ["job_id", "submit_time", "_start", "kind"]
     ended, started = pl.col("end_time").is_not_null(), pl.col("start_time").is_not_null()
-    again = pl.col("submit_time") < pl.col("submit_time").max().over("job_id")
+    again = (pl.col("submit_time") < pl.col("submit_time").max().over("job_id")).fill_null(
+        value=False
+    )
+    content = [*(name for name in _CONTENT if name != "eligible_time"), "_eligible"]
     return (
         records.with_columns(
-            _start=pl.when(pl.col("submit_time").is_null()).then("start_time"),
+            _start=pl.when(pl.col("submit_time").is_null() | _RUN).then("start_time"),
             _stage=ended.cast(pl.Int8) * 2 + started.cast(pl.Int8) * ~ended,
-            _known=pl.sum_horizontal(pl.col(name).is_not_null() for name in _CONTENT),
+            _eligible=pl.when(~_RUN).then("eligible_time"),  # of runs it may have been set
         )
+        .with_columns(_known=pl.sum_horizontal(pl.col(name).is_not_null() for name in content))
         .sort(
             pl.col("_stage") * -1,
             pl.col("end_time") * -1,
             "start_time",
             pl.col("_known").cast(pl.Int64) * -1,
-            *_CONTENT,
+            *content,
             "input_id",
             "line",
             nulls_last=True,
         )
         .with_columns(
-            best=~execution
-            | ((pl.int_range(pl.len()).over(named) == 0) & ~(~ended & again.fill_null(value=False)))
+            best=~(execution | started_run)
+            | ((pl.int_range(pl.len()).over(named) == 0) & ~(execution & ~ended & again))
         )
-        .drop("_start", "_stage", "_known")
+        .drop("_start", "_stage", "_known", "_eligible")
     )
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit.errors import LogError, RefusedError, SeveralClustersError, UsageError
+from audit.errors import LogError, SeveralClustersError, UsageError
 from audit.formats.dialects import Parsed
 from audit.ingest import people
 from audit.ingest.attempts import settle_new
 from audit.ingest.logs import Opened, Unread, clusters, lines_at, parsed_blocks
 from audit.ingest.people import AS_THEY_ARE, PeopleFilter
-from audit.ingest.quarantine import EXAMPLES, Counted, check_refused, weigh_ages, weigh_dates
+from audit.ingest.quarantine import EXAMPLES, Counted, beyond_limit, weigh_ages, weigh_dates
 from audit.model import REFUSALS, RefusalCode
 from audit.store import queries
 from audit.store.database import Connection, insert, transaction
@@ -27,7 +27,10 @@ Progress = Callable[[str, int, int], None]
 
 BATCH_ROWS: Final = 2 * 122_880
 """Minimum number of records of an insert, unless it is the last: two row groups of DuckDB."""
-
+KEPT_REFUSALS: Final = 10_000  # maximum number of refused records of a log that are kept
+KEPT_TEXT: Final = 1 << 25  # maximum size of their texts, in bytes; all others are counted
+SHORTEST: Final = 16  # number of bytes of the shortest record
+WORTH_STOPPING: Final = 1 << 24  # least number of unread bytes for which reading stops early
 
 STRAY: Final = 0.05  # maximum share of records with other cluster names that are taken for damaged
 
@@ -180,6 +183,7 @@ def take_in_by_name(
     new part is inserted, as a separate input. Records that several logs share count once, and the
     order of logs does not matter (``attempts.resolve``). Each log is parsed once: only if later
     records change the cluster's name, or logs must be left out, is everything repeated.
+    Reading stops as soon as a source must exceed the limit.
 
     Args:
         con, logs: an open store, and ``open_logs``.
@@ -199,7 +203,7 @@ def take_in_by_name(
     while True:
         try:
             with transaction(con):
-                taken = _take_in_all(con, left, names, now, progress)
+                taken = _take_in_all(con, left, names, now, limit, progress)
                 named = names.now()
                 _refuse_beyond(con, named.cluster, left, taken, limit)
                 people.check(con, named.cluster)
@@ -252,35 +256,50 @@ def _refuse_beyond(
     """Raise _KeptOutError where too many of a source's new records were refused."""
     new = [(log, of) for log, of in zip(logs, taken, strict=True) if not of.known]
     for name in dict.fromkeys(log.part for log, _ in new):
-        part = [(log, of) for log, of in new if log.part == name]
-        first: list[tuple[str, int, str]] = []
-        for log, of in part:
-            if of.refused and len(first) < EXAMPLES:
-                input_id = identify(cluster, log)
-                lines = queries.rows(con, "refused_lines", input_id=input_id, most=EXAMPLES)
-                first += [(log.name, line, reason) for line, reason in lines]
-        where = name if len(part) > 1 else part[0][0].where
-        title = part[0][0].dialect.title
-        counted = Counted(
-            where,
-            title,
-            sum(of.records for _, of in part),
-            sum(of.refused for _, of in part),
-            tuple(first[:EXAMPLES]),
-        )
-        try:
-            check_refused(counted, limit)
-        except RefusedError as error:
-            raise _KeptOutError([log for log in logs if log.part == name], error) from error
+        _judge(con, cluster, logs, [(log, of) for log, of in new if log.part == name], limit)
+
+
+def _judge(
+    con: Connection,
+    cluster: str,
+    logs: Sequence[Opened],
+    part: Sequence[tuple[Opened, Taken]],
+    limit: float,
+    unread: int = 0,
+) -> None:
+    """Raise _KeptOutError if too many of the records of one source were refused.
+
+    ``unread`` is the number of bytes that were not read: each record has ``SHORTEST`` at least.
+    """
+    records, refused = sum(of.records for _, of in part), sum(of.refused for _, of in part)
+    if refused <= limit * (records + unread / SHORTEST):
+        return
+    first: list[tuple[str, int, str]] = []
+    for log, of in part:
+        if of.refused and len(first) < EXAMPLES:
+            input_id = identify(cluster, log)
+            lines = queries.rows(con, "refused_lines", input_id=input_id, most=EXAMPLES)
+            first += [(log.name, line, reason) for line, reason in lines]
+    log = part[0][0]
+    where = log.part if len(part) > 1 or unread else log.where
+    counted = Counted(where, log.dialect.title, records, refused, tuple(first[:EXAMPLES]), unread)
+    of_part = [other for other in logs if other.part == log.part]
+    raise _KeptOutError(of_part, beyond_limit(counted, limit))
 
 
 def _take_in_all(
-    con: Connection, logs: Sequence[Opened], names: Names, now: int | None, progress: Progress
+    con: Connection,
+    logs: Sequence[Opened],
+    names: Names,
+    now: int | None,
+    limit: float,
+    progress: Progress,
 ) -> list[Taken]:
-    taken, new = [], []
+    taken: list[Taken] = []
+    new: list[str] = []
     size = sum(log.source.size for log in logs)
     done = 0
-    for log in logs:
+    for number, log in enumerate(logs):
         what = f"reading {log.name}"
         progress(what, done, size)
         held = queries.run(con, "inputs_of_content", content_sha256=log.source.sha256)
@@ -288,10 +307,17 @@ def _take_in_all(
             names.now(_names_held(held, log))
         known = not held.is_empty() and identify(names.now().cluster, log) in held["input_id"]
         if not known:
+            both = zip(logs, taken, strict=False)
+            before = [(a, of) for a, of in both if not of.known and a.part == log.part]
+            after = sum(a.source.size for a in logs[number + 1 :] if a.part == log.part)
             try:
-                for position in _take_in_one(con, log, names, now):
+                for position, of in _take_in_one(con, log, names, now):
+                    unread = log.source.size - position + after
+                    if unread >= WORTH_STOPPING:
+                        part = [*before, (log, of)]
+                        _judge(con, names.now().cluster, logs, part, limit, unread)
                     progress(what, done + position, size)
-            except LogError as error:  # it changed, or a line of it is too long
+            except LogError as error:  # it changed while it was read
                 raise _KeptOutError([log], error) from error
             new.append(identify(names.now().cluster, log))
         done += log.source.size
@@ -321,9 +347,12 @@ def identify_text(cluster: str, sha256: str) -> str:
     return hashlib.sha256(f"{cluster}\0{sha256}".encode()).hexdigest()
 
 
-def _take_in_one(con: Connection, log: Opened, names: Names, now: int | None) -> Iterator[int]:
-    """Insert one log block by block, and yield the position after each."""
-    counted = {"records": 0, "refused": 0, "steps": 0, "elsewhere": 0}
+def _take_in_one(
+    con: Connection, log: Opened, names: Names, now: int | None
+) -> Iterator[tuple[int, Taken]]:
+    """Insert one log block by block; yield the position after each, and what was read."""
+    counted = {"records": 0, "refused": 0, "unkept": 0, "steps": 0, "elsewhere": 0}
+    text_left = KEPT_TEXT
     kept_names: set[str] = set()
     file = log.name
     for position, parsed in _batches(parsed_blocks(log)):
@@ -348,37 +377,50 @@ def _take_in_one(con: Connection, log: Opened, names: Names, now: int | None) ->
         refused = named.people_filter.refusals(refused)
         records = named.people_filter.records(records).drop("cluster")
         insert(con, "records", records, {**labels, "attempt": 1, "superseded": False})
-        insert(con, "refused", refused, {**labels, "file": file, "refused_at": now})
+        kept = _kept(refused, KEPT_REFUSALS - counted["refused"] + counted["unkept"], text_left)
+        text_left -= int(kept["text"].str.len_bytes().sum())
+        insert(con, "refused", kept, {**labels, "file": file, "refused_at": now})
         counted["records"] += len(parsed.records) + len(parsed.refusals) + parsed.steps
         counted["refused"] += len(refused)
+        counted["unkept"] += len(refused) - len(kept)
         counted["steps"] += parsed.steps
         counted["elsewhere"] += elsewhere
-        yield position
+        yield position, Taken(file, counted["records"], counted["refused"], known=False)
     names.used = True
-    cluster, _, _, people_filter = names.now()
-    input_id = identify(cluster, log)
-    said = people_filter.header(log)
+    _insert_input(con, log, names.now(), counted, min(kept_names, default=None))
+
+
+def _insert_input(
+    con: Connection, log: Opened, named: Named, counted: Mapping[str, int], log_cluster: str | None
+) -> None:
+    said = named.people_filter.header(log)
     header = {
-        "people": people_filter.fingerprint,
+        "people": named.people_filter.fingerprint,
         "zone": said.zone,
         "capacity": dict(said.capacity),
         "entries": dict(said.entries),
         "problems": said.problems,
     }
     row = {
-        "input_id": input_id,
-        "cluster": cluster,
-        "file": file,
-        "source": log.origin or file,
+        "input_id": identify(named.cluster, log),
+        "cluster": named.cluster,
+        "file": log.name,
+        "source": log.origin or log.name,
         "dialect": log.dialect.name,
         "content_sha256": log.source.sha256,
         "bytes": log.source.size,
-        "log_cluster": min(kept_names, default=None),
+        "log_cluster": log_cluster,
         **counted,
         "duplicates": 0,
         "header": json.dumps(header, sort_keys=True),
     }
     insert(con, "inputs", pl.DataFrame([row]))
+
+
+def _kept(refused: pl.DataFrame, most: int, most_bytes: int) -> pl.DataFrame:
+    """Return the first refused records that may be kept."""
+    first = refused.head(most)
+    return first.filter(first["text"].str.len_bytes().cum_sum() <= most_bytes)
 
 
 def _strays(log: Opened, lost: pl.DataFrame, called: str | None) -> pl.DataFrame:
@@ -404,7 +446,7 @@ def _batches(blocks: Iterator[tuple[int, Parsed]]) -> Iterator[tuple[int, Parsed
     position = 0
     for position, parsed in blocks:
         held.append(parsed)
-        if sum(part.records.height for part in held) >= BATCH_ROWS:
+        if sum(part.records.height + part.refusals.height for part in held) >= BATCH_ROWS:
             yield position, _joined(held)
             held = []
     if held:

@@ -11,15 +11,21 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import numpy as np
+import polars as pl
+
 from audit.errors import AuditError, ChangedLogError, DialectError, EmptyLogError, LogError
 from audit.files.folders import readable
 from audit.formats import dialects
 from audit.formats.dialects import HEAD_BYTES, PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.lines import NEWLINE, Block
 from audit.ingest import streams
+from audit.model import RECORDS, REFUSALS, RefusalCode
 
 BLOCK_BYTES: Final = 1 << 23  # size of a block in memory (a longer line is held whole)
-LONGEST: Final = 1 << 28  # maximum length of a line, or record
+MOST_LINES: Final = 1 << 17  # of a block, unless a record has more
+LONGEST: Final = 1 << 24  # maximum length of a line, or record, in bytes
+_BEGINNING: Final = 1_000  # number of bytes that are kept of a line that is too long
 
 _TAR: Final = (257, b"ustar")
 _MOSTLY: Final = 0.3
@@ -185,6 +191,8 @@ def parsed_blocks(log: Opened) -> Iterator[tuple[int, Parsed]]:
 
     def parse(block: Block) -> Parsed:
         nonlocal header
+        if block.overlong:
+            return _refused(block)
         parsed = log.dialect.parse(block, header)
         header = parsed.header or header
         return parsed
@@ -313,6 +321,8 @@ def blocks(
 ) -> Iterator[Block]:
     """Yield a log as consecutive blocks of whole lines; errors as ``streams.opened``.
 
+    Of a line that is longer than ``LONGEST`` a block holds the beginning; the rest is skipped.
+
     Args:
         path: the log.
         block_bytes: how much of it is read at once.
@@ -326,26 +336,57 @@ def blocks(
     with streams.opened(path) as opened:
         stream = opened if inspected is None else _Again(opened, inspected)
         while chunk := stream.read(max(block_bytes, len(rest))):
-            data = rest + chunk if rest else chunk
-            if offset < cut <= offset + len(data) and data[cut - offset - 1] == NEWLINE:
-                part, data = data[: cut - offset], data[cut - offset :]
+            rest = rest + chunk if rest else chunk
+            if offset < cut <= offset + len(rest) and rest[cut - offset - 1] == NEWLINE:
+                part, rest = rest[: cut - offset], rest[cut - offset :]
                 yield Block(part, offset, line)
                 offset = cut
                 line += part.count(b"\n")
-            end = whole(data)
-            if end == 0:
-                if len(data) > LONGEST:
-                    raise LogError(
-                        f"{readable(path)}:{line}: a line of more than {LONGEST >> 20} MB: damaged"
-                    )
-                rest = data
-                continue
-            taken, rest = data[:end], data[end:]
-            yield Block(taken, offset, line)
-            offset += end
-            line += taken.count(b"\n")
+            while end := _end(rest, whole):
+                taken, rest = rest[:end], rest[end:]
+                yield Block(taken, offset, line)
+                offset += end
+                line += taken.count(b"\n")
+            if len(rest) > LONGEST and b"\n" not in rest:
+                yield Block(rest[:_BEGINNING], offset, line, overlong=True)
+                skipped, rest = _line_end(len(rest), stream)
+                offset += skipped
+                line += 1
     if rest:
         yield Block(rest, offset, line)
+
+
+def _end(data: bytes, whole: Callable[[bytes], int]) -> int:
+    """Return how many of the first bytes are a block; 0: more are needed."""
+    end = whole(data)
+    if end == 0 and len(data) > LONGEST:
+        end = data.rfind(b"\n") + 1  # a record that is too long: its lines are refused
+    if data.count(b"\n", 0, end) <= MOST_LINES:
+        return end
+    breaks = np.flatnonzero(np.frombuffer(data, np.uint8, count=end) == NEWLINE)
+    return whole(data[: breaks[MOST_LINES] + 1]) or end
+
+
+def _line_end(skipped: int, stream: streams.Stream) -> tuple[int, bytes]:
+    """Skip the rest of a line; return its length, from ``skipped`` on, and what was read after."""
+    while chunk := stream.read(1 << 20):
+        if end := chunk.find(b"\n") + 1:
+            return skipped + end, chunk[end:]
+        skipped += len(chunk)
+    return skipped, b""
+
+
+def _refused(block: Block) -> Parsed:
+    """Return the refusal of a line that is too long."""
+    row = (
+        block.first_line,
+        block.byte_offset,
+        RefusalCode.SHAPE,
+        f"a line of more than {LONGEST >> 20} MB: damaged",
+        block.data.decode("utf-8", errors="backslashreplace"),
+    )
+    refusals = pl.DataFrame([row], schema=REFUSALS, orient="row")
+    return Parsed(pl.DataFrame(schema=RECORDS), refusals)
 
 
 def lines_at(path: Path, offsets: Iterable[int]) -> dict[int, str]:

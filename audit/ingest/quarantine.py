@@ -101,17 +101,18 @@ class Counted(NamedTuple):
     records: int  # refused ones included
     refused: int
     first: tuple[tuple[str, int, str], ...]  # file, line and reason of the first refused ones
+    unread: int = 0  # number of bytes that were not read
 
 
-def check_refused(counted: Counted, limit: float) -> None:
-    """Raise RefusedError where more than the part ``limit`` (0 to 1) was refused."""
-    if counted.refused > limit * counted.records:
-        examples = "".join(f"\n  {file}:{line}: {reason}" for file, line, reason in counted.first)
-        raise RefusedError(
-            f"{counted.where}: {counted.refused:,} of {counted.records:,} records were refused, "
-            f"more than the limit of {limit:.0%} (ingest.refused_limit): is it complete, and "
-            f"really {counted.title}? The first of them:{examples}"
-        )
+def beyond_limit(counted: Counted, limit: float) -> RefusedError:
+    """Return the error of a source of which more than the part ``limit`` (0 to 1) was refused."""
+    examples = "".join(f"\n  {file}:{line}: {reason}" for file, line, reason in counted.first)
+    early = "the first " if counted.unread else ""
+    return RefusedError(
+        f"{counted.where}: {counted.refused:,} of {early}{counted.records:,} records were refused, "
+        f"more than the limit of {limit:.0%} (ingest.refused_limit): is it complete, and "
+        f"really {counted.title}? The first of them:{examples}"
+    )
 
 
 def weigh_dates(con: Connection, cluster: str, read: Mapping[str, Path], now: int | None) -> None:
@@ -213,7 +214,7 @@ def count_refused(con: Connection, inputs: Sequence[str]) -> None:
     execute(
         con,
         """
-        UPDATE inputs SET refused = (
+        UPDATE inputs SET refused = unkept + (
             SELECT count(*) FROM refused
             WHERE refused.input_id = inputs.input_id AND replayed_at IS NULL
         ) + (SELECT count(*) FROM doubtful WHERE doubtful.input_id = inputs.input_id)

@@ -186,7 +186,9 @@ def _planned(
     period = whole = whole_log(taken.attempts, setting.now)
     if options.from_day or options.to_day:
         period = between_days(options.from_day, options.to_day, whole, setting.zone)
-    cpus = request.resource in (None, Resource.cpus)
+    # a pool in which all jobs ran for 0 s has no CPUs
+    counted = all("cpus" in dict(pool.amounts) for pool in setting.pools)
+    cpus = counted and request.resource in (None, Resource.cpus)
     usage = Usage(penalty="cpu" if cpus else "max")
     shares = Fairshare(usage) if site is None else fairshare.read(site.usage, folder, site.name)
     in_force: dict[str, Any] = {

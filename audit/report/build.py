@@ -144,7 +144,7 @@ def _of_inputs(con: Connection, cluster: str, period: Period) -> dict[str, Any]:
     known = queries.rows(con, "report_input_ids", cluster=cluster, period=period.name)
     if not known and not period.whole_log:
         within = {"from_time": period.from_time, "to_time": period.to_time}
-        known = queries.rows(con, "input_ids", cluster=cluster, **within, since=None)
+        known = queries.rows(con, "input_ids", cluster=cluster, **within, since=None, lead=0)
     ids = [row[0] for row in known]
     return {"cluster": cluster, "whole": period.whole_log, "inputs": ids}
 

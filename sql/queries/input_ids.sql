@@ -1,7 +1,7 @@
 -- The inputs that figures of a span depend on: those with a record of an attempt that was queued or
--- running at the same time as an attempt of the span. No such attempt ended before "since" (epoch s;
+-- running at the same time as an attempt of the span, or at most "lead" seconds before. No such attempt ended before "since" (epoch s;
 -- NULL: unknown).
--- parameters: cluster VARCHAR, from_time BIGINT, to_time BIGINT, since BIGINT
+-- parameters: cluster VARCHAR, from_time BIGINT, to_time BIGINT, since BIGINT, lead BIGINT
 -- archive: since, to_time
 WITH own AS (
     SELECT coalesce(least(eligible_time, submit_time, start_time), end_time) AS arrived
@@ -14,7 +14,7 @@ WITH own AS (
         AND coalesce(least(eligible_time, submit_time, start_time), $from_time) >= $from_time
         AND coalesce(least(eligible_time, submit_time, start_time), $from_time) < $to_time
 ),
-span AS (SELECT coalesce(least($from_time, min(arrived)), $from_time) AS first FROM own),
+span AS (SELECT coalesce(least($from_time, min(arrived)), $from_time) - $lead AS first FROM own),
 present AS (
     SELECT DISTINCT input_id
     FROM all_records

@@ -9,6 +9,7 @@ CREATE TABLE inputs (
     bytes BIGINT NOT NULL,             -- decompressed
     records BIGINT NOT NULL,           -- lines with a record, refused ones included
     refused BIGINT NOT NULL,
+    unkept BIGINT NOT NULL DEFAULT 0,  -- refused records that are counted only
     steps BIGINT NOT NULL DEFAULT 0,   -- records of job steps, which are no attempts
     elsewhere BIGINT NOT NULL DEFAULT 0, -- records of other clusters, which are left out
     duplicates BIGINT NOT NULL,        -- records already known from another input

@@ -18,7 +18,7 @@ SELECT
     'doubtful', input_id
 FROM doubtful;
 
-COMMENT ON VIEW refused_records IS 'Refused records, as they were in the log.';
+COMMENT ON VIEW refused_records IS 'Refused records, as they were in the log; at most 10,000 of each log.';
 COMMENT ON COLUMN refused_records.cluster IS 'name of the cluster';
 COMMENT ON COLUMN refused_records.file IS 'log';
 COMMENT ON COLUMN refused_records.line IS 'line in the log, from 1';

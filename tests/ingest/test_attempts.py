@@ -76,16 +76,12 @@ def test_without_its_first_burst_nothing_is_known_of_a_later_one() -> None:
     assert brief(found) == [("1", 1, False, None, None, None)]
 
 
-def test_equal_lines_of_one_log_are_different_attempts_of_several_logs_the_same() -> None:
+def test_equal_lines_are_one_attempt_in_one_log_or_in_several() -> None:
     twice = [line(4, submit=9), line(4, submit=9)]
     one, other = records(*twice, input_id="a"), records(*twice, line(4, submit=3), input_id="b")
     for order in ([one, other], [other, one]):
         found = resolve(pl.concat(order))
-        assert found.sort("attempt").select("attempt", "submit_time").rows() == [
-            (1, 3),
-            (2, 9),
-            (3, 9),
-        ]
+        assert found.sort("attempt").select("attempt", "submit_time").rows() == [(1, 3), (2, 9)]
 
 
 def test_the_order_of_inputs_changes_nothing() -> None:
@@ -233,6 +229,15 @@ def test_runs_of_several_logs_in_any_order_are_the_same() -> None:
         settled = resolve(first).select(early.columns)
         found = brief(resolve(pl.concat([settled, second])))
         assert [row[1:4] for row in found] == [(1, False, None), (2, False, 120), (3, False, 160)]
+
+
+def test_runs_with_one_start_are_one() -> None:
+    first = runs((0, 110, 120), (0, 110, 120), (0, 110, 125), (0, 150, 160))
+    for order in (first, first.reverse()):
+        found = resolve(order)
+        kept = found.filter(~pl.col("superseded"))
+        assert [row[4:] for row in brief(kept)] == [(110, 125), (150, 160)]
+        assert brief(resolve(found)) == brief(found)
 
 
 def test_the_same_number_submitted_again_is_another_job() -> None:

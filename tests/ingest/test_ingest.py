@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 from audit.errors import DialectError, RefusedError, SeveralClustersError
-from audit.ingest.ingest import Named, called_by, take_in, take_in_by_name
+from audit.ingest.ingest import Named, called_by, identify, take_in, take_in_by_name
 from audit.ingest.logs import open_logs
+from audit.ingest.quarantine import count_refused
 from audit.store import queries
 from audit.store.database import Connection, fetch
 from tests import stores
@@ -83,6 +84,56 @@ def test_beyond_the_limit_nothing_of_a_log_goes_in(tmp_path: Path) -> None:
     take_in(con, "c", logs, limit=1 / 41)
     assert len(content(con)) == 41
     con.close()
+
+
+def test_a_log_of_bad_lines_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("audit.ingest.ingest.BATCH_ROWS", 1)
+    monkeypatch.setattr("audit.ingest.ingest.WORTH_STOPPING", 1)
+    con = stores.new(tmp_path / "db")
+    bad, good = (write(tmp_path / name, text) for name, text in BAD_AND_GOOD.items())
+    opened = open_logs([bad, good])
+    logs = [log._replace(dialect=replace(log.dialect, block_bytes=500)) for log in opened]
+    read: list[int] = []
+
+    def progress(what: str, done: int, of: int) -> None:
+        if what == "reading bad.psv":
+            read.append(done)
+
+    named = Named("c", "the caller", None)
+    intake = take_in_by_name(con, logs, lambda names: named, limit=0.05, progress=progress)
+    assert max(read) < bad.stat().st_size / 2
+    assert [log.name for log in intake.kept_out] == ["bad.psv"]
+    assert "of the first " in intake.kept_out[0].reason
+    assert fetch(con, "SELECT count(*) FROM records").item() == 40
+    con.close()
+
+
+JOBS = "JobID|User|State|Submit|Start|End|AllocCPUS\n" + "".join(
+    f"{job}|ana|COMPLETED|2026-01-01T10:00:00|2026-01-01T11:00:00|2026-01-01T12:00:00|4\n"
+    for job in range(1, 41)
+)
+BAD_AND_GOOD = {"bad.psv": JOBS + ("1|2|" + "x" * 200 + "\n") * 5_000, "good.swf": busy()}
+
+
+def test_only_some_of_many_refused_lines_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("audit.ingest.ingest.BATCH_ROWS", 1)
+    for limit, value, kept in (("KEPT_REFUSALS", 7, 7), ("KEPT_TEXT", 23, 4)):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"audit.ingest.ingest.{limit}", value)
+            con = stores.new(tmp_path / limit)
+            (log,) = open_logs([write(tmp_path / "a.psv", JOBS + "1|2|3\n" * 100)])
+            log = log._replace(dialect=replace(log.dialect, block_bytes=200))
+            (taken,) = take_in(con, "c", [log])
+            assert (taken.records, taken.refused) == (140, 100)
+            assert fetch(con, "SELECT line FROM refused").height == kept
+            count_refused(con, [identify("c", log)])
+            assert fetch(con, "SELECT refused FROM inputs").item() == 100
+            assert queries.failed_checks(con) == {}
+            con.close()
 
 
 def test_refused_lines_of_all_parts_of_a_log_are_counted(

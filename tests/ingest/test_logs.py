@@ -4,8 +4,10 @@ import bz2
 import codecs
 import gzip
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from audit.errors import AuditError, DialectError, LogError
@@ -207,11 +209,39 @@ def test_what_is_binary(head: bytes, said: str | None) -> None:
     assert found is None if said is None else found is not None and found.startswith(said)
 
 
-def test_a_line_without_end_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "LONGEST", 100)
-    path = write(tmp_path / "log", "one\n" + "x" * 200 + "\n")
-    with pytest.raises(LogError, match=":2: a line of more than"):
-        list(logs.blocks(path, 8))
+def test_a_line_that_is_too_long_is_refused_and_the_others_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "LONGEST", 1_000)
+    good = busy(3).splitlines(keepends=True)
+    for where in (len(good), len(good) - 1):  # at the end, and between records
+        text = "".join([*good[:where], "x" * 50_000 + "\n", *good[where:]])
+        (opened,) = logs.open_logs([write(tmp_path / "a.swf", text)])
+        opened = opened._replace(dialect=replace(opened.dialect, block_bytes=100))
+        parsed = [part for _, part in logs.parsed_blocks(opened)]
+        records = pl.concat(part.records for part in parsed)
+        assert records["job_id"].to_list() == ["1", "2", "3"]
+        lines = text.splitlines(keepends=True)
+        assert records["byte_offset"].to_list() == [
+            len("".join(lines[:at])) for at, line in enumerate(lines) if line[0] in "123"
+        ]
+        ((at, offset, reason, kept),) = (
+            pl.concat(part.refusals for part in parsed)
+            .select("line", "byte_offset", "reason", "text")
+            .rows()
+        )
+        assert (at, offset) == (where + 1, len("".join(good[:where])))
+        assert reason.startswith("a line of more than")
+        assert kept == "x" * 1_000
+
+
+def test_a_block_has_a_limited_number_of_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "MOST_LINES", 3)
+    path = write(tmp_path / "log", "x\n" * 10)
+    found = [(block.data.count(b"\n"), block.first_line) for block in logs.blocks(path)]
+    assert found == [(4, 1), (4, 5), (2, 9)]
 
 
 def test_a_log_continues_the_longest_whole_one_that_it_begins_with(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_what_is_new_is_done_and_nothing_twice(tmp_path: Path) -> None:
 
     write(tmp_path / "logs" / "late.swf", month(0, jobs=3, first=50))
     late = run(Site(settings, tmp_path), NOW, stages=FIGURES)
-    assert late.computed == ["c 2026-01"]
+    assert late.computed == ["c 2026-01", "c 2026-02"]  # similar jobs may be of the month before
     sql = "SELECT period, old_value, new_value FROM restatements WHERE metric = 'attempts'"
     assert published(tmp_path, sql) == [("2026-01", 40.0, 43.0)]
 

@@ -89,6 +89,15 @@ def test_without_arrivals_nothing_is_simulated(tmp_path: Path) -> None:
 # --- how pools decide ----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("others", ["", "2|ben|p|COMPLETED|{}|{}|{}|cpu=4,node=1\n"])
+def test_resources_that_were_used_for_no_time_stop_no_audit(tmp_path: Path, others: str) -> None:
+    header = HEADER.replace("Start", "Submit|Start")
+    none = f"1|ana|p|COMPLETED|{clock(0)}|{clock(60)}|{clock(60)}|cpu=4,mem=8G,node=1,gres/gpu=2\n"
+    more = others.format(clock(0), clock(120), clock(3720))
+    outcome = audited(write(tmp_path / "log.psv", f"{header}\n{none}{more}"), tmp_path / "out")
+    assert outcome.html.exists()
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The log of a site with a limit and a window."""

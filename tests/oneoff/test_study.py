@@ -226,7 +226,7 @@ def test_results_go_beside_others_in_a_database_and_replace_their_own(
 
 
 def test_one_run_at_a_time_in_a_folder(swf: Path, tmp_path: Path) -> None:
-    with lock.held(tmp_path / "grid.html"), pytest.raises(LockedError, match="making this study"):
+    with lock.held(tmp_path / "grid.html"), pytest.raises(LockedError, match="computing"):
         conduct(swf, tmp_path)
 
 
@@ -234,7 +234,7 @@ def test_one_run_at_a_time_in_a_folder(swf: Path, tmp_path: Path) -> None:
     ("plan", "message"),
     [
         (plans.grid("gpu"), "--pool gpu: no such pool; there is: all"),
-        (plans.grid(attempts=1), "has no load; take more"),
+        (plans.grid(attempts=1), "has no load; pass a larger"),
     ],
 )
 def test_impossible_studies_are_refused_at_once(

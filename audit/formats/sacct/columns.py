@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from audit.formats import dialects
 from audit.formats.slurm.fields import FIT, LISTS, PIECE, Kind
 
 
@@ -198,6 +199,9 @@ MOST_PIECES: Final = 10_000  # maximum number of pieces of a record
 
 MOST_BEHIND: Final = 50
 """Number of lines after a record of several lines that are checked for belonging to it."""
+
+
+MOST_TEXT_LINES: Final = 1_000  # of the free text in the last column of a record
 
 
 @dataclass
@@ -390,11 +394,22 @@ def _between(stretch: _Stretch, lines: range, after_record: bool, found: Found) 
     may_go_on = after_record and stretch.columns[-1].kind is Kind.FREE
     for line in lines:
         pieces = stretch.pieces[stretch.first[line] : stretch.first[line + 1]]
-        may_go_on = may_go_on and not _begins_like_a_record(pieces, layout)
+        reason = None
+        if may_go_on:
+            reason = _other_record(pieces, layout)
+            far = line - lines.start >= MOST_TEXT_LINES
+            may_go_on = not (far or reason or _begins_like_a_record(pieces, layout))
         if may_go_on:
             found.belongs.add(line)
         else:
-            found.refused[line] = _wrong_count(len(pieces), layout)
+            found.refused[line] = reason or _wrong_count(len(pieces), layout)
+
+
+def _other_record(pieces: Sequence[str], layout: Layout) -> str | None:
+    """Return the reason to refuse a line that is a record of another dialect."""
+    line = layout.separator.join(pieces).encode()
+    other = dialects.another(line, "sacct")
+    return f"a line of another dialect, {other.title}" if other else None
 
 
 def _begins_like_a_record(pieces: Sequence[str], layout: Layout) -> bool:

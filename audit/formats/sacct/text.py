@@ -47,7 +47,7 @@ _STAND_INS: Final = (0x1F, 0x1E, 0x1D, 0x1C, *range(0x01, 0x09), *range(0x0E, 0x
 """Bytes that may replace a separator of several bytes while a block is cut."""
 
 _STEP: Final = r"^[0-9][^.]*\.[0-9A-Za-z_+.-]+$"  # id of a step
-_LOCAL_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
+_LOCAL_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?!\.?\d*(?:Z|[+-]\d\d))")
 
 _MARK: Final = "JobID"  # part of every row that repeats the header, or states another
 _LAYOUT: Final = ("columns", "separator", "trailing", "short")

@@ -32,7 +32,7 @@ from audit.formats.slurm.slurm_conf import SlurmConf
 from audit.ingest.attempts import attempts_of
 from audit.ingest.ingest import Progress, called_by
 from audit.ingest.logs import Opened, open_logs, parsed_blocks
-from audit.ingest.quarantine import EXAMPLES, Counted, check_refused
+from audit.ingest.quarantine import EXAMPLES, Counted, beyond_limit
 from audit.metrics.slurm.shares import Places
 from audit.metrics.slurm.usage import COUNTED, Charged, stored, uncounted
 from audit.progress import printable
@@ -257,7 +257,8 @@ def _from_files(request: Request, chosen: config.Config, site: Site, progress: P
         count = len(records) + len(refusals)
         first = tuple((log.name, line, reason) for line, reason in refusals[:EXAMPLES])
         counted = Counted(log.where, log.dialect.title, count, len(refusals), first)
-        check_refused(counted, chosen.ingest.refused_limit)
+        if len(refusals) > chosen.ingest.refused_limit * count:
+            raise beyond_limit(counted, chosen.ingest.refused_limit)
         frames.append(records.with_columns(input_id=pl.lit(log.source.sha256)))
         refused += [f"{log.where}:{line}: {reason}" for line, reason in refusals]
         warnings += [f"{log.where}: {problem}" for problem in log.header.problems]
@@ -290,7 +291,7 @@ def _with_allocated(log: Opened) -> tuple[pl.DataFrame, list[tuple[int, str]]]:
     reader = replace(log.dialect, parse=partial(sacct.parse, also=(_ALLOCATED,)))
     parts = [part for _, part in parsed_blocks(log._replace(dialect=reader))]
     refusals = [row for part in parts for row in part.refusals.select("line", "reason").rows()]
-    return pl.concat(part.records for part in parts), refusals
+    return pl.concat([part.records for part in parts], how="diagonal"), refusals
 
 
 def _from_database(chosen: config.Config, folder: Path, site: Site) -> Jobs:

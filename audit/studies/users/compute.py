@@ -90,7 +90,7 @@ RUNS: Final = tuple(
 _COLUMNS: Final = (
     *KEYS,
     *("user", "standing", "size", "arrival_time", "end_time", "wait_s", "runtime_s"),
-    *("bounded_slowdown", "re_unfairness"),
+    *("occupancy_s", "bounded_slowdown", "re_unfairness"),
 )
 
 

@@ -545,3 +545,33 @@ def test_no_head_makes_it_fail(data: bytes) -> None:
             continue
         sacct.parse(Block(data, 0, 1), header)
         sacct.whole(data, header)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "11/14/2023 22:13:20;E;7.srv;user=ana queue=q ctime=1 start=1700000060 end=1700003660",
+        "all.q:n1:g:ana:a:5:s:0:1795234360:1795234361:1795234365:0:0:4" + ":0" * 30,
+        busy(1).splitlines()[-1],
+    ],
+)
+def test_a_line_of_another_dialect_is_no_text_of_the_record_before(line: str) -> None:
+    rows = f"{SMALL}\n7|ana|COMPLETED|{ONE}|{ONE}|{TWO}|1|a\nb\n{line}\n{line}\n"
+    parsed = parse(rows)
+    assert parsed.records["job_id"].to_list() == ["7"]
+    assert parsed.refusals["line"].to_list() == [4, 5]
+    assert parsed.refusals["reason"][0].startswith("a line of another dialect, ")
+
+
+def test_a_record_has_a_limited_number_of_lines() -> None:
+    rows = f"{SMALL}\n7|ana|COMPLETED|{ONE}|{ONE}|{TWO}|1|a\n" + "b\n" * 1_002
+    assert parse(rows).refusals["line"].to_list() == [1_003, 1_004]
+
+
+@pytest.mark.parametrize("blank", ["T", " "])
+@pytest.mark.parametrize(
+    ("suffix", "local"), [("", True), (".5", True), ("Z", False), ("+01:00", False), (".5Z", False)]
+)
+def test_only_times_without_an_offset_are_local(blank: str, suffix: str, local: bool) -> None:
+    log = f"{SMALL}\n7|ana|RUNNING|{ONE.replace('T', blank)}{suffix}|||1|a\n"
+    assert sacct.header(log.encode(), PLAIN).local_times is local
