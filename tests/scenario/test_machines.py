@@ -139,7 +139,7 @@ def test_gpus_of_any_type_may_be_of_another_type_than_observed() -> None:
     )
     amounts = (("cpus", 8), ("gpus", 4), ("gpus:a100", 2), ("gpus:v100", 2))
     pool = Pool("all", Resource.cpus, 8, amounts=amounts, nodes=nodes)
-    gpus = {"gpus": 2, "gpu_types": "a100:2"}
+    gpus: dict[str, Any] = {"gpus": 2, "gpu_types": "a100:2"}
     records = (
         ran(0, 9, 1, "a", any_gpu_type=False, **gpus),
         ran(1, 3, 1, "a", any_gpu_type=True, **gpus),
