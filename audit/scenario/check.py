@@ -17,7 +17,6 @@ import numpy as np
 import polars as pl
 
 from audit.errors import SimulationError
-from audit.metrics.attempts.contention import counted_resources
 from audit.model import Pool
 from audit.scenario.engine import PLANNED
 from audit.scenario.limits import UNLIMITED, Bools, Ints, Limits
@@ -68,6 +67,7 @@ class Capacity(NamedTuple):
     time: Ints  # [S], ascending
     change: Ints  # [S, R], what each step adds
     planned: Bools  # [S], whether planners knew
+    on_nodes: bool = False  # whether nodes have it, so that a loss on one takes from no other
 
     @classmethod
     def constant(cls, amount: int) -> "Capacity":
@@ -116,8 +116,9 @@ def check_schedule(
             the capacity. No later start may add to that.
         limits: of the ``attempts``, row for row; those that can never start need not.
 
-    A step may take away what is in use; later starts must fit. A start may be later than promised
-    if the pool lost something unforeseen between the promise and that start.
+    A step may take away what is in use; later starts must fit. On nodes, they may fit elsewhere:
+    then steps and blocked attempts do not count. A start may be later than promised if the pool
+    lost something unforeseen between the promise and that start.
 
     Returns:
         ``FINDINGS``, in the order of ``Check``, then of the instant, then of ``attempts``.
@@ -161,7 +162,7 @@ def check_simulated(
     assumed = keys.with_columns(_occupancy=pl.Series(work.occupancy))
     ended = rows.join(assumed, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
     end = pl.coalesce("end_time", pl.col("start_time") + pl.col("_occupancy"))
-    attempts, capacity = _as_checked(work, keys, tuple(counted_resources(pool)))
+    attempts, capacity = _as_checked(work, keys)
     return check_schedule(ended.with_columns(end_time=end), attempts, capacity, limits=work.limits)
 
 
@@ -190,8 +191,7 @@ def check_replay(
         instants(times).alias(name)
         for name, times in (("start_time", begun), ("end_time", end), (PLANNED, planned))
     )
-    resources = tuple(f"resource_{x}" for x in range(len(work.capacity)))
-    attempts, capacity = _as_checked(work, keys, resources)
+    attempts, capacity = _as_checked(work, keys)
     chosen = pl.Series(taking_part, dtype=pl.Boolean)
     return check_schedule(
         frame.filter(chosen),
@@ -220,10 +220,9 @@ def require_sound(findings: pl.DataFrame, what: str = "schedule") -> None:
     )
 
 
-def _as_checked(
-    work: Workload, keys: pl.DataFrame, resources: tuple[str, ...]
-) -> tuple[pl.DataFrame, Capacity]:
+def _as_checked(work: Workload, keys: pl.DataFrame) -> tuple[pl.DataFrame, Capacity]:
     """Return the attempts of ``work`` and their capacity as ``check_schedule`` takes them."""
+    resources = tuple(f"resource_{x}" for x in range(len(work.capacity)))
     request = work.request.reshape(len(work.arrival), len(resources))
     attempts = keys.with_columns(
         pl.Series("arrival_time", work.arrival),
@@ -232,9 +231,11 @@ def _as_checked(
         pl.Series("blocked", work.blocked),
     )
     change = work.step_change.reshape(len(work.step_time), len(resources))
-    if work.machines is not None:  # what runs on a node that becomes unavailable takes no other
-        change = np.zeros_like(change)
-    return attempts, Capacity(resources, work.capacity, work.step_time, change, work.step_planned)
+    has = Capacity(
+        *(resources, work.capacity, work.step_time, change, work.step_planned),
+        on_nodes=work.machines is not None,
+    )
+    return attempts, has
 
 
 def _listed(attempts: pl.DataFrame, resources: tuple[str, ...]) -> pl.DataFrame:
@@ -333,10 +334,12 @@ def _over(capacity: Capacity, request: Ints, start: Ints, end: Ints, blocked: Bo
     brief = end == start
     own, steps = ~brief & ~blocked, ~brief & blocked
     has = capacity.at(start)
+    if capacity.on_nodes:
+        has, steps = np.broadcast_to(capacity.amounts, has.shape), np.zeros_like(steps)
     excess = np.zeros(len(start), np.int64)
     for x in reversed(range(len(capacity.resources))):
         asks = request[:, x]
-        ended = sum_until(end[~brief], asks[~brief], start)
+        ended = sum_until(end[own | steps], asks[own | steps], start)
         taken = sum_until(start[steps], asks[steps], start) - ended
         right_after = taken + sum_until(start[own], asks[own], start)
         through = taken + sum_until(start[own], asks[own], start - 1)

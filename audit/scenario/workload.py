@@ -191,14 +191,12 @@ def workload_of_rows(
 def on_nodes(work: Workload, nodes: Machines) -> Workload:
     """Return a workload of which the nodes of the pool decide what fits."""
     taken = nodes.change * -nodes.capacity[:, nodes.change_node]
-    request, capacity = work.request, nodes.capacity.sum(axis=1)
-    if nodes.whole:
-        request = np.ascontiguousarray((nodes.part * nodes.parts).T)
-        if nodes.alike:
-            request, capacity, taken = request[:, 0], capacity[:1], taken[:1]
+    request, capacity = (nodes.part * nodes.parts).T, nodes.capacity.sum(axis=1)
+    if nodes.alike:
+        request, capacity, taken = request[:, :1], capacity[:1], taken[:1]
     one = len(capacity) == 1
     return work._replace(
-        request=request.reshape(-1) if one else request,
+        request=request.reshape(-1) if one else np.ascontiguousarray(request),
         capacity=capacity,
         step_time=nodes.change_time,
         step_change=taken[0] if one else np.ascontiguousarray(taken.T),

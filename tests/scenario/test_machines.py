@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from audit.metrics.attempts.population import describe
-from audit.model import Backfill, Node, Order, Placement, Policy, Pool, Resource, Step
-from audit.scenario.engine import replay
+from audit.model import Absence, Backfill, Node, Order, Placement, Policy, Pool, Resource, Step
+from audit.scenario.check import check_simulated
+from audit.scenario.engine import replay, simulate
 from audit.scenario.fair_start import fair_start_times
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER, Workload, workload
@@ -111,6 +112,59 @@ def test_whole_nodes_of_several_partitions() -> None:
     assert starts(work) == [0, 1, 5]
     # each takes a whole node, however small it is
     assert work.request.tolist() == [1, 1, 1]
+
+
+def faults(pool: Pool, *records: dict[str, Any]) -> list[tuple[str, str, int]]:
+    """What the check finds in a schedule by the pool's policy: check, job and amount."""
+    described = describe(frame(list(records)), [pool])
+    schedule = simulate(described, pool, NOW, pool.policy)
+    return (
+        check_simulated(schedule, described, pool, NOW).select("check", "job_id", "amount").rows()
+    )
+
+
+def test_what_a_blocked_job_takes_of_a_full_node_takes_nothing_of_others() -> None:
+    blocked = ran(1, 8, 3, "a", reason="Licenses", submit_time=EPOCH)
+    records = (ran(0, 9, 3, "a"), blocked, ran(2, 3, 3, "b"))
+    assert work_of(POOL, *records).blocked.tolist() == [False, True, False]
+    assert starts(work_of(POOL, *records)) == [0, 1, 2]
+    assert faults(POOL, *records) == []
+
+
+def test_gpus_of_any_type_may_be_of_another_type_than_observed() -> None:
+    typed = ("gpus:a100", "gpus:v100")
+    nodes = tuple(
+        Node(name, (("cpus", 4), ("gpus", 2), *((x, 2 * (x == of)) for x in typed)), ())
+        for name, of in zip("ab", typed, strict=True)
+    )
+    amounts = (("cpus", 8), ("gpus", 4), ("gpus:a100", 2), ("gpus:v100", 2))
+    pool = Pool("all", Resource.cpus, 8, amounts=amounts, nodes=nodes)
+    gpus: dict[str, Any] = {"gpus": 2, "gpu_types": "a100:2"}
+    records = (
+        ran(0, 9, 1, "a", any_gpu_type=False, **gpus),
+        ran(1, 3, 1, "a", any_gpu_type=True, **gpus),
+    )
+    assert starts(work_of(pool, *records)) == [0, 1]
+    assert faults(pool, *records) == []
+
+
+def test_a_start_beyond_what_nodes_have_together_is_found() -> None:
+    records = [ran(0, 9, 4, "a"), ran(0, 9, 4, "b"), ran(1, 3, 2, "a")]
+    described = describe(frame(records), [POOL])
+    found = check_simulated(described.with_columns(planned_start_time=None), described, POOL, NOW)
+    assert found.select("check", "job_id", "amount").rows() == [("over_capacity", "3", 2)]
+
+
+def test_whole_nodes_are_checked_whatever_the_pool_counts() -> None:
+    nodes = tuple(Node(name, (("cpus", 4), ("mem_bytes", 8)), ()) for name in "ab")
+    pool = POOL._replace(amounts=(("cpus", 8), ("mem_bytes", 16)), nodes=nodes)
+    assert faults(pool, ran(0, 5, 4, "a"), ran(1, 3, 4, "b"), ran(2, 3, 4, "a")) == []
+
+
+def test_a_job_waits_for_a_node_that_stays_away() -> None:
+    down = POOL._replace(absences=(Absence("a", EPOCH + 1, None, "down"),))
+    records = (ran(0, 9, 3, "a"), ran(2, 3, 8, "a,b", nodes=2), ran(3, 3, 1, "b"))
+    assert faults(down, *records) == []
 
 
 def test_declared_steps_leave_sums() -> None:
