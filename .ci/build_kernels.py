@@ -4,6 +4,9 @@ Each .pyx file of audit/kernels becomes one extension module for the stable ABI 
 Cython's own code for memoryviews one more. There are two builds of the same sources. The release
 build is beside them. `python .ci/build_kernels.py --checked` makes the checked build, in
 var/checked: the test suite imports it, and it checks indices and assertions.
+
+`make release` builds wheels for other machines too: with FAIRAUDIT_WHEEL set to one of `TARGETS`,
+the release build of a wheel is cross-compiled for that processor and an old C library.
 """
 
 import contextlib
@@ -14,7 +17,7 @@ import re
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +36,12 @@ MACROS: Final = [("Py_LIMITED_API", "0x030B0000")]
 # Results must not depend on the compiler: it may neither contract a product and a sum, which would
 # round once instead of twice, nor assume that integers do not overflow.
 FLAGS: Final = ["-g0", "-ffp-contract=off", "-fwrapv", "-Wno-unused"]
-RELEASE_FLAGS: Final = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
+RELEASE_FLAGS: Final = ["-O2", "-ftree-vectorize"]
+GCC_FLAGS: Final = ["-fvect-cost-model=dynamic"]
+TARGETS: Final = ("x86_64", "aarch64")
+"""Processors for which zig's compiler can build a wheel."""
+GLIBC: Final = (2, 28)
+"""Version of the C library that such a wheel needs: RHEL 8 has it, and all that came later."""
 DIRECTIVES: Final = {
     "language_level": 3,
     "wraparound": False,
@@ -75,7 +83,41 @@ def stale(folder: Path) -> list[str]:
     return list(modules())
 
 
-def compile_modules(names: Collection[str], folder: Path, *, checked: bool = False) -> None:
+@contextlib.contextmanager
+def cross_compiler(target: str, scratch: Path) -> Iterator[None]:
+    """Make setuptools compile for another processor: one of ``TARGETS``.
+
+    Python's headers are those of this machine, which differ only in the folder where Debian keeps
+    what depends on the processor.
+    """
+    if target not in TARGETS:
+        sys.exit(f"FAIRAUDIT_WHEEL = {target}: must be one of {', '.join(TARGETS)}")
+    own = Path(sysconfig.get_path("include"))
+    for folder in own.parent.glob("*-linux-gnu"):
+        (scratch / f"{target}-linux-gnu").symlink_to(folder)
+    release = ".".join(map(str, GLIBC))
+    compiler = f"{sys.executable} -m ziglang cc -target {target}-linux-gnu.{release}"
+    wanted = {
+        "CC": compiler,
+        "LDSHARED": f"{compiler} -shared -s",
+        "CFLAGS": f"-I{scratch}",
+        "LDFLAGS": "",
+    }
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def compile_modules(
+    names: Collection[str], folder: Path, *, checked: bool = False, cross: bool = False
+) -> None:
     """Compile the modules of these names, as files under ``folder``."""
     from Cython.Build import cythonize
     from setuptools import Distribution, Extension
@@ -83,12 +125,13 @@ def compile_modules(names: Collection[str], folder: Path, *, checked: bool = Fal
 
     processors = len(os.sched_getaffinity(0))
     checks = dict.fromkeys(("boundscheck", "initializedcheck"), checked)
+    optimized = [*RELEASE_FLAGS, *([] if cross else GCC_FLAGS)]
     extensions = [
         Extension(
             name,
             [str(path)] if path else [],
             define_macros=[*MACROS, *([] if checked else [("CYTHON_WITHOUT_ASSERTIONS", "1")])],
-            extra_compile_args=[*FLAGS, *(["-O1"] if checked or not path else RELEASE_FLAGS)],
+            extra_compile_args=[*FLAGS, *(["-O1"] if checked or not path else optimized)],
             py_limited_api=True,
         )
         for name, path in modules().items()
@@ -111,14 +154,17 @@ def compile_modules(names: Collection[str], folder: Path, *, checked: bool = Fal
         command.run()
 
 
-def build(folder: Path = ROOT, *, checked: bool = False) -> None:
+def build(folder: Path = ROOT, *, checked: bool = False, target: str = "") -> None:
     """Bring the build in ``folder`` up to date; running processes keep the modules they loaded."""
     if not (names := stale(folder)):
         return
-    print("Compiling the kernels", file=sys.stderr)
+    print("Compiling the kernels", f"for {target}" if target else "", file=sys.stderr)
     made = digests()
-    with tempfile.TemporaryDirectory() as scratch:
-        compile_modules(names, Path(scratch), checked=checked)
+    with contextlib.ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory())
+        if target:
+            stack.enter_context(cross_compiler(target, Path(scratch)))
+        compile_modules(names, Path(scratch), checked=checked, cross=bool(target))
         for name in names:
             replace(folder / binary(name), (Path(scratch) / binary(name)).read_bytes())
     replace(folder / STAMP, json.dumps(made, indent=1).encode())
@@ -139,12 +185,17 @@ class KernelsHook(BuildHookInterface[Any]):
         """Add the release build to a wheel; an editable wheel finds it in the checkout."""
         if self.target_name != "wheel":
             return
-        build()
+        target = os.environ.get("FAIRAUDIT_WHEEL", "")
+        folder = ROOT / "var" / f"wheel-{target}" if target else ROOT
+        build(folder, target=target)
+        platform = (
+            "manylinux_{}_{}_{}".format(*GLIBC, target) if target else sysconfig.get_platform()
+        )
         build_data["pure_python"] = False
-        build_data["tag"] = f"cp311-abi3-{re.sub('[-.]', '_', sysconfig.get_platform())}"
+        build_data["tag"] = f"cp311-abi3-{re.sub('[-.]', '_', platform)}"
         if version != "editable":
             for path in (STAMP, *map(binary, modules())):
-                build_data["force_include"][str(ROOT / path)] = str(path)
+                build_data["force_include"][str(folder / path)] = str(path)
 
 
 if __name__ == "__main__":

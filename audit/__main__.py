@@ -29,6 +29,7 @@ def main() -> NoReturn:
 
     privacy.keep_private()
     caches.give_back()
+    caches.spill_privately()
     from audit.cli import app
 
     try:

@@ -30,7 +30,7 @@ _RANGE: Final = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 def expand(hostlist: str) -> list[str] | None:
     """Return the names of the nodes, in the order of the list, each once.
 
-    Widths of numbers are kept: ``n[08-10]`` names n08, n09 and n10. None: it is no hostlist, or
+    Widths of numbers are kept: ``n[08-10]`` names n08, n09 and n10. None: it is not a hostlist, or
     it names more than ``MOST`` nodes.
     """
     if _ENTRY.sub("", hostlist).strip(","):

@@ -101,6 +101,8 @@ RECORDS: Final = pl.Schema(
         "gpu_types": pl.String,  # "a100:4,h100:2": those with a type; see ``gpu_types``
         "any_gpu_type": pl.Boolean,  # whether it requested GPUs, but no type; null: unknown
         "mem_bytes": pl.Int64,
+        "req_cpus": pl.Int64,  # CPUs requested; null: the log does not give them apart
+        "req_for_memory": pl.Boolean,  # whether memory raised the request; null: unknown
         "constraints": pl.String,  # node features that it requires, as Slurm writes them
         "node_list": pl.String,  # hostlist of the nodes on which it ran
         "node_amounts": pl.String,  # amounts on each node of node_list; see ``hostlists``

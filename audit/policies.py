@@ -172,7 +172,7 @@ class Backfill(StrEnum):
         fair=(5.5e-08, 2.27),
         forward=(5.5e-09, 3.03),
         replay=(1.2e-08, 1.8),
-        settings=("depth", "window_s", "reservations"),
+        settings=("depth", "window_s", "reservations", "resolution_s"),
         reservations=None,
     )
 
@@ -236,6 +236,19 @@ class Policy(NamedTuple):
     """Number of attempts for which a pass makes a reservation; others start if they delay none of
     these. None: all; 1 is ``easy``, except for planned steps. Maui's RESERVATIONDEPTH and PBS's
     backfill_depth."""
+    resolution_s: Annotated[
+        int | None,
+        Setting(
+            "--resolution",
+            "Seconds to which conservative_replan rounds its plans down.",
+            "resolution",
+            "a resolution of plans, in s, of",
+            "duration",
+            3_600,
+        ),
+    ] = None
+    """Plans begin and end at its multiples in epoch time; None: at any second. Slurm's
+    bf_resolution."""
 
     @property
     def name(self) -> str:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event
+from threading import Event, current_thread, main_thread
 from types import FrameType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -81,6 +81,32 @@ class Progress:
             print(printable(text), file=sys.stderr)
         else:
             self._bars.console.print(printable(text), markup=False, highlight=False)
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM interrupt the block as Ctrl-C does; when it has cleaned up, end the process.
+
+    Further ones are ignored meanwhile.
+    """
+    ours = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if not ours or current_thread() is not main_thread():
+        yield
+        return
+    came = Event()
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)
+        came.set()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if came.is_set():
+            signal.raise_signal(signal.SIGTERM)
 
 
 @contextmanager

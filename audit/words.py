@@ -7,6 +7,9 @@ from typing import Final
 ARCHIVE: Final = "fairaudit-archive"
 """Default folder of the archive."""
 
+RESEND: Final = "'fairaudit deliver --failed --unknown' sends it again, perhaps for the second time"
+"""The remedy for mails that may have arrived."""
+
 
 class Resource(StrEnum):
     """Resources that a pool can count (SPEC §1, *size*)."""
@@ -67,6 +70,13 @@ class Algorithm(StrEnum):
 
     fair_tree = "fair_tree"
     classic = "classic"
+
+
+class AnswerFormat(StrEnum):
+    """Output formats of an answer (docs/machines.md)."""
+
+    text = "text"
+    json = "json"
 
 
 class Format(StrEnum):

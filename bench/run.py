@@ -44,6 +44,7 @@ STAGES = {
     "kernels": "kernels",
     "ingest": "ingest",
     "metrics": "metrics",
+    "queues": "queues",
     "fairshare": "usage",
     "share-tree": "share_tree",
     "simulation": "simulation",

@@ -59,7 +59,8 @@ class Server:
     answers: dict[str, list[str]] = field(default_factory=dict)
     """Answers to RCPT, by recipient, one after the other; later ones succeed."""
     content_answers: dict[str, list[str]] = field(default_factory=dict)
-    """The same to a mail's text; ``drop`` cuts the line, ``hang`` says nothing."""
+    """The same to a mail's text; ``drop`` cuts the line, ``250 drop`` after the mail was taken;
+    ``hang`` says nothing."""
     before_rcpt: Callable[[str], None] | None = None
     on_content: Callable[[str], None] | None = None
 
@@ -81,7 +82,7 @@ class Server:
         if self.on_content is not None:
             self.on_content(address)
         answer = (self.content_answers.get(address) or ["250 OK"]).pop(0)
-        if answer == "drop":
+        if answer.endswith("drop"):
             server.transport.abort()
         if answer == "hang":
             await asyncio.sleep(HANG_S)

@@ -193,7 +193,10 @@ def policies(
     reservations = None
     if backfill is Backfill.conservative_replan:
         reservations = draw(sampled([None, None, 1, 2, 3]))
-    return Policy(order, backfill, depth, window, every, reservations)
+    resolution = draw(sampled([None, None, 2, 4])) if reservations is None else None
+    if backfill is not Backfill.conservative_replan:
+        resolution = None
+    return Policy(order, backfill, depth, window, every, reservations, resolution)
 
 
 def rule(policy: Policy) -> Rule:
@@ -202,6 +205,7 @@ def rule(policy: Policy) -> Rule:
         *(policy.order.value, policy.backfill.value, policy.depth, policy.window_s),
         interval=policy.interval_s,
         reservations=policy.reservations,
+        resolution=policy.resolution_s,
     )
 
 
@@ -363,7 +367,10 @@ def _limited(draw: st.DrawFn, log: Log) -> Log:
         windows = [k for k in range(len(shut)) if draw(st.booleans())]
         jobs.append(job._replace(counts=tuple(counts), windows=tuple(windows)))
     return log._replace(
-        jobs=tuple(jobs), most=most, windows=tuple(Window(each, 1, period, EPOCH) for each in shut)
+        jobs=tuple(jobs),
+        most=most,
+        late=frozenset(name for name, _ in most if draw(st.booleans())),
+        windows=tuple(Window(each, 1, period, EPOCH) for each in shut),
     )
 
 
@@ -440,6 +447,7 @@ def limits_of(log: Log) -> Limits:
         np.array(amount, np.int64),
         np.array(binding, np.bool_),
         np.array([*(bound for _, bound in log.most), *[ROOM] * len(log.windows)], np.int64),
+        np.array([*(name in log.late for name in names), *[False] * len(log.windows)], np.bool_),
         _edges(log),
         np.array([log.breaks(k) for k in range(len(log.jobs))], np.bool_),
         (),

@@ -13,8 +13,10 @@ from typer.main import get_command
 from audit import errors
 from audit.cli.app import INTERRUPTED, app, main
 from audit.registry.causes import LACKS
+from audit.registry.requested import MEASURES
 from audit.store import database
 from audit.studies.operators import rules
+from bench.pages import man_page
 from tests.logs import busy, write
 from tests.places import ROOT
 from tests.store.test_migrations import VIEWS
@@ -142,6 +144,7 @@ def test_every_figure_of_a_summary_is_documented(
     interrupted = {
         *("preempted", "lost_work", "lost_share", "freed_share", "suspended_time"),
         "array_concurrency",
+        *(measure.key for measure in MEASURES),
     }
     several = {f"used_{resource}" for resource in ("cpus", "nodes", "gpus", "mem_bytes")}
     # two users: too few for peers and for the figures of overtaken users
@@ -203,3 +206,7 @@ def test_the_page_of_operators_says_what_the_checker_finds() -> None:
     for name in {"absolute", "combined"} | set(keeping):
         assert (f"| `{name}` | yes | no | no | its own |" in page) == (name not in keeping)
     assert "Only one of the 21 printed numbers of bits (fig. 17) follows" in page
+
+
+def test_the_man_page_is_that_of_the_commands() -> None:
+    assert document("docs/fairaudit.1") == man_page.page(), "run `make metrics-page`"

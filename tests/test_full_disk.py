@@ -1,9 +1,11 @@
 """A disk that is full, or fills up, and places that cannot be written to."""
 
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,16 +14,20 @@ from audit.config.places import Site
 from audit.errors import UnwritableError, UsageError
 from audit.nightly import status
 from audit.nightly.run import run
+from audit.store import database
+from audit.store.database import FullDiskError
 from audit.store.migrations import migrated
 from tests.logs import busy, write
-from tests.nightly.test_run import NOW, month, site
+from tests.nightly.test_run import FIGURES, NOW, VIEWS, month, site
+
+pytestmark = pytest.mark.faults
 
 
 @contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[Path]:
     """A separate file system of ``size``; only root can make one."""
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "fairaudit-test", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "fairaudit-test", str(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("cannot mount a small file system here: full disk not tried")
     try:
@@ -50,6 +56,58 @@ def test_a_full_disk_is_said_and_leaves_what_was_there(tmp_path: Path, size: str
         assert done.returncode == 4, (done.returncode, done.stderr)
         assert old.read_text() == "the report of yesterday"
         assert [path.name for path in (disk / "out").iterdir()] == ["report.html"]
+
+
+@pytest.mark.parametrize("place", ["fairaudit-state", "published"])
+def test_a_full_disk_names_the_place_the_need_and_what_is_safe(tmp_path: Path, place: str) -> None:
+    """The night before remains, and with space again, the next one ends as if undisturbed."""
+    folders = {name: tmp_path / name for name in ("calm", "full")}
+    found = {}
+    for name, folder in folders.items():
+        folder.mkdir()
+        base = site(folder)
+        output = base.output.model_copy(update={"database": Path("published/all.duckdb")})
+        where = Site(base.model_copy(update={"output": output}), folder)
+        with small_disk(folder / place, "9m" if name == "full" else "90m") as disk:
+            (folder / "published").mkdir(exist_ok=True)
+            write(folder / "logs" / "1.swf", month(0, jobs=9))
+            assert run(where, NOW, stages=FIGURES).failures == []
+            write(folder / "logs" / "2.swf", busy(3_000, UnixStartTime=1_770_000_000))
+            if name == "full":
+                before = _rows(where)
+                _fill(disk, but=200_000)  # enough to note that the run begins
+                said = _failed(where)
+                assert said.startswith(f"{disk}: the disk is full: ")
+                assert re.search(r"could not be written\. Free at least \d+ MB there and run", said)
+                assert said.endswith("and published is unchanged; only the current step is lost")
+                assert _rows(where) == before
+                (disk / "fill").unlink()
+                remount = ["mount", "-o", "remount,size=90m", str(disk)]
+                subprocess.run(remount, check=True)
+            assert run(where, NOW, stages=FIGURES).failures == []
+            found[name] = _rows(where)
+    assert found["full"] == found["calm"]
+
+
+def _fill(disk: Path, but: int = 0) -> None:
+    """Fill a disk, except for some bytes."""
+    left = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize - but
+    (disk / "fill").write_bytes(b"x" * left)
+
+
+def _failed(where: Site) -> str:
+    """The only failure of a run, whether it ended or went on to the next stage."""
+    try:
+        (failure,) = run(where, NOW, stages=FIGURES).failures
+    except FullDiskError as error:
+        failure = error
+    assert isinstance(failure, FullDiskError)
+    return str(failure)
+
+
+def _rows(where: Site) -> dict[str, list[tuple[object, ...]]]:
+    with closing(database.open_snapshot(where.database)) as con:
+        return {view: database.rows(con, f"FROM {view} ORDER BY ALL") for view in VIEWS}
 
 
 def test_a_defect_ends_with_its_traceback_and_with_nothing_that_libraries_held() -> None:
@@ -123,8 +181,6 @@ def test_a_monitor_is_told_of_a_full_disk(tmp_path: Path) -> None:
     settings = site(tmp_path)
     with small_disk(tmp_path / "fairaudit-state", "64k") as disk:
         assert status.look(Site(settings, tmp_path), NOW).clusters[0].hindrance is None
-        with suppress(OSError), (disk / "fill").open("wb", buffering=0) as file:
-            while True:
-                file.write(b"x" * 4096)
+        _fill(disk)
         hindrance = status.look(Site(settings, tmp_path), NOW).clusters[0].hindrance
     assert str(hindrance).endswith("No space left on device")

@@ -213,12 +213,14 @@ def pins(lock: str) -> dict[str, str]:
 def test_the_locks_pin_what_is_asked_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     runtime, development = pins("requirements.lock"), pins("requirements-dev.lock")
+    release = pins("requirements-release.lock")
     assert runtime.items() <= development.items()
+    assert runtime.items() <= release.items()
     asked = [
         *((runtime, text) for text in project["dependencies"]),
         *(
-            (development, text)
-            for extra in project["optional-dependencies"].values()
+            (release if name == "release" else development, text)
+            for name, extra in project["optional-dependencies"].items()
             for text in extra
         ),
     ]

@@ -79,7 +79,9 @@ def test_a_sentence_that_the_script_does_not_know_is_listed(
     assert "There are 4 elephants." in result.stdout
 
 
-@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize(
+    "name", [LOGS[0], *(pytest.param(n, marks=pytest.mark.slow) for n in LOGS[1:])]
+)
 def test_every_number_of_a_public_log(name: str, real_logs: Path, tmp_path: Path) -> None:
     log = real_logs / "swf" / f"{name}.swf.gz"
     result = recomputed(log, audited(log, tmp_path))

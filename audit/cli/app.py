@@ -13,10 +13,11 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from audit import __version__
+from audit import __version__, memory
 from audit.cli import analyst, nightly, oneoff, setup
 from audit.cli.options import say
 from audit.errors import UNWRITABLE, AuditError, UsageError, of_system
+from audit.progress import ended_by_sigterm
 
 INTERRUPTED: Final = 130
 """Exit code after Ctrl-C, which typer returns without a message."""
@@ -24,6 +25,9 @@ EXTENSIONS: Final = "fairaudit.commands"
 """Entry points of this group name a ``typer.Typer`` that becomes a subcommand of their name."""
 _NO_HELP: Final = {"help": False}
 """Default of --help; without it, typer loads pydantic to convert the missing value."""
+
+_NO_COMPLETION: Final = {"install_completion": False, "show_completion": False}
+"""Defaults of typer's options for shell completion, for the same reason."""
 
 
 class _Commands(TyperGroup):
@@ -50,7 +54,7 @@ class _Commands(TyperGroup):
 
 def _prepare(commands: typer.Typer) -> None:
     """Set defaults for --help, and keep summaries of commands whole."""
-    defaults: dict[str, Any] = dict(_NO_HELP)
+    defaults: dict[str, Any] = {**_NO_HELP, **_NO_COMPLETION}
     for command in commands.registered_commands:
         assert command.callback is not None
         command.short_help = inspect.getdoc(command.callback)
@@ -63,7 +67,6 @@ app = typer.Typer(
     cls=_Commands,
     help="Audit the fairness of a batch scheduler from its accounting logs.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # rich help takes three times as long
 )
@@ -80,8 +83,11 @@ _prepare(app)
 
 @app.callback(invoke_without_command=True)
 def _root(
+    ctx: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
+    if ctx.invoked_subcommand is not None:
+        memory.require()
     if version:
         print(f"fairaudit {__version__}")
         raise typer.Exit
@@ -91,6 +97,14 @@ def main() -> NoReturn:
     """Run the command and exit; errors that a user can act on are printed without a traceback."""
     # Most objects live until the end; collecting garbage every 700 of them takes 10 % of an audit.
     gc.set_threshold(100_000, 20, 20)
+    with ended_by_sigterm():
+        code = _exit_code()
+    sys.exit(code)
+
+
+def _exit_code() -> int:
+    """Run the command; return its exit code, and print its error."""
+    code: object
     try:
         code = app(standalone_mode=False)
     except AuditError as error:
@@ -100,19 +114,24 @@ def main() -> NoReturn:
         code = done.exit_code
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
-    except MemoryError:
-        say("fairaudit: too little memory: give it more, or audit fewer logs at once")
-        code = AuditError.exit_code
     except OSError as error:
-        say(f"fairaudit: {of_system(error)}")
+        say(f"fairaudit: {memory.shortage(error) or of_system(error)}")
         code = (UsageError if error.errno in UNWRITABLE else AuditError).exit_code
     except Exception as error:
-        if not (hasattr(error, "format_message") and hasattr(error, "exit_code")):
-            raise  # a defect; errors of typer's parser have these attributes
+        code = _explained(error)
+    if code == INTERRUPTED:
+        say("fairaudit: interrupted")
+    return code if isinstance(code, int) else 0
+
+
+def _explained(error: Exception) -> int:
+    """Print an error of typer's parser, or that memory ran out; raise a defect again."""
+    if hasattr(error, "format_message") and hasattr(error, "exit_code"):
         text: str = error.format_message()
         is_help = text.startswith("Usage:")  # no arguments were given
         say(text if is_help else f"fairaudit: {text.rstrip('.')}; see 'fairaudit --help'")
-        code = UsageError.exit_code
-    if code == INTERRUPTED:
-        say("fairaudit: interrupted")
-    sys.exit(code if isinstance(code, int) else 0)
+        return UsageError.exit_code
+    if (shortage := memory.shortage(error)) is None:
+        raise error
+    say(f"fairaudit: {shortage}")
+    return shortage.exit_code

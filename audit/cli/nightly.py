@@ -12,6 +12,7 @@ from audit.cli import options as opt
 from audit.cli.options import at_work, say, show, warn
 from audit.errors import UsageError
 from audit.progress import stopped_by_signals
+from audit.words import AnswerFormat
 
 OnlyPeriod = Annotated[str | None, Option(help="Only this period, such as 2026-10.")]
 
@@ -98,19 +99,18 @@ def status(
         bool, Option("--check", help="Exit with 1 on a failed or overdue run.")
     ] = False,
     rows: Annotated[int, Option(min=0, help="Number of latest stages shown.")] = 20,
-    as_json: Annotated[bool, Option("--json", help="Print JSON (docs/service.md).")] = False,
+    form: Annotated[AnswerFormat, Option("--format", help="Output format.")] = AnswerFormat.text,
 ) -> None:
     """Show past runs, their results, and when the next run is due."""
-    import json
-
+    from audit import machines
     from audit.nightly import status
 
     site = opt.site(config)
     if not site.config.clusters:
         raise UsageError("status: the configuration has no [[clusters]]")
     runs = status.look(site, int(time.time()))
-    if as_json:
-        print(json.dumps(status.as_json(runs, site, rows), indent=2))
+    if form is AnswerFormat.json:
+        print(machines.written(status.answer(runs, site, rows)), end="")
     else:
         for line in status.lines(runs, rows):
             show(line)

@@ -16,7 +16,7 @@ from audit.cli.analyst import Published
 from audit.cli.options import at_work, say, show, tell, warn
 from audit.errors import UsageError
 from audit.policies import Backfill, Order
-from audit.words import Algorithm
+from audit.words import Algorithm, AnswerFormat
 
 if TYPE_CHECKING:
     from audit.cluster.fitted import Fit, Fitted
@@ -25,12 +25,15 @@ if TYPE_CHECKING:
 
 BUDGET_S = 60
 """Default CPU seconds for fair and modelled start times without a configuration."""
+FIT_BUDGET_S = 10.0
+"""Default CPU seconds for fitting the policy."""
 ADVICE_S = 10
 """Default CPU seconds for advice without a configuration."""
 
 Seconds = partial(Option, min=1, metavar="SECONDS")
 ShareFormat = StrEnum("ShareFormat", ["psv", "csv"])
 StoryFormat = StrEnum("StoryFormat", ["text", "html", "json"])
+OfAnswer = Annotated[AnswerFormat, Option("--format", help="Output format.")]
 
 
 CHANGES = opt.RULES | opt.options(
@@ -105,16 +108,20 @@ def audit(
             "as configured, or 60."
         ),
     ] = None,
-    fit_budget: Annotated[float, Seconds(help="CPU seconds for fitting the policy.")] = 10.0,
+    fit_budget: Annotated[
+        float, Seconds(help="CPU seconds for fitting the policy.")
+    ] = FIT_BUDGET_S,
     no_fit: Annotated[bool, Option("--no-fit", help="Assume fcfs and easy; do not fit.")] = False,
     advice_budget: Annotated[
         int | None, Seconds(help="CPU seconds for advice; default: as configured, or 10.")
     ] = None,
     no_advice: Annotated[bool, Option("--no-advice", help="Give no advice.")] = False,
+    form: OfAnswer = AnswerFormat.text,
     logs: opt.OfLogsAndNodes,
     site: opt.Configured,
 ) -> None:
     """Audit accounting logs and write report.html, report.pdf and audit.duckdb."""
+    from audit import machines
     from audit.oneoff.audit import audit as run_audit
 
     if no_advice and advice_budget is not None:
@@ -132,11 +139,14 @@ def audit(
             logs, options, settings, progress.update, tell(progress), fit, site.folder
         )
     warn(outcome.warnings)
-    for finding in outcome.main_findings:
-        show(f"- {finding}")
-    print()
-    for path in filter(None, (outcome.html, outcome.pdf, *outcome.owners, outcome.database)):
-        show(path)
+    if form is AnswerFormat.json:
+        print(machines.written(outcome), end="")
+    else:
+        for finding in outcome.main_findings:
+            show(f"- {finding}")
+        print()
+        for path in filter(None, (outcome.html, outcome.pdf, *outcome.owners, outcome.database)):
+            show(path)
     for _, error in outcome.missing:
         say(f"fairaudit: {error}")
     if outcome.missing:
@@ -230,11 +240,37 @@ def sshare(
     *,
     request: OfSshare,
     form: Annotated[ShareFormat, Option("--format", help="Output format.")] = ShareFormat.psv,
+    explain: Annotated[
+        str | None, Option(metavar="USER", help="Explain why this user's FairShare changed.")
+    ] = None,
+    since: Annotated[
+        str | None,
+        Option(metavar="TIME", help="With --explain: since when; default: one half-life earlier."),
+    ] = None,
+    back_at: Annotated[
+        float | None,
+        Option(min=0, max=1, help="With --explain: FairShare to return to; default: the earlier."),
+    ] = None,
     site: opt.Configured,
 ) -> None:
     """Print fairshare as Slurm's 'sshare -alP' does, for any instant and any settings."""
+    from audit.oneoff.sshare import explain as explained
     from audit.oneoff.sshare import recompute
 
+    if explain is None and not (since is None is back_at):
+        raise UsageError("sshare: --since and --back-at require --explain")
+    if explain is not None:
+        question = explained.Question(explain, since, back_at)
+        with at_work() as progress:
+            lines, facts, warnings = explained.explain(
+                request, question, site.config, site.folder, progress.update
+            )
+        for fact in facts:
+            say(fact)
+        warn(warnings)
+        for line in lines:
+            show(line)
+        return
     with at_work() as progress:
         outcome = recompute.recompute(request, site.config, site.folder, progress.update)
     for fact in outcome.facts:
@@ -284,6 +320,7 @@ def when(
         Argument(metavar="[JOB]", help="Id of a pending job; default: all; or the first log."),
     ] = None,
     user: Annotated[str | None, Option(help="Only this user's pending jobs.")] = None,
+    form: OfAnswer = AnswerFormat.text,
     db: Published = None,
     logs: opt.OfSomeLogsAndNodes,
     site: opt.Configured,
@@ -292,6 +329,7 @@ def when(
 
     The predictions hold for the time of the newest records.
     """
+    from audit import machines
     from audit.oneoff import when as predicted
 
     if job is not None and Path(job).is_file():
@@ -309,7 +347,10 @@ def when(
             tell(progress),
             site.folder,
         )
-    for sentence in answer:
+    if form is AnswerFormat.json:
+        print(machines.written(answer), end="")
+        return
+    for sentence in predicted.lines(answer, user):
         show(sentence)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -10,12 +13,14 @@ import typer
 from typer import Argument, Option
 
 from audit.cli import options as opt
+from audit.cli.oneoff import FIT_BUDGET_S, fitting
 from audit.cli.options import at_work, described, say, show, warn
 from audit.errors import UsageError
 
 if TYPE_CHECKING:
     from audit.cluster.declared import NodeFiles
     from audit.formats.dialects import Reading
+    from audit.setup.asking import Answers, Plan
     from audit.setup.slurm import SlurmFiles
 
 
@@ -36,6 +41,15 @@ def init(
     logs: Annotated[
         list[Path] | None, Argument(metavar="LOG", help="Accounting logs, or folders of them.")
     ] = None,
+    slurm: Annotated[
+        bool, Option("--slurm", help="Ask the running Slurm, and make a first audit.")
+    ] = False,
+    weeks: Annotated[
+        int, Option(min=1, max=520, help="With --slurm: weeks of jobs to ask for.")
+    ] = 4,
+    yes: Annotated[
+        bool, Option("--yes", help="With --slurm: run the commands without a question.")
+    ] = False,
     files: OfSlurm,
     machines: OfNodes,
     name: Annotated[str | None, Option(help="Name of the cluster.")] = None,
@@ -44,14 +58,25 @@ def init(
     force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Write a commented config.toml for a site, from its logs and the output of Slurm."""
+    from audit.setup import asking
     from audit.setup import init as initial
 
     initial.refuse_existing(output, force=force)
+    plan = None
+    if slurm:
+        if logs or files.given or machines.given or how.columns or how.separator:
+            raise UsageError("--slurm asks Slurm itself: omit logs, files, columns and separator")
+        plan = asking.plan(datetime.now(UTC), weeks, how.zone or asking.machine_zone())
+        answers = _answers(plan, output.parent / asking.FOLDER, yes=yes)
+        logs, files, machines = [answers.log], answers.files, answers.machines
+    zone = how.zone if plan is None else plan.zone
     with at_work() as progress:
         draft = initial.infer(
-            *(logs or [], files, name, how.zone, how, output.parent, progress.update),
+            *(logs or [], files, name, zone, how, output.parent, progress.update),
             machines=machines,
         )
+    if plan is not None:
+        draft = asking.pulled(draft, plan, zone_of_machine=how.zone is None)
     if draft.name is None:
         if not sys.stdin.isatty():
             raise UsageError("init: the name of the cluster is unknown: give it with --name")
@@ -60,7 +85,48 @@ def init(
         say(described(fact))
     warn(fact.warning for fact in draft.facts if fact.warning)
     initial.save(output, initial.write(draft), force=force)
-    show(output)
+    if slurm:
+        _first_audit(output, logs or [], draft.name)
+    else:
+        show(output)
+
+
+def _answers(plan: Plan, folder: Path, *, yes: bool) -> Answers:
+    """Show the commands, run them if the user agrees, and return their output."""
+    from audit.setup import asking
+
+    say("These commands only read, and their output stays on this machine:")
+    for query in plan.queries:
+        say(f"  {query.shown}")
+    if not yes:
+        if not sys.stdin.isatty():
+            raise UsageError("init --slurm: nothing was run; --yes runs these commands")
+        typer.confirm("Run them?", abort=True, err=True)
+    with at_work() as progress:
+        answers = asking.ask(plan, folder, progress.update)
+    warn(answers.warnings)
+    say(f"To repeat this without Slurm: {answers.repeated}")
+    return answers
+
+
+def _first_audit(site: Path, logs: list[Path], cluster: str | None) -> None:
+    """Audit the logs under a new configuration, and print what to do next."""
+    from audit.oneoff.audit import Options, audit
+    from audit.pipeline.opening import Request
+
+    config = opt.configuration(site)
+    options = Options(out=site.parent / opt.DEFAULT_OUT)
+    fit = fitting(FIT_BUDGET_S, config.uncertainty.resamples)
+    with at_work() as progress:
+        request = Request(logs=logs, cluster=cluster)
+        outcome = audit(request, options, config, progress.update, fit=fit, folder=site.parent)
+    warn(outcome.warnings)
+    verdict = outcome.main_findings[0] if outcome.main_findings else "no job has ended yet"
+    program = shutil.which(sys.argv[0]) or "fairaudit"
+    run = shlex.join([str(Path(program).absolute()), "run", "--config", str(site.absolute())])
+    show(f"Found: {verdict}")
+    show(f"Look at: {outcome.html} (settings: {site})")
+    show(f"Schedule: 'fairaudit service', or each night from cron or a systemd timer: {run}")
 
 
 def pseudonym(

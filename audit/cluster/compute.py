@@ -14,6 +14,7 @@ import polars.selectors as cs
 from audit import config, periods
 from audit.cluster import charges, ranking
 from audit.cluster.fairshare import Fairshare, histories
+from audit.cluster.predicted import predicted
 from audit.cluster.setting import Setting, covered, whole_log
 from audit.cluster.windows import WHOLE, Window
 from audit.metrics import dominant_share
@@ -29,6 +30,7 @@ from audit.metrics.attempts.account import Account
 from audit.metrics.attempts.parts import Row
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
+from audit.metrics.fairshare.requested import beyond_request
 from audit.metrics.pairs import EARLIER_S, Held
 from audit.metrics.preemption import interrupted
 from audit.metrics.usage_order import Shares
@@ -49,7 +51,7 @@ Progress = Callable[[str, int, int], None]
 
 _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
-    *("line", "byte_offset", "penalty"),
+    *("line", "byte_offset", "penalty", "req_for_memory"),
 )
 """Columns of ``model.DESCRIBED`` that ``job_result`` lacks."""
 
@@ -58,6 +60,7 @@ _OF_JOBS_ALONE: Final = ("group", "re_deserved", "overtook", "fst_basis", "forwa
 
 _WAITS: Final = "causes of waits"
 _FIGURES: Final = "figures of users, and advice"
+_STARTS: Final = "predicted starts"
 
 HISTORY: Final = "fairshare_history"
 """Rows that the store keeps in two tables (``store.appending.Histories``)."""
@@ -169,6 +172,10 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
         scenario = Scenario(of_pool, pool, setting.now, work.ranked)
         jobs, booked = _completed(work, scenario, budget_s)
         yield from _fidelities(work, scenario.described_by(jobs))
+        work.progress(_STARTS, 0, 1)
+        starts = predicted(scenario, setting.zone, window)
+        yield Rows("prediction_result", None, starts.with_columns(pool=pl.lit(pool.name)))
+        work.progress(_STARTS, 1, 1)
         del scenario
         jobs = peers.peer_waits(jobs, [*seeds, *kept], (*pool.limits, *pool.windows))
         stuck = peers.stuck(jobs, pool, setting.now, [*seeds, *kept], metrics.tolerance_s)
@@ -192,7 +199,7 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     window, effort = work.wanted.window, work.effort
     work.progress(_WAITS, 0, 1)
     shares = resource_equality(
-        interrupted(scenario.attempts),
+        beyond_request(interrupted(scenario.attempts), pool),
         now,
         metrics.resource_equality_weights,
         metrics.count_never_started,
@@ -268,7 +275,7 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
         yield from _summaries(work, around, pool, period, of_period, whole)
         del around
         by_rule = waiting_by_rule(population.in_period(jobs, period), pool)
-        advised = advise(scenario, period, budget_s, seed, by_rule)
+        advised = advise(scenario, period, budget_s, seed, by_rule, work.effort.executor)
         for table, rows in (
             ("rule_result", rules),
             ("outage_result", outages_in(booked.outages, period)),

@@ -155,8 +155,7 @@ def _drained(
         if early:
             yield (
                 f"{plural(early, 'drain')} may have begun earlier: sacctmgr dates a drain from "
-                "the end of the last job on the node, although no job starts there from the "
-                "command on"
+                "the end of the last job on the node, not from the command"
             )
         undated = sum(drain.node not in known and drain.node not in latest for drain in drains)
         if undated:

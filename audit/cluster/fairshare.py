@@ -1,4 +1,4 @@
-"""Usage and fairshare of a cluster as configured: how use is charged, decays and has targets.
+"""Usage and fairshare of a cluster as configured: how usage is charged and decays, and its targets.
 
 ``[clusters.usage]`` may name files that Slurm's programs printed. They are read here, once per
 run; all faults in them are reported together, by key and line.
@@ -238,7 +238,7 @@ def text(path: Path) -> str:
     with path.open("rb") as stream:
         data = stream.read(LARGEST + 1)
     if len(data) > LARGEST:
-        raise OSError(0, f"larger than {LARGEST >> 20} MiB: not what is meant")
+        raise OSError(0, f"larger than {LARGEST >> 20} MiB: not a file of Slurm's settings")
     return data.decode("utf-8", errors="backslashreplace")
 
 

@@ -1,4 +1,4 @@
-"""Identity of a run by its inputs, its seed, and the reasons why figures changed."""
+"""Identity of a run by its inputs, seeds, and the reasons why figures changed."""
 
 from __future__ import annotations
 
@@ -62,15 +62,6 @@ class Identity:
         del in_force["missing"]
         return _sha256(json.dumps(in_force, sort_keys=True))
 
-    @property
-    def seed(self) -> int:
-        """Seed of this run (SPEC §5), which depends on data and period only.
-
-        So intervals stay the same whether an option or a log's header gives a setting.
-        """
-        of = [self.input_hash, self.period.from_time, self.period.to_time]
-        return int(_sha256(json.dumps(of))[:15], 16)
-
     def note(self, con: Connection, stage: str, now: int | None = None) -> None:
         """Record a stage as done; ``now`` is in epoch s, or None to record no time."""
         row = {
@@ -92,6 +83,32 @@ class Identity:
             of_run = {name: row[name] for name in ("run_id", "cluster", "period")}
             named = pl.DataFrame({"input": list(self.inputs)}, schema={"input": pl.String})
             database.insert(con, "run_input", named, of_run)
+
+
+def seed_of(attempts: pl.DataFrame, period: Period | None = None) -> int:
+    """Return the seed of a period's resamples (SPEC §5), or of the whole log's.
+
+    It depends on the times of the period's attempts alone: neither on the form, the order or the
+    number of the logs that contain them, nor on the source of a setting.
+
+    Args:
+        attempts: columns of ``model.ATTEMPTS``, of other periods too, in any order.
+    """
+    mine, span = attempts, []
+    if period is not None:
+        span = [period.from_time, period.to_time]
+    if period is not None and not period.whole_log:
+        left = pl.coalesce("end_time", "eligible_time", "submit_time", "start_time")
+        mine = attempts.filter(left >= period.from_time, left < period.to_time)
+    mine = mine.select("job_id", *_TIMES).sort(pl.all())
+    digest = hashlib.sha256("\0".join(mine["job_id"]).encode())
+    for name in _TIMES:
+        digest.update(mine[name].fill_null(-1).to_numpy().tobytes())
+    digest.update(json.dumps(span).encode())
+    return int(digest.hexdigest()[:15], 16)
+
+
+_TIMES: Final = ("submit_time", "start_time", "end_time")
 
 
 def _span(period: Period) -> dict[str, int]:

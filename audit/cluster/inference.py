@@ -190,6 +190,6 @@ def missing_runs(attempts: pl.DataFrame, headers: Mapping[str, Header]) -> str |
         return None
     jobs = "job was" if count == 1 else "jobs were"
     return (
-        f"{count:,} {jobs} requeued, but the logs hold only the last run of each job: earlier "
-        "runs, with their usage and waits, are missing; take the log with sacct -D"
+        f"{count:,} {jobs} requeued, but the logs contain only the last run of each job. Usage "
+        "and waits of earlier runs are missing; take the log with sacct -D"
     )

@@ -111,7 +111,7 @@ def _configured(
     operator = _SAME_ORDER.get(usage.operator, usage.operator)
     if operator == "classic":
         raise ConfigError(
-            f'{where}: operator = "classic" cannot order a queue; take "slurm" or "fair_tree"'
+            f'{where}: operator = "classic" cannot order a queue; use "slurm" or "fair_tree"'
         )
     tree = fairshare.tree
     if tree is None and usage.users:
@@ -121,7 +121,7 @@ def _configured(
     if tree is None and operator != "absolute":
         raise ConfigError(
             f'{where}: operator = "{usage.operator}" compares usage with shares, and there are '
-            'none: give shares or associations, or take "absolute"'
+            'none: configure shares or associations, or use "absolute"'
         )
     kind: Kind = "account" if usage.accounts and not usage.users else "user"
     method = _decay(fairshare, setting, where, nearest=nearest_decay)
@@ -138,12 +138,10 @@ def _decay(
             return HalfLife(half_life_s=method.half_life_s)
         if nearest:
             return Windows(interval_s=RESET_DAYS[method.reset] * DAY_S, depth=1, decay=1.0)
-        raise ConfigError(
-            f"{where}: usage that only a reset forgets cannot order a queue; give a half-life"
-        )
+        raise ConfigError(f"{where}: usage without decay cannot order a queue; set a half-life")
     if isinstance(method, Windows) and method.alignment != "trailing":
         if nearest:
             return replace(method, alignment="trailing")
-        raise ConfigError(f'{where}: alignment = "calendar" cannot order a queue; take "trailing"')
+        raise ConfigError(f'{where}: alignment = "calendar" cannot order a queue; use "trailing"')
     assert isinstance(method, Windows | HalfLife)
     return method

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from audit.cluster import compute
+from audit.cluster import compute, predicted
 from audit.cluster.compute import HISTORY, Rows
 from audit.cluster.identity import FIGURE, Identity, before, restated
 from audit.cluster.setting import Setting
@@ -121,6 +121,8 @@ def check(con: Connection) -> None:
 def _clear(con: Connection, setting: Setting, window: Window) -> None:
     """Delete the rows of a window's attempts and days, also of attempts that were open before."""
     cluster = setting.cluster
+    made = [cluster, predicted.SUBMISSION, predicted.PENDING, setting.now]
+    database.execute(con, _CLEAR_PREDICTIONS, [*made, window.from_time, window.to_time])
     if window.whole:
         for table in ("job_result", "stuck_result", "coverage_result"):
             database.delete(con, table, cluster=cluster)
@@ -131,6 +133,21 @@ def _clear(con: Connection, setting: Setting, window: Window) -> None:
     database.execute(con, _CLEAR_DAYS, [cluster, *compute.edges_of(window, setting)])
 
 
+_CLEAR_PREDICTIONS: Final = """
+    DELETE FROM prediction_result AS made
+    WHERE cluster = $1 AND CASE kind
+        WHEN $2 THEN NOT EXISTS (
+            SELECT 1 FROM job_result AS job
+            WHERE job.cluster = made.cluster AND job.pool = made.pool
+                AND job.job_id = made.job_id AND job.attempt = made.attempt
+                AND (end_time < $5::BIGINT OR end_time >= $6::BIGINT
+                    OR end_time IS NULL AND $6::BIGINT IS NOT NULL)
+        )
+        WHEN $3 THEN made_at > $4
+        ELSE true
+    END
+"""
+"""Those of pending jobs stay, except those made at this instant or, with fewer logs, after it."""
 _CLEAR_JOBS: Final = """
     DELETE FROM job_result
     WHERE cluster = $1 AND CASE

@@ -72,7 +72,7 @@ def one_off(
     """
     zone = inference.zone(asked_zone, list(headers.values()))
     now = latest_instant(attempts) or 0
-    groups = [attempts["partition"].unique().to_list()]
+    groups = [attempts["partition"].unique().sort().to_list()]
     if pool_size is None:
         groups = hardware.partition_groups(attempts, declared.nodes)
     source = "--order and --backfill" if policy else "the default; --order and --backfill change it"
@@ -233,7 +233,8 @@ def _pool(
     if chosen.by_nodes is False:
         nodes, absences = (), ()
     elif chosen.by_nodes and not nodes:
-        nodes = _inferred_nodes(attempts, [resource, *(amounts.keys() - {resource, "nodes"})], name)
+        others = sorted(amounts.keys() - {resource, "nodes"})
+        nodes = _inferred_nodes(attempts, [resource, *others], name)
     if nodes and chosen.steps:
         why = "steps of the capacity do not say which nodes come or go"
         facts.append(Fact(f"simulation of pool {name!r}", "by sums over its nodes", why))

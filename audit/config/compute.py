@@ -83,7 +83,7 @@ class Slurm(Section):
 
 
 class Compute(Section):
-    """Where fair start times, modelled starts, studies and resamples are computed."""
+    """Where fair start times, modelled starts, advice, studies and resamples are computed."""
 
     engine: Literal["local", "dask"] = "local"
     workers: int | None = Field(default=None, ge=1, le=1024)

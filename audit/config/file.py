@@ -61,6 +61,8 @@ class Report(Section):
     rows: int = Field(default=10, ge=1, le=100)
     examples: int = Field(default=3, ge=0, le=20)
     owner_pages: Literal["named", "asked"] = "named"
+    owner_cards: bool = False
+    owner_starts: bool = False
     pdf: bool = True
     pdf_timeout_s: int = Field(default=120, ge=1)
     pdf_memory_limit: MemoryAmount = "2GB"
@@ -221,7 +223,7 @@ def _describe(error: dict[str, Any]) -> str:
     if not path:  # a fault of several sections, whose message names the keys
         return message
     shown = repr(error["input"])
-    # a section or a value that is no host may contain a password; an address to ping is a secret
+    # a section or a value that is not a host may contain a password; an address to ping is a secret
     secret = path[:2] in (["mail", "host"], ["service", "ping"], ["service", "ping_by_cluster"])
     tell = len(shown) < 80 and not isinstance(error["input"], dict) and not secret
     return f"{key}: {message}" + (f" (it is {shown})" if tell else "")

@@ -15,6 +15,9 @@ from audit.config import Config
 OWNER_PAGES: Final = ("user-*.html", "account-*.html")
 """Patterns of the pages of users and accounts."""
 
+OWNER_CARDS: Final = "user-*.json"
+"""Pattern of the cards of users, beside their pages."""
+
 _LONGEST: Final = 80
 _DIGEST_BYTES: Final = 16
 _PLAIN: Final = re.compile(rf"[a-z0-9_][a-z0-9_.-]{{0,{_LONGEST - 1}}}(?<!\.)")

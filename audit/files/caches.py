@@ -4,6 +4,7 @@ import atexit
 import ctypes
 import hashlib
 import os
+import secrets
 import shutil
 import sys
 import tempfile
@@ -90,3 +91,15 @@ def give_back() -> None:
         adjust = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's
         if adjust is not None:
             adjust(_MMAP_THRESHOLD, ALONE)
+
+
+def spill_privately() -> None:
+    """Name the folder where polars puts frames if memory is short; call it before loading polars.
+
+    Its own choice is below /var/tmp, which TMPDIR does not move and a container may not have. The
+    folder is made when it is needed, and removed at exit.
+    """
+    with suppress(OSError):  # no temporary folder is writable: the choice stays with polars
+        place = Path(tempfile.gettempdir(), f"fairaudit-spill-{secrets.token_hex(8)}")
+        if os.environ.setdefault("POLARS_OOC_SPILL_DIR", str(place)) == str(place):
+            atexit.register(shutil.rmtree, place, ignore_errors=True)

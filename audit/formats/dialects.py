@@ -54,6 +54,8 @@ class Parsed:
     steps: int = 0  # records of parts of a job (Slurm's steps): counted, not kept
     header: Header | None = None
     """The header for the blocks that follow, where this block changed it."""
+    remarks: Mapping[str, int] = field(default_factory=dict)
+    """What is doubtful in records that were read, in words for the user, and in how many."""
 
 
 def named_by_log(what: str, reading: Reading, entries: Mapping[str, str] = {}) -> Header:
@@ -82,6 +84,7 @@ class Dialect:
     """Length of the whole records at the start of a buffer, whatever follows."""
     block_bytes: int = 1 << 23  # preferred size of a block
     names_clusters: bool = False  # whether records may name their cluster
+    scheduler: str = ""  # the name that dialects of one scheduler share; default: the title
     needed: Callable[[Mapping[str, str]], dict[str, str]] = dict
     """The header entries that ``parse`` uses, without comments and other free text."""
     differs: Callable[[bytes], str | None] = lambda head: None
@@ -91,7 +94,7 @@ class Dialect:
 HEAD_BYTES = 1 << 18  # size of the part of a log that determines its dialect and holds its header
 
 MODULES: Final = (
-    *("sacct.json", "sacct.text", "pbs.reader", "lsf.reader", "gridengine"),
+    *("sacct.json", "sacct.job_table", "sacct.text", "pbs.reader", "lsf.reader", "gridengine"),
     *("htcondor.long", "htcondor.json", "htcondor.xml", "swf", "near_swf"),
 )
 """The modules with a ``DIALECT``; the first that recognises a log reads it."""
@@ -115,9 +118,9 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
             return dialect
     if reading.columns is not None:
         return table()["sacct"]
-    known = ", ".join(dialect.title for dialect in table().values())
     if (description := describe(head)) is not None:
-        raise DialectError(f"{where}: {description} (fairaudit reads: {known})")
+        raise DialectError(f"{where}: {description}")
+    known = ", ".join(dialect.title for dialect in table().values())
     first = next((line for line in head.splitlines() if line.strip()), b"")
     shown = first[:120].decode("utf-8", errors="backslashreplace")
     raise DialectError(

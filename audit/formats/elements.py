@@ -54,7 +54,7 @@ class Found:
         self._spans.append((begin, end))
 
     def refuse(self, begin: int, end: int, reason: str, code: RefusalCode) -> None:
-        """Add something that is no element, without a comma after it."""
+        """Add something that is not an element, without a comma after it."""
         kept = self.data[begin:end].rstrip().removesuffix(b",")
         self._refused.append((len(self._spans), reason, code))
         self._spans.append((begin, begin + len(kept)))
@@ -141,7 +141,7 @@ def _decoded(data: bytes, at: int, ends: Sequence[int], within: str) -> tuple[An
     if isinstance(broken, json.JSONDecodeError):
         shown = as_bytes(text[broken.pos : broken.pos + _SHOWN])
         why = f"{broken.msg} before {shown.decode('utf-8', errors='backslashreplace')!r}"
-    raise DamageError(f"is no JSON: {why}", RefusalCode.SHAPE)
+    raise DamageError(f"is not JSON: {why}", RefusalCode.SHAPE)
 
 
 def _may_go_on(error: Exception, text: str) -> bool:

@@ -216,7 +216,7 @@ def _faults() -> Iterator[Fault]:
             fits &= text.cast(pl.Int64, strict=False).is_between(*limits)
         if place >= FEWEST:  # of later versions
             fits |= pl.col(name).is_null()
-        why = f"column {place + 1} ({name}): '{{}}' is no {what}"
+        why = f"column {place + 1} ({name}): '{{}}' is not a valid {what}"
         yield ~fits, RefusalCode.VALUE, pl.format(why, text.str.head(SHOWN))
 
 
@@ -327,7 +327,10 @@ def typed(lines: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 
 
 def _state() -> pl.Expr:
-    """Return Slurm's word for it; a killed job counts as failed, as the log names no killer."""
+    """Return the state in Slurm's words.
+
+    A killed job counts as failed, because the log does not record who killed it.
+    """
     failed, start = pl.col("failed"), pl.col("start_time")
     ran_out = (failed == AFTER_JOB) & (pl.col("end_time") - start >= pl.col("walltime_s"))
     good = (failed == 0) & (pl.col("exit_status") == 0) & start.is_not_null()

@@ -70,9 +70,9 @@ def instants(text: pl.Series, zone: str) -> Instants:
         return Instants(early, late, nothing)
     problem = pl.select(
         pl.when(unread & text.str.contains(r"^[0-9]{13}(?:\.[0-9]+)?$"))
-        .then(pl.lit("is no time in seconds: milliseconds?"))
+        .then(pl.lit("is not a time in seconds: milliseconds?"))
         .when(unread)
-        .then(pl.lit("is no time"))
+        .then(pl.lit("is not a time"))
         .when(out_of_range)
         .then(pl.lit("lies before 1970 or beyond 2242"))
         .when(skipped)
@@ -145,7 +145,7 @@ def _offset_of_day(day: int, zone: str) -> int | None:
 
 
 def _offsets(wall: int, zone: str) -> tuple[int, int]:
-    """Return the offsets in s of a wall clock's first and second showing of a time.
+    """Return the offsets in s of a wall clock's first and second instance of a time.
 
     The first is larger where it is shown twice, and smaller where it is skipped.
     """

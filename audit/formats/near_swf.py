@@ -55,7 +55,7 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
     """Read the comments as SWF's, and report the differences from SWF, or raise DialectError."""
     layout = _layout(head)
     if layout is None:
-        raise DialectError("most of its first lines are no rows of SWF's columns")
+        raise DialectError("most of its first lines are not rows of SWF columns")
     lines = _records(head)
     fault = next(_faults(_table(lines, layout)), None)
     if fault is not None:
@@ -104,7 +104,7 @@ def parse(block: Block, header: Header) -> Parsed:
         rows.append(row)
     read = swf.read(b"".join(row + b"\n" for row in rows), header)
     spans = cut(np.frombuffer(block.data, dtype=np.uint8))
-    return shaped(block, spans, [*read, refused(other)])
+    return shaped(block, spans, [*read, refused(other)], by_line=True)
 
 
 def _is_record(line: bytes) -> bool:
@@ -242,4 +242,6 @@ def _mostly(holds: npt.NDArray[np.bool_]) -> bool:
 
 
 _TITLE: Final = "tables of numbers that are nearly SWF"
-DIALECT = Dialect("near-swf", _TITLE, recognises, header, parse, needed=needed, differs=differs)
+DIALECT = Dialect(
+    "near-swf", _TITLE, recognises, header, parse, needed=needed, differs=differs, scheduler="SWF"
+)

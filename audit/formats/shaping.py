@@ -23,6 +23,9 @@ LARGEST: Final = 1 << 28
 """Largest number of CPUs, nodes or GPUs: products with seconds stay within int64."""
 LARGEST_ID: Final = 1 << 53  # largest job or user number that is read exactly
 MIB: Final = 1 << 20
+ENDS_WITHIN: Final = "the log ends within this record"  # reason of ``RefusalCode.CUT``
+MOST_MEMORY: Final = 1 << 47  # maximum memory of a node, in bytes (128 TiB)
+IMPLAUSIBLE: Final = "memory of more than 128 TiB per node is ignored"
 SHOWN: Final = 40  # number of characters of a value that a refusal shows
 
 Fault = tuple[pl.Expr, RefusalCode, pl.Expr | str]
@@ -205,15 +208,18 @@ def shaped(
     steps: int = 0,
     header: Header | None = None,
     schema: pl.Schema = RECORDS,
+    by_line: bool = False,
 ) -> Parsed:
     """Return the records and refusals of a block.
 
     Args:
         block, steps, header: as in ``Parsed``.
         spans: where each record begins and ends; those without a row in ``found`` are dropped.
-        found: columns of ``REFUSED`` and of ``RECORDS``, in one frame or several. Missing columns
-            are unknown; others are dropped.
+        found: columns of ``REFUSED`` and of ``RECORDS``, in one frame or several, and maybe
+            ``remarks``, a list of texts (``Parsed``). Missing columns are unknown; others are
+            dropped.
         schema: of the records.
+        by_line: whether each record is a line, so that one without a line end may have been cut.
     """
     if not isinstance(found, pl.DataFrame):
         found = pl.concat(found, how="diagonal")
@@ -229,6 +235,7 @@ def shaped(
     refusals = pl.DataFrame(schema=REFUSALS)
     if placed["problem"].null_count() < placed.height:
         bad = placed.filter(pl.col("problem").is_not_null())
+        bad = _cut_off(bad, block, spans) if by_line else bad
         texts = [block.data[spans.starts[n] : spans.ends[n]] for n in bad["number"]]
         shown = [text.rstrip(b"\r\n").decode("utf-8", "backslashreplace") for text in texts]
         text = pl.Series(shown, dtype=pl.String)
@@ -236,5 +243,35 @@ def shaped(
             "line", "byte_offset", "code", reason="problem", text=text
         ).match_to_schema(REFUSALS)
         placed = placed.filter(pl.col("problem").is_null())
+    remarks: dict[str, int] = {}
+    if "remarks" in placed.columns:
+        said = placed["remarks"].explode().drop_nulls()
+        remarks = dict(said.value_counts(sort=True).iter_rows())
     records = placed.match_to_schema(schema, missing_columns="insert", extra_columns="ignore")
-    return Parsed(records, refusals, steps, header)
+    records, ignored = _plausible(records)
+    remarks |= {IMPLAUSIBLE: ignored} if ignored else {}
+    return Parsed(records, refusals, steps, header, remarks)
+
+
+def _cut_off(bad: pl.DataFrame, block: Block, spans: Lines) -> pl.DataFrame:
+    """Return refused records; one that ends where a log without a line end does was cut there."""
+    if block.data.endswith(b"\n"):
+        return bad
+    last = pl.Series(spans.ends[bad["number"].to_numpy()] == len(block.data))
+    shape = pl.col("code").is_in([RefusalCode.SHAPE.value, RefusalCode.VALUE.value])
+    at_end = pl.lit(last) & shape
+    return bad.with_columns(
+        problem=pl.when(at_end).then(pl.lit(ENDS_WITHIN)).otherwise("problem"),
+        code=pl.when(at_end).then(pl.lit(RefusalCode.CUT.value)).otherwise("code"),
+    )
+
+
+def _plausible(records: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """Return records without amounts of memory that no node has, and how many had one."""
+    nodes = pl.coalesce(positive("nodes"), positive("cpus"), 1)
+    wrong = (pl.col("mem_bytes") // MOST_MEMORY >= nodes).fill_null(value=False)
+    number = int(records.select(wrong.sum()).item())
+    if number:
+        names = ("mem_bytes", "node_amounts")
+        records = records.with_columns(pl.when(~wrong).then(name).alias(name) for name in names)
+    return records, number

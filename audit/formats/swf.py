@@ -122,7 +122,7 @@ def needed(entries: Mapping[str, str]) -> dict[str, str]:
 def parse(block: Block, header: Header) -> Parsed:
     """Read whole lines."""
     spans = cut(np.frombuffer(block.data, dtype=np.uint8))
-    return shaped(block, spans, read(block.data, header))
+    return shaped(block, spans, read(block.data, header), by_line=True)
 
 
 def read(raw: bytes, header: Header) -> list[pl.DataFrame]:
@@ -258,7 +258,7 @@ def _faults(origin: int) -> Iterator[Fault]:
         if limit := _WHOLE.get(name):
             column = pl.col(name)
             bad = (column != column.floor()) | (column.abs() > limit)
-            yield bad, value, f"field {index + 1} ({title}) is no whole number in range"
+            yield bad, value, f"field {index + 1} ({title}) is not a whole number in range"
     yield pl.col("job_number") < 0, value, "field 1 (job number) is negative"
     yield (submit < 0) & ~burst, value, "field 2 (submit time) is unknown or negative"
     early = "ends before it starts: field 4 (run time) is {} s"
@@ -359,4 +359,4 @@ def _is_number(field: bytes) -> bool:
 
 
 _TITLE: Final = "Standard Workload Format (SWF)"
-DIALECT = Dialect("swf", _TITLE, recognises, header, parse, needed=needed)
+DIALECT = Dialect("swf", _TITLE, recognises, header, parse, needed=needed, scheduler="SWF")

@@ -128,8 +128,9 @@ class Taken(NamedTuple):
     records: int
     refused: int
     known: bool  # it was in the store already
-    steps: int = 0  # records of parts of jobs, which are no attempts
+    steps: int = 0  # records of parts of jobs, which are not attempts
     elsewhere: int = 0  # records of other clusters, skipped
+    problems: tuple[str, ...] = ()  # of its header and its records, in words for the user
 
 
 def take_in(
@@ -324,8 +325,9 @@ def _take_in_all(
         progress(what, done, size)
         input_id = identify(names.now().cluster, log)
         row = queries.run(con, "input", input_id=input_id).row(0, named=True)
-        counts = (row["records"], row["refused"])
-        taken.append(Taken(row["file"], *counts, known, row["steps"], row["elsewhere"]))
+        counts = (row["records"], row["refused"], known, row["steps"], row["elsewhere"])
+        problems = tuple(json.loads(row["header"])["problems"])
+        taken.append(Taken(row["file"], *counts, problems))
     if new:
         settle_new(con, names.now().cluster, new)
     return taken
@@ -354,6 +356,8 @@ def _take_in_one(
     counted = {"records": 0, "refused": 0, "unkept": 0, "steps": 0, "elsewhere": 0}
     text_left = KEPT_TEXT
     kept_names: set[str] = set()
+    remarks: Counter[str] = Counter()
+    cut: int | None = None  # line of a record that the log ends within
     file = log.name
     for position, parsed in _batches(parsed_blocks(log)):
         named = names.now(parsed.records["cluster"].drop_nulls().unique().to_list())
@@ -364,6 +368,9 @@ def _take_in_one(
             records = records.filter((pl.col("cluster") == named.called).fill_null(value=True))
         elsewhere -= len(records)
         kept_names.update(records["cluster"].drop_nulls().unique().to_list())
+        remarks.update(parsed.remarks)
+        ends = parsed.refusals.filter(pl.col("code") == RefusalCode.CUT)["line"]
+        cut = ends.item(-1) if len(ends) else None
         if len(kept_names) > 1:
             listed = ", ".join(clusters(log))
             raise SeveralClustersError(
@@ -387,11 +394,22 @@ def _take_in_one(
         counted["elsewhere"] += elsewhere
         yield position, Taken(file, counted["records"], counted["refused"], known=False)
     names.used = True
-    _insert_input(con, log, names.now(), counted, min(kept_names, default=None))
+    problems = [f"{text} ({number:,} records)" for text, number in sorted(remarks.items())]
+    if cut is not None:
+        problems.append(
+            f"ends within a record (line {cut}): it was cut, or is still being written; what "
+            "follows is missing"
+        )
+    _insert_input(con, log, names.now(), counted, min(kept_names, default=None), problems)
 
 
 def _insert_input(
-    con: Connection, log: Opened, named: Named, counted: Mapping[str, int], log_cluster: str | None
+    con: Connection,
+    log: Opened,
+    named: Named,
+    counted: Mapping[str, int],
+    log_cluster: str | None,
+    problems: Sequence[str],
 ) -> None:
     said = named.people_filter.header(log)
     header = {
@@ -399,7 +417,7 @@ def _insert_input(
         "zone": said.zone,
         "capacity": dict(said.capacity),
         "entries": dict(said.entries),
-        "problems": said.problems,
+        "problems": [*said.problems, *problems],
     }
     row = {
         "input_id": identify(named.cluster, log),
@@ -458,4 +476,5 @@ def _joined(parts: list[Parsed]) -> Parsed:
         pl.concat(part.records for part in parts),
         pl.concat(part.refusals for part in parts),
         sum(part.steps for part in parts),
+        remarks=sum((Counter(part.remarks) for part in parts), Counter[str]()),
     )

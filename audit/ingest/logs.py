@@ -49,6 +49,15 @@ class Source(NamedTuple):
     head: bytes  # its first HEAD_BYTES
     known: Part | None = None
     """The part that was ingested before it grew: the longest earlier log that it begins with."""
+    disk_bytes: int = 0  # size of the file when it was opened
+
+    @property
+    def has_grown(self) -> bool:
+        """Whether the file is larger now: what was added is not read."""
+        try:
+            return self.path.stat().st_size > self.disk_bytes
+        except OSError:
+            return False
 
 
 class Opened(NamedTuple):
@@ -228,6 +237,7 @@ def inspect(
     head = b""
     checked = False
     with streams.opened(path) as stream:
+        disk_bytes = path.stat().st_size
         while chunk := stream.read(1 << 22):
             if len(head) < HEAD_BYTES:
                 head += chunk[: HEAD_BYTES - len(head)]
@@ -239,7 +249,7 @@ def inspect(
         raise EmptyLogError(f"{readable(path)}: empty: there is no record in it")
     if not checked:
         check(head)
-    return Source(path, digest.size, digest.sha256, head, digest.known)
+    return Source(path, digest.size, digest.sha256, head, digest.known, disk_bytes)
 
 
 class _Digest:
@@ -298,7 +308,7 @@ class _Again:
 
 
 def binary(head: bytes) -> str | None:
-    """Return why the beginning of a log is no text; None: it is.
+    """Return why the beginning of a log is not text; None: it is.
 
     Not for logs that a dialect recognises: in these a NUL is a damaged byte.
     """

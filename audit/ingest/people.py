@@ -150,9 +150,9 @@ def check_same(cluster: str, found: Sequence[str | None]) -> None:
     mixed = None in found
     how = "as they were, and with pseudonyms" if mixed else "with another key or other columns"
     raise ConfigError(
-        f"cluster {cluster!r}: its names would go into the store {how}, so that each person would "
-        "have two names (clusters.people): put the key and columns back that it was begun with, or "
-        "begin a new store (output.state, output.database)"
+        f"cluster {cluster!r}: its names would go into the store {how}, and each person would have "
+        "two names. Restore the original key and columns of clusters.people, or begin a new store "
+        "(output.state, output.database)"
     )
 
 
@@ -168,7 +168,9 @@ def read(path: Path, zone: ZoneInfo) -> list[Row]:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror} (people.file)") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: holds a character that is not UTF-8 (people.file)") from error
+        raise ConfigError(
+            f"{path}: contains a character that is not UTF-8 (people.file)"
+        ) from error
     lines = csv.reader(io.StringIO(text, newline=""))
     try:
         header = [name.strip().lower() for name in next(lines, [])]
@@ -177,10 +179,10 @@ def read(path: Path, zone: ZoneInfo) -> list[Row]:
     unknown = [name for name in header if name not in _COLUMNS]
     if unknown or len(set(header)) < len(header) or "user" not in header:
         raise ConfigError(
-            f"{path}:1: must name the columns user, account or group, and from and to where wanted"
+            f"{path}:1: must name the columns user, account or group, and optionally from and to"
         )
     if not set(header) & set(_MAPPED):
-        raise ConfigError(f"{path}:1: says nothing of users: name a column account or group")
+        raise ConfigError(f"{path}:1: has neither a column account nor a column group")
     rows: list[Row] = []
     wrong: list[str] = []
     while True:

@@ -28,6 +28,16 @@ class Rivals:
     ) -> None: ...  # fmt: skip
 
 @final
+class Classes:
+    def __init__(
+        self, as_much: NDArray[np.bool_], of_block: Ints, block: Ints, swept: Ints, sign: Ints,
+        key: Ints, first_segment: Ints, of_segment: Ints, segment_begin: Ints, arrival_at: Ints,
+        sums: Floats, place: Ints, segment: Ints, by_start: Ints, of_rival: Ints, arrival: Ints,
+        user: Ints, entity: Ints, weight: Floats, least: float, first: Ints, before: Ints,
+        after: Ints, started: Floats, tree: Floats
+    ) -> None: ...  # fmt: skip
+
+@final
 class Found:
     def __init__(
         self, pairs: Floats, lost: Floats, since: Ints, met: NDArray[np.bool_]
@@ -35,4 +45,6 @@ class Found:
 
 def accumulate(usage: Usage) -> None: ...
 def used_at(usage: Usage, owner: Ints, instant: Ints, used: Floats) -> None: ...
-def compare(subjects: Subjects, rivals: Rivals, usage: Usage, lead: int, found: Found) -> None: ...
+def compare(
+    subjects: Subjects, rivals: Rivals, usage: Usage, classes: Classes, lead: int, found: Found
+) -> None: ...

@@ -8,6 +8,7 @@ cimport cython
 from libc.math cimport exp, expm1
 from libc.stdint cimport int64_t, uint8_t
 
+from audit.kernels.fenwick cimport add_at, sum_to
 from audit.kernels.sweeps cimport first_above
 
 
@@ -110,15 +111,165 @@ cdef class Found:
     cdef uint8_t[::1] met  # whether another entity's attempt arrived while it waited
 
 
-def compare(Subjects subjects, Rivals rivals, Usage usage, int64_t lead, Found found):
-    """Fill ``found``."""
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class Classes:
+    """Subjects that are swept, and all rivals, by *class*: those of one stratum that request the same.
+
+    Rivals are arranged by *key* in several ways: by stratum, by user, by entity, … A *segment* holds
+    those of one key and class, by arrival.
+    """
+
+    cdef const uint8_t[:, ::1] as_much  # classes × classes: 1: the second requests as much
+    cdef const int64_t[::1] of_block  # the class of each block of subjects
+    cdef const int64_t[::1] block  # [subjects]
+    cdef const int64_t[::1] swept  # subjects, by start
+    cdef const int64_t[::1] sign  # [ways], 1: rivals with a subject's key count; −1: they do not
+    cdef const int64_t[:, ::1] key  # ways × blocks of subjects; −1: no rival has it
+    cdef const int64_t[::1] first_segment  # keys + 1
+    cdef const int64_t[::1] of_segment  # the class of each
+    cdef const int64_t[::1] segment_begin  # segments + 1
+    cdef const int64_t[::1] arrival_at  # [places]
+    cdef const double[::1] sums  # [places + 1], of the weights before each
+    cdef const int64_t[:, ::1] place  # ways × rivals
+    cdef const int64_t[:, ::1] segment  # ways × rivals
+    cdef const int64_t[::1] by_start  # rivals
+    cdef const int64_t[::1] of_rival  # the class of each
+    cdef const int64_t[::1] arrival  # of each rival, as what follows
+    cdef const int64_t[::1] user
+    cdef const int64_t[::1] entity
+    cdef const double[::1] weight
+    cdef double least  # of the weights
+    # Links between the subjects of a class that no rival has passed yet, by arrival; −1: none.
+    cdef int64_t[::1] first  # [classes]
+    cdef int64_t[::1] before  # [subjects]
+    cdef int64_t[::1] after
+    # Weights of rivals that have started.
+    cdef double[::1] started  # [segments]
+    cdef double[::1] tree  # [places], trees of the same
+
+
+def compare(
+    Subjects subjects, Rivals rivals, Usage usage, Classes classes, int64_t lead, Found found
+):
+    """Fill ``found``.
+
+    Args:
+        classes: the subjects that are swept. None of them is held, and no usage is known.
+    """
     cdef Py_ssize_t block
     with nogil:
+        _sweep(subjects, rivals, classes, lead, found)
         for block in range(subjects.arrival.shape[0]):
+            if classes.of_block[block] >= 0:
+                continue
             if subjects.held_begin[block] < subjects.held_end[block]:
                 _held(block, subjects, rivals, usage, lead, found)
             else:
                 _free(block, subjects, rivals, usage, lead, found)
+
+
+cdef void _sweep(
+    Subjects subjects, Rivals rivals, Classes classes, int64_t lead, Found found
+) noexcept nogil:
+    """Count the pairs of the swept subjects, each when the last rival that passes it has started."""
+    cdef Py_ssize_t k, way, next_rival = 0
+    cdef int64_t i, rival, segment
+    for k in range(classes.swept.shape[0]):
+        i = classes.swept[k]
+        while next_rival < classes.by_start.shape[0]:
+            rival = classes.by_start[next_rival]
+            if rivals.start[rival] >= subjects.start[i] - lead:
+                break
+            for way in range(classes.sign.shape[0]):
+                segment = classes.segment[way, rival]
+                classes.started[segment] += classes.weight[rival]
+                add_at(
+                    classes.tree, classes.segment_begin[segment],
+                    classes.segment_begin[segment + 1], classes.place[way, rival],
+                    classes.weight[rival]
+                )
+            _note_passed(subjects, rivals, classes, rival, found)
+            next_rival += 1
+        for way in range(classes.sign.shape[0]):
+            _look_up(subjects, classes, way, i, found)
+        _finish(subjects, rivals, classes, i, found)
+
+
+cdef inline void _unlink(Classes classes, int64_t c, int64_t i) noexcept nogil:
+    """Remove subject ``i`` from those of its class that no rival has passed."""
+    cdef int64_t before = classes.before[i], after = classes.after[i]
+    if before >= 0:
+        classes.after[before] = after
+    elif classes.first[c] == i:
+        classes.first[c] = after
+    else:
+        return  # it was removed before
+    if after >= 0:
+        classes.before[after] = before
+    classes.before[i] = classes.after[i] = -1
+
+
+cdef void _note_passed(
+    Subjects subjects, Rivals rivals, Classes classes, int64_t rival, Found found
+) noexcept nogil:
+    """Note the start of a rival for those subjects of which it is the first that passes them."""
+    cdef Py_ssize_t c
+    cdef int64_t i, after, block
+    for c in range(classes.first.shape[0]):
+        if not classes.as_much[c, classes.of_rival[rival]]:
+            continue
+        i = classes.first[c]
+        while i >= 0:
+            block = classes.block[i]
+            if subjects.arrival[block] >= classes.arrival[rival]:
+                break
+            after = classes.after[i]
+            if (
+                subjects.user[block] != classes.user[rival]
+                and subjects.entity[block] != classes.entity[rival]
+            ):
+                found.since[i] = rivals.start[rival]
+                _unlink(classes, c, i)
+            i = after
+
+
+cdef void _look_up(
+    Subjects subjects, Classes classes, Py_ssize_t way, int64_t i, Found found
+) noexcept nogil:
+    """Add the rivals with one of its keys to the pairs of subject ``i``, or take them off."""
+    cdef int64_t block = classes.block[i], c = classes.of_block[block], key
+    cdef int64_t segment, begin, end, low, high
+    cdef double started
+    key = classes.key[way, block]
+    if key < 0:
+        return
+    for segment in range(classes.first_segment[key], classes.first_segment[key + 1]):
+        if not classes.as_much[c, classes.of_segment[segment]]:
+            continue
+        begin, end = classes.segment_begin[segment], classes.segment_begin[segment + 1]
+        low = first_above(classes.arrival_at, begin, end, subjects.arrival[block])
+        high = first_above(classes.arrival_at, low, end, subjects.start[i] - 1)
+        if low < high:
+            started = classes.started[segment] - sum_to(classes.tree, begin, low - 1)
+            found.pairs[0, i] += classes.sign[way] * (classes.sums[high] - classes.sums[low])
+            found.lost[0, i] += classes.sign[way] * started
+
+
+cdef void _finish(
+    Subjects subjects, Rivals rivals, Classes classes, int64_t i, Found found
+) noexcept nogil:
+    """Complete what was found for subject ``i``, which no rival passes any more."""
+    cdef int64_t block = classes.block[i], k = subjects.first[block]
+    _unlink(classes, classes.of_block[block], i)
+    # what is left of sums that cancel out
+    if found.pairs[0, i] < classes.least / 2:
+        found.pairs[0, i] = 0.0
+    if found.lost[0, i] < classes.least / 2:
+        found.lost[0, i] = 0.0
+    while k < subjects.last[block] and not _other(block, k, subjects, rivals):
+        k = rivals.run[k]
+    found.met[i] = k < subjects.last[block] and rivals.arrival[k] < subjects.start[i]
 
 
 cdef void _free(

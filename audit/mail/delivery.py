@@ -34,6 +34,7 @@ from audit.report.render import sandbox
 from audit.report.text import standing
 from audit.store import migrations, publish, queries
 from audit.store.database import Connection
+from audit.words import RESEND
 
 Say = Callable[[str], None]
 
@@ -41,10 +42,7 @@ _KILLED: Final = "the run ended while the mail was being sent"
 _SETTLED: Final = (Outcome.SENT, Outcome.REFUSED, Outcome.UNKNOWN)
 """Outcomes after which a mail is not due any more; they are states of the ledger too."""
 _AGAIN: Final = "'fairaudit deliver --failed' tries again"
-_TWICE: Final = (
-    "it may have arrived; 'fairaudit deliver --failed --unknown' sends it again, perhaps for the "
-    "second time"
-)
+_TWICE: Final = f"it may have arrived; {RESEND}"
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Hands a mail over: to a mail server, or into a folder. The only home of smtplib.
+"""Passes mails to a server, or writes them to a folder. The only module that uses smtplib.
 
 Each mail has one recipient and its own connection, so outcomes are independent. A mail that was
 refused or put off did not arrive, and one that was accepted did. If the connection is lost between

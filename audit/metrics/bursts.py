@@ -1,7 +1,7 @@
 """Bursts: submissions of one user that form a queue by themselves (SPEC §11).
 
 A burst is a maximal run of a user's arrivals in a pool, each while an earlier attempt of the same
-user is queued. A run of a single attempt is no queue: it counts as *outside* bursts.
+user is queued. A run of a single attempt is not a queue: it counts as *outside* bursts.
 
 Conventions: attempts are in the order (arrival, submit, sequence), in which ties are broken. An
 attempt is queued from its arrival until it starts, or leaves the queue without a start.

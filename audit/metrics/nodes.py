@@ -19,7 +19,7 @@ from audit.features import met
 from audit.hostlists import amounts_of, count, expand
 from audit.metrics.attempts.contention import counted_resources, requests, time_order
 from audit.model import Absence, Node, Pool
-from audit.registry.causes import LACKS
+from audit.registry.causes import FEATURES, LACKS
 from audit.words import kind_of
 
 Ints = NDArray[np.int64]
@@ -49,7 +49,8 @@ class OnNodes(NamedTuple):
     most: Ints  # [n]
     shape: Ints  # [n]: equal numbers: equal sets and parts
     kind: Ints  # [R]: the resource of which each is a type, or itself
-    ties: Ints  # [R]: the resources, in the order in which the one that is lacking is named
+    wide: Ints  # [n]: the set of each attempt, if it required no features
+    ties: Ints  # [R + 1]: resources, in the order in which a lacking one is named; R: features
     change_time: Ints
     change_node: Ints
     change: Ints
@@ -78,7 +79,7 @@ def sums_of(rows: pl.DataFrame) -> Placed:
     empty = np.zeros((0, 0), np.int64)
     nodes = OnNodes(
         *(empty, edge, none, edge, none, edge, none, empty, empty),
-        *(none, none, none, none, none, none, none, none),
+        *(none, none, none, none, none, none, none, none, none),
     )
     return Placed(nodes, np.zeros(rows.height, np.int64), None)
 
@@ -160,7 +161,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     )
     parts = _parts(rows, requests(rows, pool))
     seconds = np.diff(first) * (end - start)
-    sets, set_of = _sets(rows.select("partition", "constraints"), pool.nodes)
+    sets, set_of, wide = _sets(rows.select("partition", "constraints"), pool.nodes)
     by_node = [[s for s, held in enumerate(sets) if k in held] for k in range(len(pool.nodes))]
     nodes = OnNodes(
         capacity,
@@ -170,6 +171,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
         *parts,
         shapes(set_of, *parts),
         _kinds(resources),
+        wide,
         _ties(resources),
         *_changes(reserved, pool.absences, number),
     )
@@ -228,15 +230,18 @@ def _lists(held: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
     return first, np.array([k for one in held for k in one], np.int64)
 
 
-def _sets(rows: pl.DataFrame, nodes: Sequence[Node]) -> tuple[list[set[int]], Ints]:
+def _sets(rows: pl.DataFrame, nodes: Sequence[Node]) -> tuple[list[set[int]], Ints, Ints]:
     """Return the different sets of nodes that attempts may use, and the number of each one's.
+
+    The second number is that of its set if it required no features.
 
     Args:
         rows: partition, constraints.
     """
     sets: list[set[int]] = []
     number: dict[tuple[str | None, str | None], int] = {}
-    for partition, constraints in rows.unique().sort(rows.columns).iter_rows():
+    without = rows.with_columns(constraints=pl.lit(None, pl.String))
+    for partition, constraints in pl.concat([rows, without]).unique().sort(rows.columns).rows():
         named = set((partition or "").split(","))
         held = {
             k
@@ -248,7 +253,10 @@ def _sets(rows: pl.DataFrame, nodes: Sequence[Node]) -> tuple[list[set[int]], In
         if held not in sets:
             sets.append(held)
         number[partition, constraints] = sets.index(held)
-    return sets, np.array([number[row] for row in rows.iter_rows()], np.int64)
+    set_of, wide = (
+        np.array([number[row] for row in some.iter_rows()], np.int64) for some in (rows, without)
+    )
+    return sets, set_of, wide
 
 
 def _has(node: Node, constraints: str | None) -> bool:
@@ -283,8 +291,8 @@ def _kinds(resources: Sequence[str]) -> Ints:
 
 def _ties(resources: Sequence[str]) -> Ints:
     kinds = [lack.resource for lack in LACKS]
-    order = sorted(range(len(resources)), key=lambda x: kinds.index(kind_of(resources[x])))
-    return np.array(order, np.int64)
+    named = [*(kind_of(resource) for resource in resources), FEATURES]
+    return np.array(sorted(range(len(named)), key=lambda x: kinds.index(named[x])), np.int64)
 
 
 def _changes(

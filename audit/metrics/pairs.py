@@ -1,4 +1,4 @@
-"""Pairs: attempts, and later ones of others that ask for as much (SPEC §11, *Passed over*).
+"""Pairs: attempts, and later ones of others that request as much (SPEC §11, *Passed over*).
 
 ``attempts.passed_over`` defines pairs and their weights. Here they are counted, attempt by attempt;
 those with rivals whose owner had used less also apart. *Usage* of an owner at an instant is as in
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts import peers
 from audit.metrics.attempts.contention import counted_resources, requested, reserved_rows
+from audit.metrics.attempts.pair_classes import Side, Swept, changes, classes
 from audit.metrics.attempts.peers import walltime_class
 from audit.metrics.attempts.population import around, ended, in_period, numbered
 from audit.metrics.bursts import READ as OF_BURSTS
@@ -25,7 +26,7 @@ from audit.metrics.bursts import bursts
 from audit.model import Period, Pool, Standing
 
 if TYPE_CHECKING:
-    from audit.kernels.passed_over import Rivals, Subjects, Usage
+    from audit.kernels.passed_over import Classes, Rivals, Subjects, Usage
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -144,7 +145,7 @@ class Log(NamedTuple):
             .with_columns(block=_group("part", "arrival_time", "account", *needed))
             .sort("arrival_time", "block", "start", maintain_order=True)
         )
-        begins = _changes(frame["block"].to_numpy())
+        begins = changes(frame["block"].to_numpy())
         need = np.ascontiguousarray(frame.select(needed).to_numpy(), np.int64)
         return cls(frame, np.append(begins, frame.height), need, used)
 
@@ -163,16 +164,6 @@ def _group(*columns: str) -> pl.Expr:
 def _codes(names: pl.Series) -> Ints:
     """Return numbers instead of names; −1: unknown."""
     return names.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-
-
-def _changes(*columns: Ints) -> Ints:
-    """Return the places of elements that differ from the one before, and of the first."""
-    differs = np.ones(len(columns[0]), np.bool_)
-    differs[1:] = False
-    for column in columns:
-        unequal = column[1:] != column[:-1]
-        differs[1:] |= unequal if column.ndim == 1 else unequal.any(axis=1)
-    return np.flatnonzero(differs)
 
 
 class _Keys(NamedTuple):
@@ -272,21 +263,56 @@ def paired(
         decayed: None: no rival had used less.
 
     Returns:
-        Columns of ``PAIRED_SCHEMA``. Near-linear in the attempts that arrive while another waits;
-        an array of equal tasks counts as one.
+        Columns of ``PAIRED_SCHEMA``. Without holds and usage, near-linear where requests are of few
+        kinds (``pair_classes``); else linear in the pairs. An array of equal tasks counts as one.
     """
     from audit.kernels import passed_over as kernel
 
     frame, keys = log.frame, _Keys.of(log.frame, kind)
-    decayed = decayed or Decayed.unknown(log)
+    usage = decayed or Decayed.unknown(log)
     start, place = frame["start"].to_numpy(), keys.place
     first = log.begin[:-1]
     known = np.flatnonzero(keys.entity[first] >= 0)
     known = known[np.argsort(place[first[known]], kind="stable")]
-    at = first[known]
-    runs = _changes(keys.stratum[at], keys.user[at], keys.entity[at], log.need[at])
+    rivals = _rivals(log, keys, known, usage)
+    mine = np.flatnonzero(frame["subject"].to_numpy() & (keys.entity >= 0))
+    row_of = frame["row"].to_numpy()[mine]
+    held_begin, held_end = np.searchsorted(held.row, [row_of, row_of + 1])
+    alone = np.where(held_begin < held_end, np.arange(len(mine)), -1)
+    begins = changes(frame["block"].to_numpy()[mine], alone)
+    of, begin, at = mine[begins], np.append(begins, len(mine)), place[first[known]]
+    subjects = kernel.Subjects(
+        begin=begin,
+        arrival=keys.arrival[of],
+        user=keys.user[of],
+        entity=keys.entity[of],
+        owner=usage.owner[of],
+        need=log.need[of],
+        first=np.searchsorted(at, place[of], side="right"),
+        last=np.searchsorted(at, (keys.stratum[of] + 1) * keys.span, side="left"),
+        start=start[mine],
+        held_begin=held_begin[begins],
+        held_end=held_end[begins],
+        held_from=held.from_time,
+        held_to=held.to_time,
+    )
+    waits = np.minimum(start[mine[begin[1:] - 1]] - keys.arrival[of], keys.span)
+    window = np.searchsorted(at, place[of] + waits) - np.searchsorted(at, place[of], side="right")
+    may_sweep = (held_begin == held_end)[begins] & (decayed is None)
+    side = Side(keys.stratum, keys.user, keys.entity, log.need, keys.arrival, start)
+    swept = Swept(of, begin, mine, window, may_sweep)
+    of_class = classes(side, frame["weight"].to_numpy(), swept, by_user=kind == "user")
+    return _counted(frame[mine], kind, subjects, rivals, usage.usage, of_class)
+
+
+def _rivals(log: Log, keys: _Keys, known: Ints, decayed: Decayed) -> Rivals:
+    """Return the blocks in ``known`` as rivals."""
+    from audit.kernels import passed_over as kernel
+
+    at = log.begin[:-1][known]
+    runs = changes(keys.stratum[at], keys.user[at], keys.entity[at], log.need[at])
     lengths = np.diff(np.append(runs, len(at)))
-    rivals = kernel.Rivals(
+    return kernel.Rivals(
         begin=at,
         end=log.begin[known + 1],
         arrival=keys.arrival[at],
@@ -295,42 +321,26 @@ def paired(
         need=log.need[at],
         run=np.repeat(runs + lengths, lengths),
         used=decayed.at(at, keys.arrival[at]),
-        weight=frame["weight"].to_numpy()[at],
-        start=start,
+        weight=log.frame["weight"].to_numpy()[at],
+        start=log.frame["start"].to_numpy(),
     )
-    mine = np.flatnonzero(frame["subject"].to_numpy() & (keys.entity >= 0))
-    row_of = frame["row"].to_numpy()[mine]
-    held_begin, held_end = np.searchsorted(held.row, [row_of, row_of + 1])
-    alone = np.where(held_begin < held_end, np.arange(len(mine)), -1)
-    begins = _changes(frame["block"].to_numpy()[mine], alone)
-    of = mine[begins]
-    subjects = kernel.Subjects(
-        begin=np.append(begins, len(mine)),
-        arrival=keys.arrival[of],
-        user=keys.user[of],
-        entity=keys.entity[of],
-        owner=decayed.owner[of],
-        need=log.need[of],
-        first=np.searchsorted(place[at], place[of], side="right"),
-        last=np.searchsorted(place[at], (keys.stratum[of] + 1) * keys.span, side="left"),
-        start=start[mine],
-        held_begin=held_begin[begins],
-        held_end=held_end[begins],
-        held_from=held.from_time,
-        held_to=held.to_time,
-    )
-    return _counted(frame[mine], kind, subjects, rivals, decayed.usage)
 
 
 def _counted(
-    mine: pl.DataFrame, kind: Kind, subjects: Subjects, rivals: Rivals, usage: Usage
+    mine: pl.DataFrame,
+    kind: Kind,
+    subjects: Subjects,
+    rivals: Rivals,
+    usage: Usage,
+    of_class: Classes,
 ) -> pl.DataFrame:
     """Return the pairs of subjects, whose rows of a log's frame are ``mine``."""
     from audit.kernels import passed_over as kernel
 
     pairs, lost = np.zeros((2, mine.height)), np.zeros((2, mine.height))
-    since, met = np.zeros(mine.height, np.int64), np.zeros(mine.height, np.bool_)
-    kernel.compare(subjects, rivals, usage, LEAD_S, kernel.Found(pairs, lost, since, met))
+    since, met = np.full(mine.height, -1), np.zeros(mine.height, np.bool_)
+    found = kernel.Found(pairs, lost, since, met)
+    kernel.compare(subjects, rivals, usage, of_class, LEAD_S, found)
     passed = pl.when(pl.Series(since) >= 0).then(pl.col("start") - pl.Series(since)).otherwise(0)
     weight = mine["weight"]
     counted = mine.select(

@@ -1,4 +1,4 @@
-"""The sweep through a pool's queue that books each second of each wait (``audit.kernels.account``).
+"""The sweep through a pool's queue that books each second of each wait (``kernels.waits.account``).
 
 ``metrics.attempts.account`` reads the account and the anatomy of waits from it. Conventions: n
 attempts in the order (arrival, submit, sequence); times in epoch s.
@@ -33,7 +33,7 @@ from audit.model import SEQUENCE, Pool, Standing
 from audit.rules import Limit, Window
 
 if TYPE_CHECKING:
-    from audit.kernels.account import Log
+    from audit.kernels.waits.account import Log
 
 Ints = NDArray[np.int64]
 
@@ -183,12 +183,12 @@ class Booked(NamedTuple):
     forbidden: Ints  # [R, n]: s in which each rule forbids an attempt
     stretches: pl.DataFrame
     """place (of the attempt), cause (place in ``BOOKED``), begin, end: stretches held or under a
-    rule, ascending by attempt and time. Of a traced attempt all; rule k has the cause len(BOOKED) +
-    k."""
+    rule, ascending by attempt and time. A traced attempt has all its stretches, with the cause
+    len(BOOKED) + k for rule k."""
 
     lacking: Ints
-    """[R + 1, n]: s in which an attempt would fit on nodes but for each resource; the last: for
-    several. Zeros where no nodes are known."""
+    """[R + 2, n]: s in which an attempt would fit on nodes but for each resource; the last two: but
+    for required features; for several resources. Zeros where no nodes are known."""
     guessed: float | None
     """As ``nodes.Placed.guessed``."""
 
@@ -229,8 +229,8 @@ def book(
     Returns:
         The bookings; and the outages, [3, k]: begin, end, s in which a job waited that fits.
     """
-    from audit.kernels import account as kernels
-    from audit.kernels.account import Nodes, Rules, Times
+    from audit.kernels.waits import account as kernels
+    from audit.kernels.waits.account import Nodes, Rules, Times
 
     found = sums_of(queue.rows)
     if by_nodes and pool.nodes:
@@ -262,8 +262,8 @@ def book(
         outages = np.ascontiguousarray(idle[:, long])
     n, count = queue.rows.height, len(rules.most) + len(rules.first_span) - 1
     seconds, forbidden = np.zeros((len(BOOKED), n)), np.zeros((count, n), np.int64)
-    spans = kernels.Table(4)
-    lacking = np.zeros((len(counted_resources(pool)) + 1, n), np.int64)
+    spans = kernels.Table(5)
+    lacking = np.zeros((len(counted_resources(pool)) + 2, n), np.int64)
     made = kernels.Bookings(seconds, forbidden, lacking, spans)
     kernels.book_waits(log, nodes, times(), taken, capacity, blocks.most, made)
     stretches = _stretches(spans.taken(), blocks)
@@ -276,15 +276,17 @@ STRETCHES: Final = 20_000_000  # greatest number of stretches of single attempts
 def _stretches(spans: Ints, blocks: _Blocks) -> pl.DataFrame:
     """Return the stretches of each attempt; if there are too many, one for each block and cause."""
     members = pl.DataFrame({"first": blocks.first, "place": blocks.place, "leave": blocks.leave})
-    held = pl.DataFrame(spans, ("first", "cause", "begin", "end"), orient="row")
+    held = pl.DataFrame(spans, ("first", "cause", "begin", "end", "since"), orient="row")
     sizes = held.group_by("first").agg(number=pl.len())
     sizes = sizes.join(members.group_by("first").agg(members=pl.len()), on="first")
     if int((sizes["number"] * sizes["members"]).sum()) > STRETCHES:
-        held = held.group_by("first", "cause").agg(pl.col("begin").min(), pl.col("end").max())
+        held = held.group_by("first", "cause").agg(
+            pl.col("begin", "since").min(), pl.col("end").max()
+        )
     return (
         held.join(members, on="first")
         .with_columns(end=pl.min_horizontal("end", "leave"))
-        .filter(pl.col("begin") < pl.col("end"))
+        .filter(pl.col("begin") < pl.col("end"), pl.col("place") >= pl.col("since"))
         .sort("place", "begin", "cause")
         .select("place", "cause", "begin", "end")
     )
@@ -308,7 +310,7 @@ def _blocks(queue: Queued, pool: Pool, rules: InForce, known: Known, found: Plac
     waiting = np.flatnonzero(held["waits"].to_numpy() & (leave > arrival))
     changed = np.zeros(n, np.bool_)
     equal = [arrival, user, _flags(n, known), *requests(queue.rows, pool), found.set_of]
-    equal += [found.nodes.parts] if found.nodes.capacity.size else []
+    equal += [found.nodes.parts, found.nodes.wide] if found.nodes.capacity.size else []
     for column in (*equal, *rules.counter, *rules.amount, *rules.reach):
         changed[1:] |= column[1:] != column[:-1]
     # numbers of single attempts are their places: those of blocks come after them
@@ -331,7 +333,7 @@ def _blocks(queue: Queued, pool: Pool, rules: InForce, known: Known, found: Plac
 
 def _log(queue: Queued, pool: Pool, known: Known, blocks: _Blocks, found: Placed) -> Log:
     """Return the log as the kernel takes it."""
-    from audit.kernels.account import Log
+    from audit.kernels.waits.account import Log
 
     held, n = queue.rows, queue.rows.height
     leave = queue.column("leave")

@@ -160,6 +160,7 @@ class _Stored:
                 work.site.config,
                 work.now,
                 lambda what, done, of: work.progress(f"{name}: {what}", done, of),
+                work.night.notes.append,
             )
             if self.attempts is not None or until is None or until > setting.now:
                 return

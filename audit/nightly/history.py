@@ -18,6 +18,7 @@ from typing import Final, Literal
 from audit import __version__
 from audit.errors import AuditError, StoreError, UnwritableError
 from audit.files import lock, state_folder
+from audit.machines import Instant
 from audit.store import database
 from audit.store.database import Connection
 
@@ -59,7 +60,7 @@ _COLUMNS: Final = "id, run, stage, cluster, period, state, exit_code, started_at
 
 @dataclass(frozen=True)
 class Entry:
-    """A stage of a run, or the whole of it; times are epoch s."""
+    """A stage of a run, or the whole of it."""
 
     id: int
     run: int
@@ -68,8 +69,8 @@ class Entry:
     period: str | None
     state: State
     exit_code: int
-    started_at: int
-    ended_at: int | None
+    started_at: Instant
+    ended_at: Instant | None
     error: str | None
 
 
@@ -138,13 +139,15 @@ class History:
             raise
         self.conclude(number, failures)
 
-    def conclude(self, number: int, failures: Sequence[AuditError]) -> None:
-        """Record that a stage is done, or its failures; the exit code is the worst one.
+    def conclude(
+        self, number: int, failures: Sequence[AuditError], notes: Sequence[str] = ()
+    ) -> None:
+        """Record that a stage is done, with notes, or its failures; the exit code is the worst one.
 
         If a failure cannot be recorded, the next run marks this one as abandoned.
         """
         if not failures:
-            self.end(number, "done")
+            self.end(number, "done", error="\n".join(notes) or None)
             return
         exit_code = max(failure.exit_code for failure in failures)
         with suppress(StoreError):

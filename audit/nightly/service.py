@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
+from audit import memory
 from audit.config.places import Site
 from audit.errors import AuditError, LockedError, StoreError, UsageError
 from audit.files import lock
@@ -109,8 +110,9 @@ def attend(
             say(f"{cluster}: stopped; the next start continues")
             return None
         except Exception as error:
+            known = error if isinstance(error, AuditError) else memory.shortage(error)
             defect = f"a defect of fairaudit:\n{traceback.format_exc()}"
-            say(f"{cluster}: failed: {error if isinstance(error, AuditError) else defect}")
+            say(f"{cluster}: failed: {known or defect}")
             tell(site, [error], say, cluster)
             return None
         for line in (*done.warnings, *done.exceeded, *map(str, done.failures)):

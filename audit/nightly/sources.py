@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 import zoneinfo
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -137,15 +137,10 @@ def printed(
     command = words(source, zone, window, now)
     # its other words may hold a secret
     shown = f"command {command[0]!r}" + (f" for {window.day}" if window else "")
-    how = {"args": command, "cwd": folder, "env": _environment(source, zone)}
     try:
         try:
-            spool.parent.mkdir(parents=True, exist_ok=True)
-            with spool.open("wb") as out, tempfile.TemporaryFile() as complaints:
-                with _running(**how, stdout=out, stderr=complaints) as process:
-                    code = _wait(process, source.timeout_s, watch)
-                complaints.seek(max(complaints.seek(0, os.SEEK_END) - _SHOWN, 0))
-                text = complaints.read().decode("utf-8", errors="backslashreplace")
+            environment = minimal_environment(source.environment, zone)
+            code, text = output(command, folder, environment, spool, source.timeout_s, watch)
         except subprocess.TimeoutExpired as error:
             limit = f"{source.timeout_s} s (clusters.sources.timeout_s)"
             raise SourceError(f"{shown} took longer than {limit}") from error
@@ -153,21 +148,59 @@ def printed(
             why = error.strerror if isinstance(error, OSError) else error
             raise SourceError(f"{shown} cannot be run: {why}") from error
         if code:
-            end = f"exit code {code}" if code > 0 else f"signal {-code}"
             remedy = "; run it by hand to see what it says (clusters.sources)"
-            raise SourceError(f"{shown} failed with {end}", f": {text.strip()}", remedy)
+            raise SourceError(f"{shown} failed with {ending(code)}", f": {text}", remedy)
         yield spool
     finally:
         spool.unlink(missing_ok=True)
 
 
-def _environment(source: config.Source, zone: str) -> dict[str, str]:
+def output(
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    spool: Path,
+    timeout_s: int,
+    watch: Callable[[], None] = lambda: None,
+) -> tuple[int, str]:
+    """Run a command in ``folder``, without a shell, and write its output to ``spool``.
+
+    Its process group is killed at the time limit, or if ``watch``, which is called often, raises.
+
+    Returns:
+        Its exit code, or minus the number of the signal that ended it, and the end of its error
+        output.
+
+    Raises:
+        OSError: the command cannot be started, or the file cannot be written.
+        ValueError: a word of the command contains a NUL.
+        subprocess.TimeoutExpired: the command took too long.
+    """
+    how = {"args": command, "cwd": folder, "env": environment}
+    spool.parent.mkdir(parents=True, exist_ok=True)
+    with spool.open("wb") as out, tempfile.TemporaryFile() as complaints:
+        with _running(**how, stdout=out, stderr=complaints) as process:
+            code = _wait(process, timeout_s, watch)
+        complaints.seek(max(complaints.seek(0, os.SEEK_END) - _SHOWN, 0))
+        return code, complaints.read().decode("utf-8", errors="backslashreplace").strip()
+
+
+def ending(code: int) -> str:
+    """Return how a process ended, from the code of ``output``."""
+    return f"exit code {code}" if code > 0 else f"signal {-code}"
+
+
+def minimal_environment(names: Iterable[str], zone: str) -> dict[str, str]:
+    """Return the few variables that a command sees, these among them, and the zone as ``TZ``.
+
+    Raises SourceError if the system does not know the zone.
+    """
     if zone != "UTC" and not any((Path(place) / zone).is_file() for place in zoneinfo.TZPATH):
         raise SourceError(
             f"the system does not know the time zone {zone}, so commands would print times of "
             "another zone: install its zones (Debian: apt-get install tzdata)"
         )
-    known = _ENVIRONMENT.union(source.environment)
+    known = _ENVIRONMENT.union(names)
     return {"TZ": zone} | {name: text for name, text in os.environ.items() if name in known}
 
 

@@ -1,8 +1,8 @@
 """The stages of a run: their input, their results, and how the history records them.
 
 To find out which periods are due, a run reads all attempts of a cluster and infers its pools; for
-the mails that are due, it reads the state of every report. The history keeps a digest of everything
-that these depend on (``Basis``) once no work is left, so a run that finds nothing new ends early.
+the mails that are due, it reads the state of every report. Once no work is left, the history keeps
+a digest of everything that these depend on (``Basis``), so a run that finds nothing new ends early.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from audit import __version__, periods
+from audit import __version__, memory, periods
 from audit.config import Cluster
 from audit.config.places import Site
 from audit.errors import UNWRITABLE, AuditError, UsageError, failed, refusals, withholding
 from audit.files import caches, folders, privacy
 from audit.nightly.history import History
-from audit.store import queries
+from audit.store import database, queries
 from audit.store.database import Connection
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ class Night:
     exceeded: list[str] = field(default_factory=list)
     """Figures of the computed periods that are above a threshold of config.toml."""
     failures: list[AuditError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """Faults without consequences for figures, which the history keeps with the stage."""
 
     @property
     def exit_code(self) -> int:
@@ -83,8 +85,8 @@ class Work:
             return True
         if self.stopping():
             raise StoppedError
-        failures = self.night.failures
-        before = len(failures)
+        failures, notes = self.night.failures, self.night.notes
+        before, known = len(failures), len(notes)
         row = self.past.begin(name, cluster, self.only, self.number)
         ended = False
         try:
@@ -92,13 +94,19 @@ class Work:
                 do()
             ended = True
         except AuditError as error:
+            if not database.usable(self.con):  # nothing else can be done, or kept
+                self.past.break_off(row, error)
+                raise
             failures.append(error)
         except OSError as error:
             failures.append(failed(name, error))
         except BaseException as error:
-            self.past.break_off(row, error)
-            raise
-        self.past.conclude(row, failures[before:])
+            shortage = memory.shortage(error) if isinstance(error, Exception) else None
+            self.past.break_off(row, shortage or error)
+            if shortage is None:
+                raise
+            raise shortage from error
+        self.past.conclude(row, failures[before:], notes[known:])
         return ended
 
 

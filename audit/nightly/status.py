@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
+from typing import Literal
 from zoneinfo import ZoneInfo
 
-from audit import __version__, periods
+from audit import periods
 from audit.config import Cluster, Config, Source
 from audit.config.places import Site
+from audit.errors import AuditError
 from audit.files import caches, lock, state_folder
+from audit.machines import Answer, Instant
 from audit.nightly import history, sources, timetable
 from audit.nightly.history import WHOLE, Entry
+from audit.store import database, queries
+from audit.words import RESEND
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,7 @@ class Standing:
     coming: int  # the next time of the timetable
     overdue: bool
     hindrance: str | None  # why runs cannot write to a folder; None if they can
+    doubtful: Sequence[str]  # mails that may not have arrived, as ``REPORT to ADDRESS``
 
     @property
     def problem(self) -> str | None:
@@ -43,6 +50,9 @@ class Standing:
             return "has never run"
         if self.overdue and self.due is not None:
             return f"overdue: a run was due on {_shown(self.due, periods.zone(self.zone))}"
+        if self.doubtful:
+            others = f" and {len(self.doubtful) - 1} more" if len(self.doubtful) > 1 else ""
+            return f"a mail may not have arrived: {self.doubtful[0]}{others}; {RESEND}"
         return None
 
 
@@ -59,6 +69,7 @@ def look(site: Site, now: int) -> Status:
     """Return the state of a site's runs at ``now``; raise StoreError if there is no history."""
     entries = history.read(site.state)
     stored = timetable.stored(timetable_in(site.state))
+    doubtful = _doubtful(site)
     hindrance = _hindrance([site.state, site.database.parent, site.reports])
     standings = []
     for cluster in site.config.clusters:
@@ -74,6 +85,7 @@ def look(site: Site, now: int) -> Status:
                 timetable.next_after(times, cluster.zone, now),
                 instant is None or instant + site.config.service.overdue_s < now,
                 hindrance,
+                [mail for of, mail in doubtful if of == cluster.name],
             )
         )
     return Status(entries, standings, lock.holder(site.state / state_folder.STORE))
@@ -87,6 +99,23 @@ def _hindrance(places: Sequence[Path]) -> str | None:
         if os.statvfs(place).f_bavail == 0 < os.statvfs(place).f_blocks:
             return f"{place}: {os.strerror(errno.ENOSPC)}"
     return None
+
+
+def _doubtful(site: Site) -> list[tuple[str, str]]:
+    """Return cluster and name of each mail of which the published ledger has no outcome.
+
+    Mails that were sent again, or to recipients that are no longer configured, are left out.
+    """
+    if site.config.mail.via == "none" or not site.database.exists():
+        return []
+    named = itertools.chain.from_iterable(of.addresses for of in site.config.recipients)
+    addresses = [address.lower() for address in named]
+    with suppress(AuditError):  # of another version, or just being replaced
+        archive = site.archive_of(site.database)
+        with closing(database.open_snapshot(site.database, archive=archive)) as con:
+            found = queries.rows(con, "doubtful_mails", addresses=addresses)
+            return [(cluster, f"{report} to {recipient}") for cluster, report, recipient in found]
+    return []
 
 
 def timetable_in(state: Path) -> Path:
@@ -128,54 +157,73 @@ def lines(status: Status, most: int) -> Iterator[str]:
         yield f"{standing.cluster}: {standing.problem or 'in order'}; next time {coming}"
 
 
-def as_json(status: Status, site: Site, most: int) -> dict[str, object]:
-    """Return the status in the form that docs/service.md describes; keys are only ever added."""
+@dataclass(frozen=True)
+class SourceAnswer:
+    """Where logs come from."""
+
+    kind: Literal["command", "files"]
+    what: str  # of a command only its program, because arguments may contain a secret
+    files: int | None  # number of matches
+    newest: Instant | None  # time of the latest change
+
+
+@dataclass(frozen=True)
+class ClusterAnswer:
+    """The state of one cluster's runs."""
+
+    name: str
+    zone: str
+    in_order: bool
+    problem: str | None
+    overdue: bool
+    due: Instant | None  # of the run after the last
+    next: Instant  # by the timetable
+    last_run: Entry | None
+    sources: tuple[SourceAnswer, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusAnswer(Answer):
+    """The answer of ``fairaudit status --format json``."""
+
+    in_order: bool
+    at_work: str | None  # the process that has locked the store
+    clusters: tuple[ClusterAnswer, ...]
+    runs: tuple[Entry, ...]  # the newest first
+
+
+def answer(status: Status, site: Site, most: int) -> StatusAnswer:
+    """Return the status for programs, with the newest ``most`` entries."""
     of_cluster = {cluster.name: cluster.sources for cluster in site.config.clusters}
-    return {
-        "shape": 1,
-        "version": __version__,
-        "in_order": not any(standing.problem for standing in status.clusters),
-        "at_work": status.holder,
-        "clusters": [
-            {
-                "name": standing.cluster,
-                "zone": standing.zone,
-                "in_order": standing.problem is None,
-                "problem": standing.problem,
-                "overdue": standing.overdue,
-                "due": _instant(standing.due),
-                "next": _instant(standing.coming),
-                "last_run": standing.last and _entry(standing.last),
-                "sources": [_source(one, site.folder) for one in of_cluster[standing.cluster]],
-            }
+    return StatusAnswer(
+        in_order=not any(standing.problem for standing in status.clusters),
+        at_work=status.holder,
+        clusters=tuple(
+            ClusterAnswer(
+                name=standing.cluster,
+                zone=standing.zone,
+                in_order=standing.problem is None,
+                problem=standing.problem,
+                overdue=standing.overdue,
+                due=standing.due,
+                next=standing.coming,
+                last_run=standing.last,
+                sources=tuple(_source(one, site.folder) for one in of_cluster[standing.cluster]),
+            )
             for standing in status.clusters
-        ],
-        "runs": [_entry(entry) for entry in status.entries[:most]],
-    }
+        ),
+        runs=tuple(status.entries[:most]),
+    )
 
 
-def _source(source: Source, folder: Path) -> dict[str, object]:
-    """Return where logs come from.
-
-    For a command, only its program, because arguments may contain a secret.
-    """
+def _source(source: Source, folder: Path) -> SourceAnswer:
     if source.command is not None:
-        return {"kind": "command", "what": source.command[0], "files": None, "newest": None}
+        return SourceAnswer("command", source.command[0], None, None)
     changed = []
     for path in sources.files(source, folder):
         with suppress(OSError):  # it may be gone by now
             changed.append(int(path.stat().st_mtime))
-    newest = _instant(max(changed, default=None))
-    return {"kind": "files", "what": source.files, "files": len(changed), "newest": newest}
-
-
-def _entry(entry: Entry) -> dict[str, object]:
-    times = {"started_at": _instant(entry.started_at), "ended_at": _instant(entry.ended_at)}
-    return {**vars(entry), **times}
-
-
-def _instant(instant: int | None) -> str | None:
-    return None if instant is None else datetime.fromtimestamp(instant, UTC).isoformat()
+    return SourceAnswer("files", source.files or "", len(changed), max(changed, default=None))
 
 
 def _covers(entry: Entry, cluster: Cluster) -> bool:

@@ -6,12 +6,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import InstanceOf, PlainSerializer
 
 from audit.cluster import declared, fairshare, fitted, results
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.fitted import Fit, Fitted
-from audit.cluster.identity import Identity
+from audit.cluster.identity import Identity, seed_of
 from audit.cluster.inference import Fact
 from audit.cluster.setting import ASSUMED, NOTHING, between_days, whole_log
 from audit.config import Cluster, Config, Usage
@@ -19,6 +21,7 @@ from audit.errors import EmptyLogError, UsageError
 from audit.files import privacy
 from audit.ingest.ingest import Progress
 from audit.ingest.logs import Unread
+from audit.machines import Answer
 from audit.metrics.attempts import population
 from audit.model import Period, Policy, Pool
 from audit.pipeline import drawing, owners
@@ -65,17 +68,31 @@ class Options:
         return self.database or self.out / "audit.duckdb"
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """Results of an audit."""
+def _reason(unread: Unread) -> str:
+    return str(unread.error)
 
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome(Answer):
+    """Results of an audit; the answer of ``fairaudit audit --format json``."""
+
+    cluster: str
+    verdict: str | None  # fair, mixed, unfair or cannot tell; null: no figures
+    sentence: str | None
+    trust: tuple[str, ...] = ()  # how far to trust the verdict
+    findings: tuple[str, ...] = ()  # the main ones
+    warnings: tuple[str, ...]
     html: Path
     pdf: Path | None
     database: Path
-    main_findings: tuple[str, ...]
-    warnings: tuple[str, ...]
-    owners: tuple[Path, ...] = ()  # pages of users and accounts
-    missing: tuple[Unread, ...] = ()  # logs that could not be read, and are left out
+    owners: tuple[Path, ...]  # pages of users and accounts
+    missing: tuple[Annotated[InstanceOf[Unread], PlainSerializer(_reason)], ...]
+    """Logs that could not be read, and are left out."""
+
+    @property
+    def main_findings(self) -> tuple[str, ...]:
+        """The verdict, how far to trust it, and the main findings; empty without ended jobs."""
+        return (*filter(None, [self.sentence]), *self.trust, *self.findings)
 
 
 @dataclass(frozen=True)
@@ -128,7 +145,7 @@ def audit(
             missing = (*unread, *taken.kept_out)
             plan = _planned(taken, missing, request, options, config, site.configured, folder)
             del taken  # its attempts are as large as the log
-            plan = _fitted(con, plan, config, fit, progress)
+            plan = _fitted(plan, config, fit, progress)
             of = (cluster, _compute(con, plan, config, inferred, progress), work)
             del plan
             report = drawing.draw(
@@ -145,9 +162,7 @@ def audit(
             privacy.share(options.out, with_group=shared)
     if report.failure is not None:
         raise report.failure
-    findings, warnings = _findings(report.contents), _warnings(report.contents)
-    made = (report.html, report.pdf, options.target)
-    return Outcome(*made, findings, warnings, report.pages, missing)
+    return _outcome(report, options.target, missing)
 
 
 def _compute(
@@ -217,9 +232,7 @@ def _planned(
     return _Audit(task, in_force, period, silent)
 
 
-def _fitted(
-    con: Connection, plan: _Audit, config: Config, fit: Fit | None, progress: Progress
-) -> _Audit:
+def _fitted(plan: _Audit, config: Config, fit: Fit | None, progress: Progress) -> _Audit:
     """Return the plan with policies fitted to the log where none is set."""
     setting, pools = plan.task.setting, plan.silent
     if fit is None or not pools:
@@ -227,7 +240,7 @@ def _fitted(
     described = population.describe(
         plan.task.attempts, setting.pools, setting.partition_pool, tau_s=config.metrics.tau_s
     )
-    seed = plan.identity(con).seed
+    seed = seed_of(plan.task.attempts, plan.period)
     found = []
     for number, pool in enumerate(pools):
         progress("fitting how jobs are started", number, len(pools))
@@ -241,13 +254,31 @@ def _fitted(
     )
 
 
-def _findings(contents: Contents) -> tuple[str, ...]:
-    """Return the verdict, how far to trust it, and the main findings; empty without ended jobs."""
+def _outcome(report: drawing.Report, database: Path, missing: tuple[Unread, ...]) -> Outcome:
+    """Return the results of an audit whose report was written."""
+    return Outcome(
+        cluster=report.contents.cluster,
+        **_judgement(report.contents),
+        warnings=_warnings(report.contents),
+        html=report.html,
+        pdf=report.pdf,
+        database=database,
+        owners=report.pages,
+        missing=missing,
+    )
+
+
+def _judgement(contents: Contents) -> dict[str, Any]:
+    """Return the fields of ``Outcome`` about the verdict."""
     page = page_one(contents)
     if page is None:
-        return ()
-    trust = (f"{of.title}: {of.text}." for of in page.trust)
-    return (page.verdict.sentence, *trust, *(one.text for one in page.findings[:_FINDINGS]))
+        return {"verdict": None, "sentence": None}
+    return {
+        "verdict": page.verdict.word.value,
+        "sentence": page.verdict.sentence,
+        "trust": tuple(f"{of.title}: {of.text}." for of in page.trust),
+        "findings": tuple(one.text for one in page.findings[:_FINDINGS]),
+    }
 
 
 def _warnings(contents: Contents) -> tuple[str, ...]:

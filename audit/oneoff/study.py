@@ -19,7 +19,8 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit import __version__, config
+from audit import config
+from audit.cluster.identity import seed_of
 from audit.cluster.inference import Fact
 from audit.errors import UsageError
 from audit.files import folders, lock, privacy, replace
@@ -80,7 +81,7 @@ def conduct(
 ) -> tuple[Path, ...]:
     """Make a study of logs; return its files, the page first and the database last.
 
-    ``key`` names the study and its files; the logs determine the seed of the resamples.
+    ``key`` names the study and its files; the attempts determine the seed of the resamples.
 
     Raises:
         AuditError: see ``audit.errors``.
@@ -93,8 +94,7 @@ def conduct(
             inferred(fact)
     for warning in log.setting.warnings:
         warned(warning)
-    seed = int(_sha256(__version__, key, *log.sha256)[:15], 16)
-    planned = plan(log, Draws(seed, chosen.uncertainty.resamples))
+    planned = plan(log, Draws(seed_of(log.described), chosen.uncertainty.resamples))
     cells_of = identity(key, str(log.setting), *log.sha256, planned.settings, str(chosen.metrics))
     database = target.database or target.out / f"{key}.duckdb"
     threads = target.threads or chosen.simulation.threads

@@ -3,50 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
-from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from audit import config
 from audit.cluster.inference import Fact
-from audit.config import places
 from audit.errors import UsageError
 from audit.ingest.ingest import Progress
+from audit.machines import Answer, Instant
 from audit.model import Pool, Standing
 from audit.oneoff.explain.explain import charged
-from audit.pipeline.opening import Log, Request, open_log
-from audit.pipeline.published import open_published
+from audit.pipeline.opening import Log, Request
+from audit.pipeline.published import open_either
 from audit.progress import printable
-from audit.report.text import wording
+from audit.report.text import starts, wording
 from audit.scenario.predict import predictions
-from audit.scenario.predict.calibration import FEWEST_GROUPS, LEAST_COVERAGE, TOLERANCE_S, Withheld
-from audit.scenario.predict.similar import FEWEST
+from audit.scenario.predict.calibration import TOLERANCE_S, Bounds, Withheld
 from audit.scenario.scenario import Scenario
 
 DAY_S: Final = 86_400
-SEARCHED_S: Final = 45 * DAY_S  # past in which similar pending jobs are searched
 SHOWN_S: Final = 30 * DAY_S  # past whose intervals are counted
-
-WHY: Final = {
-    Withheld.HELD: "it waits for something other than its turn",
-    Withheld.UNSCHEDULABLE: (
-        "its request is unknown, or more than the pool or one of its limits ever allows"
-    ),
-    Withheld.NEVER_STARTS: "under the modelled policy it would never start",
-    Withheld.FEW_SIMILAR: f"fewer than {FEWEST} similar pending jobs have started",
-    Withheld.FEW_DECIDED: (
-        f"earlier predictions of this kind can be checked for fewer than {FEWEST_GROUPS} "
-        "hours of users"
-    ),
-    Withheld.MISCALIBRATED: (
-        f"fewer than {wording.percent(LEAST_COVERAGE)} of the latest intervals of this kind "
-        "were right"
-    ),
-}
-"""Why no prediction is made."""
 
 
 class Subject(NamedTuple):
@@ -54,6 +33,32 @@ class Subject(NamedTuple):
 
     job: str | None = None
     user: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """The prediction for a pending job."""
+
+    pool: str
+    job_id: str
+    attempt: int
+    user: str | None
+    p10: Instant | None  # null: no prediction
+    p50: Instant | None
+    p90: Instant | None
+    contested: bool | None  # whether p50 is more than 60 s ahead
+    withheld_because: Withheld | None
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhenAnswer(Answer):
+    """The answer of ``fairaudit when --format json``."""
+
+    cluster: str
+    zone: str
+    as_of: Instant  # the time of the newest records
+    jobs: tuple[Forecast, ...]
 
 
 def when(
@@ -64,8 +69,8 @@ def when(
     progress: Progress = lambda what, done, of: None,
     inferred: Callable[[Fact], None] = lambda fact: None,
     folder: Path = Path(),
-) -> list[str]:
-    """Return one sentence per pending job.
+) -> WhenAnswer:
+    """Return the prediction for each pending job.
 
     Args:
         request: logs, if any.
@@ -75,26 +80,26 @@ def when(
         UsageError: the job is unknown or not pending.
         AuditError: logs or the database cannot be read, see ``audit.errors``.
     """
-    if request.logs:
-        log = open_log(request, chosen, progress, folder)
-        for fact in log.setting.facts:
-            inferred(fact)
-    else:
-        progress("reading", 0, 1)
-        kept = places.Site(chosen, folder).archive_of(database)
-        log = open_published(database, chosen, request.cluster, archive=kept)
+    log = open_either(request, database, chosen, progress, inferred, folder)
     wanted = _wanted(log, subject)
-    if wanted.is_empty():
-        of = "" if subject.user is None else f" of {printable(subject.user)}"
-        as_of = wording.instant(log.setting.now, log.setting.zone.key)
-        return [f"No job{of} was pending at {as_of}, when the records end."]
     used = [pool for pool in log.setting.pools if (wanted["pool"] == pool.name).any()]
-    made: list[str] = []
+    made: list[Forecast] = []
     for number, pool in enumerate(used):
         progress("predicting", number, len(used))
-        made += sentences(*_predicted(log, pool, folder), log, wanted)
+        made += forecasts(*_predicted(log, pool, folder), log, wanted)
     progress("predicting", len(used), len(used))
-    return made
+    of = log.setting
+    return WhenAnswer(cluster=of.cluster, zone=of.zone.key, as_of=of.now, jobs=tuple(made))
+
+
+def lines(answer: WhenAnswer, user: str | None) -> Iterator[str]:
+    """Yield the answer in sentences; ``user``: whose jobs it is about, if not everyone's."""
+    if not answer.jobs:
+        of = "" if user is None else f" of {printable(user)}"
+        as_of = wording.instant(answer.as_of, answer.zone)
+        yield f"No job{of} was pending at {as_of}, when the records end."
+    for job in answer.jobs:
+        yield job.sentence
 
 
 def _wanted(log: Log, subject: Subject) -> pl.DataFrame:
@@ -121,33 +126,33 @@ def _predicted(log: Log, pool: Pool, folder: Path) -> tuple[Scenario, pl.DataFra
     described, ranked = charged(log, pool, folder)
     attempts = described.filter(pl.col("pool") == pool.name)
     scenario = Scenario(attempts, pool, log.setting.now, ranked)
-    since = log.setting.now - SEARCHED_S
+    since = log.setting.now - predictions.SEARCHED_S
     return scenario, *predictions.pending(scenario, log.setting.zone.key, since)
 
 
-def sentences(
+def forecasts(
     scenario: Scenario, past: pl.DataFrame, present: pl.DataFrame, log: Log, wanted: pl.DataFrame
-) -> Iterator[str]:
-    """Return the sentences about the jobs ``wanted``, in the order of their arrival."""
-    zone, now = ZoneInfo(log.setting.zone.key), scenario.now
-    named = scenario.attempts.select("job_id", "attempt", "user").with_row_index("row")
+) -> Iterator[Forecast]:
+    """Yield the predictions for the jobs ``wanted``, in the order of their arrival."""
+    zone, record = log.setting.zone.key, _record(scenario, past)
+    named = scenario.attempts.select("pool", "job_id", "attempt", "user").with_row_index("row")
     rows = (
         present.with_columns(pl.col("row").cast(pl.UInt32))
         .join(named, on="row")
         .join(wanted, on=["job_id", "attempt"], how="semi")
         .sort("row")
     )
-    record = _record(scenario, past)
+    keys = ("pool", "job_id", "attempt", "user", "p10", "p50", "p90", "contested")
     for one in rows.iter_rows(named=True):
-        job = f"Job {printable(one['job_id'])}"
-        if one["withheld_because"] is not None:
-            yield f"{job}: no prediction, because {WHY[Withheld(one['withheld_because'])]}."
-            continue
-        low, mid, high = (_local(one[name], zone) for name in ("p10", "p50", "p90"))
-        today = _local(now, zone)
-        likely = f"{mid:%H:%M}" if mid.date() == low.date() else _day(mid, today)
-        between = f"between {_day(low, today)} and {_day(high, today)}"
-        yield f"{job}: {between}, most likely around {likely}{record[one['contested']]}."
+        why = one["withheld_because"] and Withheld(one["withheld_because"])
+        if why is not None:
+            sentence = starts.withheld(one["job_id"], why)
+        else:
+            bounds = Bounds(one["p10"], one["p50"], one["p90"])
+            right = record[one["contested"]]
+            sentence = starts.expected(one["job_id"], bounds, scenario.now, zone, right)
+        known = {key: one[key] for key in keys}
+        yield Forecast(**known, withheld_because=why, sentence=sentence)
 
 
 def _record(scenario: Scenario, past: pl.DataFrame) -> dict[bool, str]:
@@ -167,14 +172,3 @@ def _record(scenario: Scenario, past: pl.DataFrame) -> dict[bool, str]:
         tail = f"; {share} of 10 such intervals were right in the last 30 days"
         said[contested] = "" if share is None else tail
     return said
-
-
-def _local(time: int, zone: ZoneInfo) -> datetime:
-    return datetime.fromtimestamp(time, zone)
-
-
-def _day(time: datetime, today: datetime) -> str:
-    """Return an instant to the minute, with its day relative to ``today``."""
-    ahead = time.date() - today.date()
-    day = {timedelta(0): "today", timedelta(1): "tomorrow"}.get(ahead, f"{time:%Y-%m-%d}")
-    return f"{day} {time:%H:%M}"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from audit.cluster import compute, results
 from audit.cluster.fairshare import Fairshare
-from audit.cluster.identity import Identity
+from audit.cluster.identity import Identity, seed_of
 from audit.cluster.setting import Setting
 from audit.cluster.windows import WHOLE, Window
 from audit.config import Config
@@ -42,19 +42,21 @@ def compute_and_keep(
     config: Config,
     now: int | None = None,
     progress: Progress = lambda what, done, of: None,
+    warned: Callable[[str], None] = lambda text: None,
 ) -> None:
     """Compute the figures of periods, replacing those in the store.
 
     Fair start times in the store with the same inputs are reused. ``now`` (epoch s) is recorded;
-    None: no time is.
+    None: no time is. ``warned`` is called with faults of workers that changed no figure.
 
     Raises WorkersError if the configured workers cannot be used, StoreError if the results cannot
     be stored.
     """
     setting = task.setting
-    seeds = {identity.period: identity.seed for identity in task.due}
+    seeds = {of.period: seed_of(task.attempts, of.period) for of in task.due}
     wanted = compute.Wanted(seeds, task.kept.keys(), task.window)
-    with workers.executor(config.compute, config.simulation.threads) as executor:
+    threads = config.simulation.threads
+    with workers.executor(config.compute, threads, warned=warned) as executor:
         computed = compute.compute(
             task.attempts,
             setting,

@@ -42,7 +42,8 @@ def contents_of(con: Connection, config: Config, cluster: str, period: Period) -
     """Return the content of the report of a period, of the configured length."""
     of = config.verdict
     bounds = Bounds(Bound(of.overtaken.warn, of.overtaken.fail))
-    options = Options(rows=config.report.rows, examples=config.report.examples, bounds=bounds)
+    chosen = config.report
+    options = Options(chosen.rows, chosen.examples, bounds=bounds, starts=chosen.owner_starts)
     return build.build(con, cluster, period, options)
 
 

@@ -43,7 +43,9 @@ class Request:
 
     def open(self) -> list[Opened]:
         """Return the logs with their dialects; errors as of ``logs.open_logs``."""
-        return open_logs(self.logs, self.dialect, self.reading)
+        opened = open_logs(self.logs, self.dialect, self.reading)
+        self._check_schedulers(opened)
+        return opened
 
     def open_each(self) -> tuple[list[Opened], list[Unread]]:
         """Return the logs with their dialects, and the logs that cannot be read.
@@ -54,7 +56,20 @@ class Request:
         for one in unread:
             if not opened or not isinstance(one.error, LogError):
                 raise one.error
+        self._check_schedulers(opened)
         return opened, unread
+
+    def _check_schedulers(self, opened: Sequence[Opened]) -> None:
+        """Raise UsageError if logs of several schedulers would become one cluster unasked."""
+        files: dict[str, list[str]] = {}
+        for log in opened:
+            files.setdefault(log.dialect.scheduler or log.dialect.title, []).append(log.name)
+        if len(files) > 1 and self.cluster is None:
+            listed = "; ".join(f"{name}: {_some(names)}" for name, names in files.items())
+            raise UsageError(
+                f"the logs are of several schedulers ({listed}): audit those of each by "
+                "themselves, or pass --cluster NAME if all are of one cluster"
+            )
 
     def setting(
         self,
@@ -126,12 +141,25 @@ def take_in(
     if not any(one.records for one in taken):
         raise EmptyLogError(f"{logs[0].where}: empty: it contains comments but no records")
     left = {one.path for one in kept_out}
+    kept = (log for log in logs if log.source.path not in left)
     return TakenIn(
         Fact("cluster", named.cluster, named.source),
         read_attempts(con, named.cluster),
-        {log.name: log.header for log in logs if log.source.path not in left},
+        {
+            log.name: replace(log.header, problems=(*of.problems, *(_GREW,) * log.source.has_grown))
+            for log, of in zip(kept, taken, strict=True)
+        },
         kept_out,
     )
+
+
+_GREW = "grew while it was read: what was added is left out; audit it again when it is complete"
+_SHOWN = 3  # maximum number of files of a scheduler that an error names
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 def open_log(
@@ -185,9 +213,9 @@ class Site:
         self.configured = _configured_cluster(self.chosen, self.option, named.called)
         if self.configured is not None and self.configured.people != config.People():
             raise UsageError(
-                f"cluster {self.configured.name!r} has clusters.people in config.toml, by "
-                "which people have other names or groups: 'fairaudit run' reads its logs; leave "
-                "--config out to read them as they are"
+                f"cluster {self.configured.name!r} has clusters.people in config.toml, which "
+                "replaces names or groups. Use 'fairaudit run' to read its logs, or omit --config "
+                "to read them unchanged"
             )
         if self.configured is not None and self.configured.name != named.cluster:
             return Named(self.configured.name, "the only one that is configured", named.called)

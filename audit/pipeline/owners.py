@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from audit import machines
 from audit.config import Config, places
 from audit.errors import ReportError, UsageError
 from audit.files import replace
@@ -15,17 +16,21 @@ from audit.model import OBSERVED
 from audit.progress import printable
 from audit.report.judgement.place import named
 from audit.report.owner import build
+from audit.report.owner.card import card
 from audit.report.record.page import Contents, Who
 from audit.report.render import identity
 from audit.report.render import owner as page
 from audit.store import queries
 from audit.store.database import Connection
 
+_CARD = ".json"
+"""Suffix of the card beside a page."""
+
 
 def with_pages(contents: Contents, config: Config, also: Sequence[Who]) -> Contents:
-    """Return a report with links to the pages beside it.
+    """Return a report with links to the pages of ``also`` and of entities that it names.
 
-    Of ``also``, and of entities that it names.
+    The pages are beside it.
     """
     chosen = config.report.owner_pages == "named" and not contents.brief
     pages = tuple(dict.fromkeys((*also, *(named(contents) if chosen else ()))))
@@ -44,20 +49,26 @@ def write(
 ) -> tuple[Path, ...]:
     """Write a page for each of ``owners`` into a folder, and return the files.
 
-    ``linked`` pages link to the report in that folder. Raises OSError if a file cannot be written.
+    Users also get a card if the configuration says so. ``linked`` pages link to the report in that
+    folder. Raises OSError if a file cannot be written.
     """
     shared, files = config.output.shared_with_group, []
     for made in build.build(con, contents, owners):
         files.append(folder / made.who.file)
         html = page.render_html(made, linked=linked).encode()
         replace.write(files[-1], html, alone=True, with_group=shared)
+        if config.report.owner_cards and made.who.kind == "user":
+            files.append(files[-1].with_suffix(_CARD))
+            json = machines.written(card(made)).encode()
+            replace.write(files[-1], json, alone=True, with_group=shared)
     return tuple(files)
 
 
 def remove_others(folder: Path, kept: Sequence[Path]) -> None:
-    """Remove the pages from a report's folder, except those in ``kept``; no other files."""
-    for file in found(folder).keys() - {*kept}:
-        file.unlink(missing_ok=True)
+    """Remove pages and their cards from a report's folder, except ``kept``; no other files."""
+    for page_ in found(folder):
+        for file in {page_, page_.with_suffix(_CARD)} - {*kept}:
+            file.unlink(missing_ok=True)
 
 
 def found(folder: Path) -> dict[Path, Who]:

@@ -1,9 +1,9 @@
-"""Reads the attempts of a cluster, and its setting, from a published database."""
+"""Reads the attempts of a cluster, and its setting, from a published database or from logs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,14 @@ from audit.cluster import declared, fitted
 from audit.cluster.inference import Fact
 from audit.cluster.setting import Extent, Setting, configured, one_off
 from audit.cluster.windows import AFTER_S, by_history
+from audit.config import places
 from audit.errors import UsageError
 from audit.formats.dialects import Header
+from audit.ingest.ingest import Progress
 from audit.metrics.attempts import population
 from audit.metrics.attempts.peers import LEAD_S
 from audit.model import BY_USAGE, Policy
-from audit.pipeline.opening import Log
+from audit.pipeline.opening import Log, Request, open_log
 from audit.progress import printable
 from audit.store import archive, database, queries
 from audit.store.attempts import read_attempts
@@ -49,7 +51,7 @@ def open_published(
     Raises:
         UsageError: there is no such database, cluster or job, or it has several clusters.
         LockedError: a run is writing the file.
-        StoreError: the file is no database.
+        StoreError: the file is not a database.
     """
     if not path.is_file():
         raise UsageError(f"{path}: no such database; make one with 'fairaudit audit LOG'")
@@ -63,6 +65,34 @@ def open_published(
     tau_s = chosen.metrics.tau_s
     described = population.describe(attempts, setting.pools, setting.partition_pool, tau_s=tau_s)
     return Log(described, setting, site, tuple(sorted(read["content_sha256"])))
+
+
+def open_either(
+    request: Request,
+    database: Path,
+    chosen: config.Config,
+    progress: Progress = lambda what, done, of: None,
+    inferred: Callable[[Fact], None] = lambda fact: None,
+    folder: Path = Path(),
+    job: str | None = None,
+) -> Log:
+    """Return the attempts of the logs of ``request``; without logs, those of a published database.
+
+    Args:
+        inferred: called with each value that is inferred from the logs.
+        folder: that of the configuration.
+        job: see ``open_published``.
+
+    Raises the errors of ``open_log`` or ``open_published``.
+    """
+    if request.logs:
+        log = open_log(request, chosen, progress, folder)
+        for fact in log.setting.facts:
+            inferred(fact)
+        return log
+    progress("reading", 0, 1)
+    kept = places.Site(chosen, folder).archive_of(database)
+    return open_published(database, chosen, request.cluster, job, kept)
 
 
 def _read(

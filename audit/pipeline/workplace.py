@@ -47,7 +47,7 @@ def replacing(target: Path) -> Iterator[None]:
     """Hold the right to replace the database ``target`` while the block runs.
 
     Raises LockedError if another run holds it, or another program is writing it; UsageError if the
-    file is no database of fairaudit, or its folder cannot be written.
+    file is not a database of fairaudit, or its folder cannot be written.
     """
     with ExitStack() as held:
         try:

@@ -95,7 +95,7 @@ class Lack:
 
     key: str
     resource: str
-    """Column of the amount, or of all its types; empty: several resources."""
+    """Column of the amount, or of all its types; ``FEATURES``; empty: several resources."""
     words: str
     """Completes "single nodes lacked …"."""
     remedy: str
@@ -112,6 +112,9 @@ class Lack:
         return f"cause_nodes_{self.key}_share"
 
 
+FEATURES: Final = "constraints"
+"""Column of the node features that an attempt requires."""
+
 # fmt: off
 LACKS: Final = (
     Lack("gpus", "gpus", "GPUs",
@@ -123,6 +126,8 @@ LACKS: Final = (
     Lack("cpus", "cpus", "CPUs",
          "Place small jobs on as few nodes as possible, or let these jobs use fewer CPUs on more "
          "nodes"),
+    Lack("feature", FEATURES, "the features that jobs require",
+         "Check whether these jobs need the node features that they require"),
     Lack("whole", "nodes", "whole free nodes",
          "Place small jobs on as few nodes as possible, or keep nodes for jobs that need whole "
          "ones"),

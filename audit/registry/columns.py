@@ -116,6 +116,11 @@ OF_ATTEMPTS: Final = (
     Column("any_gpu_type", BOOLEAN, "whether it requested GPUs, but no type", missing="where the "
            "log does not give the request, or it requested no GPUs"),
     Column("mem_bytes", BIGINT, "memory allocated, else requested; bytes"),
+    Column("req_cpus", BIGINT, "CPUs requested", missing="where the log does not say"),
+    Column("beyond_work", DOUBLE, "CPU time allocated beyond its request: max(cpus − req_cpus, "
+           "0) · occupancy", "CPU·s", "where no attempt was allocated more than it requested"),
+    Column("beyond_request", VARCHAR, "reason for beyond_work: memory, whole (nodes), cores or "
+           "unknown", missing="where beyond_work is 0 or NULL"),
     Column("constraints", VARCHAR, "node features that it requires, as Slurm writes them"),
     Column("node_list", VARCHAR, "nodes that it ran on, as a hostlist"),
     Column("node_amounts", VARCHAR, "amounts on each node of node_list, in its order, if the log"

@@ -48,12 +48,13 @@ class Of(Enum):
     """The same for the relaxed one."""
     INTERRUPTED = "those in logs with preempted, requeued or suspended attempts"
     ARRAYS = "tasks of job arrays"
+    REQUESTED = "those whose requested CPUs are known"
     FORWARD = "those with a modelled start and a strict fair start time"
 
 
 ENDED, SIZED, BOOKED, ON_NODES, APART = Of.ENDED, Of.SIZED, Of.BOOKED, Of.ON_NODES, Of.APART
 STRICT, RELAXED, FORWARD = Of.STRICT, Of.RELAXED, Of.FORWARD
-INTERRUPTED, ARRAYS = Of.INTERRUPTED, Of.ARRAYS
+INTERRUPTED, ARRAYS, REQUESTED = Of.INTERRUPTED, Of.ARRAYS, Of.REQUESTED
 
 
 class Quotient(NamedTuple):

@@ -41,6 +41,7 @@ from audit.registry.measure import (
     Table,
     Total,
 )
+from audit.registry.requested import MEASURES as _REQUESTED
 
 _ALL: Final = ("all",)
 _WIDTHS: Final = ("all", "width_class", "partition", "qos", "gpu_type")
@@ -438,7 +439,7 @@ _FIDELITY: Final = (
             COUNT, (), "attempts that ended in the period and after whose start more was in use "
             "than the capacity", when=_DECIDED),
     Measure("foreseen_share", "Starts that the policy predicted", ONE, SHARE, (),
-            "share of the judged attempts that one pass of the policy over the observed state, at "
+            "share of the judged attempts that a pass over the observed state, at "
             "an instant between arrival and start, would have started", when=_DECIDED),
     Measure("on_time_share", "… at most the tolerance earlier", ONE, SHARE, (),
             "share of the judged attempts that the policy would first have started at most "
@@ -461,8 +462,7 @@ _FIDELITY: Final = (
 
 SUMMARY: Final[Mapping[str, Measure]] = {measure.key: measure for measure in (
     *_POPULATION, *_WAITS, *_ANATOMY, *_PEERS, *_PASSED, *_EQUALITY, *_PREEMPTION, *_MACHINE,
-    *_FAIR_STARTS,
-    *_OWNERS,
+    *_REQUESTED, *_FAIR_STARTS, *_OWNERS,
 )}
 """Every measure of the view ``summary`` by key, in order of display."""
 # fmt: on

@@ -1,9 +1,9 @@
 """The schedule check: it refuses impossible schedules (SPEC §4, last paragraph).
 
-A schedule is sound if nothing starts before it arrives or ends before it starts; no start exceeds
-the capacity, a limit or a window; every attempt is there once with its real occupancy; and, under
-``conservative``, none starts later than first promised (a limit that forbids a planned start voids
-the promise).
+In a sound schedule, nothing starts before it arrives or ends before it starts. No start exceeds the
+capacity, a limit or a window. Every attempt occurs once, with its real occupancy. Under
+``conservative``, no attempt starts later than first promised (a limit that forbids a planned start
+voids the promise).
 
 Times are epoch seconds; an attempt holds what it requests over ``[start, end)``. The check knows no
 policy: a sound schedule is possible, not necessarily the one that EASY would have made.

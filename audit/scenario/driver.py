@@ -12,8 +12,8 @@ running sums.
 
 import hashlib
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -24,13 +24,13 @@ from audit.model import BY_USAGE, Order, Policy
 from audit.scenario import ownership
 from audit.scenario.machines import Machines
 from audit.scenario.workload import KEYS, NEVER, Bools, Ints, Workload, gone, in_snapshots
-from audit.workers.executors import IN_TURN, Executor
+from audit.workers.executors import IN_TURN, Executor, computed
 
 OnProgress = Callable[[int, int], None]
 """Called with the number of attempts done, and of all."""
 Hashes = NDArray[np.uint64]
 
-Shared = TypeVar("Shared")
+Asked = TypeVar("Asked", bound="Request")
 Space = TypeVar("Space")
 Found = TypeVar("Found", bound=tuple[Any, ...])
 
@@ -57,17 +57,83 @@ class Range(NamedTuple):
     high: int
 
 
+class Cut(NamedTuple):
+    """The part of a request that matters to a range."""
+
+    request: Any
+    part: Range  # in that request
+    until: int
+    """Results after this instant may be wrong, because later arrivals are missing; epoch s."""
+
+
+def moved(part: Range, kept: Bools) -> Range:
+    """Return where a range is among the ``kept`` attempts, which include it."""
+    low = int(np.count_nonzero(kept[: part.low]))
+    return Range(low, low + part.high - part.low)
+
+
+class Request(Protocol):
+    """A computation by ranges; it can be divided if no range needs all attempts."""
+
+    @property
+    def divisible(self) -> bool:
+        """Whether ``cut`` leaves anything out."""
+
+    def cut(self, part: Range, whole: bool) -> Cut:
+        """Return what matters to a range; if ``whole``, all later arrivals are kept."""
+
+
+class _Piece:
+    """A range to compute. Another process gets only what matters to the range."""
+
+    def __init__(self, common: "_Common", part: Range, until: int, *, whole: bool) -> None:
+        self._common, self._part, self._until, self._whole = common, part, until, whole
+
+    def __call__(self) -> tuple[tuple[Any, ...], bool]:
+        """Return the results, and whether they are right."""
+        found = self._common.computation(self._part)
+        chosen = self._common.request.chosen[slice(*self._part)]
+        times = (times[chosen].max(initial=0) for times in found if times.dtype == np.int64)
+        return found, self._until == NEVER or max(times) <= self._until
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        common = self._common
+        return _sent, (common.prepare, *common.request.cut(self._part, self._whole))
+
+
+def _sent(prepare: Any, request: Any, part: Range, until: int) -> _Piece:
+    return _Piece(_Common(prepare, request), part, until, whole=True)
+
+
+class _Common:
+    """The request and its computation, which the pieces in one process share."""
+
+    def __init__(self, prepare: Any, request: Any) -> None:
+        self.prepare, self.request = prepare, request
+        self._lock = threading.Lock()
+        self._computation: Any = None
+
+    @property
+    def computation(self) -> Any:
+        """The function that computes a range."""
+        with self._lock:
+            if self._computation is None:
+                self._computation = self.prepare(self.request)
+        return self._computation
+
+
 def compute(
-    prepare: Callable[[Shared], Callable[[Range], Found]],
-    shared: Shared,
+    prepare: Callable[[Asked], Callable[[Range], Found]],
+    request: Asked,
     chosen: Bools,
     out: Found,
     effort: Effort,
 ) -> None:
     """Write the results of the ``chosen`` attempts to the arrays ``out``, [n] each.
 
-    The executor computes ranges that hold about equally many of them. ``prepare(shared)`` returns
-    the function that computes a range; see ``Executor.each``.
+    The executor computes ranges that hold about equally many of them. ``prepare(request)`` returns
+    the function that computes a range. Ranges whose results need later arrivals than they got are
+    computed again with all of them.
     """
     subjects = np.flatnonzero(chosen)
     if len(subjects) == 0:
@@ -77,12 +143,35 @@ def compute(
     ranges = [Range(int(group[0]), int(group[-1]) + 1) for group in groups]
     total = sum(high - low for low, high in ranges)
     done = 0
-    for number, found in effort.executor.each(prepare, shared, ranges):
-        here = slice(*ranges[number])
-        for whole, some in zip(out, found, strict=True):
-            np.copyto(whole[here], some, where=chosen[here])
-        done += ranges[number].high - ranges[number].low
+    for part, found in _computed(prepare, request, ranges, effort.executor):
+        here = slice(*part)
+        for all_found, some in zip(out, found, strict=True):
+            np.copyto(all_found[here], some, where=chosen[here])
+        done += part.high - part.low
         effort.on_progress(done, total)
+
+
+def _computed(
+    prepare: Callable[[Asked], Callable[[Range], Found]],
+    request: Asked,
+    ranges: Sequence[Range],
+    executor: Executor,
+) -> Iterator[tuple[Range, Found]]:
+    """Yield ranges with their results, in any order."""
+    if not request.divisible:
+        for number, found in executor.each(prepare, request, ranges):
+            yield ranges[number], found
+        return
+    common, left, whole = _Common(prepare, request), list(ranges), False
+    while left:
+        pieces = [_Piece(common, part, NEVER, whole=whole) for part in left]
+        again = []
+        for number, (results, right) in executor.each(computed, None, pieces):
+            if right:
+                yield left[number], cast("Found", results)
+            else:
+                again.append(left[number])
+        left, whole = again, True
 
 
 def by_thread(
@@ -155,7 +244,7 @@ def recalled(
 
 
 def places(height: int, rows: Ints, subject: Bools) -> pl.Series:
-    """Return the place of each of ``height`` rows in the workload; null where it is no subject."""
+    """Return the place of each of ``height`` rows in the workload; null if it is not a subject."""
     of_row = np.full(height, -1)
     of_row[rows[subject]] = np.flatnonzero(subject)
     return pl.Series(of_row).replace(-1, None)
@@ -246,7 +335,7 @@ def _on_nodes(nodes: Machines, count: int) -> list[Ints]:
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)))
     first, held = nodes.first[:count], nodes.held[:count]
     used = (sums[first + held] - sums[first]).view(np.int64)
-    columns = (nodes.set_of, *nodes.part, nodes.parts, nodes.most)
+    columns = (nodes.set_of, nodes.wide, *nodes.part, nodes.parts, nodes.most)
     return [*(column[:count] for column in columns), used]
 
 

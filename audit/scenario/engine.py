@@ -209,8 +209,8 @@ def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rul
         raise SimulationError(f"fair_order {fair_order.value}: one of fcfs, fairshare, nuwt")
     if fair_order in BY_OWNER and policy.order in BY_USAGE and fair_order is not policy.order:
         raise SimulationError(
-            f"order {policy.order.value} with fair_order {fair_order.value}: either the same, or "
-            "one of them by something else than owners"
+            f"order {policy.order.value} with fair_order {fair_order.value}: both must be the same "
+            "order, or one of them must not depend on usage"
         )
     for key in policy.not_taken:
         raise SimulationError(f"{policy.backfill.value}: {key}: {refused(key)}")
@@ -225,6 +225,7 @@ def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rul
         origin=int(work.arrival.min(initial=NEVER)),
         between=policy.order is Order.multifactor and not policy.backfill.traits.keeps_plans,
         reservations=NEVER if policy.reservations is None else policy.reservations,
+        resolution=policy.resolution_s or 1,
     )
 
 
@@ -256,6 +257,7 @@ def kernel_jobs(
             amount=contiguous(limits.amount),
             binding=contiguous(limits.binding),
             most=limits.most,
+            late=limits.late,
             edges=kernels.Edges(**limits.edges._asdict()),
         ),
     )

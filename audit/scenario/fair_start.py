@@ -20,7 +20,7 @@ from audit.metrics.attempts.population import TAU_S
 from audit.model import BY_USAGE, FstStatus, Order, Policy, Standing
 from audit.scenario import driver, engine, forward
 from audit.scenario.budget import costs, weights
-from audit.scenario.driver import ALL, Bases, Effort, Range, nevers
+from audit.scenario.driver import ALL, Bases, Cut, Effort, Range, nevers
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import (
     KEYS,
@@ -73,7 +73,7 @@ def fair_starts(
             start time shows what j lost to jobs ranked behind it and to later arrivals ([S] §6).
 
     Returns:
-        NEVER where an attempt is no subject, is never queued, or would never start.
+        NEVER where an attempt is not a subject, is never queued, or would never start.
 
     Source: SPEC §5; [S] §3.1.
     """
@@ -89,6 +89,17 @@ class _Request(NamedTuple):
     policy: Policy
     fair_order: Order
     chosen: Bools
+
+    @property
+    def divisible(self) -> bool:
+        """See ``driver.Request``."""
+        return self.work.divisible(self.policy) and self.fair_order is Order.fcfs
+
+    def cut(self, part: Range, whole: bool) -> Cut:
+        """See ``driver.Request``; nothing that arrives later matters."""
+        kept = self.work.around(*part, until=-NEVER)
+        request = self._replace(work=self.work.of_those(kept), chosen=self.chosen[kept])
+        return Cut(request, driver.moved(part, kept), NEVER)
 
 
 def _computation(request: _Request) -> Callable[[Range], FairStarts]:

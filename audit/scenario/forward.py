@@ -17,11 +17,13 @@ from audit.kernels.scheduling import simulation as kernels
 from audit.kernels.scheduling.simulation import Jobs, Model, Trials
 from audit.model import FstStatus, Order, Policy
 from audit.scenario import driver, engine
-from audit.scenario.driver import ALL, Bases, Effort, Range, nevers
+from audit.scenario.driver import ALL, Bases, Cut, Effort, Range, nevers
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS, NEVER, Bools, Ints, Workload, instants, largest_snapshot
 
 NO_USER: Final = -1
+AFTER_S: Final = 86_400
+"""Arrivals that are sent with a range, after the last observed start in it."""
 BASIS: Final = "forward_basis"
 _FINAL: Final = (FstStatus.FINAL.value, FstStatus.PREEMPTED_CONTEXT.value)
 """Statuses that a modelled start after the end of the log makes provisional."""
@@ -57,7 +59,7 @@ def forward_starts(
             arrives until then they are also the modelled starts.
 
     Returns:
-        NEVER where an attempt is no subject, is never queued, or would never start.
+        NEVER where an attempt is not a subject, is never queued, or would never start.
 
     Source: SPEC §10, *Forward start*.
     """
@@ -90,6 +92,20 @@ class _Request(NamedTuple):
     chosen: Bools
     queued: Bools
     user: Ints
+
+    @property
+    def divisible(self) -> bool:
+        """See ``driver.Request``."""
+        return self.work.divisible(self.policy)
+
+    def cut(self, part: Range, whole: bool) -> Cut:
+        """See ``driver.Request``; most attempts start within a day of their observed start."""
+        work, here = self.work, slice(*part)
+        started = np.where(work.has_started[here], work.start[here], work.arrival[here])
+        until = NEVER if whole else int(started.max()) + AFTER_S
+        kept = work.around(*part, until=until)
+        rows = {name: getattr(self, name)[kept] for name in ("chosen", "queued", "user")}
+        return Cut(self._replace(work=work.of_those(kept), **rows), driver.moved(part, kept), until)
 
 
 class _Space(NamedTuple):

@@ -55,6 +55,7 @@ class Limits(NamedTuple):
     amount: Ints  # > 0, what it adds while it runs
     binding: Bools  # whether it waits for the counter; else it only counts
     most: Ints  # [C]
+    late: Bools  # [C], whether it counts a resource, not attempts
     edges: Edges
     exceeded: Bools  # [n], whether the attempt alone exceeds a limit
     marks: tuple[Ints, ...]  # each [n]: all that limits and windows see of each attempt
@@ -64,10 +65,6 @@ class Limits(NamedTuple):
     def some(self) -> bool:
         """Whether anything is limited."""
         return len(self.first) > 0
-
-    def of_first(self, count: int) -> Limits:
-        """Return those of the first ``count`` attempts."""
-        return self.of_those(np.arange(len(self.exceeded)) < count)
 
     def of_those(self, chosen: Bools) -> Limits:
         """Return those of the ``chosen`` attempts."""
@@ -88,7 +85,7 @@ class Limits(NamedTuple):
 _NONE: Final[Ints] = np.zeros(0, np.int64)
 NO_EDGES: Final = Edges(_NONE, _NONE, _NONE, 0, 0)
 UNLIMITED: Final = Limits(
-    *(_NONE, _NONE, _NONE, np.zeros(0, np.bool_), _NONE, NO_EDGES),
+    *(_NONE, _NONE, _NONE, np.zeros(0, np.bool_), _NONE, np.zeros(0, np.bool_), NO_EDGES),
     *(np.zeros(0, np.bool_), (), ""),
 )
 """No limits, for any number of attempts."""
@@ -125,6 +122,7 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
     touches: list[_Touch] = []
     marks: list[Ints] = []
     most: list[int] = []
+    late: list[bool] = []
     changes: list[tuple[int, int, int]] = []
     for limit in pool.limits:
         touch, names = _towards(queue, limit, len(most))
@@ -136,6 +134,7 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
             counters = range(len(most), len(most) + len(names))
             changes += _days_of(limit, counters, zone, since, until)
             most += [limit.most] * len(names)
+            late += [limit.resource is not None] * len(names)
     closings, combined, reach = _closings(queue, pool.windows)
     for counter, closing in enumerate(closings, len(most)):
         ones = np.ones(len(closing.inside), np.int64)
@@ -144,6 +143,7 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
     return Limits(
         *_by_attempt(queue.height, touches),
         np.array(most + [ROOM] * len(closings), np.int64),
+        np.array(late + [False] * len(closings), np.bool_),
         _in_order(window_edges(closings, zone, since, until, len(most)), changes),
         exceeded,
         (*marks, combined, *([reach] if any(window.overlap for window in pool.windows) else [])),

@@ -1,4 +1,4 @@
-"""The nodes of a pool as a simulation takes them (SPEC §12, *Simulation by nodes*).
+"""The nodes of a pool as a simulation sees them (SPEC §12, *Simulation by nodes*).
 
 Conventions: R resources, N nodes, n attempts. *Holders* are the attempts, then the nodes, each of
 which outages and reservations take as a whole.
@@ -27,6 +27,7 @@ class Machines(NamedTuple):
     first_member: Ints  # [sets + 1]
     member: Ints
     set_of: Ints  # [n]
+    wide: Ints  # [n], the set of all nodes of its partitions
     part: Ints  # [R, n]
     parts: Ints  # [n]
     most: Ints  # [n]
@@ -82,8 +83,8 @@ NO_NODES = kernels.Nodes(
     amount=np.zeros((0, 0), np.int64),
     first_member=np.zeros(1, np.int64),
     first=np.zeros(1, np.int64),
-    **{k: np.zeros(0, np.int64) for k in ("member", "set", "parts", "most", "shape", "held")},
-    node=np.zeros(0, np.int64),
+    **{k: np.zeros(0, np.int64) for k in ("member", "set", "wide", "parts", "most", "shape")},
+    **{k: np.zeros(0, np.int64) for k in ("held", "node")},
     least_loaded=False,
 )
 
@@ -116,7 +117,7 @@ def machines(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Machines
     node[places], amount[:, places] = nodes.node, nodes.amount
     node[first[count:-1]], amount[:, first[count:-1]] = np.arange(size), nodes.capacity
     return Machines(
-        *(nodes.capacity, nodes.first_member, nodes.member, set_of),
+        *(nodes.capacity, nodes.first_member, nodes.member, set_of, nodes.wide),
         *(nodes.part, nodes.parts, nodes.most, nodes.shape),
         *(first.astype(np.int64), np.concatenate((observed, np.ones(size, np.int64)))),
         node,

@@ -63,9 +63,9 @@ class Priorities(NamedTuple):
     fixed: Floats  # [n]: the parts of the priority but age and fairshare
     tier: Ints  # [n]
 
-    def first(self, count: int) -> Priorities:
-        """Return those of the first ``count`` attempts."""
-        return Priorities(self.node[:count], self.fixed[:count], self.tier[:count])
+    def of_those(self, chosen: Bools) -> Priorities:
+        """Return those of the ``chosen`` attempts."""
+        return Priorities(self.node[chosen], self.fixed[chosen], self.tier[chosen])
 
 
 class Clock(NamedTuple):

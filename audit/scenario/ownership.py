@@ -64,15 +64,15 @@ class Ownership(NamedTuple):
     fairshare: Fairshare
     priorities: Priorities | None = None  # for the order ``multifactor``
 
-    def first(self, count: int) -> Ownership:
-        """Return the owners of the first ``count`` attempts."""
+    def of_those(self, chosen: Bools) -> Ownership:
+        """Return the owners of the ``chosen`` attempts."""
         return self._replace(
-            leaf=self.leaf[:count],
-            name=self.name[:count],
-            fingerprint=self.fingerprint[:count],
-            charge=self.charge[:count],
-            used=self.used[:count],
-            priorities=None if self.priorities is None else self.priorities.first(count),
+            leaf=self.leaf[chosen],
+            name=self.name[chosen],
+            fingerprint=self.fingerprint[chosen],
+            charge=self.charge[chosen],
+            used=self.used[chosen],
+            priorities=None if self.priorities is None else self.priorities.of_those(chosen),
         )
 
 
@@ -88,14 +88,14 @@ def owners_of(attempts: pl.DataFrame, fairshare: Fairshare) -> Ownership:
     """
     if fairshare.operator not in OPERATORS:
         raise SimulationError(
-            f"operator {fairshare.operator!r}: the order fairshare knows {', '.join(OPERATORS)}"
+            f"operator {fairshare.operator!r}: the order fairshare supports {', '.join(OPERATORS)}"
         )
     if fairshare.tree is None and fairshare.operator != "absolute":
         raise SimulationError(
             f"operator {fairshare.operator!r} compares usage with shares, and there are none"
         )
     if isinstance(fairshare.method, Windows) and fairshare.method.alignment != "trailing":
-        raise SimulationError("the order fairshare knows trailing windows only")
+        raise SimulationError("the order fairshare supports trailing windows only")
     slurm = fairshare.multifactor
     names = attempts[fairshare.kind].unique().sort()
     number = pl.DataFrame({fairshare.kind: names}).with_row_index("number")
@@ -198,7 +198,7 @@ def ranking(
             history = _waited(count, ownership, arrival, start, end, counted)
         elif order is Order.multifactor:
             if fairshare.multifactor is None or own is None:
-                raise SimulationError("order multifactor: nothing says how Slurm is configured")
+                raise SimulationError("order multifactor: Slurm's configuration is missing")
             owner = own.node
             slurm, clock = multifactor.kernel_slurm(
                 *(fairshare.multifactor, own, ownership.charge, start, end, counted)

@@ -113,7 +113,7 @@ def changed(today: Scenario, change: Change) -> Scenario:
         _refuse_unknown(change.without, attempts["user"], pool, "--without-user", "user")
         attempts = attempts.filter(~pl.col("user").is_in(list(change.without)).fill_null(False))
         if attempts.is_empty():
-            raise UsageError("--without-user: no attempt would be left")
+            raise UsageError("--without-user: no attempt would remain")
     named = [each.name for each in change.limits if each.kind == "partition" and each.name]
     for names, known, flag, kind in (
         (change.walltimes_of, attempts["user"], "--walltimes", "user"),
@@ -314,7 +314,7 @@ def resized(pool: Pool, capacity: Amount | None, nodes: Amount | None) -> Pool:
         )
     growth = Fraction(nodes.of(present), present)
     if growth <= 0:
-        raise UsageError("--nodes: at least one node must be left")
+        raise UsageError("--nodes: at least one node must remain")
     count = int(len(pool.nodes) * growth)
     known = tuple(_node(pool.nodes, number) for number in range(count)) if pool.nodes else ()
     return _resized(pool, "--nodes", lambda _, present: int(present * growth))._replace(nodes=known)
@@ -331,7 +331,7 @@ def _resized(pool: Pool, flag: str, size: Callable[[str, int], int]) -> Pool:
     )
     least = min((amount for step in after.steps for _, amount in step.amounts), default=0)
     if after.capacity < 1 or least < 0:
-        raise UsageError(f"{flag}: pool {pool.name!r} would be left with less than nothing")
+        raise UsageError(f"{flag}: pool {pool.name!r} would have a negative capacity")
     return after
 
 

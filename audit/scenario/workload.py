@@ -20,7 +20,7 @@ from audit.metrics.attempts.contention import (
 from audit.metrics.attempts.population import only, ordered, unplannable
 from audit.metrics.attempts.reasons import held_up
 from audit.metrics.nodes import PLACE
-from audit.model import SEQUENCE, Pool, Standing
+from audit.model import BY_USAGE, SEQUENCE, Policy, Pool, Standing
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
 from audit.scenario.machines import Machines, machines
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of
@@ -109,15 +109,41 @@ class Workload(NamedTuple):
         """Whether each attempt alone exceeds a limit, [n]."""
         return self.limits.exceeded if self.limits.some else np.zeros(len(self.arrival), np.bool_)
 
+    def divisible(self, policy: Policy) -> bool:
+        """Return whether simulations from a snapshot depend on its attempts alone, and later ones.
+
+        Ranks by usage depend on all earlier attempts, and intervals on the first arrival. Machines
+        are not divided.
+        """
+        by_usage = policy.order in BY_USAGE
+        return not (by_usage or policy.interval_s or self.machines is not None)
+
     def first(self, count: int) -> "Workload":
         """Return the first ``count`` attempts."""
+        return self.of_those(np.arange(len(self.arrival)) < count)
+
+    def of_those(self, chosen: Bools) -> "Workload":
+        """Return the ``chosen`` attempts; with machines, they must be the first ones."""
         columns = self._asdict()
         for name in columns:
             whole = ("capacity", "owners", "limits", "machines")
             if name not in whole and not name.startswith("step_"):
-                columns[name] = columns[name][:count]
-        own = {"owners": self.owners.first(count), "limits": self.limits.of_first(count)}
+                columns[name] = columns[name][chosen]
+        own = {"owners": self.owners.of_those(chosen), "limits": self.limits.of_those(chosen)}
         return Workload(**columns | own)
+
+    def around(self, low: int, high: int, until: int) -> Bools:
+        """Return the attempts on which a simulation from a snapshot depends, [n].
+
+        Args:
+            low, high: the snapshots are those of attempts low ≤ j < high.
+            until: epoch s; what arrives later does not matter.
+        """
+        leaves = np.maximum(np.where(self.has_started, self.start, NEVER - 1) + 1, self.end)
+        still = leaves[:low] >= self.arrival[low] - 1  # blocked attempts give back a second later
+        later = self.arrival[high:] <= until
+        found: Bools = np.concatenate((still, np.ones(high - low, np.bool_), later))
+        return found
 
 
 class Indexed(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Final
 
 import polars as pl
 
-from audit import config, periods, resources
+from audit import config, memory, periods, resources
 from audit.analyst import reader
 from audit.cluster import declared, fairshare, hardware
 from audit.cluster.setting import Setting
@@ -25,8 +25,9 @@ from audit.formats import dialects
 from audit.ingest import people
 from audit.mail import transport
 from audit.metrics.attempts.reasons import any_of, in_scope
+from audit.metrics.slurm.explained import misfits
 from audit.model import DESCRIBED, Limit, Pool
-from audit.nightly import sources, stages
+from audit.nightly import due, sources, stages
 from audit.nightly.keeping import archiving
 from audit.pipeline import owners
 from audit.pipeline.published import open_published
@@ -35,6 +36,7 @@ from audit.report.render import page
 from audit.rules import KINDS, WEEK
 from audit.store import database, migrations, queries
 from audit.words import plural
+from audit.workers import chosen
 
 _SHOWN: Final = 10  # maximum number of names of one kind that are listed
 
@@ -136,6 +138,18 @@ def _configured(path: Path, published: Path | None) -> Iterator[Check]:
                 partial(_rules, cluster, settings, data, archive),
                 "correct limits and windows of clusters.pools of this cluster",
             )
+    for cluster in settings.clusters:
+        if cluster.usage.method != "windows":
+            yield (
+                f"half-life and reset of {cluster.name!r}",
+                partial(_decay, cluster, folder, data, archive),
+                "correct usage of this cluster",
+            )
+    yield (
+        "memory",
+        partial(_memory, settings, data, archive),
+        "give it more memory, or set retention.archive_months so that fewer jobs are read at once",
+    )
     yield "mail", partial(_mail, settings, folder), "correct [mail]"
     if settings.mail.via != "none" and any(entry.owners for entry in settings.recipients):
         yield (
@@ -143,6 +157,9 @@ def _configured(path: Path, published: Path | None) -> Iterator[Check]:
             partial(_named, settings, data, archive),
             "correct users and accounts of [[recipients]]",
         )
+    if settings.compute.engine == "dask":
+        try_out = partial(chosen.tried, settings.compute)
+        yield "workers", try_out, "correct [compute], or the workers; see docs/service.md"
     examine_archive = partial(archiving.examine_owner, site)
     yield "archive", examine_archive, "choose another folder (output.archive)"
 
@@ -191,6 +208,38 @@ def _nodes(cluster: config.Cluster, folder: Path) -> Iterator[str]:
     if found.absences:
         yield f"{plural(len(found.absences), 'time')} of nodes out of service"
     yield from found.cautions
+
+
+def _decay(cluster: config.Cluster, folder: Path, path: Path, archive: Path | None) -> str:
+    """Compare half-life, reset and the longest walltime; a site may have reasons for a misfit."""
+    longest = None
+    if path.is_file():
+        sql = "SELECT max(walltime_s) FROM all_results WHERE cluster = $cluster"
+        with closing(database.open_snapshot(path, archive=archive)) as con:
+            ((longest,),) = database.rows(con, sql, {"cluster": cluster.name})
+    with withholding(when=bool(cluster.people.hidden)):
+        usage = fairshare.read(cluster.usage, folder, cluster.name)
+    if usage.chosen.method == "slurm":
+        settings = usage.half_life_s, usage.reset, usage.period_s
+    else:
+        settings = usage.chosen.half_life_days * fairshare.DAY_S, "none", 0
+    found = misfits(*settings, longest)
+    return "; ".join(found) or "they fit together, also with the longest walltime of the logs"
+
+
+def _memory(settings: config.Config, path: Path, archive: Path | None) -> str:
+    """Compare the memory for the largest cluster with what this process may use."""
+    attempts = 0
+    if path.is_file():
+        with closing(database.open_snapshot(path, archive=archive)) as con:
+            counts = database.rows(con, "SELECT count(*) FROM all_results GROUP BY cluster")
+        attempts = max((count for (count,) in counts), default=0)
+    at_once = min(attempts, due.AT_ONCE) if settings.retention.archive_months else attempts
+    need, have = memory.needed(at_once), memory.available()
+    text = f"{need / 1e9:,.1f} GB for {at_once:,} attempts at once; {have / 1e9:,.1f} GB available"
+    if need > have:
+        raise AuditError(text)
+    return text
 
 
 def _mail(settings: config.Config, folder: Path) -> str:

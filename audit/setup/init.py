@@ -44,6 +44,9 @@ _AS_SLURM: Final = {
     "limits": "From sacctmgr and scontrol (Max…, Grp…, MaxTime).",
     "depth": "From slurm.conf (bf_max_job_test; Slurm's default if it is not set).",
     "interval_s": "From slurm.conf (bf_interval; Slurm's default if it is not set).",
+    "placement": "From slurm.conf (SelectTypeParameters).",
+    "exclusive_nodes": "From slurm.conf (SelectType).",
+    "resolution_s": "From slurm.conf (bf_resolution; Slurm's default if it is not set).",
 }
 """Comments on the keys of a pool that ``slurm.policy`` fills."""
 
@@ -272,11 +275,14 @@ def _deciding(
 ) -> tuple[config.Pool, ...]:
     policy = slurm.policy(content, facts)
     limits = slurm.limits(content, pools, facts)
+    allocation = slurm.allocation(content, facts)
+    if content.conf is not None and not content.conf.counts_memory:
+        pools = [slurm.without_memory(pool) for pool in pools]
     for index, of_pool in enumerate(limits):
-        keys = [*policy, *(["limits"] if of_pool else [])]
+        keys = [*policy, *allocation, *(["limits"] if of_pool else [])]
         notes |= {f"clusters.pools[{index}].{key}": _AS_SLURM[key] for key in keys}
     return tuple(
-        pool.model_copy(update=policy | {"limits": of_pool})
+        pool.model_copy(update=policy | allocation | {"limits": of_pool})
         for pool, of_pool in zip(pools, limits, strict=True)
     )
 

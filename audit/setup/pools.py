@@ -70,8 +70,8 @@ def of_partitions(
     if strays:
         listed = ", ".join(strays)
         warning = (
-            f"the log has partitions without nodes in {path.name}: {listed}; add each to the pool "
-            "whose hardware it uses, or runs put them into a pool of their own"
+            f"the log has partitions without nodes in {path.name}: {listed}. Add each to the pool "
+            "whose hardware it uses; otherwise runs put them into a separate pool"
         )
         facts.append(Fact("partitions in no pool", listed, "the log", warning))
         notes["clusters.pools[0].partitions"] = f"To add, from the log: {value(tuple(strays))}"

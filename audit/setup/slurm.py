@@ -15,7 +15,7 @@ from audit.formats.slurm import sacctmgr, scontrol
 from audit.formats.slurm.limits import limits_of
 from audit.formats.slurm.sacctmgr import Association, Fault, Qos
 from audit.formats.slurm.slurm_conf import DAY, SlurmConf
-from audit.model import Limit
+from audit.model import Limit, Placement
 from audit.policies import Backfill, Order
 from audit.words import Algorithm
 
@@ -251,14 +251,39 @@ def policy(content: Content, facts: list[Fact]) -> dict[str, Any]:
         return {"order": Order.multifactor, "backfill": Backfill.none}
     depth = conf.parameter("bf_max_job_test", 500)
     every = conf.parameter("bf_interval", 30)
-    found = f"conservative_replan, of {depth} jobs, every {every} s"
+    resolution = conf.parameter("bf_resolution", 60)
+    found = f"conservative_replan, of {depth} jobs, every {every} s, in steps of {resolution} s"
     facts.append(Fact("backfilling", found, f"{source} (SchedulerParameters)"))
     return {
         "order": Order.multifactor,
         "backfill": Backfill.conservative_replan,
         "depth": max(depth, 1),
         "interval_s": min(max(every, 1), 3_600),
+        "resolution_s": min(max(resolution, 1), 3_600),
     }
+
+
+def allocation(content: Content, facts: list[Fact]) -> dict[str, Any]:
+    """Return how nodes are allocated by keys of ``[[clusters.pools]]``; only what is no default."""
+    conf, files = content.conf, content.files
+    if conf is None or files.slurm_conf is None:
+        return {}
+    source, found = files.slurm_conf.name, dict[str, Any]()
+    if conf.select == "select/linear":
+        facts.append(Fact("allocation", "whole nodes", f"{source} (SelectType)"))
+        found["exclusive_nodes"] = True
+    if "CR_LLN" in conf.select_parameters:
+        facts.append(Fact("placement", "least_loaded", f"{source} (SelectTypeParameters)"))
+        found["placement"] = Placement.least_loaded
+    if not conf.counts_memory:
+        facts.append(Fact("memory", "not allocated", f"{source} (SelectTypeParameters)"))
+    return found
+
+
+def without_memory(pool: config.Pool) -> config.Pool:
+    """Return a pool whose memory does not limit jobs."""
+    capacity = pool.capacity.model_copy(update={"mem_bytes": None})
+    return pool.model_copy(update={"capacity": capacity})
 
 
 def limits(

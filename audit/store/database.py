@@ -7,7 +7,9 @@ polars is loaded only when a frame is made, because reading a few rows does not 
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +28,12 @@ STORAGE_VERSION: Final = "v1.5.0"
 """On-disk format of every file written: one version behind, so that older clients can read it."""
 
 Connection = duckdb.DuckDBPyConnection
+
+_FULL: Final = re.compile(r'file "([^"]+)"[^"]*: (?:No space left on device|Disk quota exceeded)')
+"""DuckDB's error on a full disk, also if it is quoted as the reason of a later error."""
+
+_SPARE_BYTES: Final = 64_000_000
+"""Free space that a write-ahead log and a checkpoint of a small store need."""
 
 _THREADS: Final = 2
 """Maximum number of threads on a store: each needs about 100 MB of its memory limit."""
@@ -61,6 +69,10 @@ class TimeLimitError(StoreError):
 
 class MemoryLimitError(StoreError):
     """A statement needs more memory than the connection allows."""
+
+
+class FullDiskError(StoreError):
+    """There is no space left for a database or its temporary files."""
 
 
 def open_store(path: Path, memory_limit: str = "512MB") -> Connection:
@@ -132,7 +144,7 @@ def open_snapshot(
 
     Raises:
         LockedError: a process is writing the file.
-        StoreError: it does not exist, is no database, or holds something that is not allowed.
+        StoreError: it does not exist, is not a database, or holds something that is not allowed.
     """
     from audit.store import catalogue  # which needs this module
 
@@ -203,6 +215,8 @@ def _lock(
 
 def _opening_error(path: Path, error: duckdb.Error) -> StoreError:
     text = str(error).splitlines()[0]
+    if _FULL.search(str(error)):
+        return refusal(error)
     if "lock" in text.lower() or "already attached" in text.lower():
         busy = "another run or reader has this database open; try again when it has finished"
         return LockedError(f"{path}: {busy}")
@@ -219,8 +233,33 @@ def refusal(error: Exception) -> StoreError:
     if isinstance(error, duckdb.InterruptException) and "maximum execution time" in str(error):
         return TimeLimitError("the time limit was reached")
     if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
-        return MemoryLimitError("the memory limit was reached")
+        return MemoryLimitError("the memory limit was reached (store.memory_limit)")
+    if full := _FULL.search(str(error)):
+        file = Path(full[1])
+        return full_disk(file, file.stat().st_size if file.exists() else 0)
     return StoreError(str(error))
+
+
+def full_disk(file: Path, size: int) -> FullDiskError:
+    """Return the error of a full disk; ``size`` is that of the database in bytes, as far as known.
+
+    The message names the place, the space that is needed, and what is safe.
+    """
+    least = max(_SPARE_BYTES, 2 * size)
+    return FullDiskError(
+        f"{file.parent}: the disk is full: {file.name} could not be written. Free at least "
+        f"{math.ceil(least / 1e6):,} MB there and run the command again. What earlier runs stored "
+        "and published is unchanged; only the current step is lost"
+    )
+
+
+def usable(con: Connection) -> bool:
+    """Return whether a connection still works; after a fatal error, it refuses all statements."""
+    try:
+        con.execute("SELECT 1").fetchall()
+    except duckdb.Error:
+        return False
+    return True
 
 
 @contextmanager

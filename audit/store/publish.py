@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -10,7 +11,15 @@ from typing import Final, NamedTuple
 
 from audit.errors import UNWRITABLE, StoreError, UnwritableError, refusals
 from audit.files import privacy, replace
-from audit.store.database import Connection, attach, execute, open_store, rows
+from audit.store.database import (
+    Connection,
+    FullDiskError,
+    attach,
+    execute,
+    full_disk,
+    open_store,
+    rows,
+)
 
 
 def publish(con: Connection, path: Path, *, with_group: bool = False) -> None:
@@ -20,8 +29,11 @@ def publish(con: Connection, path: Path, *, with_group: bool = False) -> None:
     leaves the old file unchanged, and nothing beside it. Raises StoreError if the file cannot be
     written.
     """
-    with _drafting(path, with_group) as draft:
-        _copy(con, draft)
+    try:
+        with _drafting(path, with_group) as draft:
+            _copy(con, draft)
+    except FullDiskError as error:  # it names the draft, which is gone
+        raise full_disk(path, free(con).whole) from error
 
 
 def hand_over(store: Path, path: Path, *, with_group: bool = False) -> None:
@@ -56,6 +68,8 @@ def _drafting(path: Path, with_group: bool) -> Iterator[Path]:
             privacy.seal(draft, with_group=with_group)
             _log_of(path).unlink(missing_ok=True)
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise full_disk(path, 0) from error
         kind = UnwritableError if error.errno in UNWRITABLE else StoreError
         raise kind(f"{path}: cannot be written: {error.strerror}") from error
 

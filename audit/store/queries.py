@@ -21,7 +21,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from audit import resources
 from audit.errors import StoreError
 from audit.store import archive, database
-from audit.store.database import Connection, fetch, named_parameters, quote_name
+from audit.store.database import (
+    Connection,
+    FullDiskError,
+    fetch,
+    named_parameters,
+    quote_name,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -121,6 +127,8 @@ def _done(
         if columns is not None:
             sql = f"SELECT {', '.join(map(quote_name, columns))} FROM (\n{sql}\n)"  # noqa: S608
         return do(con, sql, {parameter: arguments[parameter] for parameter in used})
+    except FullDiskError:  # no fault of the query
+        raise
     except StoreError as error:
         raise StoreError(f"sql/queries/{name}.sql: {error}") from error
 

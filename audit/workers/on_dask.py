@@ -1,52 +1,54 @@
 """Workers of Dask: processes on this machine, of a running scheduler, or in jobs of Slurm.
 
 Only names of files, settings and small arrays go through Dask; large data is in a shared folder
-(``parcels``). Anyone who can connect to a scheduler can run code as its user, so connections to a
-scheduler that is started here are always encrypted, with a certificate for this run unless the site
-names one.
+(``parcels``).
+
+Dask repeats a part whose worker ends. A part that a worker cannot do is repeated by others, and
+that worker is left out from then on, as is each worker that differs from this process or cannot use
+the shared folder. Parts are restricted to the other workers by Dask's ``workers=``.
 """
 
 from __future__ import annotations
 
 import logging
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import polars as pl
+
 from audit.config import Compute
-from audit.errors import WorkersError
+from audit.errors import AuditError, WorkersError
 from audit.files import folders
-from audit.workers import remote
+from audit.words import plural
+from audit.workers import clusters, remote
 from audit.workers.executors import Made, Part, Shared, Stopped
 from audit.workers.parcels import Opener, Packer
-from audit.workers.remote import difference, identity
+from audit.workers.remote import Failure, identity
 
 AHEAD: Final = 2
-"""Parts that each worker has at a time: the current one and the next."""
+"""Parts that each thread of a worker has at a time: the current one and the next."""
 OF_EACH: Final = 8
 """Parts for each thread of a worker: durations differ, and a part may be lost."""
 LOOK_S: Final = 1.0
-"""Seconds between two counts of the workers."""
+"""Seconds between two looks at the workers."""
 RESULT_S: Final = 2
 """Maximum seconds until a worker returns a result, which consists of file names."""
-_SETTINGS: Final[Mapping[str, object]] = {
-    "distributed.admin.tick.limit": "1h",  # nobody reads its warnings
-    "distributed.comm.timeouts.connect": "30s",
-    "distributed.scheduler.http.routes": [],
-    "distributed.worker.http.routes": [],
-}
-_NO_PAGES: Final = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
-"""Dask always opens a port for its web pages: here, only on this machine, and without a page."""
+EXAMINED_S: Final = 30
+"""Maximum seconds until a new worker has loaded fairaudit and answers."""
+TRIES: Final = 3
+"""Workers that fail at a part before the work is given up."""
+LOSSES: Final = 20
+"""Workers that a part may lose while no part is done: a partition may preempt them all."""
 _LOST: Final = "the workers were lost while they computed"
 
 
@@ -58,32 +60,52 @@ class _Session(NamedTuple):
 
 
 @dataclass
+class _Task:
+    """A part of the work, and what has become of it."""
+
+    number: int
+    parcel: bytes
+    key: str
+    workers: frozenset[str] = frozenset()  # those that may do it
+    failures: int = 0
+    losses: int = 0
+    progress: int = 0  # number of parts that were done at the latest loss
+
+    def lose(self, workers: int, done: int) -> None:
+        """Record the number of its workers that ended; raise WorkersError without progress."""
+        self.losses = workers + (self.losses if self.progress == done else 0)
+        self.progress = done
+        if self.losses > LOSSES:
+            raise WorkersError(
+                f"a part of the work lost {self.losses} workers, and meanwhile no other part was "
+                "done: give workers more memory, or use machines that do not end them"
+            )
+
+
+@dataclass
 class Dask:
     """An executor whose workers are Dask's; it connects to them when they are first needed."""
 
     options: Compute
     say: Callable[[str], None] = lambda text: None
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Workers that get no more parts, by address, and why."""
+    used: set[str] = field(default_factory=set)
+    """Addresses of the workers that got parts."""
 
     def __post_init__(self) -> None:
         """Set up the fields that need no closing."""
         self._open = ExitStack()
         self._numbers = count(1)
         self._refused: list[str] = []
-        if self.options.slurm is not None:
-            where = "Dask on Slurm (compute.slurm)"
-            remedy = "; check with squeue why the jobs do not start, or request less"
-        elif self.options.scheduler is not None:
-            where = f"Dask at {self.options.scheduler} (compute.scheduler)"
-            remedy = '; start workers there with "dask worker"'
-        else:
-            where = "Dask on this machine (compute.workers)"
-            remedy = "; they exit at once: check whether there is enough memory"
-        self._where, self._remedy = where, remedy
+        self._fit: dict[str, int] = {}
+        self._look_again = 0.0
+        self.where = clusters.named(self.options)
 
     @property
     def width(self) -> int:
         """See ``Executor``."""
-        return max(sum(self._threads().values()), 1)
+        return sum(self._workers().values())
 
     @property
     def parts(self) -> int:
@@ -93,6 +115,7 @@ class Dask:
     def close(self) -> None:
         """Release the workers, and remove the content of the shared folder."""
         self._open.close()
+        self._fit.clear()
         self.__dict__.pop("_session", None)
 
     def each(
@@ -112,38 +135,52 @@ class Dask:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _done(
-        self, folder: Path, parts: Iterator[tuple[int, bytes]], stopped: Stopped
+        self, folder: Path, parts: Iterator[_Task], stopped: Stopped
     ) -> Iterator[tuple[int, Any]]:
         """Yield results as they arrive; only parts that will soon begin are submitted."""
-        client, ours = self._session.client, identity()
-        working: dict[Any, int] = {}
-        opener = Opener(folder)
-        most, look_again = 0, 0.0
+        client = self._session.client
+        working: dict[Any, _Task] = {}
+        again: deque[_Task] = deque()
+        opener, done = Opener(folder), 0
         try:
             while True:
-                if time.monotonic() > look_again:
-                    most, look_again = AHEAD * self.width, time.monotonic() + LOOK_S
-                free = 0 if stopped() else max(most - len(working), 0)
-                for number, part in islice(parts, free):
-                    key = f"{folder.parent.name}-{folder.name}-{number}"
-                    what = (remote.run, str(folder), ours, part)
-                    working[client.submit(*what, pure=False, key=key)] = number
+                workers = self._workers()
+                for future in [key for key, of in working.items() if not of.workers & {*workers}]:
+                    again.append(working.pop(future))
+                    again[-1].lose(1, done)
+                    future.cancel(force=True)
+                free = 0 if stopped() else max(AHEAD * sum(workers.values()) - len(working), 0)
+                first = [again.popleft() for _ in range(min(free, len(again)))]
+                for task in chain(first, islice(parts, free - len(first))):
+                    working[self._submitted(folder, task, workers)] = task
                 if not working:
                     return
                 for future in self._some(working):
-                    parcel = _result(future)
-                    if parcel is None:
-                        self._await_workers()
+                    try:
+                        parcel = self._result(future, working[future], done)
+                    except TimeoutError:  # its worker was lost, and another one repeats it
                         continue
-                    number = working.pop(future)
-                    made = opener.opened(parcel)
-                    opener.empty()
-                    yield number, made
+                    task = working.pop(future)
+                    if parcel is None:
+                        again.append(task)
+                        continue
+                    with _usable(folder):
+                        made = opener.opened(parcel)
+                        opener.empty()
+                    done += 1
+                    yield task.number, made
         finally:
             with suppress(Exception):  # the connection itself may have failed
                 client.cancel(list(working), force=True)
 
-    def _some(self, working: Mapping[Any, int]) -> list[Any]:
+    def _submitted(self, folder: Path, task: _Task, workers: Mapping[str, int]) -> Any:
+        """Submit a part to any of the workers."""
+        task.workers = frozenset(workers)
+        what = (remote.run, str(folder), identity(), task.parcel)
+        key = f"{task.key}-{next(self._numbers)}"
+        return self._session.client.submit(*what, pure=False, key=key, workers=list(workers))
+
+    def _some(self, working: Mapping[Any, _Task]) -> list[Any]:
         """Return the futures that are done, after at most about a second."""
         _, distributed = self._libraries()
         try:
@@ -151,35 +188,136 @@ class Dask:
                 found = distributed.wait(list(working), timeout=1, return_when="FIRST_COMPLETED")
             return list(found.done)
         except TimeoutError:
-            pass
+            return []
         except distributed.CancelledError as error:
             raise WorkersError(_LOST) from error
-        self._await_workers()
-        return []
 
-    def _await_workers(self) -> None:
-        """Wait until there is a worker."""
-        since = time.monotonic()
-        while not self._threads():
-            if self._refused:
-                raise WorkersError(f"{self._where}: sbatch refused the jobs: {self._refused[0]}")
-            if time.monotonic() - since > self.options.patience_s:
-                why = f"no worker for {self.options.patience_s} s (compute.patience_s)"
-                raise WorkersError(f"{self._where}: {why}{self._remedy}")
-            time.sleep(0.1)
+    def _result(self, future: Any, task: _Task, done: int) -> bytes | None:
+        """Return the result of a part; None if it is to be done again.
+
+        Raises TimeoutError if the worker that has the result was lost.
+        """
+        _, distributed = self._libraries()
+        from distributed.scheduler import KilledWorker
+
+        try:
+            result = future.result(timeout=RESULT_S)
+        except (TimeoutError, AuditError):
+            raise
+        except KilledWorker as error:
+            task.lose(error.allowed_failures + 1, done)
+            return None
+        except distributed.CancelledError as error:
+            raise WorkersError(_LOST) from error
+        except Exception as error:
+            if _ends(error):
+                task.lose(1, done)
+            else:
+                self._fail(task, _first(error))
+            return None
+        if isinstance(result, bytes):
+            return result
+        assert isinstance(result, Failure)
+        had = self._session.client.who_has([future])
+        for address in {*next(iter(had.values()), ())} - {*self.left_out}:
+            self._leave_out(address, result.why)
+            self._fail(task, f"{result.why} (on {result.machine})")
+        return None
+
+    def _fail(self, task: _Task, why: str) -> None:
+        """Record that a worker could not do a part; raise WorkersError after ``TRIES``."""
+        task.failures += 1
+        if task.failures >= TRIES:
+            raise WorkersError(f"{self.where}: a part failed on {TRIES} workers: {why}")
+
+    def _leave_out(self, address: str, why: str) -> None:
+        """Give no more parts to a worker."""
+        self._fit.pop(address, None)
+        self.left_out[address] = why
+        self.say(f"warning: worker {address} is left out: {why}")
+
+    # --- the workers -----------------------------------------------------------------------------
+
+    def _workers(self) -> Mapping[str, int]:
+        """Return the number of threads of each worker that may get parts, at least one.
+
+        Waits for one, and looks for others about once a second. Raises WorkersError.
+        """
+        _, distributed = self._libraries()
+        client, since = self._session.client, time.monotonic()
+        while not self._fit or time.monotonic() > self._look_again:
+            clusters.restore(distributed, client.cluster)
+            threads = self._threads()
+            new = threads.keys() - self._fit.keys() - self.left_out.keys()
+            fit = (self._fit.keys() & threads.keys()) | self._examined(client, sorted(new))
+            self._fit = {address: threads[address] for address in sorted(fit)}
+            self._look_again = time.monotonic() + LOOK_S
+            if not self._fit:
+                self._wait(time.monotonic() - since)
+        self.used |= self._fit.keys()
+        return self._fit
+
+    def _wait(self, waited_s: float) -> None:
+        """Wait a moment for a worker; raise WorkersError if that is of no use."""
+        options, last = self.options, [*self.left_out.items()][-1:]
+        if self._refused:
+            raise WorkersError(f"{self.where}: sbatch refused the jobs: {self._refused[0]}")
+        requested = options.slurm.jobs if options.slurm is not None else options.workers or 1
+        for address, why in last if len(self.left_out) >= requested else ():
+            which = "the only worker" if len(self.left_out) == 1 else "all workers"
+            raise WorkersError(f"{self.where}: {which} had to be left out: {address}: {why}")
+        if waited_s > options.patience_s:
+            why = f"no worker for {options.patience_s} s (compute.patience_s)"
+            raise WorkersError(f"{self.where}: {why}; {clusters.remedy(options)}")
+        time.sleep(0.1)
+
+    def _examined(self, client: Any, new: Sequence[str]) -> set[str]:
+        """Return those of the new workers that may get parts; the others are left out."""
+        _, distributed = self._libraries()
+        what = (remote.unfit, str(self._session.folder), identity())
+        answers = {
+            address: client.submit(*what, pure=False, workers=[address], priority=1)
+            for address in new
+        }
+        until = time.monotonic() + EXAMINED_S
+        while time.monotonic() < until:
+            alive = self._threads().keys()
+            asked = [of for address, of in answers.items() if address in alive and not of.done()]
+            if not asked:
+                break
+            with client.as_current(), suppress(TimeoutError):
+                distributed.wait(asked, timeout=1, return_when="FIRST_COMPLETED")
+        found = set()
+        for address, answer in answers.items():
+            try:
+                why = answer.result(timeout=RESULT_S)
+            except TimeoutError:
+                if address not in self._threads():
+                    continue  # it has ended
+                why = f"no answer within {EXAMINED_S} s"
+            except Exception as error:
+                if _ends(error):
+                    continue
+                ours = identity()["fairaudit"]
+                why = f"cannot load fairaudit ({_first(error)}); install fairaudit {ours} there"
+            if why:
+                self._leave_out(address, why)
+            else:
+                found.add(address)
+        return found
 
     def _threads(self) -> Mapping[str, int]:
-        """Return the number of threads of each worker."""
+        """Return the number of threads of each worker that is connected."""
         client = self._session.client
         try:
             if client.status != "running":
                 raise OSError(f"the connection is {client.status}")
             threads: Mapping[str, int] = client.nthreads()
         except (OSError, TimeoutError) as error:
-            raise WorkersError(
-                f"{self._where}: the scheduler was lost ({_first(error)})"
-            ) from error
+            raise WorkersError(f"{self.where}: the scheduler was lost ({_first(error)})") from error
         return threads
+
+    # --- the connection --------------------------------------------------------------------------
 
     @cached_property
     def _session(self) -> _Session:
@@ -189,29 +327,27 @@ class Dask:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         warnings.filterwarnings("ignore", module=r"distributed|dask_jobqueue")
         try:
-            self._open.enter_context(dask.config.set(_SETTINGS))
+            self._open.enter_context(dask.config.set(clusters.SETTINGS))
             folder = self._folder()
-            address = self._scheduler(distributed, folder)
-            how: dict[str, Any] = {"set_as_default": False}
-            if isinstance(address, str):
-                how["timeout"] = min(self.options.patience_s, 30)
-                how["security"] = _security(distributed, self.options.tls)
-            client = self._open.enter_context(distributed.Client(address, **how))
+            if self.options.scheduler is not None:
+                how = clusters.running(distributed, self.options)
+            else:
+                cluster = clusters.started(distributed, self.options, folder, self._refused)
+                how = {"address": self._open.enter_context(cluster)}
+            client = self._open.enter_context(distributed.Client(**how, set_as_default=False))
             session = _Session(client, folder)
             self.__dict__["_session"] = session
-            self._await_workers()
-            self._check(client)
+            workers = self._workers()
         except (OSError, RuntimeError, ValueError) as error:
             self.close()
             remedy = "is it running, and may this machine connect to it?"
             why = f"cannot be reached ({_first(error)})"
-            raise WorkersError(f"{self._where}: {why}; {remedy}") from error
+            raise WorkersError(f"{self.where}: {why}; {remedy}") from error
         except BaseException:
             self.close()
             raise
-        workers = self._threads()
-        threads = _counted(sum(workers.values()), "thread")
-        self.say(f"computing on {_counted(len(workers), 'worker')} with {threads}: {self._where}")
+        threads = plural(sum(workers.values()), "thread")
+        self.say(f"computing on {plural(len(workers), 'worker')} with {threads}: {self.where}")
         return session
 
     def _libraries(self) -> tuple[Any, Any]:
@@ -238,52 +374,9 @@ class Dask:
             folders.require(folder)
         return folder
 
-    def _scheduler(self, distributed: Any, folder: Path) -> Any:
-        """Return the address of the scheduler, or the cluster that was started here."""
-        options = self.options
-        if options.scheduler is not None:
-            return options.scheduler
-        security = _security(distributed, options.tls or made(folder))
-        if options.slurm is not None:
-            cluster = _in_slurm(options, security, folder, self._refused)
-        else:
-            assert options.workers is not None
-            cluster = distributed.LocalCluster(
-                n_workers=options.workers,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                protocol="tls://",
-                security=security,
-                dashboard_address=_NO_PAGES["dashboard_address"],
-                scheduler_kwargs={"dashboard": False},
-                memory_limit=0,
-                silence_logs=logging.CRITICAL,
-                local_directory=str(folder),
-                preload=[remote.__name__],
-                env={"POLARS_MAX_THREADS": "1"},
-            )
-        return self._open.enter_context(cluster)
 
-    def _check(self, client: Any) -> None:
-        """Check that workers have the software of this process."""
-        ours = identity()
-        try:
-            found: Mapping[str, Any] = client.run(remote.identity, on_error="return")
-        except Exception as error:
-            raise WorkersError(f"{self._where}: {_first(error)}") from error
-        for worker, theirs in sorted(found.items()):
-            which = f"{self._where}: worker {worker}"
-            if isinstance(theirs, BaseException):
-                remedy = f"install fairaudit {ours['fairaudit']} there"
-                raise WorkersError(f"{which} cannot load fairaudit ({_first(theirs)}): {remedy}")
-            if differs := difference(ours, theirs):
-                remedy = "figures might differ; install the same there"
-                raise WorkersError(f"{which} has {differs}: {remedy}")
-
-
-def _packed(folder: Path, work: object, parts: Iterable[object]) -> Iterator[tuple[int, bytes]]:
-    """Put work into a new folder; yield the number and the parcel of each part."""
+def _packed(folder: Path, work: object, parts: Iterable[object]) -> Iterator[_Task]:
+    """Put work into a new folder; yield its parts."""
     packer = Packer(folder)
     with _usable(folder):
         folder.mkdir()
@@ -291,26 +384,7 @@ def _packed(folder: Path, work: object, parts: Iterable[object]) -> Iterator[tup
     for number, part in enumerate(parts):
         with _usable(folder):
             parcel = packer.packed(part)
-        yield number, parcel
-
-
-def _result(future: Any) -> bytes | None:
-    """Return the result of a part; None if its worker was lost and another one repeats it."""
-    from distributed import CancelledError
-    from distributed.scheduler import KilledWorker
-
-    try:
-        parcel: bytes = future.result(timeout=RESULT_S)
-    except TimeoutError:
-        return None
-    except KilledWorker as error:
-        why = "one part of the work ended several workers: give them more memory"
-        raise WorkersError(why) from error
-    except CancelledError as error:
-        raise WorkersError(_LOST) from error
-    except (ImportError, AttributeError) as error:
-        raise WorkersError(f"a worker cannot load fairaudit ({_first(error)})") from error
-    return parcel
+        yield _Task(number, parcel, f"{folder.parent.name}-{folder.name}-{number}")
 
 
 @contextmanager
@@ -318,129 +392,19 @@ def _usable(folder: Path) -> Iterator[None]:
     """Raise errors of the system in the shared folder as WorkersError."""
     try:
         yield
-    except OSError as error:
+    except (OSError, pl.exceptions.PolarsError) as error:
         raise WorkersError(
-            f"compute.folder: {folder} cannot be used ({error.strerror or error}); name a folder "
+            f"compute.folder: {folder} cannot be used ({_first(error)}); name a folder "
             "that this machine and all workers may write"
         ) from error
 
 
+def _ends(error: BaseException) -> bool:
+    """Return whether a worker raised an error only because it is about to exit."""
+    return isinstance(error, RuntimeError) and "shutdown" in str(error)
+
+
 def _first(error: BaseException) -> str:
     """Return the first line of a message."""
-    lines = str(error).strip().splitlines()
+    lines = str(getattr(error, "strerror", None) or error).strip().splitlines()
     return lines[0][:200] if lines else type(error).__name__
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-_NO_JOB: Final = "0"  # the number of a job that sbatch refused
-
-
-def _in_slurm(options: Compute, security: Any, folder: Path, refused: list[str]) -> Any:
-    """Start a scheduler here, and jobs of the site's own Slurm with a worker in each.
-
-    Args:
-        folder: for this run alone, shared with the nodes.
-        refused: gets the messages of sbatch when it refuses a job.
-    """
-    import dask_jobqueue as jobqueue
-    from dask_jobqueue.slurm import SLURMJob
-
-    slurm = options.slurm
-    assert slurm is not None
-    logs = folder / "jobs"
-    logs.mkdir()
-    library: Any = jobqueue
-    cluster = library.SLURMCluster(
-        job_cls=_job(SLURMJob, refused),
-        queue=slurm.partition,
-        account=slurm.account,
-        cores=slurm.cores,
-        processes=1,
-        memory=slurm.memory,
-        walltime=slurm.walltime,
-        job_extra_directives=list(slurm.directives),
-        job_script_prologue=[
-            *slurm.prologue,
-            "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'",
-            f"export POLARS_MAX_THREADS={slurm.cores}",
-        ],
-        worker_extra_args=["--no-dashboard"],
-        interface=slurm.interface,
-        python=sys.executable,
-        job_name="fairaudit",
-        protocol="tls://",
-        security=security,
-        log_directory=str(logs),
-        local_directory=str(folder),
-        shared_temp_directory=str(folder),
-        death_timeout=options.patience_s,
-        scheduler_options=dict(_NO_PAGES),
-        silence_logs=logging.CRITICAL,
-    )
-    cluster.scale(jobs=slurm.jobs)
-    return cluster
-
-
-def _job(of_slurm: Any, refused: list[str]) -> Any:
-    """Jobs of Slurm that record the messages of sbatch, which Dask only logs."""
-
-    class Job(of_slurm):  # type: ignore[misc]
-        async def _submit_job(self, script_filename: str) -> Any:
-            try:
-                return await super()._submit_job(script_filename)
-            except (OSError, RuntimeError) as error:
-                lines = [line for line in str(error).splitlines() if line.strip()]
-                refused.append(lines[-1] if lines else type(error).__name__)
-                return _NO_JOB  # Dask cannot close a job that never began
-
-        @classmethod
-        async def _close_job(cls, job_id: str, cancel_command: str) -> None:
-            if job_id != _NO_JOB:
-                await super()._close_job(job_id, cancel_command)
-
-    return Job
-
-
-class Files(NamedTuple):
-    """PEM files of TLS."""
-
-    ca_file: str
-    cert: str
-    key: str
-
-
-def _security(distributed: Any, files: Any) -> Any:
-    """Dask's settings for connections with these ``Files``; None without."""
-    if files is None:
-        return None
-    of_all = {
-        f"tls_{who}_{what}": getattr(files, what)
-        for who in ("client", "scheduler", "worker")
-        for what in ("cert", "key")
-    }
-    return distributed.Security(
-        require_encryption=True, tls_ca_file=files.ca_file, tls_min_version=None, **of_all
-    )
-
-
-def made(folder: Path) -> Files:
-    """Return a certificate for this run alone, which is its own authority.
-
-    Raises WorkersError if there is no openssl to make it.
-    """
-    cert, key = str(folder / "cert.pem"), str(folder / "key.pem")
-    command = ["openssl", "req", "-x509", "-nodes", "-days", "3650", "-subj", "/CN=fairaudit"]
-    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
-    words = [*command, *curve, "-keyout", key, "-out", cert]
-    how: Any = {"capture_output": True, "stdin": subprocess.DEVNULL}
-    try:
-        subprocess.run(words, check=True, timeout=60, **how)  # noqa: S603 - no word comes from outside
-    except (OSError, subprocess.SubprocessError) as error:
-        raise WorkersError(
-            "openssl, which encrypts the connections to workers, cannot be run "
-            f"({error}): install it, or give compute.tls"
-        ) from error
-    return Files(cert, cert, key)

@@ -11,15 +11,19 @@ from __future__ import annotations
 import io
 import pickle
 import uuid
+from collections import deque
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, NamedTuple
+from weakref import ReferenceType, ref
 
 import numpy as np
 import polars as pl
 
 SMALL: Final = 65_536
 """Maximum bytes of an array that stays in the parcel, because a file would cost more."""
+KEPT: Final = 4
+"""Latest parcels of which an opener keeps the objects, because the next one may contain them."""
 _COLUMN: Final = "values"
 
 
@@ -38,7 +42,7 @@ class Packer:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._filed: dict[int, tuple[object, Filed]] = {}
+        self._filed: dict[int, tuple[ReferenceType[Any], Filed]] = {}
 
     def packed(self, thing: object) -> bytes:
         """Return the parcel of an object; raises OSError if its files cannot be written."""
@@ -50,8 +54,9 @@ class Packer:
 
     def file(self, thing: object) -> Filed | None:
         """Return the reference to an object, writing it if needed; None: it stays in the parcel."""
-        if id(thing) in self._filed:
-            return self._filed[id(thing)][1]
+        known = self._filed.get(id(thing))
+        if known is not None and known[0]() is thing:  # ids are reused
+            return known[1]
         if isinstance(thing, pl.DataFrame):
             filed = Filed("frame", self._written(thing))
         elif isinstance(thing, pl.Series):
@@ -63,7 +68,7 @@ class Packer:
             filed = Filed("array", written, "", rows.shape, turned)
         else:
             return None
-        self._filed[id(thing)] = (thing, filed)  # keeps the object alive: ids are reused
+        self._filed[id(thing)] = (ref(thing), filed)
         return filed
 
     def _written(self, frame: pl.DataFrame) -> str:
@@ -74,20 +79,38 @@ class Packer:
 
 
 class Opener:
-    """Opens parcels from a packer's folder; shared objects are read once."""
+    """Opens parcels from a packer's folder; objects of several parcels are read once.
+
+    Those that the first parcel and the latest ``KEPT`` ones do not contain are forgotten.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._read: dict[str, object] = {}
+        self._first: set[str] | None = None
+        self._latest: deque[set[str]] = deque(maxlen=KEPT)
         self._lock = Lock()
 
     def opened(self, parcel: bytes) -> Any:
         """Return the object in a parcel; raises OSError if a file of it cannot be read."""
-        unpickler = pickle.Unpickler(io.BytesIO(parcel))  # noqa: S301 - from this run's own folder
-        unpickler.persistent_load = self.thing  # type: ignore[method-assign]
-        return unpickler.load()
+        files: set[str] = set()
 
-    def thing(self, filed: Filed) -> object:
+        def thing(filed: Filed) -> object:
+            files.add(filed.file)
+            return self._thing(filed)
+
+        unpickler = pickle.Unpickler(io.BytesIO(parcel))  # noqa: S301 - from this run's own folder
+        unpickler.persistent_load = thing  # type: ignore[method-assign]
+        opened = unpickler.load()
+        with self._lock:
+            if self._first is None:
+                self._first = files
+            self._latest.append(files)
+            for name in self._read.keys() - self._first.union(*self._latest):
+                del self._read[name]
+        return opened
+
+    def _thing(self, filed: Filed) -> object:
         """Return the frame, column or array of a reference."""
         with self._lock:
             if filed.file not in self._read:

@@ -6,13 +6,14 @@ import hashlib
 import json
 import platform
 import signal
+import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from audit.errors import WorkersError
+from audit.errors import AuditError
 from audit.workers.parcels import Opener, Packer
 
 WORK: Final = "work.pickle"
@@ -43,34 +44,72 @@ _lock: Final = Lock()
 
 
 def dask_setup(_worker: object) -> None:
-    """Ignore Ctrl-C, which is for the client; called by Dask when a worker here begins."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Ignore Ctrl-C and SIGTERM, which are for the client; called by Dask when a worker begins.
+
+    Both may be sent to the whole process group. The client ends its workers, and they end by
+    themselves if it is killed.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
-def run(folder: str, ours: Mapping[str, str], part: bytes) -> bytes:
+class Failure(NamedTuple):
+    """The reason why a worker could not do a part, which another worker or process may do."""
+
+    why: str
+    machine: str
+
+
+def run(folder: str, ours: Mapping[str, str], part: bytes) -> bytes | Failure:
     """Do a part of a piece of work in ``folder``, which has the same name everywhere.
 
     ``ours`` is the client's ``identity``.
 
     Returns:
-        The result, as a parcel whose files are in ``folder``.
+        The result, as a parcel whose files are in ``folder``; or the reason for a failure.
 
-    Raises WorkersError if this worker has other software, or cannot use the folder.
+    Raises AuditError if the part itself is wrong, wherever it is done.
     """
     if differs := difference(ours, identity()):
-        raise WorkersError(f"a worker on {platform.node()} has {differs}")
-    with _lock:
-        prepared = _at_hand.pop(folder, None) or _Prepared(Path(folder))
-        _at_hand[folder] = prepared
-        for other in list(_at_hand)[:-_KEPT]:
-            del _at_hand[other]
+        return Failure(differs, platform.node())
     try:
+        with _lock:
+            prepared = _at_hand.pop(folder, None) or _Prepared(Path(folder))
+            _at_hand[folder] = prepared
+            for other in list(_at_hand)[:-_KEPT]:
+                del _at_hand[other]
         return Packer(Path(folder)).packed(prepared.made(part))
+    except AuditError:
+        raise
+    except MemoryError:
+        why = "it has too little memory"
     except OSError as error:
-        raise WorkersError(
-            f"a worker on {platform.node()} cannot use {folder} ({error.strerror or error}): "
-            "compute.folder must be a folder that this machine and all workers share"
-        ) from error
+        why = _unusable(folder, error)
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+    return Failure(why, platform.node())
+
+
+def unfit(folder: str, ours: Mapping[str, str]) -> str:
+    """Return why this worker cannot do parts for a client; empty: it can.
+
+    Args:
+        folder: of the client's run.
+        ours: the client's ``identity``.
+    """
+    if differs := difference(ours, identity()):
+        return f"it has {differs}; figures might differ: install the same there"
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"fairaudit")
+    except OSError as error:
+        return _unusable(folder, error)
+    return ""
+
+
+def _unusable(folder: str, error: OSError) -> str:
+    shared = "compute.folder must be a folder that this machine and all workers share"
+    return f"it cannot use {folder} ({error.strerror or error}); {shared}"
 
 
 PACKAGE: Final = Path(__file__).parent.parent

@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from audit.registry.causes import CAUSES
 from audit.report.charts.drawing import alone
 
 LOGS = {
@@ -28,19 +29,11 @@ LOGS = {
 }
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "studies"
 PICTURE = re.compile(r'<svg role="img" aria-label="([^"]*)".*?</svg>', re.DOTALL)
-PARTS = {
-    "room": "would have fitted",
-    "shared": "fitted, but claimed by jobs ahead",
-    "own": "used by the same user",
-    "earlier": "used by earlier arrivals",
-    "later": "used by later arrivals",
-    "down": "request above the capacity",
-}
 TITLES = {
-    "says": "element",
-    "told": "gain held out, nats",
-    "told_lower": "from",
-    "told_upper": "to",
+    "gain": "gain held out, nats",
+    "gain_lower": "from",
+    "gain_upper": "to",
+    "of": "though it would have fitted, …",
 }
 EXPLAINED = 3
 FIDELITY = {
@@ -52,13 +45,12 @@ FIDELITY = {
     "unexplained_wait_share": "unexplained share of waiting",
 }
 
-SHARES = """
+SHARES = f"""
     SELECT
         if(dimension = 'all', 'all', coalesce(dimension_value, 'unknown')) AS width,
         attempts, metric, value
     FROM summary
-    WHERE dimension IN ('all', 'width_class') AND starts_with(metric, 'wait_')
-        AND ends_with(metric, '_share')
+    WHERE dimension IN ('all', 'width_class') AND metric IN {tuple(one.share for one in CAUSES)}
 """
 OVERTAKEN = f"""
     SELECT job_id FROM job_fairness
@@ -96,12 +88,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
     return [*(f"| {' | '.join(line)} |" for line in cells), ""]
 
 
-def anatomy(database: Path) -> list[str]:
-    """Return the anatomy of waits by width class."""
+def account(database: Path) -> list[str]:
+    """Return the account of waits by width class."""
     shares: dict[object, dict[object, object]] = {}
     for row in asked(database, SHARES):
         of = shares.setdefault(row["width"], {"attempts": row["attempts"]})
-        of[str(row["metric"]).removeprefix("wait_").removesuffix("_share")] = row["value"]
+        of[row["metric"]] = row["value"]
 
     def width(label: object) -> tuple[int, bool]:
         """All first, then from narrow to wide."""
@@ -110,10 +102,11 @@ def anatomy(database: Path) -> list[str]:
         return int(text.lstrip(">").split("-")[0]) if known else 0, text.startswith(">")
 
     rows = [
-        [label, f"{of['attempts']:,}"] + [f"{100 * float(str(of[part])):.1f} %" for part in PARTS]
+        [label, f"{of['attempts']:,}"]
+        + [f"{100 * float(str(of[one.share])):.1f} %" for one in CAUSES]
         for label, of in sorted(shares.items(), key=lambda item: width(item[0]))
     ]
-    return table(["width", "attempts", *PARTS.values()], rows)
+    return table(["width", "attempts", *(one.legend for one in CAUSES)], rows)
 
 
 def fidelity(plain: Path, fitted: Path) -> list[str]:
@@ -168,8 +161,8 @@ def made(title: str, log: Path, folder: Path) -> str:
         fairaudit("fit-policy", log, "--out", folder)
     name = LOGS[title]
     lines = [f"# Causes of waiting: {name}", "", "`make waits` writes this page.", ""]
-    lines += ["## Anatomy of waits, without a model", "", f"`fairaudit audit {log.name}`", ""]
-    lines += anatomy(database)
+    lines += ["## Account of waits", "", f"`fairaudit audit {log.name}`", ""]
+    lines += account(database)
     lines += ["## The site's policy", "", f"`fairaudit fit-policy {log.name}`", ""]
     for part in ("elements", "compared", "in-week", "unexplained"):
         header, *rows = rows_of(folder / f"fit-policy-{part}.csv")

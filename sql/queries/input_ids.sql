@@ -1,6 +1,6 @@
--- The inputs that figures of a span depend on: those with a record of an attempt that was queued or
--- running at the same time as an attempt of the span, or at most "lead" seconds before. No such attempt ended before "since" (epoch s;
--- NULL: unknown).
+-- The inputs that figures of a span depend on. They have a record of an attempt that was queued or
+-- running at the same time as an attempt of the span, or at most "lead" seconds before. No such
+-- attempt ended before "since" (epoch s; NULL: unknown).
 -- parameters: cluster VARCHAR, from_time BIGINT, to_time BIGINT, since BIGINT, lead BIGINT
 -- archive: since, to_time
 WITH own AS (

@@ -12,8 +12,8 @@ WITH of_jobs AS (
         AND ($whole OR end_time >= $from_time AND end_time < $to_time)
 ),
 again AS (
-    -- Few jobs have several attempts, of all others there is nothing to count: of two attempts that
-    -- ended in the span one is not the job's first.
+    -- Jobs with a single attempt count nothing, and most are such: of two attempts that ended in the
+    -- span, one is not the job's first.
     SELECT pool, count(*) - count(DISTINCT job_id) AS repeated
     FROM of_jobs
     WHERE job_id IN (SELECT job_id FROM of_jobs WHERE attempt > 1)

@@ -1,6 +1,6 @@
 -- The attempts of each pool that missed their fair start times most because of later arrivals,
--- under the modelled policy: by the smaller of the cost of these arrivals and the miss. Covers the
--- attempts that ended in a period and have a fair start time that counts.
+-- under the modelled policy. The order is by the smaller of the delay by later arrivals and the
+-- miss. Covers the attempts that ended in a period and have a fair start time that counts.
 -- parameters: cluster VARCHAR, schedule VARCHAR, whole BOOLEAN, from_time BIGINT, to_time BIGINT, counted VARCHAR[], most BIGINT
 -- archive: from_time, to_time
 SELECT

@@ -1,5 +1,5 @@
 -- Fractions of all usage within a period under each penalty, of the entities whose fractions differ
--- most: "shift" is the greatest difference from the fraction under "base", and "moved" the fraction
+-- most. "shift" is the greatest difference from the fraction under "base". "moved" is the fraction
 -- of all usage that a penalty charges to other entities than "base" does.
 -- parameters: cluster VARCHAR, period VARCHAR, base VARCHAR, rows BIGINT
 WITH own AS (

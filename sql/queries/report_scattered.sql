@@ -9,6 +9,7 @@ WITH lacks AS (
             {'lack': 'gpus', 'requested': gpus, 'lacked_s': cause_nodes_gpus_s},
             {'lack': 'mem', 'requested': mem_bytes, 'lacked_s': cause_nodes_mem_s},
             {'lack': 'cpus', 'requested': cpus, 'lacked_s': cause_nodes_cpus_s},
+            {'lack': 'feature', 'requested': NULL, 'lacked_s': cause_nodes_feature_s},
             {'lack': 'whole', 'requested': NULL, 'lacked_s': cause_nodes_whole_s},
             {'lack': 'several', 'requested': NULL, 'lacked_s': cause_nodes_several_s}
         ], recursive := true)

@@ -1,5 +1,5 @@
--- Where most of the waiting without a known cause is left: the three hours of arrival, width classes,
--- partitions and users with most of it, in pools where it exceeds "least" of all waiting.
+-- The three hours of arrival, width classes, partitions and users with most unexplained waiting, in
+-- pools where it exceeds "least" of all waiting.
 -- parameters: cluster VARCHAR, schedule VARCHAR, period VARCHAR, from_time BIGINT, to_time BIGINT, whole BOOLEAN, least DOUBLE
 -- archive: from_time, to_time
 WITH jobs AS (

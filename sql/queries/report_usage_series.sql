@@ -1,7 +1,7 @@
--- Fractions of all usage over time, of the users, or accounts, with the highest usage and of all
--- others together (place beyond "shown", with their number), from the first day with usage. Beyond
--- "days" days each point is the mean of seven. In a share tree only accounts without accounts below
--- them are listed, so that no usage is counted twice.
+-- Fractions of all usage over time, from the first day with usage: of the users or accounts with the
+-- highest usage, and of all others together (place beyond "shown", with their number). Beyond "days"
+-- days, each point is the mean of seven. In a share tree, only accounts without accounts below them
+-- are listed, so that no usage is counted twice.
 -- parameters: cluster VARCHAR, period VARCHAR, method VARCHAR, kind VARCHAR, shown BIGINT, days BIGINT
 WITH named AS (
     SELECT entity_id, entity_kind, entity, parent

@@ -1,6 +1,6 @@
--- The days on which users and accounts with a target were above or below it: their fraction
--- of all usage was more than target / balance, or less than target * balance; and the longest run of
--- such days. Days without any usage are left out. The entities with the most such days come first.
+-- The days on which users and accounts with a target were above or below it, and the longest run of
+-- such days: their fraction of all usage was more than target / balance, or less than
+-- target * balance. Days without any usage are left out. The entities with the most such days come first.
 -- parameters: cluster VARCHAR, period VARCHAR, method VARCHAR, kind VARCHAR, balance DOUBLE, rows BIGINT
 WITH own AS (
     SELECT

@@ -48,6 +48,8 @@ CREATE TABLE records (
     gpu_types VARCHAR,                 -- those with a type, such as a100:4,h100:2
     any_gpu_type BOOLEAN,              -- whether it requested GPUs, but no type
     mem_bytes BIGINT,
+    req_cpus BIGINT,                   -- CPUs requested
+    req_for_memory BOOLEAN,            -- whether memory raised the request (MaxMemPerCPU)
     constraints VARCHAR,               -- node features that it requires, as Slurm writes them
     node_list VARCHAR,                 -- hostlist of the nodes on which it ran
     node_amounts VARCHAR,              -- amounts on each of these nodes: cpus=4(x3),8 gpus=1(x4)

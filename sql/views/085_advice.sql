@@ -9,7 +9,7 @@ SELECT
 FROM advice_result
 ORDER BY cluster, pool, period, place NULLS LAST, change;
 
-COMMENT ON VIEW advice IS 'Small changes of a pool''s policy, replayed on the period''s log, the advised ones first; compared with a replay of today''s policy, not with the observed schedule.';
+COMMENT ON VIEW advice IS 'Small changes of a pool''s policy, replayed on the period''s log, the advised ones first. They are compared with a replay of today''s policy, not with the observed schedule.';
 COMMENT ON COLUMN advice.cluster IS 'name of the cluster';
 COMMENT ON COLUMN advice.pool IS 'set of partitions that share hardware';
 COMMENT ON COLUMN advice.period IS 'name of the period';

@@ -35,6 +35,7 @@
     const body = table.tBodies[0];
     if (!table.tHead || !body || body.rows.length < 3 || body.querySelector("[colspan]")) continue;
     [...table.tHead.rows[0].cells].forEach((th, column) => {
+      if (body.rows[0].cells[column].classList.contains("bar")) return;
       const button = document.createElement("button");
       button.type = "button";
       button.className = "sort";

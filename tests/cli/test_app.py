@@ -37,14 +37,6 @@ def test_system_errors_name_file_cause_and_remedy(
     assert run("doctor", check=code).stderr.startswith(f"fairaudit: {message}")
 
 
-def test_too_little_memory_is_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr("audit.setup.doctor.examine", fail)
-    assert run("doctor", check=4).stderr.startswith("fairaudit: too little memory: give it more")
-
-
 def test_an_interruption(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

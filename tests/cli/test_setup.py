@@ -7,6 +7,7 @@ import pytest
 
 from tests.cli.command import Run
 from tests.logs import busy, write
+from tests.setup import programs
 
 DATABASE = "fairaudit-out/audit.duckdb"
 
@@ -49,6 +50,31 @@ def test_doctor_compares_limits_with_the_logs(run: Run, tmp_path: Path) -> None:
     assert found("") == ""
 
 
+@pytest.mark.usefixtures("audited")
+@pytest.mark.parametrize(
+    ("usage", "said"),
+    [
+        ('method = "half_life"\nhalf_life_days = 7', "they fit together, also with the longest"),
+        (
+            f'method = "half_life"\nhalf_life_days = {30 / 86_400}',
+            "the half-life (30 s) is shorter",
+        ),
+        (
+            'method = "slurm"\nhalf_life_days = 7\nreset = "daily"\npenalty = "billing"\n'
+            "billing_weights = { cpus = 1 }",
+            "usage is reset daily, before",
+        ),
+    ],
+)
+def test_doctor_compares_half_life_reset_and_walltimes(
+    run: Run, tmp_path: Path, usage: str, said: str
+) -> None:
+    write(tmp_path / "my.toml", f'[[clusters]]\nname = "a"\n[clusters.usage]\n{usage}\n')
+    done = run("doctor", "--config", "my.toml", "--db", DATABASE)
+    (line,) = (line for line in done.stdout.splitlines() if "half-life and reset of 'a'" in line)
+    assert said in line
+
+
 @pytest.mark.usefixtures("short_paper")
 def test_init_run_and_doctor_of_a_new_site(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60))
@@ -61,6 +87,28 @@ def test_init_run_and_doctor_of_a_new_site(run: Run, tmp_path: Path) -> None:
     assert "archive: nothing is archived" in looked
     assert "computed mine 2001-09" in run("run").stdout
     run("init", "--partitions", "none.txt", "--output", "other.toml", check=2)
+
+
+@pytest.mark.usefixtures("short_paper")
+def test_the_first_hour_with_slurm(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs.install(tmp_path / "site", monkeypatch)
+    refused = run("init", "--slurm", check=2).stderr
+    assert "scontrol show config > slurm/config.txt" in refused
+    assert "nothing was run; --yes runs these commands" in refused
+    assert "omit logs" in run("init", "a.swf", "--slurm", "--yes", check=2).stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["site"]
+    made = run("init", "--slurm", "--yes", "--zone", "UTC")
+    found, look, schedule = made.stdout.splitlines()
+    assert found.startswith("Found: For 17 % of all waiting time the job would have fitted")
+    assert found.endswith("The log cannot tell whether the order was fair.")
+    assert (tmp_path / "fairaudit-out/report.pdf").exists()
+    assert look == "Look at: fairaudit-out/report.html (settings: config.toml)"
+    assert schedule.endswith(f"fairaudit run --config {tmp_path}/config.toml")
+    assert "cluster: north" in made.stderr
+    assert "To repeat this without Slurm: fairaudit init slurm/sacct.txt" in made.stderr
+    assert "already exists" in run("init", "--slurm", "--yes", check=2).stderr
 
 
 def test_pseudonyms_are_printed_under_the_key(run: Run, tmp_path: Path) -> None:
@@ -78,5 +126,5 @@ def test_pseudonyms_are_printed_under_the_key(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "config.toml", config)
     write(tmp_path / "a.swf", busy(20))
     refused = run("audit", "a.swf", "--config", "config.toml", "--no-pdf", check=2).stderr
-    assert "'fairaudit run' reads its logs" in refused
+    assert "'fairaudit run' to read its logs" in refused
     assert not (tmp_path / "fairaudit-out").exists()

@@ -118,7 +118,7 @@ def test_a_file_that_is_too_large_is_not_read(
 ) -> None:
     monkeypatch.setattr(fairshare, "LARGEST", 10)
     (tmp_path / "qos.psv").write_text("Name|Priority|UsageFactor\n")
-    with pytest.raises(ConfigError, match="not what is meant"):
+    with pytest.raises(ConfigError, match="not a file of Slurm"):
         fairshare.read(usage(qos="qos.psv"), tmp_path, "lab")
 
 

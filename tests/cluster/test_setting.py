@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from audit import config
-from audit.cluster.setting import Setting, configured, covered
+from audit.cluster.inference import Fact
+from audit.cluster.setting import Setting, configured, covered, one_off
 from audit.errors import UsageError
 from audit.model import Node, Period
 from tests.strategies import ended, frame
@@ -30,6 +31,13 @@ def test_the_part_of_a_period_inside_the_log(
     period: tuple[int, int], span: tuple[int, int]
 ) -> None:
     assert covered(Period("some", *period), LOG) == span
+
+
+def test_a_setting_does_not_depend_on_the_order_of_records() -> None:
+    cluster = Fact("cluster", "c", "a test")
+    jobs = [ended(k, k, k + 9, 1, partition=name) for k, name in enumerate("gbafhdce")]
+    settings = [one_off(cluster, frame(rows), {}, None, 10, "UTC") for rows in (jobs, jobs[::-1])]
+    assert str(settings[0]) == str(settings[1])
 
 
 def on_nodes(*lists: str | None) -> pl.DataFrame:

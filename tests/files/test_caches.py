@@ -111,3 +111,22 @@ print(held() - before)
 """
     ended = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
     assert int(ended.stdout) < 2 * (8 << 20)
+
+
+def test_frames_spill_into_a_folder_that_is_removed(tmp_path: Path) -> None:
+    script = """
+import tempfile
+from pathlib import Path
+from audit.files import caches
+caches.spill_privately()
+import polars as pl
+frame = pl.LazyFrame({"n": range(400_000)}).sort("n", descending=True)
+frame.collect(engine="streaming")
+print(len([*Path(tempfile.gettempdir()).glob("fairaudit-spill-*/*")]))
+"""
+    spills = {"TMPDIR": str(tmp_path), "POLARS_OOC_MEMORY_BUDGET_MB": "1"}
+    ended = subprocess.run(
+        [sys.executable, "-c", script], env=os.environ | spills, check=True, capture_output=True
+    )
+    assert int(ended.stdout) == 1
+    assert [*tmp_path.iterdir()] == []

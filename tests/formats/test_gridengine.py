@@ -120,10 +120,10 @@ def test_comments_blank_lines_and_single_characters_are_nothing() -> None:
     [
         ("all.q:node1\n", "2 columns, an accounting record has 43 or more", "shape"),
         (line()[:-1], "the log ends within this line", "cut"),
-        (line("4x"), "column 6 (job_number): '4x' is no job number", "value"),
-        (line(times="1:x:3"), "column 10 (start_time): 'x' is no time", "value"),
-        (line(times="1:-2:3"), "column 10 (start_time): '-2' is no time", "value"),
-        (line(slots="NONE:"), "column 35 (slots): '' is no number of slots", "value"),
+        (line("4x"), "column 6 (job_number): '4x' is not a valid job number", "value"),
+        (line(times="1:x:3"), "column 10 (start_time): 'x' is not a valid time", "value"),
+        (line(times="1:-2:3"), "column 10 (start_time): '-2' is not a valid time", "value"),
+        (line(slots="NONE:"), "column 35 (slots): '' is not a valid number of slots", "value"),
         (line(times="5:9:7"), "ends 2 s before it starts (columns start_time, end_time)", "order"),
         (
             line(times="1:2:99999999999"),

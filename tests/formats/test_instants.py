@@ -78,7 +78,7 @@ def test_other_forms() -> None:
     "text", ["yesterday", "2026-02-30T00:00:00", "12:00", "2026-07-01", "2026-07-01T00:00:00+"]
 )
 def test_no_times(text: str) -> None:
-    assert one(text) == (None, None, "is no time")
+    assert one(text) == (None, None, "is not a time")
 
 
 def test_times_out_of_range() -> None:
@@ -97,4 +97,4 @@ def test_zones() -> None:
 
 
 def test_milliseconds_are_told_from_damage() -> None:
-    assert one("1700000000000")[2] == "is no time in seconds: milliseconds?"
+    assert one("1700000000000")[2] == "is not a time in seconds: milliseconds?"

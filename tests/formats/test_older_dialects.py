@@ -95,7 +95,7 @@ def _records(draw: st.DrawFn) -> dict[str, object]:
         "cpus": draw(st.integers(1, 1_000)),
         "nodes": draw(st.integers(1, 10)),
         "gpus": draw(st.integers(0, 8)),
-        "mem_bytes": draw(st.integers(1, 1 << 40)) << 10,
+        "mem_bytes": draw(st.integers(1, 1 << 36)) << 10,
         "priority": draw(_priorities),
         "partition": draw(_users),
         "qos": draw(_users),

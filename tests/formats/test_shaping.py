@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from audit.formats.lines import Block, Lines
-from audit.formats.shaping import Texts, faulted, refused, shaped
+from audit.formats.shaping import ENDS_WITHIN, IMPLAUSIBLE, Texts, faulted, refused, shaped
 from audit.model import RECORDS, REFUSALS, RefusalCode
 
 BLOCK = Block("one\n*\ntwo\nstill two\n\u00fc\xff".encode("latin-1"), 1000, 41)
@@ -58,3 +58,40 @@ def test_the_first_fault_of_a_record_is_why_it_is_refused() -> None:
     ]
     nothing = Texts(texts, "column").faults()
     assert nothing["problem"].null_count() == nothing["code"].null_count() == 4
+
+
+def test_memory_that_no_node_has_is_ignored_and_counted() -> None:
+    amounts = {
+        "mem_bytes": [45 << 50, 45 << 50, 8 << 30],
+        "nodes": pl.Series([1, 1_000, None], dtype=pl.Int64),
+        "cpus": pl.Series([4, 4, None], dtype=pl.Int64),
+        "node_amounts": ["mem_bytes=9", "cpus=1", None],
+    }
+    found = pl.DataFrame({"number": [0, 2, 3], "job_id": ["1", "2", "3"], **amounts})
+    parsed = shaped(BLOCK, SPANS, found.with_columns(problem=pl.lit(None, pl.String)))
+    assert parsed.records["mem_bytes"].to_list() == [None, 45 << 50, 8 << 30]
+    assert parsed.records["node_amounts"].to_list() == [None, "cpus=1", None]
+    assert parsed.remarks == {IMPLAUSIBLE: 1}
+
+
+def test_remarks_are_counted_where_records_are_read() -> None:
+    found = pl.DataFrame(
+        {
+            "number": [0, 2, 3],
+            "problem": pl.Series([None, "bad", None], dtype=pl.String),
+            "code": ["shape"] * 3,
+            "remarks": [["one", None], ["one", "two"], ["one", "two"]],
+        }
+    )
+    assert shaped(BLOCK, SPANS, found).remarks == {"one": 2, "two": 1}
+
+
+def test_what_a_log_without_a_line_end_ends_with_was_cut() -> None:
+    problems = [(0, "no", RefusalCode.SHAPE), (3, "not at all", RefusalCode.SHAPE)]
+    parsed = shaped(BLOCK, SPANS, refused(problems), by_line=True)
+    assert parsed.refusals.select("code", "reason").rows() == [
+        ("shape", "no"),
+        ("cut", ENDS_WITHIN),
+    ]
+    whole = BLOCK._replace(data=BLOCK.data + b"\n")
+    assert shaped(whole, SPANS, refused(problems), by_line=True).refusals["code"].n_unique() == 1

@@ -137,11 +137,11 @@ def test_queues_and_partitions_have_the_header_s_names() -> None:
         (line(1, run="nan"), "field 4 (run time) is not a number"),
         (line(1, run=-100), "ends before it starts: field 4 (run time) is -100 s"),
         (line(-1), "field 1 (job number) is negative"),
-        (line(1.5), "field 1 (job number) is no whole number"),
+        (line(1.5), "field 1 (job number) is not a whole number"),
         (line(1, submit=-1), "field 2 (submit time) is unknown"),
         (line(1, run=1e300), "beyond the year 2242"),
         (line(1, walltime=1e12), "beyond the year 2242"),
-        (line(1, allocated=1 << 40), "field 5 (number of allocated processors) is no whole"),
+        (line(1, allocated=1 << 40), "field 5 (number of allocated processors) is not a whole"),
         (line(1, status="inf"), "field 11 (status) is not a number"),
     ],
 )

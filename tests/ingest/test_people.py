@@ -103,7 +103,7 @@ def test_at_each_instant_a_user_belongs_to_at_most_one_place(edges: list[int], d
         ("u" * 200_000, "people.csv:1: field larger than field limit"),
         ("user,account,age\n", "people.csv:1: must name the columns"),
         ("user,user,account\n", "people.csv:1: must name the columns"),
-        ("user,from\n", "people.csv:1: says nothing of users"),
+        ("user,from\n", "people.csv:1: has neither a column account"),
         ("user,account\na,b,c\n", "people.csv:2: has 3 fields, the header 2"),
         ("user,account\n\n,b\n", "people.csv:3: has no user"),
         ("user,account\na,\n", "people.csv:2: names neither account nor group"),

@@ -1,11 +1,13 @@
 """Each report once to each recipient: refusals, put-offs, lost connections, kills, rivals."""
 
+import random
 import shutil
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from email import message_from_bytes, policy
 from pathlib import Path
@@ -20,6 +22,7 @@ from audit.files import lock
 from audit.mail import delivery
 from audit.mail.delivery import Delivered
 from audit.mail.transport import post
+from audit.nightly import status
 from audit.nightly.run import run
 from audit.report.text import standing
 from audit.setup.doctor import Finding, examine
@@ -28,7 +31,7 @@ from audit.store.database import Connection
 from tests import mailserver
 from tests.logs import write
 from tests.mailserver import PASSWORD, Server
-from tests.nightly.test_run import month, published, site
+from tests.nightly.test_run import PowerCutError, month, published, site
 
 NOW = 1_775_000_000
 """2026-03-31: January and February are over."""
@@ -165,6 +168,43 @@ def test_a_lost_connection_leaves_it_unknown(place: Path, server: Server, cert: 
     assert server.recipients == sorted(FIVE)
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(1, marks=pytest.mark.thorough),
+        *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10)),
+    ],
+)
+def test_whatever_a_server_does_no_mail_is_doubled_or_lost_without_a_word(
+    place: Path, server: Server, cert: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    settings = mailing(place, server=server, cert=cert, timeout_s=1)
+    away = mailing(place, server=server, cert=cert, port=mailserver.free_port())
+    untrusted = mailing(place, server=server, cert=None, ca_file=None)
+    recipients = ("250 OK", "250 OK", "550 no", "451 later", "drop")
+    contents = ("250 OK", "554 no", "452 full", "drop", "250 drop", "hang")
+    doubtful: set[str] = set()
+    for _ in range(4):
+        for to in FIVE:
+            server.answers[to] = [chance.choice(recipients)]
+            server.content_answers[to] = [chance.choice(contents)]
+        which = chance.choice((settings, settings, away, untrusted))
+        doubtful |= {*deliver(place, which, failed=chance.random() < 0.5).unknown}
+    server.answers.clear()
+    server.content_answers.clear()
+    doubtful |= {*deliver(place, settings, failed=True).unknown}
+    counts = Counter(server.recipients)
+    assert set(counts.values()) == {1}
+    assert {f"{LAST} to {to}" for to in FIVE if to not in counts} <= doubtful
+    assert {*deliver(place, settings, failed=True, unknown=True).sent} == doubtful
+    counts = Counter(server.recipients)
+    assert set(counts) == set(FIVE)
+    assert {f"{LAST} to {to}" for to, number in counts.items() if number > 1} <= doubtful
+    assert {state for state, _ in ledger(place).values()} == {"sent"}
+
+
 @pytest.mark.thorough
 def test_no_server_then_one(place: Path, server: Server, cert: Path) -> None:
     away = mailing(place, server=server, cert=cert, port=mailserver.free_port())
@@ -270,6 +310,37 @@ def test_killed_for_real(place: Path, server: Server, cert: Path, when: str) -> 
         assert "the run ended while the mail was being sent" in str(done.failures[0])
         assert ledger(place)["ben"][0] == "unknown"
     assert server.recipients == sorted(FIVE)
+
+
+def test_a_monitor_hears_of_a_mail_that_may_not_have_arrived(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = mailing(place)
+    where = Site(settings, place)
+
+    def problem(of: config.Config = settings) -> str | None:
+        (found,) = status.look(Site(of, place), NOW).clusters
+        return found.problem
+
+    def cut(_post: object, _message: object, _to: str, sending: Callable[[], None]) -> None:
+        sending()
+        raise PowerCutError
+
+    with monkeypatch.context() as broken:
+        broken.setattr("audit.mail.transport.Outbox.hand_over", cut)
+        with pytest.raises(PowerCutError):
+            run(where, NOW)
+    assert run(where, NOW).exit_code == 4  # it says so, once
+    assert run(where, NOW).failures == []
+    said = f"a mail may not have arrived: {LAST} to anna@example.org; 'fairaudit deliver --failed"
+    assert str(problem()).startswith(said)
+    assert "--unknown' sends it again, perhaps for the second time" in str(problem())
+    assert problem(mailing(place, {"addresses": FIVE[1:], "charts": False})) is None
+    assert delivery.by_hand(where, NOW, failed=True, unknown=True).sent == [
+        f"{LAST} to anna@example.org"
+    ]
+    assert problem() is None
+    assert len(outbox(place)) == 5
 
 
 @pytest.mark.thorough

@@ -226,6 +226,25 @@ def test_what_single_nodes_lack(
     assert got == ({} if lack is None else {lack: 8.0})
 
 
+def test_nodes_with_the_required_features_lack_capacity_that_others_have() -> None:
+    # One CPU and one GPU are free on each node with SSDs, two of both on the other.
+    nodes = [
+        Node(name, (("cpus", 2), ("gpus", 2)), ("batch",), features)
+        for name, features in (("n1", ("ssd",)), ("n2", ("ssd",)), ("n3", ("hdd",)))
+    ]
+    amounts = (("cpus", 6), ("gpus", 6))
+    pool = Pool("batch", Resource.cpus, 6, amounts=amounts, nodes=tuple(nodes))
+    one = {"partition": "batch", "nodes": 1}
+    records = [
+        ended(0, 0, 10, 1, "ann", node_list="n1", gpus=1, **one),
+        ended(0, 0, 10, 1, "bob", node_list="n2", gpus=1, **one),
+        ended(2, 10, 20, 2, "cem", node_list="n1", gpus=2, constraints="ssd", **one),
+    ]
+    made = account(describe(frame(records), [pool]), pool, 100, cycle_s=0)
+    row = made.attempts.filter(user="cem").row(0, named=True)
+    assert {one.key: row[one.column] for one in LACKS if row[one.column]} == {"feature": 8.0}
+
+
 def test_without_nodes_nothing_is_lacking() -> None:
     described = describe(frame([ended(0, 5, 9, 1)]), [POOL])
     made = account(described, POOL._replace(nodes=()), 100, cycle_s=0)

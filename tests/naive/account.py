@@ -91,11 +91,12 @@ class Site(NamedTuple):
                 free = on.minus(free, self.used[one.key])
         return free
 
-    def mine(self, j: One, t: int) -> list[str]:
-        """The nodes that ``j`` may use."""
+    def mine(self, j: One, t: int, *, featured: bool = True) -> list[str]:
+        """The nodes that ``j`` may use; or might, if it required no features."""
+        record = j.record if featured else {**j.record, "constraints": None}
         return [
             name
-            for name in on.eligible(self.machines, j.record)
+            for name in on.eligible(self.machines, record)
             if not any(t in span for span in self.absent.get(name, ()))
         ]
 
@@ -341,7 +342,7 @@ def _second(site: Site, t: int, made: MutableMapping[tuple[str, int], Booked]) -
         elif not fitting:
             causes = {"nodes": Fraction(1)}
             allowed = site.mine(j, t)
-            of = (j.request, j.record["nodes"], nodes, allowed)
+            of = (j.request, j.record["nodes"], nodes, allowed, site.mine(j, t, featured=False))
             booked.lacking[on.lacking(*of, site.resources)] += 1
         elif claim is not None:
             if _noted(site, j, t):

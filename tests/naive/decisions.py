@@ -109,6 +109,8 @@ def instants(log: Log) -> list[int]:
     found |= {job.end for _, job in met if job.end is not None}
     found |= {step.time for step in log.steps}
     for window in log.windows:
+        if told and window.closed(min(told)):
+            found.add(min(told))  # it closes when the log begins
         edge = window.next_edge(min(told, default=0) - 1)
         while edge is not None and edge <= max(told, default=0):
             found.add(edge)

@@ -96,14 +96,19 @@ def lacking(
     nodes: int | None,
     free: Mapping[str, Amounts],
     allowed: Sequence[str],
+    wide: Sequence[str],
     resources: Sequence[str],
 ) -> str | None:
     """The first resource without which the request has a place; None: no single one.
 
+    ``wide`` are the nodes that it might use if it required no features.
+
     Without GPUs, their types do not matter either; lacking a type is lacking GPUs.
     """
     types = [name for name in resources if name.startswith("gpus:")]
-    for name in ("gpus", *types, "mem_bytes", "cpus", "nodes"):
+    for name in ("gpus", *types, "mem_bytes", "cpus", "constraints", "nodes"):
+        if name == "constraints" and placement(request, nodes, free, wide) is not None:
+            return name
         but = [x for x, one in enumerate(resources) if one == name or one.startswith(f"{name}:")]
         if but and placement(request, nodes, free, allowed, but) is not None:
             return name.partition(":")[0]

@@ -21,6 +21,7 @@ class Request(NamedTuple):
     parts: int
     most: int  # parts on a node
     used: Taken = MappingProxyType({})
+    home: tuple[int, ...] = ()  # all nodes of its partitions
 
 
 class Site(NamedTuple):
@@ -167,6 +168,20 @@ class OnNodes(Pool):
             self.start_on(k, taken)
             self.kept = None
 
+    def main_pass(self) -> None:
+        """What does not fit closes the nodes of its partitions to all behind it."""
+        closed: set[int] = set()
+        for k in self.in_order():
+            if not self.allowed(k):
+                continue
+            keys = {node: key for node, key in self.start_keys(k).items() if node not in closed}
+            taken = self.placement(k, self.free_on(), keys)
+            if taken is None:
+                closed |= {*self.site.requests[k].home}
+            else:
+                self.start_on(k, taken)
+        self.kept = None
+
     def no_guarantee(self) -> None:
         for k in self.in_order():
             taken = self.place_now(k)
@@ -230,9 +245,7 @@ class OnNodes(Pool):
         if self.rule.backfill != "conservative":
             every = None
         changes = {self.expected_end(other) for other in self.running}
-        for other, start in self.plan.items():
-            if start is not None:
-                changes.add(start + jobs[other].estimate)
+        changes |= {end for _, _, end in self.kept_spans()}
         now = self.free_on()
         for change in [after, *sorted(s for s in changes if s > after)]:
             s = change
@@ -240,9 +253,8 @@ class OnNodes(Pool):
                 s += -(s - min(job.arrival for job in jobs)) % every
             closed = {
                 node
-                for other, start in self.plan.items()
-                if start is not None
-                if start < s + jobs[k].estimate and s < start + jobs[other].estimate
+                for other, begin, end in self.kept_spans()
+                if begin < end and begin < s + jobs[k].estimate and s < end
                 for node in self.keeps[other]
             }
             keys = {node: max(now[node][0], 0) for node in range(len(now))}
@@ -312,7 +324,7 @@ class OnNodes(Pool):
         one_waits = False
         looked_at = 0
         for k in self.in_order():
-            if not self.allowed(k):
+            if not self.allowed(k, late=not self.rule.between):
                 continue
             if looked_at == self.rule.depth:
                 break
@@ -321,7 +333,7 @@ class OnNodes(Pool):
             if one_waits and self.rule.window is not None and estimate > self.rule.window:
                 continue
             found = self.earliest_on(k, self.t)
-            if found is not None and found[0] == self.t:
+            if found is not None and found[0] == self.t and self.allowed(k):
                 self.start_on(k, found[1])
                 continue
             if self.rule.reservations is None or len(self.plan) < self.rule.reservations:

@@ -77,6 +77,8 @@ class Log(NamedTuple):
     steps: tuple[Step, ...] = ()
     most: tuple[tuple[str, int], ...] = ()
     """Limit of each counter."""
+    late: frozenset[str] = frozenset()
+    """Counters of resources, which slurmctld examines after it has chosen nodes."""
     windows: tuple[Window, ...] = ()  # all of one period
     site: "Site | None" = None  # its nodes; None: sums decide what fits
 
@@ -141,11 +143,18 @@ class Rule(NamedTuple):
     ranking: Ranking = Ranking()
     interval: int | None = None
     reservations: int | None = None
+    resolution: int | None = None
 
     @property
     def between(self) -> bool:
         """Whether a main scheduler starts from the front of the queue at all other instants."""
         return self.order == "multifactor" and self.backfill != "conservative"
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return what a plan keeps: ``conservative_replan`` rounds down."""
+        if self.resolution is None or self.backfill != "conservative_replan":
+            return start, end
+        return start - start % self.resolution, end - end % self.resolution
 
 
 class Had(NamedTuple):
@@ -328,6 +337,8 @@ class Pool:
         self.disturbed = False  # something ended early or capacity stepped since the last pass
         self.since: int | None = None  # the observed schedule counts as usage until then
         self.due: int | None = None  # the next pass
+        self.before: int | None = None  # the last instant, unless it was a pass alone
+        self.shift = 0  # by which passes are later than multiples since the first arrival
         self.quiet: int | None = None  # until when edges are waited for
 
     # What is free
@@ -362,18 +373,23 @@ class Pool:
 
     def beside_plans(self, s: int) -> Amounts:
         left = self.expected(s)
-        for k, start in self.plan.items():
-            if start is not None and start <= s < start + self.log.jobs[k].estimate:
+        for k, begin, end in self.kept_spans():
+            if begin <= s < end:
                 left = minus(left, self.log.jobs[k].request)
         return left
+
+    def kept_spans(self) -> Iterator[tuple[int, int, int]]:
+        """Yield each attempt with a plan, and when that begins and ends."""
+        for k, start in self.plan.items():
+            if start is not None:
+                yield k, *self.rule.span(start, start + self.log.jobs[k].estimate)
 
     def changes(self) -> list[int]:
         """Return all later instants at which the expected free amounts change."""
         instants = {self.expected_end(k) for k in self.running}
         instants |= {step.time for step in self.planned_steps()}
-        for k, start in self.plan.items():
-            if start is not None:
-                instants |= {start, start + self.log.jobs[k].estimate}
+        for _, begin, end in self.kept_spans():
+            instants |= {begin, end}
         return sorted(instant for instant in instants if instant > self.t)
 
     def earliest(self, k: int, after: int) -> int | None:
@@ -543,6 +559,7 @@ class Pool:
         self.disturbed |= any(step.time == self.t for step in self.log.steps)
         self.disturbed |= self.t in self.edges_of_blocked()
         self.end_what_ends()
+        self.shift_passes()
         arrived = sorted(k for k in self.arriving if self.log.jobs[k].arrival == self.t)
         self.arriving -= set(arrived)
         self.queue += arrived
@@ -574,8 +591,28 @@ class Pool:
                 t += 1
         return t
 
-    def allowed(self, k: int) -> bool:
-        """Return whether k may start now: it breaks no limit, and no window forbids it."""
+    def following_pass(self) -> int:
+        """Return the next pass of slurmctld's backfill after t."""
+        assert self.rule.interval is not None
+        origin = min(job.arrival for job in self.log.jobs) + self.shift
+        return self.t + 1 + -(self.t + 1 - origin) % self.rule.interval
+
+    def shift_passes(self) -> None:
+        """Let passes begin again if nothing waited or happened since the last one was due."""
+        if not self.rule.between or self.rule.interval is None or self.queue:
+            return
+        first = min((job.arrival for job in self.log.jobs), default=0)
+        if self.before is not None:
+            due = self.before + 1
+            due += -(due - first - self.shift) % self.rule.interval
+        if self.before is None or self.t - due >= self.rule.interval:
+            self.shift = self.t + 1 - first
+
+    def allowed(self, k: int, late: bool = True) -> bool:
+        """Return whether k may start now: it breaks no limit, and no window forbids it.
+
+        Without ``late``, limits on resources are left out.
+        """
         job, most = self.log.jobs[k], dict(self.log.most)
         if any(self.log.windows[w].closed(self.t) for w in job.windows):
             return False
@@ -584,6 +621,8 @@ class Pool:
             if one.start is not None and one.end is not None and one.start <= self.t < one.end:
                 runs.append(one)
         for counter, amount, binds in job.counts:
+            if not late and counter in self.log.late:
+                continue
             used = sum(more for one in runs for name, more, _ in one.counts if name == counter)
             if binds and used + amount > most[counter]:
                 return False
@@ -593,20 +632,43 @@ class Pool:
         """(3) scheduling passes, until one starts nothing that ends at t."""
         if not self.log.jobs:
             return
-        self.due = self.next_pass()
-        backfill = self.rule.backfill
-        if self.due != self.t:
-            if not self.rule.between:
+        self.before = self.t
+        if self.rule.between:
+            self.until_nothing_ends(self.main_pass)
+            if self.rule.interval is not None:
+                self.due = self.following_pass()
                 return
-            backfill = "none"
-        else:
+        self.due = self.next_pass()
+        if self.due == self.t:
             self.due = None
+            self.until_nothing_ends(lambda: self.one_pass(self.rule.backfill))
+
+    def until_nothing_ends(self, one_pass: Callable[[], None]) -> None:
         while True:
             before = set(self.started)
-            self.one_pass(backfill)
+            one_pass()
             if all(self.log.jobs[k].occupancy > 0 for k in set(self.started) - before):
                 return
             self.end_what_ends()
+
+    def main_pass(self) -> None:
+        """Make a pass of slurmctld's main scheduler."""
+        self.one_pass("none")
+
+    def happens_now(self) -> bool:
+        """Return whether anything arrives, ends or steps at t, or an edge of a window is there."""
+        edges = any(one.closed(self.t) != one.closed(self.t - 1) for one in self.log.windows)
+        return (
+            any(self.end_of(k) <= self.t for k in self.running)
+            or any(self.log.jobs[k].arrival == self.t for k in self.arriving)
+            or any(step.time == self.t for step in self.log.steps)
+            or self.t in self.edges_of_blocked()
+            or (
+                edges
+                and bool(self.queue or self.arriving)
+                and (self.quiet is None or self.t <= self.quiet)
+            )
+        )
 
     def one_pass(self, backfill: str) -> None:
         BACKFILLINGS[backfill](self)
@@ -645,10 +707,20 @@ class Pool:
             self.passes()
             if until():
                 return True
-            t = self.next_instant()
-            if t is None:
-                return False
-            self.t = t
+            while True:
+                t = self.next_instant()
+                if t is None:
+                    return False
+                self.t = t
+                if not (self.rule.between and self.due == t and self.rule.interval is not None):
+                    break
+                self.due = None
+                alone = not self.happens_now()
+                self.until_nothing_ends(lambda: self.one_pass(self.rule.backfill))
+                if not alone:
+                    break
+                if until():
+                    return True
             self.arrive()
 
 
@@ -794,8 +866,8 @@ def _conservative_replan(pool: Pool) -> None:
     one_waits = False
     looked_at = 0
     for k in pool.in_order():
-        if not pool.allowed(k):  # passed over: a plan for it would hold up others
-            continue
+        if not pool.allowed(k, late=not pool.rule.between):
+            continue  # passed over: a plan for it would hold up others
         if looked_at == pool.rule.depth:
             break
         looked_at += 1
@@ -803,7 +875,7 @@ def _conservative_replan(pool: Pool) -> None:
         if one_waits and pool.rule.window is not None and estimate > pool.rule.window:
             continue
         planned = pool.earliest(k, pool.t)
-        if planned == pool.t:
+        if planned == pool.t and pool.allowed(k):
             pool.start(k)
         else:
             if pool.rule.reservations is None or len(pool.plan) < pool.rule.reservations:
@@ -837,8 +909,9 @@ def replay(log: Log, rule: Rule, from_time: int | None = None) -> Replay:
         instants = [log.jobs[k].arrival for k in everyone]
         instants += [step.time for step in log.steps]
         instants += [job.start for job in log.jobs if job.start is not None]
-        pool = pool_of(log, rule, min(instants, default=0) - 1, everyone)
+        pool = pool_of(log, rule, min(instants, default=0), everyone)
         pool.arriving = arriving
+        pool.arrive()
     else:
         pool = _snapshot(log, rule, from_time, everyone)
         pool.queue = [k for k in pool.queue if log.jobs[k].arrival < from_time]

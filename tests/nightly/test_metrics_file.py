@@ -64,6 +64,25 @@ def test_each_run_writes_the_figures_of_the_latest_report(
     }
 
 
+def test_no_user_and_no_account_is_named(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    after_a_night(tmp_path_factory, tmp_path)
+    with closing(database.open_store(tmp_path / "fairaudit-state" / "store.duckdb")) as con:
+        named = database.rows(
+            con,
+            "SELECT table_name, column_name FROM duckdb_columns() WHERE data_type = 'VARCHAR' "
+            "AND column_name IN ('user', 'account', 'group', 'entity', 'parent') "
+            "AND table_name IN (SELECT table_name FROM duckdb_tables())",
+        )
+        assert ("job_result", "user") in named
+        for table, column in named:
+            database.execute(con, f"UPDATE {table} SET \"{column}\" = 'secret'")
+        text = metrics_file.text(con, NOW, 0)
+    assert "fairaudit_wait_share" in text
+    assert "secret" not in text
+
+
 def test_names_cannot_leave_their_labels(tmp_path: Path) -> None:
     evil = 'a"} 1\nfairaudit_wait_seconds{x="\\'
     with closing(stores.new(tmp_path / "store.duckdb")) as con:

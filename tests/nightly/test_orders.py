@@ -35,14 +35,16 @@ def nights(number: int) -> list[str]:
     return [log(lines, UnixStartTime=BEGIN, MaxProcs=40) for lines in of_day]
 
 
-def left(folder: Path, order: Sequence[int]) -> dict[str, list[tuple[object, ...]]]:
-    """The figures after nights whose logs arrived in this order."""
+def left(
+    folder: Path, order: Sequence[int], clock: Sequence[int] = ()
+) -> dict[str, list[tuple[object, ...]]]:
+    """The figures after nights whose logs arrived in this order; ``clock`` gives their times."""
     folder.mkdir()
     site = Site(test_run.site(folder, period="day"), folder)
     logs = nights(len(order))
     for done, night in enumerate(order):
         write(folder / "logs" / f"{night}.swf", logs[night])
-        now = BEGIN + (len(order) + done) * DAY
+        now = clock[done] if clock else BEGIN + (len(order) + done) * DAY
         assert run(site, now, stages=("ingest", "compute", "publish")).failures == []
     con = database.open_snapshot(folder / "fairaudit.duckdb")
     found = {name: database.rows(con, f"SELECT * FROM {name} ORDER BY ALL") for name in TABLES}
@@ -56,6 +58,15 @@ def left(folder: Path, order: Sequence[int]) -> dict[str, list[tuple[object, ...
 
 def test_three_nights_in_reverse_order(tmp_path: Path) -> None:
     assert left(tmp_path / "a", (0, 1, 2)) == left(tmp_path / "b", (2, 1, 0))
+
+
+@pytest.mark.faults
+@pytest.mark.thorough
+def test_wrong_clocks_change_no_figure(tmp_path: Path) -> None:
+    """In 1970, in 2100, and back: a machine without a battery, and one that was corrected."""
+    far = epoch("2100-01-01T00:00+00:00")
+    wrong = left(tmp_path / "wrong", (0, 1, 2), (1_000, far, BEGIN + 4 * DAY))
+    assert wrong == left(tmp_path / "right", (0, 1, 2))
 
 
 @pytest.mark.slow

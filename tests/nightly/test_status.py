@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from audit import config
+from audit import config, machines
 from audit.cli.app import main
 from audit.config.places import Site
 from audit.nightly import status
@@ -131,7 +131,8 @@ def test_for_programs_it_is_json_of_a_shape_that_stays(
     os.utime(log, (NIGHT, NIGHT))
     run(Site(site(tmp_path), tmp_path), NIGHT)
     runs = status.look(Site(settings, tmp_path), NIGHT)
-    told: dict[str, Any] = status.as_json(runs, Site(settings, tmp_path), 1)
+    answer = status.answer(runs, Site(settings, tmp_path), 1)
+    told: dict[str, Any] = json.loads(machines.written(answer))
     assert told.keys() == {"shape", "version", "in_order", "at_work", "clusters", "runs"}
     assert (told["shape"], told["in_order"], told["at_work"]) == (1, True, None)
     (entry,) = told["runs"]
@@ -143,26 +144,27 @@ def test_for_programs_it_is_json_of_a_shape_that_stays(
         "in_order": True,
         "problem": None,
         "overdue": False,
-        "due": "2026-03-11T03:30:00+00:00",
-        "next": "2026-03-11T03:30:00+00:00",
+        "due": "2026-03-11T03:30:00Z",
+        "next": "2026-03-11T03:30:00Z",
         "sources": [
             {
                 "kind": "files",
                 "what": "logs/*.swf",
                 "files": 1,
-                "newest": "2026-03-10T03:30:00+00:00",
+                "newest": "2026-03-10T03:30:00Z",
             },
             {"kind": "command", "what": "sacct", "files": None, "newest": None},
         ],
     }
     assert entry["stage"] == "publish"
     assert "hunter2" not in json.dumps(told)
-    page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "machines.md").read_text(encoding="utf-8")
     keys = {*told, *cluster, "last_run", *cluster["sources"][0], *entry}
     assert not {key for key in keys if f"`{key}`" not in page}
 
     write(tmp_path / "config.toml", '[[clusters]]\nname = "c"\n')
-    words = ["fairaudit", "status", "--json", "--check", "--config", str(tmp_path / "config.toml")]
+    words = ["fairaudit", "status", "--format", "json", "--check"]
+    words += ["--config", str(tmp_path / "config.toml")]
     monkeypatch.setattr(sys, "argv", words)
     with pytest.raises(SystemExit) as ended:
         main()

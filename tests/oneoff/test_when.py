@@ -32,24 +32,30 @@ def site(tmp_path: Path) -> Path:
         'capacity = { cpus = 4 }\nbackfill = "none"\n[[clusters.sources]]\nfiles = "a.psv"\n',
     )
     past = records()
-    now = past[-1]["submit_time"]
+    return write(tmp_path / "a.psv", sacct_at(past[-1]["submit_time"]))
+
+
+def sacct_at(now: int, held: int = 300) -> str:
+    """The output of sacct at an instant, epoch s; job ``held`` waits for another one."""
     lines = [COLUMNS]
-    for number, one in enumerate(past, 1):
+    for number, one in enumerate(records(), 1):
         start, end = one["start_time"], one["end_time"]
+        if one["submit_time"] > now:
+            break
         if start > now:
             state, start, end, reason = "PENDING", None, None, "Priority"
         elif end > now:
             state, end, reason = "RUNNING", None, "None"
         else:
             state, reason = "COMPLETED", "None"
-        if number == len(past):
+        if number == held:
             reason = "Dependency"
         used = "4" if start is not None else "0"
         shown = (state, at(one["submit_time"]), at(start), at(end))
         lines.append(
             f"{number}|{one['user']}|a|long|high|{'|'.join(shown)}|{used}|4|02:00:00|1|{reason}"
         )
-    return write(tmp_path / "a.psv", "\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 def test_pending_jobs_get_an_interval_or_a_reason(run: Run, site: Path) -> None:

@@ -72,6 +72,8 @@ def judged(pool: Pool) -> pl.DataFrame:
         *(pl.lit(0.0).alias(lack.column) for lack in LACKS),
         lost_work=pl.lit(1.0),
         freed_for=pl.lit(None, pl.String),
+        beyond_work=pl.lit(1.0),
+        beyond_request=pl.lit("whole"),
         job_number=pl.lit(1, pl.Int64),
         array_task=pl.int_range(pl.len(), dtype=pl.Int64),
         start_modelled="start_time",

@@ -461,7 +461,8 @@ def test_simulated_tables_hold_what_the_twin_says(
     described = describe(frame(records), [pool])
     schedule = simulate(described, pool, NOW, policy)
     log, keys = slow.log_of(frame(records).to_dicts(), *slow_pool(pool), NOW)
-    want = slow.replay(log, rule(policy))
+    usage = Ranking(interval=7 * 86_400, depth=7, decay=0.7, recalculation=300)
+    want = slow.replay(log, rule(policy)._replace(ranking=usage))
     by_key = {(row["job_id"], row["attempt"]): row for row in schedule.iter_rows(named=True)}
     assert len(by_key) == schedule.height == described.height
     assert schedule.columns == [*DESCRIBED.names(), "planned_start_time"]
@@ -511,6 +512,7 @@ def test_blocked_reserved_and_never_started_stay_as_they_were() -> None:
 def test_kernels_refuse_codes_that_they_do_not_have(unknown: dict[str, Any]) -> None:
     known: dict[str, Any] = {"order": 0, "fair": 0, "backfill": 0, "depth": 1, "window": 1}
     known |= {"latest_last": True, "every": 0, "origin": 0, "between": False, "reservations": 1}
+    known["resolution"] = 1
     kernels.Rules(**known)
     with pytest.raises(ValueError, match="no kernel has"):
         kernels.Rules(**known | unknown)

@@ -81,13 +81,13 @@ def test_between_passes_of_backfill_the_queue_is_served_from_its_front() -> None
         return job("ann", arrival, occupancy)._replace(request=(size,))
 
     # Two of 3 are in use until 50, when the second starts, which needs all 3. Backfill comes at
-    # 0, 30, 60: so the third, which is done by then, starts at 30 though it would fit at 2. That
-    # ends at 40, and the last one fits, but is behind the front.
+    # 1, 31, 61: so the third, which is done by then, starts at 31 though it would fit at 2. That
+    # ends at 41, and the last one fits, but is behind the front.
     jobs = (needing(2, 0, 50), needing(3, 1, 5), needing(1, 2, 10), needing(1, 35, 5))
     log = Log(jobs, (3,))
     policy = Policy(Order.multifactor, Backfill.conservative_replan, interval_s=30)
     slurm = Ranking(slurm=Slurm(PAIR, age=0.0, fairshare=0.0))
-    assert (replay(arrays(log, slurm), policy).start - EPOCH).tolist() == [0, 50, 30, 55]
+    assert (replay(arrays(log, slurm), policy).start - EPOCH).tolist() == [0, 50, 31, 55]
     always = policy._replace(interval_s=None)
     assert (replay(arrays(log, slurm), always).start - EPOCH).tolist() == [0, 50, 2, 35]
 
@@ -287,7 +287,7 @@ def test_refusals() -> None:
         priorities(HELD, SETTINGS._replace(weights={"fair": 1.0}))
     work = arrays(Log((job("ann", 0),), (1,)))
     unknown = work._replace(owners=work.owners._replace(priorities=None))
-    with pytest.raises(SimulationError, match="nothing says how Slurm is configured"):
+    with pytest.raises(SimulationError, match="Slurm's configuration is missing"):
         replay(unknown, NONE)
     with pytest.raises(SimulationError, match="order multifactor with fair_order nuwt"):
         fair_starts(work, NONE, fair_order=Order.nuwt)

@@ -75,11 +75,11 @@ def test_another_number_of_nodes() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (Change(capacity=Amount(-4, True)), "less than nothing"),
+        (Change(capacity=Amount(-4, True)), "negative capacity"),
         (Change(nodes=Amount(1, True)), "does not say how many nodes"),
         (Change(nodes=Amount(1, True), capacity=Amount(9, False)), "give one of them"),
         (Change(without=("nobody",)), "pool 'all' has no such user"),
-        (Change(without=("ann", "bob")), "no attempt would be left"),
+        (Change(without=("ann", "bob")), "no attempt would remain"),
         (Change(limits=limits(["x=3"])), "no such partition"),
         (Change(targets={"ann": 2.0}), "add --order fairshare"),
         (Change(policy={"order": Order.nuwt}, half_life_s=60.0), "pool 'all' has nuwt"),

@@ -479,7 +479,7 @@ def killed(what: str, site: Path, folder: Path) -> list[int]:
     return [int(line) for line in done.stdout.split()]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_restore_killed_anywhere_leaves_the_old_state_or_the_new(
     made: Path, tmp_path: Path
 ) -> None:
@@ -491,7 +491,7 @@ def test_a_restore_killed_anywhere_leaves_the_old_state_or_the_new(
     assert len(jobs) - switched > 3
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_backup_killed_anywhere_leaves_nothing_that_the_next_does_not_remove(
     made: Path, tmp_path: Path
 ) -> None:

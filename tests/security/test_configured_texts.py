@@ -153,7 +153,7 @@ def test_mails_show_them(made: Site) -> None:
     [
         ("run",),
         ("status",),
-        ("status", "--json"),
+        ("status", "--format", "json"),
         ("doctor", "--config", "config.toml"),
         ("explain", "3", "--config", "config.toml", "--cluster", odd("cluster")),
         ("explain", "3", "--config", "config.toml", "--format", "html"),

@@ -22,6 +22,8 @@ from audit.store import catalogue, database, migrations
 from audit.words import ARCHIVE, Format
 from tests.security.conftest import Place, published
 
+pytestmark = pytest.mark.thorough
+
 ENDLESS = "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT n FROM t"
 FILES = "SELECT n::VARCHAR AS records_file, n::VARCHAR AS results_file FROM"
 AS_VIEW = "DROP TABLE archived; CREATE VIEW archived AS "

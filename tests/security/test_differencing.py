@@ -31,6 +31,8 @@ from tests.logs import write
 from tests.nightly.test_run import NOW, site
 from tests.report.owner.conftest import HEADER
 
+pytestmark = pytest.mark.thorough
+
 HOUR, DAY = 3_600, 86_400
 WEEK = 7 * DAY
 FIRST = 1_767_571_200  # 2026-01-05, a Monday, in UTC

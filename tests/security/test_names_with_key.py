@@ -34,6 +34,8 @@ from tests.formats.contract import EPOCH, PLAIN_JOB
 from tests.logs import line, log
 from tests.nightly.test_run import NOW, month, site
 
+pytestmark = pytest.mark.thorough
+
 REAL: Final = "qzxwvkjq"
 """Part of every real name, and of nothing else."""
 USERS: Final = tuple(f"{name}qzxwvkjq" for name in ("anna", "ben", "cleo"))
@@ -309,7 +311,7 @@ def test_no_command_prints_a_name(made: Site) -> None:
     (folder / "saved").mkdir(exist_ok=True)
     for words in (
         ("status",),
-        ("status", "--json"),
+        ("status", "--format", "json"),
         ("refused", *of_site),
         ("refused", "--replay", "--mended", "mended.json", *of_config, "--cluster", "good"),
         ("refused", "--replay", "--mended", "odd.json", *of_config, "--cluster", "good"),

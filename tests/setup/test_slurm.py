@@ -78,7 +78,7 @@ def test_the_content_of_the_files_is_written_and_a_run_computes_usage_as_slurm_d
     assert fact(draft, "fairshare").value == "fair_tree"
     (pool,) = cluster.pools
     assert (pool.order, pool.backfill) == ("multifactor", "conservative_replan")
-    assert pool.policy[2:] == (500, None, 30, None)
+    assert pool.policy[2:] == (500, None, 30, None, 60)
     assert config.Limit(most=0, partition=("short",), walltime_above_s=600) in pool.limits
     assert fact(draft, "limits").value == str(len(pool.limits))
     assert fact(draft, "order of the queue").value == (
@@ -289,3 +289,23 @@ def test_nodes_are_exclusive_if_all_partitions_allocate_whole_nodes() -> None:
     assert [pool.exclusive_nodes for pool in written(draft).pools] == [True, False]
     text = Path("config.toml").read_text(encoding="utf-8")
     assert "# From partitions.txt (OverSubscribe=EXCLUSIVE).\nexclusive_nodes = true" in text
+
+
+@pytest.mark.parametrize(
+    ("select", "exclusive", "placement", "has_memory"),
+    [
+        ("SelectTypeParameters=CR_CORE_MEMORY", False, "packed", True),
+        ("SelectTypeParameters=CR_Core,CR_LLN", False, "least_loaded", False),
+        ("SelectType=select/linear", True, "packed", True),
+    ],
+)
+def test_allocation_is_that_of_slurm_conf(
+    select: str, exclusive: bool, placement: str, has_memory: bool
+) -> None:
+    text = "PartitionName=a Nodes=n[1-2] TotalCPUs=8 TotalNodes=2 TRES=cpu=8,mem=16G,node=2\n"
+    Path("partitions.txt").write_text(text)
+    Path("slurm.conf").write_text(f"ClusterName=lab\n{select}\n")
+    files = SlurmFiles(partitions=Path("partitions.txt"), slurm_conf=Path("slurm.conf"))
+    (pool,) = written(infer([], files, name="lab", zone="UTC")).pools
+    assert (pool.exclusive_nodes, pool.placement) == (exclusive, placement)
+    assert (pool.capacity.mem_bytes is not None) == has_memory

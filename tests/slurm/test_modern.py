@@ -10,11 +10,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+import polars as pl
 import pytest
 
 from audit import config
+from audit.metrics.attempts.account import account as booked_waits
+from audit.metrics.attempts.account import cycle_of
+from audit.metrics.attempts.reasons import hold_kind
 from audit.oneoff.sshare.inputs import Request
 from audit.oneoff.sshare.recompute import Outcome, recompute
+from audit.registry.causes import COLUMNS
 from tests.slurm.modern import ceiling, reasons
 from tests.slurm.modern.captured import CAPTURES, OF_SLURM, Capture
 from tests.slurm.modern.record import CLUSTERS
@@ -29,6 +34,7 @@ def test_both_clusters_got_the_same_jobs() -> None:
     assert len(submitted[0]) == 286
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "least"), [("north", 0.88), pytest.param("south", 0.87, marks=pytest.mark.slow)]
 )
@@ -38,6 +44,24 @@ def test_causes_agree_with_squeue(name: str, least: float, tmp_path: Path) -> No
     shown = [*reasons.compared(capture, capture.site(tmp_path))]
     assert len(shown) > 6_000
     assert reasons.agreement(shown) >= least
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_the_last_reason_explains_only_its_part_of_a_wait(name: str, tmp_path: Path) -> None:
+    """Every wait is booked as a whole, whatever reason sacct recorded last."""
+    log = Capture(CAPTURES / name).site(tmp_path)
+    (pool,) = log.setting.pools
+    made = booked_waits(
+        log.described, pool, log.setting.now, cycle_s=cycle_of(pool, PERIOD_S)
+    ).attempts
+    started = made.filter(pl.col("start_time").is_not_null())
+    assert started.height > 400
+    booked = started.select(pl.sum_horizontal(COLUMNS)).to_series()
+    assert booked.to_list() == pytest.approx(started["wait_s"].to_list())
+    held = started.filter(hold_kind(started).is_not_null())
+    assert held.height > 50
+    share = held.select(pl.col("cause_held_s").sum() / pl.col("wait_s").sum()).item()
+    assert 0 < share < 0.1
 
 
 def test_both_clusters_started_many_jobs_at_the_same_time(tmp_path: Path) -> None:
@@ -53,6 +77,19 @@ def test_both_clusters_started_many_jobs_at_the_same_time(tmp_path: Path) -> Non
         "debug": ((24, 23), 0.83),
         "scavenger": ((10, 10), 0.6),
     }
+
+
+def test_a_replay_starts_most_of_those_jobs_at_that_time(tmp_path: Path) -> None:
+    """Of submissions, limits, nodes, walltimes and runtimes, without any later state."""
+    truths = {name: ceiling.observed(name, tmp_path / name) for name in CLUSTERS}
+    replays = {
+        name: ceiling.starts(ceiling.replayed(tmp_path / name), Capture(CAPTURES / name))
+        for name in CLUSTERS
+    }
+    found = ceiling.compared(truths, replays)
+    assert found["all"].share >= 0.61
+    assert found["whole nodes"].share >= 0.76
+    assert found["gpu"].share >= 0.69
 
 
 # --- sshare

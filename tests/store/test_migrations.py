@@ -22,13 +22,14 @@ EACH = """jobs attempts never_started gave_up_wait_s tuwt_s tusa nuwt miss_stric
 VIEWS = {
     "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
         reason
-        priority reservation size cpus nodes gpus gpu_types any_gpu_type mem_bytes constraints
+        priority reservation size cpus nodes gpus gpu_types any_gpu_type mem_bytes req_cpus
+        beyond_work beyond_request constraints
         node_list node_amounts submit_time arrival_time start_time
         end_time wait_s cause_held_s cause_unavailable_s cause_rule_s
         cause_nodes_s cause_own_s
         cause_claimed_s cause_earlier_s cause_later_s cause_cycle_s cause_unexplained_s
-        cause_nodes_gpus_s cause_nodes_mem_s cause_nodes_cpus_s cause_nodes_whole_s
-        cause_nodes_several_s cause_rule_free_s rule held_by
+        cause_nodes_gpus_s cause_nodes_mem_s cause_nodes_cpus_s cause_nodes_feature_s
+        cause_nodes_whole_s cause_nodes_several_s cause_rule_free_s rule held_by
         wait_room_s wait_shared_s wait_own_s wait_earlier_s
         wait_later_s wait_down_s peer_wait_s peer_contested_s ready_time decision kept_s idle_s
         idle_because start_modelled overtaken_s overtaken_own_s unmodelled_s occupancy_s
@@ -57,6 +58,8 @@ VIEWS = {
         gaining_users losing_users never_start run_id""",
     "advice_parts": """cluster pool period change dimension dimension_value attempts users today_s
         changed_s difference_s lower_s upper_s outcome run_id""",
+    "predictions": """cluster pool job_id attempt made_at p10 p50 p90 kind contested
+        withheld_because modelled recent alike start_time run_id""",
     "verdicts": "cluster pool period from_time to_time verdict sentence run_id",
     "studies": """study log pool setting metric dimension dimension_value value lower upper unit
         attempts""",

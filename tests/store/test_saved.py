@@ -94,6 +94,45 @@ def test_without_a_share_an_entity_is_not_over_target(store: Connection) -> None
     assert answer(store, "over_target")["entity"].to_list() == ["ann"]
 
 
+def test_the_movers_of_a_user_are_its_siblings_and_those_of_its_accounts(store: Connection) -> None:
+    """A tree: root has phys (ann, ben) and chem (cleo); two days, on which others used more."""
+    places = [
+        *(("account", "phys", None), ("account", "chem", None)),
+        *(("user", "ann", "phys"), ("user", "ben", "phys"), ("user", "cleo", "chem")),
+    ]
+    hours = {"phys": (3, 4), "chem": (1, 5), "ann": (2, 1), "ben": (1, 3), "cleo": (1, 5)}
+    rows = [
+        {
+            "entity_kind": kind,
+            "entity": entity,
+            "parent": parent,
+            "as_of": 86_400 * (day + 1),
+            "usage": 3600.0 * hours[entity][day],
+            "usage_fraction": 0.5,
+            "priority": 0.5 - day / 4,
+            "cluster": "c",
+            "period": "p",
+            "method": "slurm",
+            "run_id": "r",
+        }
+        for day in (0, 1)
+        for kind, entity, parent in places
+    ]
+    insert_history(store, pl.DataFrame(rows))
+    wanted = ["level", "account", "entity", "usage_before_hours", "usage_change_hours"]
+    assert answer(store, "fairshare_movers", user="ann").select(wanted).rows() == [
+        (1, "phys", "ben", 1.0, 2.0),
+        (1, "phys", "ann", 2.0, -1.0),
+        (2, None, "chem", 1.0, 4.0),
+        (2, None, "phys", 3.0, 1.0),
+    ]
+    over = answer(store, "fairshare_of_user", user="ann")
+    assert over["usage_change_hours"].to_list() == [None, -1.0]
+    assert over["priority_change"].to_list() == [None, -0.25]
+    late = answer(store, "fairshare_of_user", user="ann", since="1970-01-03")
+    assert late["usage_change_hours"].to_list() == [-1.0]
+
+
 def test_parameters_must_have_their_type(published: Connection) -> None:
     odd = "1' OR '1' = '1"
     assert answer(published, "jobs_of_user", user=odd).is_empty()

@@ -28,6 +28,7 @@ class Scattered:
             (folder / remote.WORK).write_bytes(packer.packed((prepare, shared)))
             for number in reversed(range(len(parts))):
                 made = remote.run(name, identity(), packer.packed(parts[number]))
+                assert isinstance(made, bytes), made
                 yield number, Opener(folder).opened(made)
 
 

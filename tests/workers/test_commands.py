@@ -1,7 +1,9 @@
 """Each command gives its work to the workers in config.toml, with the same results."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -44,6 +46,11 @@ class Elsewhere(Scattered):
     """Notes what it was given."""
 
     given: list[str]
+    where = "elsewhere"
+    used: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = MappingProxyType(
+        {"tls://10.0.0.3:4411": "it has too little memory"}
+    )
 
     def each(
         self, prepare: Any, shared: Any, parts: Sequence[Any], stopped: Stopped = lambda: False
@@ -73,15 +80,22 @@ SLOW = [pytest.param(command, marks=pytest.mark.thorough) for command in ("audit
 
 @pytest.mark.parametrize("command", ["run", "fit-policy", *SLOW])
 def test_configured_workers_do_the_work_with_the_same_result(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     here = made(tmp_path / "here", "", COMMANDS[command], monkeypatch)
     elsewhere = Elsewhere()
     elsewhere.given = []
     monkeypatch.setattr(chosen, "Dask", lambda options, say: elsewhere)
     there = made(tmp_path / "there", ELSEWHERE, COMMANDS[command], monkeypatch)
-    starts = command in ("audit", "run")
-    assert elsewhere.given[0] == ("fair_start" if starts else "executors")
+    assert elsewhere.given[0] == "executors"
     assert elsewhere.given[-1] == "closed"
     assert there == here
     assert here
+    if command == "run":
+        assert run("status", "--config", "config.toml") == 0
+        [line] = [line for line in capsys.readouterr().out.splitlines() if " compute " in line]
+        why = "worker tls://10.0.0.3:4411 was left out: it has too little memory"
+        assert re.search(rf"\bdone +elsewhere: {why}$", line)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from audit.model import Order, Policy
-from audit.workers.parcels import SMALL, Opener, Packer
+from audit.workers.parcels import KEPT, SMALL, Opener, Packer
 
 
 def back(folder: Path, thing: Any) -> Any:
@@ -102,6 +102,23 @@ def test_objects_that_were_read_can_be_removed(tmp_path: Path) -> None:
     assert files(tmp_path) == []
     with pytest.raises(FileNotFoundError):
         opener.opened(parcel)
+
+
+def test_objects_that_few_parcels_contain_are_forgotten(tmp_path: Path) -> None:
+    packer, opener = Packer(tmp_path), Opener(tmp_path)
+    first, frequent = np.arange(SMALL), np.arange(SMALL) + 1
+    kept = opener.opened(packer.packed(first))
+    again = opener.opened(packer.packed(frequent))
+    for k in range(2 * KEPT):
+        assert opener.opened(packer.packed((frequent, np.arange(SMALL) + k)))[0] is again
+    assert opener.opened(packer.packed(first)) is kept
+    assert len(opener._read) <= KEPT + 2
+
+
+def test_objects_that_are_gone_are_not_mistaken_for_others(tmp_path: Path) -> None:
+    packer = Packer(tmp_path)
+    for k in range(20):  # ids are reused
+        assert Opener(tmp_path).opened(packer.packed(np.arange(SMALL) + k))[0] == k
 
 
 def test_objects_that_cannot_be_packed_are_a_defect(tmp_path: Path) -> None:

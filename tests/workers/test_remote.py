@@ -1,8 +1,10 @@
 """Work done elsewhere has the same results as here, bit for bit, for any parts."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -12,13 +14,14 @@ from hypothesis import strategies as st
 
 from audit import __version__
 from audit.config import Config
-from audit.errors import UsageError, WorkersError
+from audit.errors import UsageError
 from audit.metrics.draws import Draws
 from audit.model import Policy
 from audit.oneoff.fit_policy import plan as fit
 from audit.oneoff.study import Plan
 from audit.oneoff.whatif import plan as whatif
 from audit.pipeline.opening import Log, Request, open_log
+from audit.scenario import driver, forward
 from audit.scenario.driver import Effort
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import forward_starts
@@ -32,6 +35,7 @@ from tests.logs import write
 from tests.naive.simulation import Log as Slow
 from tests.naive.simulation import Ranking
 from tests.strategies import arrays, logs, policies, rankings
+from tests.workers.crowded import crowded
 from tests.workers.scattered import Scattered, small_log
 
 
@@ -45,6 +49,38 @@ def test_starts_are_the_same_from_parcels_and_in_any_parts(
         effort = Effort(Scattered(parts=number))
         there: tuple[np.ndarray, ...] = compute(work, policy, effort=effort)
         assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
+
+
+@given(logs(limited=True), policies(), st.integers(1, 5), st.sampled_from([-100, 0, 10]))
+def test_starts_are_the_same_where_a_slice_lacks_later_arrivals(
+    slow: Slow, policy: Policy, number: int, after_s: int
+) -> None:
+    work = arrays(slow)
+    with patch.object(forward, "AFTER_S", after_s):
+        for compute in (fair_starts, forward_starts):
+            here: tuple[np.ndarray, ...] = compute(work, policy)
+            effort = Effort(Scattered(parts=number))
+            there: tuple[np.ndarray, ...] = compute(work, policy, effort=effort)
+            assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
+
+
+SENT = driver._sent
+LENGTHS: list[int] = []
+
+
+def measured(prepare: Any, request: Any, part: driver.Range, until: int) -> Any:
+    LENGTHS.append(len(request.work.arrival))
+    return SENT(prepare, request, part, until)
+
+
+def test_a_worker_gets_a_slice_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "_sent", measured)
+    LENGTHS.clear()
+    work = crowded(20_000)
+    for compute in (fair_starts, forward_starts):
+        compute(work, Policy(), np.arange(0, 20_000, 50), Effort(Scattered(parts=10)))
+    assert len(LENGTHS) == 20
+    assert sum(LENGTHS) / len(LENGTHS) < 20_000 / 3
 
 
 @pytest.fixture(scope="module")
@@ -87,13 +123,19 @@ def test_an_error_in_a_part_is_raised_as_it_is() -> None:
 
 def test_a_worker_that_computes_with_something_else_refuses(tmp_path: Path) -> None:
     ours = {**identity(), "kernels": "other"}
-    with pytest.raises(WorkersError, match=r"a worker on .* has kernels \w{12}, here other"):
-        remote.run(str(tmp_path), ours, b"")
+    for found in (remote.run(str(tmp_path), ours, b""), remote.unfit(str(tmp_path), ours)):
+        assert re.search(r"kernels \w{12}, here other", str(found))
 
 
 def test_a_folder_that_is_not_shared_is_named_by_its_key(tmp_path: Path) -> None:
-    with pytest.raises(WorkersError, match=r"cannot use .*gone .*compute\.folder must be a folder"):
-        remote.run(str(tmp_path / "gone"), identity(), b"")
+    gone = str(tmp_path / "gone")
+    for found in (remote.run(gone, identity(), b""), remote.unfit(gone, identity())):
+        assert re.search(r"cannot use .*gone .*compute\.folder must be a folder", str(found))
+
+
+def test_a_worker_that_can_do_parts_is_fit_and_leaves_nothing(tmp_path: Path) -> None:
+    assert remote.unfit(str(tmp_path), identity()) == ""
+    assert list(tmp_path.iterdir()) == []
 
 
 def counted(frame: pl.DataFrame) -> Callable[[int], int]:

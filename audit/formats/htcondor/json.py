@@ -2,9 +2,9 @@
 
 The ads are in one array, in several, or outside arrays. The text between two of them (``}``, a
 comma or a line break or both, ``{``) is the same throughout, and taken from the first two.
-HTCondor's own output has a line break in it, which no text within an ad can contain; in JSON that
-was put on one line, what looks like the end of an ad within a text is skipped. So damage costs one
-ad, and blocks may end after any ad.
+HTCondor's own output has a line break in it, which no text within an ad can contain; in JSON on a
+single line, a text that looks like the end of an ad is skipped. So damage costs one ad, and blocks
+may end after any ad.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from audit.formats.elements import Found, Row, Words, as_bytes, decode, holdable
 from audit.formats.htcondor.records import ATTRIBUTES, KEYS, defined, quoted, typed
 from audit.formats.lines import Block
 
-_BEGIN: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*\[?\s*\{")
+_BEGIN: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:\s*\[\s*\])*\s*\[?\s*\{")
 _MARKS: Final = (
     re.compile(rb'(?i)"ClusterId"\s*:\s*\d'),
     re.compile(rb'(?i)"(?:ProcId|QDate|GlobalJobId)"\s*:\s*["\d]'),
@@ -30,7 +30,7 @@ _SEEMS_PARTED: Final = re.compile(rb"\}(?:\s*,)?[ \t\r]*\n\s*(?:,\s*)?\{")
 _BETWEEN: Final = re.compile(rb"(?:[\s,\[\]]|\xef\xbb\xbf)*")
 _USUAL: Final = "}\n,\n{"
 _TRIES: Final = 9  # maximum number of places tried as the end of an ad
-_WORDS: Final = Words("the log ends before an ad", "the log ends within this ad", "is no ad")
+_WORDS: Final = Words("the log ends before an ad", "the log ends within this ad", "is not an ad")
 _EXPRESSION: Final = re.compile(r"(?s)/Expr\((.*)\)/")
 _PLACES: Final = {key: place for place, key in enumerate(KEYS)}
 
@@ -105,4 +105,6 @@ def _text(value: Any) -> str | None:
 
 
 _TITLE: Final = "HTCondor's history (condor_history -json)"
-DIALECT: Final = Dialect("htcondor-json", _TITLE, recognises, header, parse, whole)
+DIALECT: Final = Dialect(
+    "htcondor-json", _TITLE, recognises, header, parse, whole, scheduler="HTCondor"
+)

@@ -6,7 +6,8 @@
 
 Records end with a banner in the files of a schedd and of epochs, with an empty line in the output
 of programs (also `condor_q -long`). The last of equal attributes counts; their order and the case
-of their names do not matter. A record without its end was cut.
+of their names do not matter. A record without its end was cut, unless it is the whole log, as in
+the files of one job (PER_JOB_HISTORY_DIR).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from audit.formats.dialects import Dialect, Header, Parsed, Reading, named_by_log
+from audit.formats.dialects import HEAD_BYTES, Dialect, Header, Parsed, Reading, named_by_log
 from audit.formats.htcondor.records import ATTRIBUTES, KEYS, NOTHING, typed
 from audit.formats.lines import Block, Lines, Mask, Offsets, cut
 from audit.formats.shaping import keyed, refused, shaped
@@ -39,8 +40,10 @@ def recognises(head: bytes) -> bool:
 
 
 def header(head: bytes, reading: Reading) -> Header:
-    """Return an empty header: nothing precedes the records."""
-    return named_by_log("HTCondor's history names its attributes", reading)
+    """Return whether the log is one record without an end (entry ``alone``)."""
+    alone = len(head) < HEAD_BYTES and head.endswith(b"\n") and not _END.search(head)
+    entries = {"alone": "yes"} if alone and len(_MARKS[0].findall(head)) == 1 else {}
+    return named_by_log("HTCondor's history names its attributes", reading, entries)
 
 
 def whole(data: bytes, header: Header) -> int:
@@ -57,7 +60,7 @@ def parse(block: Block, header: Header) -> Parsed:
     """Read whole records."""
     view = _View(block.data)
     ads, twofold = view.attributes()
-    wrong = view.wrong(twofold)
+    wrong = view.wrong(twofold, alone="alone" in header.entries)
     found, others = typed(ads.filter(~pl.col("number").is_in(list(wrong))))
     bad = refused((number, *reason) for number, reason in wrong.items())
     return shaped(block, view.spans, [found, bad], steps=others)
@@ -124,19 +127,20 @@ class _View:
             EpochWriteDate=pl.coalesce("EpochWriteDate", "when"),
         ).drop("kind", "when")
 
-    def wrong(self, twofold: set[int]) -> dict[int, tuple[str, RefusalCode]]:
+    def wrong(self, twofold: set[int], *, alone: bool) -> dict[int, tuple[str, RefusalCode]]:
         """Return the reason and code of each malformed record, by number."""
         odd = ~self.over & ~self.lines.str.contains(_ATTRIBUTE).to_numpy()
         found: dict[int, tuple[str, RefusalCode]] = {}
         for line in np.flatnonzero(odd)[::-1].tolist():
-            reason = f"a line of it is no attribute: {self.lines[line][:40]!r}"
+            reason = f"a line of it is not an attribute: {self.lines[line][:40]!r}"
             found[int(self.record[line])] = (reason, RefusalCode.SHAPE)
         for number in twofold:
             found[number] = ("two records run into each other", RefusalCode.SHAPE)
-        for number in np.flatnonzero(self.filled & ~self._any(self.over)).tolist():
+        cut = self.filled & ~self._any(self.over)
+        for number in () if alone else np.flatnonzero(cut).tolist():
             found[number] = ("the log ends within this record", RefusalCode.CUT)
         return found
 
 
 _TITLE: Final = "HTCondor's history (condor_history -long)"
-DIALECT: Final = Dialect("htcondor", _TITLE, recognises, header, parse, whole)
+DIALECT: Final = Dialect("htcondor", _TITLE, recognises, header, parse, whole, scheduler="HTCondor")

@@ -89,7 +89,7 @@ _TABLE: Final = (
 ATTRIBUTES: Final = {name: kind for kind, names, _ in _TABLE for name in names.split()}
 """The attributes that are read; their case does not matter."""
 KEYS: Final = tuple(name.lower() for name in ATTRIBUTES)
-_UNTYPED: Final = (Kind.TEXT, Kind.HOST, Kind.FLAG)  # kinds that are no numbers
+_UNTYPED: Final = (Kind.TEXT, Kind.HOST, Kind.FLAG)  # kinds that are not numbers
 NOTHING: Final = ("undefined", "error")  # expressions without a value
 
 _NEEDED: Final = ("ClusterId", "ProcId", "JobStatus", "QDate")
@@ -174,16 +174,16 @@ def _wrong(
     """Yield where an attribute of some kind is invalid, and why."""
     if number is None:
         if kind is Kind.TEXT:
-            yield ~text.str.contains(_QUOTED), "is no text"
+            yield ~text.str.contains(_QUOTED), "is not a text"
     elif kind is Kind.ID:
         good = number.is_between(0, 1 << 31).fill_null(value=False)
-        yield ~good & text.is_not_null(), "is no number of a job"
+        yield ~good & text.is_not_null(), "is not a number of a job"
     elif kind in (Kind.STATE, Kind.CODE):
-        yield ~text.str.contains(r"^[0-9]{1,2}$"), "is no code"
+        yield ~text.str.contains(r"^[0-9]{1,2}$"), "is not a code"
         if kind is Kind.STATE:
-            yield ~number.is_between(1, 7), "is no state"
+            yield ~number.is_between(1, 7), "is not a state"
     elif kind is Kind.TIME:
-        yield number.is_null() & text.is_not_null(), "is no time"
+        yield number.is_null() & text.is_not_null(), "is not a time"
         yield number > LATEST, "lies beyond 2242: damaged, or not in seconds"
     elif kind is Kind.AMOUNT:
         yield number.abs() > LARGEST << 10, "is more than can be"
@@ -291,6 +291,7 @@ def _amounts() -> dict[str, pl.Expr]:
     return {
         "cpus": amount("CpusProvisioned", "RequestCpus") * hosts,
         "nodes": hosts.cast(pl.Int64),
+        "req_cpus": amount("RequestCpus") * hosts,
         "gpus": pl.coalesce(amount("GPUsProvisioned", "RequestGPUs"), pl.lit(0, pl.Int64)) * hosts,
         "mem_bytes": amount("MemoryProvisioned", "RequestMemory") * hosts * MIB,
         "walltime_s": pl.min_horizontal(limits),

@@ -78,7 +78,7 @@ def _around(data: bytes, begin: int, end: int, found: Found) -> None:
     if at < end == len(data):
         found.refuse(at, end, "the document ends here", RefusalCode.CUT)
     elif at < end:
-        found.refuse(at, end, "is no ad", RefusalCode.SHAPE)
+        found.refuse(at, end, "is not an ad", RefusalCode.SHAPE)
 
 
 def _take(data: bytes, begin: int, end: int, found: Found) -> None:
@@ -87,7 +87,7 @@ def _take(data: bytes, begin: int, end: int, found: Found) -> None:
         ad = ElementTree.fromstring(text.strip())  # noqa: S314 (no document type precedes it)
         found.take(begin, end, _texts(ad))
     except (ElementTree.ParseError, ValueError, RecursionError) as error:
-        found.refuse(begin, end, f"is no XML: {error}", RefusalCode.SHAPE)
+        found.refuse(begin, end, f"is not valid XML: {error}", RefusalCode.SHAPE)
 
 
 def _texts(ad: ElementTree.Element) -> Row:
@@ -110,4 +110,6 @@ def _value(element: ElementTree.Element) -> str | None:
 
 
 _TITLE: Final = "HTCondor's history (condor_history -xml)"
-DIALECT: Final = Dialect("htcondor-xml", _TITLE, recognises, header, parse, whole)
+DIALECT: Final = Dialect(
+    "htcondor-xml", _TITLE, recognises, header, parse, whole, scheduler="HTCondor"
+)

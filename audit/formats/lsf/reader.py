@@ -1,8 +1,8 @@
 """LSF's lsb.acct: a record for each job that finished, of versions 5.1 to 10.1.
 
-Fields are separated by blanks, texts in quotes. A quote within a text is doubled, and a text may
-contain line ends. A record begins with its event's name in quotes, which no line within a text
-does. A JOB_FINISH is an attempt; JOB_RESIZE and EVENT_ADRSV_FINISH are counted and skipped.
+Fields are separated by one or more blanks, texts in quotes. A quote within a text is doubled, and a
+text may contain line ends. A record begins with its event's name in quotes, which no line within a
+text does. A JOB_FINISH is an attempt; JOB_RESIZE and EVENT_ADRSV_FINISH are counted and skipped.
 
 - The event time is when the job ended, or left the queue; a start of 0 means it never started.
 - It waited from its submission, or from when it became eligible: `bsub -b`, a requeue, and the
@@ -55,7 +55,7 @@ from audit.formats.shaping import (
 from audit.model import JobState, RecordKind, RefusalCode
 
 FINISHED: Final = '"JOB_FINISH"'
-OTHERS: Final = ('"JOB_RESIZE"', '"EVENT_ADRSV_FINISH"')  # events that are no attempts
+OTHERS: Final = ('"JOB_RESIZE"', '"EVENT_ADRSV_FINISH"')  # events that are not attempts
 
 _TABLE: Final = (
     # first field of the part, type (None: not checked), fields and their places in the part
@@ -92,9 +92,9 @@ TERMINATED: Final = {
 TIMES: Final = ("eventTime", "submitTime", "beginTime", "startTime", "requeueTime")
 
 _RECORD: Final = re.compile(
-    rb'^"(?:JOB_FINISH|JOB_RESIZE|EVENT_ADRSV_FINISH)" "\d+(?:\.\d+)*" \d{9,11} ', re.MULTILINE
+    rb'^"(?:JOB_FINISH|JOB_RESIZE|EVENT_ADRSV_FINISH)" +"\d+(?:\.\d+)*" +\d{9,11} ', re.MULTILINE
 )
-_VERSION: Final = re.compile(rb'^"[A-Z_]+" "([0-9.]+)" ', re.MULTILINE)
+_VERSION: Final = re.compile(rb'^"[A-Z_]+" +"([0-9.]+)" ', re.MULTILINE)
 _COUNT: Final = re.compile(r"[0-9]{1,18}")
 _QUOTE, _BLANK, _COMMENT, _RETURN = b'" #\r'
 _BETWEEN_FIELDS, _BETWEEN_RECORDS = "\x1f", "\x1e"
@@ -144,7 +144,7 @@ def parse(block: Block, header: Header) -> Parsed:
     closed = np.append(closed, strays.starts >= 0)
     spans = {"number": number, "end": ends, "event": event, "closed": closed}
     event_shown = pl.col("event").str.strip_chars('"').str.head(SHOWN)
-    other = pl.format("field 1 (event): '{}' is none of lsb.acct", event_shown)
+    other = pl.format("field 1 (event): '{}' is unknown in lsb.acct", event_shown)
     cut_off = (pl.col("end") == len(raw)) & (not raw.endswith(b"\n"))
     faults = (
         (cut_off, RefusalCode.CUT, "the log ends within this record"),
@@ -209,7 +209,10 @@ def split(raw: bytes, records: Lines) -> tuple[pl.Series, Mask]:
     data[places[~within & ~quotes]] = ord(_BETWEEN_FIELDS)
     breaks = np.union1d(ends[ends < len(data)], starts[starts > 0] - 1)
     data[breaks] = ord(_BETWEEN_RECORDS)
-    text = pl.Series([data.tobytes().decode("utf-8", errors="backslashreplace")])
+    marked = data.tobytes()
+    while (several := _MARKS[0] * 2) in marked:  # some versions write two blanks
+        marked = marked.replace(several, _MARKS[0])
+    text = pl.Series([marked.decode("utf-8", errors="backslashreplace")])
     texts = text.str.split(_BETWEEN_RECORDS).explode().gather(np.searchsorted(breaks, starts))
     return texts.str.split(_BETWEEN_FIELDS), closed
 
@@ -351,9 +354,9 @@ def _problem(fields: Sequence[str], hosts: int | None, body: int | None) -> str:
         shown = f"field {at + 1} ({name}): '{inside[:SHOWN]}'"
         signed = part == "jStatus" and field.startswith("-")
         if holds is int and not _COUNT.fullmatch(field[1:] if signed else field):
-            return f"{shown} is no whole number"
+            return f"{shown} is not a whole number"
         if holds is str and not quoted:
-            return f"{shown} is no text in quotes"
+            return f"{shown} is not a text in quotes"
     return f"{len(fields)} fields: those behind submitExt are not where they should be"
 
 

@@ -1,1 +1,1 @@
-"""Listings of a site's machines: what ``scontrol``, ``sinfo`` and ``pbsnodes`` print of them."""
+"""Listings of a site's machines: the output of ``scontrol``, ``sinfo`` and ``pbsnodes``."""

@@ -52,7 +52,7 @@ def _machine(record: str) -> Machine:
 
 
 def _memory(real: int | None, reserved: int | None) -> int | None:
-    """Return the bytes that jobs can use; 1 MiB is slurm.conf's default, and no size."""
+    """Return the bytes that jobs can use; 1 MiB is slurm.conf's default, not a size."""
     return max(real - (reserved or 0), 0) * MIB if real is not None and real > 1 else None
 
 

@@ -74,7 +74,7 @@ def _machines(row: Mapping[str, str], problems: list[str]) -> Iterator[Machine]:
     listed = next(row[name] for name in _NAMES if name in row)
     nodes = expand(listed)
     if not nodes:
-        problems.append(f"{short(listed)} is no list of nodes")
+        problems.append(f"{short(listed)} is not a list of nodes")
         return
     has = features(next((row[name] for name in _FEATURES if name in row), None))
     memory = count(row.get("MEMORY"))

@@ -20,6 +20,7 @@ keys; the local time at the beginning only where there are none. Types:
   up, CANCELLED by INT, KILL and TERM; others FAILED.
 - A job id includes the server's name, as in the log.
 - PBS ends each line: a last line without an end was cut, and is refused.
+- What syslog writes before each record (TORQUE) is skipped.
 
 Local times are in the zone that the user names; otherwise the log's own epoch seconds show the
 offset of its clock from UTC.
@@ -74,14 +75,26 @@ _ITEM: Final = re.compile(
 )
 _QUOTED: Final = r"""^(?:"[^"]*"|'[^']*')$"""
 _HEAD_LENGTH: Final = 19
+_SYSLOG: Final = (
+    r"^(?:<[0-9]{1,3}>)?"
+    r"(?:[A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.+Z-]+) "
+    r"[^ ]+ [^ ;]+: ?([0-9]{2}/[0-9]{2}/[0-9]{4} )"
+)
+"""What syslog writes before a record: a time, a host, and a program."""
+_SEEMS_SYSLOG: Final = re.compile(rb"<|[A-Z]|[0-9]{4}-")
 _HOUR: Final = 3_600
 _FURTHEST: Final = 14  # hours that a zone may be ahead of UTC; it may be one less behind
 
 
 def recognises(head: bytes) -> bool:
     """Return whether most of the first hundred lines begin as PBS's records."""
-    lines = [line for line in head.split(b"\n", 200) if line.strip()][:100]
+    lines = [_bare(line) for line in head.split(b"\n", 200) if line.strip()][:100]
     return sum(_HEAD.match(line) is not None for line in lines) * 2 > len(lines)
+
+
+def _bare(text: bytes) -> bytes:
+    """Return lines without what syslog wrote before them."""
+    return re.sub(_SYSLOG.encode(), rb"\1", text, flags=re.MULTILINE)
 
 
 def header(head: bytes, reading: Reading = PLAIN) -> Header:
@@ -90,7 +103,7 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
         return Header(zone=reading.zone)
     hours = Counter(
         round(seconds / _HOUR)
-        for stamp, epoch in _STAMPED.findall(head)
+        for stamp, epoch in _STAMPED.findall(_bare(head))
         if abs(seconds := _wall(stamp) - int(epoch)) <= _FURTHEST * _HOUR
     )
     if not hours:
@@ -123,10 +136,11 @@ def parse(block: Block, header: Header) -> Parsed:
     faults = (
         (~pl.col("whole"), RefusalCode.CUT, "the log ends within this record"),
         (kind.is_null() | pl.col("id").is_null(), shape, headless),
-        (pl.col("kind").is_null() & ~pl.col("passed"), shape, shown("type", "is none of PBS's")),
+        (pl.col("kind").is_null() & ~pl.col("passed"), shape, shown("type", "is unknown in PBS")),
     )
     names = ("time", "type", "id", "message")
-    parts = line.str.splitn(";", 4).struct.rename_fields(names)
+    bare = line.str.replace(_SYSLOG, "$1") if _SEEMS_SYSLOG.match(block.data) else line
+    parts = bare.str.splitn(";", 4).struct.rename_fields(names)
     headed = (pl.col("time").str.len_bytes() == _HEAD_LENGTH) & pl.col("message").is_not_null()
     lines = (
         text.str.split("\n")
@@ -205,9 +219,9 @@ def _items(message: str) -> dict[str, str | None]:
 
 def _events(lines: pl.DataFrame, zone: str) -> pl.DataFrame:
     """Return the events of jobs whose records contain only a time."""
-    why = pl.col("why").fill_null("is no time")
+    why = pl.col("why").fill_null("is not a time")
     faults = (
-        (pl.col("job_number").is_null(), RefusalCode.VALUE, shown("id", "is no job id")),
+        (pl.col("job_number").is_null(), RefusalCode.VALUE, shown("id", "is not a job id")),
         (pl.col("instant").is_null(), RefusalCode.TIME, shown("time", why)),
     )
     return lines.with_columns(**_stamps(lines["time"], zone), **identified(pl.col("id"))).select(

@@ -135,7 +135,7 @@ def typed(texts: pl.DataFrame) -> pl.DataFrame:
     value = RefusalCode.VALUE
     early, order, why = ends_early("fields start, end", "start", "end")
     faults = (
-        (pl.col("job_number").is_null(), value, shown("id", "is no job id")),
+        (pl.col("job_number").is_null(), value, shown("id", "is not a job id")),
         (queued & submit.is_null(), value, shown("time", pl.col("why"))),
         (~queued & ~ends & start.is_null(), value, "field start is missing"),
         (ends & end.is_null(), value, "field end is missing"),
@@ -206,7 +206,7 @@ def _unread(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]:
         if value.null_count() > text.null_count():
             no_limit = text.str.to_lowercase().is_in(list(_NO_LIMIT))
             bad = text.is_not_null() & value.is_null() & ~text.str.contains("^0+$") & ~no_limit
-            what = "is no length of time" if name == _WALLTIME else "is no time in s"
+            what = "is not a duration" if name == _WALLTIME else "is not a time in s"
             given.check(name, bad, what)
         given.check(name, value > LATEST, "is too large: damaged, or not in s")
     return given.faults()
@@ -299,6 +299,7 @@ def _chosen() -> dict[str, pl.Expr]:
     return {
         "cpus": cpus,
         "nodes": pl.coalesce(nodes, of("nodect"), "select_nodes"),
+        "req_cpus": pl.max_horizontal(pl.coalesce("select_cpus", asked), processes),
         "gpus": pl.coalesce(
             *(*gpus, of("ngpus"), of("gpus"), of("gpu")),
             pl.max_horizontal("select_gpus", "spec_gpus"),

@@ -178,16 +178,26 @@ def _separators(line: str) -> list[str]:
                 found.setdefault(line[len(first) : begin])
     if match := re.match(r"\w+(\W+)\w", line):
         found.setdefault(match[1])
-    return list(found)
+    return [*found, *(each for each in "|,;\t" if each in line and each not in found)]
 
 
 def _named(line: str, separator: str) -> Layout | None:
-    names = line.split(separator) if separator else []
-    trailing = len(names) > 2 and names[-1] == ""
-    layout = Layout(tuple(names[:-1] if trailing else names), separator, trailing)
-    whole = all(re.fullmatch(r"\w+", name) for name in layout.names)
-    ids = {name.lower() for name in layout.names}.intersection(_IDS)
-    return layout if whole and ids and len(names) > 1 and _known(layout) * 2 >= len(names) else None
+    said = line.split(separator) if separator else []
+    trailing = len(said) > 2 and said[-1] == ""
+    names = tuple(map(_name, said[:-1] if trailing else said))
+    layout = Layout(names, separator, trailing)
+    ids = {name.lower() for name in names}.intersection(_IDS)
+    odd = names.count(SKIPPED)
+    whole = odd * 4 <= len(names) and _known(layout) * 2 >= len(said)
+    return layout if whole and ids and len(said) > 1 else None
+
+
+def _name(text: str) -> str:
+    """Return the name of a column: `JobID%20` and `Job ID` are JobID, an odd one is skipped."""
+    if re.fullmatch(r"\w+", text):
+        return text
+    bare = re.sub(r"%-?[0-9]+$|\s", "", text)
+    return bare if bare.lower() in BY_NAME else SKIPPED
 
 
 def _known(layout: Layout) -> int:

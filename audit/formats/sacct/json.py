@@ -1,4 +1,4 @@
-"""Slurm's `sacct --json` (21.08 to 25.05): documents, each with an array of jobs.
+"""Slurm's `sacct --json` (21.08 to 25.11): documents, each with an array of jobs.
 
 Each job is converted to the columns of `sacct -P` and read by the same rules (``records``), so both
 give the same attempts. Steps are counted.
@@ -12,7 +12,7 @@ Numbers are plain until 22.05; from 23.02 they are objects where they may be uns
 null, by version and request (``--json=v0.0.42+complex``). In 21.08 ``time/start`` holds the time of
 eligibility, and in 22.05 ``reservation/name`` a meaningless number.
 
-Sources: Slurm's plugins ``openapi/dbv0.0.36`` to ``.38`` and ``data_parser/v0.0.39`` to ``.43``.
+Sources: Slurm's plugins ``openapi/dbv0.0.36`` to ``.38`` and ``data_parser/v0.0.39`` to ``.44``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _WORDS: Final = Words(
     before="the document ends before a job",
     within="the document ends within this job",
-    other="is no job of a JSON document",
+    other="is not a job of a JSON document",
 )
 
 
@@ -273,7 +273,7 @@ def _job_id(job: dict[str, Any]) -> str | None:
     if isinstance(array, dict) and (number := _number(array.get("job_id"))) not in (None, "0"):
         task = array.get("task")
         if task and isinstance(task, str):
-            return f"{number}_[{_tasks(task, array)}]"
+            return f"{number}_[{tasks_of(task, array)}]"
         if (single := _number(array.get("task_id"))) is not None:
             return f"{number}_{single}"
     het = het if isinstance(het, dict) else {}
@@ -283,7 +283,7 @@ def _job_id(job: dict[str, Any]) -> str | None:
     return _number(job["job_id"])
 
 
-def _tasks(task: str, array: dict[str, Any]) -> str:
+def tasks_of(task: str, array: dict[str, Any]) -> str:
     """Return the waiting tasks of an array as sacct prints them: `0xc` is `2-3`."""
     task = task.removeprefix("[").removesuffix("]")
     if re.fullmatch(r"0x[0-9A-Fa-f]+", task) is None or len(task) > _LONGEST_MASK:
@@ -340,14 +340,14 @@ _PARTS: Final = ("time", "state", "association", "tres", "required", "reservatio
 
 
 def columns_of(job: Any) -> Row:
-    """Return the texts of ``COLUMNS``, None where unknown; raise ValueError if it is no job."""
+    """Return the texts of ``COLUMNS``, None where unknown; raise ValueError if it is not a job."""
     if not isinstance(job, dict) or "job_id" not in job:
         raise ValueError(f"field job_id is missing: {_shown(job)}")
     parts: dict[str | None, dict[str, Any]] = {None: job}
     for name in _PARTS:
         part = parts[name] = {} if job.get(name) is None else job[name]
         if not isinstance(part, dict):
-            raise ValueError(f"field {name}: {_shown(part)} is no object")
+            raise ValueError(f"field {name}: {_shown(part)} is not an object")
     row: list[str | None] = []
     for convert, places in COLUMNS.values():
         for part_name, key in places:
@@ -360,5 +360,13 @@ def columns_of(job: Any) -> Row:
 
 _TITLE: Final = "Slurm's sacct (--json)"
 DIALECT: Final = Dialect(
-    "sacct-json", _TITLE, recognises, header, parse, whole, names_clusters=True, needed=needed
+    "sacct-json",
+    _TITLE,
+    recognises,
+    header,
+    parse,
+    whole,
+    names_clusters=True,
+    needed=needed,
+    scheduler="Slurm",
 )

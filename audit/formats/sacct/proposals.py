@@ -1,19 +1,26 @@
-"""Proposes columns for an sacct log without a header row, from their content.
+"""Names the columns of an sacct log without a header row, as far as its content proves them.
 
-The user confirms a proposal with ``--columns``; nothing is read by it.
+The user confirms names with ``--columns``. Only the columns of Open XDMoD's export are read without
+that, if every line proves them.
+
+- Times: Submit ≤ Eligible ≤ Start ≤ End in all lines, and no other order is possible.
+- AllocTRES is empty where ReqTRES is not, or follows the number of nodes where ReqTRES does not.
+- JobID: it differs between all jobs, and is the only such column, or JobIDRaw repeats it.
+- Elapsed is End − Start; Timelimit is whole minutes, and at least that.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
-from statistics import median
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import pairwise, permutations
 from typing import Final, NamedTuple
 
 from audit.formats.sacct.columns import SKIPPED, Layout, fits
 from audit.formats.slurm.fields import FIT, Kind
+from audit.hostlists import count
 
 SAMPLE: Final = 200  # number of lines that are examined
 
@@ -22,14 +29,18 @@ _SIMULATOR: Final = (
     "ExitCode DerivedExitCode AllocNodes NCPUS MaxDiskRead MaxDiskWrite MaxPages MaxRSS MaxVMSize "
     "CPUTime UserCPU SystemCPU TotalCPU"
 )
-KNOWN: Final = (
-    # the columns of widely used programs that call sacct without a header row
+XDMOD: Final = (
     "jobid jobidraw cluster partition qos account group gid user uid submit eligible start end "
     "elapsed exitcode state nnodes ncpus reqcpus reqmem reqtres alloctres timelimit nodelist "
-    "jobname",  # Open XDMoD
+    "jobname",
     "jobid jobidraw cluster partition account group gid user uid submit eligible start end "
     "elapsed exitcode state nnodes ncpus reqcpus reqmem reqgres reqtres alloctres timelimit "
-    "nodelist jobname",  # the same, older
+    "nodelist jobname",  # older
+)
+"""Columns of the files that Open XDMoD's programs for Slurm make and read."""
+KNOWN: Final = (
+    # the columns of widely used programs that call sacct without a header row
+    *XDMOD,
     _SIMULATOR,  # HPC cost simulator
     f"{_SIMULATOR} Partition",
     "JobID JobName User Partition NodeList NNodes NCPUS NTasks State Submit Start End Timelimit "
@@ -85,7 +96,13 @@ def sniff(lines: Sequence[str], separator: str | None = None) -> Sniffed | None:
         )
         if are_jobs and (best is None or rank > best[0]):
             best = rank, Sniffed(candidate, rows, trailing)
-    return best[1] if best else None
+    if best is None:
+        return None
+    separator, rows, trailing = best[1]
+    all_rows = [line.split(separator) for line in lines]
+    width = len(rows[0]) + trailing
+    usual = [row[: len(rows[0])] for row in all_rows if len(row) == width]
+    return Sniffed(separator, usual, trailing)
 
 
 def separator_for(
@@ -103,17 +120,53 @@ def separator_for(
     return (best.separator, best.trailing) if good and best else None
 
 
-def propose(sniffed: Sniffed) -> tuple[str, ...]:
-    """Return a name for each column; ``_`` where its content is ambiguous."""
-    rows = sniffed.rows
-    width = len(rows[0])
+class Proposal(NamedTuple):
+    """Names of columns that their content proves; ``_`` for the others."""
+
+    names: tuple[str, ...]
+    questions: tuple[str, ...] = ()  # what could not be decided, in words for the user
+
+
+def propose(sniffed: Sniffed) -> Proposal:
+    """Return the names of the columns, as far as they are proven."""
     for known in KNOWN:
         layout = Layout(tuple(known.split()), sniffed.separator)
-        # an empty last column looks like a separator at the end
-        fuller = [[*row, ""] for row in rows] if len(layout.names) > width else rows
-        if len(layout.names) <= width + sniffed.trailing and _mostly_fits(fuller, layout):
-            return tuple(column.name for column in layout.columns)
-    return tuple(_Guess(rows).names)
+        if (rows := _of_width(sniffed, layout)) and _fitting(rows, layout) * 10 >= len(rows) * 9:
+            return Proposal(tuple(column.name for column in layout.columns))
+    guess = _Guess(sniffed.rows)
+    return Proposal(tuple(guess.names), tuple(guess.questions))
+
+
+def xdmod(lines: Sequence[str]) -> Layout | None:
+    """Return the layout of Open XDMoD's export, if all lines prove it."""
+    sniffed = sniff(lines)
+    if sniffed is None:
+        return None
+    for names in XDMOD:
+        layout = Layout(tuple(names.split()), sniffed.separator)
+        rows = _of_width(sniffed, layout)
+        times = [layout.names.index(name) for name in ("submit", "eligible", "start", "end")]
+        if (
+            rows
+            and _fitting(rows, layout) == len(rows)
+            and _ascend([_instant(row[at]) for at in times] for row in rows)
+        ):
+            return layout
+    return None
+
+
+def _of_width(sniffed: Sniffed, layout: Layout) -> list[list[str]]:
+    """Return the rows, if they may have a layout's columns."""
+    width = len(layout.names)
+    # an empty last column looks like a separator at the end
+    rows = [[*row, ""] for row in sniffed.rows] if sniffed.trailing else sniffed.rows
+    return next((each for each in (sniffed.rows, rows) if len(each[0]) == width), [])
+
+
+def _fitting(rows: Sequence[Sequence[str]], layout: Layout) -> int:
+    """Return the number of rows of which each value is of its column's kind."""
+    fits = [layout.pattern(column).fullmatch for column in layout.columns]
+    return sum(all(fit(value) for fit, value in zip(fits, row, strict=True)) for row in rows)
 
 
 class _Guess:
@@ -121,74 +174,191 @@ class _Guess:
         self.columns = list(zip(*rows, strict=True))
         self.kinds = [_kind(values) for values in self.columns]
         self.names = [SKIPPED] * len(self.columns)
-        # ids (almost) never repeat; JobID has the array tasks and steps
-        counts = [
-            at
-            for at in self._of(Kind.COUNT)
-            if all(values := self.columns[at]) and len(set(values)) * 10 > len(values) * 9
-        ]
-        self._offer([*self._of(Kind.ID), *counts], ("JobID", "JobIDRaw"))
-        # times are named in the order in which they happen
-        times = sorted((median(_sortable(self.columns[at])), at) for at in self._of(Kind.TIME))
-        names = ("", "Submit", "Start End", "Submit Start End", "Submit Eligible Start End")
-        if len(times) < len(names):
-            self._offer((at for _, at in times), names[len(times)].split())
-        self._name_durations()
-        self._offer(self._of(Kind.STATE), ("State",))
-        self._offer(self._of(Kind.EXIT), ("ExitCode", "DerivedExitCode"))
-        self._name_requests()
+        self.questions: list[str] = []
+        self._name_ids()
+        job_id = self.columns[self.names.index("JobID")] if "JobID" in self.names else None
+        self.jobs = [row for row in range(len(rows)) if job_id is None or "." not in job_id[row]]
+        self._name_times()
+        self._name_spans()
+        self._name_only(self._of(Kind.STATE), "State")
+        self._name_only(self._filled(Kind.MEMORY), "ReqMem")
+        self._name_lists()
         self._name_counts()
 
     def _of(self, kind: Kind) -> list[int]:
         return [index for index, found in enumerate(self.kinds) if found is kind]
 
-    def _offer(self, indices: Iterable[int], names: Iterable[str]) -> None:
-        for index, name in zip(indices, names, strict=False):
-            self.names[index] = name
+    def _filled(self, kind: Kind) -> list[int]:
+        """Return the columns of a kind with values in rows of jobs: usage is in rows of steps."""
+        return [at for at in self._of(kind) if any(self.columns[at][row] for row in self.jobs)]
 
-    def _name_durations(self) -> None:
-        """Limits are whole minutes, suspended is mostly 0, elapsed is the first other one."""
-        for index in self._of(Kind.DURATION):
-            known = [value for value in self.columns[index] if value]
-            name = "Elapsed"
-            if all(set(value) <= set("0:-") for value in known):
-                name = "Suspended"
-            elif all(value[-2:] == "00" or not value[-1].isdigit() for value in known):
-                name = "Timelimit"
-            if name not in self.names:
-                self.names[index] = name
+    def _name_only(self, indices: Sequence[int], name: str) -> None:
+        if len(indices) == 1:
+            self.names[indices[0]] = name
 
-    def _name_requests(self) -> None:
-        """Usage has the same kinds, but only in rows of steps."""
-        ids = self.columns[self.names.index("JobID")] if "JobID" in self.names else None
-        rows = range(len(self.columns[0]))
-        jobs = [row for row in rows if ids is None or "." not in ids[row]]
-        memory, tres = (
-            [at for at in self._of(kind) if any(self.columns[at][row] for row in jobs)]
-            for kind in (Kind.MEMORY, Kind.TRES)
-        )
-        self._offer(memory, ("ReqMem",))
-        self._offer(tres, ("AllocTRES",) if len(tres) == 1 else ("ReqTRES", "AllocTRES"))
+    def _ask(self, indices: Iterable[int], names: str) -> None:
+        numbers = ", ".join(str(index + 1) for index in sorted(indices))
+        self.questions.append(f"columns {numbers} are {names}, but these lines do not show which")
+
+    def _name_ids(self) -> None:
+        """Ids of jobs never repeat, nor do those of steps; JobIDRaw mostly repeats JobID."""
+        several = [
+            at
+            for at in (*self._of(Kind.ID), *self._of(Kind.COUNT))
+            if all(values := self.columns[at]) and len(set(values)) * 10 > len(values) * 9
+        ]
+        formed = [at for at in several if any("." in value for value in self.columns[at])]
+        tasks = [
+            at for at in several if any("_" in value or "+" in value for value in self.columns[at])
+        ]
+        twins = [at for at in several if any(self._alike(at, of) for of in several if of != at)]
+        found = tasks or formed or twins or several
+        same = all(self._alike(at, found[0]) for at in found[1:])
+        if len(found) == 1 or (same and len(found) == 2):
+            self.names[found[0]] = "JobID"
+            raw = [at for at in several if at != found[0] and self._alike(at, found[0])]
+            self._name_only(raw, "JobIDRaw")
+        elif found:
+            self._ask(found, "JobID and other numbers")
+
+    def _alike(self, one: int, other: int) -> bool:
+        pairs = zip(self.columns[one], self.columns[other], strict=True)
+        same: int = sum(a == b for a, b in pairs)
+        return same * 2 >= len(self.columns[one])
+
+    def _name_times(self) -> None:
+        columns = self._of(Kind.TIME)
+        names = ("", "", "Start End", "Submit Start End", "Submit Eligible Start End")
+        if not 2 <= len(columns) < len(names):
+            return
+        wanted = names[len(columns)].split()
+        instants = {at: [_instant(value) for value in self.columns[at]] for at in columns}
+        fair = [
+            order
+            for order in permutations(columns)
+            if _ascend(zip(*(instants[at] for at in order), strict=True))
+        ]
+        # where several orders hold, a column that has one place in all of them is proven
+        for place, name in enumerate(wanted):
+            possible = {order[place] for order in fair}
+            if len(possible) == 1:
+                self.names[possible.pop()] = name
+        if open_to := [name for name in wanted if name not in self.names]:
+            left = [at for at in columns if self.names[at] == SKIPPED]
+            self._ask(left, " and ".join(open_to))
+
+    def _ran(self) -> list[tuple[int, int]]:
+        """Return rows of jobs that ran, and for how many s."""
+        if "Start" not in self.names or "End" not in self.names:
+            return []
+        start, end = (self.columns[self.names.index(name)] for name in ("Start", "End"))
+        known = [(row, _instant(start[row]), _instant(end[row])) for row in self.jobs]
+        return [(row, b - a) for row, a, b in known if a is not None and b is not None and b > a]
+
+    def _name_spans(self) -> None:
+        ran = self._ran()
+        spans = {
+            at: [_seconds(value) for value in self.columns[at]] for at in self._of(Kind.DURATION)
+        }
+        exact = [at for at, of in spans.items() if ran and all(of[row] == s for row, s in ran)]
+        for at in exact[:1]:  # several are equal
+            self.names[at] = "Elapsed"
+        limits = [
+            at
+            for at, of in spans.items()
+            if at not in exact
+            and any(of)
+            and all(of[row] is None or of[row] % 60 == 0 for row in self.jobs)  # type: ignore[operator]
+            and all(of[row] is None or of[row] + 60 >= s for row, s in ran)  # type: ignore[operator]
+        ]
+        self._name_only(limits, "Timelimit")
+
+    def _name_lists(self) -> None:
+        lists = self._filled(Kind.TRES)
+        if len(lists) == 1:
+            (only,) = lists
+            if all(self.columns[only][row] for row in self.jobs):
+                self._ask(lists, "AllocTRES or ReqTRES")
+            else:
+                self.names[only] = "AllocTRES"
+        elif len(lists) == 2:
+            one, other = lists
+            ways = [(a, b) for a, b in ((one, other), (other, one)) if self._allocates(a, b)]
+            if len(ways) == 1:
+                self.names[ways[0][0]], self.names[ways[0][1]] = "AllocTRES", "ReqTRES"
+            else:
+                self._ask(lists, "AllocTRES and ReqTRES")
+
+    def _allocates(self, given: int, asked: int) -> bool:
+        """Return whether one list is proven to be what was allocated, and the other the request."""
+        pairs = [(self.columns[given][row], self.columns[asked][row]) for row in self.jobs]
+        if any(a and not b for a, b in pairs):
+            return False
+        if any(b and not a for a, b in pairs):
+            return True
+        for at in range(len(self.columns)):
+            named = [
+                (count(self.columns[at][row]), row) for row in self.jobs if self._has_nodes(at, row)
+            ]
+            if len(named) * 2 > len(self.jobs) and all(
+                _amount(self.columns[given][row], "node") in (None, nodes) for nodes, row in named
+            ):
+                return any(
+                    _amount(self.columns[asked][row], "node") not in (None, nodes)
+                    for nodes, row in named
+                )
+        return False
+
+    def _has_nodes(self, at: int, row: int) -> bool:
+        return bool(_NODES.fullmatch(self.columns[at][row]))
 
     def _name_counts(self) -> None:
-        """A count that equals the number in the last resource list is that number."""
-        lists = [at for at, name in enumerate(self.names) if name in ("AllocTRES", "ReqTRES")]
+        """A count that equals the number in AllocTRES is that number."""
+        if "AllocTRES" not in self.names:
+            return
+        texts = self.columns[self.names.index("AllocTRES")]
         for label, name in (("cpu", "NCPUS"), ("node", "NNodes")):
-            for index in self._of(Kind.COUNT):
-                pairs = [
-                    (amount[1], value)
-                    for row, value in enumerate(self.columns[index])
-                    for at in lists[-1:]
-                    if (amount := re.search(rf"(?:^|,){label}=(\d+)", self.columns[at][row]))
-                ]
-                is_free = self.names[index] == SKIPPED and name not in self.names
-                if is_free and pairs and all(one == other for one, other in pairs):
-                    self.names[index] = name
+            known = {row: _amount(texts[row], label) for row in self.jobs}
+            amounts = {row: str(amount) for row, amount in known.items() if amount is not None}
+            equal = [
+                index
+                for index in self._of(Kind.COUNT)
+                if self.names[index] == SKIPPED
+                and all(self.columns[index][row] == amount for row, amount in amounts.items())
+            ]
+            if len(set(amounts.values())) > 1:
+                self._name_only(equal, name)
 
 
-def _sortable(values: Sequence[str]) -> Iterator[int]:
-    digits = (re.sub(r"\D", "", value)[:14] for value in values)
-    return (int(number) for number in digits if number)
+_NODES: Final = re.compile(r"[A-Za-z][A-Za-z0-9.-]*\d(?:,.*)?|[A-Za-z][A-Za-z0-9.-]*\[[0-9,-]+\].*")
+_DURATION: Final = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d\d)(?:\.\d+)?")
+
+
+def _instant(value: str) -> int | None:
+    """Return the seconds of a wall clock; None where it is unknown."""
+    try:
+        return int(datetime.fromisoformat(f"{value[:19]}+00:00").timestamp())
+    except ValueError:
+        return None
+
+
+def _ascend(rows: Iterable[Sequence[int | None]]) -> bool:
+    """Return whether no known time of a row is before an earlier one of it."""
+    known = ([instant for instant in row if instant is not None] for row in rows)
+    return all(one <= other for row in known for one, other in pairwise(row))
+
+
+def _seconds(value: str) -> int | None:
+    match = _DURATION.fullmatch(value)
+    if match is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def _amount(tres: str, label: str) -> int | None:
+    match = re.search(rf"(?:^|,){label}=(\d+)(?:,|$)", tres)
+    return int(match[1]) if match else None
 
 
 def _candidates(lines: Sequence[str]) -> list[str]:
@@ -210,14 +380,6 @@ def _kind(values: Sequence[str]) -> Kind | None:
     if all(value.split(" by ")[0] in STATES for value in known):
         return Kind.STATE
     return next((kind for kind, test in _TESTS if all(map(test.fullmatch, known))), None)
-
-
-def _mostly_fits(rows: Sequence[Sequence[str]], layout: Layout) -> bool:
-    fits = [layout.pattern(column).fullmatch for column in layout.columns]
-    if len(fits) != len(rows[0]):
-        return False
-    good = sum(all(fit(value) for fit, value in zip(fits, row, strict=True)) for row in rows)
-    return good * 10 >= len(rows) * 9
 
 
 def spans(names: Sequence[str]) -> str:

@@ -7,8 +7,9 @@ from typing import Final
 
 import polars as pl
 
-from audit.formats.instants import LATEST, UNKNOWN, Instants, instants
+from audit.formats.instants import LATEST, UNKNOWN, instants
 from audit.formats.sacct.columns import BY_NAME
+from audit.formats.sacct.repeated import TIMES, UNDECIDED, settled
 from audit.formats.shaping import LARGEST, Fault, Texts, by_distinct, ends_early, faulted
 from audit.formats.slurm import fields
 from audit.formats.slurm.fields import Kind
@@ -21,7 +22,6 @@ OPEN: Final = (
 """States of jobs that have started and not ended; the first part of a RESIZING job has an end."""
 
 _NOT_KNOWN: Final = [*UNKNOWN, "UNLIMITED", "Partition_Limit", ""]
-_TIMES: Final = ("Submit", "Eligible", "Start", "End")
 _NAMES: Final = ("Cluster", "User", "Account", "Group", "Partition", "QOS")
 _NO_NAMES: Final = ("Reason", "Reservation", "Constraints")  # columns in which `None` means none
 
@@ -39,21 +39,22 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
     where empty.
     """
     given = _Columns(texts, "column")
-    times = {name: instants(given.text(name), zone) for name in _TIMES if name in given}
+    times = {name: instants(given.text(name), zone) for name in TIMES if name in given}
     elapsed = _first(given.value("ElapsedRaw"), given.value("Elapsed"))
     suspended = given.value("Suspended")
+    id_name = "JobID" if "JobID" in given else "JobIDRaw"
+    ids = given.text(id_name)
+    numbers = ids.str.extract("^([0-9]{1,18})").cast(pl.Int64)
     columns = {
         "elapsed": elapsed,
         "suspended_s": suspended,
-        **_settled(times, elapsed, suspended),
+        **settled(times, elapsed, suspended, numbers),
         **(amounts := _amounts(given)),
         "node_amounts": _on_two_nodes(given.text(BATCH), amounts),
         "walltime_s": _first(given.value("TimelimitRaw") * 60, given.value("Timelimit")),
         "priority": given.value("Priority"),
     }
-    id_name = "JobID" if "JobID" in given else "JobIDRaw"
-    ids = given.text(id_name)
-    given.check(id_name, ids.is_null() | fields.unreadable(ids, Kind.ID), "is no job id")
+    given.check(id_name, ids.is_null() | fields.unreadable(ids, Kind.ID), "is not a job id")
     given.listed("State")
     for name, read in times.items():
         given.check(name, read.problem.is_not_null(), read.problem, RefusalCode.TIME)
@@ -71,17 +72,17 @@ class _Columns(Texts):
         value = _CONVERTERS[kind](text)
         if value.null_count() > text.null_count():
             bad = text.is_not_null() & value.is_null() & ~text.is_in(_NOT_KNOWN)
-            self.check(name, bad, f"is no {kind.value}")
+            self.check(name, bad, f"is not a valid {kind.value}")
         if kind is not Kind.NUMBER:
             largest = LARGEST if kind is Kind.COUNT else LATEST
-            self.check(name, value > largest, f"is no {kind.value} that can be")
+            self.check(name, value > largest, f"is not a valid {kind.value}")
         return value
 
     def listed(self, name: str) -> pl.DataFrame:
         """Return a column of several amounts each; unreadable and impossible ones are recorded."""
         kind = BY_NAME[name.lower()].kind
         read = by_distinct(self.text(name), _LISTED[kind])
-        self.check(name, read["bad"], f"is no {kind.value}")
+        self.check(name, read["bad"], f"is not a valid {kind.value}")
         for amount in ("cpus", "nodes", "gpus"):
             if amount in read.columns:
                 self.check(name, read[amount] > LARGEST, "names more than can be")
@@ -136,37 +137,6 @@ def _first(one: pl.Series, other: pl.Series) -> pl.Series:
     return one.zip_with(one.is_not_null(), other)
 
 
-def _settled(
-    times: dict[str, Instants], elapsed: pl.Series, suspended: pl.Series
-) -> dict[str, pl.Series]:
-    """Return one reading of each time, where a clock change allows two."""
-    nothing = pl.Series([None], dtype=pl.Int64).new_from_index(0, len(elapsed))
-    early = {name: times[name].early if name in times else nothing for name in _TIMES}
-    late = {name: times[name].late if name in times else nothing for name in _TIMES}
-    if all(early[name] is late[name] for name in _TIMES):
-        return {f"{name.lower()}_time": early[name] for name in _TIMES}
-    both = {f"{name}{n}": of[name] for n, of in enumerate((early, late)) for name in _TIMES}
-    frame = pl.DataFrame({**both, "spent": elapsed + suspended.fill_null(0)})
-    submit = pl.col("Submit0")
-    ready = pl.when(pl.col("Eligible0") < submit).then("Eligible1").otherwise("Eligible0")
-    ways = [(pl.col(f"Start{a}"), pl.col(f"End{b}")) for a, b in ((0, 0), (0, 1), (1, 1), (1, 0))]
-    possible = [
-        ((start >= submit).fill_null(value=True) & (end >= start).fill_null(value=True), start, end)
-        for start, end in ways
-    ]
-    exact = [(fair & (end - start == pl.col("spent")), start, end) for fair, start, end in possible]
-    choices = [*exact, *possible]
-    ends = (pl.when(fair & end.is_not_null()).then(end) for fair, _, end in choices)
-    return frame.select(
-        submit_time=submit,
-        eligible_time=ready,
-        start_time=pl.coalesce(
-            *(pl.when(fair).then(start) for fair, start, _ in choices), "Start0"
-        ),
-        end_time=pl.coalesce(*ends, "End0"),  # with the start: the first way that is possible
-    ).to_dict()
-
-
 def _amounts(given: _Columns) -> dict[str, pl.Series]:
     lists = {"got": given.listed("AllocTRES"), "asked": given.listed("ReqTRES")}
     counts = ("AllocCPUS", "NCPUS", "ReqCPUS", "AllocNodes", "NNodes", "ReqNodes")
@@ -191,6 +161,7 @@ def _amounts(given: _Columns) -> dict[str, pl.Series]:
     requested = pl.coalesce("asked_gpus", "gpus ReqGRES")
     types = pl.coalesce("asked_gpu_types", "gpu_types ReqGRES")
     given_types = pl.coalesce("got_gpu_types", "gpu_types AllocGRES", types)
+    asked = _first_positive("asked_cpus", "ReqCPUS")
     times = pl.when(pl.col("per") == "c").then(cpus).when(pl.col("per") == "n").then(nodes)
     whole = pl.col("bytes") * pl.when(pl.col("per") == "").then(1).otherwise(times)
     return frame.select(
@@ -201,8 +172,29 @@ def _amounts(given: _Columns) -> dict[str, pl.Series]:
         gpu_types=pl.when(gpus > 0).then(given_types),
         any_gpu_type=pl.when(requested > 0).then(types.is_null()),
         mem_bytes=pl.coalesce("got_mem_bytes", "asked_mem_bytes", whole),
+        req_cpus=pl.when(asked > 0).then(asked),
+        # slurmctld raises ReqCPUS, not ReqTRES, if the memory per CPU exceeds MaxMemPerCPU
+        req_for_memory=pl.when(pl.col("asked_cpus") > 0).then(
+            pl.col("ReqCPUS") > pl.col("asked_cpus")
+        ),
         allocated=allocated,
+        contradicted=_differ("got_cpus", "AllocCPUS", "NCPUS")
+        | _differ("got_nodes", "AllocNodes", "NNodes"),
     ).to_dict()
+
+
+CONTRADICTED: Final = (
+    "AllocTRES contradicts AllocCPUS, NCPUS, AllocNodes or NNodes: AllocTRES is used, because "
+    "Slurm charges and limits by it"
+)
+_ROUNDED: Final = 0.01  # relative difference of amounts such as 1.46K
+
+
+def _differ(amount: str, *others: str) -> pl.Expr:
+    """Return whether an amount differs from the first known one of others."""
+    other = pl.coalesce(pl.when(pl.col(name) > 0).then(name) for name in others)
+    known = pl.col(amount) > 0
+    return (known & ((pl.col(amount) - other).abs() > _ROUNDED * other)).fill_null(value=False)
 
 
 def _on_two_nodes(batch: pl.Series, amounts: dict[str, pl.Series]) -> pl.Series:
@@ -258,7 +250,7 @@ def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
     return frame.select(
         *("number", "job_id", "state", "priority", "submit_time", "eligible_time"),
         *("start_time", "end_time", "walltime_s", "cpus", "nodes", "gpus", "mem_bytes"),
-        *("gpu_types", "any_gpu_type"),
+        *("gpu_types", "any_gpu_type", "req_cpus", "req_for_memory"),
         *(pl.col(name).replace("(null)", None).alias(name.lower()) for name in _NAMES),
         *(pl.col(n).replace(["None", "(null)"], None).alias(n.lower()) for n in _NO_NAMES),
         **fields.id_parts(pl.col("job_id")),
@@ -267,6 +259,10 @@ def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
         kind=pl.lit(RecordKind.EXECUTION),
         occupancy_s=occupancy,
         suspended_s=pl.when(start.is_not_null()).then(pl.coalesce("suspended_s", lost)),
+        remarks=pl.concat_list(
+            pl.when("undecided").then(pl.lit(UNDECIDED)),
+            pl.when("contradicted").then(pl.lit(CONTRADICTED)),
+        ),
         **faulted(_faults(waits, "Submit" in given), "problem", "code"),
     )
 

@@ -14,7 +14,8 @@
   above 0, else the requested ones. The same holds for types of GPUs.
 - Suspended is its column, else End − Start − Elapsed.
 - An hour that a clock change repeats is read so that the record's own times agree (End − Start =
-  Elapsed + Suspended, nothing before Submit), else as its first showing.
+  Elapsed + Suspended, nothing before Submit) and jobs with higher numbers are not submitted earlier
+  (``repeated``). Where that leaves both open, it is read as its first instance, and counted.
 - Each record is one *execution*, identified by job id and submit time, as in Slurm's own database.
 
 Damage in fields that no record needs costs nothing. ``sacct`` escapes nothing: see columns
@@ -36,9 +37,21 @@ import polars as pl
 from audit.errors import DialectError
 from audit.formats.dialects import HEAD_BYTES, Dialect, Header, Parsed, Reading
 from audit.formats.instants import is_zone
-from audit.formats.lines import Block, Bytes, Lines, Mask, Offsets, as_text, cut, select
-from audit.formats.sacct import proposals
+from audit.formats.lines import (
+    UNQUOTED,
+    Block,
+    Bytes,
+    Lines,
+    Mask,
+    Offsets,
+    as_text,
+    cut,
+    select,
+    unquoted,
+)
+from audit.formats.sacct import heads, proposals
 from audit.formats.sacct.columns import BY_NAME, SKIPPED, Layout, fits, header_row, split
+from audit.formats.sacct.heads import Head, Line
 from audit.formats.sacct.records import BATCH, typed
 from audit.formats.shaping import REFUSED, refused, shaped
 from audit.model import RECORDS, RefusalCode
@@ -60,44 +73,91 @@ _TAIL: Final = 1_000
 def recognises(head: bytes) -> bool:
     """Return whether sacct's text, with or without a header row, begins with ``head``."""
     lines = _head_lines(head)
-    if not lines or lines[0].lstrip().startswith((";", "#", "{", "<")):
+    if not lines:
         return False
-    return header_row(lines[0]) is not None or proposals.sniff(lines) is not None
+    if heads.find(lines) is not None:
+        return heads.table_for_people(lines) is None
+    if lines[0].text.lstrip().startswith((";", "#", "{", "<")):
+        return False
+    return differs(head) is None and proposals.sniff(_texts(lines)) is not None
+
+
+def differs(head: bytes) -> str | None:
+    """Return what is wrong with sacct's output; None: nothing, or it is no such output."""
+    lines = _head_lines(head)
+    if heads.find(lines) is not None:
+        return heads.table_for_people(lines)
+    return heads.table_for_people(lines) or heads.misnamed(lines)
 
 
 def header(head: bytes, reading: Reading) -> Header:
     """Find the columns and the separator, from the header row or as they are declared.
 
     Raises DialectError if there is neither (the message proposes ``--columns``), if the columns
-    name no job or no time, or if nothing separates them.
+    name no job or no time, if nothing separates them, or if the form of times was changed.
     """
     lines = _head_lines(head)
-    problems: list[str] = []
-    layout = header_row(lines[0], reading.separator) if lines else None
-    if layout is not None:
-        declared = [name.lower() for name in reading.columns or ()]
-        if declared and declared != [name.lower() for name in layout.names]:
-            problems.append("the log has a header row, which is used instead of --columns")
-    elif reading.columns is None:
-        raise DialectError(_proposal(lines, reading.separator))
-    else:
-        layout = _declared(lines, reading.columns, reading.separator)
-        layout = _with_short_rows(lines, layout, problems)
+    found = heads.find(lines, reading.separator)
+    layout, entries, problems = _laid_out(lines, found, reading)
     if problem := layout.problem():
         raise DialectError(f"sacct's columns {', '.join(layout.names)}: {problem}")
     if "Submit" not in layout.position:
         problems.append(
             "no column Submit: when jobs arrived, and so how long they waited, is unknown"
         )
-    restarted = _restarted(lines, layout)
+    begin = 0 if found is None else lines.index(found.row) + 1
+    if entries["quoted"]:
+        lines = [Line(n, unquoted(text.encode(), entries["quoted"]).decode()) for n, text in lines]
+    if wrong := heads.formatted_times(lines, layout, begin):
+        raise DialectError(wrong)
+    texts = _texts(lines)
+    if restarted := _restarted(texts, layout):
+        entries["restarted"] = str(restarted)
     zone = reading.zone or "UTC"
     if not is_zone(zone):
         raise DialectError(
             f"time zone {zone!r}: not in the IANA database; write it like Europe/Berlin"
         )
-    entries = {"zone": zone, **({"restarted": str(restarted)} if restarted else {})}
-    local = reading.zone is None and any(map(_LOCAL_TIME.search, lines[:100]))
-    return _stated(layout, Header(reading.zone, {}, entries, tuple(problems), local))
+    local = reading.zone is None and any(map(_LOCAL_TIME.search, texts[:100]))
+    stated = Header(reading.zone, {}, {**entries, "zone": zone}, tuple(problems), local)
+    return _stated(layout, stated)
+
+
+def _laid_out(
+    lines: Sequence[Line], found: Head | None, reading: Reading
+) -> tuple[Layout, dict[str, str], list[str]]:
+    """Return the layout, and entries and problems of the header."""
+    entries = {"before": "0", "quoted": ""}
+    problems: list[str] = []
+    if found is not None:
+        entries["before"] = str(found.row.number - 1 if found.before else 0)
+        problems += found.problems
+        layout = found.layout
+        declared = [name.lower() for name in reading.columns or ()]
+        if declared and declared != [name.lower() for name in layout.names]:
+            problems.append("the log has a header row, which is used instead of --columns")
+        if found.quoted or _has_quotes(lines, layout):
+            entries["quoted"] = layout.separator
+            layout = replace(layout, separator=UNQUOTED)
+        return layout, entries, problems
+    texts = _texts(lines)
+    if reading.columns is not None:
+        layout = _declared(texts, reading.columns, reading.separator)
+        return _with_short_rows(texts, layout, problems), entries, problems
+    export = None if reading.separator else proposals.xdmod(texts)
+    if export is None:
+        raise DialectError(_proposal(texts, reading.separator))
+    problems.append("no header row: the columns are those of Open XDMoD's export")
+    return export, entries, problems
+
+
+def _has_quotes(lines: Sequence[Line], layout: Layout) -> bool:
+    """Return whether fields of a CSV are in quotes where they contain its separator."""
+    if layout.separator != ",":
+        return False
+    odd = [text for _, text in lines if '"' in text and text.count(",") + 1 != len(layout.columns)]
+    bare = [unquoted(text.encode(), ",").decode() for text in odd]
+    return any(text.count(UNQUOTED) + 1 == len(layout.columns) for text in bare)
 
 
 def parse(block: Block, header: Header, also: Sequence[str] = ()) -> Parsed:
@@ -120,17 +180,20 @@ def parse(block: Block, header: Header, also: Sequence[str] = ()) -> Parsed:
         steps=view.steps,
         header=None if layout == stated_first else _stated(layout, header),
         schema=pl.Schema([*RECORDS.items(), *((name, pl.String()) for name in also)]),
+        by_line=True,
     )
 
 
 def whole(data: bytes, header: Header) -> int:
     """Return the length of ``data`` before its last job, whose record or steps may continue."""
-    layout = _layout(header)
+    layout, quoted = _layout(header), header.entries["quoted"]
     end = data.rfind(b"\n") + 1
     stop, tried, step = end, 0, None
     while stop > 0 and (tried := tried + 1) <= _TAIL:
         start = data.rfind(b"\n", 0, stop - 1) + 1
-        line = data[start:stop].rstrip(b"\r\n").decode("utf-8", errors="backslashreplace")
+        raw = data[start:stop].rstrip(b"\r\n")
+        raw = unquoted(raw, quoted) if quoted else raw
+        line = raw.decode("utf-8", errors="backslashreplace")
         is_step = re.match(_STEP, "".join(line.split(layout.separator)[layout.id_column :][:1]))
         if not (is_step and step) and fits(line, layout):
             if not is_step:
@@ -152,6 +215,9 @@ class _View:
         self.zone = header.entries["zone"]
         self.separator = _layout(header).separator
         text = as_text(block.data)
+        self.quoted = header.entries["quoted"]
+        if self.quoted:
+            text = unquoted(text, self.quoted)
         self.byte = self._single(text)
         if self.byte is not None and len(self.separator.encode()) > 1:
             text = text.replace(self.separator.encode(), bytes([self.byte]))
@@ -169,6 +235,8 @@ class _View:
         self.filled = lengths > 0
         for line in np.flatnonzero(self.filled & (self.fields == 1)):
             self.filled[line] = bool(self.line(int(line)).strip())
+        if self.at_top:
+            self.filled[: int(header.entries["before"])] = False
 
     def _single(self, text: bytes) -> int | None:
         """Return the byte that separates columns; None where each line must be split by itself."""
@@ -266,7 +334,9 @@ class _View:
         order = np.cumsum(self.filled)  # ignores blank lines
         for stretch in np.split(odd, np.flatnonzero(np.diff(order[odd]) > 1) + 1):
             before = np.flatnonzero(self.filled[begin : stretch[0]])
-            after_record = bool(len(before)) and bool(taken[before[-1] + begin])
+            # a text in quotes ends with its line
+            follows = bool(len(before)) and bool(taken[before[-1] + begin])
+            after_record = follows and not self.quoted
             lines = [self.line(int(number)) for number in stretch]
             found = split(lines, layout, after_record=after_record)
             for first, texts in found.records:
@@ -297,11 +367,15 @@ def _batch(texts: pl.DataFrame, ids: pl.Series, is_step: pl.Series) -> pl.Series
     return jobs[BATCH]
 
 
-def _head_lines(head: bytes) -> list[str]:
+def _head_lines(head: bytes) -> list[Line]:
     lines = head.decode("utf-8", errors="backslashreplace").removeprefix("\ufeff").split("\n")
     if len(lines) > 1 and len(head) >= HEAD_BYTES:
         lines.pop()  # possibly cut
-    return [line.rstrip("\r") for line in lines if line.strip()]
+    return [Line(n, line.rstrip("\r")) for n, line in enumerate(lines, start=1) if line.strip()]
+
+
+def _texts(lines: Sequence[Line]) -> list[str]:
+    return [text for _, text in lines]
 
 
 def _declared(lines: Sequence[str], names: Sequence[str], separator: str | None) -> Layout:
@@ -348,19 +422,24 @@ def _restarted(lines: Sequence[str], layout: Layout) -> int:
 
 
 def _proposal(lines: Sequence[str], separator: str | None) -> str:
-    if len(lines) > 1 and set(lines[1]) <= {"-", " "}:
-        return "sacct's table for people, cut to fit: let sacct write it again with -P"
     sniffed = proposals.sniff(lines, separator)
     if sniffed is None:
         return "no header row, and no columns found: name them (--columns A,B,…)"
-    names = proposals.propose(sniffed)
-    left = proposals.spans(names)
-    note = f" ('_' is not read; columns {left} may be User, Account, Partition, QOS, …)"
+    found = proposals.propose(sniffed)
+    left = proposals.spans(found.names)
+    notes = [f"; {question}" for question in found.questions]
+    if left:
+        notes.append(
+            f"\n('_' is not read; columns {left} may be User, Account, Partition, QOS, …: "
+            "replace what you know)"
+        )
     return (
-        f"no header row: say what the {len(names)} columns are, or let sacct write the row "
-        f"(without -n). From their number and content, separated by {sniffed.separator!r}:\n"
-        f"  --columns {','.join(names)}\n{note if left else ''}"
-    ).rstrip()
+        f"no header row: let sacct write it (without -n, --noheader): {heads.COMMAND}\n"
+        f"Or say what its {len(found.names)} columns are, separated by {sniffed.separator!r}. "
+        "Their content proves these names"
+        f"{''.join(notes[: len(found.questions)])}:\n"
+        f"  --columns {','.join(found.names)}{''.join(notes[len(found.questions) :])}"
+    )
 
 
 def _stated(layout: Layout, header: Header) -> Header:
@@ -389,5 +468,9 @@ def _layout_of(names: str, separator: str, trailing: str, short: str) -> Layout:
 
 _TITLE: Final = "Slurm's sacct (-P)"
 DIALECT = Dialect(
-    "sacct", _TITLE, recognises, header, parse, whole, names_clusters=True, needed=needed
+    *("sacct", _TITLE, recognises, header, parse, whole),
+    names_clusters=True,
+    needed=needed,
+    scheduler="Slurm",
+    differs=differs,
 )

@@ -219,7 +219,7 @@ def tres_weights(text: str) -> dict[str, float]:
         name = name.strip().lower()
         match = _TRES_AMOUNT.fullmatch(value.strip())
         if match is None or not name:
-            raise ValueError(f"{item!r} is no weight: write it like CPU=1.0 or Mem=0.25G")
+            raise ValueError(f"{item!r} is not a weight: write it like CPU=1.0 or Mem=0.25G")
         weight = float(match[1])
         if not math.isfinite(weight):
             raise ValueError(f"{item!r}: the weight is too large")

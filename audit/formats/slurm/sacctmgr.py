@@ -135,7 +135,7 @@ def qualities(text: str) -> Listed[Qos]:
             if not 0 <= found.usage_factor < math.inf:
                 raise ValueError
         except ValueError:
-            wrong = f"QOS {_short(name)}: {factor!r}, {priority!r} are no numbers ≥ 0"
+            wrong = f"QOS {_short(name)}: {factor!r}, {priority!r} must be numbers ≥ 0"
             faults.append(Fault(line, wrong))
             continue
         if name in known:
@@ -314,7 +314,7 @@ def _dumped(text: str) -> tuple[list[Association], list[Fault]]:
             continue
         match = _RECORD.fullmatch(plain)
         if match is None:
-            faults.append(Fault(number, f"{_short(plain)} is no line of 'sacctmgr dump'"))
+            faults.append(Fault(number, f"{_short(plain)} is not a line of 'sacctmgr dump'"))
             continue
         kind, name, rest = match.groups()
         if kind == "Parent":

@@ -218,8 +218,8 @@ def _nodes(
             # the list itself is the node: partitions with the same list still share it
             shown = listed if len(listed) <= 60 else f"{listed[:60]}…"
             problems.append(
-                f"partition {name!r}: its nodes {shown!r} are no list of names and ranges, or too "
-                "many: it shares them with the partitions of the same list alone"
+                f"partition {name!r}: its nodes {shown!r} are not a list of names and ranges, or "
+                "too many: it shares them with the partitions of the same list alone"
             )
             nodes = frozenset({listed})
         left -= len(nodes)

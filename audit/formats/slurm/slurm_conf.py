@@ -44,6 +44,9 @@ class SlurmConf:
     priority_type: str = "priority/basic"
     """PriorityType, in lower case; ``priority/multifactor`` since Slurm 23.11 by default."""
     scheduler: str = "sched/backfill"  # SchedulerType, in lower case
+    select: str = "select/cons_tres"  # SelectType, in lower case
+    select_parameters: frozenset[str] = frozenset()
+    """SelectTypeParameters, in capitals; empty: Slurm's default, which its versions differ in."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """SchedulerParameters, by name; of a flag the value is empty."""
     enforce: frozenset[str] = frozenset()  # AccountingStorageEnforce, in lower case
@@ -65,6 +68,12 @@ class SlurmConf:
     def multifactor(self) -> bool:
         """Whether queues are served by multifactor priorities."""
         return self.priority_type == "priority/multifactor"
+
+    @property
+    def counts_memory(self) -> bool:
+        """Whether jobs wait for memory."""
+        given = self.select_parameters
+        return not given or any(name.endswith("MEMORY") for name in given)
 
     @property
     def limits_enforced(self) -> bool:
@@ -97,7 +106,7 @@ def seconds(text: str) -> float | None:
 def _length(text: str, above: float = -1, most: float = sys.float_info.max) -> float:
     value = seconds(text)
     if value is None or not above < value <= most:
-        raise ValueError(f"{text!r} is no length of time here")
+        raise ValueError(f"{text!r} is not a valid duration here")
     return value
 
 
@@ -107,13 +116,13 @@ def _number(text: str, above: float = -1.0) -> float:
     except ValueError:
         value = math.nan
     if not (value > above and math.isfinite(value)):
-        raise ValueError(f"{text!r} is no number that can be")
+        raise ValueError(f"{text!r} is not a valid number here")
     return value
 
 
 def _choice(text: str, *choices: str) -> str:
     if text.lower() not in choices:
-        raise ValueError(f"{text!r} is none of {', '.join(choices)}")
+        raise ValueError(f"{text!r}: must be one of {', '.join(choices)}")
     return text.lower()
 
 
@@ -143,6 +152,11 @@ _SETTINGS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     ),
     "priority_type": ("prioritytype", str.lower),
     "scheduler": ("schedulertype", str.lower),
+    "select": ("selecttype", str.lower),
+    "select_parameters": (
+        "selecttypeparameters",
+        lambda text: frozenset(_words(text.upper())) - {"NONE"},
+    ),
     "parameters": ("schedulerparameters", _parameters),
     "enforce": ("accountingstorageenforce", lambda text: frozenset(_words(text.lower()))),
     **{

@@ -100,20 +100,63 @@ cdef void follow(Pool pool, Model model) noexcept nogil:
     """
     cdef State *state = &pool.state
     while True:
-        state.news |= happen(pool, model)
-        arrive(pool, model)
-        state.due = next_multiple(state.now, model.rules.every, model.rules.origin)
-        if state.due == state.now:
-            run_passes(pool, model, state.news, False)
-            state.news = False
-            state.due = NEVER
-        elif model.rules.between:
-            run_passes(pool, model, False, True)
+        if model.rules.between and model.rules.every > 0:
+            follow_slurm(pool, model)
+        else:
+            follow_plain(pool, model)
         if state.target != NOBODY and pool.begun[state.target] != NEVER:
             return
         let_wait(pool, model)
         if not advance(pool, model):
             return
+
+
+cdef void follow_plain(Pool pool, Model model) noexcept nogil:
+    """Do what happens now, and make a pass if one is due."""
+    cdef State *state = &pool.state
+    state.news |= happen(pool, model)
+    arrive(pool, model)
+    if model.rules.between:
+        run_passes(pool, model, False, True)
+    state.due = next_multiple(state.now, model.rules.every, model.rules.origin)
+    if state.due == state.now:
+        run_passes(pool, model, state.news, False)
+        state.news = False
+        state.due = NEVER
+
+
+cdef void follow_slurm(Pool pool, Model model) noexcept nogil:
+    """Do what happens now, as slurmctld: backfill, then ends and arrivals, then the main scheduler.
+
+    slurmctld learns of ends and arrivals within the second, and so after a pass of backfill.
+    """
+    cdef State *state = &pool.state
+    cdef bint alone
+    if state.due == state.now:
+        state.due = NEVER
+        alone = next_instant(pool, model) > state.now
+        step_now(pool, model)
+        run_passes(pool, model, False, False)
+        if alone:
+            return
+    happen(pool, model)
+    shift_passes(state, model.rules)
+    arrive(pool, model)
+    run_passes(pool, model, False, True)
+    state.due = next_multiple(
+        state.now + 1, model.rules.every, model.rules.origin + state.shift
+    )
+
+
+cdef inline void shift_passes(State *state, Rules rules) noexcept nogil:
+    """Let passes begin again if nothing waited or happened since the last one was due.
+
+    slurmctld makes no pass while nothing changes, and then one at once.
+    """
+    cdef int64_t last = next_multiple(state.before + 1, rules.every, rules.origin + state.shift)
+    if state.waiting == 0 and state.now - last >= rules.every:
+        state.shift = state.now + 1 - rules.origin
+    state.before = state.now
 
 
 cdef bint advance(Pool pool, Model model) noexcept nogil:
@@ -145,19 +188,23 @@ cdef bint happen(Pool pool, Model model) noexcept nogil:
 
     Return whether a step was taken or, where a plan is kept, something ended earlier than expected.
     """
+    cdef bint news = step_now(pool, model)
+    if pool.state.next_end <= pool.state.now:
+        news |= end_due(pool, model)
+    return news
+
+
+cdef bint step_now(Pool pool, Model model) noexcept nogil:
+    """Take the steps of the capacity and pass the edges up to now; return whether any was taken."""
     cdef State *state = &pool.state
     cdef int64_t first = state.step, step
-    cdef bint news
     take_steps(pool, model)
     let_edges_pass(pool, model.jobs.limits)
     for step in range(first, state.step):
         enter_step(pool, model, step)
         if model.rules.backfill == Backfill.CONSERVATIVE:
             show_step(pool, model.steps, step)
-    news = state.step > first
-    if state.next_end <= state.now:
-        news |= end_due(pool, model)
-    return news
+    return state.step > first
 
 
 cdef void show_step(Pool pool, Steps steps, int64_t step) noexcept nogil:
@@ -245,7 +292,9 @@ cdef void run_passes(Pool pool, Model model, bint news, bint front) noexcept nog
             break
         if model.rules.order != Order.RANK:
             arrange(pool, model)
-        if front:
+        if front and pool.by_nodes:
+            again = start_fronts(pool, pool.places, model.jobs)
+        elif front:
             again, head, looked = start_front(pool, model.jobs, NEVER)
         elif conservative:
             again = pass_conservative(pool, model, news)

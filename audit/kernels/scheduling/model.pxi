@@ -65,6 +65,7 @@ cdef class Limits:
     cdef const int64_t[::1] amount  # added while the attempt runs
     cdef const uint8_t[::1] binding  # whether the attempt waits where the counter would overflow
     cdef const int64_t[::1] most  # [counters]
+    cdef const uint8_t[::1] late  # [counters], whether it counts a resource, not attempts
     cdef Edges edges
 
 
@@ -122,10 +123,12 @@ cdef class Rules:
     cdef int64_t origin
     cdef bint between  # whether passes from the front of the queue run at all other instants
     cdef int64_t reservations  # maximum number of attempts that REPLAN reserves for
+    cdef int64_t resolution  # seconds to whose multiples REPLAN rounds plans down
 
     def __init__(
         self, *, int64_t order, int64_t fair, bint latest_last, int64_t backfill, int64_t depth,
-        int64_t window, int64_t every, int64_t origin, bint between, int64_t reservations
+        int64_t window, int64_t every, int64_t origin, bint between, int64_t reservations,
+        int64_t resolution
     ):
         if not RANK <= order <= MULTIFACTOR or fair not in (RANK, FAIRSHARE, NUWT):
             raise ValueError(f"order {order}, fair order {fair}: no kernel has them")
@@ -134,7 +137,7 @@ cdef class Rules:
         self.order, self.fair, self.backfill = <Order> order, <Order> fair, <Backfill> backfill
         self.latest_last, self.between = latest_last, between
         self.depth, self.window, self.reservations = depth, window, reservations
-        self.every, self.origin = every, origin
+        self.every, self.origin, self.resolution = every, origin, resolution
 
 
 @cython.dataclasses.dataclass(eq=False, repr=False)
@@ -167,6 +170,7 @@ cdef class Nodes:
     cdef const int64_t[::1] first_member  # [sets + 1], where the nodes of each set begin
     cdef const int64_t[::1] member
     cdef const int64_t[::1] set  # [attempts]
+    cdef const int64_t[::1] wide  # [attempts], the set of all nodes of its partitions
     cdef const int64_t[:, ::1] part  # resources × attempts
     cdef const int64_t[::1] parts  # [attempts]
     cdef const int64_t[::1] most  # [attempts]

@@ -145,6 +145,23 @@ cdef inline void grow(
         on.slot_end[slot] = end + 1
 
 
+cdef void reserve(Pool pool, int64_t job, int64_t start, Model model) noexcept nogil:
+    """Plan an attempt for ``start``, if ever; both ends are rounded down, as slurmctld does."""
+    cdef int64_t end
+    if start == NEVER:
+        return
+    end = start + model.jobs.estimate[job]
+    if model.rules.resolution > 1:
+        start -= start % model.rules.resolution
+        end -= end % model.rules.resolution
+    if start >= end:
+        return
+    if pool.by_nodes:
+        enter_plan(pool.places, job, start, end)
+    else:
+        add_job(pool.profile, start, end, model.jobs, job, -1)
+
+
 cdef void enter_plan(Places on, int64_t job, int64_t begin, int64_t end) noexcept nogil:
     """Let an attempt keep the nodes in its places over [begin, end)."""
     cdef int64_t first = on.nodes.first[job], place

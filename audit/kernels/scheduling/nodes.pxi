@@ -281,6 +281,33 @@ cdef void pick(Places on, int64_t job) noexcept nogil:
         level = next_level
 
 
+# --- slurmctld's main scheduler ------------------------------------------------------------------
+
+
+cdef bint start_fronts(Pool pool, Places on, Jobs jobs) noexcept nogil:
+    """Start attempts in front of their partitions; return whether any ends at once.
+
+    As in slurmctld's main scheduler, an attempt that does not fit closes the nodes of its partition
+    to those behind it. Attempts held by a limit are skipped.
+    """
+    cdef State *state = &pool.state
+    cdef int64_t i, job, word
+    cdef bint again = False
+    on.head = NOBODY
+    on.serial += 1
+    on.kept[:] = 0
+    for i in range(state.head, state.tail):
+        job = pool.queue_job[i]
+        if job == GAP or not may_start(pool, i, jobs):
+            continue
+        if fits_nodes(on, job) and fits_beside(on, job):
+            again |= begin(pool, i, jobs, BESIDE)
+        else:
+            for word in range(on.kept.shape[0]):
+                on.kept[word] |= on.members[on.nodes.wide[job], word]
+    return again
+
+
 # --- what is free later --------------------------------------------------------------------------
 
 

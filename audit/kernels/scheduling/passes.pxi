@@ -449,19 +449,23 @@ cdef int64_t retract(Pool pool, int64_t i, Jobs jobs) noexcept nogil:
 cdef bint pass_replan(Pool pool, Model model) noexcept nogil:
     """Make a pass of REPLAN; return whether anything started ends at once.
 
-    Attempts held by a limit are skipped: a plan for them would hold up others. Once enough attempts
-    have a place in the plan, others start now or not at all.
+    Attempts held by a limit are skipped: a plan for them would hold up others. Only slurmctld plans
+    those held by a limit on a resource, which it examines when nodes are chosen. Once enough
+    attempts have a place in the plan, others start now or not at all.
     """
     cdef State *state = &pool.state
     cdef int64_t looked = 0, reserved = 0, before, start, job, i
-    cdef bint again = False, left_behind = False, reserves
+    cdef bint again = False, left_behind = False, reserves, may
     if pool.by_nodes:
         pool.places.plans = 0
     else:
         expect(pool, model.steps)
     for i in range(state.head, state.tail):
         job = pool.queue_job[i]
-        if job == GAP or not may_start(pool, i, model.jobs):
+        if job == GAP:
+            continue
+        may = may_start(pool, i, model.jobs)
+        if not may and not (model.rules.between and may_start_but_late(pool, i, model.jobs)):
             continue
         if looked == model.rules.depth:
             break
@@ -470,19 +474,19 @@ cdef bint pass_replan(Pool pool, Model model) noexcept nogil:
             continue
         reserves = reserved < model.rules.reservations
         start = NEVER
-        if reserves or fits_free(pool, i):
+        if reserves or (may and fits_free(pool, i)):
             before = NEVER if reserves else state.now + 1
             if pool.by_nodes:
                 start = earliest_on_nodes(pool, pool.places, job, state.now, before, model)
             else:
                 start = earlier(pool.profile, state.now, NEVER, before, model.jobs, job, 0, 0)
-        if start == state.now:
+        if start == state.now and may:
             if not pool.by_nodes:
                 occupy(pool, i, start, model.jobs)
             again |= begin(pool, i, model.jobs, PLANNED)
             continue
         left_behind = True
         if reserves:
-            occupy(pool, i, start, model.jobs)
+            reserve(pool, job, start, model)
             reserved += 1
     return again

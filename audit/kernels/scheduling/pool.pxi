@@ -62,6 +62,8 @@ cdef struct State:
     Charging charging
     # Passes and windows:
     int64_t due  # when the next pass is, if anything has happened since the last one, or NEVER
+    int64_t before  # the last instant; passes are ``shift`` later than the rules say
+    int64_t shift
     bint news  # whether anything ended early, or capacity stepped, since the last pass
     int64_t edge  # index of the next edge of a window,
     int64_t delay  # and its shift
@@ -240,6 +242,15 @@ cdef inline bint may_start(Pool pool, int64_t i, Jobs jobs) noexcept nogil:
         for k in range(jobs.limits.first[job], jobs.limits.first[job + 1]):
             if exceeds(jobs.limits, k, pool.used):
                 return False
+    return True
+
+
+cdef inline bint may_start_but_late(Pool pool, int64_t i, Jobs jobs) noexcept nogil:
+    """Return whether only limits on resources forbid the attempt at place ``i`` to start now."""
+    cdef int64_t k, job = pool.queue_job[i]
+    for k in range(jobs.limits.first[job], jobs.limits.first[job + 1]):
+        if exceeds(jobs.limits, k, pool.used) and not jobs.limits.late[jobs.limits.counter[k]]:
+            return False
     return True
 
 

@@ -52,7 +52,7 @@ class Edges:
 class Limits:
     def __init__(
         self, *, first: _Ints, counter: _Ints, amount: _Ints, binding: _Bools, most: _Ints,
-        edges: Edges
+        late: _Bools, edges: Edges
     ) -> None: ...  # fmt: skip
 
 class Jobs:
@@ -71,15 +71,16 @@ class Steps:
 
 class Nodes:
     def __init__(
-        self, *, capacity: _Ints, first_member: _Ints, member: _Ints, set: _Ints, part: _Ints,
-        parts: _Ints, most: _Ints, shape: _Ints, first: _Ints, held: _Ints, node: _Ints,
-        amount: _Ints, least_loaded: bool
+        self, *, capacity: _Ints, first_member: _Ints, member: _Ints, set: _Ints, wide: _Ints,
+        part: _Ints, parts: _Ints, most: _Ints, shape: _Ints, first: _Ints, held: _Ints,
+        node: _Ints, amount: _Ints, least_loaded: bool
     ) -> None: ...  # fmt: skip
 
 class Rules:
     def __init__(
         self, *, order: Order, fair: Order, latest_last: bool, backfill: Backfill, depth: int,
-        window: int, every: int, origin: int, between: bool, reservations: int
+        window: int, every: int, origin: int, between: bool, reservations: int,
+        resolution: int
     ) -> None: ...  # fmt: skip
 
 class Model:

@@ -64,7 +64,7 @@ from audit.metrics.queue_sweep import (
     queued,
 )
 from audit.model import INFERRED, SEQUENCE, Absence, Decision, Pool
-from audit.registry.causes import CAUSES, LACKS, PARTS, Cause, Part
+from audit.registry.causes import CAUSES, FEATURES, LACKS, PARTS, Cause, Part
 from audit.rule_text import rule_text
 from audit.rules import Limit, Window
 from audit.words import OF_TYPE, kind_of
@@ -232,11 +232,11 @@ def _outages(found: Ints, now: int) -> pl.DataFrame:
 
 def _lacks(booked: Booked, pool: Pool) -> dict[str, pl.Series]:
     """Return the parts of the seconds booked to ``nodes``, by the resource that was lacking."""
-    *each, several = booked.lacking.astype(np.float64)
+    *each, features, several = booked.lacking.astype(np.float64)
     of = dict.fromkeys((lack.resource for lack in LACKS), np.zeros_like(several))
     for resource, seconds in zip(counted_resources(pool), each, strict=True):
         of[kind_of(resource)] = of[kind_of(resource)] + seconds
-    of[""] = several
+    of |= {FEATURES: features, "": several}
     made = {lack.column: pl.Series(of[lack.resource]) for lack in LACKS}
     if booked.guessed is None:
         made = {name: column.clear(len(column)) for name, column in made.items()}

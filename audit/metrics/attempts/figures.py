@@ -1,7 +1,7 @@
 """The figures of each part of a population: of all attempts, of a width class, of a user, ….
 
 The registry of measures declares which figures exist, which attempts each describes, and its terms.
-This module computes those terms that are no columns of attempts.
+This module computes those terms that are not columns of attempts.
 
 Figures describe the attempts that ended in the period; those of resource equality only attempts of
 known size, and those about fair start times (FST) only attempts whose FST counts in totals
@@ -34,6 +34,8 @@ from audit.model import FstStatus
 from audit.registry.causes import CAUSES, LACKS, PARTS
 from audit.registry.measure import Measure, Of, Quotient
 from audit.registry.measures import SUMMARY
+from audit.registry.requested import BEYONDS
+from audit.words import is_amount
 
 Terms = Mapping[str, pl.Expr]
 
@@ -46,9 +48,10 @@ _WHOSE: Final[Mapping[Of, pl.Expr]] = {
     **{Of(fst): in_totals(fst) for fst in FSTS},
     Of.INTERRUPTED: pl.col("lost_work").is_not_null(),
     Of.ARRAYS: pl.col("array_span_s").is_not_null(),
+    Of.REQUESTED: pl.col("beyond_work").is_not_null(),
     Of.FORWARD: in_totals("strict") & pl.col("overtaken_s").is_not_null(),
 }
-_SOMETIMES: Final = {Of.ON_NODES, Of.INTERRUPTED, Of.ARRAYS}
+_SOMETIMES: Final = {Of.ON_NODES, Of.INTERRUPTED, Of.ARRAYS, Of.REQUESTED}
 """Attempts without which there are no rows."""
 _WEIGHTED: Final = {Of.STRICT, Of.RELAXED, Of.FORWARD}
 
@@ -151,7 +154,7 @@ def _number(condition: pl.Expr) -> pl.Expr:
 
 
 def _terms(subjects: Of, tolerance_s: int) -> Terms:
-    """Return the terms that are no columns, int64 or float64, without nulls."""
+    """Return the terms that are not columns, int64 or float64, without nulls."""
     return {"one": pl.lit(1, pl.Int64)} | (
         _fst_terms(subjects.value, tolerance_s)
         if subjects.value in FSTS
@@ -177,9 +180,18 @@ _TERMS: Final[Mapping[Of, dict[str, pl.Expr]]] = {
     },
     Of.ON_NODES: {
         f"wait_of_{lack.key}": pl.when(pl.col(lack.resource) > 0).then("wait_s").otherwise(0)
-        if lack.resource
+        if is_amount(lack.resource)
         else pl.col("wait_s")
         for lack in LACKS
+    },
+    Of.REQUESTED: {
+        "cpu_time": pl.col("cpus").cast(pl.Float64) * pl.col("occupancy_s"),
+        **{
+            f"beyond_{one.key}": pl.when(pl.col("beyond_request") == one.key)
+            .then("beyond_work")
+            .otherwise(0.0)
+            for one in BEYONDS
+        },
     },
     Of.APART: {"usable": pl.col("wait_room_s") * pl.col("size").fill_null(0)},
     Of.FORWARD: {

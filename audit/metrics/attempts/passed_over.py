@@ -1,11 +1,11 @@
-"""Passed over: who loses to later jobs that ask for at least as much, without a model (SPEC §11).
+"""Passed over: attempts that lose to later ones with requests at least as large (SPEC §11).
 
-Under first come, first served with backfilling, a later job that asks for at least as much rarely
-starts first. An attempt j makes a *pair* with each k that
+Under first come, first served with backfilling, a later job that requests at least as much rarely
+starts first. No model is used. An attempt j makes a *pair* with each k that
 
 - arrived after j and before j started, and is of another user and another entity;
 - was in the same partition and qos (in any, for the kinds partition and qos);
-- asked for at least as much of every resource, and for at least j's walltime;
+- requested at least as much of every resource, and at least j's walltime;
 
 but with none that arrived, or started before j, while j was held or under a rule. j *lost* the pair
 if k started more than 60 s before j. Its *passed time* is from the first such start to its own.
@@ -23,8 +23,9 @@ For the kinds partition and qos, rates are by width and walltime class only. Whe
 expected is tested by a delete-one-block jackknife over up to 20 groups of consecutive days with
 pairs (``metrics.significance``), with Benjamini-Hochberg within each kind. An entity is *named* if
 the test rejects, the lower bound of the difference is at least 0.10, and its passed time is at
-least 0.5 % of all waiting or one day per job. It is tested with at least 20 attempts with pairs on
-8 days: few jobs ask for as much as the widest and longest ones, so of these nothing can be said.
+least 0.5 % of all waiting or one day per job. It is tested if it has at least 20 attempts with
+pairs, on 8 days. Few jobs request as much as the widest and longest ones, so these are rarely
+tested.
 
 *As fairshare would*: under fairshare, a user who has used more is served later, by intention. Where
 jobs start in an order by decayed usage (``metrics.usage_order``), the named are judged again, with
@@ -35,8 +36,8 @@ to owners who had used less, if due is higher than before, and if
 
     Σ (lost − due) / Σ pairs < 0.10     with lost and due of the pairs with all others only
 
-The excess over owners who had used less does not count: who has used far more than others is passed
-by all of them.
+The excess over owners who had used less does not count, because a user who has used far more than
+others is passed by all of them.
 
 Conventions: a walltime that is unknown or unlimited exceeds all others, an unknown amount is 0. An
 attempt without a user, or in a reservation, makes no pair. A rival that never started was not

@@ -21,9 +21,9 @@ blocked ones, neither have peers nor are any (``account``). Attempts of unknown 
 unknown width, walltime, partition or qos is a class of its own.
 
 An attempt is *stuck* if it waits, or never started, and has waited longer than the 95th percentile
-of its peers' waits (nearest-rank) by more than the tolerance; by chance one in twenty does. Its
-probable cause is exceeds_capacity if it requests more than the pool ever has, else the cause to
-which most of its wait is booked.
+of its peers' waits (nearest-rank) by more than the tolerance, as one in twenty does under any
+policy. Its probable cause is exceeds_capacity if it requests more than the pool ever has, else the
+cause to which most of its wait is booked.
 """
 
 import itertools

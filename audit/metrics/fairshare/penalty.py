@@ -131,7 +131,7 @@ class Billing:
             if not (weight >= 0 and math.isfinite(weight)):
                 raise ValueError(f"weight of {name} = {weight}: must not be below 0")
         if not any(self.weights.values()):
-            raise ValueError("billing weights: none is above 0, so nothing would be usage")
+            raise ValueError("billing weights: none is above 0, so all usage would be 0")
 
 
 class Penalties(NamedTuple):
@@ -230,8 +230,7 @@ def _check(
         _known_resources(weights)
         if name not in WEIGHTED:
             raise ValueError(
-                f"penalty {name!r} has no weights: leave them out, or take one of "
-                f"{', '.join(WEIGHTED)}"
+                f"penalty {name!r} has no weights: omit them, or use one of {', '.join(WEIGHTED)}"
             )
         for x, weight in weights.items():
             if not LEAST_WEIGHT <= weight <= GREATEST_WEIGHT:
@@ -240,13 +239,13 @@ def _check(
         _known_resources(exempt)
         if name not in EXEMPTING:
             raise ValueError(
-                f"penalty {name!r} exempts nothing: leave the exemptions out, or take "
+                f"penalty {name!r} exempts nothing: omit the exemptions, or use "
                 f"one of {', '.join(EXEMPTING)}"
             )
         if set(available) <= set(exempt):
             raise ValueError(
-                f"exempt = {', '.join(sorted(exempt))}: then nothing is left whose "
-                "full use is full penalty; leave one resource out"
+                f"exempt = {', '.join(sorted(exempt))}: no resource remains "
+                "that is charged in full; exempt fewer"
             )
 
 

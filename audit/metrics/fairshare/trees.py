@@ -159,7 +159,7 @@ def _faults(nodes: Sequence[Node], root: str, *, all_zero: bool) -> Iterator[str
         if not node.name:
             yield f"{called}: its name is empty"
         if node.share < 0 or math.isinf(node.share):
-            yield f"{called}: share {node.share:g}: must be a number from 0 on"
+            yield f"{called}: share {node.share:g}: must be a number of at least 0"
         if node.kind == "account" and node.name == root:
             yield f"{called}: is the root itself, which has no share: leave it out"
         if node.kind == "account" and node.partition is not None:

@@ -270,7 +270,14 @@ def remove_reports(con: Connection, site: Site, now: int) -> list[Path]:
     return removed
 
 
-_FILES: Final = ("report.html", "report.pdf", *places.OWNER_PAGES, "*.csv", ".*.draft")
+_FILES: Final = (
+    "report.html",
+    "report.pdf",
+    *places.OWNER_PAGES,
+    places.OWNER_CARDS,
+    "*.csv",
+    ".*.draft",
+)
 """The files that ``pipeline.drawing`` and ``pipeline.owners`` write into a report's folder."""
 
 

@@ -16,7 +16,7 @@ from audit import config
 from audit.cluster import charges, fairshare, ranking
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.inference import Fact
-from audit.config import Usage, places
+from audit.config import Usage
 from audit.errors import UsageError
 from audit.ingest.ingest import Progress
 from audit.metrics.attempts.account import cycle_of
@@ -31,8 +31,8 @@ from audit.metrics.attempts.reasons import reason_of
 from audit.model import Backfill, Order, Policy, Pool, Standing
 from audit.oneoff.explain import facts
 from audit.oneoff.explain.story import Cost, Model, Starts, Story, Trust
-from audit.pipeline.opening import Log, Request, open_log
-from audit.pipeline.published import open_published
+from audit.pipeline.opening import Log, Request
+from audit.pipeline.published import open_either
 from audit.progress import printable
 from audit.report.text import wording
 from audit.scenario.decisions import decisions
@@ -69,14 +69,7 @@ def explain(
         UsageError: there is no such job, or its arrival is unknown.
         AuditError: logs or the database cannot be read, see ``audit.errors``.
     """
-    if request.logs:
-        log = open_log(request, chosen, progress, folder)
-        for fact in log.setting.facts:
-            inferred(fact)
-    else:
-        progress("reading", 0, 1)
-        kept = places.Site(chosen, folder).archive_of(database)
-        log = open_published(database, chosen, request.cluster, subject.job, kept)
+    log = open_either(request, database, chosen, progress, inferred, folder, subject.job)
     found = _found(log.described, subject)
     pool = next(pool for pool in log.setting.pools if pool.name == found["pool"][0])
     described, ranked = charged(log, pool, folder)
@@ -223,8 +216,8 @@ def _misfit(of: Trust) -> str:
     rank = "unknown" if of.correlation is None else wording.number(of.correlation, 2)
     return (
         f"it does not fit this log: it starts {wording.percent(of.agreement)} of the jobs that "
-        f"waited when the site did ({wording.percent(ENOUGH_AGREEMENT)} needed), and the rank "
-        f"correlation of its waits with those observed is {rank} ({ENOUGH_CORRELATION} needed)"
+        f"waited when the site did ({wording.percent(ENOUGH_AGREEMENT)} required), and the rank "
+        f"correlation of modelled and observed waits is {rank} ({ENOUGH_CORRELATION} required)"
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
-from audit import __version__
+from audit import __version__, machines
+from audit.machines import Answer
 from audit.oneoff.explain import sentences
 from audit.oneoff.explain.story import Story, Use
 from audit.progress import printable
@@ -36,20 +36,25 @@ def as_text(story: Story) -> str:
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Explanation(Story, Answer):
+    """The answer of ``fairaudit explain --format json``: the story, and its sentences."""
+
+    wait_s: int
+    sentences: tuple[str, ...]
+    lines: tuple[str, ...]  # of the timeline
+
+
 def as_json(story: Story) -> str:
     """Return all that is known, with the sentences; times in epoch s, durations in s."""
-    made: dict[str, Any] = asdict(story)
-    pool = story.subject.pool
-    made["subject"]["pool"] = {
-        "name": pool.name,
-        "resource": pool.resource.value,
-        "capacity": pool.capacity,
-        "policy": pool.policy.name,
-    }
-    made["subject"]["wait_s"] = story.subject.wait_s
-    made["sentences"] = [sentences.lead(story), *sentences.sentences(story)]
-    made["lines"] = sentences.timeline(story)
-    return json.dumps(made, indent=1, allow_nan=False) + "\n"
+    known = {of.name: getattr(story, of.name) for of in fields(story)}
+    explanation = Explanation(
+        **known,
+        wait_s=story.subject.wait_s,
+        sentences=(sentences.lead(story), *sentences.sentences(story)),
+        lines=tuple(sentences.timeline(story)),
+    )
+    return machines.written(explanation)
 
 
 def as_html(story: Story) -> str:

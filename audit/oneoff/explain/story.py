@@ -4,8 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import InstanceOf, PlainSerializer
 
 from audit.model import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The pool in which it waited, for programs."""
+
+    name: str
+    resource: str  # that it counts
+    capacity: int
+    policy: str
+
+
+def _ground(pool: Pool) -> Ground:
+    return Ground(pool.name, pool.resource.value, pool.capacity, pool.policy.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +31,7 @@ class Subject:
 
     cluster: str
     zone: str
-    pool: Pool
+    pool: Annotated[InstanceOf[Pool], PlainSerializer(_ground)]
     job_id: str
     attempt: int
     user: str | None

@@ -34,7 +34,7 @@ def assumed(
     These are limits and windows that pass the conditions of SPEC §11; and order, backfilling and
     other settings of a policy if the lower bound of their gain over the last 40 % of the log is
     above 0, given those before. The search also finds chains, whole nodes and the capacity in
-    force, which are not used: they are no rules of the pool, or would change figures that need no
+    force, which are not used: they are not rules of a pool, or would change figures that need no
     model.
 
     Args:

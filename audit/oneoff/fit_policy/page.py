@@ -103,9 +103,9 @@ def _sections(found: Found) -> tuple[Section, ...]:
 
 _FOUND: Final = (
     "Elements are listed in the order in which they were found; each is judged with those above it "
-    "in force. Limits and windows are used only if they pass the conditions for rules: jobs that "
-    "could have started without the rule were left waiting, hardly any start breaks it, and "
-    "neighbouring jobs did start. “Withheld” counts the occasions on which a rule alone kept a job "
+    "in force. Limits and windows are used only if they meet three conditions: jobs that could "
+    "have started without the rule were left waiting, hardly any start breaks it, and similar jobs "
+    "outside the rule did start. “Withheld” counts the occasions on which a rule alone kept a job "
     "waiting; “breaks” counts the starts that it forbids. “By chance” is the "
     "expected share of such starts without the rule. “Held out” means the last 40 % of the log."
 )
@@ -126,7 +126,7 @@ def _gain(title: str, name: str, gain: str) -> Columns[Any]:
 
 def _elements(outcome: Outcome) -> Table:
     columns: Columns[Kept] = (
-        Column("Element", "says", "text", lambda row: _described(row.tried, outcome)),
+        Column("Element", "element", "text", lambda row: _described(row.tried, outcome)),
         Column("Kind", "kind", "text", lambda row: wording.first_upper(row.tried.element.kind)),
         Column("Withheld", "withheld", "count", lambda row: row.tried.element.evidence.failed),
         Column("Starts", "starts", "count", lambda row: row.tried.element.evidence.starts),
@@ -134,7 +134,7 @@ def _elements(outcome: Outcome) -> Table:
         Column(
             "By chance", "by_chance", "percent", lambda row: row.tried.element.evidence.by_chance
         ),
-        *_gain("Gain held out, nats", "told", "held_out"),
+        *_gain("Gain held out, nats", "gain", "held_out"),
         Column("Unexplained then", "unexplained", "percent", lambda row: row.after.unexplained),
     )
     caption = "Elements of the site's policy"
@@ -151,7 +151,7 @@ def _chains(outcome: Outcome) -> tuple[str, ...]:
         return ()
     return (
         "A job that waits for its user's previous one has a dependency, or a script submits it. A "
-        "limit of one job looks the same while a user has one job queued; where other jobs of the "
+        "limit of one job looks the same while a user has one job queued. If other jobs of the "
         "user started meanwhile, there is no such limit.",
     )
 
@@ -160,9 +160,10 @@ def _chains(outcome: Outcome) -> tuple[str, ...]:
 
 _BETTER: Final = (
     "These figures cover the jobs that arrived in the last 40 % of the log. Unexplained is the "
-    "share of all waiting time in which a job would have fitted, and the model would have started "
-    "it, or would never have started it. Agreement is the share of the jobs that waited "
-    "longer than a minute that started within a minute of their modelled start."
+    "share of all waiting time in which a job would have fitted, and which the model does not "
+    "explain: it would have started the job, or would never start it. Agreement is the share of "
+    "the jobs that waited longer than a minute that started within a minute of their modelled "
+    "start."
 )
 
 
@@ -242,15 +243,15 @@ def _limits(outcome: Outcome) -> tuple[Chart, ...]:
 # --- all that was tried --------------------------------------------------------------------------
 
 _TRIED: Final = (
-    "Rules come first, by the share of all waiting that they would explain; other elements follow "
-    "by their gain over the part of the log that chooses. Each rejected element names the "
-    "condition that it fails."
+    "Rules come first, by the share of all waiting that they would explain. Other elements follow, "
+    "by their gain in the part of the log on which they are chosen. Each rejected element names "
+    "the condition that it fails."
 )
 
 
 def _all(outcome: Outcome) -> Table:
     columns: Columns[Tried] = (
-        Column("Element", "says", "text", lambda row: _described(row, outcome)),
+        Column("Element", "element", "text", lambda row: _described(row, outcome)),
         *_gain("Gain, nats", "gain", "gain"),
         Column("Explains", "explains", "percent"),
         Column("Kept", "kept", "yes_no"),
@@ -269,10 +270,10 @@ def _all(outcome: Outcome) -> Table:
 _READ: Final = (
     "fairaudit searches the whole log for rules, which may apply on some days only. Of those that "
     "pass, the one that explains most waiting time is accepted, and the rest are judged again with "
-    "it in force. Other elements are proposed from the first 40 % of the time and chosen by the "
-    "next 20 %; the last 40 % are used for reporting only.",
+    "it in force. Other elements are fitted on the first 40 % of the time and chosen on the next "
+    "20 %. The last 40 % are used for reporting only.",
     "All jobs have the same weight. A gain is a difference of mean log-loss, in nats, with its 95 "
-    "% interval by days: it measures how much better a job's start is predicted.",
-    "The result describes the log, not the site's configuration: a rule that never delays a job "
+    "% interval by days. It measures how much better a job's start is predicted.",
+    "The result describes the log, not the site's configuration. A rule that never delays a job "
     "cannot be found, and an inferred rule may have another reason.",
 )

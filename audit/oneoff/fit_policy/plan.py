@@ -74,7 +74,7 @@ def plan(
 def _refuse(file: Path) -> None:
     """Raise UsageError, before the long work, rather than overwrite a configuration."""
     if file.exists():
-        raise UsageError(f"--write {file}: is there already; name a new file")
+        raise UsageError(f"--write {file}: already exists; name a new file")
     if not file.parent.is_dir():
         raise UsageError(f"--write {file}: name a file in a folder that exists")
     folders.require(file.parent)

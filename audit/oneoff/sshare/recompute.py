@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import polars as pl
 
 from audit import config, periods, spreadsheets
 from audit.cluster.fairshare import share_tree
@@ -27,9 +28,18 @@ from audit.formats.slurm.sacctmgr import Association
 from audit.ingest.ingest import Progress
 from audit.metrics.fairshare.trees import Floats, Tree
 from audit.metrics.fairshare.usage import Grouped, by_number
-from audit.metrics.slurm.shares import Shares, places, printed, run_minutes, usage_and_shares
-from audit.metrics.slurm.usage import SlurmUsage, charge, fit_phase
+from audit.metrics.slurm.explained import misfits
+from audit.metrics.slurm.shares import (
+    Places,
+    Shares,
+    places,
+    printed,
+    run_minutes,
+    usage_and_shares,
+)
+from audit.metrics.slurm.usage import Charged, SlurmUsage, charge, fit_phase
 from audit.oneoff.sshare.inputs import (
+    Jobs,
     Request,
     Site,
     assumed,
@@ -113,53 +123,85 @@ def recompute(
         UsageError: a file is missing or wrong, or settings conflict.
         AuditError: a log or the database cannot be read, see ``audit.errors``.
     """
-    site = read_site(request, chosen, folder)
-    jobs = read_jobs(request, chosen, folder, site, progress)
-    site = site.with_partitions(jobs.attempts["partition"].drop_nulls().unique().sort())
-    conf, zone, known_to = site.conf, periods.zone(jobs.zone), jobs.known_to
-    at = instant(request.as_of, zone, "--as-of") if request.as_of else known_to
-    tree = share_tree(site.associations)
-    charged = charge(jobs.attempts, jobs.amounts, site.weights, site.factors, conf.flags)
-    placed = places(tree, charged.attempts)
-    grouped = by_number(placed.nodes, len(tree.names), charged.attempts, _OPEN_END)
-    ticks = _ticks(request, _decay(request, site, zone), grouped, tree, at, zone)
-    algorithm = request.algorithm
-    if algorithm is None:
-        algorithm = Algorithm.fair_tree if conf.fair_tree else Algorithm.classic
+    basis = prepare(request, chosen, folder, progress)
+    site, tree, ticks, at, conf = basis.site, basis.tree, basis.ticks, basis.at, basis.site.conf
     raw_usage, shares = usage_and_shares(
-        *(tree, grouped, ticks.method, at),
-        algorithm=algorithm,
+        *(tree, basis.grouped, ticks.method, at),
+        algorithm=basis.algorithm,
         dampening=conf.dampening,
         depth_oblivious="DEPTH_OBLIVIOUS" in conf.flags,
         just_recalculated=not ticks.known,
     )
     minutes = np.zeros((len(conf.tres), len(tree.names)))
     if conf.limits_enforced:  # else slurmctld keeps no TRESRunMins
-        billed = {"billing": charged.attempts["billing"].floor()}  # if sacct does not print it
-        amounts, tick = {**billed, **jobs.amounts}, ticks.method.tick(at)
+        attempts = basis.charged.attempts
+        billed = {"billing": attempts["billing"].floor()}  # if sacct does not print it
+        amounts, tick = {**billed, **basis.jobs.amounts}, ticks.method.tick(at)
         minutes = run_minutes(
-            *(tree, placed.nodes, charged.attempts, amounts, conf.tres),
+            *(tree, basis.placed.nodes, attempts, amounts, conf.tres),
             at=at,
             tick=tick,
             period_s=ticks.method.period_s,
         )
-    warnings = [*site.warnings, *jobs.warnings]
-    if at > known_to and jobs.run_on:
-        warnings.append(
-            f"jobs are known only up to {_shown(known_to, zone)}; those that ran then are assumed "
-            "to run on"
-        )
     return Outcome(
-        columns(algorithm, by_partition=request.by_partition),
+        columns(basis.algorithm, by_partition=request.by_partition),
         rows(tree, site.associations, raw_usage, shares, conf.tres, minutes),
-        tuple(_facts(request, ticks, algorithm, at, zone)),
-        (*warnings, *assumed(site, jobs, charged, placed)),
+        tuple(facts(request, basis)),
+        tuple(assumptions(basis)),
     )
 
 
-def _facts(
-    request: Request, ticks: Ticks, algorithm: Algorithm, at: int, zone: ZoneInfo
-) -> Iterator[str]:
+class Basis(NamedTuple):
+    """Jobs, shares and settings from which the figures of one instant follow."""
+
+    site: Site
+    jobs: Jobs
+    tree: Tree
+    charged: Charged
+    placed: Places
+    grouped: Grouped
+    ticks: Ticks
+    algorithm: Algorithm
+    at: int
+    zone: ZoneInfo
+    open_end: int = _OPEN_END
+
+
+def prepare(request: Request, chosen: config.Config, folder: Path, progress: Progress) -> Basis:
+    """Return what the figures of the requested instant follow from; errors as of ``recompute``."""
+    site = read_site(request, chosen, folder)
+    jobs = read_jobs(request, chosen, folder, site, progress)
+    site = site.with_partitions(jobs.attempts["partition"].drop_nulls().unique().sort())
+    zone = periods.zone(jobs.zone)
+    at = instant(request.as_of, zone, "--as-of") if request.as_of else jobs.known_to
+    tree = share_tree(site.associations)
+    charged = charge(jobs.attempts, jobs.amounts, site.weights, site.factors, site.conf.flags)
+    placed = places(tree, charged.attempts)
+    grouped = by_number(placed.nodes, len(tree.names), charged.attempts, _OPEN_END)
+    ticks = _ticks(request, _decay(request, site, zone), grouped, tree, at, zone)
+    algorithm = request.algorithm
+    if algorithm is None:
+        algorithm = Algorithm.fair_tree if site.conf.fair_tree else Algorithm.classic
+    return Basis(site, jobs, tree, charged, placed, grouped, ticks, algorithm, at, zone)
+
+
+def assumptions(basis: Basis) -> list[str]:
+    """Return what was assumed, and which settings do not fit together, as sentences."""
+    site, jobs, method = basis.site, basis.jobs, basis.ticks.method
+    warnings = [*site.warnings, *jobs.warnings]
+    if basis.at > jobs.known_to and jobs.run_on:
+        warnings.append(
+            f"jobs are known only up to {_shown(jobs.known_to, basis.zone)}; those that ran then "
+            "are assumed to run on"
+        )
+    longest = jobs.attempts.select(pl.col("walltime_s").max()).item()
+    warnings += misfits(method.half_life_s, method.reset, method.period_s, longest)
+    return [*warnings, *assumed(site, jobs, basis.charged, basis.placed)]
+
+
+def facts(request: Request, basis: Basis) -> Iterator[str]:
+    """Yield the settings that were used, as sentences."""
+    ticks, algorithm, at, zone = basis.ticks, basis.algorithm, basis.at, basis.zone
     yield f"as of {_shown(at, zone)}" + ("" if request.as_of else ", the last known instant")
     if ticks.fact is not None:
         yield ticks.fact

@@ -74,9 +74,9 @@ _WHOLE: Final = (
 )
 _FIDELITY: Final = (
     "The modelled policy is not the site's scheduler. The table compares the replay of today's "
-    "rules with the log. The effect of the change is the difference of two replays. If the replay "
-    "of today misses the observed mean wait of a width class or an account by more than a "
-    "quarter, no effect is shown for it."
+    "rules with the log. The effect of the change is the difference of two replays. No effect "
+    "is shown for a width class or an account if the replay of today misses its observed mean wait "
+    "by more than a quarter."
 )
 _ACCOUNTS: Final = (
     "The days of an account's arrivals are resampled, as it may be a single user. Accounts are "
@@ -84,13 +84,13 @@ _ACCOUNTS: Final = (
 )
 _READ: Final = (
     "An account or a width class gains if the whole 95 % interval of the difference is on the "
-    "better side, and loses if all of it is on the worse side. Otherwise the effect is unclear, "
-    "or the same if there is no difference. With many accounts, about one in twenty that neither "
-    "gains nor loses will seem to. Intervals resample users. They ignore busy weeks that move "
-    "the waits of many users at once, and are therefore too narrow.",
-    "The delay by later arrivals is an attempt's start less its strict fair start time under the "
-    "policy that made the schedule, < 0 where later arrivals let it start earlier. A miss is the "
-    "same without such gains. Resource equality (RE) needs no policy.",
+    "better side. It loses if the whole interval is on the worse side. Otherwise the effect is "
+    "unclear, or the same if there is no difference. With many accounts, about one in twenty that "
+    "neither gains nor loses will seem to. Intervals resample users. They ignore busy weeks that "
+    "move the waits of many users at once, and are therefore too narrow.",
+    "The delay by later arrivals is an attempt's start minus its strict fair start time under the "
+    "policy that made the schedule. It is negative if later arrivals let it start earlier. A miss "
+    "is the same without such gains. Resource equality (RE) needs no policy.",
     "Both replays have the same walltimes, run times and arrivals. Real users would change theirs.",
 )
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from audit.registry.measures import SUMMARY
+from audit.registry.requested import BEYONDS, MATERIAL
 from audit.report.judgement.place import (
     OVERTAKEN,
     SHORTFALL,
@@ -41,6 +42,7 @@ class Topic(StrEnum):
     PASSED_OVER = "passed over by later jobs"
     UNEQUAL_SHARES = "unequal shares of the machine"
     PREEMPTION = "work lost to preemption"
+    REQUESTED = "allocated beyond requests"
     IDLE = "idle while others queue"
     STUCK = "held, or cannot start"
     TARGETS = "usage against targets"
@@ -51,7 +53,7 @@ class Subject(NamedTuple):
 
     about: str  # pool | width | user | account
     name: str | None  # value of that dimension; None: the whole pool
-    words: Mapping[str, object]  # for fields of the phrase that are no figures
+    words: Mapping[str, object]  # for fields of the phrase that are not figures
     figures: Callable[[str], Figure]
     effect: float  # affected share of the measure's total
     sure: float  # lower end of its interval, corrected if it was picked from many
@@ -248,6 +250,14 @@ def scattered(contents: Contents, place: Place, measure: str) -> Iterator[Subjec
     )
 
 
+def beyond_requests(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
+    """Yield the pool as a whole, with the main reason for allocating more than was requested."""
+    pool = place.pool
+    main = max(BEYONDS, key=lambda one: pool.figure(one.share).value or 0.0)
+    for subject in whole(contents, place, measure):
+        yield subject._replace(words={"reason": main.words, "remedy": main.action})
+
+
 def stuck(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
     """Yield all stuck attempts together; their count has no interval."""
     if (of := place.pool.stuck) is None:
@@ -381,6 +391,16 @@ KINDS: tuple[Kind, ...] = (
         "Let preemptible jobs write checkpoints, or exempt them from preemption when they have "
         "just started.",
         0.01,
+    ),
+    Kind(
+        beyond_requests,
+        "beyond_request_share",
+        Topic.REQUESTED,
+        "sharing",
+        "{beyond_request_share} of all CPU time ({beyond_request_share:within}) was allocated "
+        "beyond the CPUs that jobs requested, mostly {reason}.",
+        "{remedy}",
+        MATERIAL,
     ),
     Kind(
         whole,

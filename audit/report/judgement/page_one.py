@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from audit.metrics.attempts.fidelity import ENOUGH_AGREEMENT
+from audit.registry.causes import CAUSES
 from audit.report.judgement.findings import Finding, findings
 from audit.report.judgement.place import PLACES, Place, subject_of, unfair, what_happened
 from audit.report.judgement.questions import (
@@ -18,7 +19,10 @@ from audit.report.record.page import Assumed, Contents, Level, Trust, Who
 from audit.report.record.pool import PoolPart
 from audit.report.text import belief, wording
 from audit.report.text.standing import State, lacks, standing
+from audit.report.text.tables import queue_columns
 
+MOST: Final = 0.5
+"""Least part of all waiting for which page one names the partition."""
 HURT: Final = 5
 """Most entities listed as passed over."""
 
@@ -43,6 +47,8 @@ class PageOne:
     verdict: Verdict
     trust: tuple[Trust, ...]
     questions: tuple[Question, Question]
+    waits_most: str
+    """Which partition waits most, and for what; empty if none has most of the waiting."""
     wait_changed: str
     """Why the mean wait changed; may be empty."""
     hurt: tuple[Hurt, ...]  # longest passed time first
@@ -75,7 +81,8 @@ def of_pool(contents: Contents, pool: PoolPart) -> PageOne:
     hurt = tuple(_hurt(place)[:HURT])
     found = findings(contents, place)
     changed = wait_changed(pool)
-    return PageOne(place, verdict(place, answers), trust, answers, changed, hurt, found)
+    most = _waits_most(pool)
+    return PageOne(place, verdict(place, answers), trust, answers, most, changed, hurt, found)
 
 
 def records(contents: Contents, *, counted: bool = True) -> Trust:
@@ -94,9 +101,33 @@ def records(contents: Contents, *, counted: bool = True) -> Trust:
     return Trust(level, "Records", "; ".join((state.value, *why, refused)))
 
 
+def _waits_most(of: PoolPart) -> str:
+    """Return the partition, QOS and GPU type with most of the waiting, and its cause."""
+    if not of.queues or of.queues[0].share < MOST:
+        return ""
+    queue = of.queues[0]
+    shares = {cause: queue.figure(cause.share).value or 0.0 for cause in CAUSES}
+    cause = max(shares, key=lambda cause: shares[cause])
+    if not shares[cause]:
+        return ""
+    named = queue_columns([queue])
+    whose = ", ".join(f"{title} {wording.name(getattr(queue, key))}" for key, title in named)
+    return (
+        f"{wording.rough_percent(queue.share)} of all waiting time is that of jobs in {whose}, "
+        f"which waited {wording.rough(queue.figure('wait_mean'))} on average: "
+        f"{wording.rough_percent(shares[cause])} of it passed {cause.meanwhile}."
+    )
+
+
 def _machine(of: PoolPart) -> Trust:
     over = of.figure("over_capacity_time").value or 0.0
     parts = [wording.plural(of.capacity, wording.resource(of.resource)), belief.busy(of)]
+    share = of.figure("utilization").value or 0.0
+    parts += [
+        f"{wording.resources(use.resource)} {wording.rough_percent(use.utilization)} in use"
+        for use in of.resources
+        if use.resource != of.resource and use.utilization is not None and use.utilization > share
+    ]
     if over:
         parts.append(f"exceeded for {wording.rough_percent(over)} of the time")
     level = Level.WARN if of.overfilled else Level.PASS

@@ -12,11 +12,21 @@ from audit.metrics.attempts.population import ordered
 from audit.metrics.course import course
 from audit.model import OBSERVED, Period
 from audit.periods import zone
+from audit.registry.requested import MATERIAL
 from audit.report.judgement.page_one import records as records_known
 from audit.report.owner.attempts import LEAST_DAYS, SEED, Scene, compare, longest, ways
 from audit.report.reading import records
 from audit.report.reading.trending import Stretches, stretches, trend_of
-from audit.report.record.owner import Ground, OwnerContents, OwnerPart, Target, WaitPart
+from audit.report.record.owner import (
+    Beyond,
+    FairshareCourse,
+    Ground,
+    OwnerContents,
+    OwnerPart,
+    Start,
+    Target,
+    WaitPart,
+)
 from audit.report.record.page import Contents, Span, Who
 from audit.report.record.pool import Entity, Figure, PoolPart, Trend
 from audit.store import queries
@@ -57,7 +67,10 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
             con, "published_waits", cluster=of.cluster, until=span.to_time, **who._asdict()
         )
         parts = _parts(of, over, who, own, published, waits)
-        seen = "".join(frame.write_csv() for frame in (own, published, waits))
+        pending = _starts(con, contents, who)
+        fairshare = _fairshare(con, of, who)
+        frames = (own, published, waits, pending, *fairshare)
+        seen = "".join(frame.write_csv() for frame in frames)
         made.append(
             OwnerContents(
                 who,
@@ -72,9 +85,32 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
                 hashlib.sha256(seen.encode()).hexdigest()[:32],
                 records_known(of, counted=False),
                 of.brief,
+                records(Start, pending),
+                tuple(each for rows in fairshare for each in records(FairshareCourse, rows)),
             )
         )
     return tuple(made)
+
+
+def _starts(con: Connection, contents: Contents, who: Who) -> pl.DataFrame:
+    """Return the predicted starts of a user's pending jobs, if pages show them."""
+    span = contents.span
+    within = {"from_time": span.from_time, "to_time": span.to_time, "whole": span.whole_log}
+    if who.kind != "user" or not contents.options.starts:
+        return pl.DataFrame()
+    return queries.run(con, "owner_starts", cluster=contents.cluster, name=who.name, **within)
+
+
+def _fairshare(con: Connection, of: Contents, who: Who) -> list[pl.DataFrame]:
+    """Return a user's FairShare by association, if there is any and the period is over.
+
+    Otherwise its last day would show when the log ends, with the end of another user's job.
+    """
+    if who.kind != "user" or of.brief or of.span.whole_log:
+        return []
+    key = {"cluster": of.cluster, "period": of.span.name, "user": who.name}
+    rows = queries.run(con, "owner_fairshare", **key).filter(last_as_of=of.span.to_time)
+    return [rows] if rows.height else []
 
 
 def _period(span: Span) -> Period:
@@ -158,6 +194,7 @@ def _part(
         excess=excess,
         contested=contested,
         passed=next((one for one in pool.passed if (one.kind, one.name) == who), None),
+        beyond=_beyond(scene.subjects),
         used_share=_used_share(scene),
         parts=tuple(
             WaitPart(cause, round(waited / whole, 2), scene.share_of_all(cause))
@@ -177,6 +214,18 @@ def _used_share(scene: Scene) -> float | None:
     of = scene.in_blocks
     consumed = (of["size"].fill_null(0).cast(pl.Float64) * of["occupancy_s"]).sum()
     return min(float(consumed) / scene.everybody.consumed, 1.0)
+
+
+def _beyond(ended: pl.DataFrame) -> Beyond | None:
+    """Return what attempts were allocated beyond their requests, if it is material."""
+    known = ended.filter(pl.col("beyond_work").is_not_null())
+    allocated = float((known["cpus"].cast(pl.Float64) * known["occupancy_s"]).sum())
+    by_reason = known.group_by("beyond_request").agg(pl.col("beyond_work").sum()).drop_nulls()
+    beyond = float(by_reason["beyond_work"].sum())
+    if not beyond or beyond < MATERIAL * allocated:
+        return None
+    main = by_reason.sort("beyond_work", "beyond_request")["beyond_request"][-1]
+    return Beyond(beyond / allocated, main)
 
 
 def _trend(scene: Scene, over: Stretches, in_zone: ZoneInfo, resamples: int) -> Trend:

@@ -3,13 +3,22 @@
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from audit.registry.requested import BEYONDS
 from audit.report.judgement.place import how_passed
 from audit.report.judgement.questions import Difference, changed
 from audit.report.owner.attempts import LEAST_DAYS
-from audit.report.record.owner import LongWait, OwnerContents, OwnerPart, Way
+from audit.report.record.owner import (
+    FairshareCourse,
+    LongWait,
+    OwnerContents,
+    OwnerPart,
+    Way,
+)
 from audit.report.record.page import Who
 from audit.report.record.pool import Figure
 from audit.report.text import advice, wording
+from audit.report.text import starts as wait_ends
+from audit.scenario.predict.calibration import Bounds
 
 _WALLTIMES: Final = {**advice.WALLTIMES, "unknown": "an unknown time"}
 _MUCH: Final = 1 / 3
@@ -64,6 +73,14 @@ def notes(of: OwnerPart) -> tuple[str, ...]:
     return tuple(filter(None, (one_wait, _both_true(of))))
 
 
+def starts(of: OwnerContents) -> list[str]:
+    """Return when pending jobs should start, one sentence per job."""
+    return [
+        wait_ends.expected(one.job_id, Bounds(*one[2:]), one.made_at, of.span.zone)
+        for one in of.starts
+    ]
+
+
 def nothing(of: OwnerContents) -> str:
     """Return why there are no figures for the period."""
     name = wording.first_upper(owner(of.who))
@@ -95,6 +112,26 @@ def _shortly(of: OwnerPart) -> str:
     if of.longer:
         return f"waited {wording.rough(of.ratio)} × as long as similar jobs"
     return f"waited {'less' if of.shorter else 'no longer'} than similar jobs"
+
+
+def fairshare(of: FairshareCourse, zone: str) -> str:
+    """Return how a user's FairShare and usage changed within the period."""
+
+    def day(as_of: int) -> str:
+        return wording.day(as_of - 1, zone)  # the day that ended then
+
+    where = "" if of.account is None else f" in account {wording.name(of.account)}"
+    if of.partition is not None:
+        where += f", partition {wording.name(of.partition)}"
+    lowest = ""
+    if of.lowest < min(of.first, of.last):
+        lowest = f" (lowest: {wording.number(of.lowest)} on {day(of.lowest_as_of)})"
+    begun, ended = (f"{usage / 3600:,.0f}" for usage in (of.first_usage, of.last_usage))
+    return (
+        f"FairShare{where}: {wording.number(of.first)} at the end of {day(of.first_as_of)}, "
+        f"{wording.number(of.last)} at the end of {day(of.last_as_of)}{lowest}. Decayed usage: "
+        f"{begun} billing-hours, then {ended}."
+    )
 
 
 def best_way(of: OwnerPart) -> str:
@@ -172,7 +209,7 @@ def _both_true(of: OwnerPart) -> str:
         return ""
     return (
         "Their mean wait is longer than that of all jobs, but not significantly longer than that "
-        "of similar jobs: jobs of this width and walltime wait long here for all users."
+        "of similar jobs. Jobs of this width and walltime wait long here for all users."
     )
 
 
@@ -183,6 +220,17 @@ def used(of: OwnerPart) -> str:
     share = wording.rough_percent(of.used_share)
     unit = wording.resource(of.pool.resource)
     return f"Their jobs used {share} of the {unit}-hours that all jobs used in closed weeks."
+
+
+def beyond(of: OwnerPart) -> str:
+    """Return what their jobs were allocated beyond their requests; empty if it is little."""
+    if of.beyond is None:
+        return ""
+    reason = next(one for one in BEYONDS if one.key == of.beyond.reason)
+    return (
+        f"{wording.rough_percent(of.beyond.share)} of the CPU time of their jobs was allocated "
+        f"beyond the CPUs that they requested, mostly {reason.words}. {reason.action}"
+    )
 
 
 def way(of: Way, part: OwnerPart) -> str:

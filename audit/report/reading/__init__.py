@@ -23,3 +23,11 @@ def records(kind: type[Record], rows: pl.DataFrame, /, **constant: object) -> tu
 def by_value(rows: pl.DataFrame, column: str, values: Iterable[str]) -> dict[str, pl.DataFrame]:
     """Return the rows of each of ``values``, without that column."""
     return {value: rows.filter(pl.col(column) == value).drop(column) for value in values}
+
+
+def by_width(label: str) -> tuple[int, int]:
+    """Sort key: ``1`` before ``2`` before ``9-16`` before ``>128`` before ``unknown``."""
+    if label.startswith(">"):
+        return (1, 0)
+    lowest = label.partition("-")[0]
+    return (0, int(lowest)) if lowest.isdecimal() else (2, 0)

@@ -14,8 +14,9 @@ from audit.metrics.bursts import bursts
 from audit.model import COUNTED, OBSERVED, FstStatus, Period
 from audit.periods import day_edges, day_of, zone
 from audit.registry.causes import COLUMNS
+from audit.registry.requested import MATERIAL
 from audit.report.charts.series import NUWT_CUT
-from audit.report.reading import by_value, records
+from audit.report.reading import by_value, by_width, predicted, records
 from audit.report.record.page import Options, Settings
 from audit.report.record.pool import (
     Advice,
@@ -50,6 +51,7 @@ from audit.report.record.pool import (
     Walltimes,
 )
 from audit.report.record.preemption import InterruptedUser, Preempted, Preemption
+from audit.report.record.requested import BeyondUser
 from audit.store import queries
 from audit.store.database import Connection
 from audit.words import kind_of
@@ -103,13 +105,14 @@ def pools(
         **dict.fromkeys(("report_summary", "report_entities", "report_peers"), of_schedule),
         "report_resource_users": {**of_schedule, "rows": options.rows},
         "report_overtaken": {**of_attempts, "counted": list(COUNTED), "most": OVERTAKEN},
-        "report_fidelity": of_period,
+        **dict.fromkeys(("report_fidelity", "report_outages"), of_period),
         **dict.fromkeys(("report_rules", "report_scattered"), of_attempts),
         "report_interrupted_users": of_schedule,
+        "report_beyond_users": {**of_attempts, "least": MATERIAL},
         "report_preempted": {**of_attempts, "most": PREEMPTED},
-        "report_outages": of_period,
         "report_unexplained": {**of_attempts, **of_schedule, "least": MUCH_UNEXPLAINED},
         "report_stuck": {**of_period, **span, "most": options.rows},
+        "report_predicted": predicted.request(cluster, period, zone_name),
     }
     frames = {
         query: by_value(queries.run(con, query, **arguments), "pool", found["pool"])
@@ -123,9 +126,9 @@ def pools(
         part = _pool(name, resource, capacity, rows, settings)
         if schedule == OBSERVED:
             fair = replace(part.fair_start, fidelity=_fidelity(rows["report_fidelity"]))
-            advised = advices(con, cluster, period, name)
-            stuck = _stuck(rows["report_stuck"])
-            part = replace(part, fair_start=fair, stuck=stuck, advised=advised)
+            part = replace(part, fair_start=fair, advised=advices(con, cluster, period, name))
+            right = predicted.of_pool(rows["report_predicted"])
+            part = replace(part, stuck=_stuck(rows["report_stuck"]), predicted=right)
         made.append(
             replace(
                 part,
@@ -156,7 +159,7 @@ def _pool(
         resource,
         capacity,
         figures=overall[0].figures if overall else (),
-        widths=tuple(sorted(parts.get("width_class", ()), key=_by_width)),
+        widths=tuple(sorted(parts.get("width_class", ()), key=lambda of: by_width(of.label))),
         hours=tuple(sorted(parts.get("hour_of_week", ()), key=lambda of: int(of.label))),
         days=parts.get("day", ()),
         users=users_,
@@ -175,6 +178,7 @@ def _pool(
         rules=records(BoundRule, rows["report_rules"]),
         scattered=records(Scattered, rows["report_scattered"]),
         preemption=_preemption(rows),
+        beyond=records(BeyondUser, rows["report_beyond_users"]),
         outages=records(Outage, rows["report_outages"]),
         unexplained=records(Unexplained, rows["report_unexplained"]),
         queues=_queues(parts.get(QUEUE, ())),
@@ -198,14 +202,6 @@ def breakdowns(summary: pl.DataFrame) -> dict[str, tuple[Breakdown, ...]]:
         )
         for dimension, of in found.items()
     }
-
-
-def _by_width(part: Breakdown) -> tuple[int, int]:
-    """Sort key: ``1`` before ``2`` before ``9-16`` before ``>128`` before ``unknown``."""
-    if part.label.startswith(">"):
-        return (1, 0)
-    lowest = part.label.partition("-")[0]
-    return (0, int(lowest)) if lowest.isdecimal() else (2, 0)
 
 
 def _by_total(parts: Sequence[Breakdown], metric: str) -> tuple[Breakdown, ...]:

@@ -91,7 +91,7 @@ def usages(
 
 
 def _day(as_of: int, in_zone: ZoneInfo) -> str:
-    """Return the day of a figure; a figure as of midnight is of the day that then ended."""
+    """Return the day of a figure; one at midnight belongs to the day that ended then."""
     return day_of(as_of - 1, in_zone).isoformat()
 
 

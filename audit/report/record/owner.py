@@ -75,6 +75,29 @@ class Target:
     share: float
 
 
+class Beyond(NamedTuple):
+    """CPU time that jobs were allocated beyond what they requested."""
+
+    share: float  # of their CPU time
+    reason: str  # key of ``registry.requested.BEYONDS``: that of most of it
+
+
+@dataclass(frozen=True, slots=True)
+class FairshareCourse:
+    """A user's own usage, and FairShare as Slurm computes it; ``*_as_of`` are ends of days."""
+
+    account: str | None
+    partition: str | None
+    first_as_of: int  # epoch s
+    last_as_of: int
+    first_usage: float  # decayed, penalty-seconds
+    last_usage: float
+    first: float  # FairShare, 0 to 1
+    last: float
+    lowest: float
+    lowest_as_of: int
+
+
 @dataclass(frozen=True, slots=True)
 class OwnerPart:
     """One pool on the page of a user or account."""
@@ -91,6 +114,7 @@ class OwnerPart:
     excess: Figure  # Σ (wait − that mean), s
     contested: Figure  # the same ratio of contested waits
     passed: PassedOver | None  # None: not passed over
+    beyond: Beyond | None  # CPU time beyond requests; None: little, or none
     used_share: float | None  # part of the consumption in published blocks
     parts: tuple[WaitPart, ...]
     trend: Trend | None
@@ -109,6 +133,16 @@ class OwnerPart:
         return self.ratio.upper is not None and self.ratio.upper < 1
 
 
+class Start(NamedTuple):
+    """The predicted start of a pending job, epoch s."""
+
+    job_id: str
+    made_at: int
+    p10: int
+    p50: int
+    p90: int
+
+
 @dataclass(frozen=True, slots=True)
 class OwnerContents:
     """The whole page of a user or account."""
@@ -123,3 +157,5 @@ class OwnerContents:
     seen: str  # digest of the attempts and published figures used
     records: Trust  # whether records are complete
     brief: bool = False  # whether too few days are covered for figures
+    starts: tuple[Start, ...] = ()  # of pending jobs, the earliest first
+    fairshare: tuple[FairshareCourse, ...] = ()  # one for each association of a user

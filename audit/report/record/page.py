@@ -71,6 +71,7 @@ class Options:
     examples: int = 3  # refused lines quoted for each reason
     gaps: int = 5  # stretches of days without records
     bounds: Bounds = Bounds()
+    starts: bool = False  # whether pages of users show predicted starts
     pages: tuple[Who, ...] = ()  # those with a page beside the report, which links to it
 
 

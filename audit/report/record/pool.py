@@ -6,10 +6,11 @@ from typing import Final, NamedTuple
 
 from audit.model import COUNTED, FstStatus
 from audit.registry.causes import Cause
+from audit.report.record.predicted import Predicted
 from audit.report.record.preemption import Preemption
+from audit.report.record.requested import BeyondUser
 
-SMALL_SAMPLE: Final = 30
-"""Figures of fewer attempts are marked as uncertain."""
+SMALL_SAMPLE: Final = 30  # figures of fewer attempts are marked as uncertain
 OVERFILLED: Final = 0.01
 """Share of time over capacity above which the capacity is doubtful."""
 INTENDED_MULTIPLE: Final = 1.5
@@ -461,9 +462,11 @@ class PoolPart(Figures):
     scattered: tuple[Scattered, ...] = ()  # most waiting first
     outages: tuple[Outage, ...] = ()  # longest first
     preemption: Preemption | None = None  # None: no attempt was preempted, requeued or suspended
+    beyond: tuple[BeyondUser, ...] = ()  # most first
     unexplained: tuple[Unexplained, ...] = ()  # by kind; empty where little is unexplained
     queues: tuple[Queue, ...] = ()  # most waiting first; empty if there is only one
     stuck: Stuck | None = None
+    predicted: tuple[Predicted, ...] = ()
     advised: Advised = Advised()
     trend: Trend | None = None  # None: nothing ended
     pictured: Pictured = Pictured()

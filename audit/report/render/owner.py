@@ -34,6 +34,8 @@ def _page(contents: OwnerContents, medium: Medium, *, linked: bool = False) -> s
         "contents": contents,
         "nothing": text.nothing(contents),
         "days": days,
+        "starts": text.starts(contents),
+        "fairshare": [text.fairshare(of, contents.span.zone) for of in contents.fairshare],
         "parts": [_part(part, contents) for part in contents.parts],
         "version": contents.provenance.version,
         "dated": dated,
@@ -51,6 +53,7 @@ def _part(of: OwnerPart, contents: OwnerContents) -> dict[str, object]:
         "charts": page.pictures([owner_why(of, who.name), trend(of.trend, modelled=False)]),
         "waits": [(part, part.cause.meanwhile) for part in of.parts if part.share],
         "used": text.used(of),
+        "beyond": text.beyond(of),
         "ways": [text.way(way, of) for way in of.ways],
         "no_way": text.no_way(of),
         "longest": [

@@ -28,7 +28,7 @@ from audit.report.record.pool import SMALL_SAMPLE, PoolPart
 from audit.report.render import export, identity, sandbox
 from audit.report.render.export import File
 from audit.report.render.sandbox import Limits
-from audit.report.text import advice, belief, scattered, tables, wording
+from audit.report.text import advice, belief, predicted, scattered, tables, wording
 from audit.report.text.notices import notices
 from audit.report.text.standing import standing
 from audit.spreadsheets import visible
@@ -290,11 +290,12 @@ _FILTERS: Final = {
     wording: "name plural count number percent duration instant day resource resources hours value "
     "bare interval width points decay penalty first_upper rough rough_interval rough_percent",
     tables: "worst best hidden gave_up lost gained unlisted status stuck_because owners contrary "
-    "causes counted_elsewhere queue_columns main_cause",
+    "causes counted_elsewhere queue_columns main_cause beyond",
     belief: "busy fit_table good_fit verdict policy fair_order tolerance most_overtaken",
     advice: "doubt nothing sentences",
     place: "meaning subject_of",
     scattered: "lack_of request",
+    predicted: "judged predicted_lead predicted_of simple",
 }
 """Functions that templates use as filters."""
 

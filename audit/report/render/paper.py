@@ -139,7 +139,7 @@ def lay_out(
         attachments=files, pdf_identifier=base64.b64decode(identifier), **options
     )
     if not isinstance(made, bytes):
-        raise ValueError("WeasyPrint gave no PDF")
+        raise ValueError("WeasyPrint produced no PDF")
     return made
 
 

@@ -79,7 +79,7 @@ def fair_order(fidelity: Fidelity | None) -> str:
     """Return a sentence about the fair order if it is not that of arrival, else nothing."""
     order = "" if fidelity is None else _FAIR_ORDERS.get(fidelity.fair_order, "")
     return order and (
-        f"The fair order is by {order}, not by arrival: of the jobs queued before a job, only "
+        f"The fair order is by {order}, not by arrival. Of the jobs queued before a job, only "
         "those count that ranked ahead of it when it arrived."
     )
 

@@ -142,8 +142,8 @@ def _bounded_slowdown(attempts: pl.DataFrame, tau_s: int) -> Definition:
     return Definition(
         "bounded-slowdown",
         "Bounded slowdown",
-        "The time from arrival to end divided by the run time, where runs shorter than "
-        f"{tau_s} s count as {tau_s} s so that very short jobs do not dominate the mean.",
+        "The time from arrival to end divided by the run time. Runs shorter than "
+        f"{tau_s} s count as {tau_s} s, so that very short jobs do not dominate the mean.",
         f"max(1, (end − arrival) / max(runtime, {tau_s} s))",
         "Klusáček and Rudová 2012, §2",
         _example(
@@ -188,15 +188,15 @@ def _passed() -> Definition:
     return Definition(
         "passed",
         "Passed over",
-        "A job forms a pair with each later job of another user, in the same partition and QOS, "
-        "that arrives while it waits and requests at least as much of everything. It loses the "
-        f"pair if the later job starts more than {LEAD_S} s before it; its passed time runs from "
+        "A waiting job forms a pair with each later job of another user, in the same partition "
+        "and QOS, that requests at least as much of every resource. It loses the "
+        f"pair if the later job starts more than {LEAD_S} s before it. Its passed time runs from "
         "the first such start to its own start. There are no pairs while a hold, a limit or closed "
         "hours keep the job from starting. A burst is a series of jobs that a user submits while "
         "earlier ones still wait; all pairs between two bursts count as one. The expected share is "
         "that of all others in similar pairs. A user, account, partition or QOS is passed over if "
-        "its share of lost pairs is significantly greater, the lower bound of the difference is at "
-        f"least {passed_over.LEAST_EXCESS:.2f}, and its passed time is at least "
+        "its share of lost pairs is significantly greater, with a lower bound of the difference "
+        f"of at least {passed_over.LEAST_EXCESS:.2f}. Its passed time must also be at least "
         f"{100 * passed_over.LEAST_OF_WAITING:g} % of all waiting time or "
         f"{wording.duration(passed_over.LEAST_PER_JOB_S)} per job. Partitions and QOS are compared "
         "with all others. No model is used.",
@@ -229,10 +229,10 @@ def _peers() -> Definition:
         "peers",
         "Wait beside similar jobs",
         "Similar jobs are jobs of other users in the same pool, of the same width and walltime "
-        f"class, that arrived at about the same time: at least {number} jobs of at least "
-        f"{least_users} users, with equal weight for each user. A user's ratio is the total wait "
-        "of its jobs divided by that of similar jobs. The report names no users by it, because "
-        "users who submit in campaigns always have high ratios.",
+        f"class, that arrived at about the same time. There must be at least {number} jobs of "
+        f"at least {least_users} users, and each user has the same weight. A user's ratio is the "
+        "total wait of its jobs divided by that of similar jobs. The report names no users by it, "
+        "because users who submit in campaigns always have high ratios.",
         "ratio = Σ wait / Σ mean wait of similar jobs;  "
         "excess = Σ (wait − mean wait of similar jobs)",
         "fairaudit",
@@ -319,12 +319,12 @@ def _fair_start(tau_s: int) -> Definition:
         "gives the modelled start. The modelled start minus the FST is the delay by later "
         "arrivals; the model does not explain the difference between the modelled and the real "
         "start. "
-        "A replay of the whole period shows the errors of the model: how far replayed starts are "
-        "from observed ones, and how much of the total miss remains without misses below these "
-        "errors. "
-        "The report names users by the model only if, in the model, at least "
-        f"{wording.rough_percent(ENOUGH_AGREEMENT)} of the jobs that waited start when the site "
-        "started them, and the rank correlation of modelled and observed waits is at least "
+        "A replay of the whole period shows the errors of the model, which are the differences "
+        "between replayed and observed starts. It also shows how much of the total miss remains "
+        "without misses below these errors. "
+        "The report names users by the model under two conditions. In the model, at least "
+        f"{wording.rough_percent(ENOUGH_AGREEMENT)} of the jobs that waited must start when the "
+        "site started them. The rank correlation of modelled and observed waits must be at least "
         f"{ENOUGH_CORRELATION:g}.",
         "miss = max(start − FST, 0);  delay by later arrivals = modelled start − FST;  "
         "overall unfairness = Σ miss / attempts with an FST;  "
@@ -353,7 +353,7 @@ def _nuwt(attempts: pl.DataFrame, keep_single: bool) -> Definition:
         "nuwt",
         "NUWT, UWT and F",
         "A user's NUWT is the total wait of its attempts (TUWT) divided by the resource-seconds "
-        "that they used (TUSA): it is high for users who wait long for little. UWT is the mean of "
+        "that they used (TUSA). It is high for users who wait long for little. UWT is the mean of "
         f"NUWT over users, and F the sum of squared deviations from it. Users {single}without "
         "usage are left out and counted. A few users with very little usage can dominate the mean, "
         "so the report also shows the median, the quartiles and the pooled ratio.",
@@ -376,10 +376,11 @@ def _dominant_share(attempts: pl.DataFrame) -> Definition:
         "dominant-share",
         "Deficit of dominant share",
         "A user's dominant share is the greatest fraction of any resource of the pool that its "
-        "jobs use. The fair one is that of dominant-resource fairness: at every moment, the shares "
-        "of all users with jobs in the pool grow in proportion to the site's shares (else equally) "
-        "until demand is met or a needed resource is used up. The deficit is the time for which "
-        "the whole pool would make up for the difference. Held jobs demand nothing.",
+        "jobs use. The fair one is that of dominant-resource fairness. At every moment, the shares "
+        "of all users with jobs in the pool grow in proportion to the site's shares (else "
+        "equally). A user's share stops when its demand is met or a resource that it needs is "
+        "used up. The deficit is the difference over time, in seconds of the whole pool. Held "
+        "jobs demand nothing.",
         "deficit = ∫ max(0, fair − used) dt",
         "Ghodsi et al. 2011, §4",
         _example(
@@ -414,8 +415,8 @@ def _machine(attempts: pl.DataFrame) -> Definition:
         "utilization",
         "Utilization and loss of capacity",
         "Utilization is the busy part of the pool's capacity over the whole period. Loss of "
-        "capacity is the part that was idle while queued jobs requested at least as much: the time "
-        "average of the smaller of idle and queued capacity.",
+        "capacity is the part that was idle while queued jobs requested at least as much. It is "
+        "the time average of the smaller of idle and queued capacity.",
         "utilization = busy resource-seconds / capacity resource-seconds;  "
         "loss = mean of min(idle, queued) / capacity",
         "fairaudit; also in general use",
@@ -472,13 +473,12 @@ def _decayed(attempts: pl.DataFrame) -> Definition:
         "decayed-usage",
         "Decayed usage",
         "Each second of an attempt counts with its penalty, such as the fraction of the pool's "
-        "CPUs that it occupied. Older seconds count less: a window has a weight of decay to the "
+        "CPUs that it occupied. Older seconds count less. A window has a weight of decay to the "
         "power of its age; with a half-life, the weight is 2 to the power of minus the age in "
         "half-lives. The usage fraction is a user's part of all usage. If a target is configured, "
         "an operator computes a priority from the target and the usage fraction, for example their "
-        "difference; rank 1 has the highest priority. A share tree compares targets and usage of "
-        "the children "
-        "of each account, level by level.",
+        "difference. Rank 1 has the highest priority. A share tree compares targets and usage of "
+        "the children of each account, level by level.",
         "usage fraction = Σ decay^i · t_i / Σ decay^i · T_i, where t_i are the user's "
         "penalty-seconds in window i (0 is the latest) and T_i those of all users",
         "Bui et al., §2.1, equation 1",

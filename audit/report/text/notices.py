@@ -111,7 +111,7 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
             pool.overfilled,
             f"More was in use{where} (up to {wording.count(pool.figure('peak_in_use').value)}) "
             f"than the pool's {wording.plural(pool.capacity, wording.resource(pool.resource))} for "
-            f"{wording.percent(over)} of the time: either the size of the pool or the allocations "
+            f"{wording.percent(over)} of the time. Either the size of the pool or the allocations "
             "in the log are wrong.",
         )
     for metric, text in _COUNTS:
@@ -181,8 +181,8 @@ def _of_fair_starts(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
         yield Notice(
             False,
             "Fair and modelled start times were computed for "
-            f"{of_all(fair.subjects - fair.not_sampled)}, as many as the budget allowed: the "
-            "longest waits, and a sample by user, width and day that represents the others. "
+            f"{of_all(fair.subjects - fair.not_sampled)}, as many as the budget allowed. "
+            "They have the longest waits, or are a sample of the others by user, width and day. "
             "Figures from it are estimates, and their intervals include the sampling error. Users "
             "without a sampled attempt have no such figures. 'audit --budget' computes more; 'run' "
             "continues each night until all are computed.",

@@ -43,10 +43,10 @@ def sentence(one: Scattered, pool: PoolPart) -> str:
     if one.nodes > 1:
         return f"{start}enough was free on all nodes together, but not {request(one)}."
     if lack.key == "mem":
-        return f"{start}{amount(one)} was free, but no node with enough CPUs had it."
-    number, rest = wording.count(one.amount), "memory" if lack.key == "cpus" else "CPUs and memory"
+        return f"{start}{amount(one)} was free, but no otherwise suitable node had it."
+    number = wording.count(one.amount)
     return (
-        f"{start}{number} or more {lack.words} were free, but no node with enough {rest} had "
+        f"{start}{number} or more {lack.words} were free, but no otherwise suitable node had "
         f"{number}."
     )
 

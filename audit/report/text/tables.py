@@ -8,6 +8,7 @@ from audit.model import FstStatus
 from audit.registry.causes import CAUSES, Cause
 from audit.registry.measure import Table
 from audit.registry.measures import SUMMARY
+from audit.registry.requested import BEYONDS
 from audit.report.record.pool import (
     SMALL_SAMPLE,
     Entities,
@@ -67,7 +68,7 @@ STATUSES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     FstStatus.ASSUMED_ESTIMATE: (
         "with an assumed end",
-        "A job without a walltime ran when it arrived and has not ended yet: the model assumes a "
+        "A job without a walltime ran when it arrived, and has not ended yet. The model assumes a "
         "run time that nine in ten similar jobs do not exceed.",
     ),
     FstStatus.OVER_CAPACITY: (
@@ -124,6 +125,11 @@ def main_cause(of: Figures) -> str:
     shares = [(of.figure(cause.share).value or 0.0, cause.legend) for cause in CAUSES]
     share, legend = max(shares, key=itemgetter(0))
     return f"{legend} ({wording.rough_percent(share)})" if share else wording.UNKNOWN
+
+
+def beyond(reason: str) -> str:
+    """Return why jobs were allocated more CPUs than they requested."""
+    return next(one.words for one in BEYONDS if one.key == reason)
 
 
 def stuck_because(row: StuckAttempt) -> str:

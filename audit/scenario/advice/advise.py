@@ -25,7 +25,7 @@ whatif`` also takes:
 Each of these is a family, of which at most one change is advised.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice, zip_longest
 from typing import Any, Final, NamedTuple
@@ -46,7 +46,8 @@ from audit.scenario.budget import depths, replay_cost
 from audit.scenario.engine import replayed_starts
 from audit.scenario.scenario import Bound, Change, Scenario, bound_of, changed, rules_of
 from audit.scenario.whatif.options import title, written
-from audit.scenario.workload import NEVER
+from audit.scenario.workload import NEVER, Ints
+from audit.workers.executors import IN_TURN, Executor
 
 Floats = NDArray[np.float64]
 
@@ -116,6 +117,7 @@ def advise(
     budget_s: float,
     seed: int,
     shares: Mapping[str, float] | None = None,
+    executor: Executor = IN_TURN,
 ) -> Advice:
     """Return which small changes of a pool help, by replays of a period.
 
@@ -124,6 +126,7 @@ def advise(
         period: its attempts are those that ended in it.
         budget_s: estimated CPU seconds; 0: nothing is tried.
         shares: share of all waiting that each rule causes; see ``candidates``.
+        executor: replays the changes; the result does not depend on it.
 
     Returns:
         No rows where there are too few users or days, or where hardly any job waited.
@@ -139,7 +142,7 @@ def advise(
         return NOTHING
     today = scenario.but(attempts=_of_interest(scenario, period))
     tried, left_out = affordable(today, candidates(today, shares), period, budget_s)
-    results = _tried(today, tried, period, seed) if tried else []
+    results = _tried(today, tried, period, seed, executor) if tried else []
     results += [_Result(one, Judgement.not_tried) for one in left_out]
     return Advice(
         pl.DataFrame([_row(one) for one in results], schema=ADVICE, orient="row"),
@@ -179,9 +182,11 @@ def affordable(
     return lists
 
 
-def _tried(today: Scenario, tried: Sequence[Candidate], period: Period, seed: int) -> list[_Result]:
+def _tried(
+    today: Scenario, tried: Sequence[Candidate], period: Period, seed: int, executor: Executor
+) -> list[_Result]:
     """Replay and judge changes."""
-    compared, after, never = _replayed(today, tried, period)
+    compared, after, never = _replayed(today, tried, period, executor)
     verdicts: dict[str, Verdict] = {}
     left = Judgement.unsupported
     if not judging.believed(compared):
@@ -222,7 +227,7 @@ def _best(results: Sequence[_Result]) -> list[str]:
 
 
 def _replayed(
-    today: Scenario, tried: Sequence[Candidate], period: Period
+    today: Scenario, tried: Sequence[Candidate], period: Period, executor: Executor
 ) -> tuple[Compared, dict[str, Floats], dict[str, int]]:
     """Return the attempts that today's replay starts, their waits after each change, and losses.
 
@@ -245,12 +250,20 @@ def _replayed(
     )
     after: dict[str, Floats] = {}
     never: dict[str, int] = {}
-    for one in tried:
-        again = replayed_starts(one.after, period)[rows]
+    replays = [one.after for one in tried]
+    starts = dict(executor.each(_starts, (period, rows), replays))
+    for number, one in enumerate(tried):
+        again = starts.pop(number)
         never[one.change] = int(np.count_nonzero(again == NEVER))
         if not never[one.change]:
             after[one.change] = (again - arrival).astype(np.float64)
     return compared, after, never
+
+
+def _starts(asked: tuple[Period, Ints]) -> Callable[[Scenario], Ints]:
+    """Return what replays a scenario, and returns the starts of some rows in a period."""
+    period, rows = asked
+    return lambda scenario: replayed_starts(scenario, period)[rows]
 
 
 def _row(of: _Result) -> tuple[object, ...]:
@@ -395,7 +408,7 @@ def _per_user(today: Scenario) -> Iterator[dict[str, Any]]:
         .group_by("user", "burst")
         .agg(_WORK.sum().alias("work"), attempts=pl.len())
         .filter(
-            pl.col("attempts") > 1,  # one attempt is no queue
+            pl.col("attempts") > 1,  # one attempt is not a queue
             pl.col("work") >= BURST * today.pool.capacity * judging.DAY_S,
         )
         .sort("work", "user", descending=[True, False])

@@ -206,9 +206,9 @@ def _remains(
             [float(left[part].sum()) / total for part in (~could, could & busy, could & ~busy)]
         )
     names = (
-        "it would not have been started by then",
-        "it could start, its owner had others running",
-        "it could start, its owner had nothing running",
+        "the model had not started it by its start",
+        "the model would have started it, and its user had other running jobs",
+        "the model would have started it, and its user had no running jobs",
     )
     return tuple(Remains(*row) for row in zip(names, *shares, strict=True))
 

@@ -203,7 +203,7 @@ class _Round:
 
 
 def _days(seen: Seen, days: tuple[int, int] | None) -> dict[str, date]:
-    """Return the dates of a rule; the first and the last day of the log are no bounds."""
+    """Return the dates of a rule; the first and the last day of the log are not bounds."""
     found: dict[str, date] = {}
     if days is not None and days[0] > seen.start_local.min() // DAY_S:
         found["valid_from"] = occasions.EPOCH + timedelta(days[0])

@@ -2,9 +2,9 @@
 
 Rules are searched by SPEC §11 (``fit.rules``). With these in force, the other elements are searched
 by SPEC §10. By time of arrival, the first 40 % of a log *propose*: they yield the trials and both
-P. The next 20 % *choose*: each round keeps the element that lowers the loss there most, if the
-lower bound of the fall, paired by day, is above 0, it leaves no more unexplained and, under another
-policy, forward fidelity does not fall. The results are reported over the last 40 %.
+P. The next 20 % *choose*: each round keeps the element that lowers the loss there most. The lower
+bound of the fall, paired by day, must be above 0, and no more may remain unexplained. Under another
+policy, forward fidelity must not fall. The results are reported over the last 40 %.
 
 Source: SPEC §10, *Inferring a site*; §11, *Rules that may be used*.
 """

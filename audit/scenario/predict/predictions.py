@@ -5,13 +5,16 @@ Conventions as in ``scenario.workload``. A prediction uses only what was known w
 
 from __future__ import annotations
 
+from math import ceil, inf
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from audit.model import Standing
+from audit.scenario.budget import costs
 from audit.scenario.predict import similar
+from audit.scenario.predict.baselines import Baselines
 from audit.scenario.predict.calibration import (
     CONTESTED_S,
     Bounds,
@@ -31,8 +34,9 @@ from audit.scenario.workload import NEVER
 SUBMISSIONS: Final = Search(window=12_000, known=25)
 PAIRS: Final = Search(window=30_000, known=50, per_job=3)
 HOUR_S: Final = 3_600
+SEARCHED_S: Final = 45 * 86_400  # past in which similar pending jobs are searched
 DRAWN: Final = 40  # largest number of pending jobs that are simulated at a past hour
-FEATURES: Final = 10  # the age of a pending job is one more
+FEATURES: Final = 13  # the age of a pending job is one more
 
 PREDICTIONS: Final = pl.Schema(
     {
@@ -43,8 +47,19 @@ PREDICTIONS: Final = pl.Schema(
         "p90": pl.Int64,
         "contested": pl.Boolean,  # whether the median is more than 60 s ahead; null: none
         "withheld_because": pl.String,  # Withheld
+        "modelled": pl.Int64,  # start under the model; null: never, or no prediction
+        "recent": pl.Int64,  # median of ``baselines``; null: of pending jobs, or none known
+        "alike": pl.Int64,
     }
 )
+
+
+class _Beside(NamedTuple):
+    """Simple predictions of the same start, epoch s."""
+
+    modelled: int | None = None
+    recent: int | None = None
+    alike: int | None = None
 
 
 class _Made(NamedTuple):
@@ -52,6 +67,7 @@ class _Made(NamedTuple):
 
     bounds: Bounds
     contested: bool
+    beside: _Beside
 
 
 class _Run:
@@ -85,30 +101,41 @@ class _Run:
         why = record.verdict(now)
         record.made(group, made.bounds, self.life(job))
         bounds = made.bounds if why is None else (None, None, None)
-        self.rows.append((int(self.known.rows[job]), now, *bounds, made.contested, why))
+        self.rows.append(
+            (int(self.known.rows[job]), now, *bounds, made.contested, why, *made.beside)
+        )
 
     def none(self, job: int, now: int, why: Withheld) -> None:
         """Add an attempt of which no prediction is made."""
-        self.rows.append((int(self.known.rows[job]), now, None, None, None, None, why))
+        self.none_of(int(self.known.rows[job]), now, why)
+
+    def none_of(self, row: int, now: int, why: Withheld) -> None:
+        """Add a row of the scenario of which no prediction is made."""
+        self.rows.append((row, now, None, None, None, None, why, *_Beside()))
 
     def frame(self) -> pl.DataFrame:
         """Return the results."""
         return pl.DataFrame(self.rows, schema=PREDICTIONS, orient="row")
 
 
-def at_submission(scenario: Scenario, zone: str, every: int = 1) -> pl.DataFrame:
+def at_submission(
+    scenario: Scenario, zone: str, every: int = 1, budget_s: float = inf
+) -> pl.DataFrame:
     """Return the predictions that would have been made at submissions.
 
     Args:
         zone: of the cluster.
-        every: step between the submissions that are predicted and searched; 1: all are.
+        every: least step between the submissions that are predicted and searched; 1: all are.
+        budget_s: estimated CPU seconds of the simulations; the step is as long as they require.
 
     Returns:
         Columns of ``PREDICTIONS``, in the order of submission.
     """
     run = _Run(scenario, zone, SUBMISSIONS)
-    known, levels = run.known, Levels()
-    for job in np.flatnonzero(known.subject)[::every].tolist():
+    known, levels, baselines = run.known, Levels(), Baselines(run.known)
+    cost = costs(known.work, known.pool.policy).fair[known.subject].sum()
+    step = max(every, ceil(cost / budget_s))
+    for job in np.flatnonzero(known.subject)[::step].tolist():
         now = int(known.work.arrival[job])
         scene = run.sweep.to(now, job + 1)
         waits = run.sweep.model_waits(scene, job)
@@ -128,11 +155,14 @@ def at_submission(scenario: Scenario, zone: str, every: int = 1) -> pl.DataFrame
         low, high = levels.at(now, wait, contested)
         bounds = _bounds(now, found.wait(low), median, found.wait(high))
         levels.made(bounds, run.life(job), wait, contested)
-        run.keep(job, now, _Made(bounds, contested))
+        medians = (None if of is None else now + of for of in baselines.at(now, job))
+        run.keep(job, now, _Made(bounds, contested, _Beside(now + wait, *medians)))
     return run.frame()
 
 
-def pending(scenario: Scenario, zone: str, since: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+def pending(
+    scenario: Scenario, zone: str, since: int, every: int = 1, budget_s: float = inf
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the predictions of what was pending at past full hours, and of what is pending.
 
     At most ``DRAWN`` jobs are drawn per hour.
@@ -140,6 +170,8 @@ def pending(scenario: Scenario, zone: str, since: int) -> tuple[pl.DataFrame, pl
     Args:
         zone: of the cluster.
         since: the first hour, epoch s.
+        every: least step between hours; 1: all are searched.
+        budget_s: estimated CPU seconds of the simulations; the step is as long as they require.
 
     Returns:
         Two frames with columns of ``PREDICTIONS``: those of past hours in the order of time; and
@@ -148,7 +180,10 @@ def pending(scenario: Scenario, zone: str, since: int) -> tuple[pl.DataFrame, pl
     run = _Run(scenario, zone, PAIRS)
     known, shifts = run.known, Shifts()
     first = max(since, int(known.work.arrival.min(initial=scenario.now)))
-    for hour in range(-(-first // HOUR_S) * HOUR_S, scenario.now + 1, HOUR_S):
+    whole = 2 * costs(known.work, known.pool.policy).forward  # the queue at each arrival
+    spent = (scenario.now - first) / HOUR_S * float(whole.mean()) if len(whole) else 0.0
+    step = max(every, ceil(spent / budget_s)) * HOUR_S
+    for hour in range(-(-first // step) * step, scenario.now + 1, step):
         _pending_at(run, shifts, hour, DRAWN)
     past, run.rows = run.frame(), []
     _pending_at(run, shifts, scenario.now + 1, None)
@@ -157,7 +192,7 @@ def pending(scenario: Scenario, zone: str, since: int) -> tuple[pl.DataFrame, pl
     rest = scenario.attempts.select(pl.arg_where(is_pending)).to_series().to_list()
     for row in sorted({*rest} - {made[0] for made in run.rows}):
         why = Withheld.HELD if row in held else Withheld.UNSCHEDULABLE
-        run.rows.append((row, scenario.now + 1, None, None, None, None, why))
+        run.none_of(row, scenario.now + 1, why)
     return past, run.frame()
 
 
@@ -181,7 +216,7 @@ def _pending_at(run: _Run, shifts: Shifts, now: int, most: int | None) -> None:
     before = run.table.number
     rows = run.table.add(now, jobs, of[0], *sweep.features(scene, jobs, of, ages=True))
     lower, upper = shifts.at(now)
-    for row, job in zip(rows, jobs.tolist(), strict=True):
+    for row, job, wait in zip(rows, jobs.tolist(), of[0].tolist(), strict=True):
         found = run.estimated(row, before)
         if found is None:
             run.none(job, now, Withheld.FEW_SIMILAR)
@@ -189,7 +224,7 @@ def _pending_at(run: _Run, shifts: Shifts, now: int, most: int | None) -> None:
         median = found.wait(0.5)
         bounds = _bounds(now, found.wait(0.1, -lower), median, found.wait(0.9, upper))
         shifts.made(bounds, run.life(job))
-        run.keep(job, now, _Made(bounds, median > CONTESTED_S))
+        run.keep(job, now, _Made(bounds, median > CONTESTED_S, _Beside(now + wait)))
 
 
 def _bounds(now: int, low: float, median: float, high: float) -> Bounds:

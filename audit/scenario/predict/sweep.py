@@ -67,7 +67,11 @@ class Sweep:
         self._heard: Bools = np.zeros(known.users, np.bool_)
         self._totals = [0.0, 0, 0.0, 0]  # sums and numbers of accuracies and of lengths
         self.last_wait: Floats = np.zeros(known.users)
+        shapes = np.stack((known.partition.astype(np.float64), known.size), 1)
+        self._shape = np.unique(shapes, axis=0, return_inverse=True)[1].reshape(-1)
+        self._last_alike: Floats = np.zeros(int(self._shape.max(initial=-1)) + 1)
         self._walltime = known.walltime.copy()
+        self._request: Ints = work.request.reshape(len(work.arrival), len(work.capacity))
 
     def to(self, now: int, arrived: int) -> Scene:
         """Return the pool at ``now``, when the first ``arrived`` attempts had arrived."""
@@ -90,7 +94,8 @@ class Sweep:
             job = self._starts[self._started]
             if work.start[job] >= now:
                 break
-            self.last_wait[known.user[job]] = work.start[job] - work.arrival[job]
+            wait = work.start[job] - work.arrival[job]
+            self.last_wait[known.user[job]] = self._last_alike[self._shape[job]] = wait
             self._started += 1
         while self._ended < len(self._ends):
             job = self._ends[self._ended]
@@ -206,6 +211,7 @@ class Sweep:
         local = datetime.fromtimestamp(now, self._zone)
         angle = (local.hour + local.minute / 60) * math.pi / 12
         count = len(jobs)
+        in_use, capacity = self._in_use(scene), self._at(now)
         columns = [
             *(np.log(wait + SLACK_S) for wait in waits),
             np.log(np.maximum(self._walltime[jobs], 1)),
@@ -213,21 +219,35 @@ class Sweep:
             np.full(count, math.log(len(scene.queue))),
             np.log1p(own),
             np.log(self.last_wait[user] + SLACK_S),
+            np.log(self._last_alike[self._shape[jobs]] + SLACK_S),
+            2 * np.log1p(self._alike_ahead(scene, jobs)),
+            np.full(count, 8 * in_use[0] / max(capacity[0], 1)),
             np.full(count, math.cos(angle)),
             np.full(count, math.sin(angle)),
             np.full(count, float(local.weekday() >= 5)),
         ]
         if ages:
             columns.append(np.log(now - known.work.arrival[jobs] + SLACK_S))
-        labels = np.stack((self._fits(scene, jobs), user, known.partition[jobs]), 1)
+        fits = self._fits(capacity - in_use, jobs)
+        labels = np.stack((fits, user, known.partition[jobs]), 1)
         return WEIGHT * np.stack(columns, 1), labels
 
-    def _fits(self, scene: Scene, jobs: Ints) -> Ints:
+    def _in_use(self, scene: Scene) -> Ints:
+        """Return how much of each resource is in use."""
+        found: Ints = self._request[scene.running].sum(0)
+        return found
+
+    def _alike_ahead(self, scene: Scene, jobs: Ints) -> Ints:
+        """Return how many others of the queue have the partition, and at most the size, of each."""
+        known, queue = self.known, scene.queue
+        same = known.partition[jobs][:, None] == known.partition[queue]
+        same &= known.size[queue] <= known.size[jobs][:, None]
+        others: Ints = np.count_nonzero(same, axis=1) - 1
+        return others
+
+    def _fits(self, free: Ints, jobs: Ints) -> Ints:
         """Return 1 where an attempt fits in the free capacity, else 0."""
-        work = self.known.work
-        request = work.request.reshape(len(work.arrival), len(work.capacity))
-        free = self._at(scene.now) - request[scene.running].sum(0)
-        wanted = request[jobs]
+        wanted = self._request[jobs]
         fits: Bools = ((wanted <= free) | (wanted == 0)).all(1)
         return fits.astype(np.int64)
 

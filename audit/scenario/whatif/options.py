@@ -1,4 +1,4 @@
-"""A change in words: the options of the command line that ask for it, and its title.
+"""A change in words: the options of the command line for it, and its title.
 
 Errors name the option.
 """
@@ -56,9 +56,9 @@ def limits(texts: Sequence[str]) -> tuple[Bound, ...]:
         match = _LIMIT.fullmatch(text.strip())
         if match is None or not 1 <= int(match["most"]) <= _LARGEST or match["name"][-1] == ":":
             raise UsageError(
-                f"--limit {text}: write PARTITION=N, or user:NAME=N, account:NAME=N, qos:NAME=N, N "
-                "from 1 on; NAME * is each of them; jobs, cpus, nodes or gpus may follow N, and "
-                ":narrow, which exempts requests above N"
+                f"--limit {text}: write PARTITION=N, or user:NAME=N, account:NAME=N, qos:NAME=N, "
+                "with N at least 1; the NAME * stands for each of them. jobs, cpus, nodes or gpus "
+                "may follow N, and :narrow, which exempts requests above N"
             )
         kind: Kind = next((each for each in KINDS if each == match["kind"]), "partition")
         name = None if match["name"] == "*" else match["name"]
@@ -99,20 +99,20 @@ def _number(text: str, option: str) -> float:
     except ValueError:
         number = math.nan
     if not (number >= 0 and math.isfinite(number)):
-        raise UsageError(f"{option}: a number from 0 on")
+        raise UsageError(f"{option}: must be a number of at least 0")
     return number
 
 
 def _bound(text: str, option: str) -> int:
     if not (text.isdecimal() and 1 <= int(text) <= _LARGEST):
-        raise UsageError(f"{option}: a whole number from 1 on")
+        raise UsageError(f"{option}: must be a whole number of at least 1")
     return int(text)
 
 
 def _walltime(text: str, option: str) -> int:
     limit = slurm_conf.seconds(text)
     if limit is None or not 1 <= limit <= _LARGEST:
-        raise UsageError(f"{option}: no time; write minutes, HH:MM:SS or D-HH:MM:SS")
+        raise UsageError(f"{option}: not a time; write minutes, HH:MM:SS or D-HH:MM:SS")
     return int(limit)
 
 

@@ -1,4 +1,4 @@
-"""Which of [R]'s rules a priority operator keeps, and which operators order users alike (SPEC §7).
+"""Which of [R]'s rules a priority operator keeps, and which operators agree on the order (SPEC §7).
 
 For an operator F(t, s) of a target and a state, each from 0 to 1 ([R] §3, §4):
 

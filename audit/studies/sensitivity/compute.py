@@ -1,4 +1,4 @@
-"""How much fairshare's settings matter: [B §5] on one's own log (SPEC §8, *Sensitivity*).
+"""How much fairshare's settings matter: [B §5] on any log (SPEC §8, *Sensitivity*).
 
 Attempts are grouped, each group has a target, and the log is replayed under the order ``fairshare``
 with usage in windows ([B] eq. 1) and priority target − usage. One setting at a time is varied

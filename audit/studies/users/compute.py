@@ -1,4 +1,4 @@
-"""How six policies treat users: [K §5] on one's own log (SPEC §8, *[K] comparison*).
+"""How six policies treat users: [K §5] on any log (SPEC §8, *[K] comparison*).
 
 The whole log is replayed from an empty pool under
 

@@ -52,7 +52,7 @@ def ad_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """The ad of one attempt; expressions as texts, ``/Expr(…)/``."""
     match = _ID.fullmatch(row["job_id"])
     if match is None:
-        raise ValueError(f"{row['job_id']!r} is no id of HTCondor's: write it like ap#7.0")
+        raise ValueError(f"{row['job_id']!r} is not an id of HTCondor's: write it like ap#7.0")
     schedd, cluster, proc = match.groups()
     submit, start, end = row["submit_time"], row["start_time"], row["end_time"]
     status = _STATUS.get(row["state"], 4)

@@ -57,5 +57,27 @@ def test_ads_within_an_ad_are_no_jobs() -> None:
 def test_damage_is_shown() -> None:
     data = ARRAY.sample.replace(b'"QDate":', b'"QDate";', 1)
     parsed = parse(data, dialect=NAME)
-    assert parsed.refusals["reason"].item().startswith("is no JSON: Expecting ':' delimiter before")
+    assert (
+        parsed.refusals["reason"].item().startswith("is not JSON: Expecting ':' delimiter before")
+    )
     assert contract.rows(parsed) == contract.rows(ARRAY.whole)[1:]
+
+
+@pytest.mark.parametrize("indent", [None, 4])
+@pytest.mark.parametrize(
+    "stream",
+    [
+        "{0}\n{1}\n{2}\n",
+        "{0}{1}{2}",
+        "[\n{0}\n,\n{1}\n]\n[\n{2}\n]\n",
+        "[{0}]\n[{1}]\n[{2}]\n",
+        "[\n]\n[]\n[{0},{1},{2}]\n[\n]\n",
+    ],
+)
+def test_streams_of_several_commands_are_read(stream: str, indent: int | None) -> None:
+    ads = [json.dumps({**AD, "ProcId": number}, indent=indent) for number in range(3)]
+    data = stream.format(*ads).encode()
+    assert dialects.detect(data, "x").name == NAME
+    parsed = parse(data, dialect=NAME)
+    assert parsed.refusals.is_empty()
+    assert parsed.records["array_task"].to_list() == [0, 1, 2]

@@ -6,6 +6,7 @@ from typing import Any, get_args
 import pytest
 
 from audit.formats import dialects
+from audit.formats.dialects import PLAIN
 from audit.formats.htcondor import long as module
 from bench.logs.writers.htcondor import Form, write
 from tests.formats import contract
@@ -111,7 +112,7 @@ def test_a_line_that_is_no_attribute_costs_its_record() -> None:
     )
     parsed = parse(data)
     assert parsed.records["array_task"].to_list() == [0, 2]
-    assert parsed.refusals["reason"].item() == "a line of it is no attribute: 'say what'"
+    assert parsed.refusals["reason"].item() == "a line of it is not an attribute: 'say what'"
 
 
 BANNER = '*** {}ClusterId=7 ProcId=0 RunInstanceId=0 Owner="ana" CurrentTime={}'
@@ -174,5 +175,13 @@ def test_every_form_holds_every_standing(form: Form) -> None:
 
 
 def test_an_id_that_is_none() -> None:
-    with pytest.raises(ValueError, match=r"'3_0' is no id of HTCondor's: write it like ap#7.0"):
+    with pytest.raises(ValueError, match=r"'3_0' is not an id of HTCondor's: write it like ap#7.0"):
         write(case_frame(LONG, [{**PLAIN_JOB, "job_id": "3_0"}]))
+
+
+def test_the_file_of_one_job_has_no_banner() -> None:
+    data = LONG.sample[: LONG.ends[1]].rstrip(b"\n") + b"\n"
+    header = LONG.dialect.header(data, PLAIN)
+    assert contract.rows(LONG.read(data, header)) == contract.rows(LONG.whole)[:1]
+    cut = data[:-5]
+    assert LONG.read(cut, LONG.dialect.header(cut, PLAIN)).refusals["code"].to_list() == ["cut"]

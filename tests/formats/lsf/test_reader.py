@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Parsed, Reading
 from audit.formats.lines import Block
 from audit.formats.lsf import reader as lsf
@@ -162,10 +163,13 @@ def test_the_header_says_the_version() -> None:
     [
         ("hello\n \n#x\nworld\n", ["no record begins here"] * 2),
         (finish()[:-1], ["the log ends within this record"]),
-        ('"JOB_NEW" "10.1" 1643910000 1\n', ["field 1 (event): 'JOB_NEW' is none of lsb.acct"]),
+        ('"JOB_NEW" "10.1" 1643910000 1\n', ["field 1 (event): 'JOB_NEW' is unknown in lsb.acct"]),
         (finish().replace('"ana"', '"ana', 1), ["a quote of it is not closed"]),
-        (finish().replace('"ana"', "ana", 1), ["field 12 (userName): 'ana' is no text in quotes"]),
-        (finish(times=(T + 60, T, 0, -5)), ["field 11 (startTime): '-5' is no whole number"]),
+        (
+            finish().replace('"ana"', "ana", 1),
+            ["field 12 (userName): 'ana' is not a text in quotes"],
+        ),
+        (finish(times=(T + 60, T, 0, -5)), ["field 11 (startTime): '-5' is not a whole number"]),
         (finish(status=1), ["jStatus: 1 is neither EXIT (32) nor DONE (64)"]),
         (
             finish(times=(T + 5, T, 0, T + 10)),
@@ -180,7 +184,7 @@ def test_the_header_says_the_version() -> None:
             finish(tail=LATE.replace(" 2 1058", " 3 1058")),
             ["131 fields: those behind submitExt are not where they should be"],
         ),
-        (finish(hosts='0 2 "h1"'), ["field 27 (jStatus): '60.0' is no whole number"]),
+        (finish(hosts='0 2 "h1"'), ["field 27 (jStatus): '60.0' is not a whole number"]),
         ('"JOB_FINISH" "10.1" 1643910000 7\n', ["4 fields: numProcessors is missing"]),
     ],
 )
@@ -530,3 +534,14 @@ def test_no_record_at_all() -> None:
     assert lsf.last_record(b'x\ny "A"\n"') == -1
     found, strays = lsf.cut_records(b"")
     assert len(found.starts) == len(strays.starts) == 0
+
+
+def test_several_blanks_between_fields_are_one() -> None:
+    """As LSF 7.06 writes them; blanks within texts stay."""
+    record = finish(command='echo "";#;  x', tail=LATE)
+    texts = re.split(r'("(?:[^"]|"")*")', record)
+    wide = "".join(part if part.startswith('"') else part.replace(" ", "  ") for part in texts)
+    assert wide != record
+    assert dialects.detect(wide.encode(), "x").name == "lsf"
+    assert parse(wide).refusals.is_empty()
+    assert contract.rows(parse(wide)) == contract.rows(parse(record))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Header, Reading
 from audit.formats.lines import Block
 from audit.formats.pbs import reader
@@ -202,23 +203,23 @@ def test_ids(job: str, number: int, task: int | None) -> None:
     [
         ("a line of something else", "does not begin with a time, a type and an id"),
         (HEAD.format("E", "") + BASE, "does not begin with a time, a type and an id"),
-        (HEAD.format("X", "7.srv") + BASE, "field type: 'X' is none of PBS's"),
-        (HEAD.format("E", "R7.srv") + BASE + "end=300", "field id: 'R7.srv' is no job id"),
-        (HEAD.format("D", "x") + "requestor=a", "field id: 'x' is no job id"),
+        (HEAD.format("X", "7.srv") + BASE, "field type: 'X' is unknown in PBS"),
+        (HEAD.format("E", "R7.srv") + BASE + "end=300", "field id: 'R7.srv' is not a job id"),
+        (HEAD.format("D", "x") + "requestor=a", "field id: 'x' is not a job id"),
         (HEAD.format("E", "7") + BASE, "field end is missing"),
         (HEAD.format("S", "7") + "ctime=100", "field start is missing"),
         (HEAD.format("E", "7") + BASE + "end=199", "ends 1 s before it starts"),
-        (HEAD.format("E", "7") + BASE + "end=soon", "field end: 'soon' is no time in s"),
+        (HEAD.format("E", "7") + BASE + "end=soon", "field end: 'soon' is not a time in s"),
         (HEAD.format("E", "7") + BASE + "end=1700000000000", "field end: '1700000000000' is too"),
         *(
             (
                 HEAD.format("E", "7") + BASE + f"end=300 Resource_List.walltime={text}",
-                f"field Resource_List.walltime: '{text}' is no length of time",
+                f"field Resource_List.walltime: '{text}' is not a duration",
             )
             for text in ("4h", "36:", "1:2:3:4:5", "-42:-21")
         ),
-        ("13/14/2023 22:13:20;D;7.srv;", "field time: '13/14/2023 22:13:20' is no time"),
-        ("11/31/2023 22:13:20;Q;7.srv;queue=b", "field time: '11/31/2023 22:13:20' is no time"),
+        ("13/14/2023 22:13:20;D;7.srv;", "field time: '13/14/2023 22:13:20' is not a time"),
+        ("11/31/2023 22:13:20;Q;7.srv;queue=b", "field time: '11/31/2023 22:13:20' is not a time"),
     ],
 )
 def test_refused_with_the_reason(line: str, reason: str) -> None:
@@ -290,3 +291,43 @@ def test_an_empty_line_as_on_windows_is_nothing_even_where_it_is_the_first() -> 
     parsed = CASE.read(b"\r\n" + CASE.sample)
     assert parsed.refusals.is_empty()
     assert contract.rows(parsed) == contract.rows(CASE.whole)
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        b"Nov 14 22:13:20 srv PBS_Server[12]: ",
+        b"<134>Nov  4 22:13:20 srv pbs_server: ",
+        b"<134>2023-11-14T22:13:20.123456+01:00 srv PBS_Server: ",
+    ],
+)
+def test_what_syslog_writes_before_a_record_is_skipped(prefix: bytes) -> None:
+    data = b"".join(prefix + line for line in LOG)
+    assert dialects.detect(data, "x") is reader.DIALECT
+    parsed = CASE.read(data, reader.header(data))
+    assert reader.header(data) == CASE.header
+    assert contract.rows(parsed) == contract.rows(CASE.whole)
+    assert (parsed.refusals.height, parsed.steps) == (0, CASE.whole.steps)
+
+
+RESERVED = (
+    "03/01/2026 00:02:00;U;R12.srv;requestor=ana@h",
+    "03/01/2026 00:02:00;Y;R12.srv;requestor=Scheduler@srv start=1772323210 end=1772329999",
+    '03/01/2026 00:02:00;B;R12.srv;owner=ana@h name="R 1" start=1772323210 end=1772326800',
+    "03/01/2026 00:03:00;K;R12.srv;requestor=ana@h",
+    "03/01/2026 00:03:00;k;R12.srv;requestor=ana@h",
+    "03/01/2026 00:03:00;F;R12.srv;owner=ana@h name=R1 queue=R12",
+)
+"""Records of a reservation, of all types that the guides list."""
+
+
+def test_records_of_reservations_are_counted_and_their_jobs_are_read() -> None:
+    job = (
+        "03/01/2026 00:05:00;E;9.srv;user=ana queue=R12 resvname=R1 resvID=R12.srv "
+        "ctime=1772323200 start=1772323210 exec_host=n1/0 end=1772323500 Exit_status=0"
+    )
+    data = "".join(f"{line}\n" for line in (*RESERVED, job)).encode()
+    parsed = reader.parse(Block(data, 0, 1), Header(zone="UTC"))
+    assert (parsed.refusals.height, parsed.steps) == (0, 6)
+    found = parsed.records.row(0, named=True)
+    assert (found["partition"], found["reservation"], found["cpus"]) == ("R12", "R1", 1)

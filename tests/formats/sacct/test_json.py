@@ -194,13 +194,16 @@ def test_steps_are_counted() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"job_id": None}, "column JobID: '' is no job id"),
-        ({"time": 7}, "field time: 7 is no object"),
-        ({"time": {"submission": "soon"}}, "column Submit: 'soon' is no time"),
-        ({"time": {"submission": 1_700_000_000_000}}, "column Submit: '1700000000000' is no time"),
+        ({"job_id": None}, "column JobID: '' is not a job id"),
+        ({"time": 7}, "field time: 7 is not an object"),
+        ({"time": {"submission": "soon"}}, "column Submit: 'soon' is not a time"),
+        (
+            {"time": {"submission": 1_700_000_000_000}},
+            "column Submit: '1700000000000' is not a time",
+        ),
         ({"time": {}}, "column Submit: when it was submitted is unknown"),
-        ({"state": {"current": [[]]}}, "column State: '[]' is no state"),
-        ({"allocation_nodes": 1 << 40}, "column AllocNodes: '1099511627776' is no count"),
+        ({"state": {"current": [[]]}}, "column State: '[]' is not a valid state"),
+        ({"allocation_nodes": 1 << 40}, "column AllocNodes: '1099511627776' is not a valid count"),
     ],
 )
 def test_what_no_job_says_is_refused(change: dict[str, Any], reason: str) -> None:

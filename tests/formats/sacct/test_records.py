@@ -3,12 +3,14 @@
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.formats.dialects import PLAIN, Parsed, Reading
 from audit.formats.lines import Block
 from audit.formats.sacct import text as sacct
+from audit.formats.sacct.records import CONTRADICTED
 
 
 def parse(text: str | bytes, reading: Reading = PLAIN) -> Parsed:
@@ -95,3 +97,24 @@ def test_as_the_slow_twin(rows: list[tuple[dict[str, str], str]], counts_nodes: 
     wanted = [{"job_id": job, **twin} for job, twin in expected if twin is not None]
     columns = ["job_id", "submit_time", "start_time", "end_time", "state", "suspended_s", "cpus"]
     assert parsed.records.select(columns).to_dicts() == wanted
+
+
+@pytest.mark.parametrize(
+    ("columns", "doubtful"),
+    [
+        ({"AllocTRES": "cpu=100,node=9", "NCPUS": "108", "NNodes": "9"}, True),
+        ({"AllocTRES": "cpu=108,node=8", "NCPUS": "108", "NNodes": "9"}, True),
+        ({"AllocTRES": "cpu=108,node=9", "NCPUS": "108", "NNodes": "9"}, False),
+        ({"AllocTRES": "cpu=1500,node=9", "NCPUS": "1.46K", "NNodes": "9"}, False),
+        ({"AllocTRES": "", "NCPUS": "108", "NNodes": "9"}, False),
+    ],
+)
+def test_contradictions_between_columns_are_counted(
+    columns: dict[str, str], doubtful: bool
+) -> None:
+    given = {"JobID": "7", "State": "COMPLETED", "Submit": "100", "Start": "200", "End": "300"}
+    data = "".join("|".join(row) + "\n" for row in zip(*{**given, **columns}.items(), strict=True))
+    parsed = sacct.parse(Block(data.encode(), 0, 1), sacct.header(data.encode(), PLAIN))
+    assert parsed.remarks == ({CONTRADICTED: 1} if doubtful else {})
+    if columns["AllocTRES"].startswith("cpu=100,"):
+        assert parsed.records["cpus"].to_list() == [100]

@@ -66,6 +66,22 @@ def ran(**columns: object) -> dict[str, Any]:
     return one(PLAIN, **{"State": "COMPLETED", "Start": ONE, "End": TWO, **columns})
 
 
+@pytest.mark.parametrize(
+    ("requested", "raised", "allocated", "found"),
+    [
+        ("cpu=1,mem=7000M", "2", "cpu=2,mem=7000M", (2, 1, True)),  # MaxMemPerCPU=4000
+        ("cpu=2,mem=4000M", "2", "cpu=16,mem=32000M", (16, 2, False)),  # --exclusive
+        ("", "2", "cpu=4", (4, 2, None)),
+        ("", "", "cpu=4", (4, None, None)),
+    ],
+)
+def test_requested_cpus(
+    requested: str, raised: str, allocated: str, found: tuple[int, int | None, bool | None]
+) -> None:
+    job = ran(ReqTRES=requested, ReqCPUS=raised, AllocTRES=allocated)
+    assert (job["cpus"], job["req_cpus"], job["req_for_memory"]) == found
+
+
 def test_an_ordinary_record() -> None:
     found = ran(
         Cluster="c", User="ana", Account="a", Group="g", Partition="p", QOS="q", Priority="12.5",
@@ -259,21 +275,24 @@ def test_steps_are_counted_and_passed_over() -> None:
 @pytest.mark.parametrize(
     ("columns", "why"),
     [
-        ({"JobID": "x"}, "column JobID: 'x' is no job id"),
-        ({"JobID": ""}, "column JobID: '' is no job id"),
+        ({"JobID": "x"}, "column JobID: 'x' is not a job id"),
+        ({"JobID": ""}, "column JobID: '' is not a job id"),
         ({"Submit": "Unknown"}, "column Submit: when it was submitted is unknown"),
-        ({"Submit": "Monday"}, "column Submit: 'Monday' is no time"),
-        ({"Start": "2026-13-01T00:00:00"}, "column Start: '2026-13-01T00:00:00' is no time"),
+        ({"Submit": "Monday"}, "column Submit: 'Monday' is not a time"),
+        (
+            {"Start": "2026-13-01T00:00:00"},
+            "column Start: '2026-13-01T00:00:00' is not a time",
+        ),
         (
             {"State": "FAILED", "Start": "2026-01-01T02:00:00", "End": "2026-01-01T01:00:00"},
             "ends 3600 s before it starts (columns Start, End)",
         ),
-        ({"NNodes": "two"}, "column NNodes: 'two' is no count"),
-        ({"NCPUS": 1 << 40}, "column NCPUS: '1099511627776' is no count that can be"),
-        ({"Timelimit": "long"}, "column Timelimit: 'long' is no length of time"),
-        ({"AllocTRES": "cpu"}, "column AllocTRES: 'cpu' is no list of resources (TRES)"),
-        ({"ReqMem": "much"}, "column ReqMem: 'much' is no amount of memory"),
-        ({"State": "12:30"}, "column State: '12:30' is no state"),
+        ({"NNodes": "two"}, "column NNodes: 'two' is not a valid count"),
+        ({"NCPUS": 1 << 40}, "column NCPUS: '1099511627776' is not a valid count"),
+        ({"Timelimit": "long"}, "column Timelimit: 'long' is not a valid length of time"),
+        ({"AllocTRES": "cpu"}, "column AllocTRES: 'cpu' is not a valid list of resources (TRES)"),
+        ({"ReqMem": "much"}, "column ReqMem: 'much' is not a valid amount of memory"),
+        ({"State": "12:30"}, "column State: '12:30' is not a valid state"),
     ],
 )
 def test_refused_with_the_reason(columns: dict[str, object], why: str) -> None:

@@ -134,7 +134,7 @@ def test_clusters() -> None:
         (HEADER + "root||1|\na||1|b\nb||1|a\n", 3, "is above itself"),
         (HEADER + "|u|1|\n", 2, "without account"),
         ("Cluster - 'c':Fairshare=x\n", 1, "Fairshare='x'"),
-        ("Cluster - 'c'\nsomething else\n", 2, "no line of 'sacctmgr dump'"),
+        ("Cluster - 'c'\nsomething else\n", 2, "not a line of 'sacctmgr dump'"),
     ],
 )
 def test_what_is_refused(listing: str, line: int, said: str) -> None:
@@ -181,8 +181,8 @@ def test_qualities_of_service() -> None:
     [
         ("Name|Priority\nnormal|1\n", Fault(1, "no column UsageFactor")),
         ("Name|UsageFactor\n", Fault(0, "no QOS in it")),
-        ("Name|UsageFactor\na|-1\n", Fault(2, "QOS 'a': '-1', '' are no numbers ≥ 0")),
-        ("Name|UsageFactor\na|nan\n", Fault(2, "QOS 'a': 'nan', '' are no numbers ≥ 0")),
+        ("Name|UsageFactor\na|-1\n", Fault(2, "QOS 'a': '-1', '' must be numbers ≥ 0")),
+        ("Name|UsageFactor\na|nan\n", Fault(2, "QOS 'a': 'nan', '' must be numbers ≥ 0")),
         ("Name|UsageFactor\na|1\na|2\n", Fault(3, "QOS 'a' is listed more than once")),
     ],
 )

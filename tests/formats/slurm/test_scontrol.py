@@ -126,7 +126,7 @@ def test_nodes_that_cannot_be_told_are_shared_by_those_that_list_the_same() -> N
         "PartitionName=c Nodes=n1 TRES=cpu=4\n"
     )
     assert len(listing.problems) == 2
-    assert "partition 'a': its nodes 'n[1-' are no list" in listing.problems[0]
+    assert "partition 'a': its nodes 'n[1-' are not a list" in listing.problems[0]
     groups = shared(listing.partitions)
     assert [[part.name for part in group] for group in groups] == [["a", "b"], ["c"]]
     assert capacity(groups[0]) == {"cpus": 8}

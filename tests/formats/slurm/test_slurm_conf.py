@@ -89,13 +89,13 @@ def test_lengths_of_time(text: str, length: float | None) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("PriorityDecayHalfLife=soon", "no length of time"),
-        ("PriorityDecayHalfLife=UNLIMITED", "no length of time"),
-        ("PriorityCalcPeriod=0", "no length of time"),
-        ("PriorityUsageResetPeriod=hourly", "none of none, now"),
-        ("FairShareDampeningFactor=0", "no number"),
-        ("PriorityWeightAge=many", "no number"),
-        ("PriorityWeightTRES=CPU", "no weight"),
+        ("PriorityDecayHalfLife=soon", "not a valid duration"),
+        ("PriorityDecayHalfLife=UNLIMITED", "not a valid duration"),
+        ("PriorityCalcPeriod=0", "not a valid duration"),
+        ("PriorityUsageResetPeriod=hourly", "must be one of none, now"),
+        ("FairShareDampeningFactor=0", "not a valid number"),
+        ("PriorityWeightAge=many", "not a valid number"),
+        ("PriorityWeightTRES=CPU", "not a weight"),
         ("PartitionName=a TRESBillingWeights=CPU=x", "partition 'a'"),
     ],
 )

@@ -40,7 +40,8 @@ def sites(draw: st.DrawFn, most: int = 9) -> Log:
         parts, on_one = draw(sampled([(1, 1), (1, 1), (2, 1), (3, 1), (3, 9), (5, 9)]))
         if on_one > 1:
             part = (1, *part[1:])
-        request = Request(nodes, part, parts, on_one)
+        home = tuple(sorted({*nodes, *draw(sampled(sets))}))
+        request = Request(nodes, part, parts, on_one, home=home)
         requests.append(request._replace(used=draw(_used(request, machines))))
         jobs.append(job._replace(request=tuple(parts * amount for amount in part)))
     reserved = []
@@ -82,7 +83,7 @@ def workload(log: Log, ranking: Ranking = Ranking()) -> Workload:  # noqa: B008 
 def machines(site: Site) -> Machines:
     """The same nodes as the package takes them."""
     requests, count = site.requests, len(site.machines)
-    sets = sorted({request.nodes for request in requests})
+    sets = sorted({nodes for r in requests for nodes in (r.nodes, r.home)})
     shapes = sorted({request[:4] for request in requests})
     whole = [{node: amounts} for node, amounts in enumerate(site.machines)]
     room = [max(len(r.used), min(r.parts, len(r.nodes))) for r in requests] + [1] * count
@@ -107,6 +108,7 @@ def machines(site: Site) -> Machines:
         np.cumsum([0, *map(len, sets)]),
         ints([n for one in sets for n in one]),
         ints([sets.index(r.nodes) for r in requests]),
+        ints([sets.index(r.home) for r in requests]),
         np.ascontiguousarray(
             np.array([r.part for r in requests], np.int64).reshape(-1, len(site.machines[0])).T
         ),
@@ -156,7 +158,7 @@ def crowded(seed: int) -> Log:
         nodes = everywhere if random.random() < 0.7 else everywhere[: one(1, 2)]
         occupancy = one(1, 2, 3, 5, 9)
         estimate = occupancy + one(0, 0, 1, 4)
-        requests.append(Request(nodes, part, parts, most))
+        requests.append(Request(nodes, part, parts, most, home=everywhere))
         request = tuple(parts * amount for amount in part)
         jobs.append(Job(EPOCH + arrival, occupancy, estimate, request, priority=float(one(1, 2))))
     site = Site(machines, tuple(requests), least_loaded=bool(one(0, 1)))
@@ -239,7 +241,9 @@ def test_decisions_on_nodes_as_defined(order: Order, backfill: Backfill) -> None
 def whole(log: Log) -> Site:
     """As many nodes as the log has of its resource; each attempt takes whole ones."""
     everywhere = tuple(range(log.capacity[0]))
-    requests = [Request(everywhere, (1,), max(job.request[0], 1), 1) for job in log.jobs]
+    requests = [
+        Request(everywhere, (1,), max(job.request[0], 1), 1, home=everywhere) for job in log.jobs
+    ]
     return Site(((1,),) * log.capacity[0], tuple(requests))
 
 

@@ -4,10 +4,12 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 from audit.metrics.attempts.account import NO_HOLDS, Account, account, anatomy
 from audit.metrics.attempts.population import describe
@@ -21,6 +23,8 @@ from tests.naive.attempts import close
 from tests.registry.test_reasons import ALL_REASONS
 from tests.scenario.test_engine import slow_pool
 from tests.strategies import EPOCH, NOW, POOLS, Rows, ended, frame, rows, sampled
+
+pytestmark = pytest.mark.usefixtures("either_sweep")
 
 POOL = Pool("main", Resource.cpus, 4)
 EDGE = 770
@@ -237,12 +241,18 @@ def test_as_defined(rule: int, data: st.DataObject) -> None:
             assert sum(exact.causes.values(), Fraction()) == row["wait_s"]
 
 
+_RULES: dict[str, Any] = {
+    "limits": (Limit(most=1, per="user"), Limit(most=3, resource="cpus")),
+    "windows": (Window(hours=(CLOSED,), walltime_above_s=5),),
+}
+
+
+@pytest.mark.parametrize("rules", [{}, _RULES])
 @given(data=st.data())
-def test_the_stretches_of_a_traced_attempt_are_its_wait(data: st.DataObject) -> None:
-    pool = POOL._replace(
-        limits=(Limit(most=1, per="user"), Limit(most=3, resource="cpus")),
-        windows=(Window(hours=(CLOSED,), walltime_above_s=5),),
-    )
+def test_the_stretches_of_a_traced_attempt_are_its_wait(
+    rules: dict[str, Any], data: st.DataObject
+) -> None:
+    pool = POOL._replace(**rules)
     moved = frame(data.draw(crowds() | _arrays())).with_columns(pl.col("^.*_time$") + EDGE)
     described = describe(moved, [pool])
     if described.is_empty():
@@ -253,7 +263,7 @@ def test_the_stretches_of_a_traced_attempt_are_its_wait(data: st.DataObject) -> 
     made = account(described, pool, NOW + EDGE, traced=place, **options)
     plain = account(described, pool, NOW + EDGE, **options)
     assert made.attempts.equals(plain.attempts)
-    assert made.barred.select(plain.barred.columns).height >= plain.barred.height
+    assert _under_rules(made) == _under_rules(plain)
     row, traced = made.attempts.row(place, named=True), made.traced
     spans = traced.select("begin", "end").rows()
     assert all(one[1] == other[0] for one, other in pairwise(spans))
@@ -265,6 +275,60 @@ def test_the_stretches_of_a_traced_attempt_are_its_wait(data: st.DataObject) -> 
         0,
         "rule" in traced["cause"],
     )
+
+
+def _under_rules(made: Account) -> list[tuple[Any, ...]]:
+    """Return the seconds under rules of each attempt, of whichever stretches they consist."""
+    spans = made.barred.filter(~pl.col("held"))
+    sums = spans.group_by("job_id", "attempt").agg((pl.col("end") - pl.col("begin")).sum())
+    return sorted(sums.rows())
+
+
+def test_of_equal_attempts_those_that_a_rule_lets_start_are_not_barred() -> None:
+    pool = POOL._replace(limits=(Limit(most=1, per="user"),))
+    cancelled = ended(0, 5, 5, 1, "ann") | {"start_time": None, "state": "CANCELLED"}
+    both = [{**cancelled, "job_id": str(k), "job_number": k} for k in (1, 2)]
+    made = booked(ended(0, 0, 0, 1, "bob"), *both, pool=pool)
+    assert made.barred.rows() == [("2", 1, 0, 5, False)]
+
+
+def _deep(seed: int, count: int) -> Rows:
+    """Records of a queue of which a good part waits at once, and starts in no order."""
+    rng = np.random.default_rng(seed)
+    arrival = EPOCH + np.sort(rng.integers(0, count, count))
+    start = arrival + rng.integers(0, 2 * count, count) * rng.integers(0, 2, count)
+    end = start + rng.integers(0, 20, count)
+    drawn = zip(
+        *(arrival.tolist(), start.tolist(), end.tolist(), rng.integers(1, 5, count).tolist()),
+        *(rng.integers(0, 3, count).tolist(), rng.integers(0, 6, count).tolist()),
+        rng.random(count).tolist(),
+        strict=True,
+    )
+    records = [
+        {
+            **ended(arrived, started, over, size, f"u{user}" if user else None, gpus=gpus),
+            "reason": "Dependency" if chance < 0.1 else None,
+        }
+        for arrived, started, over, size, gpus, user, chance in drawn
+    ]
+    return [{**one, "job_id": str(k), "job_number": k} for k, one in enumerate(records, 1)]
+
+
+@given(seed=st.integers(0, 10_000), data=st.data())
+def test_a_limit_that_nothing_reaches_changes_nothing(seed: int, data: st.DataObject) -> None:
+    # With a rule, all that waits is walked at each instant; without, only what may claim.
+    pool = Pool("main", Resource.cpus, 24, amounts=(("gpus", 10),))
+    pool = pool._replace(steps=(Step(EPOCH + 90, (("cpus", 12),)), Step(EPOCH + 200, ())))
+    walked = pool._replace(limits=(Limit(most=10**9),))
+    described = describe(frame(_deep(seed, data.draw(sampled([20, 150])))), [pool])
+    holds, _ = _drawn_holds(data, described)
+    options: dict[str, Any] = {"cycle_s": 7, "holds": holds, "outage_s": 4}
+    options["traced"] = data.draw(st.integers(0, described.height - 1))
+    got, want = (account(described, one, NOW, **options) for one in (pool, walked))
+    assert_frame_equal(got.attempts, want.attempts, rel_tol=1e-12, abs_tol=1e-9)
+    assert got.outages.equals(want.outages)
+    assert got.barred.equals(want.barred)
+    assert got.traced.equals(want.traced)
 
 
 def test_a_traced_attempt_names_what_forbids_it() -> None:

@@ -19,6 +19,8 @@ from tests.naive.attempts import close
 from tests.scenario.test_engine import slow_pool
 from tests.strategies import NOW, Rows, ended, frame, sampled
 
+pytestmark = pytest.mark.usefixtures("either_sweep")
+
 NAMES = ("cpus", "gpus", "gpus:a100", "gpus:h100")
 SHAPES = {
     "c1": on.Machine((4, 0, 0, 0), ("batch",)),

@@ -38,6 +38,7 @@ WEEK = 7 * 86_400
 ALL = Period("all", 0, 1 << 40)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_seeds(kind: str) -> None:
     """On both, hurt victims are found and no other entity is named."""
@@ -106,7 +107,7 @@ def permuted(attempts: pl.DataFrame, random: np.random.Generator) -> pl.DataFram
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOGS)
 def test_permuted_names_are_not_named(real_logs: Path, name: str) -> None:
     """At most 2 of 40 permuted logs name a user who kept less than half of its jobs."""

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.metrics.attempts import passed_over
+from audit.metrics.attempts import pair_classes, passed_over
 from audit.metrics.attempts.passed_over import RESULT_SCHEMA, InBursts, Unknown, of_period
 from audit.metrics.attempts.population import around, describe
 from audit.metrics.pairs import (
@@ -392,9 +392,18 @@ def _held(frame_: pl.DataFrame, drawn: Mapping[int, Sequence[tuple[int, int]]]) 
     return Held(*(np.array(column, np.int64) for column in columns))
 
 
-@given(logs, st.dictionaries(st.integers(0, 20), intervals, max_size=4))
+_HOWEVER_SHORT_THE_WAIT = {"LOOKED_UP": 0}
+_TOO_MANY_CLASSES = {"MOST_CLASSES": 0}
+
+
+@pytest.mark.parametrize("constants", [None, _HOWEVER_SHORT_THE_WAIT, _TOO_MANY_CLASSES])
+@given(records=logs, drawn=st.dictionaries(st.integers(0, 20), intervals, max_size=4))
 @settings(max_examples=examples(100))
-def test_as_defined(records: list[Record], drawn: dict[int, list[tuple[int, int]]]) -> None:
+def test_as_defined(
+    constants: dict[str, int] | None,
+    records: list[Record],
+    drawn: dict[int, list[tuple[int, int]]],
+) -> None:
     frame_ = described(records)
     held = _held(frame_, drawn)
     attempts = _twin(frame_)
@@ -413,10 +422,17 @@ def test_as_defined(records: list[Record], drawn: dict[int, list[tuple[int, int]
     half_life_s, shares = 2 * DAY, {"ann": 1.0, "bob": 2.0, "a": 1.0, "b": 1.0}
     for kind in several:
         owners: Owners = "account" if kind == "account" else "user"
-        decayed = Decayed.of(log, owners, half_life_s, shares)
-        used = naive.usage(attempts, owners, half_life_s, shares)
+        decayed = None
+        used: naive.Usage = naive.nothing
+        if constants is None:  # with usage, no pair is counted by classes
+            decayed = Decayed.of(log, owners, half_life_s, shares)
+            used = naive.usage(attempts, owners, half_life_s, shares)
         expected = naive.paired(attempts, kind, by_row, used)
-        got = {row["row"]: row for row in paired(log, kind, held, decayed).to_dicts()}
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in (constants or {}).items():
+                patch.setattr(pair_classes, name, value)
+            found = paired(log, kind, held, decayed)
+        got = {row["row"]: row for row in found.to_dicts()}
         assert set(got) == {attempts[k]["row"] for k in expected}
         for k, one in expected.items():
             row = got[attempts[k]["row"]]

@@ -110,10 +110,10 @@ def test_all_faults_are_told_at_once() -> None:
         build(nodes)
     assert str(caught.value).split("\n") == [
         "user '': its name is empty",
-        "account 'a': share -1: must be a number from 0 on",
+        "account 'a': share -1: must be a number of at least 0",
         "account 'a': is given twice",
         "account 'root': is the root itself, which has no share: leave it out",
-        "account 'b': share inf: must be a number from 0 on",
+        "account 'b': share inf: must be a number of at least 0",
         "user 'u' of account 'a': is given twice",
         "user 'v' of account 'u': its account 'u' is a user, and has no children",
         "user 'w' of account 'nobody': its account 'nobody' is not given",

@@ -47,7 +47,7 @@ def test_the_configured_cluster_is_explained_as_it_is_audited(
     run("run", "--config", "config.toml")
     told = run("explain", "4", "--config", "config.toml", "--format", "json").stdout
     assert json.loads(told)["subject"]["pool"]["policy"] == "fcfs-none"
-    assert json.loads(told)["subject"]["wait_s"] == 160
+    assert json.loads(told)["wait_s"] == 160
     database = "fairaudit.duckdb"
     assert run("explain", "4", "--db", database, "--format", "json").stdout == told
 
@@ -175,7 +175,7 @@ def test_a_model_that_does_not_fit_is_left_out() -> None:
     made = story("4")
     assert made.model is None
     assert "it does not fit this log: it starts" in made.unmodelled
-    assert "80.0 % needed" in made.unmodelled
+    assert "80.0 % required" in made.unmodelled
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_the_page_its_tables_and_the_database(files: tuple[Path, ...]) -> None:
     } == names
     elements = pl.read_csv(files[0].with_name("fit-policy-elements.csv"))
     assert elements["kind"].sort().to_list() == ["Limit", "Window"]
-    assert (elements["told_lower"] > 0).all()
+    assert (elements["gain_lower"] > 0).all()
     compared = pl.read_csv(files[0].with_name("fit-policy-compared.csv"))
     before, after = compared["unexplained"].to_list()
     assert before > 0.5
@@ -127,7 +127,7 @@ def test_drained_days_are_written_as_steps(tmp_path: Path) -> None:
 
 def test_a_configuration_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         fit.plan(write=tmp_path / "mine.toml")(None, None)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="a folder that exists"):
         fit.plan(write=tmp_path / "no" / "mine.toml")(None, None)  # type: ignore[arg-type]

@@ -58,7 +58,7 @@ def test_phrases_and_actions_of_all_kinds_can_be_filled_in() -> None:
         assert kind.measure in SUMMARY or not kind.measure
         for phrase in (kind.phrase, kind.action):
             named = {name for _, name, _, _ in Formatter().parse(phrase) if name}
-            words = {"subject", "kind", "mean", "share", "rule", "sentence", "remedy"}
+            words = {"subject", "kind", "mean", "share", "rule", "sentence", "remedy", "reason"}
             assert named <= words | SUMMARY.keys(), phrase
 
 

@@ -16,6 +16,8 @@ from audit.report.record.pool import (
     Change,
     Figure,
     PoolPart,
+    Queue,
+    ResourceUse,
     Stuck,
     Trend,
 )
@@ -437,6 +439,26 @@ def test_use_above_capacity_is_part_of_how_busy_a_pool_was() -> None:
         "128 CPUs, 70 % busy (including use above capacity), exceeded for 22 % of the time"
     )
     assert one(part).trust[1].text == "128 CPUs, 70 % busy"
+
+
+def test_a_resource_that_is_busier_than_the_counted_one_is_named() -> None:
+    uses = [ResourceUse("cpus", 0.7, 1.0, (), 0), ResourceUse("mem_bytes", 0.2, 1.0, (), 0)]
+    busy = ResourceUse("gpus:a100", 0.92, 1.0, (), 0)
+    page = one(replace(measured(), resources=(*uses, busy)))
+    assert page.trust[1].text == "128 CPUs, 70 % busy, a100 GPUs 92 % in use"
+
+
+def test_the_partition_with_most_of_the_waiting_is_named_with_its_cause() -> None:
+    figures = (figure("wait_mean", 3_200.0), figure("cause_earlier_share", 0.43))
+    queue = Queue("gpu", "-", "a100", 0.79, figures)
+    rest = Queue("batch", "-", "-", 0.21, figures)
+    assert one(replace(measured(), queues=(queue, rest))).waits_most == (
+        "79 % of all waiting time is that of jobs in partition gpu, GPU type a100, which waited "
+        "53 min on average: 43 % of it passed behind running jobs of others that had arrived "
+        "earlier."
+    )
+    assert not one(replace(measured(), queues=(replace(queue, share=0.4), rest))).waits_most
+    assert not one(measured()).waits_most
 
 
 def test_a_share_without_an_interval_decides_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from audit.registry.causes import CAUSES
 from audit.report.record.owner import (
+    Beyond,
     Everybody,
     Ground,
     LongWait,
@@ -46,6 +47,7 @@ def part(ratio: Figure | None = None, passed: PassedOver | None = None) -> Owner
         excess=figure("excess_wait", ((ratio.value or 1) - 1) * 40 * HOUR, None, None, "s"),
         contested=figure("contested_ratio", None),
         passed=passed,
+        beyond=Beyond(0.4, "whole"),
         used_share=0.1,
         parts=tuple(
             WaitPart(cause, share, share / 3)

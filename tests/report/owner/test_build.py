@@ -16,16 +16,19 @@ from audit.periods import zone
 from audit.registry.causes import CAUSES
 from audit.report.owner.attempts import Scene, compare, longest
 from audit.report.owner.build import build
-from audit.report.record.owner import OwnerContents, WaitPart
+from audit.report.owner.text import fairshare
+from audit.report.reading import records
+from audit.report.record.owner import FairshareCourse, OwnerContents, WaitPart
 from audit.report.record.page import Who
 from audit.report.record.pool import Figure
 from audit.report.render import owner as render
-from audit.store import database
+from audit.store import database, migrations, queries
 from audit.store.database import Connection
 from tests.report import chromium
 from tests.report.owner.conftest import HOUR, OTHERS, audited, jobs, report
 from tests.report.owner.sample import owner, part
 from tests.report.sample import HOSTILE, present
+from tests.stores import insert_history
 
 ANN = Who("user", "annabella")
 
@@ -198,6 +201,44 @@ def test_the_target_is_that_of_the_report(tmp_path: Path) -> None:
         rows = {row.name: row for of in report(con).usages for row in of.users.rows}
     assert (target.share, none) == (0.5, ())
     assert rows["annabella"].share == 0.5
+
+
+def test_fairshare_of_the_own_associations_alone(tmp_path: Path) -> None:
+    days = [day * 86_400 for day in (1, 2, 3)]
+    figures = {"ann": ((7_200.0, 0.75), (3_600.0, 0.25), (36_000.0, 0.5)), "ben": ((1.0, 1.0),) * 3}
+    rows = [
+        {
+            "entity_kind": "user",
+            "entity": user,
+            "parent": "phys",
+            "as_of": as_of,
+            "usage": usage,
+            "priority": factor,
+            "method": f"slurm:billing:{operator}",
+            "cluster": "c",
+            "period": "p",
+            "run_id": "r",
+            "usage_fraction": 0.5,
+        }
+        for operator in ("fair_tree", "relative")
+        for user, course in figures.items()
+        for as_of, (usage, factor) in zip(days, course, strict=True)
+    ]
+    with migrations.migrated(tmp_path / "store.duckdb") as con:
+        insert_history(con, pl.DataFrame(rows))
+        (found,) = records(
+            FairshareCourse,
+            queries.run(con, "owner_fairshare", cluster="c", period="p", user="ann"),
+        )
+    assert found == FairshareCourse(
+        *("phys", None, days[0], days[2], 7_200.0, 36_000.0, 0.75, 0.5, 0.25, days[1])
+    )
+    assert fairshare(found, "UTC") == (
+        "FairShare in account phys: 0.750 at the end of 1 January 1970, 0.500 at the end of "
+        "3 January 1970 (lowest: 0.250 on 2 January 1970). Decayed usage: 2 billing-hours, then 10."
+    )
+    html = render.render_html(replace(owner(), fairshare=(found,)))
+    assert "FairShare in account phys: 0.750" in html
 
 
 def test_the_same_again_gives_the_same_bytes(ann: Connection) -> None:

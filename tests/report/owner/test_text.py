@@ -83,9 +83,17 @@ def test_what_was_used_is_a_part_of_what_all_used() -> None:
     )
 
 
+def test_what_was_allocated_beyond_requests_comes_with_advice() -> None:
+    assert text.beyond(part()) == (
+        "40 % of the CPU time of their jobs was allocated beyond the CPUs that they requested, "
+        "mostly as whole nodes. Request all CPUs of a node, or use nodes that jobs share."
+    )
+    assert text.beyond(replace(part(), beyond=None)) == ""
+
+
 def test_where_measures_disagree_one_sentence_says_how_both_are_true() -> None:
     (note,) = text.notes(part())
-    assert "jobs of this width and walltime wait long here" in note
+    assert "Jobs of this width and walltime wait long here" in note
     assert text.notes(part(LONGER)) == ()
     short = replace(part(), wait_mean=figure("wait_mean", HOUR, HOUR / 2, 3.0 * HOUR, "s"))
     assert text.notes(short) == ()

@@ -18,6 +18,7 @@ from audit.report.build import build
 from audit.report.reading.pools import BURST_DAYS, elsewhere, pictured
 from audit.report.record.pool import Elsewhere, Figure, Pictured, PoolPart
 from audit.report.record.preemption import InterruptedUser, Preempted, Preemption
+from audit.report.record.requested import BeyondUser
 from audit.report.text import tables
 from audit.store import database, queries
 from audit.store.database import Connection
@@ -483,6 +484,31 @@ def test_who_lost_and_who_gained(filled: Connection) -> None:
     assert [row.name for row in tables.lost(users, 5)] == ["anna"]
     assert [row.name for row in tables.gained(users, 5)] == ["ben"]
     assert tables.unlisted(users, 5) == 0
+
+
+def test_users_whose_jobs_were_allocated_more_than_they_requested(tmp_path: Path) -> None:
+    con = stores.new(tmp_path / "audit.duckdb")
+    of = {"cluster": "demo", "pool": "batch", "schedule": OBSERVED, "run_id": "run-1"}
+    add(con, "pools", cluster="demo", pool="batch", resource="cpus", capacity=CAPACITY)
+    add(con, "clusters", cluster="demo", zone=ZONE, notes="{}")
+    for job, (user, cpus, beyond, reason) in enumerate(
+        [
+            ("ann", 16, 800.0, "whole"),
+            ("ann", 4, 100.0, "memory"),
+            ("bob", 10, 20.0, "cores"),  # 2 %: not material
+            ("cem", 2, 100.0, "cores"),
+            ("cem", 2, 0.0, None),
+        ]
+    ):
+        ended = {"job_id": str(job), "attempt": 1, "standing": "ended", "end_time": FROM + 100}
+        more = {"cpus": cpus, "beyond_work": beyond, "beyond_request": reason}
+        add(con, "job_result", **of, **ended, **more, user=user, occupancy_s=100)
+    (pool,) = build(con, "demo", PERIOD).pools
+    assert pool.beyond == (
+        BeyondUser("ann", 2_000.0, 900.0, "whole"),
+        BeyondUser("cem", 400.0, 100.0, "cores"),
+    )
+    con.close()
 
 
 def test_preempted_jobs_and_who_started_on_their_nodes(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_the_worked_example_is_that_of_the_equation() -> None:
 
 def test_definitions_are_those_that_were_in_force() -> None:
     usual = " ".join(f"{of.meaning} {of.formula}" for of in definitions())
-    assert "runs shorter than 10 s count as 10 s" in usual
+    assert "Runs shorter than 10 s count as 10 s" in usual
     assert "in proportion to their size" in usual
     assert "fewer than two started jobs" in usual
     chosen = Metrics(
@@ -57,7 +57,7 @@ def test_definitions_are_those_that_were_in_force() -> None:
         keep_single_job_users=True,
     )
     made = {of.term: of for of in definitions(chosen)}
-    assert "runs shorter than 30 s count as 30 s" in made["Bounded slowdown"].meaning
+    assert "Runs shorter than 30 s count as 30 s" in made["Bounded slowdown"].meaning
     assert made["Bounded slowdown"].formula.endswith("max(runtime, 30 s))")
     assert made["Fair start time, miss and fair slowdown"].formula.endswith("max(runtime, 30 s))")
     equality = made["Resource equality"]

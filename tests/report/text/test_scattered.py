@@ -27,8 +27,8 @@ PART = replace(
     [
         (
             GPUS,
-            "For 28 % of the waiting of GPU jobs, 4 or more GPUs were free, but no node with "
-            "enough CPUs and memory had 4.",
+            "For 28 % of the waiting of GPU jobs, 4 or more GPUs were free, but no "
+            "otherwise suitable node had 4.",
         ),
         (
             GPUS._replace(part=0.4),
@@ -43,7 +43,7 @@ PART = replace(
         (
             GPUS._replace(lack="mem", amount=64 << 30),
             "For 28 % of the waiting of jobs that request memory, 64 GiB of memory was free, but "
-            "no node with enough CPUs had it.",
+            "no otherwise suitable node had it.",
         ),
         (
             GPUS._replace(lack="several", amount=None),

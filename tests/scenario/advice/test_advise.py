@@ -22,6 +22,7 @@ from audit.scenario.advice.advise import (
 )
 from audit.scenario.scenario import Change, Scenario, changed
 from audit.scenario.whatif import options
+from audit.workers.executors import Executor, Threads
 from tests.scenario.advice.days import (
     DAY,
     DAYS,
@@ -38,6 +39,7 @@ from tests.scenario.advice.days import (
     starved,
     whole,
 )
+from tests.workers.scattered import Scattered
 
 BUDGET_S = 10.0
 RESERVE = "--backfill easy"
@@ -46,7 +48,7 @@ RESERVE = "--backfill easy"
 def advised(today: Scenario, budget_s: float = BUDGET_S, seed: int = 7, **more: Any) -> Advice:
     today = today.but(now=now(today.attempts))
     period = more.pop("period", whole(today.attempts))
-    return advise(today, period, budget_s, seed, more.pop("shares", None))
+    return advise(today, period, budget_s, seed, **more)
 
 
 def one(of: Advice, change: str) -> dict[str, Any]:
@@ -141,6 +143,15 @@ def test_the_same_log_gives_the_same_advice_whatever_its_order() -> None:
     for other in (advised(today), advised(shuffled), moved):
         assert other.changes.equals(first.changes)
         assert other.parts.equals(first.parts)
+
+
+@pytest.mark.parametrize("executor", [Threads(3), Scattered()], ids=["threads", "elsewhere"])
+def test_it_does_not_matter_who_replays(executor: Executor) -> None:
+    today = starved()
+    here, there = advised(today), advised(today, executor=executor)
+    assert here.changes.height > 1
+    assert there.changes.equals(here.changes)
+    assert there.parts.equals(here.parts)
 
 
 def test_a_period_is_replayed_by_its_own_attempts() -> None:

@@ -7,8 +7,10 @@ import polars as pl
 import pytest
 
 from audit.model import Policy
+from audit.scenario.budget import costs
 from audit.scenario.predict import predictions
 from audit.scenario.predict.calibration import Withheld
+from audit.scenario.predict.known import known_of
 from audit.scenario.predict.predictions import at_submission, pending
 from audit.scenario.scenario import Scenario
 from tests.scenario.predict.test_sweep import job, scenario
@@ -91,6 +93,20 @@ def test_the_first_have_no_similar_jobs_and_the_next_no_record() -> None:
     assert None in why[40:]
 
 
+def test_each_prediction_has_simple_ones_beside_it() -> None:
+    past = records()
+    one = scenario(past)
+    (last,) = at_submission(one, "UTC")[-1:].iter_rows(named=True)
+    made_at = last["made_at"]
+    waits = [job["start_time"] - job["submit_time"] for job in past if job["start_time"] < made_at]
+    assert last["recent"] == made_at + sorted(waits[-200:])[99]
+    own = [wait for job, wait in zip(past, waits, strict=False) if job["user"] == "cem"]
+    assert last["alike"] == made_at + sorted(own[-20:])[9]
+    assert made_at <= last["modelled"]
+    first = at_submission(one, "UTC")[10].row(0, named=True)
+    assert first["recent"] is None
+
+
 def test_every_second_submission_is_a_sample() -> None:
     made = at_submission(scenario(records(60)), "UTC", every=2)
     assert made["row"].to_list() == list(range(0, 60, 2))
@@ -127,6 +143,12 @@ def test_what_is_pending_is_predicted_or_says_why() -> None:
     assert all(now < row[1] <= row[2] <= row[3] for row in told if row[5] is None)
 
 
+def test_of_past_hours_every_third_is_searched() -> None:
+    of = scenario(records())
+    every, third = (pending(of, "UTC", 0, step)[0]["made_at"].unique() for step in (1, 3))
+    assert third.sort().to_list() == [at for at in every.sort() if at % (3 * HOUR_S) == 0]
+
+
 def test_few_jobs_are_drawn_at_a_past_hour(monkeypatch: pytest.MonkeyPatch) -> None:
     crowd = [job(0, 0, 9_000, 4), *(job(10, 9_000 + 60 * k, 9_060 + 60 * k, 4) for k in range(30))]
     monkeypatch.setattr(predictions, "DRAWN", 7)
@@ -135,3 +157,16 @@ def test_few_jobs_are_drawn_at_a_past_hour(monkeypatch: pytest.MonkeyPatch) -> N
     counts = past.group_by("made_at").len()["len"].to_list()
     assert counts
     assert max(counts) == 7
+
+
+def test_a_budget_of_simulations_makes_steps_longer() -> None:
+    of = scenario(records(60))
+    cost = costs(known_of(of).work, of.pool.policy).fair.sum()
+    half = at_submission(of, "UTC", budget_s=float(cost) / 2)
+    assert half["row"].to_list() == list(range(0, 60, 2))
+    of = scenario(records())
+    an_hour = 2 * float(costs(known_of(of).work, of.pool.policy).forward.mean())
+    hours = pending(of, "UTC", 0)[0]["made_at"].unique()
+    few = pending(of, "UTC", 0, budget_s=an_hour * 10)[0]["made_at"].unique()
+    assert 0 < len(few) < len(hours)
+    assert set(few) < set(hours)

@@ -114,8 +114,20 @@ def test_features_are_of_the_instant() -> None:
     scene = sweep.to(EPOCH + 30, 3)
     waits = sweep.model_waits(scene, 2)
     measured, labels = sweep.features(scene, np.array([2]), waits, ages=False)
-    assert measured[0, 2:7] / 0.4 == pytest.approx(
-        [np.log(8_960), 0, np.log(1), np.log(1), np.log(60)]
+    assert measured[0, 2:10] / 0.4 == pytest.approx(
+        [np.log(8_960), 0, np.log(1), np.log(1), np.log(60), np.log(70), 0, 8]
     )
     assert labels[0, 0] == 0
     assert pl.Series(known.user).to_list() == [1, 2, 1]
+
+
+def test_jobs_ahead_count_if_they_are_no_larger_and_of_the_same_partition() -> None:
+    runs = job(0, 0, 9_000, 4, partition="a")
+    ahead = [(2, "a"), (3, "a"), (1, "b"), (1, "a")]
+    waits = [job(10, 9_000, 9_010, size, partition=of) for size, of in ahead]
+    records = [runs, *waits, job(20, 9_000, 9_010, 2, partition="a")]
+    sweep, last = Sweep(known_of(scenario(records)), "UTC"), len(records) - 1
+    scene = sweep.to(EPOCH + 20, last + 1)
+    now = sweep.model_waits(scene, last)
+    measured, _ = sweep.features(scene, np.array([last]), now, ages=False)
+    assert measured[0, 8] == pytest.approx(0.4 * 2 * np.log(3))

@@ -5,28 +5,36 @@ where an attempt starts, ends or leaves the queue, where the capacity changes, a
 ``cuts`` (edges of rules and holds). Attempts that arrived since the last cut are behind everything
 that waits, so they change nothing for the others; their own time counts from their arrival.
 
-The queue holds *blocks* (waiting.pxi). Only members that claim capacity are visited one by one, so
-that the cost of an array does not grow with the square of its tasks.
+Where sums of the pool decide everything, equal requests share one state, and in long queues no more
+than the claims are walked (by_request.pxi). Otherwise the walk goes through all that waits: its
+queue holds *blocks* (waiting.pxi), of which only members that claim capacity are visited one by
+one, so that the cost of an array does not grow with the square of its tasks.
 """
 
 cimport cython
-from libc.stdint cimport INT64_MAX as NEVER, int64_t
+from libc.math cimport fabs, rint
+from libc.stdint cimport INT64_MAX as NEVER, int64_t, uint8_t
 from libc.stdlib cimport free, realloc
 
 import numpy as np
 
+from audit.kernels.fenwick cimport add_at, sum_to
 from audit.kernels.rows cimport copy_column, parts_on
-from audit.kernels.sweeps cimport time_at
+from audit.kernels.sweeps cimport first_above, time_at
 
-include "growing.pxi"
+include "../growing.pxi"
 include "waiting.pxi"
 include "nodes.pxi"
+include "crowd.pxi"
 
 
 cdef enum:
     RECORDED = 1  # a hold was recorded when it left the queue
     TRACED = 2  # every stretch of its wait is kept, not only holds and rules
-    SPAN = 4  # numbers of a stretch
+    SPAN = 5  # numbers of a stretch
+
+
+cdef double ROUNDING = 1e-7  # of sums of divided seconds, s
 
 
 @cython.final
@@ -36,12 +44,11 @@ cdef class Bookings:
 
     cdef double[:, ::1] seconds  # causes × attempts
     cdef int64_t[:, ::1] forbidden  # rules × attempts: s in which each forbids it
-    # (resources + 1) × attempts: s in which it would fit on nodes but for this resource; the last:
-    # for several.
+    # (resources + 2) × attempts: s in which it would fit on nodes but for this; see _lacking
     cdef int64_t[:, ::1] lacking
     # Stretches of one cause in the waits of blocks, in the order in which they begin: block (its
-    # first member), cause, begin, end. The cause of a divided stretch is its greatest part. A traced
-    # attempt has CAUSES + k, for rule k, instead of RULE.
+    # first member), cause, begin, end, the first member that it concerns (0: all). The cause of a
+    # divided stretch is its greatest part. A traced attempt has CAUSES + k, for rule k, instead of RULE.
     cdef Table spans
 
 
@@ -83,25 +90,46 @@ def book_waits(
     """
     cdef Py_ssize_t users = int(np.max(log.user, initial=UNKNOWN)) + 1
     cdef State state = State(rules, capacity, nodes, users)
-    cdef Queue queue = Queue(rules, log, capacity.shape[0], users, most)
-    with nogil:
-        _sweep(log, nodes, times, rules, state, queue, made, None)
+    cdef Queue queue
+    cdef Crowd crowd
+    if _is_plain(nodes, rules, most):
+        crowd = Crowd(log, times, users)
+        with nogil:
+            _sweep_crowd(log, nodes, times, rules, state, crowd, made, None)
+            _book_holds(log, times, made)
+    else:
+        queue = Queue(rules, log, capacity.shape[0], users, most)
+        with nogil:
+            _sweep(log, nodes, times, rules, state, queue, made, None)
     if made.spans.places < 0 or state.claims.places < 0:
         raise MemoryError("no memory for the stretches of waits")
+
+
+cdef inline bint _is_plain(Nodes nodes, Rules rules, Py_ssize_t most):
+    """Return whether equal requests are in one state, as only sums of the pool decide, in a long queue."""
+    bare = nodes.parts.shape[0] == 0 and rules.most.shape[0] + rules.first_span.shape[0] == 1
+    return bare and most >= CROWD
 
 
 def find_idle(Log log, Nodes nodes, Times times, Rules rules, const int64_t[::1] capacity, Py_ssize_t most):
     """Return the stretches in which nothing runs while the log lasts: begin, end, waited."""
     cdef Py_ssize_t users = int(np.max(log.user, initial=UNKNOWN)) + 1
     cdef State state = State(rules, capacity, nodes, users)
-    cdef Queue queue = Queue(rules, log, capacity.shape[0], users, most)
+    cdef Queue queue
+    cdef Crowd crowd
     found = np.zeros((3, log.by_end.shape[0] + 1), np.int64)
     cdef Idle idle = Idle(found[0], found[1], found[2], 0, False)
     cdef Bookings made = Bookings(
         np.zeros((CAUSES, 0)), np.zeros((0, 0), np.int64), np.zeros((0, 0), np.int64), Table(SPAN)
     )
-    with nogil:
-        _sweep(log, nodes, times, rules, state, queue, made, idle)
+    if _is_plain(nodes, rules, most):
+        crowd = Crowd(log, times, users)
+        with nogil:
+            _sweep_crowd(log, nodes, times, rules, state, crowd, made, idle)
+    else:
+        queue = Queue(rules, log, capacity.shape[0], users, most)
+        with nogil:
+            _sweep(log, nodes, times, rules, state, queue, made, idle)
     return found[:, :idle.count]
 
 
@@ -112,15 +140,7 @@ cdef void _sweep(
     cdef int64_t since = 0, now
     cdef Py_ssize_t x, old
     while coming.leave < log.by_leave.shape[0]:
-        now = time_at(log.leave, log.by_leave, coming.leave)
-        now = min(now, time_at(log.start, log.by_start, coming.start))
-        now = min(now, time_at(log.end, log.by_end, coming.end))
-        if coming.step < times.step.shape[0]:
-            now = min(now, times.step[coming.step])
-        if coming.cut < times.cut.shape[0]:
-            now = min(now, times.cut[coming.cut])
-        if coming.node < nodes.change.shape[0]:
-            now = min(now, nodes.change_time[coming.node])
+        now = _next_time(log, nodes, times, coming)
         old = queue.tail - queue.head
         coming.arrival = join(log, state, queue, coming.arrival, now)
         if queue.head < queue.tail:
@@ -154,6 +174,20 @@ cdef void _sweep(
         if idle is not None:
             _note_idle(idle, state.running, now)
         turn(times, rules, state, now)
+
+
+cdef int64_t _next_time(Log log, Nodes nodes, Times times, Next coming) noexcept nogil:
+    """Return the next instant at which time is cut."""
+    cdef int64_t now = time_at(log.leave, log.by_leave, coming.leave)
+    now = min(now, time_at(log.start, log.by_start, coming.start))
+    now = min(now, time_at(log.end, log.by_end, coming.end))
+    if coming.step < times.step.shape[0]:
+        now = min(now, times.step[coming.step])
+    if coming.cut < times.cut.shape[0]:
+        now = min(now, times.cut[coming.cut])
+    if coming.node < nodes.change.shape[0]:
+        now = min(now, nodes.change_time[coming.node])
+    return now
 
 
 cdef void _note_idle(Idle idle, Py_ssize_t running, int64_t now) noexcept nogil:
@@ -211,7 +245,7 @@ cdef void _watch(
         i = queue.attempt[place]
         begin = since if place < queue.head + old else log.arrival[i]
         if (
-            short_of(queue, place, state) == FITS
+            short_of(queue.request, place, queue.set[place], state) == FITS
             and (nodes.parts.shape[0] == 0 or fits_nodes(log, nodes, state, state.free_on, i, NOBODY))
             and not is_held(log, times, i, begin)
             and not is_forbidden(rules, state, i, begin)
@@ -250,7 +284,7 @@ cdef inline void _book(
 ) noexcept nogil:
     """Book the time from ``since`` to ``now`` for the block at ``place``."""
     cdef int64_t i = queue.attempt[place], slot = queue.slot[place], own, earlier
-    cdef int64_t others, cause
+    cdef int64_t cause
     cdef double time = <double> (now - since), each
     cdef Py_ssize_t short, fit, resources = log.request.shape[0]
     cdef bint fits
@@ -258,7 +292,7 @@ cdef inline void _book(
         queue.booked[slot, HELD] += time
         _note(log, queue, made.spans, slot, i, HELD, since, now)
         return
-    short = short_of(queue, place, state)
+    short = short_of(queue.request, place, queue.set[place], state)
     fits = short == FITS
     if fits and nodes.parts.shape[0] > 0:
         fit = fit_of(log, nodes, state, i)
@@ -287,19 +321,19 @@ cdef inline void _book(
         queue.booked[slot, EARLIER] += each * earlier
         queue.booked[slot, LATER] += each * (state.used[short] - own - earlier)
         if log.flags[i] & TRACED:
-            if 3 * own >= state.used[short]:
-                _note(log, queue, made.spans, slot, i, OWN_RUNNING, since, now)
-            else:
-                others = state.used[short] - own
-                cause = EARLIER if 2 * earlier >= others else LATER
-                _note(log, queue, made.spans, slot, i, cause, since, now)
+            cause = largest_part(own, earlier, state.used[short])
+            _note(log, queue, made.spans, slot, i, cause, since, now)
 
 
 cdef Py_ssize_t _lacking(Log log, Nodes nodes, State state, int64_t i) noexcept nogil:
-    """Return the resource without which attempt ``i`` would fit on nodes; their number: several."""
-    cdef Py_ssize_t k, x, y
+    """Return without which resource attempt ``i`` would fit; then features, then several."""
+    cdef Py_ssize_t k, x, y, resources = log.request.shape[0]
     for k in range(nodes.ties.shape[0]):
         x = nodes.ties[k]
+        if x == resources:
+            if fits_set(nodes, state, state.free_on, i, NOBODY, nodes.wide[i]):
+                return x
+            continue
         if nodes.part[x, i] == 0:
             continue
         # without GPUs, types of GPUs do not matter either
@@ -309,7 +343,7 @@ cdef Py_ssize_t _lacking(Log log, Nodes nodes, State state, int64_t i) noexcept 
                 state.without_on[y, :] = NEVER
         if fits_nodes(log, nodes, state, state.without_on, i, x):
             return x
-    return log.request.shape[0]
+    return resources + 1
 
 
 cdef void _book_rules(
@@ -338,15 +372,15 @@ cdef void _book_claims(
     No rule forbids the first, and each fits in the free capacity.
     """
     cdef int64_t slot = queue.slot[place], first = queue.front[slot], member = first
-    cdef int64_t user = queue.user[place]
+    cdef int64_t user = queue.user[place], own
     cdef Py_ssize_t rest = NOBODY, rule
     while member != NOBODY:
         if member != first and is_forbidden(rules, state, member, since):
             rest = RULE
             break
         if nodes.parts.shape[0] == 0:
-            if not fits_left(queue, place, state, NOBODY):
-                rest = OWN_QUEUED if fits_left(queue, place, state, user) else CLAIMED
+            if not fits_left(queue.request, place, state, NOBODY):
+                rest = OWN_QUEUED if fits_left(queue.request, place, state, user) else CLAIMED
                 break
         elif not fits_left_on(log, nodes, state, member):
             rest = OWN_QUEUED if fits_claimed(log, nodes, state, member, user) else CLAIMED
@@ -361,7 +395,8 @@ cdef void _book_claims(
     if member == NOBODY:
         return
     if rest == RULE or log.flags[first] & TRACED:
-        _note(log, queue, made.spans, slot, queue.attempt[place], rest, since, now)
+        own = member if rest == RULE else 0
+        _note(log, queue, made.spans, slot, queue.attempt[place], rest, since, now, own)
     # The members before this one are booked already: what is added to their block is undone.
     if rest == RULE:
         _book_rules(rules, state, queue, slot, member, since, now, True)
@@ -414,29 +449,32 @@ cdef void _claim(
 
 
 cdef void _note(
-    Log log, Queue queue, Table spans, int64_t slot, int64_t i, int64_t cause, int64_t begin,
-    int64_t end
+    Log log, Queue queue, Table spans, int64_t slot, int64_t i, int64_t cause, int64_t begin, int64_t end,
+    int64_t member=0
 ) noexcept nogil:
-    """Note a stretch of one cause in the wait of a block, or lengthen its last one."""
-    cdef int64_t last = queue.span[slot]
+    """Note a stretch of one cause in the wait of a block from ``member`` on, or lengthen its last one."""
+    if log.flags[i] & TRACED or cause == HELD or cause == RULE:
+        i = queue.attempt[place_of(queue, i + 1) - 1]
+        queue.span[slot] = lengthened(spans, queue.span[slot], i, cause, begin, end, member)
+
+
+cdef int64_t lengthened(
+    Table spans, int64_t last, int64_t first, int64_t cause, int64_t begin, int64_t end, int64_t member=0
+) noexcept nogil:
+    """Lengthen the last stretch of the block of attempt ``first``, or add one; return the last."""
     cdef int64_t* place
     if begin == end:
-        return
-    if not (log.flags[i] & TRACED or cause == HELD or cause == RULE):
-        return
+        return last
     if last != NOBODY:
         place = spans.held + last * SPAN
-        if place[1] == cause and place[3] == begin:
+        if place[1] == cause and place[3] == begin and place[4] == member:
             place[3] = end
-            return
+            return last
     place = add_row(spans)
     if place == NULL:
-        return
-    place[0] = queue.attempt[place_of(queue, i + 1) - 1]
-    place[1] = cause
-    place[2] = begin
-    place[3] = end
-    queue.span[slot] = spans.count - 1
+        return last
+    place[0], place[1], place[2], place[3], place[4] = first, cause, begin, end, member
+    return spans.count - 1
 
 
 cdef Py_ssize_t _named_rule(
@@ -453,3 +491,6 @@ cdef Py_ssize_t _named_rule(
         if forbids(rules, state, rule, i, at):
             return rule
     return NOBODY
+
+
+include "by_request.pxi"

@@ -46,6 +46,8 @@ class Bookings:
         self, seconds: NDArray[np.float64], forbidden: Ints, lacking: Ints, spans: Table
     ) -> None: ...
 
+CROWD: int
+
 def book_waits(
     log: Log, nodes: Nodes, times: Times, rules: Rules, capacity: Ints, most: int, made: Bookings
 ) -> None: ...

@@ -40,29 +40,12 @@ cdef class Nodes:
     cdef const int64_t[::1] most
     cdef const int64_t[::1] shape  # equal numbers: equal sets, parts and most
     cdef const int64_t[::1] kind  # of each resource: that of which it is a type, or itself
-    cdef const int64_t[::1] ties  # the resources, in the order in which a lacking one is named
+    cdef const int64_t[::1] wide  # [attempts]: the set of each, if it required no features
+    # The resources, in the order in which a lacking one is named; their number: features.
+    cdef const int64_t[::1] ties
     cdef const int64_t[::1] change_time  # when nodes become unavailable or available, ascending
     cdef const int64_t[::1] change_node
     cdef const int64_t[::1] change  # 1: unavailable, −1: no more
-
-
-@cython.final
-cdef class Claims:
-    """What the attempts of a walk claimed on nodes: node, user, then amounts of each resource."""
-
-    cdef int64_t* held
-    cdef Py_ssize_t width
-    cdef Py_ssize_t count
-    cdef Py_ssize_t places  # −1: there was no memory
-
-    def __cinit__(self, Py_ssize_t resources):
-        """Make an empty list."""
-        self.held, self.width = NULL, resources + 2
-        self.count = self.places = 0
-
-    def __dealloc__(self):
-        """Free the memory."""
-        free(self.held)
 
 
 @cython.final
@@ -147,7 +130,7 @@ cdef class State:
     cdef int64_t[::1] fit
     cdef int64_t[::1] full_stamp
     cdef int64_t[:, ::1] lent
-    cdef Claims claims
+    cdef Table claims  # of the walk on nodes: node, user, then amounts of each resource
     cdef int64_t[::1] counted  # [counters]: what runs
     cdef int64_t[::1] span  # [W]: the closed span at or after the instant
     cdef Py_ssize_t running  # attempts
@@ -173,7 +156,7 @@ cdef class State:
         self.used, self.moved = np.zeros((2, kinds), np.int64)
         self.by_user, self.claimed = np.zeros((2, kinds, users), np.int64)
         self.left, self.ahead = np.zeros((2, kinds), np.int64)
-        self.claims = Claims(nodes.capacity.shape[0])
+        self.claims = Table(nodes.capacity.shape[0] + 2)
         self.fit_stamp, self.fit, self.full_stamp = np.zeros(
             (3, int(np.max(nodes.shape, initial=-1)) + 1), np.int64
         )
@@ -246,7 +229,7 @@ cdef class Queue:
         self.forbidden = np.zeros(
             (most, rules.most.shape[0] + rules.first_span.shape[0] - 1), np.int64
         )
-        self.lacking = np.zeros((most, resources + 1), np.int64)
+        self.lacking = np.zeros((most, resources + 2), np.int64)
 
 
 cdef inline bint is_held(Log log, Times times, int64_t i, int64_t at) noexcept nogil:
@@ -302,38 +285,48 @@ cdef inline bint is_closed(
     return rules.span_from[span] < at + reach
 
 
-cdef inline bint fits_left(Queue queue, Py_ssize_t place, State state, int64_t user) noexcept nogil:
-    """Return whether a block's request fits in what is left, and in the claims of ``user``."""
+cdef inline bint fits_left(
+    const int64_t[:, ::1] request, Py_ssize_t k, State state, int64_t user
+) noexcept nogil:
+    """Return whether column ``k`` of requests fits in what is left, and in the claims of a user."""
     cdef int64_t left
     cdef Py_ssize_t x
-    for x in range(queue.request.shape[0]):
+    for x in range(request.shape[0]):
         left = state.left[x]
         if user > UNKNOWN and state.claimed_stamp[user] == state.walk:
             left += state.claimed[x, user]
-        if queue.request[x, place] > left and queue.request[x, place] > 0:
+        if request[x, k] > left and request[x, k] > 0:
             return False
     return True
 
 
-cdef inline Py_ssize_t short_of(Queue queue, Py_ssize_t place, State state) noexcept nogil:
-    """Return the first kind that lacks most of its capacity; FITS; or EXCEEDS.
+cdef inline Py_ssize_t short_of(
+    const int64_t[:, ::1] request, Py_ssize_t k, int64_t set, State state
+) noexcept nogil:
+    """Return the first kind of a set of nodes that lacks most of its capacity; FITS; or EXCEEDS.
 
-    A request that exceeds a capacity does so even where that resource is not the short one.
+    A request, column ``k``, that exceeds a capacity does so even where that resource is not the
+    short one.
     """
     cdef Py_ssize_t short = FITS, x, kind
-    cdef int64_t request
     cdef double most = 0.0, lack
-    for x in range(queue.request.shape[0]):
-        request = queue.request[x, place]
-        kind = queue.set[place] * queue.request.shape[0] + x
-        if request > state.free[kind] and request > 0:
-            if request > state.capacity[kind]:
+    for x in range(request.shape[0]):
+        kind = set * request.shape[0] + x
+        if request[x, k] > state.free[kind] and request[x, k] > 0:
+            if request[x, k] > state.capacity[kind]:
                 return EXCEEDS
-            lack = <double> (request - state.free[kind]) / state.capacity[kind]
+            lack = <double> (request[x, k] - state.free[kind]) / state.capacity[kind]
             if lack > most:
                 most = lack
                 short = kind
     return short
+
+
+cdef inline int64_t largest_part(int64_t own, int64_t earlier, int64_t used) noexcept nogil:
+    """Return the cause that names a divided stretch."""
+    if 3 * own >= used:
+        return OWN_RUNNING
+    return EARLIER if 2 * earlier >= used - own else LATER
 
 
 cdef Py_ssize_t join(

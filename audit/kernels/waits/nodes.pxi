@@ -38,9 +38,16 @@ cdef bint fits_nodes(
     Log log, Nodes nodes, State state, const int64_t[:, ::1] free, int64_t i, Py_ssize_t but
 ) noexcept nogil:
     """Return whether the parts of attempt ``i`` fit in what is free on the nodes of its set."""
+    return fits_set(nodes, state, free, i, but, log.set[i])
+
+
+cdef bint fits_set(
+    Nodes nodes, State state, const int64_t[:, ::1] free, int64_t i, Py_ssize_t but, int64_t chosen
+) noexcept nogil:
+    """Return whether the parts of attempt ``i`` fit in what is free on the nodes of a set."""
     cdef Py_ssize_t place
     cdef int64_t count = 0, node
-    for place in range(nodes.first_member[log.set[i]], nodes.first_member[log.set[i] + 1]):
+    for place in range(nodes.first_member[chosen], nodes.first_member[chosen + 1]):
         node = nodes.member[place]
         if state.unavailable[node] == 0:
             count += parts_on(nodes.part, i, nodes.most[i], free, node, but)
@@ -121,35 +128,26 @@ cdef void claim_nodes(Log log, Nodes nodes, State state, int64_t i) noexcept nog
                 continue
             most, best = count, node
             if nodes.most[i] == 1:
-                _claim_node(nodes, state, state.claims, i, node, 1, log.user[i])
+                _claim_node(nodes, state, i, node, 1, log.user[i])
                 missing -= 1
                 if missing == 0:
                     return
         if nodes.most[i] == 1 or best == NOBODY:
             return
         count = min(most, missing)
-        _claim_node(nodes, state, state.claims, i, best, count, log.user[i])
+        _claim_node(nodes, state, i, best, count, log.user[i])
         missing -= count
 
 
 cdef void _claim_node(
-    Nodes nodes, State state, Claims claims, int64_t i, int64_t node, int64_t count, int64_t user
+    Nodes nodes, State state, int64_t i, int64_t node, int64_t count, int64_t user
 ) noexcept nogil:
     """Note that attempt ``i`` claims parts on a node."""
-    cdef int64_t* claim
+    cdef int64_t* claim = add_row(state.claims)
     cdef Py_ssize_t x
-    if claims.count == claims.places:
-        claims.places = max(2 * claims.places, 1 << 10)
-        claim = <int64_t*> realloc(claims.held, claims.places * claims.width * sizeof(int64_t))
-        if claim == NULL:
-            claims.places = -1
-        else:
-            claims.held = claim
-    if claims.places < 0:
+    if claim == NULL:
         return
-    claim = claims.held + claims.count * claims.width
     claim[0], claim[1] = node, user
     for x in range(nodes.capacity.shape[0]):
         claim[2 + x] = count * nodes.part[x, i]
         state.left_on[x, node] -= claim[2 + x]
-    claims.count += 1

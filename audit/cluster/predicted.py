@@ -1,0 +1,47 @@
+"""Predicted starts that the store keeps, to show how good they are (SPEC §13).
+
+Those at submission are made anew from a sample of the attempts. Those of pending jobs are made at
+the newest record and kept; later runs judge them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from audit.cluster.windows import Window
+from audit.model import Standing
+from audit.scenario.predict import predictions
+from audit.scenario.scenario import Scenario
+
+SAMPLED: Final = 10_000
+"""Largest number of submissions that are predicted; every n-th is, so that few are not missed."""
+BUDGET_S: Final = 10.0
+"""Estimated CPU seconds of the simulations of each kind."""
+HOURS: Final = 3  # step between the past hours that are searched for similar pending jobs
+SUBMISSION: Final = "submission"
+PENDING: Final = "pending"
+
+
+def predicted(scenario: Scenario, zone: ZoneInfo, window: Window) -> pl.DataFrame:
+    """Return the predictions of a pool's attempts in a window, columns of ``prediction_result``.
+
+    The columns ``cluster`` and ``pool`` are missing.
+
+    Args:
+        scenario: all attempts that rows of the window need.
+    """
+    attempts = scenario.attempts
+    every = -(-attempts.height // SAMPLED) or 1
+    made = predictions.at_submission(scenario, zone.key, every, BUDGET_S)
+    own = attempts.select(window.holds()).to_series()
+    kinds = [made.filter(own.gather(made["row"])).with_columns(kind=pl.lit(SUBMISSION))]
+    if window.to_time is None and (attempts["standing"] == Standing.PENDING).any():
+        since = scenario.now - predictions.SEARCHED_S
+        _, present = predictions.pending(scenario, zone.key, since, HOURS, BUDGET_S)
+        kinds.append(present.with_columns(kind=pl.lit(PENDING)))
+    found = pl.concat(kinds)
+    named = attempts.select("job_id", "attempt")[found["row"]]
+    return found.drop("row").hstack(named)

@@ -1,0 +1,229 @@
+"""The table of jobs of slurmdbd (`CLUSTER_job_table`), written as CSV or by `mysql --batch`.
+
+Each row is converted to the columns of `sacct -P` and read by the same rules (``records``). The
+table has numbers where sacct prints names:
+
+- Users, groups, QOS and reservations are numbers, unless the query adds a column ``user``.
+- Trackable resources are pairs, `1=4,2=34000`: 1 CPUs, 2 memory in MiB, 4 nodes, 5 billing. Numbers
+  from 1001 on differ between sites (``tres_table``), so GPUs are known only from ``gres_used``.
+- States are numbers: a state, and flags above 255. Rows that are marked as deleted are counted.
+
+A record is a line: one whose text contains a line break is refused. Sources: Slurm's
+``as_mysql_cluster.c`` (columns) and ``slurm.h`` (states and flags), 17.11 to 25.05.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from audit.formats.dialects import Dialect, Header, Parsed, Reading, named_by_log
+from audit.formats.lines import UNQUOTED, Block, as_text, cut, select, unquoted
+from audit.formats.sacct.json import tasks_of
+from audit.formats.sacct.records import typed
+from audit.formats.shaping import by_distinct, case, refused, shaped
+from audit.model import RefusalCode
+
+_NEEDED: Final = {"id_job", "time_submit", "time_start", "time_end", "state"}
+_UNSET: Final = 2**32 - 2  # Slurm's unset; 2**32 - 1 is infinite
+_NULLS: Final = ["", "NULL", r"\N"]
+
+STATES: Final = (
+    *("PENDING", "RUNNING", "SUSPENDED", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT"),
+    *("NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"),
+)
+"""States by number (enum job_states)."""
+_FLAGS: Final = {1 << 10: "REQUEUED", 1 << 13: "RESIZING"}
+_TRES: Final = {1: "cpu", 2: "mem", 3: "energy", 4: "node", 5: "billing", 6: "fs/disk"}
+_TRES_OF_SITE: Final = r"(?:^|,)[0-9]{4,}=[1-9]"
+
+NO_NAMES: Final = "users, groups, QOS and reservations have the numbers of the database"
+NO_GPUS: Final = (
+    "GPUs are unknown: trackable resources from number 1001 on have no names in the table of jobs"
+)
+
+
+def recognises(head: bytes) -> bool:
+    """Return whether a table of jobs begins with ``head``."""
+    return _names(head) is not None
+
+
+def _names(head: bytes) -> tuple[list[str], str] | None:
+    """Return the names of the columns and their separator; None if they are not of this table."""
+    first = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].rstrip(b"\r")
+    line = first.decode("utf-8", errors="backslashreplace").replace('"', "").replace("`", "")
+    for separator in ",\t;|":
+        names = [name.strip().lower() for name in line.split(separator)]
+        if set(names) >= _NEEDED:
+            return names, separator
+    return None
+
+
+def header(head: bytes, reading: Reading) -> Header:
+    """Return the columns and their separator."""
+    names, separator = _names(head) or ([], ",")
+    entries = {"columns": ",".join(names), "separator": separator}
+    found = named_by_log("the table of jobs names its columns", reading, entries)
+    problems = () if "user" in names else (NO_NAMES,)
+    return Header(found.zone, {}, entries, (*found.problems, *problems))
+
+
+def parse(block: Block, header: Header) -> Parsed:
+    """Read whole lines."""
+    names, separator = header.entries["columns"].split(","), header.entries["separator"]
+    text = as_text(block.data)
+    if separator != "\t" and b'"' in text:  # `mysql --batch` writes tabs, and no quotes
+        text, separator = unquoted(text, separator), UNQUOTED
+    data = np.frombuffer(text, dtype=np.uint8)
+    lines = cut(data)
+    marks = np.flatnonzero(data == ord(separator))
+    fields = np.diff(np.searchsorted(marks, lines.ends), prepend=0) + 1
+    filled = lines.ends > lines.starts
+    if block.byte_offset == 0:
+        filled[0] = False  # the names
+    whole = filled & (fields == len(names))
+    if whole.any() and not text.endswith(b"\n"):
+        whole[-1] = False
+    rows = pl.DataFrame(schema=dict.fromkeys(names, pl.String))
+    if whole.any():
+        rows = pl.read_csv(
+            select(data, lines, whole),
+            separator=separator,
+            has_header=False,
+            schema=dict.fromkeys(names, pl.String),
+            quote_char=None,
+            null_values=_NULLS,
+        )
+    rows = rows.with_columns(number=pl.Series(np.flatnonzero(whole), dtype=pl.Int64))
+    deleted = (_column(rows, "deleted") == "1").fill_null(value=False)
+    records = _records(rows.filter(~deleted))
+    wrong = f"fields, not the {len(names)} of the columns"
+    odd = refused(
+        (int(number), f"{fields[number]} {wrong}", RefusalCode.SHAPE)
+        for number in np.flatnonzero(filled & ~whole)
+    )
+    origin = cut(np.frombuffer(block.data, dtype=np.uint8))
+    return shaped(block, origin, [records, odd], steps=int(deleted.sum()), by_line=True)
+
+
+def _column(rows: pl.DataFrame, name: str) -> pl.Series:
+    nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(rows))
+    return rows[name] if name in rows.columns else nothing
+
+
+def _records(rows: pl.DataFrame) -> pl.DataFrame:
+    """Convert rows to the columns of sacct, and these to records."""
+    frame = pl.DataFrame({name: _column(rows, name) for name in _READ})
+    tres = {name: by_distinct(frame[of], _tres) for name, of in _LISTED.items()}
+    texts = frame.select(
+        JobID=_job_id(),
+        User=pl.coalesce("user", "id_user"),
+        Account="account",
+        Group="id_group",
+        Partition="partition",
+        QOS="id_qos",
+        State=_state(),
+        Priority=_known("priority"),
+        Reservation=_positive("id_resv"),
+        Submit=_positive("time_submit"),
+        Eligible=_positive("time_eligible"),
+        Start=_positive("time_start"),
+        End=_positive("time_end"),
+        Suspended=_duration("time_suspended"),
+        TimelimitRaw=_positive("timelimit"),
+        AllocNodes="nodes_alloc",
+        NodeList="nodelist",
+        ReqCPUS="cpus_req",
+        ReqMem=pl.format("{}Mn", _positive("mem_req", most=2**64)),
+        AllocGRES=pl.coalesce("gres_alloc", "gres_used"),
+        ReqGRES="gres_req",
+        Constraints="constraints",
+    )
+    texts = texts.with_columns(tres[name]["named"].alias(name) for name in tres)
+    found = typed(texts.with_columns(rows["number"]), "UTC")
+    of_site = tres["AllocTRES"]["of_site"].fill_null(value=False)
+    unknown = of_site & (found["gpus"] == 0).fill_null(value=False)
+    return found.with_columns(
+        gpus=pl.when(~pl.lit(unknown)).then("gpus"),
+        remarks=pl.when(pl.lit(unknown))
+        .then(pl.concat_list("remarks", pl.lit(NO_GPUS)))
+        .otherwise("remarks"),
+    )
+
+
+_LISTED: Final = {"AllocTRES": "tres_alloc", "ReqTRES": "tres_req"}
+_READ: Final = (
+    *("id_job", "id_array_job", "id_array_task", "array_task_str", "het_job_id", "het_job_offset"),
+    *("pack_job_id", "pack_job_offset", "user", "id_user", "account", "id_group", "partition"),
+    *("id_qos", "state", "priority", "id_resv", "time_submit", "time_eligible", "time_start"),
+    *("time_end", "time_suspended", "timelimit", "nodes_alloc", "nodelist", "cpus_req", "mem_req"),
+    *("gres_alloc", "gres_used", "gres_req", "constraints", "tres_alloc", "tres_req"),
+)
+"""The columns that are read."""
+
+
+def _known(name: str) -> pl.Expr:
+    """Return a number as text, null where it is unset or infinite."""
+    return pl.when(pl.col(name).cast(pl.UInt64, strict=False) < _UNSET).then(name)
+
+
+def _positive(name: str, most: int = _UNSET) -> pl.Expr:
+    """Return a number as text, null where it is 0, unset or infinite; others are refused later."""
+    number = pl.col(name).cast(pl.UInt64, strict=False)
+    unset = (number == 0) | (number.is_between(_UNSET, _UNSET + 1) if most == _UNSET else False)
+    return pl.when(~unset.fill_null(value=False)).then(name)
+
+
+def _duration(name: str) -> pl.Expr:
+    """Return seconds as `MM:SS`; null for an instant, which a job that is suspended now has."""
+    seconds = pl.col(name).cast(pl.Int64, strict=False)
+    rest = (seconds % 60).cast(pl.String).str.zfill(2)
+    return pl.when(seconds < 10**9).then(pl.format("{}:{}", seconds // 60, rest))
+
+
+def _job_id() -> pl.Expr:
+    array, het = (
+        _positive("id_array_job"),
+        pl.coalesce(_positive("het_job_id"), _positive("pack_job_id")),
+    )
+    task, offset = (
+        _known("id_array_task"),
+        pl.coalesce(_known("het_job_offset"), _known("pack_job_offset")),
+    )
+    tasks = pl.col("array_task_str").map_elements(lambda text: tasks_of(text, {}), pl.String)
+    return case(
+        (array.is_not_null() & task.is_not_null(), pl.format("{}_{}", array, task)),
+        (array.is_not_null() & tasks.is_not_null(), pl.format("{}_[{}]", array, tasks)),
+        (het.is_not_null() & offset.is_not_null(), pl.format("{}+{}", het, offset)),
+        otherwise=pl.col("id_job"),
+    )
+
+
+def _state() -> pl.Expr:
+    """Return the name of a state; a flag takes precedence, as in `sacct -P`."""
+    number = pl.col("state").cast(pl.Int64, strict=False)
+    base = (number % 256).replace_strict(
+        dict(enumerate(STATES)), default=None, return_dtype=pl.String
+    )
+    flags = ((number // bit % 2 == 1, name) for bit, name in _FLAGS.items())
+    return case(*flags, otherwise=pl.coalesce(base, "state"))
+
+
+def _tres(texts: pl.Series) -> pl.DataFrame:
+    """Return `1=4,2=34000` as `cpu=4,mem=34000M`, and whether it has resources of the site."""
+    named = []
+    for text in texts:
+        pairs = (re.fullmatch(r"([0-9]+)=([0-9]+)", item) for item in text.split(","))
+        known = [(_TRES.get(int(pair[1])), pair[2]) for pair in pairs if pair]
+        parts = [f"{name}={amount}{'M' * (name == 'mem')}" for name, amount in known if name]
+        named.append(",".join(parts) if known or not text else text)
+    return pl.DataFrame(
+        {"named": pl.Series(named, dtype=pl.String), "of_site": texts.str.contains(_TRES_OF_SITE)}
+    )
+
+
+_TITLE: Final = "slurmdbd's table of jobs (job_table)"
+DIALECT: Final = Dialect("job-table", _TITLE, recognises, header, parse, scheduler="Slurm")

@@ -1,0 +1,122 @@
+"""Times in the hour that a clock change repeats: which of two readings, and where nothing decides.
+
+The order of job numbers decides about submissions: a job is not submitted before one with a lower
+number. It is used only where the jobs before and after do not contradict each other (a requeue
+gives an old number a later time). The rest of a record's times follow from Submit ≤ Start ≤ End and
+from Elapsed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from audit.formats.instants import Instants
+
+TIMES: Final = ("Submit", "Eligible", "Start", "End")
+UNDECIDED: Final = (
+    "times in the hour that a clock change repeats may be an hour late: nothing shows which, and "
+    "they are read as the first"
+)
+_NEAR: Final = 6 * 3_600  # s around such an hour in which other submissions are compared
+_APART: Final = 3_600  # s by which a clock is put back at most
+
+Ints = npt.NDArray[np.int64]
+
+
+def settled(
+    times: dict[str, Instants], elapsed: pl.Series, suspended: pl.Series, numbers: pl.Series
+) -> dict[str, pl.Series]:
+    """Return one reading of each time (``submit_time``, …), and which rows are ``undecided``.
+
+    ``times`` are those of the log; ``numbers`` are of jobs, null where unknown.
+    """
+    nothing = pl.Series([None], dtype=pl.Int64).new_from_index(0, len(elapsed))
+    early = {name: times[name].early if name in times else nothing for name in TIMES}
+    late = {name: times[name].late if name in times else nothing for name in TIMES}
+    if all(early[name] is late[name] for name in TIMES):
+        sure = pl.repeat(value=False, n=len(elapsed), eager=True)
+        return {**{f"{name.lower()}_time": early[name] for name in TIMES}, "undecided": sure}
+    latest = pl.select(pl.min_horizontal(late["Start"], late["End"])).to_series()
+    submit, doubted = _submissions(early["Submit"], late["Submit"], latest, numbers)
+    both = {f"{name}{n}": of[name] for n, of in enumerate((early, late)) for name in TIMES}
+    frame = pl.DataFrame(
+        {**both, "submit": submit, "spent": elapsed + suspended.fill_null(0), "doubted": doubted}
+    )
+    ways = [(pl.col(f"Start{a}"), pl.col(f"End{b}")) for a, b in ((0, 0), (0, 1), (1, 1), (1, 0))]
+    since = pl.coalesce("submit", pl.min_horizontal("Start0", "End0"))
+    possible = [
+        ((start >= since).fill_null(value=True) & (end >= start).fill_null(value=True), start, end)
+        for start, end in ways
+    ]
+    exact = [(fair & (end - start == pl.col("spent")), start, end) for fair, start, end in possible]
+    is_exact = pl.any_horizontal(fair.fill_null(value=False) for fair, _, _ in exact)
+    choices = [*exact, *possible]
+    ready = pl.when(pl.col("Eligible0") < pl.col("submit")).then("Eligible1").otherwise("Eligible0")
+    return frame.select(
+        submit_time="submit",
+        eligible_time=ready,
+        start_time=pl.coalesce(
+            *(pl.when(fair).then(start) for fair, start, _ in choices), "Start0"
+        ),
+        end_time=pl.coalesce(  # with the start: the first way that is possible
+            *(pl.when(fair & end.is_not_null()).then(end) for fair, _, end in choices), "End0"
+        ),
+        undecided=pl.col("doubted")
+        | pl.when(is_exact).then(_several(exact)).otherwise(_several(possible)),
+    ).to_dict()
+
+
+def _several(ways: list[tuple[pl.Expr, pl.Expr, pl.Expr]]) -> pl.Expr:
+    """Return whether different starts, or ends, are possible."""
+    differ = []
+    for place in (1, 2):
+        each = [pl.when(way[0]).then(way[place]) for way in ways]
+        differ.append((pl.max_horizontal(each) > pl.min_horizontal(each)).fill_null(value=False))
+    return differ[0] | differ[1]
+
+
+def _submissions(
+    early: pl.Series, late: pl.Series, latest: pl.Series, numbers: pl.Series
+) -> tuple[pl.Series, pl.Series]:
+    """Return the submissions, and which of them nothing decides.
+
+    ``latest`` is the last instant at which a job can have been submitted.
+    """
+    doubted = np.zeros(len(early), dtype=np.bool_)
+    differ = (early != late).fill_null(value=False)
+    if not differ.any():
+        return early, pl.Series(doubted)
+    one, other = early.fill_null(-1).to_numpy().copy(), late.fill_null(-1).to_numpy()
+    open_to = differ.to_numpy()
+    hours = np.unique(one[open_to] // _NEAR)
+    near = np.isin(one // _NEAR, [*hours, *(hours - 1), *(hours + 1)]) & (one >= 0)
+    rows = np.flatnonzero(near & numbers.is_not_null().to_numpy())
+    rows = rows[np.argsort(numbers.gather(rows).to_numpy(), kind="stable")]
+    must_be_late = _after(one[rows], other[rows])
+    must_be_early = _after(-other[rows][::-1], -one[rows][::-1])[::-1]
+    ends = latest.fill_null(np.iinfo(np.int64).max).to_numpy()
+    must_be_early |= other[rows] > ends[rows]
+    later = rows[open_to[rows] & must_be_late & ~must_be_early]
+    doubted[open_to] = True
+    doubted[rows[must_be_late != must_be_early]] = False
+    one[later] = other[later]
+    return pl.Series(one).set(early.is_null(), None), pl.Series(doubted)
+
+
+def _after(one: Ints, other: Ints) -> npt.NDArray[np.bool_]:
+    """Return which of the jobs, in order, cannot have their first reading because of earlier ones.
+
+    A time that lies further ahead than a clock is put back (a requeue) is no evidence.
+    """
+    found = np.zeros(len(one), dtype=np.bool_)
+    known = np.iinfo(np.int64).min
+    for place, (first, second) in enumerate(zip(one.tolist(), other.tolist(), strict=True)):
+        if known - first > _APART:
+            known = first
+        found[place] = first < known <= second
+        known = max(known, second if found[place] else first)
+    return found

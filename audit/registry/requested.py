@@ -1,0 +1,73 @@
+"""Why jobs are allocated, and charged for, more CPUs than they requested."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from audit.registry.measure import ONE, REQUESTED, SHARE, Measure, Quotient, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """One reason; see ``metrics.fairshare.requested``."""
+
+    key: str
+    words: str
+    """Completes "CPU time was allocated …"; no full stop."""
+    action: str
+    """A change that may help, as an imperative; a sentence."""
+
+    @property
+    def share(self) -> str:
+        """The key of the measure of its share."""
+        return f"beyond_{self.key}_share"
+
+
+BEYONDS: Final = (
+    Beyond(
+        "memory",
+        "for memory above the limit per CPU",
+        "Request less memory per CPU, or as many CPUs as this memory is charged for.",
+    ),
+    Beyond(
+        "whole",
+        "as whole nodes",
+        "Request all CPUs of a node, or use nodes that jobs share.",
+    ),
+    Beyond(
+        "cores",
+        "as whole cores with all their threads",
+        "Request CPUs in multiples of the threads of a core.",
+    ),
+    Beyond(
+        "unknown",
+        "for a reason that the log does not show",
+        "Check the minimum sizes of jobs in these partitions.",
+    ),
+)
+"""The first that holds applies."""
+
+MATERIAL: Final = 0.05
+"""Share of CPU time beyond requests from which reports mention it."""
+
+_DIMENSIONS: Final = ("all", "user", "account", "partition", "qos")
+_WHEN: Final = "where some attempt was allocated more CPUs than it requested"
+
+MEASURES: Final = (
+    Measure(
+        *("beyond_request_share", "CPU time allocated beyond requests", ONE, SHARE, _DIMENSIONS),
+        "Σ max(CPUs allocated − CPUs requested, 0) · occupancy / Σ CPUs allocated · occupancy, of "
+        "attempts for which the log gives both",
+        table=Table.MACHINE,
+        when=_WHEN,
+        figure=Quotient(REQUESTED, "beyond_work", "cpu_time"),
+    ),
+    *(
+        Measure(
+            *(one.share, f"… {one.words}", ONE, SHARE, _DIMENSIONS),
+            f"the part of `beyond_request_share` that was allocated {one.words}",
+            when=_WHEN,
+            figure=Quotient(REQUESTED, f"beyond_{one.key}", "cpu_time"),
+        )
+        for one in BEYONDS
+    ),
+)

@@ -1,0 +1,12 @@
+"""The content of a report about CPU time that jobs were allocated beyond their requests."""
+
+from typing import NamedTuple
+
+
+class BeyondUser(NamedTuple):
+    """A user whose jobs were allocated more than they requested, in CPU·s of ended attempts."""
+
+    name: str | None  # None: not named in the log
+    allocated: float
+    beyond: float
+    reason: str  # key of ``registry.requested.BEYONDS``: that of most of it

@@ -1,0 +1,79 @@
+"""Predicted starts in the database: what was predicted one night is judged by the next."""
+
+from contextlib import closing
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from audit.cluster import predicted
+from audit.cluster.windows import Window
+from audit.model import Period
+from audit.report.reading.predicted import of_pool, request
+from audit.report.record.predicted import Predicted
+from audit.store import database, queries
+from tests.cli.command import Run
+from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
+from tests.logs import write
+from tests.nightly.test_run import published
+from tests.oneoff.test_when import sacct_at
+from tests.oneoff.test_when import site as site  # noqa: PLC0414 (a fixture)
+from tests.scenario.predict.test_predictions import records
+from tests.scenario.predict.test_sweep import scenario
+
+UTC = ZoneInfo("UTC")
+pytestmark = pytest.mark.usefixtures("short_paper")
+
+
+def test_of_many_submissions_every_nth_is_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predicted, "SAMPLED", 100)
+    of = scenario(records(250))
+    made = predicted.predicted(of, UTC, Window())
+    assert made["job_id"].to_list() == [str(number) for number in range(1, 251, 3)]
+    assert set(made["kind"]) == {predicted.SUBMISSION}
+
+
+def test_a_window_has_the_predictions_of_its_own_attempts() -> None:
+    of = scenario(records(60))
+    ends = of.attempts["end_time"]
+    made = predicted.predicted(of, UTC, Window(ends[20], ends[40]))
+    assert made["job_id"].to_list() == of.attempts["job_id"][20:40].to_list()
+
+
+def test_predictions_of_pending_jobs_are_kept_and_judged(
+    run: Run, tmp_path: Path, site: Path
+) -> None:
+    now = records()[-1]["submit_time"]
+    night = ("run", "--config", "config.toml")
+    write(site, sacct_at(now - 86_400))
+    run(*night)
+    of = "SELECT job_id, made_at, p10, p50, p90, withheld_because FROM predictions"
+    pending = f"{of} WHERE kind = 'pending' AND start_time IS {{}} NULL ORDER BY made_at, job_id"
+    first = published(tmp_path, pending.format(""))
+    assert any(row[3] is not None for row in first)
+    write(site, sacct_at(now))
+    run(*night)
+    assert published(tmp_path, pending.format("NOT")) == first
+    newer = published(tmp_path, pending.format(""))
+    assert newer[0][1] > first[0][1]
+    submissions = "FROM predictions WHERE kind = 'submission'"
+    ((rows, jobs),) = published(tmp_path, f"SELECT count(*), count(DISTINCT job_id) {submissions}")
+    assert rows == jobs > 200
+    judged = judgements(tmp_path)
+    assert {(one.kind, one.dimension) for one in judged if one.contested} == {
+        (kind, of)
+        for kind in ("submission", "pending")
+        for of in ("all", "month", "width", "walltime")
+    }
+    pending_ones = [one for one in judged if one.kind == predicted.PENDING and one.contested]
+    known = [row for row in first if row[3] is not None]
+    assert [one.predictions for one in pending_ones] == [len(known)] * 4
+    assert pending_ones[0].recent_error_s is None
+    assert pending_ones[0].modelled_error_s is not None
+
+
+def judgements(folder: Path) -> tuple[Predicted, ...]:
+    """How good the predictions in the published database were, as a report shows it."""
+    with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
+        asked = request("c", Period("all", 0, 1 << 40), "UTC")
+        return of_pool(queries.run(con, "report_predicted", **asked).drop("pool"))

@@ -1,0 +1,70 @@
+"""`fairaudit sshare --explain`: the same figures as the table, and what is asked wrongly."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from audit import config
+from audit.cli.app import main
+from audit.errors import UsageError
+from audit.oneoff.sshare.explain import Question, explain
+from tests.oneoff.sshare.lab import TICK, recompute, request, samples
+from tests.places import SLURM
+
+LATE = samples()[-1][0]
+EARLY = samples()[0][0]
+
+
+def figures() -> dict[str, tuple[float, float]]:
+    """Usage in hours and FairShare of each user with one association, at the last sample's tick."""
+    tick = int(LATE) - (int(LATE) - int(TICK)) % 60
+    found = recompute(request("decay", as_of=str(tick), phase=TICK)).rows
+    users = Counter(row.user for row in found)
+    only = [row for row in found if row.user and users[row.user] == 1]
+    return {row.user: (row.raw_usage / 3600, row.fairshare) for row in only}
+
+
+@pytest.mark.parametrize("user", sorted(figures()))
+def test_the_last_line_of_the_course_is_that_of_the_table(user: str) -> None:
+    asked = Question(user, since=EARLY)
+    lines, facts, _ = explain(request("decay", as_of=LATE, phase=TICK), asked, config.Config())
+    first = lines.index(next(line for line in lines if line.startswith("time")))
+    rows = lines[first + 1 : lines.index("", first)]
+    used, factor = (float(cell.replace(",", "")) for cell in rows[-1].split()[-2:])
+    assert used == pytest.approx(figures()[user][0], abs=0.006)
+    assert factor == pytest.approx(figures()[user][1], abs=1e-6)
+    assert any(line.startswith(("Back at ", "FairShare is at least ")) for line in lines)
+    assert any("half-life" in fact for fact in facts)
+    (sum_,) = (line for line in lines if line.startswith("usage "))
+    old, less, new, whole = map(float, re.findall(r"[\d.]+", sum_.replace(",", "")))
+    assert old - less + new == pytest.approx(whole, abs=0.02)
+
+
+def test_wrong_questions() -> None:
+    asked = request("decay", as_of=LATE, phase=TICK)
+    with pytest.raises(UsageError, match="user 'nobody' has no association"):
+        explain(asked, Question("nobody"), config.Config())
+    with pytest.raises(UsageError, match="--since must be at least 60 s before the instant"):
+        explain(asked, Question(min(figures()), since=LATE), config.Config())
+
+
+def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    lab = SLURM / "decay"
+    files = {"sacct": "sacct.txt", "assoc": "assoc.psv", "slurm-conf": "config.txt"}
+    words = [word for name, file in files.items() for word in (f"--{name}", str(lab / file))]
+
+    def command(*more: str) -> tuple[object, str, str]:
+        monkeypatch.setattr("sys.argv", ["fairaudit", "sshare", *words, "--as-of", LATE, *more])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code, *capsys.readouterr()
+
+    code, said, facts = command("--explain", min(figures()), "--since", EARLY, "--back-at", "1")
+    assert code == 0
+    assert f"user {min(figures())} of " in said
+    assert "Back at 1.000000: " in said or "FairShare is at least 1.000000 now" in said
+    assert "as of 2026" in facts
+    code, said, why = command("--since", EARLY)
+    assert (code, said) == (2, "")
+    assert "--since and --back-at require --explain" in why

@@ -1,0 +1,49 @@
+"""Logs that are opened together, and what is said of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from audit.config import Config
+from audit.errors import UsageError
+from audit.ingest.logs import open_logs
+from audit.pipeline.opening import Request, Site, open_log, take_in
+from audit.store import migrations
+from tests.logs import busy, write
+
+SACCT = "JobID|User|State|Submit|Start|End|AllocTRES\n" + "".join(
+    f"{job}|u{job % 3}|COMPLETED|{1_000_000_000 + job}|{1_000_000_100 + job}|{1_000_000_900 + job}"
+    f"|cpu=4,mem={'45P' if job < 2 else '4G'},node=1\n"
+    for job in range(50)
+)
+
+
+def test_logs_of_several_schedulers_are_one_cluster_only_on_request(tmp_path: Path) -> None:
+    paths = [write(tmp_path / "a.psv", SACCT), write(tmp_path / "b.swf", busy())]
+    for opened in (Request(logs=paths).open, Request(logs=paths).open_each):
+        with pytest.raises(UsageError, match=r"several schedulers \(Slurm: a.psv; SWF: b.swf\)"):
+            opened()
+    assert len(Request(logs=paths, cluster="both").open()) == 2
+    assert len(Request(logs=[paths[0]] * 2).open()) == 2
+
+
+def test_a_log_that_grew_while_it_was_read_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.psv", SACCT)
+    logs = open_logs([path])
+    write(path, SACCT + SACCT)
+    with migrations.temporary() as con:
+        taken = take_in(con, logs, Site(logs, "c", Config()), Config())
+    assert taken.attempts.height == 50
+    assert any(text.startswith("grew while") for text in taken.headers["a.psv"].problems)
+
+
+def test_what_is_doubtful_in_records_is_a_warning(tmp_path: Path) -> None:
+    log = open_log(Request(logs=[write(tmp_path / "a.psv", SACCT + "50|u|COMPL")]), Config())
+    said = [text for text in log.setting.warnings if text.startswith("a.psv: ")]
+    assert said == [
+        "a.psv: memory of more than 128 TiB per node is ignored (2 records)",
+        "a.psv: ends within a record (line 52): it was cut, or is still being written; what "
+        "follows is missing",
+    ]
