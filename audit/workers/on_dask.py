@@ -279,32 +279,43 @@ class Dask:
             address: client.submit(*what, pure=False, workers=[address], priority=1)
             for address in new
         }
-        until = time.monotonic() + EXAMINED_S
-        while time.monotonic() < until:
-            alive = self._threads().keys()
-            asked = [of for address, of in answers.items() if address in alive and not of.done()]
-            if not asked:
-                break
-            with client.as_current(), suppress(TimeoutError):
-                distributed.wait(asked, timeout=1, return_when="FIRST_COMPLETED")
         found = set()
-        for address, answer in answers.items():
-            try:
-                why = answer.result(timeout=RESULT_S)
-            except TimeoutError:
-                if address not in self._threads():
-                    continue  # it has ended
-                why = f"no answer within {EXAMINED_S} s"
-            except Exception as error:
-                if _ends(error):
-                    continue
-                ours = identity()["fairaudit"]
-                why = f"cannot load fairaudit ({_first(error)}); install fairaudit {ours} there"
-            if why:
-                self._leave_out(address, why)
-            else:
-                found.add(address)
+        until = time.monotonic() + EXAMINED_S
+        while answers:
+            late = time.monotonic() > until
+            with client.as_current(), suppress(TimeoutError):
+                distributed.wait([*answers.values()], timeout=1, return_when="FIRST_COMPLETED")
+            alive = self._threads().keys()
+            for address in [at for at, answer in answers.items() if late or answer.done()]:
+                try:
+                    why = self._answer(answers[address])
+                except TimeoutError:  # a busy network or worker: ask for the answer again
+                    if not late:
+                        continue
+                    why = f"no answer within {EXAMINED_S} s"
+                del answers[address]
+                if why:
+                    self._leave_out(address, why)
+                elif why is not None:
+                    found.add(address)
+            answers = {at: answer for at, answer in answers.items() if at in alive}
         return found
+
+    def _answer(self, answer: Any) -> str | None:
+        """Return why a worker may get no parts: "" if it may, None if it is about to exit.
+
+        Raises TimeoutError if the answer does not arrive in time.
+        """
+        try:
+            why: str = answer.result(timeout=RESULT_S)
+        except TimeoutError:
+            raise
+        except Exception as error:
+            if _ends(error):
+                return None
+            ours = identity()["fairaudit"]
+            return f"cannot load fairaudit ({_first(error)}); install fairaudit {ours} there"
+        return why
 
     def _threads(self) -> Mapping[str, int]:
         """Return the number of threads of each worker that is connected."""

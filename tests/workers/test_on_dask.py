@@ -183,6 +183,24 @@ def test_it_works_by_address_and_leaves_the_shared_folder_empty(
     ]
 
 
+def test_a_late_answer_of_a_new_worker_is_asked_for_again(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result, late = distributed.Future.result, [True]
+
+    def first_late(future: Any, timeout: float | None = None) -> Any:
+        if late:
+            late.pop()
+            raise TimeoutError
+        return result(future, timeout)
+
+    monkeypatch.setattr(distributed.Future, "result", first_late)
+    said: list[str] = []
+    with executor(running[1], say=said.append) as one:
+        assert len(dict(one.each(tripled, BY, [1, 2, 3]))) == 3
+    assert not [text for text in said if "left out" in text]
+
+
 def lose(
     running: Running, how: Callable[[Any], object], options: Compute
 ) -> tuple[dict[int, Any], list[str]]:
