@@ -58,6 +58,7 @@ def test_a_full_disk_is_said_and_leaves_what_was_there(tmp_path: Path, size: str
         assert [path.name for path in (disk / "out").iterdir()] == ["report.html"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", ["fairaudit-state", "published"])
 def test_a_full_disk_names_the_place_the_need_and_what_is_safe(tmp_path: Path, place: str) -> None:
     """The night before remains, and with space again, the next one ends as if undisturbed."""

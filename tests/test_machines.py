@@ -74,6 +74,7 @@ def test_an_audit_and_an_explained_wait(run: Run, tmp_path: Path) -> None:
     assert explained["wait_s"] == explained["subject"]["until"] - explained["subject"]["arrival"]
 
 
+@pytest.mark.thorough
 def test_pending_jobs_and_the_state_of_runs(run: Run, site: Path) -> None:
     of_config = ("--config", "config.toml", "--format", "json")
     lines = run("when", site, "--config", "config.toml").stdout.splitlines()
@@ -89,6 +90,7 @@ def test_pending_jobs_and_the_state_of_runs(run: Run, site: Path) -> None:
     assert all(row["cluster"] == "c" for row in stuck)
 
 
+@pytest.mark.thorough
 def test_the_card_of_a_user_has_the_verdict_of_the_page(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(120))
     write(tmp_path / "config.toml", "[report]\nowner_cards = true\n")
@@ -107,6 +109,7 @@ def test_the_card_of_a_user_has_the_verdict_of_the_page(run: Run, tmp_path: Path
     assert [*folder.glob("*.json")] == []
 
 
+@pytest.mark.thorough
 def test_pages_and_cards_show_predicted_starts_if_asked(run: Run, site: Path) -> None:
     folder, config = site.parent, site.parent / "config.toml"
     described = config.read_text()

@@ -53,6 +53,7 @@ def test_a_little_more_suffices_for_a_small_log(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("used_up", [True, False])
 def test_an_odd_error_without_memory_is_explained(used_up: bool) -> None:
     script = (
@@ -107,6 +108,7 @@ def test_the_limit_of_a_control_group_counts(
         memory.require()
 
 
+@pytest.mark.thorough
 def test_doctor_compares_the_need_of_the_largest_cluster_with_what_there_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,6 +146,7 @@ def test_it_runs_from_the_wheel_alone(site: Path, tmp_path: Path) -> None:
     assert "audit" in run(site / "bin" / "fairaudit", "--help", cwd=tmp_path)
 
 
+@pytest.mark.ci
 @pytest.mark.thorough
 def test_it_audits_from_the_wheel_alone(audited: Path) -> None:
     page = (audited / "first" / "report.html").read_text(encoding="utf-8")

@@ -86,6 +86,7 @@ def test_an_order_without_kernel_or_cost_cannot_be_imported(entry: str, refusal:
     assert refusal in done.stderr
 
 
+@pytest.mark.thorough
 def test_an_order_by_a_number_of_a_job_is_one_entry() -> None:
     made = (
         '    widest = OrderTraits("widest", '

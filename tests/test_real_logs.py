@@ -17,6 +17,7 @@ LOGS = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", LOGS)
 def test_a_public_log(name: str, real_logs: Path, tmp_path: Path) -> None:
     capacity, records, ended, never_started, start_unknown = LOGS[name]

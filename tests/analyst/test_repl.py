@@ -176,6 +176,7 @@ def talk(published: Path, state: Path, typed: list[bytes], *options: str) -> byt
     return screen
 
 
+@pytest.mark.thorough
 def test_on_a_terminal(published: Path, tmp_path: Path) -> None:
     screen = talk(
         published,

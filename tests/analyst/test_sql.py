@@ -302,6 +302,7 @@ def test_a_closed_pipe_ends_quietly(published: Path) -> None:
     assert running.returncode == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not (ROOT / "docs" / "sql.md").exists(), reason="outside a checkout: no docs")
 def test_the_documented_examples_run(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

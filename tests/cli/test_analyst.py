@@ -39,6 +39,7 @@ def test_sql_formats_limits_and_mistakes(run: Run, tmp_path: Path) -> None:
         assert message in run("sql", *arguments, check=2).stderr
 
 
+@pytest.mark.thorough
 def test_stuck_lists_jobs_that_gave_up_later_than_similar_jobs(run: Run, tmp_path: Path) -> None:
     similar = [line(k, submit=k, wait=0, run=60, allocated=1, user=1 + k % 3) for k in range(1, 31)]
 
@@ -67,6 +68,7 @@ def test_stuck_lists_jobs_that_gave_up_later_than_similar_jobs(run: Run, tmp_pat
     assert "only the first 50 rows are shown; --rows N shows more" in capped.stderr
 
 
+@pytest.mark.thorough
 def test_refused_records_are_listed_corrected_and_accepted(run: Run, tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     config = '[report]\npdf = false\n[[clusters]]\nname = "c"\nsources = [{files = "logs/*"}]\n'

@@ -20,6 +20,7 @@ def _site(tmp_path: Path) -> None:
     write(tmp_path / "config.toml", CONFIG)
 
 
+@pytest.mark.thorough
 def test_a_configured_run(run: Run, tmp_path: Path) -> None:
     first = run("run")
     assert "a.swf: 60 records, 0 refused" in first.stdout

@@ -89,6 +89,7 @@ def test_init_run_and_doctor_of_a_new_site(run: Run, tmp_path: Path) -> None:
     run("init", "--partitions", "none.txt", "--output", "other.toml", check=2)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("short_paper")
 def test_the_first_hour_with_slurm(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

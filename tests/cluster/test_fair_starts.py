@@ -43,6 +43,7 @@ def results(folder: Path) -> pl.DataFrame:
     return found
 
 
+@pytest.mark.thorough
 def test_two_nights_give_what_one_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[int] = []
     original = fair_start_times

@@ -88,6 +88,7 @@ def audited(folder: Path, results: list[tuple[Ran, float]], *, types: bool) -> t
     return pool, round(fitted)
 
 
+@pytest.mark.thorough
 def test_the_scarce_type_is_found(tmp_path: Path, results: list[tuple[Ran, float]]) -> None:
     pool, fitted = audited(tmp_path, results, types=True)
     amounts = dict(pool.amounts)
@@ -100,6 +101,7 @@ def test_the_scarce_type_is_found(tmp_path: Path, results: list[tuple[Ran, float
     assert abs(fitted - sum(fits for _, fits in of_type)) < 0.01 * waited
 
 
+@pytest.mark.thorough
 def test_without_types_the_scarcity_is_hidden(
     tmp_path: Path, results: list[tuple[Ran, float]]
 ) -> None:

@@ -40,6 +40,7 @@ def test_a_window_has_the_predictions_of_its_own_attempts() -> None:
     assert made["job_id"].to_list() == of.attempts["job_id"][20:40].to_list()
 
 
+@pytest.mark.thorough
 def test_predictions_of_pending_jobs_are_kept_and_judged(
     run: Run, tmp_path: Path, site: Path
 ) -> None:

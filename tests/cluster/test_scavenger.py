@@ -157,6 +157,7 @@ def write_log(folder: Path, runs: list[Run]) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.thorough
 def test_overlapping_partitions_and_a_scavenger(tmp_path: Path) -> None:
     """One pool; waits for GPUs within a point of the truth; no rule; nothing above 100 %."""

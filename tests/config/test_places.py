@@ -27,6 +27,7 @@ def folded(file: str) -> set[str]:
     }
 
 
+@pytest.mark.thorough
 @given(_NAMES, _NAMES)
 @example("Lab/anna", "Lab_anna-2e1618f6")
 @example("Lab/anna", places.file_name("Lab/anna"))

@@ -79,6 +79,7 @@ def figures(folder: Path) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.faults
 @pytest.mark.parametrize(
     "seed",

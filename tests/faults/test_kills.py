@@ -39,6 +39,7 @@ def killed(folder: Path, now: int, seconds: float) -> float | None:
     return float(done.stdout) if done.returncode == 0 else None
 
 
+@pytest.mark.slow
 @pytest.mark.faults
 @pytest.mark.parametrize(
     ("seed", "nights", "kills"),

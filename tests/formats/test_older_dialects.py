@@ -105,6 +105,7 @@ def _records(draw: st.DrawFn) -> dict[str, object]:
     }
 
 
+@pytest.mark.thorough
 @given(
     st.lists(_records(), min_size=1, max_size=8),
     st.sampled_from(["|", "\x1f", "☃", "@@"]),

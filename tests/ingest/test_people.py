@@ -247,6 +247,7 @@ def test_keys_are_private_and_long_enough(tmp_path: Path) -> None:
         people.filter_of(cluster, tmp_path)
 
 
+@pytest.mark.thorough
 def test_a_night_stores_no_name_and_refuses_another_key(tmp_path: Path) -> None:
     """Names that stand nowhere else: none of them is in any file that the night leaves."""
     hidden = {"key_file": "people.key", "file": "people.csv"}

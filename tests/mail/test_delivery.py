@@ -109,6 +109,7 @@ def outbox(place: Path) -> list[Path]:
     return sorted((place / "fairaudit-outbox").glob("*.eml"))
 
 
+@pytest.mark.thorough
 def test_one_of_five_is_refused_and_costs_nobody_else_anything(
     place: Path, server: Server, cert: Path
 ) -> None:
@@ -284,6 +285,7 @@ test.deliver(place, test.mailing(place, server=Server(int(sys.argv[4])), cert=ce
 """
 
 
+@pytest.mark.ci
 @pytest.mark.thorough
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_killed_for_real(place: Path, server: Server, cert: Path, when: str) -> None:
@@ -312,6 +314,7 @@ def test_killed_for_real(place: Path, server: Server, cert: Path, when: str) -> 
     assert server.recipients == sorted(FIVE)
 
 
+@pytest.mark.thorough
 def test_a_monitor_hears_of_a_mail_that_may_not_have_arrived(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

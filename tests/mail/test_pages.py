@@ -60,6 +60,7 @@ def got(server: Server) -> dict[str, EmailMessage]:
     return {to.split("@")[0]: mail for to, mail in server.got}
 
 
+@pytest.mark.thorough
 def test_each_gets_what_is_about_them_and_of_nobody_else(
     place: Path, server: Server, cert: Path
 ) -> None:

@@ -187,6 +187,7 @@ def compare(tmp_path: Path, nights: int, faults: Faults) -> None:
     shutil.rmtree(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.faults
 @pytest.mark.thorough
 def test_three_nights_with_faults(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ def test_each_stage_is_noted_with_its_failure(tmp_path: Path) -> None:
     assert "2.swf" in found[0][2]
 
 
+@pytest.mark.thorough
 def test_killed_is_abandoned_and_the_next_run_goes_on(tmp_path: Path) -> None:
     """kill -9 within the transaction that stores results."""
     settings = site(tmp_path)

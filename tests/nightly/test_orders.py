@@ -56,6 +56,7 @@ def left(
     return found
 
 
+@pytest.mark.thorough
 def test_three_nights_in_reverse_order(tmp_path: Path) -> None:
     assert left(tmp_path / "a", (0, 1, 2)) == left(tmp_path / "b", (2, 1, 0))
 

@@ -83,6 +83,7 @@ def content(folder: Path) -> dict[str, object]:
     return found
 
 
+@pytest.mark.thorough
 def test_what_is_new_is_done_and_nothing_twice(tmp_path: Path) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0))
@@ -203,6 +204,7 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
     assert caught.value.exit_code == 75
 
 
+@pytest.mark.thorough
 def test_one_bad_log_stops_nothing(tmp_path: Path) -> None:
     """The bad log is named, in the report too; the rest is computed and published."""
     settings = site(tmp_path)

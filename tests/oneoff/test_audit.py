@@ -28,6 +28,7 @@ from tests.oneoff.fit_policy.test_plan import OFFICE, RULES
 HEADER = "JobID|User|Partition|State|Start|End|AllocTRES"
 
 
+@pytest.mark.thorough
 def test_the_same_again_gives_the_same_bytes(tmp_path: Path) -> None:
     """With all charts and the PDF, in another process and in this one."""
     log = write(tmp_path / "mine.swf", busy(60))
@@ -172,6 +173,7 @@ def test_a_configured_pool_without_policy_is_fitted(site: Path, tmp_path: Path) 
     assert only_pool(outcome).limits == RULES["limits"]
 
 
+@pytest.mark.thorough
 def test_a_short_log_is_not_fitted(tmp_path: Path) -> None:
     outcome = audited(write(tmp_path / "few.swf", busy(60)), tmp_path / "out")
     [policy] = [note for note in notes(outcome) if note.startswith("policy: ")]

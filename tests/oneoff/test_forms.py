@@ -90,6 +90,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return tables(audited(folder, whole(folder)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", [other_columns, other_rows, three_files, as_json])
 def test_every_form_of_a_log_gives_the_same_figures(
     expected: dict[str, list[str]], tmp_path: Path, form: Callable[[Path], list[Path]]

@@ -58,6 +58,7 @@ def sacct_at(now: int, held: int = 300) -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.thorough
 def test_pending_jobs_get_an_interval_or_a_reason(run: Run, site: Path) -> None:
     told = run("when", site, "--config", "config.toml").stdout.splitlines()
     assert len(told) > 2
@@ -76,6 +77,7 @@ def test_pending_jobs_get_an_interval_or_a_reason(run: Run, site: Path) -> None:
     assert of_user == [line for line in told if int(line.split()[1].rstrip(":")) % 3 == 0]
 
 
+@pytest.mark.thorough
 def test_the_database_is_read_where_no_log_is_given(run: Run, site: Path) -> None:
     run("run", "--config", "config.toml")
     from_log = run("when", site, "--config", "config.toml").stdout

@@ -72,6 +72,7 @@ def itself(page: Path) -> str:
     return base64.urlsafe_b64decode(word).decode()
 
 
+@pytest.mark.thorough
 def test_who_is_named_has_a_page_to_which_the_report_and_the_index_lead(place: Path) -> None:
     folder = reports(place)
     assert found(folder) == {folder / "user-annabella.html": ANN}
@@ -153,6 +154,7 @@ def published(path: Path) -> int:
     return blocks
 
 
+@pytest.mark.thorough
 def test_an_audit_lays_pages_beside_its_report_which_name_nobody_else(tmp_path: Path) -> None:
     log = write(tmp_path / "jobs.txt", jobs("annabella"))
     request = (

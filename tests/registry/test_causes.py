@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import duckdb
+import pytest
 
 from tests.places import ROOT
 
@@ -40,6 +41,7 @@ LOG = "; MaxProcs: 8\n; UnixStartTime: 0\n" + "".join(
 )
 
 
+@pytest.mark.thorough
 def test_an_entry_is_all_that_a_new_cause_needs(tmp_path: Path) -> None:
     log, out = tmp_path / "log.swf", tmp_path / "out"
     log.write_text(LOG, encoding="utf-8")

@@ -114,6 +114,7 @@ STEPS = (
 """Capacity steps learned since the last night; the last one lets larger attempts queue."""
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(40))
 @given(
     rows(),

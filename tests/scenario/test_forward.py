@@ -210,6 +210,7 @@ def table(
     )
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(30))
 @given(rows(), st.sampled_from(POOLS), policies(slurm=False))
 def test_tables_hold_what_the_twin_says(records: Rows, pool: Pool, policy: Policy) -> None:

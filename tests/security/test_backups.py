@@ -270,6 +270,7 @@ def _content(folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.thorough
 def test_a_crafted_backup_is_refused_before_anything_is_replaced(place: Path) -> None:
     inside = members(place / "b.tar")
     for name, craft in CRAFTED.items():
@@ -359,6 +360,7 @@ def test_a_crafted_store_is_refused(place: Path, statements: list[str], said: st
     assert said in str(refused(place, with_store(place, *statements)))
 
 
+@pytest.mark.thorough
 def test_a_store_that_names_files_outside_its_archive_is_refused(place: Path) -> None:
     named = json.loads(members(place / "b.tar")[MANIFEST])["archive"]
     for name in ("/etc/passwd", "../../x", "fairaudit-archive/c/../../x", "a\0b"):

@@ -99,6 +99,7 @@ def harmless(text: str, where: str) -> None:
         assert not start.startswith("Bcc:"), where
 
 
+@pytest.mark.thorough
 def test_pages_show_them(made: Site) -> None:
     pages = {path.name: path for path in made.folder.rglob("*.html")}
     assert {"index.html", "report.html", "user-1.html"} <= pages.keys()

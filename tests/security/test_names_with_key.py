@@ -293,6 +293,7 @@ def test_failures_are_reported_with_the_place_to_look(made: Site) -> None:
         assert message in said, said
 
 
+@pytest.mark.slow
 def test_no_command_prints_a_name(made: Site) -> None:
     folder = made.folder
     with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:

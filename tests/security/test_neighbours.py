@@ -129,6 +129,7 @@ def test_nothing_is_written_where_a_neighbour_can_exchange_it(
     assert not (tmp_path / "mine").exists()
 
 
+@pytest.mark.thorough
 def test_exchanging_folders_while_an_audit_runs_gains_nothing(place: Path, log: Path) -> None:
     """The folder is sticky, so that the neighbour can create files in it."""
     shared = place / "shared"
@@ -214,6 +215,7 @@ def test_a_folder_that_a_neighbour_made_first_is_refused(place: Path, log: Path)
 CONFIG = '[[clusters]]\nname = "c"\n[[clusters.sources]]\ncommand = ["touch", "{made}"]\n'
 
 
+@pytest.mark.thorough
 def test_a_config_that_a_neighbour_can_change_runs_no_command(run: Run, place: Path) -> None:
     site = place / "site"
     site.mkdir()

@@ -226,6 +226,7 @@ def test_statements_beyond_the_limits_are_ended(place: Place, statement: str) ->
     assert place.state() == before
 
 
+@pytest.mark.thorough
 def test_its_output_is_a_file_that_it_cannot_open(place: Place, tmp_path: Path) -> None:
     """The user's stdout is open for writing in the command, and not in the process that reads."""
     target = tmp_path / "out.csv"

@@ -50,6 +50,7 @@ def shown(path: Path) -> list[tuple[object, ...]]:
         return database.fetch(con, VIEW).rows()
 
 
+@pytest.mark.thorough
 def test_init_writes_pools_and_files_and_a_run_uses_them() -> None:
     files = NodeFiles(Path("nodes.txt"))
     draft = infer([Path("log.psv")], name="lab", zone="UTC", machines=files)

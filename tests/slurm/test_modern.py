@@ -34,6 +34,7 @@ def test_both_clusters_got_the_same_jobs() -> None:
     assert len(submitted[0]) == 286
 
 
+@pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "least"), [("north", 0.88), pytest.param("south", 0.87, marks=pytest.mark.slow)]
@@ -79,6 +80,7 @@ def test_both_clusters_started_many_jobs_at_the_same_time(tmp_path: Path) -> Non
     }
 
 
+@pytest.mark.thorough
 def test_a_replay_starts_most_of_those_jobs_at_that_time(tmp_path: Path) -> None:
     """Of submissions, limits, nodes, walltimes and runtimes, without any later state."""
     truths = {name: ceiling.observed(name, tmp_path / name) for name in CLUSTERS}

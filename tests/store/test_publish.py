@@ -163,6 +163,7 @@ print(files - named, len(named))
 """
 
 
+@pytest.mark.thorough
 def test_an_owner_without_privileges_replaces_read_only_files(tmp_path: Path) -> None:
     done = subprocess.run(
         [*UNPRIVILEGED, sys.executable, "-c", OWNER, str(tmp_path)],

@@ -383,6 +383,7 @@ def _nap(part: int) -> int:
     return 3 * part
 
 
+@pytest.mark.slow
 @pytest.mark.thorough
 def test_many_kills_end_nothing(two: Dask) -> None:
     """As a partition that is preempted again and again: each worker ends as soon as it begins."""
@@ -417,6 +418,7 @@ def _end(part: int) -> int:
     return 3 * part
 
 
+@pytest.mark.slow
 @pytest.mark.thorough
 def test_a_part_that_ends_its_workers_does_not_go_on_for_ever(
     two: Dask, monkeypatch: pytest.MonkeyPatch

@@ -508,6 +508,7 @@ def test_a_batch_step_belongs_to_the_job_before_it() -> None:
     assert parse(data).records["node_amounts"].to_list() == [None, "cpus=2,4", "cpus=3(x2)"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [2_000, 70_000])
 def test_blocks_end_before_a_job_and_not_before_its_steps(size: int) -> None:
     rows = ["JobID|Submit|Start|End|AllocTRES|NNodes|NodeList|WorkDir"]

@@ -132,10 +132,15 @@ def test_holds_and_reasons() -> None:
 
 @pytest.mark.parametrize("attempt", [1, 2])
 def test_no_reason_removes_an_attempt_from_the_account(attempt: int) -> None:
-    # bob fills the pool until 10, and ann waits 5 s more for no known cause
-    for reason in [*ALL_REASONS, "a reason that nobody knows"]:
-        mine = {**ended(2, 15, 20, 4, "ann", reason=reason), "attempt": attempt}
-        _, waited = parts(booked(ended(0, 0, 10, 4, "bob"), mine))
+    # each time bob fills the pool for 10 s, and ann waits 5 s more for no known cause
+    reasons = [*ALL_REASONS, "a reason that nobody knows"]
+    rows: Rows = []
+    for at, reason in enumerate(reasons):
+        rows.append(ended(100 * at, 100 * at, 100 * at + 10, 4, "bob"))
+        mine = ended(100 * at + 2, 100 * at + 15, 100 * at + 20, 4, "ann", reason=reason)
+        rows.append({**mine, "attempt": attempt})
+    waits = parts(booked(*rows, now=100 * len(reasons)))[1::2]
+    for reason, waited in zip(reasons, waits, strict=True):
         held = reason_of(reason).cause == "held" and attempt == 1
         assert waited == {"earlier": 8, "held" if held else "unexplained": 5}, reason
 

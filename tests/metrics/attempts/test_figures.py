@@ -111,6 +111,7 @@ def _about_fair_starts(metric: str) -> bool:
     return metric.startswith(stems)
 
 
+@pytest.mark.thorough
 @given(fair_workloads(16))
 @settings(max_examples=examples(15))
 def test_other_figures_are_what_they_were_without(held: pl.DataFrame) -> None:
@@ -204,6 +205,7 @@ spread = st.lists(
 )
 
 
+@pytest.mark.thorough
 @given(spread, st.booleans())
 @settings(max_examples=examples(25))
 def test_shares_of_waiting_are_resampled_by_week_and_those_of_classes_by_user(

@@ -222,7 +222,7 @@ def test_a_period_has_its_own_subjects_and_everyones_context() -> None:
 
 
 @given(workloads(), st.integers(0, 40), st.integers(1, 40))
-@settings(max_examples=examples(50))
+@settings(max_examples=examples(20))
 def test_a_period_needs_no_attempts_but_those_around_it(
     attempts: pl.DataFrame, begin: int, length: int
 ) -> None:

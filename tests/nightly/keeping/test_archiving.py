@@ -138,6 +138,7 @@ def assert_same(found: dict[str, pl.DataFrame], expected: dict[str, pl.DataFrame
         assert found[view].equals(frame), view
 
 
+@pytest.mark.slow
 @pytest.mark.thorough
 def test_nights_that_archive_have_the_figures_of_one_that_does_not(
     by_nights: Path, kept: dict[str, pl.DataFrame]
@@ -204,6 +205,7 @@ def test_ten_years_at_once_are_computed_a_few_periods_at_a_time(
     assert_same(content(tmp_path), kept)
 
 
+@pytest.mark.thorough
 def test_nothing_is_archived_before_it_is_computed(
     logs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

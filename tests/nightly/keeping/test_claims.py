@@ -148,6 +148,7 @@ def test_what_cannot_be_written_or_is_being_written_is_told(tmp_path: Path) -> N
         archiving.note_owner(Site(site(tmp_path), tmp_path), A)
 
 
+@pytest.mark.thorough
 def test_a_restore_refuses_the_archive_of_another_store(logs: Path, tmp_path: Path) -> None:
     shutil.copytree(logs, tmp_path / "logs")
     first, second = site(tmp_path), site(tmp_path, "other-")

@@ -43,6 +43,7 @@ def test_old_reports_go_and_are_not_made_again(tmp_path: Path) -> None:
     assert periods == [("2026-01",), ("2026-02",), ("2026-03",)]  # figures stay
 
 
+@pytest.mark.thorough
 def test_the_text_of_refused_lines_goes_their_number_stays(tmp_path: Path) -> None:
     settings = keeping(tmp_path, refused_days=30)
     write(tmp_path / "logs" / "1.swf", month(0) + "secret\n")

@@ -43,6 +43,7 @@ def seen(html: str) -> str:
     return unescape(html)
 
 
+@pytest.mark.thorough
 def test_waits_are_those_of_the_owner_alone(ann: Connection) -> None:
     """Everybody's are those of four closed weeks of 7 jobs a day, rounded."""
     (part,) = page(ann).parts
@@ -86,6 +87,7 @@ def test_waits_and_contested_waits_are_compared_with_those_of_similar_jobs() -> 
     assert (contested.metric, contested.value, contested.lower) == ("contested_ratio", 4, 4)
 
 
+@pytest.mark.thorough
 def test_a_trend_has_intervals_where_days_are_enough(tmp_path: Path) -> None:
     """64 days by week: no week has ten of them, both halves of the log do."""
     trend = present(page_of(audited(tmp_path, jobs("annabella", days=64))).parts[0].trend)

@@ -278,6 +278,7 @@ def exact_mean(values: list[int]) -> float | None:
     return float(Fraction(sum(values), len(values))) if values else None
 
 
+@pytest.mark.thorough
 @given(COUNTED, st.sampled_from([MONTH, WHOLE]))
 def test_as_each_tool_counts(con: Connection, jobs: list[Counted], period: Period) -> None:
     first, last = period.from_time, period.to_time

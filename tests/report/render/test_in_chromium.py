@@ -174,6 +174,7 @@ def test_tables_are_sorted_by_their_numbers(seen: chromium.Page, page: Path) -> 
         assert said == ("descending" if order else "ascending")
 
 
+@pytest.mark.thorough
 def test_a_user_is_found_in_every_table(seen: chromium.Page, page: Path) -> None:
     seen.show(page, 1200)
     shown = "[...document.querySelectorAll('table.owners tbody tr')].filter(r => !r.hidden).length"

@@ -148,6 +148,7 @@ def test_uwt_has_its_companions_beside_it(page: str) -> None:
         assert "more computing than waiting" not in text
 
 
+@pytest.mark.thorough
 def test_page_and_paper_say_what_was_read(page: str, paper: bytes) -> None:
     read = _Reader(page).text
     for text in (read, _paper(paper)):

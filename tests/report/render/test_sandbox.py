@@ -45,6 +45,7 @@ class HTML:
 """
 
 
+@pytest.mark.thorough
 def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     _fake(monkeypatch, tmp_path, "raise OSError(\"cannot load library 'libpango-1.0-0'\")")
     with pytest.raises(ReportError, match=r"libpango-1.0-0'.*libharfbuzz-subset0.*--no-pdf"):

@@ -56,6 +56,7 @@ def test_twenty_seeds(kind: str) -> None:
     assert outside == 0
 
 
+@pytest.mark.ci
 @pytest.mark.thorough
 def test_rules_of_public_logs(real_logs: Path) -> None:
     """KTH-SP2 delays jobs of over 4 h in working hours until June 1997; UniLu-Gaia has no rule."""

@@ -47,6 +47,7 @@ small = st.lists(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(10), deadline=None)
 @given(small)
 def test_figures_are_those_of_the_slow_schedules(episode: list[Attempt]) -> None:
