@@ -250,6 +250,11 @@ class Pool(NamedTuple):
     """Those of its nodes that are declared."""
     placement: Placement = Placement.packed
 
+    @property
+    def by_nodes(self) -> bool:
+        """Whether its nodes decide which attempts fit; steps of the capacity name no nodes."""
+        return bool(self.nodes) and not self.steps
+
     def capacity_at(self, instant: int) -> int:
         """Return the amount of the counted resource at ``instant``."""
         changes = (

@@ -50,6 +50,11 @@ CHANGES = opt.RULES | opt.options(
     ),
     capacity=opt.optional(str, "New capacity of the pool.", metavar="N|+N|-N"),
     nodes=opt.optional(str, "New number of nodes, each with its resources.", metavar="N|+N|-N"),
+    placement=opt.optional(
+        str,
+        "Nodes on which jobs start: those with least or most free capacity, or whole nodes.",
+        metavar="packed|least_loaded|exclusive",
+    ),
     max_walltime=opt.optional(
         list[str], "New maximum walltime of a partition.", metavar="PARTITION=D-HH:MM:SS"
     ),

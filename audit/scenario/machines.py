@@ -98,7 +98,7 @@ def machines(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Machines
     Args:
         rows, reserved: see ``metrics.nodes.placed``.
     """
-    if not pool.nodes or pool.steps or "node_list" not in rows.columns:
+    if not pool.by_nodes or "node_list" not in rows.columns:
         return None
     found = placed(rows, reserved, pool)
     nodes, set_of = found.nodes, found.set_of

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -20,7 +20,7 @@ from audit.errors import UsageError
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.usage import HalfLife, Kind
 from audit.metrics.slurm.multifactor import FACTORS
-from audit.model import Limit, Node, Order, Pool, Window
+from audit.model import Limit, Node, Order, Placement, Pool, Window
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
 from audit.scenario.workload import Indexed, workload_of_rows
 
@@ -79,6 +79,14 @@ class Bound(NamedTuple):
         return Limit(most=self.most, resource=resource, **scope)
 
 
+PLACEMENTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "packed": {"placement": Placement.packed, "exclusive_nodes": False},
+    "least_loaded": {"placement": Placement.least_loaded, "exclusive_nodes": False},
+    "exclusive": {"exclusive_nodes": True},
+}
+"""Fields of ``Pool`` by the value of ``--placement``."""
+
+
 class Change(NamedTuple):
     """Changes of a scenario; None or empty: unchanged."""
 
@@ -92,6 +100,7 @@ class Change(NamedTuple):
     walltimes_of: tuple[str, ...] = ()  # the users whose walltimes change; empty: all
     capacity: Amount | None = None  # of the counted resource
     nodes: Amount | None = None  # all amounts of the pool grow in proportion
+    placement: str | None = None  # a key of ``PLACEMENTS``
     lift: tuple[str, ...] = ()  # removed limits and windows; see ``lifted``
     relax: Mapping[str, int] = {}  # new bounds of limits and windows; see ``relaxed``
     limits: tuple[Bound, ...] = ()  # further limits
@@ -140,10 +149,18 @@ def decided(pool: Pool, change: Change) -> Pool:
     """Return the pool with the policy and rules of a change.
 
     Raises:
-        UsageError: the policy after the change does not take a setting, or the pool does not have a
-            limit or window that is to be lifted.
+        UsageError: the policy after the change does not take a setting, the pool does not have a
+            limit or window that is to be lifted, or its nodes are unknown and jobs are to be placed
+            on others.
     """
     ruled = lifted(relaxed(pool, change.relax), change.lift)
+    if change.placement is not None:
+        if not pool.by_nodes:
+            raise UsageError(
+                f"--placement: sums of resources decide which jobs of pool {pool.name!r} fit; "
+                "describe its nodes (clusters.hardware)"
+            )
+        ruled = ruled._replace(**PLACEMENTS[change.placement])
     after = ruled._replace(policy=pool.policy.changed(**change.policy))
     return after._replace(limits=(*after.limits, *(each.of(after) for each in change.limits)))
 

@@ -133,7 +133,8 @@ def test_share_of_waiting_by_rule() -> None:
             "wait_s": [100, 100, 200],
             "rule": [LIMIT, None, LIMIT],
             "cause_rule_free_s": [80.0, 0.0, 20.0],
+            "cause_nodes_s": [0.0, 100.0, 100.0],
         }
     )
-    assert waiting_by_rule(jobs, POOL) == {"1": 0.25, "window1": 0.0, "window2": 0.0}
-    assert waiting_by_rule(jobs.clear(), POOL) == {"1": 0.0, "window1": 0.0, "window2": 0.0}
+    assert waiting_by_rule(jobs, POOL) == {"1": 0.25, "window1": 0.0, "window2": 0.0, "nodes": 0.5}
+    assert set(waiting_by_rule(jobs.clear(), POOL).values()) == {0.0}

@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from audit.errors import UsageError
 from audit.metrics.attempts.population import describe
 from audit.model import Absence, Backfill, Node, Order, Placement, Policy, Pool, Resource, Step
 from audit.scenario.check import check_simulated
 from audit.scenario.engine import replay, simulate
 from audit.scenario.fair_start import fair_start_times
-from audit.scenario.scenario import Scenario
+from audit.scenario.scenario import Change, Scenario, changed
 from audit.scenario.workload import NEVER, Workload, workload
 from tests.strategies import EPOCH, NOW, ended, frame
 
@@ -50,6 +51,24 @@ def work_of(pool: Pool, *records: dict[str, Any]) -> Workload:
 def starts(work: Workload, policy: Policy = Policy()) -> list[int | None]:  # noqa: B008
     made = replay(work, policy).start
     return [None if at == NEVER else at - EPOCH for at in made.tolist()]
+
+
+def test_other_placements() -> None:
+    """Packed, two narrow jobs share a node, so that a wide one fits on the other."""
+    records = (ran(0, 9, 1, "a"), ran(0, 9, 1, "b"), ran(1, 3, 4, "a"), ran(2, 3, 1, "b"))
+    described = describe(frame(list(records)), [POOL])
+    today = Scenario(described, POOL._replace(placement=Placement.least_loaded), NOW)
+
+    def placed(name: str) -> list[int | None]:
+        after = changed(today, Change(placement=name))
+        return starts(after.indexed.work)
+
+    assert starts(today.indexed.work) == placed("least_loaded") == [0, 0, 9, 2]
+    assert placed("packed") == [0, 0, 1, 2]
+    assert placed("exclusive") == [0, 0, 9, 9]
+    sums = today.but(pool=today.pool._replace(nodes=()))
+    with pytest.raises(UsageError, match="--placement: sums"):
+        changed(sums, Change(placement="packed"))
 
 
 def test_what_fits_the_sum_of_nodes_may_fit_none() -> None:

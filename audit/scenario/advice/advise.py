@@ -21,6 +21,8 @@ whatif`` also takes:
   quarter for the user with the largest burst (SPEC §11). Wider attempts are exempt.
 - *targets* by what accounts used, or all equal, under the order fairshare.
 - *passes*: more of the queue examined, or more often.
+- *placement*: jobs on the nodes with least or most free capacity, or on whole nodes, where at least
+  ``CAUSES`` of the waiting passes while enough is free, but on no node.
 
 Each of these is a family, of which at most one change is advised.
 """
@@ -44,7 +46,15 @@ from audit.scenario.advice import judging
 from audit.scenario.advice.judging import Compared, Difference, Judgement, Swayed, Verdict
 from audit.scenario.budget import depths, replay_cost
 from audit.scenario.engine import replayed_starts
-from audit.scenario.scenario import Bound, Change, Scenario, bound_of, changed, rules_of
+from audit.scenario.scenario import (
+    PLACEMENTS,
+    Bound,
+    Change,
+    Scenario,
+    bound_of,
+    changed,
+    rules_of,
+)
 from audit.scenario.whatif.options import title, written
 from audit.scenario.workload import NEVER, Ints
 from audit.workers.executors import IN_TURN, Executor
@@ -326,8 +336,8 @@ def candidates(today: Scenario, shares: Mapping[str, float] | None = None) -> tu
     Families take turns: a budget that ends leaves out the last of each, and no whole family.
 
     Args:
-        shares: share of all waiting that each rule causes, by its name (``scenario.rules_of``), in
-            [0, 1]; None: unknown, and all are tried.
+        shares: share of all waiting that each rule causes, by its name (``scenario.rules_of``), and
+            the ``nodes``, in [0, 1]; None: unknown, and all are tried.
     """
     families = {
         "reservations": _reservations(today),
@@ -337,6 +347,7 @@ def candidates(today: Scenario, shares: Mapping[str, float] | None = None) -> tu
         "per_user": _per_user(today),
         "targets": _targets(today),
         "passes": _passes(today),
+        "placement": _placement(today.pool, shares),
     }
     found = []
     for turn in zip_longest(*families.values()):
@@ -443,3 +454,14 @@ def _passes(today: Scenario) -> Iterator[dict[str, Any]]:
         yield {"policy": {"depth": 4 * policy.depth}}
     if policy.interval_s is not None and policy.interval_s >= RARE_S:
         yield {"policy": {"interval_s": policy.interval_s // 4}}
+
+
+def _placement(pool: Pool, shares: Mapping[str, float] | None) -> Iterator[dict[str, Any]]:
+    if not pool.by_nodes or pool.exclusive_nodes:
+        return
+    if shares is None or shares.get("nodes", 0.0) >= CAUSES:
+        yield from (
+            {"placement": name}
+            for name, fields in PLACEMENTS.items()
+            if any(getattr(pool, key) != value for key, value in fields.items())
+        )

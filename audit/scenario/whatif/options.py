@@ -18,7 +18,7 @@ from audit.model import Limit, Pool
 from audit.policies import SETTINGS, Policy
 from audit.rule_text import amount, duration, hours_text, rule_text, scope_text
 from audit.rules import KINDS, Kind
-from audit.scenario.scenario import Amount, Bound, Change, bound_of, rules_of
+from audit.scenario.scenario import PLACEMENTS, Amount, Bound, Change, bound_of, rules_of
 
 DAY_S: Final = 86_400
 _LARGEST: Final = 1 << 53
@@ -152,6 +152,12 @@ def _walltimes(text: str) -> Fraction:
     return factor
 
 
+def _placement(text: str) -> str:
+    if text not in PLACEMENTS:
+        raise UsageError(f"--placement {text}: one of {', '.join(PLACEMENTS)}")
+    return text
+
+
 _READERS: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "limit": ("limits", limits),
     "lift": ("lift", tuple),
@@ -163,6 +169,7 @@ _READERS: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "walltimes_of": ("walltimes_of", tuple),
     "capacity": ("capacity", _amount("--capacity")),
     "nodes": ("nodes", _amount("--nodes")),
+    "placement": ("placement", _placement),
     "max_walltime": (
         "walltime_limits",
         _by_name("--max-walltime", "PARTITION=D-HH:MM:SS", _walltime),
@@ -194,6 +201,7 @@ def _written(change: Change) -> Iterator[str]:
         "--walltimes": [] if change.walltimes is None else [change.walltimes],
         "--capacity": [_signed(change.capacity)] if change.capacity else [],
         "--nodes": [_signed(change.nodes)] if change.nodes else [],
+        "--placement": [change.placement] if change.placement else [],
         "--lift": change.lift,
         "--relax": [f"{rule}={bound}" for rule, bound in change.relax.items()],
         "--walltimes-of": change.walltimes_of,
@@ -218,6 +226,11 @@ def _signed(wanted: Amount) -> str:
 _NUMBERS: Final = (
     *("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
 )
+_PLACED: Final[dict[str, str]] = {
+    "packed": "Place jobs on the nodes with least free capacity",
+    "least_loaded": "Place jobs on the nodes with most free capacity",
+    "exclusive": "Give each job whole nodes",
+}
 _WORDED: Final = ("depth", "window_s", "interval_s", "reservations")
 """Settings of a policy with titles of their own."""
 _NAMED: Final = 3  # largest number of users that are named; of more, the number
@@ -250,6 +263,8 @@ def _parts(change: Change, pool: Pool) -> Iterator[str]:
             size = amount(abs(wanted.amount), unit)
             verb = "Add" if wanted.amount >= 0 else "Remove"
             yield f"{verb} {size}" if wanted.relative else f"Size the pool to {size}"
+    if change.placement is not None:
+        yield _PLACED[change.placement]
     for name in change.lift:
         every = {"all": "limits and windows", "limits": "limits", "windows": "windows"}
         all_of = f"all {every[name]}" if name in every else None

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from audit.metrics.fairshare import trees
-from audit.model import Limit, Order, Period, Policy, Window
+from audit.model import Limit, Node, Order, Period, Placement, Policy, Window
 from audit.policies import Backfill
 from audit.scenario.advice import advise as module
 from audit.scenario.advice.advise import (
@@ -298,6 +298,26 @@ def test_only_rules_that_cause_waiting_are_tried() -> None:
     found = candidates(ruled(*LIMITS), shares)
     lifted = [one.change for one in found if one.family in ("limits", "windows")]
     assert lifted == ["--lift 2", "--lift window2", "--relax 2=4", "--relax window2=14400"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, ["least_loaded", "exclusive"]),
+        ({"placement": Placement.least_loaded}, ["packed", "exclusive"]),
+        ({"exclusive_nodes": True}, []),
+        ({"nodes": ()}, []),
+    ],
+)
+def test_other_placements_are_tried_if_nodes_cause_waiting(
+    fields: dict[str, Any], expected: list[str]
+) -> None:
+    site = busy(Policy())
+    nodes = (Node("a", (("cpus", 4),), ()), Node("b", (("cpus", 4),), ()))
+    site = site.but(pool=site.pool._replace(**{"nodes": nodes, **fields}))
+    for share, found in ((0.05, expected), (0.04, [])):
+        tried = [one for one in candidates(site, {"nodes": share}) if one.family == "placement"]
+        assert [one.change for one in tried] == [f"--placement {name}" for name in found]
 
 
 def test_a_rule_that_has_ended_is_not_lifted() -> None:

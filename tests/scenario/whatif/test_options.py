@@ -34,6 +34,7 @@ def test_options() -> None:
         walltimes_of=["v", "w"],
         capacity="-3",
         nodes="30",
+        placement="packed",
         max_walltime=["a=1-12:00:00,b=30", "c=0:00:01"],
         without_user=["u"],
     )
@@ -48,14 +49,16 @@ def test_options() -> None:
         walltimes_of=("v", "w"),
         capacity=Amount(-3, True),
         nodes=Amount(30, False),
+        placement="packed",
         walltime_limits={"a": 129_600, "b": 1_800, "c": 1},
         without=("u",),
     )
     assert options.written(found) == (
         "--order sjf --depth 3 --targets a=2,b=0.5 --half-life 0.5 --walltimes 3/2 --capacity -3 "
-        "--nodes 30 --lift 1 --lift windows --relax 1=5 --relax window1=60 --walltimes-of v "
-        "--walltimes-of w --weight fairshare=20000 --weight age=0 --weight qos=2.5 "
-        "--max-walltime a=2160:00 --max-walltime b=30:00 --max-walltime c=00:01 --without-user u"
+        "--nodes 30 --placement packed --lift 1 --lift windows --relax 1=5 --relax window1=60 "
+        "--walltimes-of v --walltimes-of w --weight fairshare=20000 --weight age=0 "
+        "--weight qos=2.5 --max-walltime a=2160:00 --max-walltime b=30:00 --max-walltime c=00:01 "
+        "--without-user u"
     )
     assert options.change(targets="x=y=3").targets == {"x=y": 3.0}
     assert options.change(capacity="+3").capacity == Amount(3, True)
@@ -95,6 +98,7 @@ _LIMITS = [
             + [["a"], ["=5"]],
         ),
         ("capacity", "--capacity", ["", "0", "x", "1.5", "+", "9" * 30]),
+        ("placement", "--placement", ["", "Packed", "whole"]),
         ("walltimes", "--walltimes", ["", "0.9", "x", "nan", "-1", "1/0", "1e9"]),
     ],
 )
