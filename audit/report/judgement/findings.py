@@ -410,6 +410,7 @@ KINDS: tuple[Kind, ...] = (
         "{loss_of_capacity} of the capacity ({loss_of_capacity:within}) was idle while queued jobs "
         "requested at least as much.",
         "Check what the first jobs in the queue waited for at these times.",
+        0.01,
     ),
     Kind(
         stuck,

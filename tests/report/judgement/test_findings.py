@@ -32,14 +32,15 @@ IDLE = Kind(
 """A kind that is not in the registry."""
 
 
-def told(*figures: Figure) -> list[str]:
-    """Return the findings of kind ``IDLE`` about a pool with these figures."""
+def found(*figures: Figure) -> tuple[Finding, ...]:
+    """Return the findings about a pool with these figures."""
     record = contents(replace(pool(), figures=(*figures, *pool().figures)))
-    return [
-        found.text
-        for found in findings.findings(record, Place("c", "p", record.pools[0], 1, several=False))
-        if found.action == IDLE.action
-    ]
+    return findings.findings(record, Place("c", "p", record.pools[0], 1, several=False))
+
+
+def told(*figures: Figure) -> list[str]:
+    """Return those of kind ``IDLE``."""
+    return [one.text for one in found(*figures) if one.action == IDLE.action]
 
 
 def test_an_entry_is_all_that_a_new_kind_of_finding_needs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,6 +52,12 @@ def test_an_entry_is_all_that_a_new_kind_of_finding_needs(monkeypatch: pytest.Mo
     monkeypatch.setattr(findings, "KINDS", (stricter,))
     assert told(figure("queued_mean", 0.95, 0.8, 1.0)) == []
     assert told(figure("queued_mean", 0.95, 0.91, 1.0)) == ["0.9 CPUs queued."]
+
+
+def test_capacity_that_is_hardly_ever_idle_is_no_finding() -> None:
+    for lower, told in ((0.02, 1), (0.009, 0)):
+        some = found(figure("loss_of_capacity", 0.03, lower, 0.04))
+        assert sum(" was idle while queued jobs " in one.text for one in some) == told
 
 
 def test_phrases_and_actions_of_all_kinds_can_be_filled_in() -> None:
