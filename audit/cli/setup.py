@@ -122,8 +122,9 @@ def _first_audit(site: Path, logs: list[Path], cluster: str | None) -> None:
         outcome = audit(request, options, config, progress.update, fit=fit, folder=site.parent)
     warn(outcome.warnings)
     verdict = outcome.main_findings[0] if outcome.main_findings else "no job has ended yet"
-    program = shutil.which(sys.argv[0]) or "fairaudit"
-    run = shlex.join([str(Path(program).absolute()), "run", "--config", str(site.absolute())])
+    found = shutil.which(sys.argv[0])
+    program = [str(Path(found).absolute())] if found else [sys.executable, "-m", "audit"]
+    run = shlex.join([*program, "run", "--config", str(site.absolute())])
     show(f"Found: {verdict}")
     show(f"Look at: {outcome.html} (settings: {site})")
     show(f"Schedule: 'fairaudit service', or each night from cron or a systemd timer: {run}")

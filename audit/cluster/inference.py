@@ -13,6 +13,7 @@ from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.metrics.attempts import performance, population
 from audit.model import INFERRED, Node, Pool, RecordKind, Resource
+from audit.rule_text import amount as amount_text
 
 POOL = "all"
 """Name of a cluster's only pool."""
@@ -85,12 +86,12 @@ def pool(
     what, source = f"capacity of pool {name!r}", "the peak in use"
     if shapes:
         amount, source = max(found.amounts[found.counted], 1), "its declared nodes"
-        facts = [Fact(what, f"{amount:,} {found.counted}", source)]
+        facts = [Fact(what, amount_text(amount, found.counted), source)]
     else:
         amount, fact = capacity(attempts, headers, found.counted, None, now, name)
         facts = [fact]
     others = [(kind, most) for kind, most in found.amounts.items() if kind != found.counted]
-    facts += [Fact(what, f"{most:,} {kind}", source) for kind, most in others]
+    facts += [Fact(what, amount_text(most, kind), source) for kind, most in others]
     facts += nodes_of(name, found, shapes)
     amounts = tuple(sorted([(found.counted.value, amount), *others]))
     made = Pool(name, found.counted, amount, amounts=amounts, nodes=found.nodes)
@@ -130,7 +131,8 @@ def capacity(
         )
 
     def found(amount: int, source: str, warning: str | None = None) -> tuple[int, Fact]:
-        return amount, Fact(f"capacity of pool {name!r}", f"{amount:,} {resource}", source, warning)
+        text = amount_text(amount, resource)
+        return amount, Fact(f"capacity of pool {name!r}", text, source, warning)
 
     if asked is not None:
         return found(asked, "--pool-size")
@@ -152,8 +154,8 @@ def capacity(
     if largest > claimed:
         proof = f"one attempt ran on {largest:,}"
     warning = (
-        f"the log's header says {claimed:,} {resource}, but {proof}: the observed peak of "
-        f"{peak:,} is used instead; --pool-size {claimed} insists on the header"
+        f"the log's header says {amount_text(claimed, resource)}, but {proof}: the observed peak "
+        f"of {peak:,} is used instead; --pool-size {claimed} insists on the header"
     )
     return found(peak, "the peak in use", warning)
 

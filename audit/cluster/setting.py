@@ -119,7 +119,7 @@ def _facts_about_nodes(declared: Declared) -> list[Fact]:
         Fact(f"{what} {why}", f"{count:,}", "files about nodes")
         for why, count in sorted(counts.items())
     ]
-    return [*facts, *(Fact(what, "doubtful", "their file", why) for why in declared.cautions)]
+    return [*facts, *(Fact(what, "partly read", "their file", why) for why in declared.cautions)]
 
 
 def configured(

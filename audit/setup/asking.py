@@ -21,6 +21,7 @@ from audit import config, periods
 from audit.cluster.declared import NodeFiles
 from audit.errors import UsageError
 from audit.files import privacy
+from audit.formats.nodes import absences
 from audit.formats.slurm import sacctmgr
 from audit.ingest.ingest import Progress
 from audit.nightly import sources
@@ -120,8 +121,12 @@ def plan(now: datetime, weeks: int, zone: str) -> Plan:
             (*show, "assoc", f"format={sacctmgr.FORMAT}"),
             "shares and limits of accounts and users are unknown",
         ),
-        Query("events.psv", (*show, "event", start), "times without nodes are unknown"),
-        Query("reservations.psv", (*show, "reservation", start), "reservations are unknown"),
+        Query("events.psv", (*absences.EVENTS.split(), start), "drained nodes count as available"),
+        Query(
+            "reservations.psv",
+            (*absences.RESERVATIONS.split(), start),
+            "reservations are inferred from their jobs",
+        ),
         Query("sinfo.psv", ("sinfo", "-a", "-N", "-o", "%all"), "only scontrol describes nodes"),
         Query(_LOG, jobs, timeout_s=source.timeout_s),
     )

@@ -127,7 +127,7 @@ def infer(
     facts = [fact for fact in (cluster, in_zone) if fact]
     notes = {"clusters.zone": _origin(in_zone, asked=zone is not None)}
     found = declared.read(machines, in_zone.value, name or (cluster.value if cluster else None))
-    facts += [Fact("nodes", "doubtful", "their files", why) for why in found.cautions]
+    facts += [Fact("nodes", "partly read", "their files", why) for why in found.cautions]
     if content.listing is not None and files.partitions is not None:
         pools = of_partitions(content.listing, files.partitions, seen, facts, notes)
     elif found.nodes:

@@ -17,6 +17,7 @@ from audit.config.toml import value
 from audit.formats.dialects import Header
 from audit.formats.slurm import scontrol
 from audit.model import ATTEMPTS, Node
+from audit.rule_text import amount as amount_text
 
 _PEAK: Final = "each run uses the peak in use"
 
@@ -50,7 +51,7 @@ def of_partitions(
             exclusive_nodes="nodes" in amounts and all(part.exclusive for part in group),
         )
         pools.append(pool)
-        listed = ", ".join(f"{amount:,} {resource}" for resource, amount in amounts.items())
+        listed = ", ".join(amount_text(most, resource) for resource, most in amounts.items())
         found = f"{', '.join(pool.partitions)}: {listed or '?'}"
         facts.append(Fact(f"pool {pool.name!r}", found, source))
         key = f"clusters.pools[{index}]"

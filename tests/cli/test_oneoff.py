@@ -29,7 +29,7 @@ def test_an_audit_makes_report_and_database(run: Run, tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-3:] == made
     assert left_in(tmp_path) == ["fairaudit-out", *sorted(made), "mine.swf"]
     assert done.stdout.startswith("- ")
-    assert "capacity of pool 'all': 4 cpus (from the log's header)" in done.stderr
+    assert "capacity of pool 'all': 4 CPUs (from the log's header)" in done.stderr
     assert "time zone: Europe/Berlin (from the log's header)" in done.stderr
     count = run("sql", "SELECT count(*) AS n FROM job_fairness", "--format", "csv")
     assert count.stdout == "n\n60\n"
@@ -204,7 +204,7 @@ def test_a_header_that_lies(run: Run, tmp_path: Path) -> None:
     done = run("audit", "a.swf", *QUICK)
     assert "says 2 cpus, but one attempt ran on 4: the observed peak of 4 is used" in done.stderr
     insists = run("audit", "a.swf", *QUICK, "--pool-size", 2)
-    assert "capacity of pool 'all': 2 cpus (from --pool-size)" in insists.stderr
+    assert "capacity of pool 'all': 2 CPUs (from --pool-size)" in insists.stderr
 
 
 def test_a_job_larger_than_the_pool_is_counted(run: Run, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_a_header_smaller_than_one_attempt_lies() -> None:
     capacity, source, warning = pool(attempts(4, 4), claims(3))
     assert (capacity, source) == (8, "the peak in use")
     assert warning is not None
-    assert "says 3 cpus, but one attempt ran on 4" in warning
+    assert "says 3 CPUs, but one attempt ran on 4" in warning
 
 
 def test_a_header_exceeded_most_of_the_time_lies() -> None:

@@ -347,7 +347,7 @@ def test_the_command(
     assert code == 0
     assert out.splitlines()[0].split() == ["pool", "all", "observed", "sjf-none"]
     assert "policy of pool 'all': sjf-none (from --order, --backfill)" in err
-    assert "capacity of pool 'all': 4 cpus (from the log's header)" in err
+    assert "capacity of pool 'all': 4 CPUs (from the log's header)" in err
     target = tmp_path / "s.parquet"
     code, out, _ = command(monkeypatch, capsys, path, "--out", target)
     assert (code, out) == (0, f"{target}\n")

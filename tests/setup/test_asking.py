@@ -102,7 +102,7 @@ def test_a_command_that_hangs_is_killed(
     hang = {"sacctmgr -P show event": "while :; do /bin/sleep 60; done"}
     answers = ask(plan._replace(queries=queries), tmp_path, monkeypatch, hang)
     assert answers.warnings == (
-        "'sacctmgr show event' took longer than 0 s; without it, times without nodes are unknown",
+        "'sacctmgr show event' took longer than 0 s; without it, drained nodes count as available",
     )
 
 

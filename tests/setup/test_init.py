@@ -79,7 +79,7 @@ def test_an_swf_log() -> None:
     assert cluster.pools == (config.Pool(name="all", capacity=config.Amounts(cpus=4)),)
     assert cluster.sources == (config.Source(files="mine.swf"),)
     assert fact(draft, "cluster").source == "the log's header"
-    assert fact(draft, "capacity of pool 'all'").value == "4 cpus"
+    assert fact(draft, "capacity of pool 'all'").value == "4 CPUs"
     assert not any(one.warning for one in draft.facts)
     assert "# From the log's header.\ncapacity = { cpus = 4 }\n" in initial.write(draft)
 
