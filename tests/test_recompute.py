@@ -58,7 +58,7 @@ def test_a_wrong_number_is_found(closed: tuple[Path, Path], tmp_path: Path) -> N
     log, page = closed
     text = page.read_text(encoding="utf-8")
     begin = text.index('<p class="big">') + len('<p class="big">')
-    end = text.index(" %", begin)
+    end = text.index("\u00a0%", begin)
     wrong = tmp_path / "wrong.html"
     wrong.write_text(f"{text[:begin]}99{text[end:]}", encoding="utf-8")
     result = recomputed(log, wrong)

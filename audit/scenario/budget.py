@@ -37,7 +37,16 @@ def costs(work: Workload, policy: Policy) -> Costs:
     """Return the estimated CPU seconds of each attempt's fair start times and modelled start."""
     deep: Floats = np.float64(1.0) + depths(work)
     more, of = policy.order.traits.deeper, policy.backfill.traits
-    return Costs(*(constant * deep ** (power + more) for constant, power in (of.fair, of.forward)))
+    times = (1.0, 1.0) if work.machines is None else _ON_NODES
+    fitted = zip(times, (of.fair, of.forward), strict=True)
+    return Costs(*(on * constant * deep ** (power + more) for on, (constant, power) in fitted))
+
+
+_ON_NODES: Final = (3.0, 5.0)
+"""Factors where nodes decide what fits, of fair and of modelled starts.
+
+Measured on 100,000 jobs of 50 nodes, with up to 16,000 queued: 1.9 to 3.2, and 1.7 to 6.2.
+"""
 
 
 def depths(work: Workload) -> Ints:

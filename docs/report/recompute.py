@@ -430,14 +430,14 @@ def paragraphs(page: str) -> list[str]:
     part = re.sub(r'</p>\s*<p class="of">', " ", part)
     part = re.sub(r"</t[hd]><t[hd][^>]*>", " | ", part)
     part = re.sub(r"</?(?:p|li|tr|h1|h2|figcaption|div|ul|ol|section)\b[^>]*>", "\0", part)
-    text = html.unescape(re.sub(r"<[^>]+>", "", part)).replace("\u00a0", " ")
+    text = html.unescape(re.sub(r"<[^>]+>", "", part))
     return [" ".join(one.split()) for one in text.split("\0") if one.strip()]
 
 
 def main(log_file: str, page_file: str) -> int:
     data = Path(log_file).read_bytes()
     text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("latin-1")
-    page = Path(page_file).read_text(encoding="utf-8")
+    page = Path(page_file).read_text(encoding="utf-8").replace("\u00a0", " ")
     log = read_swf(text.splitlines())
     named = re.findall(r"<li>rule \d+ of \d+: (.*?) \([^()]*\)</li>", page)
     facts = Facts(log, read_rules([html.unescape(re.sub(r"<[^>]+>", "", x)) for x in named], log))

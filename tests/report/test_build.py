@@ -323,6 +323,6 @@ def test_the_page_states_them(bare: Connection) -> None:
     metrics = {"tau_s": 30, "resource_equality_weights": "jobs"}
     add_run(bare, {"config": {"metrics": metrics, "uncertainty": {"resamples": 200}}})
     page = render.render_html(build(bare, "demo", _PERIOD))
-    assert "Runs shorter than 30 s count as 30 s" in page
+    assert "Runs shorter than 30\u00a0s count as 30\u00a0s" in page
     assert "used / number of active attempts" in page
     assert "bootstrap intervals from 200 resamples" in page

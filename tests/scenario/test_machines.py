@@ -8,6 +8,7 @@ import pytest
 from audit.errors import UsageError
 from audit.metrics.attempts.population import describe
 from audit.model import Absence, Backfill, Node, Order, Placement, Policy, Pool, Resource, Step
+from audit.scenario.budget import costs
 from audit.scenario.check import check_simulated
 from audit.scenario.engine import replay, simulate
 from audit.scenario.fair_start import fair_start_times
@@ -69,6 +70,14 @@ def test_other_placements() -> None:
     sums = today.but(pool=today.pool._replace(nodes=()))
     with pytest.raises(UsageError, match="--placement: sums"):
         changed(sums, Change(placement="packed"))
+
+
+def test_starts_on_nodes_are_estimated_to_cost_more() -> None:
+    work = work_of(POOL, ran(0, 5, 3, "a"), ran(0, 9, 2, "b"), ran(1, 3, 3, "a"))
+    for nodes, sums in zip(
+        costs(work, Policy()), costs(work._replace(machines=None), Policy()), strict=True
+    ):
+        assert (nodes > sums).all()
 
 
 def test_what_fits_the_sum_of_nodes_may_fit_none() -> None:

@@ -180,7 +180,7 @@ def trend(of: Trend | None, *, modelled: bool) -> Chart | None:
     y = scales.linear([highest / size], scales.plain)
     targets = [Target(k - 0.5, k + 0.5, _point_tip(point, modelled)) for k, point in known]
     ends = (
-        f"{series.brief(value(point.wait_mean))} {_when(point)}"
+        f"{series.brief(value(point.wait_mean), highest)} {_when(point)}"
         for _, point in (known[0], known[-1])
     )
     words = "; ".join(f"{point.label} {series.brief(value(point.wait_mean))}" for _, point in known)

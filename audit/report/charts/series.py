@@ -49,10 +49,10 @@ def jobs(label: str, pool: PoolPart) -> str:
     return f"{label} {unit}" if label == "1" else f"{label} {unit}s"
 
 
-def brief(seconds: float) -> str:
-    """Return a length of time in two digits and one unit."""
-    unit, size = wording.time_unit(abs(seconds))
-    return f"{wording.number(seconds / size, 2)} {unit}"
+def brief(seconds: float, like: float | None = None) -> str:
+    """Return a length of time in two digits, and in its own unit or that of the length ``like``."""
+    unit, size = wording.time_unit(abs(seconds if like is None else like))
+    return f"{wording.two_digits(seconds / size)} {unit}"
 
 
 def part(share: float) -> str:

@@ -130,7 +130,8 @@ def waits(pool: PoolPart) -> Chart | None:
     (most, longest), (least, shortest) = series.extremes(means)
     title = f"Mean wait of jobs of {series.jobs(most, pool)}: {series.brief(value(longest))}"
     if most != least:
-        title += f", of {series.jobs(least, pool)}: {series.brief(value(shortest))}"
+        short = series.brief(value(shortest), value(longest))
+        title += f", of {series.jobs(least, pool)}: {short}"
     unit = wording.resource(pool.resource)
     return Chart(
         "waits",

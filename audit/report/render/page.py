@@ -7,6 +7,7 @@ same bytes.
 
 import base64
 import hashlib
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -41,6 +42,10 @@ Medium = Literal["screen", "paper"]
 
 PAPER_ROWS: Final = 5
 """Most rows of a table on paper; WeasyPrint's memory grows with them."""
+_APART: Final = re.compile(
+    r"<(script|style|pre|code)\b.*?</\1>|<[^>]*>|(?<=\d) (?=(?:%|min|h|s|d)(?![\w&]))", re.DOTALL
+)
+"""Parts of a page that stay as they are, and spaces at which no line may break."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +244,13 @@ def html(
         "script": trusted(script),
         "css": trusted(style.css() + "".join(map(_text_of, sheets))),
     }
-    return f"{_without_blank_lines(fill(template, {**shared, **values}))}\n"
+    text = _without_blank_lines(fill(template, {**shared, **values}))
+    return f"{_APART.sub(_together, text)}\n"
+
+
+def _together(match: re.Match[str]) -> str:
+    """Return a no-break space for the one between a number and its unit, all else as it is."""
+    return "\u00a0" if match[0] == " " else match[0]
 
 
 def fill(template: str, values: Mapping[str, object]) -> str:

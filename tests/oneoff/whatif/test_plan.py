@@ -191,7 +191,7 @@ def test_a_half_life_where_usage_does_not_decay(
     out = tmp_path / "out"
     asked = ("--order", "fairshare", "--half-life", "0.5", "--config", chosen, "--out", out)
     assert run("whatif", log, *asked) == 0
-    page = (out / "whatif.html").read_text(encoding="utf-8")
+    page = (out / "whatif.html").read_text(encoding="utf-8").replace("\u00a0", " ")
     assert f"Before the change usage does not decay, and is {before}" in page
     today, after = table(out / "whatif-pool.csv")
     assert float(today["nuwt_median"]) != float(after["nuwt_median"])
@@ -204,11 +204,11 @@ def test_what_usage_was_before_another_half_life(tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert run("whatif", log, "--half-life", "1", "--config", chosen, "--out", out) == 0
     page = (out / "whatif.html").read_text(encoding="utf-8")
-    assert "Before the change usage is halved in 7 d." in page
+    assert "Before the change usage is halved in 7\u00a0d." in page
     asked = ("--half-life", "1", "--order", "fairshare", "--out", out)
     assert run("whatif", log, *asked) == 0
     page = (out / "whatif.html").read_text(encoding="utf-8")
-    assert "usage is that of the last 7 windows of 7 d, each weighing 0.7 times" in page
+    assert "usage is that of the last 7 windows of 7\u00a0d, each weighing 0.7 times" in page
 
 
 def test_intervals_are_of_as_many_resamples_as_configured(tmp_path: Path) -> None:

@@ -116,6 +116,13 @@ def test_a_stretch_is_named_in_words(label: str, when: str) -> None:
     assert made.title == f"Mean wait: 3 h {when}, 3 h {when}"
 
 
+def test_the_title_has_one_unit() -> None:
+    made = present(
+        trend(replace(MONTHS, points=(point("2015", 1.5), point("2016", 9.0))), modelled=False)
+    )
+    assert made.title == "Mean wait: 1.5 h in 2015, 9 h in 2016"
+
+
 def test_a_gap_stays_a_gap_and_one_point_is_no_trend() -> None:
     first, _, last = MONTHS.points
     made = present(

@@ -321,7 +321,7 @@ def test_why_the_mean_wait_changed() -> None:
     assert one(replace(part, trend=replace(trend, changes=(noise,)))).wait_changed == ""
     assert one(replace(part, trend=replace(trend, causes=()))).wait_changed == ""
     page = render_html(contents(replace(part, trend=trend)))
-    assert "Mean wait rose from 41 min" in page
+    assert "Mean wait rose from 41\u00a0min" in page
     assert "Mean wait per job by cause, compared with 2026-09" in page
 
 

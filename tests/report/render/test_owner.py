@@ -12,7 +12,7 @@ from tests.report.sample import present
 def piece(html: str, begin: str, tag: str) -> str:
     """Return the page from a text to the end of its element."""
     found = present(re.search(rf"{re.escape(begin)}.*?</{tag}>", html, flags=re.DOTALL))
-    return found[0]
+    return found[0].replace("\u00a0", " ")
 
 
 def test_waiting_taken_apart_to_the_letter() -> None:

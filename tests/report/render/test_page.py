@@ -363,7 +363,7 @@ def test_how_far_the_model_can_be_believed_stands_once_above_its_figures() -> No
         "first come, first served with EASY backfilling",
         "debug",
         "with the largest delay",
-        "than 1 min",
+        "than 1\u00a0min",
     ):
         assert said in section
 
@@ -453,3 +453,11 @@ def test_no_table_of_the_paper_is_wider_than_the_page() -> None:
         text = page.get_textpage()
         right = max(text.get_charbox(n)[2] for n in range(text.count_chars()))
         assert right <= page.get_width() - 20
+
+
+def test_no_line_breaks_between_a_number_and_its_unit() -> None:
+    page = render.render_html(contents())
+    texts = re.sub(r"(?s)<(script|style|pre|code)\b.*?</\1>|<[^>]*>", "", page)
+    assert re.search("\\d\u00a0%", texts)
+    assert re.search("\\d\u00a0h\\b", texts)
+    assert not re.search(r"\d (?:%|min|h|s|d)(?![\w&])", texts)

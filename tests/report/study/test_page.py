@@ -66,7 +66,7 @@ def test_texts_are_escaped_and_the_policy_names_each_script() -> None:
 def test_a_table_reads_on_the_page_and_is_whole_in_its_file() -> None:
     made = small(shown=2)
     page = study.render_html(made)
-    for shown in ("0.300", "25.0 %", "yes", "no", "–"):
+    for shown in ("0.300", "25.0\u00a0%", "yes", "no", "–"):
         assert f">{shown}<" in page
     assert "1 more row of this table: see <code>sample-of-rows.csv</code>" in page
     bare = study.render_html(small(shown=0))

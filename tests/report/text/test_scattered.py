@@ -78,8 +78,8 @@ def test_the_finding_is_about_the_resource_with_most_waiting() -> None:
 
 def test_the_page_says_how_node_shares_are_known() -> None:
     unexplained = figure("cause_unexplained_share", 0.3)
-    for value, text in ((0.03, "For 3.0 % of the node time"), (0.0, "are known from the log")):
+    for value, text in ((0.03, "For 3.0\u00a0% of the node time"), (0.0, "are known from the log")):
         known = figure("nodes_guessed_share", value)
         page = render_html(contents(replace(PART, figures=(*PART.figures, unexplained, known))))
         assert text in page
-        assert "4 GPUs on one node (80.0 %)" in page
+        assert "4 GPUs on one node (80.0\u00a0%)" in page
