@@ -29,6 +29,7 @@ _NEAR: Final = 0.9
 
 _GROUPS: Final = Path("/sys/fs/cgroup")
 _REMEDY: Final = "give it more, or audit fewer logs at once"
+_ESTIMATE: Final = "'fairaudit doctor' estimates the need"
 
 
 def needed(attempts: int) -> int:
@@ -56,6 +57,14 @@ def require() -> None:
             raise AuditError(f"too little memory: this process may use {amounts}")
 
 
+def explain_aborts() -> None:
+    """Write a sentence to stderr if a library ends this process, which no exception shows."""
+    from audit.kernels.ending import say_if_ended
+
+    why = "a library ended this process, usually because memory ran out"
+    say_if_ended(f"fairaudit: {why}: {_REMEDY}; {_ESTIMATE}\n".encode("ascii"))
+
+
 def shortage(error: Exception) -> AuditError | None:
     """Return what to report if ``error`` means that memory has run out; None if it does not.
 
@@ -68,7 +77,7 @@ def shortage(error: Exception) -> AuditError | None:
     else:
         short = isinstance(error, MemoryError) or 0 < limit * _NEAR < _peak()
     if short:
-        return AuditError(f"too little memory: {_REMEDY}; 'fairaudit doctor' estimates the need")
+        return AuditError(f"too little memory: {_REMEDY}; {_ESTIMATE}")
     return None
 
 

@@ -1,5 +1,6 @@
 """Too little memory: one sentence, whatever fails first; and the estimate of the need."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,22 @@ def test_libraries_are_not_loaded_where_they_would_crash(tmp_path: Path, limit_b
         "space (ulimit -v); at least 1,716 MiB are needed\n"
     )
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("ending", "signal_"),
+    [("os.abort()", signal.SIGABRT), ("ctypes.string_at(0)", signal.SIGSEGV)],
+)
+def test_a_library_that_ends_the_process_leaves_a_sentence(ending: str, signal_: int) -> None:
+    script = f"import ctypes, os\nfrom audit import memory\nmemory.explain_aborts()\n{ending}"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == -signal_
+    assert done.stderr == (
+        "fairaudit: a library ended this process, usually because memory ran out: give it more, "
+        "or audit fewer logs at once; 'fairaudit doctor' estimates the need\n"
+    )
 
 
 @pytest.mark.thorough

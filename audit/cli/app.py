@@ -88,6 +88,7 @@ def _root(
 ) -> None:
     if ctx.invoked_subcommand is not None:
         memory.require()
+        memory.explain_aborts()
     if version:
         print(f"fairaudit {__version__}")
         raise typer.Exit
