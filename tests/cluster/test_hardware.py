@@ -19,7 +19,7 @@ from audit.pipeline.published import open_published
 from audit.store import database
 from tests.strategies import ended, frame
 
-CPU_NODES, GPU_NODES, CPUS, GPUS = 20, 4, 64, 4
+CPUS, GPUS = 64, 4
 DAY = 86_400
 
 
@@ -48,13 +48,31 @@ class Ran(NamedTuple):
     node: str
 
 
-def made(overlap: bool, jobs: list[Job]) -> Iterator[tuple[Ran, float]]:
+class Nodes(NamedTuple):
+    """The number of nodes without GPUs, in twenties, and with GPUs, in fours."""
+
+    twenties: int
+    fours: int
+
+    @property
+    def cpu(self) -> int:
+        return 20 * self.twenties
+
+    @property
+    def gpu(self) -> int:
+        return 4 * self.fours
+
+
+SMALL, LARGE = Nodes(1, 1), Nodes(5, 2)
+
+
+def made(overlap: bool, nodes: Nodes, jobs: list[Job]) -> Iterator[tuple[Ran, float]]:
     """Run jobs on a cluster with one type of GPUs, see ``run``.
 
     With ``overlap``, jobs without GPUs may run on all nodes.
     """
-    free = {f"c{k:03}": (CPUS, 0) for k in range(CPU_NODES)}
-    free |= {f"g{k}": (CPUS, GPUS) for k in range(GPU_NODES)}
+    free = {f"c{k:03}": (CPUS, 0) for k in range(nodes.cpu)}
+    free |= {f"g{k}": (CPUS, GPUS) for k in range(nodes.gpu)}
     may = {"gpu": [n for n in free if n[0] == "g"], "batch": [n for n in free if n[0] == "c"]}
     if overlap:
         may["batch"] += may["gpu"]
@@ -107,13 +125,14 @@ def _fits(free: tuple[int, int], job: Job) -> bool:
     return free[0] >= job.cpus and free[1] >= job.gpus
 
 
-def jobs(random: Random) -> list[Job]:
+def jobs(random: Random, nodes: Nodes) -> list[Job]:
     """Return three weeks of jobs that ask for 90 % of the GPUs and 40 % of the CPUs."""
+    kinds = [0, 0] * nodes.twenties + [1, 1, 2, 4] * nodes.fours
     found: list[Job] = []
     at = 0
     while at < 21 * DAY:
-        at += random.randrange(1, 700)
-        gpus = random.choice([0, 0, 1, 1, 2, 4])
+        at += random.randrange(1, 700 * 6 // len(kinds))
+        gpus = random.choice(kinds)
         length = random.randrange(600, 6_000 if gpus else 9 * 3_600)
         cpus = 8 * gpus or random.choice([1, 4, 16, 32])
         found.append(Job(len(found) + 1, at, "gpu" if gpus else "batch", cpus, gpus, length))
@@ -200,10 +219,16 @@ def test_without_readable_nodes_all_partitions_are_one_group(nodes: str | None) 
 
 
 @pytest.mark.parametrize(
-    "overlap", [False, pytest.param(True, marks=pytest.mark.thorough, id="overlap")]
+    ("overlap", "nodes"),
+    [
+        (False, SMALL),
+        pytest.param(True, SMALL, marks=pytest.mark.thorough),
+        pytest.param(False, LARGE, marks=pytest.mark.slow),
+        pytest.param(True, LARGE, marks=pytest.mark.slow),
+    ],
 )
-def test_scarce_gpus_are_found_on_their_nodes(tmp_path: Path, overlap: bool) -> None:
-    results = list(made(overlap, jobs(Random(5))))
+def test_scarce_gpus_are_found_on_their_nodes(tmp_path: Path, overlap: bool, nodes: Nodes) -> None:
+    results = list(made(overlap, nodes, jobs(Random(5), nodes)))
     log = write_log(tmp_path, [one for one, _ in results])
     settings = Config()
     fit = fitting(3.0, settings.uncertainty.resamples)
@@ -211,11 +236,11 @@ def test_scarce_gpus_are_found_on_their_nodes(tmp_path: Path, overlap: bool) -> 
     pools = {pool.name: pool for pool in open_published(outcome.database, settings).setting.pools}
     pool = pools["all" if overlap else "gpu"]
     assert {name: len(pool.nodes) for name, pool in pools.items()} == (
-        {"all": CPU_NODES + GPU_NODES} if overlap else {"batch": CPU_NODES, "gpu": GPU_NODES}
+        {"all": nodes.cpu + nodes.gpu} if overlap else {"batch": nodes.cpu, "gpu": nodes.gpu}
     )
     assert (pool.resource, dict(pool.amounts)["gpus"]) == (
         Resource.cpus if overlap else Resource.gpus,
-        GPU_NODES * GPUS,
+        nodes.gpu * GPUS,
     )
     of_gpus = [(one, fits) for one, fits in results if one.job.gpus]
     truth = sum(fits for _, fits in of_gpus)
