@@ -202,7 +202,7 @@ def test_what_is_no_database_of_ours_is_not_replaced(run: Run, tmp_path: Path) -
 def test_a_header_that_lies(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60, MaxProcs=2))
     done = run("audit", "a.swf", *QUICK)
-    assert "says 2 cpus, but one attempt ran on 4: the observed peak of 4 is used" in done.stderr
+    assert "says 2 CPUs, but one attempt ran on 4: the observed peak of 4 is used" in done.stderr
     insists = run("audit", "a.swf", *QUICK, "--pool-size", 2)
     assert "capacity of pool 'all': 2 CPUs (from --pool-size)" in insists.stderr
 

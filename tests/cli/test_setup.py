@@ -106,7 +106,7 @@ def test_the_first_hour_with_slurm(
     assert found.endswith("The log cannot tell whether the order was fair.")
     assert (tmp_path / "fairaudit-out/report.pdf").exists()
     assert look == "Look at: fairaudit-out/report.html (settings: config.toml)"
-    assert schedule.endswith(f"fairaudit run --config {tmp_path}/config.toml")
+    assert schedule.endswith(f" -m audit run --config {tmp_path}/config.toml")
     assert "cluster: north" in made.stderr
     assert "To repeat this without Slurm: fairaudit init slurm/sacct.txt" in made.stderr
     assert "already exists" in run("init", "--slurm", "--yes", check=2).stderr

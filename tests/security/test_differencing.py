@@ -135,7 +135,7 @@ def seen(html: str) -> str:
     for digest in (r'"run_id":"\w+"', r'"seen":"\w+"'):
         said = re.sub(digest, "", said)
     text = html.replace(claim[0], said)
-    return unescape(re.sub(r"run <code>\w+</code>", "", text))
+    return unescape(re.sub(r"run <code>\w+</code>", "", text)).replace("\u00a0", " ")
 
 
 def letters(folder: Path, settings: config.Config) -> dict[Who, str]:
