@@ -1,8 +1,8 @@
 """What a site declares about its nodes: tables of config.toml, and files of scheduler programs.
 
-Node shapes come from ``scontrol show node``, ``sinfo`` or ``pbsnodes``, the times in which nodes
-were out of service from ``sacctmgr show event`` and the node's own record, and reservations from
-``sacctmgr show reservation`` or ``scontrol show reservation``.
+Node shapes come from ``scontrol show node``, ``sinfo`` or ``pbsnodes``. The times in which nodes
+were out of service come from ``sacctmgr show event`` and the node's own record, and reservations
+from ``sacctmgr show reservation`` or ``scontrol show reservation``.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Only names of files, settings and small arrays go through Dask; large data is in a shared folder
 (``parcels``).
 
-Dask repeats a part whose worker ends. A part that a worker cannot do is repeated by others, and
-that worker is left out from then on, as is each worker that differs from this process or cannot use
-the shared folder. Parts are restricted to the other workers by Dask's ``workers=``.
+Dask repeats a part whose worker ends. A worker that cannot do a part is left out from then on, and
+others repeat the part. So is each worker that differs from this process or cannot use the shared
+folder. Dask's ``workers=`` restricts parts to the other workers.
 """
 
 from __future__ import annotations

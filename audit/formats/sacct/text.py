@@ -13,9 +13,10 @@
 - Amounts are those of AllocTRES, else AllocGRES, AllocCPUS, NCPUS, AllocNodes and NNodes where
   above 0, else the requested ones. The same holds for types of GPUs.
 - Suspended is its column, else End − Start − Elapsed.
-- An hour that a clock change repeats is read so that the record's own times agree (End − Start =
-  Elapsed + Suspended, nothing before Submit) and jobs with higher numbers are not submitted earlier
-  (``repeated``). Where that leaves both open, it is read as its first instance, and counted.
+- A time in the hour that a clock change repeats is read so that the record's own times agree: End −
+  Start = Elapsed + Suspended, and nothing is before Submit. Jobs with higher numbers are not
+  submitted earlier (``repeated``). If both instances remain possible, the first is used, and
+  counted.
 - Each record is one *execution*, identified by job id and submit time, as in Slurm's own database.
 
 Damage in fields that no record needs costs nothing. ``sacct`` escapes nothing: see columns

@@ -1,9 +1,9 @@
 """Arrange pairs by classes of equal requests, so that they are counted without comparing each.
 
-A subject's pairs are those with all rivals of its stratum, without those of its user and of its
-entity, and with those of both, since the last were taken off twice. Within a class that requests as
-much, rivals that arrived in its wait are a range, and those of them that started before it a sum
-over a tree. Comparing with each rival in turn costs less where classes are many or waits short.
+A subject's pairs are all rivals of its stratum, less those of its user, less those of its entity,
+plus those of both, which were subtracted twice. In each class that requests as much, the rivals
+that arrived in its wait are a range. A sum over a tree gives those of them that started before it.
+Where classes are many or waits short, it costs less to compare with each rival in turn.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 MOST_CLASSES: Final = 2_000
-"""With more, each subject is compared with each of its rivals in turn."""
+"""With more classes, each subject is compared with each of its rivals in turn."""
 LOOKED_UP: Final = 12
-"""What one look-up in a segment costs, in comparisons with a block of rivals."""
+"""Cost of one look-up in a segment, in comparisons with a block of rivals."""
 
 
 class Side(NamedTuple):
