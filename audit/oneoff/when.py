@@ -95,7 +95,7 @@ def when(
 def lines(answer: WhenAnswer, user: str | None) -> Iterator[str]:
     """Yield the answer in sentences; ``user``: whose jobs it is about, if not everyone's."""
     if not answer.jobs:
-        of = "" if user is None else f" of {printable(user)}"
+        of = "" if user is None else f" of user {printable(user)}"
         as_of = wording.instant(answer.as_of, answer.zone)
         yield f"No job{of} was pending at {as_of}, when the records end."
     for job in answer.jobs:

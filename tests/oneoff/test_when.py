@@ -94,4 +94,4 @@ def test_what_is_not_pending_has_no_prediction(run: Run, tmp_path: Path, site: P
     run("audit", "mine.swf", *QUICK)
     none = run("when").stdout
     assert none.startswith("No job was pending at 2001-")
-    assert run("when", "--user", "7").stdout.startswith("No job of 7 was pending at 2001-")
+    assert run("when", "--user", "7").stdout.startswith("No job of user 7 was pending at 2001-")
