@@ -24,7 +24,7 @@ DAY_S: Final = 86_400
 _LARGEST: Final = 1 << 53
 _LIMIT: Final = re.compile(
     r"(?:(?P<kind>user|account|qos|partition):)?(?P<name>.+)=(?P<most>\d{1,18})"
-    r"(?P<unit>jobs|cpus|nodes|gpus)?(?P<narrow>:narrow)?"
+    r"(?P<unit>jobs|cpus|nodes|gpus(?::(?!narrow$)[^\s:,=A-Z]+)?)?(?P<narrow>:narrow)?"
 )
 
 
@@ -48,8 +48,8 @@ def limits(texts: Sequence[str]) -> tuple[Bound, ...]:
 
     WHO is a partition, or one of a kind: ``user:ann``, ``account:physics``, ``qos:long``; ``*``
     means each of them (``user:*``). N counts the pool's resource, or the ``jobs``, ``cpus``,
-    ``nodes``, ``gpus`` that follow it: ``user:*=4jobs``. After ``:narrow`` requests above N are
-    exempt.
+    ``nodes``, ``gpus`` or GPUs of a type that follow it: ``user:*=4jobs``, ``user:ann=4gpus:a100``.
+    After ``:narrow`` requests above N are exempt.
     """
     found: list[Bound] = []
     for text in (part for each in texts for part in each.split(",")):
@@ -57,8 +57,8 @@ def limits(texts: Sequence[str]) -> tuple[Bound, ...]:
         if match is None or not 1 <= int(match["most"]) <= _LARGEST or match["name"][-1] == ":":
             raise UsageError(
                 f"--limit {text}: write PARTITION=N, or user:NAME=N, account:NAME=N, qos:NAME=N, "
-                "with N at least 1; the NAME * stands for each of them. jobs, cpus, nodes or gpus "
-                "may follow N, and :narrow, which exempts requests above N"
+                "with N at least 1; the NAME * stands for each of them. jobs, cpus, nodes, gpus or "
+                "gpus:TYPE may follow N, and :narrow, which exempts requests above N"
             )
         kind: Kind = next((each for each in KINDS if each == match["kind"]), "partition")
         name = None if match["name"] == "*" else match["name"]

@@ -1,5 +1,6 @@
 """Changes: their options and titles."""
 
+import shlex
 from fractions import Fraction
 from typing import Any
 
@@ -110,13 +111,19 @@ def test_what_says_nothing_is_refused_by_its_option(name: str, flag: str, texts:
 
 def test_limits() -> None:
     texts = ["long=8, user:*=4jobs", "account:a=b=7gpus", "user:*=2:narrow"]
+    texts += ["user:ann=4gpus:a100", "user:ann=2gpus:narrow", "user:*=1gpus:a100_1g.5gb:narrow"]
     found = options.limits(texts)
     assert [each.of(POOL) for each in found] == [
         Limit(most=8, resource="cpus", partition=("long",)),
         Limit(most=4, per="user"),
         Limit(most=7, resource="gpus", account=("a=b",)),
         Limit(most=2, resource="cpus", per="user", size_up_to=2),
+        Limit(most=4, resource="gpus:a100", user=("ann",)),
+        Limit(most=2, resource="gpus", user=("ann",), size_up_to=2),
+        Limit(most=1, resource="gpus:a100_1g.5gb", per="user", size_up_to=1),
     ]
+    again = options.written(Change(limits=tuple(found)))
+    assert options.limits(shlex.split(again)[1::2]) == tuple(found)
 
 
 def test_lifting() -> None:
