@@ -1,4 +1,4 @@
-"""When runs are due, and a scheduler that begins them. The only home of APScheduler.
+"""When runs are due, and a scheduler that begins them. The only module that uses APScheduler.
 
 APScheduler's jobs are described by text alone (a function's path, a cluster's name), and are made
 anew from the configuration at each start. From the job store of an earlier process, only the time

@@ -11,9 +11,12 @@ import pytest
 from audit.report.record.owner import Ground
 from audit.report.render import page as render
 from audit.report.render.owner import render_html as render_owner
+from audit.report.study.page import Section, Table
+from audit.report.study.page import render_html as render_study
 from tests.report import chromium, firefox
 from tests.report.owner.sample import ANN, LONG, owner, part
 from tests.report.sample import contents, pool, resources
+from tests.report.study.test_page import small
 
 pytestmark = pytest.mark.chromium
 
@@ -35,6 +38,14 @@ def _owner() -> str:
     return render_owner(owner(ANN, *several), linked=True)
 
 
+def _study() -> str:
+    """Return a page with a section that is named like its only table."""
+    study = small()
+    (section,) = study.sections
+    (table,) = (part for part in section.parts if isinstance(part, Table))
+    return render_study(replace(study, sections=(Section(table.caption, section.parts),)))
+
+
 def _missing(program: Path) -> pytest.MarkDecorator:
     return pytest.mark.skipif(
         not program.exists(),
@@ -51,7 +62,7 @@ def _violations(browser: chromium.Page | firefox.Page) -> object:
 
 
 @_missing(chromium.PROGRAM)
-@pytest.mark.parametrize("page", [_report, _owner])
+@pytest.mark.parametrize("page", [_report, _owner, _study])
 def test_no_rule_is_broken_in_either_theme_wide_or_narrow(
     page: Callable[[], str], tmp_path: Path
 ) -> None:
@@ -66,7 +77,7 @@ def test_no_rule_is_broken_in_either_theme_wide_or_narrow(
 
 @pytest.mark.thorough
 @_missing(firefox.PROGRAM)
-@pytest.mark.parametrize("page", [_report, _owner])
+@pytest.mark.parametrize("page", [_report, _owner, _study])
 def test_no_rule_is_broken_in_firefox(page: Callable[[], str], tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(page(), encoding="utf-8")
