@@ -59,7 +59,10 @@ def require() -> None:
 
 def explain_aborts() -> None:
     """Write a sentence to stderr if a library ends this process, which no exception shows."""
-    from audit.kernels.ending import say_if_ended
+    try:
+        from audit.kernels.ending import say_if_ended
+    except ImportError:
+        return  # the command itself, or doctor, says that kernels are not compiled
 
     why = "a library ended this process, usually because memory ran out"
     say_if_ended(f"fairaudit: {why}: {_REMEDY}; {_ESTIMATE}\n".encode("ascii"))

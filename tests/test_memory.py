@@ -63,6 +63,11 @@ def test_a_library_that_ends_the_process_leaves_a_sentence(ending: str, signal_:
     )
 
 
+def test_without_compiled_kernels_commands_still_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "audit.kernels.ending", None)
+    memory.explain_aborts()
+
+
 @pytest.mark.thorough
 @pytest.mark.faults
 def test_a_little_more_suffices_for_a_small_log(tmp_path: Path) -> None:
