@@ -154,7 +154,7 @@ def _within(value: float, limits: tuple[float, float]) -> float:
 
 
 Group = tuple[int, int]
-"""A user and an hour: what a user submits at once is one observation."""
+"""A user and an hour or a day, whose predictions are one observation."""
 
 
 class Record:

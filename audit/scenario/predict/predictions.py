@@ -36,6 +36,8 @@ PAIRS: Final = Search(window=30_000, known=50, per_job=3)
 HOUR_S: Final = 3_600
 SEARCHED_S: Final = 45 * 86_400  # past in which similar pending jobs are searched
 DRAWN: Final = 40  # largest number of pending jobs that are simulated at a past hour
+DAY_S: Final = 86_400
+"""What a user has pending on one day is one observation: a job's hours are not independent."""
 FEATURES: Final = 13  # the age of a pending job is one more
 
 PREDICTIONS: Final = pl.Schema(
@@ -80,6 +82,7 @@ class _Run:
         self.ages = search is PAIRS
         self.table = Table(FEATURES + self.ages)
         self._records = {contested: Record() for contested in (False, True)}
+        self._span_s = DAY_S if self.ages else HOUR_S
         self.rows: list[tuple[Any, ...]] = []
 
     def estimated(self, row: int, before: int) -> Estimate | None:
@@ -96,7 +99,7 @@ class _Run:
 
     def keep(self, job: int, now: int, made: _Made) -> None:
         """Add a prediction to the results and to the record of its kind."""
-        group: Group = (int(self.known.user[job]), now // HOUR_S)
+        group: Group = (int(self.known.user[job]), now // self._span_s)
         record = self._records[made.contested]
         why = record.verdict(now)
         record.made(group, made.bounds, self.life(job))

@@ -9,7 +9,7 @@ import pytest
 from audit.model import Policy
 from audit.scenario.budget import costs
 from audit.scenario.predict import predictions
-from audit.scenario.predict.calibration import Withheld
+from audit.scenario.predict.calibration import FEWEST_GROUPS, Withheld
 from audit.scenario.predict.known import known_of
 from audit.scenario.predict.predictions import at_submission, pending
 from audit.scenario.scenario import Scenario
@@ -141,6 +141,22 @@ def test_what_is_pending_is_predicted_or_says_why() -> None:
         *(None, Withheld.HELD, Withheld.UNSCHEDULABLE, None),
     ]
     assert all(now < row[1] <= row[2] <= row[3] for row in told if row[5] is None)
+
+
+def test_what_a_user_has_pending_on_one_day_is_one_observation() -> None:
+    of = scenario(records())
+    past, _ = pending(of, "UTC", 0)
+    named = past.with_columns(
+        user=of.attempts["user"].gather(past["row"]),
+        start=of.attempts["start_time"].gather(past["row"]),
+        day=pl.col("made_at") // (24 * HOUR_S),
+    )
+    few = pl.col("withheld_because") == Withheld.FEW_DECIDED
+    last = named.filter(few, pl.col("contested"))["made_at"].max()
+    known = named.filter(pl.col("contested"), pl.col("start") < last)
+    assert known.select(pl.struct("user", pl.col("made_at") // HOUR_S).n_unique()).item() > 60
+    assert known.select(pl.struct("user", "day").n_unique()).item() <= FEWEST_GROUPS
+    assert named["p10"].is_not_null().any()
 
 
 def test_of_past_hours_every_third_is_searched() -> None:
