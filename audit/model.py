@@ -17,6 +17,7 @@ from audit.policies import Order as Order
 from audit.policies import Policy as Policy
 from audit.rules import Limit as Limit
 from audit.rules import Per as Per
+from audit.rules import Preemption as Preemption
 from audit.rules import Scope as Scope
 from audit.rules import Window as Window
 from audit.words import Placement as Placement
@@ -104,6 +105,9 @@ RECORDS: Final = pl.Schema(
         "req_cpus": pl.Int64,  # CPUs requested; null: the log does not give them apart
         "req_for_memory": pl.Boolean,  # whether memory raised the request; null: unknown
         "constraints": pl.String,  # node features that it requires, as Slurm writes them
+        "required_nodes": pl.String,  # hostlist of the nodes that it requested by name
+        "array_throttle": pl.Int64,  # most tasks of its array that may run at one time
+        "nice": pl.Int64,  # by how much its user lowered its priority
         "node_list": pl.String,  # hostlist of the nodes on which it ran
         "node_amounts": pl.String,  # amounts on each node of node_list; see ``hostlists``
         "line": pl.Int64,  # 1-based
@@ -249,6 +253,7 @@ class Pool(NamedTuple):
     absences: tuple[Absence, ...] = ()
     """Those of its nodes that are declared."""
     placement: Placement = Placement.packed
+    preemption: tuple[Preemption, ...] = ()
 
     @property
     def by_nodes(self) -> bool:

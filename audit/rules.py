@@ -18,6 +18,7 @@ from pydantic import (
     Field,
     PlainSerializer,
     TypeAdapter,
+    model_validator,
 )
 
 from audit.words import AMOUNTS, is_amount
@@ -191,3 +192,33 @@ class Window(Rule):
         """Return all that figures depend on; see ``Limit``."""
         overlap = ", overlap=True" if self.overlap else ""
         return f"Window(hours={self.hours!r}, scope={self.written}{overlap})"
+
+
+class Preemption(BaseModel):
+    """Which running attempts give way to which others, in simulations of whole schedules."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    partition: _Names | None = None
+    qos: _Names | None = None
+    by_partition: _Names | None = None
+    by_qos: _Names | None = None
+    requeue_s: int | None = Field(default=None, ge=0)
+    """Time until an attempt that gave way may run again; None: it does not."""
+
+    @model_validator(mode="after")
+    def _two_sides(self) -> Self:
+        for names in ("partition", "qos"), ("by_partition", "by_qos"):
+            if all(getattr(self, name) is None for name in names):
+                raise ValueError(f"{' or '.join(names)} is missing")
+        return self
+
+    @property
+    def gives_way(self) -> Scope:
+        """The attempts that give way."""
+        return Scope(partition=self.partition, qos=self.qos)
+
+    @property
+    def takes(self) -> Scope:
+        """The attempts to which they give way."""
+        return Scope(partition=self.by_partition, qos=self.by_qos)

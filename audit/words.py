@@ -24,6 +24,7 @@ class Placement(StrEnum):
 
     packed = "packed"  # those with least of the counted resource free
     least_loaded = "least_loaded"  # those with most
+    consecutive = "consecutive"  # as Slurm's default: by runs of consecutive nodes
 
 
 AMOUNTS: Final = ("cpus", "mem_bytes", "gpus", "nodes")

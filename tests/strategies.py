@@ -1,7 +1,7 @@
 """Small workloads with everything in them that real logs have, and more of it."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -22,7 +22,7 @@ from audit.policies import takers
 from audit.scenario.limits import NO_EDGES, ROOM, SHUT, UNLIMITED, Edges, Limits
 from audit.scenario.multifactor import Multifactor, Priorities
 from audit.scenario.ownership import Fairshare, Ownership
-from audit.scenario.workload import NEVER, Workload
+from audit.scenario.workload import NEVER, Preemptible, Workload
 from audit.words import Algorithm
 from tests.naive import multifactor
 from tests.naive.simulation import BLOCKED, Job, Log, Ranking, Rule, Step, Window, estimate_of
@@ -426,6 +426,22 @@ def arrays(log: Log, ranking: Ranking = Ranking()) -> Workload:  # noqa: B008 (a
         step_planned=np.array([step.planned for step in steps], np.bool_),
         owners=ownership_of(log, ranking),
         limits=limits_of(log),
+        preemptible=_preemptible(log),
+    )
+
+
+def _preemptible(log: Log) -> Preemptible | None:
+    if not any(job.takes for job in log.jobs):
+        return None
+
+    def bits(rules: Iterable[frozenset[int]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+        return np.array([sum(1 << number for number in of) for of in rules], np.int64)
+
+    delays = [NEVER if job.delay is None else job.delay for job in log.jobs]
+    return Preemptible(
+        bits(job.gives_way for job in log.jobs),
+        bits(job.takes for job in log.jobs),
+        np.array(delays, np.int64),
     )
 
 

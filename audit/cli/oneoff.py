@@ -53,7 +53,7 @@ CHANGES = opt.RULES | opt.options(
     placement=opt.optional(
         str,
         "Nodes on which jobs start: those with least or most free capacity, or whole nodes.",
-        metavar="packed|least_loaded|exclusive",
+        metavar="packed|least_loaded|consecutive|exclusive",
     ),
     max_walltime=opt.optional(
         list[str], "New maximum walltime of a partition.", metavar="PARTITION=D-HH:MM:SS"

@@ -253,6 +253,7 @@ def _pool(
         nodes,
         absences,
         chosen.placement,
+        chosen.preemption,
     ), facts
 
 

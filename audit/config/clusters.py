@@ -17,7 +17,7 @@ from audit.config.sections import Fault, Section, one_of, refusal
 from audit.config.usage import Usage
 from audit.errors import UsageError
 from audit.policies import BY_OWNER, BY_USAGE, SETTINGS, Backfill, Order, Policy, refused
-from audit.rules import Limit, Window
+from audit.rules import Limit, Preemption, Window
 from audit.words import Placement, Resource, is_amount
 
 _Order = Annotated[Order, Field(strict=False)]
@@ -88,6 +88,7 @@ class Pool(_Decides):
     fair_order: Annotated[_Order, BeforeValidator(one_of((Order.fcfs, *BY_OWNER)))] = Order.fcfs
     limits: tuple[Limit, ...] = ()
     windows: tuple[Window, ...] = ()
+    preemption: tuple[Preemption, ...] = ()
     nodes: tuple[Nodes, ...] = ()
 
     @property

@@ -128,7 +128,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
 
     Args:
         rows: n attempts with partition, ``PLACE``, nodes, start_time, ``end``, any_gpu_type,
-            constraints and the resources.
+            constraints, required_nodes and the resources.
         reserved: the same of those in reservations. If a reservation is not declared, its nodes are
             unavailable to others from its first start to its last end.
         pool: with ``nodes``, and ``absences`` of them.
@@ -161,7 +161,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     )
     parts = _parts(rows, requests(rows, pool))
     seconds = np.diff(first) * (end - start)
-    sets, set_of, wide = _sets(rows.select("partition", "constraints"), pool.nodes)
+    sets, set_of, wide = _sets(rows.select("partition", "constraints", "required_nodes"), pool.nodes)
     by_node = [[s for s, held in enumerate(sets) if k in held] for k in range(len(pool.nodes))]
     nodes = OnNodes(
         capacity,
@@ -233,15 +233,17 @@ def _lists(held: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
 def _sets(rows: pl.DataFrame, nodes: Sequence[Node]) -> tuple[list[set[int]], Ints, Ints]:
     """Return the different sets of nodes that attempts may use, and the number of each one's.
 
-    The second number is that of its set if it required no features.
+    The second number is that of its set if it required no features and no nodes.
 
     Args:
-        rows: partition, constraints.
+        rows: partition, constraints, required_nodes.
     """
     sets: list[set[int]] = []
-    number: dict[tuple[str | None, str | None], int] = {}
-    without = rows.with_columns(constraints=pl.lit(None, pl.String))
-    for partition, constraints in pl.concat([rows, without]).unique().sort(rows.columns).rows():
+    number: dict[tuple[str | None, ...], int] = {}
+    without = rows.with_columns(pl.lit(None, pl.String).alias(name) for name in rows.columns[1:])
+    for partition, constraints, required in (
+        pl.concat([rows, without]).unique().sort(rows.columns).rows()
+    ):
         named = set((partition or "").split(","))
         held = {
             k
@@ -250,9 +252,12 @@ def _sets(rows: pl.DataFrame, nodes: Sequence[Node]) -> tuple[list[set[int]], In
         }
         # features change over time: a constraint that no node meets today says nothing
         held = {k for k in held if _has(nodes[k], constraints)} or held
+        names = set(expand(required or "") or ())
+        # a job on several nodes gets the others from the rest of its partition
+        held = {k for k in held if nodes[k].name in names} or held
         if held not in sets:
             sets.append(held)
-        number[partition, constraints] = sets.index(held)
+        number[partition, constraints, required] = sets.index(held)
     set_of, wide = (
         np.array([number[row] for row in some.iter_rows()], np.int64) for some in (rows, without)
     )

@@ -12,7 +12,8 @@ import polars as pl
 
 from audit.metrics.nodes import members
 
-LOST: Final = ("PREEMPTED", "REQUEUED")
+PREEMPTED: Final = "PREEMPTED"
+LOST: Final = (PREEMPTED, "REQUEUED")
 """States of attempts whose work counts as lost."""
 FREED_S: Final = 60
 """Longest time between the end of an attempt and the start of one that was waiting for its nodes,
@@ -74,3 +75,30 @@ def _freed_for(rows: pl.DataFrame, lost: pl.Expr) -> pl.DataFrame:
         .group_by("row", maintain_order=True)
         .agg(freed_for=pl.col("by").str.join(", "))
     )
+
+
+def whole_jobs(described: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each job that was preempted and queued again, instead of its attempts.
+
+    It arrives and starts as the first of them did, and runs for as long as the last.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; attempts of one pool.
+
+    Returns:
+        The rows that are left, in their order, with runs: of how many attempts each was made.
+    """
+    job = ("cluster", "job_id")
+    gave_way = (pl.col("state") == PREEMPTED).fill_null(value=False)
+    continues = gave_way.shift(1).over(job, order_by="attempt").fill_null(value=False)
+    numbered = described.with_row_index("row").with_columns(
+        chain=(~continues).cum_sum().over(job, order_by="attempt")
+    )
+    chain = (*job, "chain")
+    last = {
+        name: pl.col(name).last().over(chain, order_by="attempt")
+        for name in ("end_time", "occupancy_s", "suspended_s", "runtime_s", "state", "standing")
+    }
+    first = pl.col("attempt") == pl.col("attempt").min().over(chain)
+    whole = numbered.with_columns(runs=pl.len().over(chain), **last).filter(first)
+    return whole.sort("row").drop("row", "chain")

@@ -97,7 +97,7 @@ def simulate(
     pairs = []
     for pool in setting.pools:
         today = whatif.scenario(log.described, setting, pool, change, configured)
-        pairs.append((today, changed(today, change)))
+        pairs.append((today, changed(today, change).of_whole_jobs()))
     source = _policy_source(change, cluster)
     names = [(after.pool.name, after.pool.policy.name) for _, after in pairs]
     facts = [Fact(f"policy of pool {pool!r}", policy, source) for pool, policy in names]

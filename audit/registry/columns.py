@@ -122,6 +122,10 @@ OF_ATTEMPTS: Final = (
     Column("beyond_request", VARCHAR, "reason for beyond_work: memory, whole (nodes), cores or "
            "unknown", missing="where beyond_work is 0 or NULL"),
     Column("constraints", VARCHAR, "node features that it requires, as Slurm writes them"),
+    Column("required_nodes", VARCHAR, "nodes that it requested by name, as a hostlist"),
+    Column("array_throttle", BIGINT, "most tasks of its array that may run at one time (%N)",
+           missing="without a throttle, or where the log does not give it"),
+    Column("nice", BIGINT, "by how much its user lowered its priority (--nice)"),
     Column("node_list", VARCHAR, "nodes that it ran on, as a hostlist"),
     Column("node_amounts", VARCHAR, "amounts on each node of node_list, in its order, if the log"
            " gives them: cpus=4(x3),8 gpus=1(x4)"),

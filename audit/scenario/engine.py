@@ -20,7 +20,16 @@ from audit.policies import BY_OWNER, BY_USAGE, Backfill, Order, Policy, refused
 from audit.scenario.machines import NO_NODES
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ranking, ranking
 from audit.scenario.scenario import Scenario
-from audit.scenario.workload import KEYS, NEVER, Bools, Ints, Workload, instants, workload
+from audit.scenario.workload import (
+    KEYS,
+    NEVER,
+    Bools,
+    Ints,
+    Preemptible,
+    Workload,
+    instants,
+    workload,
+)
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -30,13 +39,16 @@ _BACKFILLS: Final = {fill: kernels.Backfill[fill.traits.kernel] for fill in Back
 
 PLANNED = "planned_start_time"
 """Column of a simulated schedule: the start first promised to an attempt, epoch s."""
+FIRST_START = "first_start_time"
+"""Column of a simulated schedule with preemption: when an attempt first started, epoch s."""
 
 
 class Replay(NamedTuple):
     """Starts of a simulation, in the order of its workload."""
 
-    start: Ints  # [n]; NEVER: it does not start, or takes no part
+    start: Ints  # [n], of the run that is not preempted; NEVER: none, or takes no part
     planned: Ints  # [n], the start first promised; NEVER: none was
+    first: Ints  # [n], of the first run; NEVER: none
 
 
 def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> Replay:
@@ -50,7 +62,8 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
 
     Returns:
         Each attempt's start, ≥ its arrival. An attempt that requests more than the largest capacity
-        or than a limit allows never starts.
+        or than a limit allows never starts. Attempts give way to others only in a pool that is
+        empty at first, and not under ``conservative``, which keeps its plans.
     """
     count = len(work.arrival)
     begun = np.full(count, NEVER)
@@ -58,15 +71,20 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
     since = int(work.arrival.min(initial=NEVER)) if from_time is None else from_time
     # an attempt of unknown start takes part if it arrives later
     taking_part = work.present | (work.arrival >= since)
-    made = setting(work, policy, work.queued & taking_part, taken=work.blocked)
+    if from_time is not None or policy.backfill.traits.keeps_plans:
+        work = work._replace(preemptible=None)
+    first = np.full(0 if work.preemptible is None else count, NEVER)
+    queued = work.queued & taking_part
+    made = setting(work, policy, queued, taken=work.blocked, preempts=True)
     if count:
-        (pool,) = made.pools((count,), begun=begun, promised=planned)
+        (pool,) = made.pools((count,), begun=begun, promised=planned, first_begun=first)
         kernels.replay(
             *(made.model, made.observed, taking_part & ~work.blocked, made.capacity),
             *(since, from_time is not None, pool),
         )
     start = np.where(work.blocked, work.start, begun)
-    return Replay(start, planned if len(planned) else np.full(count, NEVER))
+    earliest = np.where(work.blocked, work.start, first) if len(first) else start
+    return Replay(start, planned if len(planned) else np.full(count, NEVER), earliest)
 
 
 def simulate(
@@ -86,7 +104,8 @@ def simulate(
         pool: see ``workload``; its own policy is ignored.
 
     Returns:
-        Columns of ``model.DESCRIBED`` and ``planned_start_time`` (null unless ``conservative``).
+        Columns of ``model.DESCRIBED``, ``planned_start_time`` (null unless ``conservative``) and
+        ``first_start_time``.
         The schedule has the policy's name. An attempt that never starts has a null start.
     """
     work, keys = workload(described, pool, now, fairshare)
@@ -108,7 +127,7 @@ def as_schedule(
         _start=start,
         _arrival=pl.Series(work.arrival),
         _end=(start + pl.Series(work.occupancy)).set(pl.Series(work.open), None),
-        **{PLANNED: instants(starts.planned)},
+        **{PLANNED: instants(starts.planned), FIRST_START: instants(starts.first)},
     )
     of_pool = described.filter(pl.col("pool") == pool.name)
     joined = of_pool.join(placed, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
@@ -122,7 +141,7 @@ def as_schedule(
         )
     )
     schedule = describe(attempts.select(ATTEMPTS.names()), [pool], schedule=name, tau_s=tau_s)
-    plans = placed.select(*KEYS, PLANNED)
+    plans = placed.select(*KEYS, PLANNED, FIRST_START)
     return schedule.join(plans, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
 
 
@@ -152,18 +171,19 @@ class Setting(NamedTuple):
         ledger: tuple[int, int] | None = None,
         begun: Ints | None = None,
         promised: Ints | None = None,
+        first_begun: Ints | None = None,
     ) -> list[kernels.Pool]:
         """Return pools for ``sizes`` attempts at one time, which share a ledger and their starts.
 
         Args:
             ledger: the number of attempts and steps that it has space for; None: all of them.
-            begun, promised: where starts and promised starts are written.
+            begun, promised, first_begun: where starts, promised and first starts are written.
         """
         count, steps = len(self.work.arrival), self.steps.number
         book = self.ranking.ledger(*(ledger or (count, steps)))
         begun = np.full(count, NEVER) if begun is None else begun
-        promised = begun[:0] if promised is None else promised
-        return [kernel_pool(self.work, size, steps, book, begun, promised) for size in sizes]
+        written = [begun, *(begun[:0] if to is None else to for to in (promised, first_begun))]
+        return [kernel_pool(self.work, size, steps, book, *written) for size in sizes]
 
 
 def setting(
@@ -175,6 +195,7 @@ def setting(
     observes_blocked: bool = True,
     ranked_by: Order | None = None,
     fair_order: Order = Order.fcfs,
+    preempts: bool = False,
 ) -> Setting:
     """Return a workload under a policy.
 
@@ -183,6 +204,7 @@ def setting(
         taken: attempts that take from the capacity as steps, while they last.
         observes_blocked: whether blocked attempts are part of the observed schedule.
         ranked_by: the order that owners are ranked for; None: that of the policy.
+        preempts: whether attempts give way to others.
     """
     ranked = kernel_ranking(work, policy.order if ranked_by is None else ranked_by)
     observed = Observed(
@@ -192,7 +214,7 @@ def setting(
         present=work.present if observes_blocked else work.present & ~work.blocked,
         queues=contiguous(work.sized),
     )
-    jobs = kernel_jobs(work, policy, queued, ranked.owner)
+    jobs = kernel_jobs(work, policy, queued, ranked.owner, preempts=preempts)
     steps, ruled = kernel_steps(work, taken), rules(policy, work, fair_order)
     return Setting(work, jobs, steps, ruled, ranked, observed, contiguous(work.capacity))
 
@@ -229,8 +251,17 @@ def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rul
     )
 
 
+_NONE_GIVES_WAY: Final = Preemptible(*np.zeros((3, 0), np.int64))
+
+
 def kernel_jobs(
-    work: Workload, policy: Policy, queued: Bools, owner: Ints, *, in_all: bool = False
+    work: Workload,
+    policy: Policy,
+    queued: Bools,
+    owner: Ints,
+    *,
+    in_all: bool = False,
+    preempts: bool = False,
 ) -> Jobs:
     """Return the attempts; those not ``queued`` have no rank.
 
@@ -260,6 +291,9 @@ def kernel_jobs(
             late=limits.late,
             edges=kernels.Edges(**limits.edges._asdict()),
         ),
+        preemption=kernels.Preemption(
+            **((work.preemptible if preempts else None) or _NONE_GIVES_WAY)._asdict()
+        ),
     )
 
 
@@ -270,6 +304,7 @@ def kernel_pool(
     ledger: Ledger,
     begun: Ints,
     promised: Ints,
+    first_begun: Ints,
     **bounds: int,
 ) -> kernels.Pool:
     """Return a ``kernels.Pool`` for at most ``attempts`` of a workload at one time.
@@ -285,6 +320,7 @@ def kernel_pool(
         ledger=ledger,
         begun=begun,
         promised=promised,
+        first_begun=first_begun,
         **bounds,
     )
 
@@ -360,16 +396,21 @@ def replayed_starts(scenario: Scenario, period: Period) -> Ints:
     """Return when the attempts of a period start in a replay, by row of the scenario, epoch s.
 
     The replay begins with what ran and waited when the period began (that of the whole log with an
-    empty pool), and has the arrivals of the period. NEVER: not replayed, or never started.
+    empty pool), and has the arrivals of the period. NEVER: not replayed, or never started. In a
+    replay of the whole log, jobs that were preempted have the start of their first attempt.
     """
-    known, rows = scenario.indexed
+    replayed = scenario
+    if period.whole_log and scenario.pool.preemption:
+        replayed = scenario.but(attempts=scenario.attempts.with_row_index("_row")).of_whole_jobs()
+    known, rows = replayed.indexed
     inside = known.arrival < (NEVER if period.whole_log else period.to_time)
     work = known.first(int(inside.sum()))
     since = None if period.whole_log else period.from_time
     made = replay(work, scenario.pool.policy, from_time=since)
-    start = np.where(work.queued, made.start, NEVER)
+    start = np.where(work.queued, made.first, NEVER)
     if since is not None:  # what ran already was not replayed
         start = np.where(work.start < since, NEVER, start)
     of_row = np.full(scenario.attempts.height, NEVER)
-    of_row[rows[: len(start)]] = start
+    rows = rows[: len(start)]
+    of_row[rows if replayed is scenario else replayed.attempts["_row"].to_numpy()[rows]] = start
     return of_row

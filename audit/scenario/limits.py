@@ -101,7 +101,7 @@ class _Touch(NamedTuple):
 
 
 def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
-    """Return the limits and windows of ``pool`` for its attempts.
+    """Return the limits and windows of ``pool`` for its attempts, and the throttles of arrays.
 
     An attempt counts from its start to its end towards each limit whose scope it is in, and may
     start where the limit then allows it, on the days on which the limit is in force. It does not
@@ -110,10 +110,11 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
 
     Args:
         queue: user, account, qos, partition, size, cpus, nodes, gpus, mem_bytes, walltime_s and
-            occupancy (s); arrival_time and start_time, epoch s.
+            occupancy (s); arrival_time and start_time, epoch s; job_number and array_throttle.
         known_to: the last instant of the log, epoch s.
     """
-    if not pool.limits and not pool.windows:
+    throttled = queue["array_throttle"].is_not_null().any()
+    if not (pool.limits or pool.windows or throttled):
         return UNLIMITED
     zone = periods.zone(pool.zone)
     since = queue.select(pl.min_horizontal("arrival_time", "start_time").min()).item() or 0
@@ -135,6 +136,12 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
             changes += _days_of(limit, counters, zone, since, until)
             most += [limit.most] * len(names)
             late += [limit.resource is not None] * len(names)
+    if throttled:
+        touch, names, allowed = _in_arrays(queue, len(most))
+        marks += [*_marks(queue.height, touch, names, len(most)), _ints(queue["array_throttle"])]
+        touches.append(touch)
+        most += allowed
+        late += [False] * len(allowed)
     closings, combined, reach = _closings(queue, pool.windows)
     for counter, closing in enumerate(closings, len(most)):
         ones = np.ones(len(closing.inside), np.int64)
@@ -251,6 +258,31 @@ def _towards(queue: pl.DataFrame, limit: Limit, counters: int) -> tuple[_Touch, 
     attempt = np.flatnonzero(inside & (number >= 0))
     free = any_of(queue["qos"], limit.exempt_qos)
     return _Touch(attempt, counters + number[attempt], amount[attempt], ~free[attempt]), names
+
+
+def _in_arrays(queue: pl.DataFrame, counters: int) -> tuple[_Touch, pl.Series, list[int]]:
+    """Return the tasks of arrays with a throttle, the arrays' names, and the throttles.
+
+    Tasks whose record has no throttle count too.
+    """
+    tasks = queue.select("job_number", "array_throttle")
+    most = (
+        tasks.drop_nulls()
+        .group_by("job_number")
+        .agg(pl.col("array_throttle").max())
+        .sort("job_number")
+    )
+    arrays = most.select("job_number").with_row_index("number")
+    found = tasks.join(arrays, on="job_number", how="left", maintain_order="left")["number"]
+    attempt = found.is_not_null().arg_true().to_numpy()
+    counter = counters + found.drop_nulls().cast(pl.Int64).to_numpy()
+    ones = np.ones(len(attempt), np.int64)
+    touch = _Touch(attempt, counter, ones, ones > 0)
+    return touch, most["job_number"].cast(pl.String), most["array_throttle"].to_list()
+
+
+def _ints(column: pl.Series) -> Ints:
+    return column.fill_null(0).to_numpy().astype(np.int64)
 
 
 def _marks(count: int, touch: _Touch, names: pl.Series, counters: int) -> list[Ints]:

@@ -36,6 +36,7 @@ class Machines(NamedTuple):
     held: Ints  # [n + N], how many of them the observed schedule used
     node: Ints  # [places]
     amount: Ints  # [R, places]
+    consecutive: bool
     least_loaded: bool
     whole: bool  # whether attempts take whole nodes, which are then free or not: 1 or 0
     change_time: Ints  # when nodes become unavailable or available
@@ -74,7 +75,7 @@ class Machines(NamedTuple):
     def settings(self) -> str:
         """What all schedules depend on."""
         sets = (self.first_member.tolist(), self.member.tolist())
-        return f"{self.capacity.tolist()} {sets} {self.least_loaded}"
+        return f"{self.capacity.tolist()} {sets} {self.consecutive} {self.least_loaded}"
 
 
 NO_NODES = kernels.Nodes(
@@ -85,6 +86,7 @@ NO_NODES = kernels.Nodes(
     first=np.zeros(1, np.int64),
     **{k: np.zeros(0, np.int64) for k in ("member", "set", "wide", "parts", "most", "shape")},
     **{k: np.zeros(0, np.int64) for k in ("held", "node")},
+    consecutive=False,
     least_loaded=False,
 )
 
@@ -118,10 +120,12 @@ def machines(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Machines
     node[first[count:-1]], amount[:, first[count:-1]] = np.arange(size), nodes.capacity
     return Machines(
         *(nodes.capacity, nodes.first_member, nodes.member, set_of, nodes.wide),
-        *(nodes.part, nodes.parts, nodes.most, nodes.shape),
+        *(nodes.part, nodes.parts, nodes.most),
+        nodes.shape,
         *(first.astype(np.int64), np.concatenate((observed, np.ones(size, np.int64)))),
         node,
         amount,
+        pool.placement is Placement.consecutive,
         pool.placement is Placement.least_loaded,
         whole,
         *_outages(nodes),

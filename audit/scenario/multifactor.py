@@ -89,7 +89,7 @@ def priorities(jobs: pl.DataFrame, settings: Multifactor) -> Priorities:
     """Return the constant parts of the priorities of attempts.
 
     Args:
-        jobs: user, account, partition, qos, start_time, walltime_s and amounts (cpus, nodes; gpus
+        jobs: user, account, partition, qos, nice, start_time, walltime_s and amounts (cpus, nodes; gpus
             and mem_bytes where they have a weight). Null amounts count 0; a user without an
             association is charged to its account, or to root.
 
@@ -108,7 +108,7 @@ def priorities(jobs: pl.DataFrame, settings: Multifactor) -> Priorities:
         tier=_looked_up("partition", settings.tiers, 1),
     )
     parts = factors(factored, settings.scale)
-    fixed = np.zeros(jobs.height)
+    fixed = -jobs["nice"].fill_null(0).to_numpy().astype(np.float64)
     for name in ("assoc", "jobsize", "partition", "qos"):
         fixed += settings.weights.get(name, 0.0) * parts[name].to_numpy()
     for name, weight in settings.tres.items():

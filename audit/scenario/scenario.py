@@ -19,6 +19,7 @@ from audit import rules
 from audit.errors import UsageError
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.usage import HalfLife, Kind
+from audit.metrics.preemption import whole_jobs
 from audit.metrics.slurm.multifactor import FACTORS
 from audit.model import Limit, Node, Order, Placement, Pool, Window
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
@@ -43,6 +44,12 @@ class Scenario:
     def but(self, **changes: Any) -> Scenario:
         """Return the scenario with other fields."""
         return replace(self, **changes)
+
+    def of_whole_jobs(self) -> Scenario:
+        """Return the scenario with one row per job where preemption is simulated."""
+        if not self.pool.preemption:
+            return self
+        return self.but(attempts=whole_jobs(self.attempts))
 
     def described_by(self, attempts: pl.DataFrame) -> Scenario:
         """Return the scenario with further columns of the same attempts, in the same order."""
@@ -82,6 +89,7 @@ class Bound(NamedTuple):
 PLACEMENTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "packed": {"placement": Placement.packed, "exclusive_nodes": False},
     "least_loaded": {"placement": Placement.least_loaded, "exclusive_nodes": False},
+    "consecutive": {"placement": Placement.consecutive, "exclusive_nodes": False},
     "exclusive": {"exclusive_nodes": True},
 }
 """Fields of ``Pool`` by the value of ``--placement``."""

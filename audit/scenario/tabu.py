@@ -105,7 +105,7 @@ def replay(
     ranking = engine.kernel_ranking(work, Order.fcfs)
     model = Model(jobs, steps, engine.rules(POLICY, work), ranking.owners)
     ledger = ranking.ledger(count, steps.number)
-    pool = engine.kernel_pool(work, count, steps.number, ledger, begun, planned)
+    pool = engine.kernel_pool(work, count, steps.number, ledger, begun, planned, begun[:0])
     stop = np.zeros(1, np.int64)
     space = Workspace(pool, count, int(owner.max()) + 1, search.tabu, stop)
     pursuit = Pursuit(
@@ -147,5 +147,5 @@ def simulate(
     searched = replay(work, search, on_progress)
     promised = np.full(len(searched.start), NEVER)
     return engine.as_schedule(
-        described, pool, work, keys, engine.Replay(searched.start, promised), "ts", tau_s
+        described, pool, work, keys, engine.Replay(searched.start, promised, searched.start), "ts", tau_s
     )

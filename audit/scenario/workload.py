@@ -4,6 +4,7 @@ Conventions: n attempts, R resources, S capacity steps. Times are epoch seconds,
 amounts in the resources' own units, all int64. NEVER is an instant that does not come.
 """
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -18,9 +19,9 @@ from audit.metrics.attempts.contention import (
     reserved_rows,
 )
 from audit.metrics.attempts.population import only, ordered, unplannable
-from audit.metrics.attempts.reasons import held_up
+from audit.metrics.attempts.reasons import held_up, in_scope
 from audit.metrics.nodes import PLACE
-from audit.model import BY_USAGE, SEQUENCE, Policy, Pool, Standing
+from audit.model import BY_USAGE, SEQUENCE, Policy, Pool, Preemption, Standing
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
 from audit.scenario.machines import Machines, machines
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of
@@ -42,11 +43,19 @@ _READ: Final = cs.by_name(
     *("cpus", "nodes", "gpus", "mem_bytes", "priority", "state", "reason", "reservation"),
     *PLACE,
     *("user", "account", "partition", "qos", "size", "width_class", "suspended_s", "penalty"),
-    *("any_gpu_type", "constraints"),
+    *("any_gpu_type", "constraints", "required_nodes", "array_throttle", "nice", "runs"),
     *SEQUENCE,
     require_all=False,
 ) | cs.starts_with(OF_TYPE)
 """The columns of a workload."""
+
+
+class Preemptible(NamedTuple):
+    """Which attempts give way to which, by the rules of the pool, as bits."""
+
+    gives_way: Ints  # [n], the rules under which each gives way,
+    takes: Ints  # [n], and those under which others give way to it
+    delay: Ints  # [n], until it may run again, s ≥ 1; NEVER: it does not
 
 
 class Workload(NamedTuple):
@@ -71,6 +80,7 @@ class Workload(NamedTuple):
     owners: Ownership  # of the n attempts
     limits: Limits = UNLIMITED  # of the n attempts
     machines: Machines | None = None  # of the n attempts, and perhaps later ones; None: sums decide
+    preemptible: Preemptible | None = None  # of the n attempts; None: none gives way
 
     @property
     def largest(self) -> Ints:
@@ -126,10 +136,12 @@ class Workload(NamedTuple):
         """Return the ``chosen`` attempts; with machines, they must be the first ones."""
         columns = self._asdict()
         for name in columns:
-            whole = ("capacity", "owners", "limits", "machines")
+            whole = ("capacity", "owners", "limits", "machines", "preemptible")
             if name not in whole and not name.startswith("step_"):
                 columns[name] = columns[name][chosen]
         own = {"owners": self.owners.of_those(chosen), "limits": self.limits.of_those(chosen)}
+        if self.preemptible is not None:
+            own["preemptible"] = Preemptible(*(each[chosen] for each in self.preemptible))
         return Workload(**columns | own)
 
     def around(self, low: int, high: int, until: int) -> Bools:
@@ -209,6 +221,7 @@ def workload_of_rows(
         step_planned=steps.planned,
         owners=owners_of(attempts, fairshare),
         limits=limits_of(attempts, pool, _last_known(attempts, now)),
+        preemptible=_preemptible(attempts, pool.preemption) if "runs" in attempts.columns else None,
     )
     nodes = machines(attempts, in_reservations, pool)
     return Indexed(work if nodes is None else on_nodes(work, nodes), _ints(attempts["row"]))
@@ -285,6 +298,21 @@ def _usual_occupancy() -> pl.Expr:
     group = ("width_class", "partition")
     enough = ended.count().over(group) >= LEAST_ALIKE
     return pl.when(enough).then(percentile.over(group)).otherwise(percentile)
+
+
+def _preemptible(attempts: pl.DataFrame, rules: Sequence[Preemption]) -> Preemptible | None:
+    """Return which attempts give way; of rules for one attempt, the shortest delay holds."""
+    if not rules:
+        return None
+    gives_way, takes = np.zeros((2, attempts.height), np.int64)
+    delay = np.full(attempts.height, NEVER)
+    for number, rule in enumerate(rules):
+        own = in_scope(attempts, rule.gives_way)
+        gives_way |= own.astype(np.int64) << number
+        takes |= in_scope(attempts, rule.takes).astype(np.int64) << number
+        if rule.requeue_s is not None:
+            delay[own] = np.minimum(delay[own], max(rule.requeue_s, 1))
+    return Preemptible(gives_way, takes, delay)
 
 
 def _last_known(attempts: pl.DataFrame, now: int) -> int:

@@ -42,6 +42,7 @@ _AS_SLURM: Final = {
     "order": "From slurm.conf (PriorityType); weights and factors are those of its files.",
     "backfill": "From slurm.conf (SchedulerType).",
     "limits": "From sacctmgr and scontrol (Max…, Grp…, MaxTime).",
+    "preemption": "From slurm.conf (PreemptType, PreemptMode), scontrol and sacctmgr.",
     "depth": "From slurm.conf (bf_max_job_test; Slurm's default if it is not set).",
     "interval_s": "From slurm.conf (bf_interval; Slurm's default if it is not set).",
     "placement": "From slurm.conf (SelectTypeParameters).",
@@ -275,16 +276,17 @@ def _deciding(
 ) -> tuple[config.Pool, ...]:
     policy = slurm.policy(content, facts)
     limits = slurm.limits(content, pools, facts)
+    preemption = slurm.preemption(content, pools, facts)
     allocation = slurm.allocation(content, facts)
     if content.conf is not None and not content.conf.counts_memory:
         pools = [slurm.without_memory(pool) for pool in pools]
-    for index, of_pool in enumerate(limits):
-        keys = [*policy, *allocation, *(["limits"] if of_pool else [])]
-        notes |= {f"clusters.pools[{index}].{key}": _AS_SLURM[key] for key in keys}
-    return tuple(
-        pool.model_copy(update=policy | allocation | {"limits": of_pool})
-        for pool, of_pool in zip(pools, limits, strict=True)
-    )
+    made = []
+    for index, pool in enumerate(pools):
+        rules = {"limits": limits[index], "preemption": preemption[index]}
+        of_pool = policy | allocation | {key: found for key, found in rules.items() if found}
+        notes |= {f"clusters.pools[{index}].{key}": _AS_SLURM[key] for key in of_pool}
+        made.append(pool.model_copy(update=of_pool))
+    return tuple(made)
 
 
 def write(draft: Draft) -> str:

@@ -15,7 +15,7 @@ from audit.formats.slurm import sacctmgr, scontrol
 from audit.formats.slurm.limits import limits_of
 from audit.formats.slurm.sacctmgr import Association, Fault, Qos
 from audit.formats.slurm.slurm_conf import DAY, SlurmConf
-from audit.model import Limit, Placement
+from audit.model import Limit, Placement, Preemption
 from audit.policies import Backfill, Order
 from audit.words import Algorithm
 
@@ -272,9 +272,9 @@ def allocation(content: Content, facts: list[Fact]) -> dict[str, Any]:
     if conf.select == "select/linear":
         facts.append(Fact("allocation", "whole nodes", f"{source} (SelectType)"))
         found["exclusive_nodes"] = True
-    if "CR_LLN" in conf.select_parameters:
-        facts.append(Fact("placement", "least_loaded", f"{source} (SelectTypeParameters)"))
-        found["placement"] = Placement.least_loaded
+    lln = "CR_LLN" in conf.select_parameters
+    found["placement"] = Placement.least_loaded if lln else Placement.consecutive
+    facts.append(Fact("placement", found["placement"].value, f"{source} (SelectTypeParameters)"))
     if not conf.counts_memory:
         facts.append(Fact("memory", "not allocated", f"{source} (SelectTypeParameters)"))
     return found
@@ -284,6 +284,60 @@ def without_memory(pool: config.Pool) -> config.Pool:
     """Return a pool whose memory does not limit jobs."""
     capacity = pool.capacity.model_copy(update={"mem_bytes": None})
     return pool.model_copy(update={"capacity": capacity})
+
+
+def preemption(
+    content: Content, pools: Sequence[config.Pool], facts: list[Fact]
+) -> tuple[tuple[Preemption, ...], ...]:
+    """Return which jobs of each pool give way to which, by partition or by QOS.
+
+    Suspended jobs are not simulated, which is reported.
+    """
+    conf, files = content.conf, content.files
+    if conf is None or files.slurm_conf is None:
+        return ((),) * len(pools)
+    source, made, left_out = files.slurm_conf.name, [], set[str]()
+
+    def mode_of(own: str) -> str:
+        modes = {own} if own else conf.preempt_modes
+        found = next((mode for mode in ("off", "requeue", "cancel") if mode in modes), None)
+        left_out.update(modes if found is None else ())
+        return found or "off"
+
+    for pool in pools:
+        sides: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        if conf.preempt_type == "preempt/partition_prio" and content.listing is not None:
+            key, by = "partition", "by_partition"
+            parts = [one for one in content.listing.partitions if one.name in pool.partitions]
+            for one in parts:
+                above = tuple(other.name for other in parts if other.tier > one.tier)
+                sides.setdefault((mode_of(one.preempt_mode), above), []).append(one.name)
+        else:
+            key, by = "qos", "by_qos"
+            qos = content.qos if conf.preempt_type == "preempt/qos" else ()
+            for one in qos:
+                above = tuple(other.name for other in qos if one.name in other.preempts)
+                sides.setdefault((mode_of(one.preempt_mode), above), []).append(one.name)
+        made.append(
+            tuple(
+                Preemption.model_validate(
+                    {
+                        key: tuple(names),
+                        by: above,
+                        "requeue_s": conf.credentials_s + 1 if mode == "requeue" else None,
+                    }
+                )
+                for (mode, above), names in sides.items()
+                if above and mode != "off"
+            )
+        )
+        for rule in made[-1]:
+            said = f"{_listed(getattr(rule, key))} by {_listed(getattr(rule, by))}"
+            facts.append(Fact("preemption", said, source))
+    if left_out:
+        why = f"PreemptMode {', '.join(sorted(left_out))} is not simulated"
+        facts.append(Fact("preemption", "partly left out", source, why))
+    return tuple(made)
 
 
 def limits(

@@ -51,6 +51,9 @@ CREATE TABLE records (
     req_cpus BIGINT,                   -- CPUs requested
     req_for_memory BOOLEAN,            -- whether memory raised the request (MaxMemPerCPU)
     constraints VARCHAR,               -- node features that it requires, as Slurm writes them
+    required_nodes VARCHAR,            -- hostlist of the nodes that it requested by name
+    array_throttle BIGINT,             -- most tasks of its array that may run at one time
+    nice BIGINT,                       -- by how much its user lowered its priority
     node_list VARCHAR,                 -- hostlist of the nodes on which it ran
     node_amounts VARCHAR,              -- amounts on each of these nodes: cpus=4(x3),8 gpus=1(x4)
     line BIGINT NOT NULL,

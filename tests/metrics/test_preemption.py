@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.users import by_entity
-from audit.metrics.preemption import interrupted
+from audit.metrics.preemption import interrupted, whole_jobs
 from audit.model import Pool, Resource
 from tests.naive import preemption as naive
 from tests.strategies import Rows, ended, frame, rows, sampled
@@ -74,3 +74,25 @@ def test_users_have_their_lost_work_and_suspended_time(
     held = described(*records).with_columns(re_unfairness=pl.lit(0.0))
     row = by_entity(held, "user").row(0, named=True)
     assert (row["lost_work"], row["preempted"], row["suspended_s"]) == (lost, preempted, suspended)
+
+
+def test_a_preempted_job_is_one_row_from_its_first_arrival_to_its_last_end() -> None:
+    records = (
+        ended(0, 10, 15, 2, "ann", job_id="1", state="PREEMPTED"),
+        ended(20, 30, 37, 2, "ann", job_id="1", attempt=2, state="PREEMPTED"),
+        ended(40, 50, 90, 2, "ann", job_id="1", attempt=3, state="COMPLETED"),
+        ended(0, 10, 15, 1, "bob", job_id="2", state="REQUEUED"),
+        ended(20, 30, 35, 1, "bob", job_id="2", attempt=2, state="COMPLETED"),
+        ended(0, 10, 15, 1, "cem", job_id="3", state="PREEMPTED"),
+    )
+    known = describe(frame(list(records)), [POOL])
+    columns = ("job_id", "attempt", "arrival_time", "start_time", "end_time", "occupancy_s", "runs")
+    wanted = [
+        ("1", 1, 0, 10, 90, 40, 3),
+        ("2", 1, 0, 10, 15, 5, 1),  # requeued for another reason: two rows
+        ("2", 2, 20, 30, 35, 5, 1),
+        ("3", 1, 0, 10, 15, 5, 1),
+    ]
+    assert sorted(whole_jobs(known).select(columns).rows()) == wanted
+    assert sorted(whole_jobs(known.reverse()).select(columns).rows()) == wanted
+    assert whole_jobs(known).columns == [*known.columns, "runs"]

@@ -3,7 +3,7 @@
 Nothing here is shared with the package.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ class Site(NamedTuple):
     requests: tuple[Request, ...]  # of the attempts of a log
     reserved: tuple[tuple[int, int, int], ...] = ()  # begin, end, node
     least_loaded: bool = False
+    consecutive: bool = False
 
     def exceeds(self, k: int) -> bool:
         return not any(distributions(self.requests[k], self.machines))
@@ -140,12 +141,69 @@ class OnNodes(Pool):
         sign = -1 if self.site.least_loaded else 1
         return {node: sign * max(free[node][0], 0) for node in request.nodes}
 
-    def place_now(self, k: int) -> dict[int, Amounts] | None:
-        return self.placement(k, self.free_on(), self.start_keys(k))
+    def place_now(self, k: int, closed: Collection[int] = ()) -> dict[int, Amounts] | None:
+        keys = {node: key for node, key in self.start_keys(k).items() if node not in closed}
+        if self.site.consecutive:
+            return self.by_runs(k, [*keys])
+        return self.placement(k, self.free_on(), keys)
+
+    def by_runs(self, k: int, nodes: Sequence[int]) -> dict[int, Amounts] | None:
+        """Slurm's default: the run with least free that suffices, one node of it if possible."""
+        request, free = self.site.requests[k], self.free_on()
+        can = {node: n for node in sorted(nodes) if (n := holds(request, free[node]))}
+        missing, taken = request.parts, dict[int, int]()
+        if sum(can.values()) < missing:
+            return None
+        while missing:
+            runs: list[list[int]] = []
+            for node in can:
+                if runs and runs[-1][-1] == node - 1:
+                    runs[-1].append(node)
+                else:
+                    runs.append([node])
+
+            def left(run: Sequence[int]) -> int:
+                return sum(max(free[node][0], 0) for node in run)
+
+            enough = [run for run in runs if sum(can[node] for node in run) >= missing]
+            best = min(enough, key=left) if enough else max(runs, key=left)
+            single = [node for node in best if can[node] >= missing]
+            if single:
+                best = [min(single, key=lambda node: left([node]))]
+            for node in best:
+                count = min(can.pop(node), missing)
+                if count:
+                    taken[node] = count
+                missing -= count
+        return {node: tuple(n * part for part in request.part) for node, n in taken.items()}
 
     def start_on(self, k: int, taken: Taken) -> None:
         self.start(k)
         self.on[k] = taken
+
+    # Preemption
+
+    def fits_with(self, k: int, others: Sequence[int], closed: Collection[int] = ()) -> bool:
+        free = self.free_on()
+        for other in others:
+            for node, amounts in self.on[other].items():
+                free[node] = plus(free[node], amounts)
+        nodes = [node for node in self.site.requests[k].nodes if node not in closed]
+        return next(distributions(self.site.requests[k], free, nodes), None) is not None
+
+    def give_way(self, k: int) -> None:
+        super().give_way(k)
+        self.returns += 1
+
+    def start_beside(self, k: int, closed: Collection[int]) -> None:
+        taken = self.place_now(k, closed)
+        assert taken is not None
+        self.start_on(k, taken)
+        self.kept = None
+
+    def close(self, k: int, closed: set[int]) -> bool:
+        closed |= {*self.site.requests[k].home}
+        return False
 
     # Passes
 
@@ -174,8 +232,7 @@ class OnNodes(Pool):
         for k in self.in_order():
             if not self.allowed(k):
                 continue
-            keys = {node: key for node, key in self.start_keys(k).items() if node not in closed}
-            taken = self.placement(k, self.free_on(), keys)
+            taken = self.place_now(k, closed)
             if taken is None:
                 closed |= {*self.site.requests[k].home}
             else:
@@ -212,12 +269,11 @@ class OnNodes(Pool):
             if taken is None:
                 continue
             if shadow is not None:
-                keys: dict[int, object] = dict(self.start_keys(k))
                 if self.t + job.estimate <= shadow:
-                    keys = {node: (node not in kept, key) for node, key in keys.items()}
+                    first = {n: (n not in kept, key) for n, key in self.start_keys(k).items()}
+                    taken = self.placement(k, self.free_on(), first)
                 else:
-                    keys = {node: key for node, key in keys.items() if node not in kept}
-                taken = self.placement(k, self.free_on(), keys)
+                    taken = self.place_now(k, kept)
                 if taken is None:
                     continue
             self.start_on(k, taken)
@@ -257,11 +313,9 @@ class OnNodes(Pool):
                 if begin < end and begin < s + jobs[k].estimate and s < end
                 for node in self.keeps[other]
             }
-            keys = {node: max(now[node][0], 0) for node in range(len(now))}
-            if s == self.t:
-                keys = self.start_keys(k)
-            open_keys = {node: key for node, key in keys.items() if node not in closed}
-            taken = self.placement(k, self.free_on(s), open_keys)
+            keys = {n: max(now[n][0], 0) for n in range(len(now)) if n not in closed}
+            at_once = s == self.t
+            taken = self.place_now(k, closed) if at_once else self.placement(k, self.free_on(s), keys)
             if taken is not None:
                 return s, taken
         return None

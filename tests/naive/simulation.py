@@ -8,7 +8,7 @@ from its snapshot. Nothing here is shared with the package. The other definition
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
@@ -43,6 +43,10 @@ class Job(NamedTuple):
     """Counter, amount while the attempt runs, and whether the counter limits the attempt."""
     windows: tuple[int, ...] = ()
     """Indices of the log's windows that apply to it."""
+    gives_way: frozenset[int] = frozenset()
+    takes: frozenset[int] = frozenset()
+    """Rules under which it gives way, and under which others give way to it."""
+    delay: int | None = None  # until it may run again; None: it does not
 
 
 class Step(NamedTuple):
@@ -340,6 +344,9 @@ class Pool:
         self.before: int | None = None  # the last instant, unless it was a pass alone
         self.shift = 0  # by which passes are later than multiples since the first arrival
         self.quiet: int | None = None  # until when edges are waited for
+        self.returning: dict[int, int] = {}  # when those that gave way join the queue again
+        self.lost: list[tuple[Job, int, int]] = []  # start and end of runs that gave way
+        self.first: dict[int, int] = {}  # first starts
 
     # What is free
 
@@ -446,7 +453,7 @@ class Pool:
             slurm = self.rule.ranking.slurm
             ran = [
                 multifactor.Ran(job.owner, start, end, job.charge)
-                for job, start, end, _ in self.spans()
+                for job, start, end, _ in self.with_lost()
             ]
             factor = multifactor.factors(slurm, ran, self.t)
 
@@ -483,6 +490,12 @@ class Pool:
                 gone = end <= self.t if job.blocked else k not in self.running
                 yield job, start, end, gone
 
+    def with_lost(self) -> Iterator[Span]:
+        """The same with the runs that gave way."""
+        yield from self.spans()
+        for job, start, end in self.lost:
+            yield job, start, end, True
+
     def nuwt(self) -> Callable[[str], tuple[Fraction]]:
         """Return NUWT of an owner's ended attempts; 0 without usage."""
         ended = [(job, start) for job, start, _, gone in self.spans() if gone]
@@ -501,7 +514,7 @@ class Pool:
         every = self.rule.ranking.recalculation
         instant = origin + (self.t - origin) // every * every
         owners = sorted({job.owner for job in self.log.jobs})
-        spans = list(self.spans())
+        spans = list(self.with_lost())
         used = {name: self.usage(name, instant, spans) for name in owners}
         tree = self.rule.ranking.tree
         if tree is None:
@@ -562,6 +575,9 @@ class Pool:
         self.shift_passes()
         arrived = sorted(k for k in self.arriving if self.log.jobs[k].arrival == self.t)
         self.arriving -= set(arrived)
+        back = [k for k, at in self.returning.items() if at <= self.t]
+        self.returning = {k: at for k, at in self.returning.items() if at > self.t}
+        arrived += back
         self.queue += arrived
         self.unplanned |= set(arrived)
 
@@ -645,11 +661,71 @@ class Pool:
 
     def until_nothing_ends(self, one_pass: Callable[[], None]) -> None:
         while True:
-            before = set(self.started)
+            before = set(self.running)
             one_pass()
-            if all(self.log.jobs[k].occupancy > 0 for k in set(self.started) - before):
+            at_once = any(self.log.jobs[k].occupancy == 0 for k in set(self.running) - before)
+            if not at_once and not self.preempt():
                 return
             self.end_what_ends()
+
+    # Preemption
+
+    def preempt(self) -> bool:
+        """Start those that fit if others give way, in the order of the queue; whether any did.
+
+        One that does not fit even so closes its nodes, or the pool, to those behind it.
+        """
+        closed: set[int] = set()
+        some = False
+        if self.rule.backfill == "conservative":
+            return False
+        for k in self.in_order() if any(job.takes for job in self.log.jobs) else []:
+            if not self.allowed(k) or self.fits_with(k, []):
+                continue
+            victims = self.in_the_way(k, closed)
+            if victims:
+                for victim in victims:
+                    self.give_way(victim)
+                self.start_beside(k, closed)
+                some = True
+            elif self.close(k, closed):
+                break
+        return some
+
+    def in_the_way(self, k: int, closed: Collection[int]) -> list[int]:
+        """Return who must give way: the latest started, without those that need not; [] in vain."""
+        takes = self.log.jobs[k].takes
+        able = [other for other in self.running if takes & self.log.jobs[other].gives_way]
+        able = [other for other in able if not self.log.jobs[other].takes & self.log.jobs[k].gives_way]
+        able.sort(key=lambda other: (self.running[other], other), reverse=True)
+        number = next(
+            (n for n in range(len(able) + 1) if self.fits_with(k, able[:n], closed)), None
+        )
+        victims = able[:number] if number else []
+        for victim in victims[::-1]:
+            others = [other for other in victims if other != victim]
+            if self.fits_with(k, others, closed):
+                victims = others
+        return victims
+
+    def give_way(self, k: int) -> None:
+        start, job = self.running.pop(k), self.log.jobs[k]
+        del self.started[k]
+        self.lost.append((job, start, self.t))
+        if job.delay is not None:
+            self.returning[k] = self.t + job.delay
+
+    def fits_with(self, k: int, others: Sequence[int], closed: Collection[int] = ()) -> bool:
+        """Return whether k fits now if others give way, beside closed nodes."""
+        left = plus(self.free(), *(self.log.jobs[other].request for other in others))
+        return fits(self.log.jobs[k].request, left)
+
+    def start_beside(self, k: int, closed: Collection[int]) -> None:
+        self.start(k)
+
+    def close(self, k: int, closed: set[int]) -> bool:
+        """Close what k waits for; return whether that is everything."""
+        return True
 
     def main_pass(self) -> None:
         """Make a pass of slurmctld's main scheduler."""
@@ -661,11 +737,12 @@ class Pool:
         return (
             any(self.end_of(k) <= self.t for k in self.running)
             or any(self.log.jobs[k].arrival == self.t for k in self.arriving)
+            or any(at <= self.t for at in self.returning.values())
             or any(step.time == self.t for step in self.log.steps)
             or self.t in self.edges_of_blocked()
             or (
                 edges
-                and bool(self.queue or self.arriving)
+                and bool(self.queue or self.arriving or self.returning)
                 and (self.quiet is None or self.t <= self.quiet)
             )
         )
@@ -677,16 +754,17 @@ class Pool:
         self.queue.remove(k)
         self.plan.pop(k, None)
         self.running[k] = self.started[k] = self.t
+        self.first.setdefault(k, self.t)
 
     def next_instant(self) -> int | None:
         """Ends, arrivals, steps, edges of windows and, under ``conservative``, planned starts."""
         instants = {self.end_of(k) for k in self.running}
-        instants |= {self.log.jobs[k].arrival for k in self.arriving}
+        instants |= {self.log.jobs[k].arrival for k in self.arriving} | {*self.returning.values()}
         instants |= {step.time for step in self.log.steps}
         instants |= self.edges_of_blocked()
         instants |= {start for start in self.plan.values() if start is not None}
         instants = {instant for instant in instants if instant > self.t}
-        if self.log.windows and (self.queue or self.arriving):
+        if self.log.windows and (self.queue or self.arriving or self.returning):
             edge = min(
                 (at for window in self.log.windows if (at := window.next_edge(self.t)) is not None),
                 default=None,
@@ -899,6 +977,7 @@ BACKFILLINGS: dict[str, Callable[[Pool], None]] = {
 class Replay(NamedTuple):
     start: dict[int, int]  # of all that started
     planned: dict[int, int | None]  # the start first planned
+    first: dict[int, int]  # first starts
 
 
 def replay(log: Log, rule: Rule, from_time: int | None = None) -> Replay:
@@ -920,7 +999,7 @@ def replay(log: Log, rule: Rule, from_time: int | None = None) -> Replay:
         pool.unplanned = set(pool.queue)
         pool.disturbed = False  # nothing was planned before
     pool.run()
-    return Replay(pool.started, pool.first_plan)
+    return Replay(pool.started, pool.first_plan, pool.first)
 
 
 def pool_of(log: Log, rule: Rule, t: int, exist: Iterable[int]) -> Pool:

@@ -260,6 +260,7 @@ HELD = pl.DataFrame(
         "cpus": [32, 1, None, 64],
         "nodes": [2, 1, 1, 4],
         "walltime_s": [60, None, 60, 60],
+        "nice": [None, None, 30, None],
     }
 )
 SETTINGS = Multifactor(
@@ -276,7 +277,7 @@ SETTINGS = Multifactor(
 def test_what_stays_of_a_priority() -> None:
     own = priorities(HELD, SETTINGS)
     # size: (32/64 + 2/4)/2, (1/64 + 1/4)/2, (0 + 1/4)/2, 1; partition 1 where it is unknown
-    assert own.fixed.tolist() == [500 + 200 + 2000, 132.8125 + 1000, 125 + 1000, 1000 + 20 + 200]
+    assert own.fixed.tolist() == [500 + 200 + 2000, 132.8125 + 1000, 95 + 1000, 1000 + 20 + 200]
     assert own.tier.tolist() == [1, 3, 3, 1]
     names = [SETTINGS.tree.names[node] for node in own.node]
     assert names == ["ann", "ann", "lab", "root"]

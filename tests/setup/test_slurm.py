@@ -3,6 +3,7 @@
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -294,9 +295,9 @@ def test_nodes_are_exclusive_if_all_partitions_allocate_whole_nodes() -> None:
 @pytest.mark.parametrize(
     ("select", "exclusive", "placement", "has_memory"),
     [
-        ("SelectTypeParameters=CR_CORE_MEMORY", False, "packed", True),
+        ("SelectTypeParameters=CR_CORE_MEMORY", False, "consecutive", True),
         ("SelectTypeParameters=CR_Core,CR_LLN", False, "least_loaded", False),
-        ("SelectType=select/linear", True, "packed", True),
+        ("SelectType=select/linear", True, "consecutive", True),
     ],
 )
 def test_allocation_is_that_of_slurm_conf(
@@ -309,3 +310,58 @@ def test_allocation_is_that_of_slurm_conf(
     (pool,) = written(infer([], files, name="lab", zone="UTC")).pools
     assert (pool.exclusive_nodes, pool.placement) == (exclusive, placement)
     assert (pool.capacity.mem_bytes is not None) == has_memory
+
+
+TIERS = """\
+PartitionName=fast Nodes=n1 TotalCPUs=4 TotalNodes=1 PriorityTier=3 PreemptMode=OFF
+PartitionName=batch Nodes=n1 TotalCPUs=4 TotalNodes=1 PriorityTier=2 PreemptMode=CANCEL
+PartitionName=spare Nodes=n1 TotalCPUs=4 TotalNodes=1 PriorityTier=1
+PartitionName=other Nodes=n2 TotalCPUs=4 TotalNodes=1 PriorityTier=9
+"""
+
+
+@pytest.mark.parametrize(
+    ("conf", "found"),
+    [
+        ("PreemptMode=REQUEUE\n", []),  # PreemptType is preempt/none
+        (
+            "PreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\nAuthInfo=cred_expire=30\n",
+            [
+                {"partition": ("batch",), "by_partition": ("fast",), "requeue_s": None},
+                {"partition": ("spare",), "by_partition": ("fast", "batch"), "requeue_s": 31},
+            ],
+        ),
+        (
+            "PreemptType=preempt/qos\nPreemptMode=REQUEUE\n",
+            [{"qos": ("low", "test"), "by_qos": ("high",), "requeue_s": 121}],
+        ),
+    ],
+)
+def test_preemption_is_that_of_slurm_conf(conf: str, found: list[dict[str, Any]]) -> None:
+    Path("partitions.txt").write_text(TIERS)
+    Path("slurm.conf").write_text(f"ClusterName=lab\n{conf}")
+    Path("qos.psv").write_text(
+        "Name|Priority|Preempt|PreemptMode|UsageFactor\n"
+        "high|9|low,test|cluster|1\nlow|0||cluster|1\ntest|0||requeue|1\n"
+    )
+    files = SlurmFiles(
+        partitions=Path("partitions.txt"), slurm_conf=Path("slurm.conf"), qos=Path("qos.psv")
+    )
+    draft = infer([], files, name="lab", zone="UTC")
+    first, other = written(draft).pools
+    assert [
+        {key: value for key, value in rule if value is not None or key == "requeue_s"}
+        for rule in first.preemption
+    ] == found
+    assert other.preemption == (() if "partition_prio" in conf or not found else first.preemption)
+
+
+def test_suspending_preemption_is_named_and_left_out() -> None:
+    Path("partitions.txt").write_text(TIERS)
+    conf = "ClusterName=lab\nPreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\n"
+    Path("slurm.conf").write_text(conf)
+    files = SlurmFiles(partitions=Path("partitions.txt"), slurm_conf=Path("slurm.conf"))
+    draft = infer([], files, name="lab", zone="UTC")
+    (told,) = [fact.warning for fact in draft.facts if fact.value == "partly left out"]
+    assert told == "PreemptMode gang, suspend is not simulated"
+    assert [rule.partition for rule in written(draft).pools[0].preemption] == [("batch",)]

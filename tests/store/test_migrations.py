@@ -23,7 +23,7 @@ VIEWS = {
     "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
         reason
         priority reservation size cpus nodes gpus gpu_types any_gpu_type mem_bytes req_cpus
-        beyond_work beyond_request constraints
+        beyond_work beyond_request constraints required_nodes array_throttle nice
         node_list node_amounts submit_time arrival_time start_time
         end_time wait_s cause_held_s cause_unavailable_s cause_rule_s
         cause_nodes_s cause_own_s
@@ -41,6 +41,8 @@ VIEWS = {
         breaks_by_chance gain run_id""",
     "nodes": "cluster pool node cpus mem_bytes gpus gpu_type features source",
     "outages": "cluster pool period from_time to_time waited_s run_id",
+    "arrays": """cluster pool array_id user tasks first_start last_end concurrency throttle
+        held_by_throttle_s""",
     "stuck": """cluster pool job_id attempt user account partition qos size walltime_s state reason
         arrival_time left_time waited_s peer_p95_s peers unexplained_share cause
         rule held_by run_id""",

@@ -76,8 +76,9 @@ COLUMNS: Final = (
     Column("ReqNodes", Kind.COUNT, read=True),
     Column("ReqMem", Kind.MEMORY, "per node (n) or CPU (c) before 21.08", read=True),
     Column("Constraints", Kind.FREE, "a|b needs another --delimiter", True, must_be_clear=False),
+    Column("SubmitLine", Kind.FREE, "--array=…%N, --nice, --nodelist", True, must_be_clear=False),
     # columns that only determine where others begin
-    *_many(Kind.FREE, "JobName Comment AdminComment SystemComment SubmitLine WorkDir Container"),
+    *_many(Kind.FREE, "JobName Comment AdminComment SystemComment WorkDir Container"),
     *_many(Kind.FREE, "Extra FailedNode Licenses StdOut StdErr StdIn WCKey McsLabel"),
     *_many(Kind.EXIT, "ExitCode DerivedExitCode"),
     *_many(Kind.NUMBER, "UID GID AssocID DBIndex QOSRAW CPUTimeRAW PlannedCPURAW ResvCPURAW"),

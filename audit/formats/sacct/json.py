@@ -268,6 +268,23 @@ def _reason(state: Mapping[str, Any]) -> str | None:
     return _name(state.get("reason", state.get("previous")))
 
 
+def _submit_line(job: Mapping[str, Any]) -> str | None:
+    """Return the call of sbatch; before 23.02 only the throttle of an array is known of it."""
+    if (line := _name(job.get("submit_line"))) is not None:
+        return line
+    most = _throttle(job.get("array"))
+    return None if most is None else f"sbatch --array=0%{most}"
+
+
+def _throttle(array: Any) -> str | None:
+    """Return how many tasks of an array may run at one time."""
+    try:
+        most = _number(array["limits"]["max"]["running"]["tasks"])
+    except (KeyError, TypeError):
+        most = None
+    return None if most == "0" else most
+
+
 def _job_id(job: dict[str, Any]) -> str | None:
     array, het = job.get("array"), job.get("het")
     if isinstance(array, dict) and (number := _number(array.get("job_id"))) not in (None, "0"):
@@ -296,11 +313,8 @@ def tasks_of(task: str, array: dict[str, Any]) -> str:
         text = f"{runs[0][0]}-{runs[-1][1]}:{steps.pop()}"
     else:
         text = ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in runs)
-    try:
-        most = _number(array["limits"]["max"]["running"]["tasks"])
-    except (KeyError, TypeError):
-        most = None
-    return text if most in (None, "0") else f"{text}%{most}"
+    most = _throttle(array)
+    return text if most is None else f"{text}%{most}"
 
 
 _Places = tuple[tuple[str | None, str | None], ...]
@@ -330,6 +344,7 @@ COLUMNS: Final[dict[str, tuple[Callable[[Any], str | None], _Places]]] = {
     "ReqTRES": (_tres, (("tres", "requested"),)),
     "AllocNodes": (_number, ((None, "allocation_nodes"),)),
     "Constraints": (_name, ((None, "constraints"),)),
+    "SubmitLine": (_submit_line, ((None, None),)),
     "NodeList": (_name, ((None, "nodes"),)),
     "ReqCPUS": (_number, (("required", "CPUs"),)),
     "ReqMem": (_memory, (("required", None),)),

@@ -58,7 +58,7 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
     given.listed("State")
     for name, read in times.items():
         given.check(name, read.problem.is_not_null(), read.problem, RefusalCode.TIME)
-    for name in (*_NAMES, *_NO_NAMES, "State", "NodeList"):
+    for name in (*_NAMES, *_NO_NAMES, "State", "NodeList", "SubmitLine"):
         columns[name] = given.text(name)
     frame = pl.DataFrame({"number": texts["number"], "job_id": ids, **columns, **given.faults()})
     return _records(frame, given)
@@ -254,6 +254,7 @@ def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
         *(pl.col(name).replace("(null)", None).alias(name.lower()) for name in _NAMES),
         *(pl.col(n).replace(["None", "(null)"], None).alias(n.lower()) for n in _NO_NAMES),
         **fields.id_parts(pl.col("job_id")),
+        **fields.submitted(pl.col("SubmitLine"), pl.col("job_id")),
         node_list=pl.when(~pl.col("NodeList").is_in(list(_NO_NODE))).then("NodeList"),
         node_amounts="node_amounts",
         kind=pl.lit(RecordKind.EXECUTION),

@@ -276,6 +276,30 @@ def id_parts(text: pl.Expr) -> dict[str, pl.Expr]:
     }
 
 
+def submitted(line: pl.Expr, job_id: pl.Expr) -> dict[str, pl.Expr]:
+    """Return what a call of sbatch or srun requested that no other column gives.
+
+    The text behind ``--wrap`` is the job's own. Pending tasks of an array share an id that has the
+    throttle, such as `3_[0-9%2]`.
+    """
+    call = line.str.replace(r"(?s)\s--wrap\b.*", "")
+    throttle = pl.coalesce(
+        call.str.extract(r"\s(?:--array[=\s]\s*|-a\s*)[0-9,:-]+%([0-9]{1,9})(?:\s|$)"),
+        job_id.str.extract(r"%([0-9]{1,9})\]$"),
+    )
+    nice = call.str.extract(r"\s--nice(?:=(-?[0-9]{1,9}))?(?:\s|$)", 0)
+    number = nice.str.extract(r"(-?[0-9]+)").cast(pl.Int64).fill_null(USUAL_NICE)
+    is_task = job_id.str.contains("_", literal=True)
+    return {
+        "array_throttle": pl.when(is_task).then(throttle.cast(pl.Int64)).replace(0, None),
+        "nice": pl.when(nice.is_not_null()).then(number),
+        "required_nodes": call.str.extract(r"\s(?:-w\s*|--nodelist[=\s]\s*)([^\s-]\S*)"),
+    }
+
+
+USUAL_NICE: Final = 100  # of --nice without a number
+
+
 def _factor(unit: pl.Expr, default: str) -> pl.Expr:
     factors = {letter: 1024.0 ** (n + 1) for n, letter in enumerate(UNITS)}
     return unit.replace_strict(

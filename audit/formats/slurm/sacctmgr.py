@@ -76,6 +76,8 @@ class Qos(NamedTuple):
     priority: int
     line: int
     limits: Mapping[str, str] = {}  # as of an association
+    preempts: tuple[str, ...] = ()  # the QOS whose jobs give way to its own
+    preempt_mode: str = ""  # PreemptMode, in lower case; empty: that of the cluster
 
 
 Row = TypeVar("Row")
@@ -131,7 +133,11 @@ def qualities(text: str) -> Listed[Qos]:
     for line, row in [] if missing else table.rows:
         name, factor, priority = row["name"], row["usagefactor"], row.get("priority", "")
         try:
-            found = Qos(name, float(factor or 1), int(priority or 0), line, _limits(row))
+            found = Qos(
+                *(name, float(factor or 1), int(priority or 0), line, _limits(row)),
+                tuple(filter(None, row.get("preempt", "").strip().split(","))),
+                row.get("preemptmode", "").strip().lower().removeprefix("cluster"),
+            )
             if not 0 <= found.usage_factor < math.inf:
                 raise ValueError
         except ValueError:

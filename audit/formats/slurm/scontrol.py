@@ -38,7 +38,7 @@ RESOURCES: Final = ("cpus", "nodes", "gpus", "mem_bytes")
 _RECORD = re.compile(r"^[ \t]*PartitionName=", re.MULTILINE)
 _KEY = re.compile(
     r"(?<!\S)(Nodes|TotalCPUs|TotalNodes|TRES|TRESBillingWeights|PriorityJobFactor|PriorityTier"
-    r"|MaxTime|QoS|OverSubscribe)=(\S*)"
+    r"|MaxTime|QoS|OverSubscribe|PreemptMode)=(\S*)"
 )
 _CLUSTER = re.compile(r"^[ \t]*(?:ClusterName[ \t]*=|CLUSTER:)[ \t]*(\S+)", re.MULTILINE)
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
@@ -60,6 +60,7 @@ class Partition:
     max_time: str = ""  # MaxTime, as text; empty: none
     qos: str | None = None  # the QOS whose limits apply to all its jobs
     exclusive: bool = False  # whether each job gets whole nodes (OverSubscribe=EXCLUSIVE)
+    preempt_mode: str = ""  # PreemptMode, in lower case; empty: that of the cluster
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ def read(text: str) -> Listing:
             *(_whole(values, "PriorityJobFactor"), _whole(values, "PriorityTier")),
             *(values.get("MaxTime", ""), values.get("QoS")),
             exclusive=values.get("OverSubscribe") == "EXCLUSIVE",
+            preempt_mode=values.get("PreemptMode", "").lower(),
         )
         for name, values in entries.items()
     )

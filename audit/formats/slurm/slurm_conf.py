@@ -50,6 +50,10 @@ class SlurmConf:
     parameters: Mapping[str, str] = field(default_factory=dict)
     """SchedulerParameters, by name; of a flag the value is empty."""
     enforce: frozenset[str] = frozenset()  # AccountingStorageEnforce, in lower case
+    preempt_type: str = "preempt/none"  # PreemptType, in lower case
+    preempt_modes: frozenset[str] = frozenset()  # PreemptMode, in lower case
+    credentials_s: int = 120
+    """How long credentials are valid (AuthInfo, cred_expire); a requeued job waits 1 s longer."""
     partitions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """TRESBillingWeights of the partitions."""
     job_factors: Mapping[str, int] = field(default_factory=dict)
@@ -135,6 +139,10 @@ def _parameters(text: str) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
+def _credentials(text: str) -> int:
+    return int(_number(_parameters(text).get("cred_expire", "120"), above=0))
+
+
 _SETTINGS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     # field: key in lower case, converter
     "cluster": ("clustername", str),
@@ -158,6 +166,9 @@ _SETTINGS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
         lambda text: frozenset(_words(text.upper())) - {"NONE"},
     ),
     "parameters": ("schedulerparameters", _parameters),
+    "preempt_type": ("preempttype", str.lower),
+    "preempt_modes": ("preemptmode", lambda text: frozenset(_words(text.lower()))),
+    "credentials_s": ("authinfo", _credentials),
     "enforce": ("accountingstorageenforce", lambda text: frozenset(_words(text.lower()))),
     **{
         f"weights.{name}": (f"priorityweight{name}", _number)

@@ -235,8 +235,10 @@ cdef bint end_due(Pool pool, Model model) noexcept nogil:
 
 
 cdef void arrive(Pool pool, Model model) noexcept nogil:
-    """(2) Let attempts that arrive by now join the queue."""
+    """(2) Let attempts that arrive by now join the queue, and preempted ones that are due."""
     cdef State *state = &pool.state
+    if state.returning > 0:
+        rejoin(pool, model)
     skip_unqueued(pool, model.jobs)
     while state.arriving < state.until and model.jobs.arrival[state.arriving] <= state.now:
         enqueue(pool, state.arriving, model.jobs, model.rules)
@@ -257,6 +259,7 @@ cdef void let_wait(Pool pool, Model model) noexcept nogil:
         all_tried
         and model.rules.latest_last
         and model.rules.every == 0
+        and not preempts(model.jobs)
         and settles(pool, model)
     ):
         return
@@ -274,36 +277,42 @@ cdef void let_wait(Pool pool, Model model) noexcept nogil:
 
 
 cdef void run_passes(Pool pool, Model model, bint news, bint front) noexcept nogil:
-    """(3) Make passes until one starts nothing that ends at once.
+    """(3) Make passes until one starts nothing that ends at once, and nothing gives way.
 
     ``front``: passes of NONE, whatever the backfilling.
     """
+    cdef bint again = pool.state.waiting > 0
+    if mostly_gaps(pool):
+        close_gaps(pool)
+    while again:
+        again = make_pass(pool, model, news, front)
+        if not again and preempts(model.jobs):
+            arrange(pool, model)
+            again = preempt(pool, model)
+        if again:
+            news = end_due(pool, model)
+
+
+cdef bint make_pass(Pool pool, Model model, bint news, bint front) noexcept nogil:
+    """Make a pass, see ``run_passes``; return whether anything started ends at once."""
     cdef bint conservative = model.rules.backfill == Backfill.CONSERVATIVE
     # Whether to check first if anything can start, because the order or a plan would cost more.
     cdef bint in_question = not conservative and (
         model.rules.order != Order.RANK or model.rules.backfill == Backfill.REPLAN
     )
-    cdef bint again = pool.state.waiting > 0
-    cdef int64_t head, looked
-    if mostly_gaps(pool):
-        close_gaps(pool)
-    while again:
-        if in_question and not any_can_start(pool, model.jobs):
-            break
-        if model.rules.order != Order.RANK:
-            arrange(pool, model)
-        if front and pool.by_nodes:
-            again = start_fronts(pool, pool.places, model.jobs)
-        elif front:
-            again, head, looked = start_front(pool, model.jobs, NEVER)
-        elif conservative:
-            again = pass_conservative(pool, model, news)
-        elif model.rules.backfill == Backfill.REPLAN:
-            again = pass_replan(pool, model)
-        else:
-            again = pass_greedy(pool, model)
-        if again:
-            news = end_due(pool, model)
+    if in_question and not any_can_start(pool, model.jobs):
+        return False
+    if model.rules.order != Order.RANK:
+        arrange(pool, model)
+    if front and pool.by_nodes:
+        return start_fronts(pool, pool.places, model.jobs)
+    if front:
+        return start_front(pool, model.jobs, NEVER)[0]
+    if conservative:
+        return pass_conservative(pool, model, news)
+    if model.rules.backfill == Backfill.REPLAN:
+        return pass_replan(pool, model)
+    return pass_greedy(pool, model)
 
 
 cdef int64_t next_instant(Pool pool, Model model) noexcept nogil:
@@ -314,8 +323,10 @@ cdef int64_t next_instant(Pool pool, Model model) noexcept nogil:
     cdef State *state = &pool.state
     cdef bint some_arrive = state.arriving < state.until
     cdef int64_t instant = state.next_end, edge
-    if state.waiting == 0 and not some_arrive:
+    if state.waiting == 0 and state.returning == 0 and not some_arrive:
         return NEVER
+    if state.returning > 0:
+        instant = min(instant, next_return(pool))
     if some_arrive:
         instant = min(instant, model.jobs.arrival[state.arriving])
     if state.step < model.steps.number:

@@ -69,6 +69,17 @@ cdef class Limits:
     cdef Edges edges
 
 
+@cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class Preemption:
+    """Which running attempts give way to which queued ones; without elements none does.
+
+    Rules are bits.
+    """
+    cdef const int64_t[::1] gives_way  # [attempts] or none: the rules under which it gives way,
+    cdef const int64_t[::1] takes  # and those under which others give way to it
+    cdef const int64_t[::1] delay  # until it may run again, s ≥ 1; NEVER: it does not
+
+
 cdef class Jobs:
     """The attempts of a pool."""
     cdef const int64_t[::1] arrival
@@ -79,14 +90,16 @@ cdef class Jobs:
     cdef const int64_t[::1] owner  # node of the share tree, or (NUWT) a number
     cdef const double[::1] charge  # use per second, or (NUWT) in all
     cdef Limits limits
+    cdef Preemption preemption
     cdef const int64_t[::1] width  # bits of the request of the first resource, at most WIDTHS − 1
 
     def __init__(
-        self, *, arrival, occupancy, estimate, rank, request, owner, charge, Limits limits not None
+        self, *, arrival, occupancy, estimate, rank, request, owner, charge, Limits limits not None,
+        Preemption preemption not None
     ):
         self.arrival, self.occupancy, self.estimate = arrival, occupancy, estimate
         self.rank, self.request, self.owner, self.charge = rank, request, owner, charge
-        self.limits = limits
+        self.limits, self.preemption = limits, preemption
         bits = np.frexp(request[0].astype(np.float64))[1]
         self.width = np.minimum(bits, WIDTHS - 1).astype(np.int64)
 
@@ -96,6 +109,7 @@ cdef class Jobs:
         same.arrival, same.occupancy, same.estimate = self.arrival, self.occupancy, self.estimate
         same.rank, same.width, same.request = self.rank.copy(), self.width, self.request
         same.owner, same.charge, same.limits = self.owner, self.charge, self.limits
+        same.preemption = self.preemption
         return same
 
 
@@ -179,7 +193,13 @@ cdef class Nodes:
     cdef const int64_t[::1] held  # [holders], how many of them the observed schedule used
     cdef const int64_t[::1] node  # [places], observed
     cdef const int64_t[:, ::1] amount  # resources × places, observed
+    cdef bint consecutive  # whether nodes are chosen by runs; else:
     cdef bint least_loaded  # whether nodes with most free come first, not those with least
+
+
+cdef inline bint preempts(Jobs jobs) noexcept nogil:
+    """Return whether any attempt may give way to another."""
+    return jobs.preemption.takes.shape[0] > 0
 
 
 cdef inline bint by_owner(Rules rules) noexcept nogil:

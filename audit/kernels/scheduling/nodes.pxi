@@ -1,7 +1,7 @@
 # What attempts use on the nodes of a pool, and where they start (SPEC §12).
 #
 # An attempt fits if as many of its parts as it has fit on nodes of its set. It takes those with
-# least free (or with most, as ``Nodes.least_loaded`` says), counted in the first resource; ties by
+# least free (or with most, or by runs, as ``Nodes`` says), counted in the first resource; ties by
 # number. If several parts fit on a node, nodes with most of them come first. The places of an
 # attempt hold what it uses, or the nodes that it plans to use.
 #
@@ -187,6 +187,9 @@ cdef void choose_nodes(Places on, int64_t job, Where where) noexcept nogil:
     if where == Where.ANYWHERE:
         on.head = NOBODY  # the nodes that it keeps may be taken
     on.held[job] = 0
+    if on.nodes.consecutive and where != Where.KEPT_FIRST:
+        take_consecutive(on, job, where)
+        return
     if on.nodes.most[job] == 1:
         if where == Where.KEPT_FIRST:
             missing = take_by_level(on, job, missing, down, Where.KEPT_FIRST)
@@ -279,6 +282,60 @@ cdef void pick(Places on, int64_t job) noexcept nogil:
             elif on.key[c] > level:
                 next_level = min(next_level, on.key[c])
         level = next_level
+
+
+cdef void take_consecutive(Places on, int64_t job, Where where) noexcept nogil:
+    """Let an attempt use nodes as Slurm chooses them by default.
+
+    Of the runs of consecutive nodes that take a part of it, it gets that with least free that
+    suffices; there one node that takes all of it, with least free, else nodes in their order. If no
+    run suffices, it gets all of the largest one, and the rest in the same way.
+    """
+    cdef int64_t missing = on.nodes.parts[job], set = on.nodes.set[job], place, c
+    on.candidates = 0
+    for place in range(on.nodes.first_member[set], on.nodes.first_member[set + 1]):
+        suggest(on, job, on.nodes.member[place], where)
+    for c in range(on.candidates):
+        on.key[c] = max(on.free[0, on.candidate[c]], 0)
+    while missing > 0:
+        missing = take_from_run(on, job, missing)
+
+
+cdef int64_t take_from_run(Places on, int64_t job, int64_t missing) noexcept nogil:
+    """Let an attempt use candidates of the best run; return how many parts still lack a place."""
+    cdef int64_t begin = 0, end, best = NOBODY, behind = 0, parts, free, c
+    cdef int64_t most = -1, least = 0  # free on the best run
+    cdef int64_t chosen = NOBODY
+    cdef bint enough = False, better
+    while begin < on.candidates:
+        end, parts, free = begin, 0, 0
+        while end < on.candidates and (
+            end == begin or on.candidate[end] == on.candidate[end - 1] + 1
+        ):
+            parts += on.count[end]
+            free += on.key[end] if on.count[end] > 0 else 0
+            end += 1
+        better = (parts >= missing and (not enough or free < least)) or (
+            not enough and parts < missing and free > most
+        )
+        if parts > 0 and better:
+            best, behind = begin, end
+            enough = parts >= missing
+            least, most = free, free
+        begin = end
+    for c in range(best, behind):
+        if on.count[c] >= missing and (chosen == NOBODY or on.key[c] < on.key[chosen]):
+            chosen = c
+    if chosen != NOBODY:
+        use(on, job, on.candidate[chosen], missing)
+        return 0
+    for c in range(best, behind):
+        parts = min(on.count[c], missing)
+        if parts > 0:
+            use(on, job, on.candidate[c], parts)
+            missing -= parts
+            on.count[c] = 0
+    return missing
 
 
 # --- slurmctld's main scheduler ------------------------------------------------------------------
@@ -394,6 +451,9 @@ cdef void choose_planned(Places on, int64_t job, bint now) noexcept nogil:
     """
     cdef int64_t missing = on.nodes.parts[job], set = on.nodes.set[job], place
     on.held[job] = 0
+    if now and on.nodes.consecutive:
+        take_consecutive(on, job, Where.PLANNED)
+        return
     if on.nodes.most[job] == 1:
         take_by_level(on, job, missing, now and on.nodes.least_loaded, Where.PLANNED)
         return

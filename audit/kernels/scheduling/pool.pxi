@@ -53,6 +53,7 @@ cdef struct State:
     int64_t head  # the first place that is not a gap, if any attempt is queued
     int64_t tail  # the place behind the last one
     int64_t waiting  # their number, without gaps
+    int64_t returning  # number of preempted attempts that are not in the queue yet
     int64_t sorted_for  # the instant (or tick) for which the queue is in order, or OUT_OF_ORDER
     int64_t freed  # CONSERVATIVE: what was freed since the last compression is free until then
     # The purpose of the simulation:
@@ -187,15 +188,19 @@ cdef class Pool:
     cdef int64_t few_gaps  # gaps that take longer to close than to examine
     cdef int64_t[::1] order  # [places], working space
     cdef int64_t[::1] scratch  # [places], working space
+    cdef int64_t[::1] return_job  # preempted attempts, and when each joins the queue again
+    cdef int64_t[::1] return_at
+    cdef int64_t[::1] times  # [attempts] or none, how often each gave way
     cdef Profile profile
     cdef Ledger ledger
     cdef int64_t[::1] begun  # [attempts], gets the start of each attempt that starts
     cdef int64_t[::1] promised  # [attempts] or none, gets the first plan of each attempt
+    cdef int64_t[::1] first_begun  # [attempts] or none, gets the first start of each attempt
 
     def __init__(
         self, *, int64_t resources, int64_t attempts, int64_t steps, int64_t counters,
-        Nodes nodes not None, Ledger ledger not None, begun, promised, int64_t block_bits=6,
-        int64_t long_queue=192, int64_t few_gaps=8
+        Nodes nodes not None, Ledger ledger not None, begun, promised, first_begun,
+        int64_t block_bits=6, int64_t long_queue=192, int64_t few_gaps=8
     ):
         cdef int64_t places = attempts + 2, blocks = (places >> block_bits) + 2
         self.by_nodes, self.places = nodes.capacity.shape[1] > 0, Places(nodes, attempts)
@@ -210,7 +215,9 @@ cdef class Pool:
         self.least = np.zeros(blocks, np.int64)
         self.block_bits, self.long_queue, self.few_gaps = block_bits, long_queue, few_gaps
         self.profile = Profile(resources, 4 * places + 2 * steps + 8)
+        self.return_job, self.return_at = np.zeros((2, places), np.int64)
         self.ledger, self.begun, self.promised = ledger, begun, promised
+        self.first_begun, self.times = first_begun, np.zeros(len(first_begun), np.int64)
 
 
 cdef inline bint fits_free(Pool pool, int64_t i) noexcept nogil:

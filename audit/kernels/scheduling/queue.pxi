@@ -100,6 +100,8 @@ cdef bint begin(Pool pool, int64_t i, Jobs jobs, Where where) noexcept nogil:
     cdef State *state = &pool.state
     cdef int64_t job = pool.queue_job[i], end
     pool.begun[job] = state.now
+    if pool.first_begun.shape[0] > 0 and pool.first_begun[job] == NEVER:
+        pool.first_begun[job] = state.now
     leave(pool, i)
     if job == state.ghost:
         return False

@@ -55,10 +55,13 @@ class Limits:
         late: _Bools, edges: Edges
     ) -> None: ...  # fmt: skip
 
+class Preemption:
+    def __init__(self, *, gives_way: _Ints, takes: _Ints, delay: _Ints) -> None: ...
+
 class Jobs:
     def __init__(
         self, *, arrival: _Ints, occupancy: _Ints, estimate: _Ints, rank: _Ints, request: _Ints,
-        owner: _Ints, charge: _Floats, limits: Limits
+        owner: _Ints, charge: _Floats, limits: Limits, preemption: Preemption
     ) -> None: ...  # fmt: skip
     def with_own_rank(self) -> Jobs: ...
 
@@ -73,7 +76,7 @@ class Nodes:
     def __init__(
         self, *, capacity: _Ints, first_member: _Ints, member: _Ints, set: _Ints, wide: _Ints,
         part: _Ints, parts: _Ints, most: _Ints, shape: _Ints, first: _Ints, held: _Ints,
-        node: _Ints, amount: _Ints, least_loaded: bool
+        node: _Ints, amount: _Ints, consecutive: bool, least_loaded: bool
     ) -> None: ...  # fmt: skip
 
 class Rules:
@@ -95,7 +98,8 @@ class Pool:
     def __init__(
         self, *, resources: int, attempts: int, steps: int, counters: int, nodes: Nodes,
         ledger: Ledger,
-        begun: _Ints, promised: _Ints, block_bits: int = 6, long_queue: int = 192, few_gaps: int = 8
+        begun: _Ints, promised: _Ints, first_begun: _Ints, block_bits: int = 6,
+        long_queue: int = 192, few_gaps: int = 8
     ) -> None: ...  # fmt: skip
 
 class Trials:

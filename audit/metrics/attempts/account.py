@@ -50,7 +50,7 @@ import polars as pl
 import polars.selectors as cs
 
 from audit.metrics.attempts.contention import counted_resources
-from audit.metrics.attempts.reasons import held_up, hold_kind
+from audit.metrics.attempts.reasons import held_up, hold_kind, throttled
 from audit.metrics.queue_sweep import (
     BOOKED,
     NEVER,
@@ -75,7 +75,7 @@ _READ: Final = cs.by_name(
     *("standing", "arrival_time", "submit_time", "start_time", "end_time", "user", "reason"),
     *("reservation", "node_list", "node_amounts", "cpus", "nodes", "gpus", "mem_bytes"),
     *("account", "partition", "qos", "size", "walltime_s", "occupancy_s", "ready_time", *SEQUENCE),
-    *("any_gpu_type", "constraints"),
+    *("any_gpu_type", "constraints", "required_nodes", "array_throttle"),
     require_all=False,
 ) | cs.starts_with(OF_TYPE)
 
@@ -133,7 +133,7 @@ def account(
         pool: its amounts and their changes, and the rules in force.
         now: time until which open attempts wait, epoch s.
         cycle_s: interval of the scheduler's passes, s.
-        holds: known times in which attempts may not start, columns of ``NO_HOLDS``.
+        holds: further times in which attempts may not start, columns of ``NO_HOLDS``.
         outage_s: least length of an outage, s.
         traced: row of the attempt of which all stretches are returned.
 
@@ -146,7 +146,7 @@ def account(
     rows = described.select(_READ).with_row_index("row")
     queue = queued(rows, now, pl.col("size") > 0)
     kinds = hold_kind(queue.rows)
-    placed = _placed(holds, queue)
+    placed = _placed(pl.concat([holds, throttled(described)]), queue)
     place = None if traced is None else queue.rows["row"].index_of(traced)
     holding = Holds(*(placed[name].to_numpy() for name in Holds._fields))
     booked, outages = book(

@@ -4,6 +4,7 @@ The log keeps the last reason that was recorded. A reason that a modelled limit 
 block an attempt, since the model itself holds it.
 """
 
+import heapq
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -18,6 +19,8 @@ from audit.rules import KINDS
 from audit.words import kind_of
 
 Bools = NDArray[np.bool_]
+
+NO_END: Final = int(np.iinfo(np.int64).max)
 
 LIMITING: Final = r"(?i)limit|max|^assoc|^qos"  # those of them that name a limit
 
@@ -93,7 +96,50 @@ def covered(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:
         NOT_MODELLED
     )
     found &= held.select(limiting.fill_null(value=False)).to_series().to_numpy()
+    if "array_throttle" in held.columns:
+        own = pl.col("array_throttle").is_not_null() & pl.col("reason").str.contains("(?i)array")
+        found |= held.select(own.fill_null(value=False)).to_series().to_numpy()
     return found
+
+
+def throttled(described: pl.DataFrame) -> pl.DataFrame:
+    """Return when the throttles of job arrays kept tasks from starting.
+
+    Of the tasks that started before it, a task waits for all but N − 1 to end, with the throttle N;
+    of tasks that never started, those with lower numbers come first. If the log gives the throttle
+    with some tasks only, it holds for the whole array.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; *all* attempts of one pool.
+
+    Returns:
+        Columns of ``account.NO_HOLDS``; one row at most for each attempt, from its arrival.
+    """
+    schema = {"row": pl.Int64, "begin": pl.Int64, "end": pl.Int64, "kind": pl.String}
+    if "array_throttle" not in described.columns or described["array_throttle"].is_null().all():
+        return pl.DataFrame(schema=schema)
+    columns = ("job_number", "row", "most", "arrival_time", "start_time", "end_time")
+    tasks = (
+        described.with_row_index("row")
+        .with_columns(most=pl.col("array_throttle").max().over("job_number"))
+        .filter(pl.col("most").is_not_null(), pl.col("arrival_time").is_not_null())
+        .sort("job_number", "start_time", "array_task", "attempt", nulls_last=True)
+    )
+    rows, array, ends = list[tuple[int, int, int, str]](), None, list[int]()
+    for number, row, most, arrival, start, end in tasks.select(columns).iter_rows():
+        if number != array:
+            array, ends = number, []  # the N latest ends so far, as a heap
+        leaves = end if start is None else start
+        if len(ends) >= most:
+            release = min(ends[0], NO_END if leaves is None else leaves)
+            if release > arrival:
+                rows.append((row, arrival, release, "array"))
+        until = NO_END if end is None else end
+        if len(ends) < most:
+            heapq.heappush(ends, until)
+        else:
+            heapq.heappushpop(ends, until)
+    return pl.DataFrame(rows, schema, orient="row")
 
 
 def in_scope(held: pl.DataFrame, scope: Scope) -> Bools:

@@ -304,11 +304,12 @@ def played(scenario: Scenario, tau_s: int = TAU_S) -> pl.DataFrame:
     Raises:
         SimulationError: the schedule is impossible.
     """
+    scenario = scenario.of_whole_jobs()
     pool, attempts, now = scenario.pool, scenario.attempts, scenario.now
     name, work = pool.policy.name, scenario.indexed.work
     keys = attempts.select(KEYS)[scenario.indexed.rows]
     made = replay(work, pool.policy)
-    require_sound(check_replay(work, *made), f"schedule {name!r}")
+    require_sound(check_replay(work, made.start, made.planned), f"schedule {name!r}")
     schedule = as_schedule(attempts, pool, work, keys, made, name, tau_s)
     last = schedule.select(pl.max_horizontal("end_time", "start_time").max()).item()
     measured = resource_equality(schedule, max(now, int(last or now)))

@@ -229,6 +229,7 @@ _NUMBERS: Final = (
 _PLACED: Final[dict[str, str]] = {
     "packed": "Place jobs on the nodes with least free capacity",
     "least_loaded": "Place jobs on the nodes with most free capacity",
+    "consecutive": "Place jobs on neighbouring nodes, as Slurm does by default",
     "exclusive": "Give each job whole nodes",
 }
 _WORDED: Final = ("depth", "window_s", "interval_s", "reservations")

@@ -173,6 +173,31 @@ def test_ids(text: str, parts: tuple[int | None, ...]) -> None:
     assert found == parts
 
 
+@pytest.mark.parametrize(
+    ("line", "job", "found"),
+    [
+        ("sbatch --array=0-5%3 --time=4 run.sh", "3_1", (3, None, None)),
+        ("sbatch -a 1,4-9:2%10 run.sh", "3_1", (10, None, None)),
+        ("sbatch --array 1-9%2 run.sh", "3_[4-9]", (2, None, None)),
+        ("sbatch --array=0-5%3 run.sh", "3", (None, None, None)),
+        ("sbatch --array=0-5 run.sh", "3_1", (None, None, None)),
+        ("sbatch run.sh", "3_[4-9%2]", (2, None, None)),
+        (None, "3_[4-9%0]", (None, None, None)),
+        ("sbatch -wn2 --nice run.sh", "4", (None, 100, "n2")),
+        ("srun --nodelist n[1-2] --nice=-5 a", "4", (None, -5, "n[1-2]")),
+        ("sbatch --nice=300 --wrap=run --nodelist=n1 --array=1%2", "5_1", (None, 300, None)),
+        ("sbatch run-w n1.sh --nicely", "4", (None, None, None)),
+        (None, "4", (None, None, None)),
+    ],
+)
+def test_what_only_the_call_of_sbatch_says(
+    line: str | None, job: str, found: tuple[object, ...]
+) -> None:
+    frame = pl.DataFrame({"line": [line], "job": [job]}, schema_overrides={"line": pl.String})
+    read_of = frame.select(**fields.submitted(pl.col("line"), pl.col("job")))
+    assert read_of.select("array_throttle", "nice", "required_nodes").row(0) == found
+
+
 @pytest.mark.parametrize(("text", "value"), [("4", 4), ("0.00K", 0), ("1.50K", 1536), ("x", None)])
 def test_counts(text: str, value: int | None) -> None:
     assert read(fields.amounts(pl.col("t")), text) == value

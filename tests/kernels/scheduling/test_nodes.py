@@ -48,7 +48,8 @@ def sites(draw: st.DrawFn, most: int = 9) -> Log:
     for _ in range(draw(sampled([0, 0, 0, 1, 2]))):
         begin = EPOCH + draw(st.integers(0, 12))
         reserved.append((begin, begin + draw(st.integers(1, 9)), draw(sampled(every))))
-    site = Site(machines, tuple(requests), tuple(reserved), draw(st.booleans()))
+    placement = draw(sampled([(False, False), (True, False), (False, True)]))
+    site = Site(machines, tuple(requests), tuple(reserved), *placement)
     changes = []
     for begin, end, node in reserved:
         changes += [
@@ -119,6 +120,7 @@ def machines(site: Site) -> Machines:
         ints([*(len(r.used) for r in requests), *[1] * count]),
         node,
         amount,
+        site.consecutive,
         site.least_loaded,
         whole=False,
         change_time=time,
@@ -161,7 +163,8 @@ def crowded(seed: int) -> Log:
         requests.append(Request(nodes, part, parts, most, home=everywhere))
         request = tuple(parts * amount for amount in part)
         jobs.append(Job(EPOCH + arrival, occupancy, estimate, request, priority=float(one(1, 2))))
-    site = Site(machines, tuple(requests), least_loaded=bool(one(0, 1)))
+    placement = one(0, 1, 2)
+    site = Site(machines, tuple(requests), (), placement == 1, placement == 2)
     return Log(tuple(jobs), plus(*machines), site=site)
 
 

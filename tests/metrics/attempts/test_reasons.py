@@ -2,8 +2,10 @@
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from audit.metrics.attempts.reasons import covered, held_up, hold_kind
+from audit.metrics.attempts.reasons import covered, held_up, hold_kind, throttled
 from audit.model import Limit
 
 JOBS = Limit(most=4, per="user")
@@ -83,3 +85,53 @@ def test_an_attempt_does_not_inherit_the_reason_of_an_earlier_one(reason: str) -
 def test_a_limit_on_licences_is_no_hold(reason: str) -> None:
     assert hold_kind(one(reason)).to_list() == [None]
     assert held_up(one(reason), []).all()
+
+
+# --- throttles of arrays
+
+
+def tasks(*rows: tuple[int, int | None, int | None], most: int | None = 2) -> pl.DataFrame:
+    """Tasks of array 7, each of arrival, start and end."""
+    frame = pl.DataFrame(
+        rows, {"arrival_time": pl.Int64, "start_time": pl.Int64, "end_time": pl.Int64}, orient="row"
+    )
+    return frame.with_columns(
+        job_number=pl.lit(7),
+        array_task=pl.int_range(pl.len()),
+        attempt=pl.lit(1),
+        array_throttle=pl.Series([most, *[None] * len(rows)][: len(rows)], dtype=pl.Int64),
+    )
+
+
+def test_a_throttle_holds_tasks_until_one_before_them_ends() -> None:
+    """Two at a time: the third waits for the end at 20, and then 3 s for its turn; the fourth for
+    that at 30. The last, which never starts, was held until it was cancelled at 33."""
+    known = tasks((0, 5, 30), (0, 6, 20), (0, 23, 50), (0, 31, 60), (0, None, 33))
+    found = throttled(known)
+    assert found.rows() == [(2, 0, 20, "array"), (3, 0, 30, "array"), (4, 0, 33, "array")]
+    assert throttled(known.drop("array_throttle")).is_empty()
+    assert throttled(known.with_columns(array_throttle=pl.lit(None, pl.Int64))).is_empty()
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(1, 9)), max_size=8))
+def test_throttles_as_defined(spans: list[tuple[int, int, int]]) -> None:
+    """A task is held while at least two of those that started before it have not ended."""
+    known = tasks(*((arrival, arrival + wait, arrival + wait + n) for arrival, wait, n in spans))
+    rows = known.select("start_time", "array_task", "arrival_time", "end_time").rows()
+    wanted = []
+    for row, one in enumerate(rows):
+        before = [other for other in rows if other[:2] < one[:2]]
+        held = [t for t in range(one[2], one[0]) if sum(other[3] > t for other in before) >= 2]
+        if held:
+            assert held == [*range(one[2], held[-1] + 1)]
+            wanted.append((row, one[2], held[-1] + 1, "array"))
+    assert sorted(throttled(known).rows()) == wanted
+    assert sorted(throttled(known.reverse().with_columns(attempt=1)).rows()) == sorted(
+        (len(rows) - 1 - row, *rest) for row, *rest in wanted
+    )
+
+
+def test_a_known_throttle_covers_the_reason() -> None:
+    with_throttle = one("JobArrayTaskLimit").with_columns(array_throttle=pl.lit(2))
+    assert held_up(with_throttle, []).tolist() == [False]
+    assert held_up(with_throttle.with_columns(array_throttle=None), []).tolist() == [True]

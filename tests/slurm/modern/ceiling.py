@@ -40,8 +40,9 @@ Starts = Mapping[tuple[str, str], Start]
 def starts(attempts: pl.DataFrame, capture: Capture) -> Starts:
     """Return the starts of first attempts."""
     keys = capture.keys()
-    first = attempts.filter(pl.col("attempt") == 1, pl.col("start_time").is_not_null())
-    columns = ("job_id", "start_time", "arrival_time", "partition")
+    start = "first_start_time" if "first_start_time" in attempts.columns else "start_time"
+    first = attempts.filter(pl.col("attempt") == 1, pl.col(start).is_not_null())
+    columns = ("job_id", start, "arrival_time", "partition")
     found = {}
     for job, start, arrival, partition in first.select(columns).iter_rows():
         submission, _, task = job.partition("_")

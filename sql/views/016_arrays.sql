@@ -1,0 +1,32 @@
+-- Job arrays: how many tasks ran at one time, and how many their throttle allowed.
+CREATE OR REPLACE VIEW arrays AS
+SELECT
+    cluster,
+    pool,
+    regexp_extract(job_id, '^[0-9]+') AS array_id,
+    min("user") AS "user",
+    count(DISTINCT job_id) AS tasks,
+    to_timestamp(min(start_time)) AS first_start,
+    to_timestamp(max(end_time)) AS last_end,
+    sum(occupancy_s) / nullif(max(end_time) - min(start_time), 0) AS concurrency,
+    max(array_throttle) AS throttle,
+    round(sum(cause_held_s) FILTER (held_by = 'array'))::BIGINT AS held_by_throttle_s
+FROM all_results
+WHERE
+    schedule = 'observed'
+    AND start_time IS NOT NULL AND end_time IS NOT NULL
+    AND regexp_matches(job_id, '^[0-9]+(_|\[)[0-9]+')
+GROUP BY cluster, pool, array_id
+ORDER BY cluster, pool, first_start, array_id;
+
+COMMENT ON VIEW arrays IS 'Job arrays of which a task has ended: how many tasks ran at one time, and how many their throttle allowed.';
+COMMENT ON COLUMN arrays.cluster IS 'name of the cluster';
+COMMENT ON COLUMN arrays.pool IS 'set of partitions that share hardware';
+COMMENT ON COLUMN arrays.array_id IS 'number of the array, with which the ids of its tasks begin';
+COMMENT ON COLUMN arrays."user" IS 'owner';
+COMMENT ON COLUMN arrays.tasks IS 'tasks that have ended';
+COMMENT ON COLUMN arrays.first_start IS 'when its first task started';
+COMMENT ON COLUMN arrays.last_end IS 'when its last task ended';
+COMMENT ON COLUMN arrays.concurrency IS 'total occupancy / (last end − first start); tasks';
+COMMENT ON COLUMN arrays.throttle IS 'most tasks that may run at one time; NULL: none, or the log does not give it; tasks';
+COMMENT ON COLUMN arrays.held_by_throttle_s IS 'total wait of tasks that were held, mostly by the throttle; NULL: of none; s';
