@@ -55,6 +55,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/slurm/test_modern.py": "against what a Slurm showed while it ran",
     "tests/security/test_backups.py": "what docs/security.md promises of backups",
     "tests/kernels/scheduling/test_nodes.py": "one part of a module",
+    "tests/kernels/scheduling/test_preemption.py": "one part of a module",
     "tests/kernels/scheduling/test_queue.py": "one part of a module",
     "tests/kernels/test_checked.py": "how tests import the kernels",
     "tests/test_bench.py": "logs of bench/, which is no part of the package",

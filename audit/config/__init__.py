@@ -34,11 +34,12 @@ from audit.config.hardware import Hardware, Nodes
 from audit.config.runs import Ingest, Mail, Recipient, Retention, Service, allowed, is_loopback
 from audit.config.sections import in_bytes
 from audit.config.usage import ByResource, Share, Usage, Weights
-from audit.rules import Limit, Window
+from audit.rules import Limit, Preemption, Window
 
 __all__ = ["DIGITS", "Amounts", "Bound", "ByResource", "Cluster", "Compute", "Config", "Ingest"]
 __all__ += ["Hardware", "Nodes"]
 __all__ += ["PLACEHOLDERS", "PREFIXES", "Limit", "Mail", "Metrics", "Output", "People", "Pool"]
+__all__ += ["Preemption"]
 __all__ += ["Recipient", "Report", "Retention", "Service", "Share", "Simulation", "Slurm"]
 __all__ += ["Source", "Sql", "Step", "Store", "Threshold", "Tls", "Uncertainty", "Usage"]
 __all__ += ["Verdict", "Weights", "Window", "allowed", "in_bytes", "is_loopback", "load"]

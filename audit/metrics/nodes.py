@@ -161,7 +161,9 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     )
     parts = _parts(rows, requests(rows, pool))
     seconds = np.diff(first) * (end - start)
-    sets, set_of, wide = _sets(rows.select("partition", "constraints", "required_nodes"), pool.nodes)
+    sets, set_of, wide = _sets(
+        rows.select("partition", "constraints", "required_nodes"), pool.nodes
+    )
     by_node = [[s for s, held in enumerate(sets) if k in held] for k in range(len(pool.nodes))]
     nodes = OnNodes(
         capacity,

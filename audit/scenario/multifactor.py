@@ -89,8 +89,8 @@ def priorities(jobs: pl.DataFrame, settings: Multifactor) -> Priorities:
     """Return the constant parts of the priorities of attempts.
 
     Args:
-        jobs: user, account, partition, qos, nice, start_time, walltime_s and amounts (cpus, nodes; gpus
-            and mem_bytes where they have a weight). Null amounts count 0; a user without an
+        jobs: user, account, partition, qos, nice, start_time, walltime_s and amounts (cpus, nodes;
+            gpus and mem_bytes where they have a weight). Null amounts count 0; a user without an
             association is charged to its account, or to root.
 
     Raises:

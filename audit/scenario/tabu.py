@@ -147,5 +147,11 @@ def simulate(
     searched = replay(work, search, on_progress)
     promised = np.full(len(searched.start), NEVER)
     return engine.as_schedule(
-        described, pool, work, keys, engine.Replay(searched.start, promised, searched.start), "ts", tau_s
+        described,
+        pool,
+        work,
+        keys,
+        engine.Replay(searched.start, promised, searched.start),
+        "ts",
+        tau_s,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from audit import config
 from audit.cluster import fairshare
@@ -286,6 +286,14 @@ def without_memory(pool: config.Pool) -> config.Pool:
     return pool.model_copy(update={"capacity": capacity})
 
 
+class _Side(NamedTuple):
+    """Jobs of a partition or QOS, and those to which they may have to give way."""
+
+    name: str
+    mode: str  # its own PreemptMode; empty: that of the cluster
+    above: tuple[str, ...]
+
+
 def preemption(
     content: Content, pools: Sequence[config.Pool], facts: list[Fact]
 ) -> tuple[tuple[Preemption, ...], ...]:
@@ -293,51 +301,58 @@ def preemption(
 
     Suspended jobs are not simulated, which is reported.
     """
-    conf, files = content.conf, content.files
-    if conf is None or files.slurm_conf is None:
+    conf, path = content.conf, content.files.slurm_conf
+    if conf is None or path is None:
         return ((),) * len(pools)
-    source, made, left_out = files.slurm_conf.name, [], set[str]()
-
-    def mode_of(own: str) -> str:
-        modes = {own} if own else conf.preempt_modes
-        found = next((mode for mode in ("off", "requeue", "cancel") if mode in modes), None)
-        left_out.update(modes if found is None else ())
-        return found or "off"
-
+    made, left_out = list[tuple[Preemption, ...]](), set[str]()
     for pool in pools:
-        sides: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-        if conf.preempt_type == "preempt/partition_prio" and content.listing is not None:
-            key, by = "partition", "by_partition"
-            parts = [one for one in content.listing.partitions if one.name in pool.partitions]
-            for one in parts:
-                above = tuple(other.name for other in parts if other.tier > one.tier)
-                sides.setdefault((mode_of(one.preempt_mode), above), []).append(one.name)
-        else:
-            key, by = "qos", "by_qos"
-            qos = content.qos if conf.preempt_type == "preempt/qos" else ()
-            for one in qos:
-                above = tuple(other.name for other in qos if one.name in other.preempts)
-                sides.setdefault((mode_of(one.preempt_mode), above), []).append(one.name)
-        made.append(
-            tuple(
-                Preemption.model_validate(
-                    {
-                        key: tuple(names),
-                        by: above,
-                        "requeue_s": conf.credentials_s + 1 if mode == "requeue" else None,
-                    }
-                )
-                for (mode, above), names in sides.items()
-                if above and mode != "off"
+        key, sides = _sides(conf, content, pool)
+        rules: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for side in sides:
+            modes = {side.mode} if side.mode else conf.preempt_modes
+            mode = next((mode for mode in ("off", "requeue", "cancel") if mode in modes), None)
+            if mode is None:
+                left_out |= modes
+            elif mode != "off" and side.above:
+                rules.setdefault((mode, side.above), []).append(side.name)
+        found = [
+            Preemption.model_validate(
+                {
+                    key: tuple(names),
+                    f"by_{key}": above,
+                    "requeue_s": conf.credentials_s + 1 if mode == "requeue" else None,
+                }
             )
-        )
-        for rule in made[-1]:
-            said = f"{_listed(getattr(rule, key))} by {_listed(getattr(rule, by))}"
-            facts.append(Fact("preemption", said, source))
+            for (mode, above), names in rules.items()
+        ]
+        for (_, above), names in rules.items():
+            facts.append(Fact("preemption", f"{_listed(names)} by {_listed(above)}", path.name))
+        made.append(tuple(found))
     if left_out:
         why = f"PreemptMode {', '.join(sorted(left_out))} is not simulated"
-        facts.append(Fact("preemption", "partly left out", source, why))
+        facts.append(Fact("preemption", "partly left out", path.name, why))
     return tuple(made)
+
+
+def _sides(conf: SlurmConf, content: Content, pool: config.Pool) -> tuple[str, list[_Side]]:
+    """Return the partitions of a pool, or all QOS, with what those are called in a rule."""
+    if conf.preempt_type == "preempt/partition_prio" and content.listing is not None:
+        parts = [one for one in content.listing.partitions if one.name in pool.partitions]
+        return "partition", [
+            _Side(
+                *(one.name, one.preempt_mode),
+                tuple(other.name for other in parts if other.tier > one.tier),
+            )
+            for one in parts
+        ]
+    qos = content.qos if conf.preempt_type == "preempt/qos" else ()
+    return "qos", [
+        _Side(
+            *(one.name, one.preempt_mode),
+            tuple(other.name for other in qos if one.name in other.preempts),
+        )
+        for one in qos
+    ]
 
 
 def limits(

@@ -315,7 +315,9 @@ class OnNodes(Pool):
             }
             keys = {n: max(now[n][0], 0) for n in range(len(now)) if n not in closed}
             at_once = s == self.t
-            taken = self.place_now(k, closed) if at_once else self.placement(k, self.free_on(s), keys)
+            taken = (
+                self.place_now(k, closed) if at_once else self.placement(k, self.free_on(s), keys)
+            )
             if taken is not None:
                 return s, taken
         return None

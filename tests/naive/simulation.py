@@ -696,7 +696,9 @@ class Pool:
         """Return who must give way: the latest started, without those that need not; [] in vain."""
         takes = self.log.jobs[k].takes
         able = [other for other in self.running if takes & self.log.jobs[other].gives_way]
-        able = [other for other in able if not self.log.jobs[other].takes & self.log.jobs[k].gives_way]
+        able = [
+            other for other in able if not self.log.jobs[other].takes & self.log.jobs[k].gives_way
+        ]
         able.sort(key=lambda other: (self.running[other], other), reverse=True)
         number = next(
             (n for n in range(len(able) + 1) if self.fits_with(k, able[:n], closed)), None

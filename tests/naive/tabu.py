@@ -158,4 +158,4 @@ def replay(log: Log, search: Search, heard: Heard = lambda *_: None) -> Replay:
     pool = Tabu(log, search, min(instants, default=0) - 1, heard)
     pool.arriving = {k for k in range(len(log.jobs)) if queues(log, k)}
     pool.run()
-    return Replay(pool.started, pool.first_plan)
+    return Replay(pool.started, pool.first_plan, pool.first)

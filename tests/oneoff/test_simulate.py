@@ -159,7 +159,11 @@ def test_parquet_holds_the_schedule_with_whole_seconds(hand: Path, tmp_path: Pat
     out = tmp_path / "s.parquet"
     what_if(hand, pool_size=4, out=out, order=Order.sjf, backfill=Backfill.conservative)
     found = pl.read_parquet(out)
-    assert found.schema == {**DESCRIBED, engine.PLANNED: pl.Int64()}
+    assert found.schema == {
+        **DESCRIBED,
+        engine.PLANNED: pl.Int64(),
+        engine.FIRST_START: pl.Int64(),
+    }
     assert found["schedule"].unique().to_list() == ["sjf-conservative"]
     never = found.filter(pl.col("start_time").is_null())
     assert sorted(never["job_id"]) == ["5", "6"]

@@ -13,7 +13,7 @@ from audit.kernels.scheduling import simulation as kernels
 from audit.metrics.attempts.population import describe
 from audit.model import DESCRIBED, Backfill, Order, Policy, Pool, Resource
 from audit.policies import SETTINGS, takers
-from audit.scenario.engine import replay, simulate
+from audit.scenario.engine import FIRST_START, PLANNED, replay, simulate
 from audit.scenario.workload import NEVER
 from tests.examples import examples
 from tests.naive import simulation as slow
@@ -465,7 +465,7 @@ def test_simulated_tables_hold_what_the_twin_says(
     want = slow.replay(log, rule(policy)._replace(ranking=usage))
     by_key = {(row["job_id"], row["attempt"]): row for row in schedule.iter_rows(named=True)}
     assert len(by_key) == schedule.height == described.height
-    assert schedule.columns == [*DESCRIBED.names(), "planned_start_time"]
+    assert schedule.columns == [*DESCRIBED.names(), PLANNED, FIRST_START]
     assert schedule.get_column("schedule").unique().to_list() in ([], [policy.name])
     for k, key in enumerate(keys):
         job, row = log.jobs[k], by_key[key]

@@ -312,7 +312,7 @@ def test_an_overlap_window_and_days() -> None:
 @pytest.mark.parametrize("backfill", list(Backfill))
 def test_a_throttle_lets_so_many_tasks_of_its_array_run(backfill: Backfill) -> None:
     """One task at a time; bob's job, and the task of another array, do not wait for it."""
-    array = {"job_number": 7, "array_throttle": 1}
+    array: dict[str, Any] = {"job_number": 7, "array_throttle": 1}
     records = [
         asked(0, 1, 5, **array, job_id="7_0", array_task=0),
         asked(0, 1, 3, **array | {"array_throttle": None}, job_id="7_1", array_task=1),

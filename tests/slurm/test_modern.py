@@ -89,9 +89,10 @@ def test_a_replay_starts_most_of_those_jobs_at_that_time(tmp_path: Path) -> None
         for name in CLUSTERS
     }
     found = ceiling.compared(truths, replays)
-    assert found["all"].share >= 0.61
-    assert found["whole nodes"].share >= 0.76
-    assert found["gpu"].share >= 0.69
+    assert found["all"].share >= 0.63
+    assert found["whole nodes"].share >= 0.69
+    assert found["gpu"].share >= 0.7
+    assert found["debug"].share >= 0.85
 
 
 # --- sshare

@@ -43,7 +43,8 @@ def test_the_json_document_tells_of_the_same_jobs() -> None:
     assert parsed.refusals.is_empty()
     found = parsed.records.sort("job_id", "submit_time", "start_time")
     expected = capture("x_d.psv")
-    own = [column for column in expected.columns if column != "group"]
+    of_call = ("array_throttle", "nice", "required_nodes")  # SubmitLine, which 22.05's JSON lacks
+    own = [column for column in expected.columns if column not in ("group", *of_call)]
     assert found.select(own).equals(expected.select(own))
     assert found["group"].equals(capture("all.psv")["group"])
     steps = (CAPTURES / "steps.psv").read_bytes()

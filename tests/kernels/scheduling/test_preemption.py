@@ -1,5 +1,7 @@
 """Attempts that give way to others: whole schedules against the slow twins, and by hand."""
 
+from typing import Any, Final
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +16,8 @@ from tests.naive.simulation import Job, Log, Ranking, plus
 from tests.scenario.test_engine import known
 from tests.strategies import EPOCH, EVERY_POLICY, arrays, logs, policies, rankings, rule, sampled
 
-LOW, HIGH = {"gives_way": frozenset({0}), "delay": 2}, {"takes": frozenset({0})}
+LOW: Final[dict[str, Any]] = {"gives_way": frozenset({0}), "delay": 2}
+HIGH: Final[dict[str, Any]] = {"takes": frozenset({0})}
 
 
 @st.composite
@@ -26,9 +29,7 @@ def preempting(draw: st.DrawFn, of: st.SearchStrategy[Log]) -> Log:
     for job in log.jobs:
         gives, takes = draw(sides)
         delay = draw(sampled([1, 1, 3, 8, None]))
-        jobs.append(
-            job._replace(gives_way=frozenset(gives), takes=frozenset(takes), delay=delay)
-        )
+        jobs.append(job._replace(gives_way=frozenset(gives), takes=frozenset(takes), delay=delay))
     return log._replace(jobs=tuple(jobs))
 
 
@@ -61,7 +62,7 @@ def test_every_policy_with_preemption_on_nodes(order: Order, backfill: Backfill)
     check()
 
 
-def job(at: int, lasts: int, size: int, **more: object) -> Job:
+def job(at: int, lasts: int, size: int, **more: Any) -> Job:
     return Job(EPOCH + at, lasts, lasts, (size,))._replace(**more)
 
 
@@ -93,7 +94,10 @@ def test_what_is_cancelled_never_runs_again_and_what_cannot_help_runs_on() -> No
 
 def test_a_job_that_does_not_fit_even_so_closes_its_nodes() -> None:
     """The wide job waits for both nodes; behind it nothing is preempted there, but elsewhere."""
-    everywhere, last = Request((0, 1), (2,), 2, 1, home=(0, 1)), Request((2,), (2,), 1, 1, home=(2,))
+    everywhere, last = (
+        Request((0, 1), (2,), 2, 1, home=(0, 1)),
+        Request((2,), (2,), 1, 1, home=(2,)),
+    )
     one = Request((0, 1), (2,), 1, 1, home=(0, 1))
     jobs = (
         job(0, 9, 2), job(0, 9, 2, **LOW), job(0, 9, 2, **LOW),
@@ -105,7 +109,7 @@ def test_a_job_that_does_not_fit_even_so_closes_its_nodes() -> None:
 
 
 def test_those_that_would_give_way_to_each_other_do_not() -> None:
-    both = {"gives_way": frozenset({0}), "takes": frozenset({0}), "delay": 1}
+    both: dict[str, Any] = {"gives_way": frozenset({0}), "takes": frozenset({0}), "delay": 1}
     assert starts(Log((job(0, 9, 2, **both), job(4, 3, 1, **both)), (2,))) == [(0, 0), (9, 9)]
 
 

@@ -303,8 +303,8 @@ def test_only_rules_that_cause_waiting_are_tried() -> None:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({}, ["least_loaded", "exclusive"]),
-        ({"placement": Placement.least_loaded}, ["packed", "exclusive"]),
+        ({}, ["least_loaded", "consecutive", "exclusive"]),
+        ({"placement": Placement.least_loaded}, ["packed", "consecutive", "exclusive"]),
         ({"exclusive_nodes": True}, []),
         ({"nodes": ()}, []),
     ],
