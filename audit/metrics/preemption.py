@@ -6,11 +6,16 @@ This is an upper bound: no log shows checkpoints. Attempts that ended because a 
 among them, even if their jobs started again.
 """
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from audit.metrics.attempts.reasons import in_scope
 from audit.metrics.nodes import members
+from audit.rules import Preemption
 
 PREEMPTED: Final = "PREEMPTED"
 LOST: Final = (PREEMPTED, "REQUEUED")
@@ -75,6 +80,22 @@ def _freed_for(rows: pl.DataFrame, lost: pl.Expr) -> pl.DataFrame:
         .group_by("row", maintain_order=True)
         .agg(freed_for=pl.col("by").str.join(", "))
     )
+
+
+class Sides(NamedTuple):
+    """The rules under which attempts give way, and take from others, as bits; [n] each."""
+
+    gives_way: NDArray[np.int64]
+    takes: NDArray[np.int64]
+
+
+def sides(held: pl.DataFrame, rules: Sequence[Preemption]) -> Sides:
+    """Return which attempts give way to which; ``held`` as for ``reasons.in_scope``."""
+    found = np.zeros((2, held.height), np.int64)
+    for number, rule in enumerate(rules):
+        for side, scope in enumerate((rule.gives_way, rule.takes)):
+            found[side] |= in_scope(held, scope).astype(np.int64) << number
+    return Sides(*found)
 
 
 def whole_jobs(described: pl.DataFrame) -> pl.DataFrame:

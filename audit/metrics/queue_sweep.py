@@ -197,6 +197,22 @@ class Booked(NamedTuple):
         seconds: NDArray[np.float64] = self.seconds[BOOKED.index(cause)]
         return seconds
 
+    def with_those(self, other: Booked, chosen: NDArray[np.bool_]) -> Booked:
+        """Return the bookings with those of another sweep for the ``chosen`` attempts."""
+        theirs = pl.Series(np.flatnonzero(chosen))
+        stretches = pl.concat(
+            [
+                self.stretches.filter(~pl.col("place").is_in(theirs.implode())),
+                other.stretches.filter(pl.col("place").is_in(theirs.implode())),
+            ]
+        )
+        return self._replace(
+            seconds=np.where(chosen, other.seconds, self.seconds),
+            forbidden=np.where(chosen, other.forbidden, self.forbidden),
+            lacking=np.where(chosen, other.lacking, self.lacking),
+            stretches=stretches.sort("place", "begin", maintain_order=True),
+        )
+
 
 class Known(NamedTuple):
     """Facts about single attempts, [n]."""

@@ -140,6 +140,8 @@ OF_ATTEMPTS: Final = (
              f"{lack.words}", SECONDS, _NO_NODES) for lack in LACKS),
     Column("cause_rule_free_s", DOUBLE, "part of cause_rule_s in which it would have fitted",
            SECONDS, _NO_ACCOUNT),
+    Column("preemptible_s", DOUBLE, "part of the wait in which it fits only because what gives way "
+           "to it counts as free", SECONDS, "where nothing gives way to it"),
     Column("rule", VARCHAR, "limit or closed hours that delayed it longest; see rules",
            missing="without any"),
     Column("held_by", VARCHAR, f"kind of hold: {', '.join(HELD_BY)}",

@@ -41,6 +41,7 @@ class Of(Enum):
     SIZED = "those whose size is known"
     BOOKED = "those whose waits were booked to causes"
     ON_NODES = "those whose waits were booked by nodes"
+    TAKES = "those to which others give way"
     APART = "those with an anatomy of the wait"
     STRICT = "strict"
     """Those with a strict fair start time that counts, each with its weight in a sample."""
@@ -54,7 +55,7 @@ class Of(Enum):
 
 ENDED, SIZED, BOOKED, ON_NODES, APART = Of.ENDED, Of.SIZED, Of.BOOKED, Of.ON_NODES, Of.APART
 STRICT, RELAXED, FORWARD = Of.STRICT, Of.RELAXED, Of.FORWARD
-INTERRUPTED, ARRAYS, REQUESTED = Of.INTERRUPTED, Of.ARRAYS, Of.REQUESTED
+INTERRUPTED, ARRAYS, REQUESTED, TAKES = Of.INTERRUPTED, Of.ARRAYS, Of.REQUESTED, Of.TAKES
 
 
 class Quotient(NamedTuple):

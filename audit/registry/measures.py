@@ -33,6 +33,7 @@ from audit.registry.measure import (
     SHARE,
     SIZED,
     STRICT,
+    TAKES,
     Greatest,
     Measure,
     Of,
@@ -293,6 +294,11 @@ _PREEMPTION: Final = (
             _ALL, "share of preempted and requeued attempts with known nodes after which another "
             "job started on one of their nodes within 60 s",
             when=_INTERRUPTED, figure=Quotient(INTERRUPTED, "taken", "preempted_on_nodes")),
+    Measure("preemptible_share", "Waiting with enough that preemptible jobs hold", ONE, SHARE,
+            ("all", *_COMPARED), "share of the waiting of attempts to which others give way, in "
+            "which they fit only because what these hold counts as free", _SPEC_CAUSES,
+            when="where jobs give way to others (preemption in config.toml)",
+            figure=Quotient(TAKES, "preemptible_s", "wait_s")),
     Measure("suspended_time", "Time for which jobs were suspended", SECONDS, DURATION,
             ("all", *_COMPARED), "Σ suspended time of attempts", when=_INTERRUPTED,
             figure=Total(INTERRUPTED, "suspended")),

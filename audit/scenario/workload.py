@@ -19,8 +19,9 @@ from audit.metrics.attempts.contention import (
     reserved_rows,
 )
 from audit.metrics.attempts.population import only, ordered, unplannable
-from audit.metrics.attempts.reasons import held_up, in_scope
+from audit.metrics.attempts.reasons import held_up
 from audit.metrics.nodes import PLACE
+from audit.metrics.preemption import sides
 from audit.model import BY_USAGE, SEQUENCE, Policy, Pool, Preemption, Standing
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
 from audit.scenario.machines import Machines, machines
@@ -304,12 +305,10 @@ def _preemptible(attempts: pl.DataFrame, rules: Sequence[Preemption]) -> Preempt
     """Return which attempts give way; of rules for one attempt, the shortest delay holds."""
     if not rules:
         return None
-    gives_way, takes = np.zeros((2, attempts.height), np.int64)
+    gives_way, takes = sides(attempts, rules)
     delay = np.full(attempts.height, NEVER)
     for number, rule in enumerate(rules):
-        own = in_scope(attempts, rule.gives_way)
-        gives_way |= own.astype(np.int64) << number
-        takes |= in_scope(attempts, rule.takes).astype(np.int64) << number
+        own = gives_way >> number & 1 > 0
         if rule.requeue_s is not None:
             delay[own] = np.minimum(delay[own], max(rule.requeue_s, 1))
     return Preemptible(gives_way, takes, delay)

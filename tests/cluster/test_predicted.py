@@ -16,7 +16,7 @@ from tests.cli.command import Run
 from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
 from tests.logs import write
 from tests.nightly.test_run import published
-from tests.oneoff.test_when import sacct_at
+from tests.oneoff.test_when import JOBS, sacct_at
 from tests.oneoff.test_when import site as site  # noqa: PLC0414 (a fixture)
 from tests.scenario.predict.test_predictions import records
 from tests.scenario.predict.test_sweep import scenario
@@ -44,7 +44,7 @@ def test_a_window_has_the_predictions_of_its_own_attempts() -> None:
 def test_predictions_of_pending_jobs_are_kept_and_judged(
     run: Run, tmp_path: Path, site: Path
 ) -> None:
-    now = records()[-1]["submit_time"]
+    now = records(JOBS)[-1]["submit_time"]
     night = ("run", "--config", "config.toml")
     write(site, sacct_at(now - 86_400))
     run(*night)

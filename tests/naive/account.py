@@ -196,8 +196,9 @@ def account(
     outage: int = 600,
     machines: on.Machines | None = None,
     absent: Mapping[str, Sequence[range]] | None = None,
+    yields: Callable[[naive.Record], bool] = lambda record: False,
 ) -> dict[tuple[str, int], Booked]:
-    """The account of each attempt that has one."""
+    """The account of each attempt that has one; those that yield request and use nothing."""
     records = [{**record, **{x: _uses(record, x) for x in amounts}} for record in records]
     pool, _ = log_of(records, amounts, steps, now)
     described = naive.described(records, next(iter(amounts)))
@@ -205,6 +206,10 @@ def account(
         one
         for record, attempt in zip(records, described, strict=True)
         if not record["reservation"] and (one := _one(record, attempt, amounts, now)) is not None
+    ]
+    nothing = (0,) * len(amounts)
+    held = [
+        one._replace(request=nothing, use=nothing) if yields(one.record) else one for one in held
     ]
     held.sort(key=lambda one: one.place)
     machines = machines or {}

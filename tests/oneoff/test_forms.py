@@ -53,10 +53,13 @@ def three_files(folder: Path) -> list[Path]:
 
 
 def as_json(folder: Path) -> list[Path]:
-    """Without steps, which the text lacks too."""
+    """Without steps, which the text lacks too, and with calls of sbatch, as since Slurm 23.02."""
+    header, *rows = text()
+    calls = {row[header.index("JobIDRaw")]: row[header.index("SubmitLine")] for row in rows}
     document = json.loads(gzip.decompress((NORTH / "sacct.json.gz").read_bytes()))
     for job in document["jobs"]:
         job["steps"] = []
+        job["submit_line"] = calls[str(job["job_id"])]
     (path := folder / "sacct.json").write_text(json.dumps(document))
     return [path]
 

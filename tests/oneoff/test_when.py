@@ -13,6 +13,8 @@ from tests.scenario.predict.test_predictions import records
 
 pytestmark = pytest.mark.usefixtures("short_paper")
 
+JOBS = 420
+"""So many that three users have pending jobs on more than 20 days together."""
 COLUMNS = (
     "JobID|User|Account|Partition|QOS|State|Submit|Start|End|AllocCPUS|ReqCPUS|Timelimit|"
     "NNodes|Reason"
@@ -31,14 +33,14 @@ def site(tmp_path: Path) -> Path:
         '[[clusters]]\nname = "c"\nzone = "UTC"\n[[clusters.pools]]\nname = "all"\n'
         'capacity = { cpus = 4 }\nbackfill = "none"\n[[clusters.sources]]\nfiles = "a.psv"\n',
     )
-    past = records()
+    past = records(JOBS)
     return write(tmp_path / "a.psv", sacct_at(past[-1]["submit_time"]))
 
 
-def sacct_at(now: int, held: int = 300) -> str:
+def sacct_at(now: int, held: int = JOBS) -> str:
     """The output of sacct at an instant, epoch s; job ``held`` waits for another one."""
     lines = [COLUMNS]
-    for number, one in enumerate(records(), 1):
+    for number, one in enumerate(records(JOBS), 1):
         start, end = one["start_time"], one["end_time"]
         if one["submit_time"] > now:
             break
@@ -63,7 +65,7 @@ def test_pending_jobs_get_an_interval_or_a_reason(run: Run, site: Path) -> None:
     told = run("when", site, "--config", "config.toml").stdout.splitlines()
     assert len(told) > 2
     assert told[-1] == (
-        "Job 300: no prediction, because it waits for something other than its turn."
+        f"Job {JOBS}: no prediction, because it waits for something other than its turn."
     )
     assert re.fullmatch(
         r"Job \d+: between (today|tomorrow) \d\d:\d\d and (today|tomorrow) \d\d:\d\d, most likely "
@@ -71,7 +73,7 @@ def test_pending_jobs_get_an_interval_or_a_reason(run: Run, site: Path) -> None:
         r"the last 30 days\.",
         told[0],
     )
-    (one,) = run("when", "299", site, "--config", "config.toml").stdout.splitlines()
+    (one,) = run("when", str(JOBS - 1), site, "--config", "config.toml").stdout.splitlines()
     assert one == told[-2]
     of_user = run("when", site, "--user", "cem", "--config", "config.toml").stdout.splitlines()
     assert of_user == [line for line in told if int(line.split()[1].rstrip(":")) % 3 == 0]
@@ -88,7 +90,7 @@ def test_what_is_not_pending_has_no_prediction(run: Run, tmp_path: Path, site: P
     of_config = ("--config", "config.toml")
     assert "is not pending" in run("when", "1", site, *of_config, check=2).stderr
     assert "there is no job '9999'" in run("when", "9999", site, *of_config, check=2).stderr
-    both = run("when", "299", "--user", "ann", site, *of_config, check=2)
+    both = run("when", str(JOBS - 1), "--user", "ann", site, *of_config, check=2)
     assert "either JOB or --user" in both.stderr
     write(tmp_path / "mine.swf", busy(60))
     run("audit", "mine.swf", *QUICK)

@@ -29,7 +29,7 @@ VIEWS = {
         cause_nodes_s cause_own_s
         cause_claimed_s cause_earlier_s cause_later_s cause_cycle_s cause_unexplained_s
         cause_nodes_gpus_s cause_nodes_mem_s cause_nodes_cpus_s cause_nodes_feature_s
-        cause_nodes_whole_s cause_nodes_several_s cause_rule_free_s rule held_by
+        cause_nodes_whole_s cause_nodes_several_s cause_rule_free_s preemptible_s rule held_by
         wait_room_s wait_shared_s wait_own_s wait_earlier_s
         wait_later_s wait_down_s peer_wait_s peer_contested_s ready_time decision kept_s idle_s
         idle_because start_modelled overtaken_s overtaken_own_s unmodelled_s occupancy_s

@@ -16,6 +16,8 @@ sequence), with left = free(t) at first. For each attempt, the first condition t
     own          it fits in left and the claims of its own user
     claimed      jobs ahead of it have claimed what it needs
 
+What attempts hold that give way to it (``Pool.preemption``) counts as free for an attempt.
+
 An *outage* lasts at least ``OUTAGE_S``: nothing runs, and for at least as long an attempt waits
 that fits and that nothing forbids. Before the first start the use is unknown.
 
@@ -43,6 +45,7 @@ then. In the anatomy blocked attempts do not wait; reservations leave the pool w
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -51,11 +54,13 @@ import polars.selectors as cs
 
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.reasons import held_up, hold_kind, throttled
+from audit.metrics.preemption import sides
 from audit.metrics.queue_sweep import (
     BOOKED,
     NEVER,
     Booked,
     Holds,
+    InForce,
     Ints,
     Known,
     Queued,
@@ -84,7 +89,8 @@ class Account(NamedTuple):
     """The account of a pool."""
 
     attempts: pl.DataFrame
-    """The given frame with the columns of ``CAUSES``, ``LACKS``, ``RULE_FREE``, rule, held_by."""
+    """The given frame with the columns of ``CAUSES``, ``LACKS``, ``RULE_FREE``, ``PREEMPTIBLE``,
+    rule, held_by."""
     outages: pl.DataFrame
     """from_time, to_time (epoch s), waited_s: s in which an attempt waited that could have run."""
     barred: pl.DataFrame
@@ -107,6 +113,10 @@ NO_HOLDS: Final = pl.DataFrame(
 KEY: Final = ("job_id", "attempt")
 RULE_FREE: Final = "cause_rule_free_s"
 """The part of the seconds under a rule in which the attempt fits in the free capacity."""
+PREEMPTIBLE: Final = "preemptible_s"
+"""The seconds in which an attempt fits only because what gives way to it counts as free."""
+_LACKS_ROOM: Final = ("own_running", "earlier", "later", "nodes")
+"""Entries of ``BOOKED`` of an attempt that does not fit."""
 
 _BARRED: Final = (BOOKED.index("held"), BOOKED.index("rule"))
 
@@ -141,7 +151,8 @@ def account(
         The columns of ``CAUSES`` and ``RULE_FREE`` in s, ≥ 0, float64; null where the arrival, the
         size or the end of the wait is unknown, and for attempts in reservations. ``rule`` is the
         rule that forbids the attempt longest, ``held_by`` the hold that lasts longest; columns of
-        ``LACKS`` sum to ``cause_nodes_s``, null where no nodes are known.
+        ``LACKS`` sum to ``cause_nodes_s``, null where no nodes are known. ``PREEMPTIBLE`` is null
+        for attempts to which nothing gives way.
     """
     rows = described.select(_READ).with_row_index("row")
     queue = queued(rows, now, pl.col("size") > 0)
@@ -149,18 +160,17 @@ def account(
     placed = _placed(pl.concat([holds, throttled(described)]), queue)
     place = None if traced is None else queue.rows["row"].index_of(traced)
     holding = Holds(*(placed[name].to_numpy() for name in Holds._fields))
-    booked, outages = book(
-        *(queue, pool, in_force(queue, pool.limits, pool.windows, pool.zone)),
-        Known(holding, kinds.is_not_null().to_numpy(), cycle_s, traced=place),
-        outage_s=outage_s,
-        by_nodes=True,
-    )
+    rules = in_force(queue, pool.limits, pool.windows, pool.zone)
+    known = Known(holding, kinds.is_not_null().to_numpy(), cycle_s, traced=place)
+    booked, outages = book(queue, pool, rules, known, outage_s=outage_s, by_nodes=True)
+    booked, preemptible = _over_preemptible(booked, queue, pool, rules, known, outage_s)
     names = rule_names(pool)
     made = pl.DataFrame(
         {
             **_seconds(booked, CAUSES),
             **_lacks(booked, pool),
             RULE_FREE: booked.of("rule_free"),
+            PREEMPTIBLE: preemptible,
             "rule": _longest_rule(booked, names),
             "held_by": _longest_hold(placed, queue.rows.height).fill_null(kinds),
         }
@@ -222,6 +232,32 @@ def _seconds(booked: Booked, columns: Sequence[Cause | Part]) -> dict[str, np.nd
         one.column: np.sum([booked.of(key) for key in one.booked], axis=0, initial=0.0)
         for one in columns
     }
+
+
+def _over_preemptible(
+    booked: Booked, queue: Queued, pool: Pool, rules: InForce, known: Known, outage_s: int
+) -> tuple[Booked, pl.Series]:
+    """Book the waits of those to whom others give way once more, with what these hold free.
+
+    Returns:
+        The bookings; and the seconds in which an attempt fits for this reason alone.
+    """
+    spared = np.full(queue.rows.height, np.nan)
+    held = queue.rows.with_columns(occupancy=pl.col("occupancy_s"))
+    gives_way, takes = sides(held, pool.preemption)
+    for bits in np.unique(takes[takes > 0]).tolist() if gives_way.any() else ():
+        theirs = takes == bits
+        others = (gives_way & bits > 0) & (takes & bits == 0)
+        amounts = [name for name in counted_resources(pool) if name in held.columns]
+        nothing = pl.when(~pl.lit(pl.Series(others))).then(pl.col(*amounts)).otherwise(0)
+        absent = replace(queue, rows=queue.rows.with_columns(nothing.name.keep()))
+        again, _ = book(absent, pool, rules, known, outage_s=outage_s, by_nodes=True)
+        lacked, still = (
+            np.sum([one.of(key) for key in _LACKS_ROOM], axis=0) for one in (booked, again)
+        )
+        spared[theirs] = np.maximum(lacked - still, 0.0)[theirs]
+        booked = booked.with_those(again, theirs)
+    return booked, pl.Series(spared).fill_nan(None)
 
 
 def _outages(found: Ints, now: int) -> pl.DataFrame:

@@ -44,6 +44,7 @@ _WHOSE: Final[Mapping[Of, pl.Expr]] = {
     Of.SIZED: pl.col("size").is_not_null(),
     Of.BOOKED: pl.all_horizontal(pl.col(cause.column).is_not_null() for cause in CAUSES),
     Of.ON_NODES: pl.col(LACKS[0].column).is_not_null(),
+    Of.TAKES: pl.col("preemptible_s").is_not_null(),
     Of.APART: pl.all_horizontal(pl.col(part.column).is_not_null() for part in PARTS),
     **{Of(fst): in_totals(fst) for fst in FSTS},
     Of.INTERRUPTED: pl.col("lost_work").is_not_null(),
@@ -51,7 +52,7 @@ _WHOSE: Final[Mapping[Of, pl.Expr]] = {
     Of.REQUESTED: pl.col("beyond_work").is_not_null(),
     Of.FORWARD: in_totals("strict") & pl.col("overtaken_s").is_not_null(),
 }
-_SOMETIMES: Final = {Of.ON_NODES, Of.INTERRUPTED, Of.ARRAYS, Of.REQUESTED}
+_SOMETIMES: Final = {Of.ON_NODES, Of.INTERRUPTED, Of.ARRAYS, Of.REQUESTED, Of.TAKES}
 """Attempts without which there are no rows."""
 _WEIGHTED: Final = {Of.STRICT, Of.RELAXED, Of.FORWARD}
 

@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 from audit.metrics.attempts.account import NO_HOLDS, Account, account, anatomy
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.reasons import reason_of
-from audit.model import Decision, Limit, Pool, Resource, Step, Window
+from audit.model import Decision, Limit, Pool, Preemption, Resource, Step, Window
 from audit.registry.causes import CAUSES, COLUMNS, PART_COLUMNS, PARTS
 from tests.naive import account as naive
 from tests.naive.anatomy import anatomy as slow_anatomy
@@ -578,3 +578,56 @@ def test_a_long_queue_moves_up() -> None:
     for k, of_k in enumerate(got):
         own = sum(1 for t in range(k, 2 * k) if (t // 2) % 3 == k % 3)
         assert of_k == [0, 0, own, k - own, 0, 0]
+
+
+# --- what gives way
+
+
+SPARE = POOL._replace(preemption=(Preemption(qos=("low",), by_qos=("high",)),))
+
+
+def test_what_gives_way_to_a_job_counts_as_free_for_it() -> None:
+    """Of 4 CPUs, 2 each are used by ann and, in the QOS low, by bob. Cem's job in the QOS high
+    waits for bob's from 1 to 9 all the same; dot's, in no QOS, waits behind both."""
+    records = (
+        ended(0, 0, 10, 2, "ann"),
+        ended(0, 0, 9, 2, "bob", qos="low"),
+        ended(1, 9, 10, 2, "cem", qos="high"),
+        ended(1, 10, 12, 2, "dot"),
+    )
+    made = booked(*records, pool=SPARE)
+    assert parts(made)[2:] == [{"unexplained": 8}, {"earlier": 9}]
+    assert made.attempts["preemptible_s"].to_list() == [None, None, 8, None]
+    plain = booked(*records)
+    assert parts(plain)[2] == {"earlier": 8}
+    assert plain.attempts["preemptible_s"].null_count() == 4
+
+
+@given(data=st.data())
+def test_what_gives_way_as_defined(data: st.DataObject) -> None:
+    """Those to whom others give way are booked as if the others requested and used nothing."""
+    records = data.draw(rows() | crowds())
+    for record in records:
+        record["qos"] = data.draw(sampled([None, "low", "high"]))
+    pool = data.draw(st.sampled_from(POOLS))._replace(
+        limits=(_LIMITS[0][0],), preemption=SPARE.preemption
+    )
+    described = describe(frame(records), [pool])
+    got = account(described, pool, NOW, cycle_s=0).attempts
+    slow = frame(records).with_columns(size=pool.resource.value).to_dicts()
+    limits = [_LIMITS[0][1]]
+    plain = naive.account(slow, *slow_pool(pool), NOW, limits=limits)
+    spared = naive.account(
+        slow, *slow_pool(pool), NOW, limits=limits, yields=lambda record: record["qos"] == "low"
+    )
+    some = "low" in {record["qos"] for record in records if not record.get("reservation")}
+    for row in got.to_dicts():
+        takes = some and row["qos"] == "high"
+        key = row["job_id"], row["attempt"]
+        exact = (spared if takes else plain).get(key)
+        for cause in CAUSES:
+            assert close(row[cause.column], None if exact is None else exact.causes[cause.key])
+        if not takes or exact is None:
+            assert row["preemptible_s"] is None
+        elif row["wait_s"] is not None and row["cause_held_s"] is not None:
+            assert 0 <= row["preemptible_s"] <= row["wait_s"]
