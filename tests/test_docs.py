@@ -143,7 +143,7 @@ def test_every_figure_of_a_summary_is_documented(
     nodes = {*(lack.share for lack in LACKS), "nodes_guessed_share"}
     interrupted = {
         *("preempted", "lost_work", "lost_share", "freed_share", "suspended_time"),
-        "array_concurrency",
+        *("array_concurrency", "preemptible_share"),
         *(measure.key for measure in MEASURES),
     }
     several = {f"used_{resource}" for resource in ("cpus", "nodes", "gpus", "mem_bytes")}

@@ -20,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit import periods
-from audit.metrics.attempts.reasons import any_of, in_scope
+from audit.metrics.attempts.reasons import any_of, in_scope, throttle
 from audit.metrics.closed_hours import HOUR_S, offsets, spans_of_hours
 from audit.model import Limit, Pool, Window
 from audit.rules import WEEK
@@ -113,7 +113,7 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
             occupancy (s); arrival_time and start_time, epoch s; job_number and array_throttle.
         known_to: the last instant of the log, epoch s.
     """
-    throttled = queue["array_throttle"].is_not_null().any()
+    throttled = queue.select(throttle().is_not_null().any()).item()
     if not (pool.limits or pool.windows or throttled):
         return UNLIMITED
     zone = periods.zone(pool.zone)
@@ -261,24 +261,13 @@ def _towards(queue: pl.DataFrame, limit: Limit, counters: int) -> tuple[_Touch, 
 
 
 def _in_arrays(queue: pl.DataFrame, counters: int) -> tuple[_Touch, pl.Series, list[int]]:
-    """Return the tasks of arrays with a throttle, the arrays' names, and the throttles.
-
-    Tasks whose record has no throttle count too.
-    """
-    tasks = queue.select("job_number", "array_throttle")
-    most = (
-        tasks.drop_nulls()
-        .group_by("job_number")
-        .agg(pl.col("array_throttle").max())
-        .sort("job_number")
-    )
-    arrays = most.select("job_number").with_row_index("number")
-    found = tasks.join(arrays, on="job_number", how="left", maintain_order="left")["number"]
-    attempt = found.is_not_null().arg_true().to_numpy()
-    counter = counters + found.drop_nulls().cast(pl.Int64).to_numpy()
-    ones = np.ones(len(attempt), np.int64)
-    touch = _Touch(attempt, counter, ones, ones > 0)
-    return touch, most["job_number"].cast(pl.String), most["array_throttle"].to_list()
+    """Return the tasks of arrays with a throttle, the arrays' names, and the throttles."""
+    tasks = queue.select("job_number", most=throttle()).with_row_index("attempt").drop_nulls()
+    arrays = tasks.group_by("job_number").agg(pl.col("most").first()).sort("job_number")
+    number = tasks["job_number"].rank("dense").cast(pl.Int64).to_numpy() - 1
+    ones = np.ones(tasks.height, np.int64)
+    touch = _Touch(_ints(tasks["attempt"]), counters + number, ones, ones > 0)
+    return touch, arrays["job_number"].cast(pl.String), arrays["most"].to_list()
 
 
 def _ints(column: pl.Series) -> Ints:

@@ -71,6 +71,7 @@ def judged(pool: Pool) -> pl.DataFrame:
         *(pl.lit(0).alias(name) for name in ("kept_s", "idle_s")),
         *(pl.lit(0.0).alias(lack.column) for lack in LACKS),
         lost_work=pl.lit(1.0),
+        preemptible_s=pl.lit(1.0),
         freed_for=pl.lit(None, pl.String),
         beyond_work=pl.lit(1.0),
         beyond_request=pl.lit("whole"),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.errors import SimulationError
+from audit.metrics.attempts import reasons
 from audit.metrics.attempts.population import describe
 from audit.model import Backfill, Limit, Order, Policy, Pool, Resource, Window
 from audit.policies import takers
@@ -320,3 +321,13 @@ def test_a_throttle_lets_so_many_tasks_of_its_array_run(backfill: Backfill) -> N
         asked(2, 1, 2, job_number=9, job_id="9_0", array_task=0, array_throttle=1),
     ]
     assert starts(POOL, records, Policy(backfill=backfill)) == [0, 5, 1, 2]
+
+
+def test_the_throttle_of_a_very_large_array_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    array: dict[str, Any] = {"job_number": 7, "array_throttle": 1}
+    records = [asked(0, 1, 5, **array, job_id=f"7_{k}", array_task=k) for k in range(3)]
+    assert starts(POOL, records) == [0, 5, 10]
+    monkeypatch.setattr(reasons, "LARGEST_ARRAY", 2)
+    work, _ = workload(describe(frame(records), [POOL]), POOL, LATER)
+    assert not work.limits.some
+    assert starts(POOL, records) == [0, 0, 0]

@@ -102,7 +102,7 @@ def test_every_view_and_column_has_a_comment(store: Connection) -> None:
 
 INSTANTS = ("as_of", "fst_strict", "fst_relaxed", "start_modelled")
 DIVIDED = (
-    *("wait_own_s", "wait_earlier_s", "wait_later_s"),
+    *("wait_own_s", "wait_earlier_s", "wait_later_s", "preemptible_s"),
     *("peer_wait_s", "excess_wait_s", "peer_contested_s", "contested_excess_s"),
 )
 """Columns of seconds with fractions."""

@@ -4,8 +4,8 @@ The log keeps the last reason that was recorded. A reason that a modelled limit 
 block an attempt, since the model itself holds it.
 """
 
-import heapq
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -21,6 +21,9 @@ from audit.words import kind_of
 Bools = NDArray[np.bool_]
 
 NO_END: Final = int(np.iinfo(np.int64).max)
+REFILLED_S: Final = 60
+LARGEST_ARRAY: Final = 5_000
+"""Tasks of an array whose throttle is considered; in larger ones it would cost too much."""
 
 LIMITING: Final = r"(?i)limit|max|^assoc|^qos"  # those of them that name a limit
 
@@ -102,44 +105,79 @@ def covered(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:
     return found
 
 
+def throttle() -> pl.Expr:
+    """Return the throttle of each task's array; null: none, or it has too many tasks."""
+    most = pl.when(pl.len() <= LARGEST_ARRAY).then(pl.col("array_throttle").max())
+    return most.over("job_number")
+
+
 def throttled(described: pl.DataFrame) -> pl.DataFrame:
     """Return when the throttles of job arrays kept tasks from starting.
 
-    Of the tasks that started before it, a task waits for all but N − 1 to end, with the throttle N;
-    of tasks that never started, those with lower numbers come first. If the log gives the throttle
-    with some tasks only, it holds for the whole array.
+    A throttle N holds the waiting tasks of its array while N others run. A place that is taken
+    again within ``REFILLED_S`` was not free for those behind the task that took it. If the log
+    gives the throttle with some tasks only, it holds for the whole array.
 
     Args:
         described: columns of ``model.DESCRIBED``; *all* attempts of one pool.
 
     Returns:
-        Columns of ``account.NO_HOLDS``; one row at most for each attempt, from its arrival.
+        Columns of ``account.NO_HOLDS``; those of an attempt ascend.
     """
     schema = {"row": pl.Int64, "begin": pl.Int64, "end": pl.Int64, "kind": pl.String}
     if "array_throttle" not in described.columns or described["array_throttle"].is_null().all():
         return pl.DataFrame(schema=schema)
-    columns = ("job_number", "row", "most", "arrival_time", "start_time", "end_time")
     tasks = (
         described.with_row_index("row")
-        .with_columns(most=pl.col("array_throttle").max().over("job_number"))
-        .filter(pl.col("most").is_not_null(), pl.col("arrival_time").is_not_null())
-        .sort("job_number", "start_time", "array_task", "attempt", nulls_last=True)
+        .with_columns(most=throttle())
+        .filter(pl.col("most").is_not_null())
+        .sort("job_number", "row")
     )
-    rows, array, ends = list[tuple[int, int, int, str]](), None, list[int]()
-    for number, row, most, arrival, start, end in tasks.select(columns).iter_rows():
-        if number != array:
-            array, ends = number, []  # the N latest ends so far, as a heap
-        leaves = end if start is None else start
-        if len(ends) >= most:
-            release = min(ends[0], NO_END if leaves is None else leaves)
-            if release > arrival:
-                rows.append((row, arrival, release, "array"))
-        until = NO_END if end is None else end
-        if len(ends) < most:
-            heapq.heappush(ends, until)
-        else:
-            heapq.heappushpop(ends, until)
+    rows = list[tuple[int, int, int, str]]()
+    for array in tasks.partition_by("job_number", maintain_order=True):
+        ran = array.filter(pl.col("start_time").is_not_null()).select(
+            start="start_time", end=pl.col("end_time").fill_null(NO_END)
+        )
+        full = _full(ran["start"].to_numpy(), ran["end"].to_numpy(), int(array["most"][0]))
+        waits = array.select(
+            "row", "arrival_time", pl.coalesce("start_time", "end_time").fill_null(NO_END)
+        )
+        joined = _joined(full)
+        ends, begins = [end for _, end in joined], [begin for begin, _ in full]
+        for row, arrival, leaves in waits.drop_nulls().iter_rows():
+            for place in range(bisect_right(ends, arrival), len(joined)):
+                begin, end = joined[place]
+                if begin >= leaves:
+                    break
+                # a gap that ends when the task leaves was its own place
+                last = full[bisect_left(begins, leaves) - 1][1] if end > leaves else end
+                if min(last, leaves) > arrival:
+                    rows.append((row, max(begin, arrival), min(last, leaves), "array"))
     return pl.DataFrame(rows, schema, orient="row")
+
+
+def _full(start: NDArray[np.int64], end: NDArray[np.int64], most: int) -> list[tuple[int, int]]:
+    """Return the stretches in which at least ``most`` tasks run."""
+    times = np.unique(np.concatenate((start, end)))
+    running = np.searchsorted(np.sort(start), times, "right") - np.searchsorted(
+        np.sort(end), times, "right"
+    )
+    full = np.concatenate(([False], running >= most, [False]))
+    edges = np.flatnonzero(full[1:] != full[:-1])
+    times = np.append(times, NO_END)
+    pairs = times[edges].reshape(-1, 2).tolist()
+    return [(begin, end) for begin, end in pairs]
+
+
+def _joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return stretches joined over short gaps."""
+    joined: list[tuple[int, int]] = []
+    for begin, end in stretches:
+        if joined and begin - joined[-1][1] <= REFILLED_S:
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((begin, end))
+    return joined
 
 
 def in_scope(held: pl.DataFrame, scope: Scope) -> Bools:

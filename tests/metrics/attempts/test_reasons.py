@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.metrics.attempts import reasons
 from audit.metrics.attempts.reasons import covered, held_up, hold_kind, throttled
 from audit.model import Limit
 
@@ -103,31 +104,46 @@ def tasks(*rows: tuple[int, int | None, int | None], most: int | None = 2) -> pl
     )
 
 
-def test_a_throttle_holds_tasks_until_one_before_them_ends() -> None:
-    """Two at a time: the third waits for the end at 20, and then 3 s for its turn; the fourth for
-    that at 30. The last, which never starts, was held until it was cancelled at 33."""
+def test_a_throttle_holds_tasks_while_others_run() -> None:
+    """Two at a time, from 6 to 20 and again from 23. The third waits for its turn from 20 on; for
+    the fourth that place was not free. The last, which never starts, was held until 33."""
     known = tasks((0, 5, 30), (0, 6, 20), (0, 23, 50), (0, 31, 60), (0, None, 33))
     found = throttled(known)
-    assert found.rows() == [(2, 0, 20, "array"), (3, 0, 30, "array"), (4, 0, 33, "array")]
+    assert found.rows() == [(2, 6, 20, "array"), (3, 6, 30, "array"), (4, 6, 33, "array")]
     assert throttled(known.drop("array_throttle")).is_empty()
     assert throttled(known.with_columns(array_throttle=pl.lit(None, pl.Int64))).is_empty()
+    # a place that stays free for more than a minute is free for all
+    late = tasks((0, 5, 90), (0, 6, 20), (0, 81, 120), (0, 95, 99))
+    assert throttled(late).rows() == [
+        (2, 6, 20, "array"),
+        (3, 6, 20, "array"),
+        (3, 81, 90, "array"),
+    ]
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(1, 9)), max_size=8))
-def test_throttles_as_defined(spans: list[tuple[int, int, int]]) -> None:
-    """A task is held while at least two of those that started before it have not ended."""
+@pytest.mark.parametrize("refilled", [0, 3])
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)), max_size=8))
+def test_throttles_as_defined(refilled: int, spans: list[tuple[int, int, int]]) -> None:
+    """A second is held if two tasks run, or in a short gap that another task ends."""
     known = tasks(*((arrival, arrival + wait, arrival + wait + n) for arrival, wait, n in spans))
-    rows = known.select("start_time", "array_task", "arrival_time", "end_time").rows()
+    rows = known.select("arrival_time", "start_time", "end_time").rows()
+    full = {t for t in range(30) if sum(start <= t < end for _, start, end in rows) >= 2}
     wanted = []
-    for row, one in enumerate(rows):
-        before = [other for other in rows if other[:2] < one[:2]]
-        held = [t for t in range(one[2], one[0]) if sum(other[3] > t for other in before) >= 2]
-        if held:
-            assert held == [*range(one[2], held[-1] + 1)]
-            wanted.append((row, one[2], held[-1] + 1, "array"))
-    assert sorted(throttled(known).rows()) == wanted
-    assert sorted(throttled(known.reverse().with_columns(attempt=1)).rows()) == sorted(
-        (len(rows) - 1 - row, *rest) for row, *rest in wanted
+    for row, (arrival, start, _) in enumerate(rows):
+        for t in range(arrival, start):
+            before = max((s for s in full if s < t), default=None)
+            after = min((s for s in full if s > t), default=None)
+            short = before is not None and after is not None and after - before - 1 <= refilled
+            if t in full or (short and after is not None and after < start):
+                wanted.append((row, t))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reasons, "REFILLED_S", refilled)
+        found = throttled(known)
+        turned = throttled(known.reverse())
+    held = [(row, t) for row, begin, end, _ in found.rows() for t in range(begin, end)]
+    assert sorted(held) == wanted
+    assert sorted((len(rows) - 1 - row, *rest) for row, *rest in turned.rows()) == sorted(
+        (row, *rest) for row, *rest in found.rows()
     )
 
 
