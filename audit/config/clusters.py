@@ -88,7 +88,7 @@ class Pool(_Decides):
     fair_order: Annotated[_Order, BeforeValidator(one_of((Order.fcfs, *BY_OWNER)))] = Order.fcfs
     limits: tuple[Limit, ...] = ()
     windows: tuple[Window, ...] = ()
-    preemption: tuple[Preemption, ...] = ()
+    preemption: tuple[Preemption, ...] = Field(default=(), max_length=60)  # bits of a number
     nodes: tuple[Nodes, ...] = ()
 
     @property

@@ -180,7 +180,7 @@ def affordable(
     units = today.attempts["user"].n_unique() + len(np.unique(work.arrival // judging.DAY_S))
 
     def cost_of(pool: Pool) -> float:
-        return replay_cost(depth, pool.policy, limited=bool(pool.limits))
+        return replay_cost(depth, pool.policy, limited=bool(pool.limits or pool.preemption))
 
     left = budget_s - cost_of(today.pool)
     left -= _DRAW * units * judging.CHUNKS * RESAMPLES
