@@ -29,6 +29,9 @@ PLACE: Final = ("node_list", "node_amounts")
 MOST_NAMES: Final = 2_000_000
 """Most nodes of all different hostlists together that are read one by one."""
 
+MOST_REQUIRED: Final = 1_000
+"""Most different lists of required nodes; with more, none is considered."""
+
 ANY_NUMBER: Final = 1 << 40
 """Parts per node of an attempt that may be placed unevenly."""
 
@@ -161,9 +164,10 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     )
     parts = _parts(rows, requests(rows, pool))
     seconds = np.diff(first) * (end - start)
-    sets, set_of, wide = _sets(
-        rows.select("partition", "constraints", "required_nodes"), pool.nodes
-    )
+    wanted = rows.select("partition", "constraints", "required_nodes")
+    if wanted["required_nodes"].n_unique() > MOST_REQUIRED:
+        wanted = wanted.with_columns(required_nodes=pl.lit(None, pl.String))
+    sets, set_of, wide = _sets(wanted, pool.nodes)
     by_node = [[s for s, held in enumerate(sets) if k in held] for k in range(len(pool.nodes))]
     nodes = OnNodes(
         capacity,

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.hostlists import LONGEST, MOST, amounts_of, amounts_text, count, expand, listed
+from audit.metrics import nodes
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import describe
 from audit.metrics.nodes import members
@@ -281,6 +282,20 @@ def test_only_nodes_with_the_required_features_count() -> None:
     )
     # no node has a tape: that was different when cem's job ran
     assert got == [{}, {"earlier": 6}, {"unexplained": 6}]
+
+
+def test_only_the_nodes_that_a_job_requires_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    # n2 is free all the time, but ann's job requires n1, which bob fills. No pool has n99.
+    four = {"partition": "batch", "nodes": 1}
+    log = (
+        ended(0, 0, 10, 4, "bob", node_list="n1", **four),
+        ended(4, 10, 20, 4, "ann", node_list="n1", required_nodes="n1", **four),
+        ended(4, 10, 20, 4, "cem", node_list="n2", required_nodes="n99", **four),
+    )
+    assert parts(*log) == [{}, {"earlier": 6}, {"unexplained": 6}]
+    monkeypatch.setattr(nodes, "MOST_REQUIRED", 2)  # too many different lists
+    assert parts(*log) == [{}, {"unexplained": 6}, {"claimed": 6}]
+
 
 
 def test_nodes_of_a_reservation_are_unavailable() -> None:
