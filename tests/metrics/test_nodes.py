@@ -297,7 +297,6 @@ def test_only_the_nodes_that_a_job_requires_count(monkeypatch: pytest.MonkeyPatc
     assert parts(*log) == [{}, {"unexplained": 6}, {"claimed": 6}]
 
 
-
 def test_nodes_of_a_reservation_are_unavailable() -> None:
     reserved = {"reservation": "maint", "partition": "debug", "nodes": 1, "node_list": "n2"}
     got = parts(
