@@ -138,7 +138,8 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
             late += [limit.resource is not None] * len(names)
     if throttled:
         touch, names, allowed = _in_arrays(queue, len(most))
-        marks += [*_marks(queue.height, touch, names, len(most)), _ints(queue["array_throttle"])]
+        of_arrays = _ints(queue.select(throttle()).to_series())
+        marks += [*_marks(queue.height, touch, names, len(most)), of_arrays]
         touches.append(touch)
         most += allowed
         late += [False] * len(allowed)
