@@ -195,7 +195,7 @@ class Window(Rule):
 
 
 class Preemption(BaseModel):
-    """Which running attempts give way to which others, in simulations of whole schedules."""
+    """Which running attempts give way to which others."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 

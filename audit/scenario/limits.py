@@ -20,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit import periods
-from audit.metrics.attempts.reasons import any_of, in_scope, throttle
+from audit.metrics.attempts.reasons import any_of, in_scope, names_throttles, throttle
 from audit.metrics.closed_hours import HOUR_S, offsets, spans_of_hours
 from audit.model import Limit, Pool, Window
 from audit.rules import WEEK
@@ -113,7 +113,7 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
             occupancy (s); arrival_time and start_time, epoch s; job_number and array_throttle.
         known_to: the last instant of the log, epoch s.
     """
-    throttled = queue.select(throttle().is_not_null().any()).item()
+    throttled = names_throttles(queue) and queue.select(throttle().is_not_null().any()).item()
     if not (pool.limits or pool.windows or throttled):
         return UNLIMITED
     zone = periods.zone(pool.zone)

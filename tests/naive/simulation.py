@@ -661,9 +661,10 @@ class Pool:
 
     def until_nothing_ends(self, one_pass: Callable[[], None]) -> None:
         while True:
-            before = set(self.running)
+            before = dict(self.started)
             one_pass()
-            at_once = any(self.log.jobs[k].occupancy == 0 for k in set(self.running) - before)
+            new = [k for k, at in self.started.items() if before.get(k) != at]
+            at_once = any(self.log.jobs[k].occupancy == 0 for k in new)
             if not at_once and not self.preempt():
                 return
             self.end_what_ends()

@@ -304,7 +304,7 @@ cdef void take_consecutive(Places on, int64_t job, Where where) noexcept nogil:
 cdef int64_t take_from_run(Places on, int64_t job, int64_t missing) noexcept nogil:
     """Let an attempt use candidates of the best run; return how many parts still lack a place."""
     cdef int64_t begin = 0, end, best = NOBODY, behind = 0, parts, free, c
-    cdef int64_t most = -1, least = 0  # free on the best run
+    cdef int64_t on_best = -1  # free there
     cdef int64_t chosen = NOBODY
     cdef bint enough = False, better
     while begin < on.candidates:
@@ -315,13 +315,14 @@ cdef int64_t take_from_run(Places on, int64_t job, int64_t missing) noexcept nog
             parts += on.count[end]
             free += on.key[end] if on.count[end] > 0 else 0
             end += 1
-        better = (parts >= missing and (not enough or free < least)) or (
-            not enough and parts < missing and free > most
-        )
+        if parts >= missing:
+            better = not enough or free < on_best
+        else:
+            better = not enough and free > on_best
         if parts > 0 and better:
             best, behind = begin, end
             enough = parts >= missing
-            least, most = free, free
+            on_best = free
         begin = end
     for c in range(best, behind):
         if on.count[c] >= missing and (chosen == NOBODY or on.key[c] < on.key[chosen]):
@@ -348,11 +349,9 @@ cdef bint start_fronts(Pool pool, Places on, Jobs jobs) noexcept nogil:
     to those behind it. Attempts held by a limit are skipped.
     """
     cdef State *state = &pool.state
-    cdef int64_t i, job, word
+    cdef int64_t i, job
     cdef bint again = False
-    on.head = NOBODY
-    on.serial += 1
-    on.kept[:] = 0
+    keep_none(on)
     for i in range(state.head, state.tail):
         job = pool.queue_job[i]
         if job == GAP or not may_start(pool, i, jobs):
@@ -360,9 +359,22 @@ cdef bint start_fronts(Pool pool, Places on, Jobs jobs) noexcept nogil:
         if fits_nodes(on, job) and fits_beside(on, job):
             again |= begin(pool, i, jobs, BESIDE)
         else:
-            for word in range(on.kept.shape[0]):
-                on.kept[word] |= on.members[on.nodes.wide[job], word]
+            keep_home(on, job)
     return again
+
+
+cdef void keep_none(Places on) noexcept nogil:
+    """Let no node be kept."""
+    on.head = NOBODY
+    on.serial += 1
+    on.kept[:] = 0
+
+
+cdef void keep_home(Places on, int64_t job) noexcept nogil:
+    """Keep all nodes of an attempt's partition from those behind it."""
+    cdef int64_t word
+    for word in range(on.kept.shape[0]):
+        on.kept[word] |= on.members[on.nodes.wide[job], word]
 
 
 # --- what is free later --------------------------------------------------------------------------

@@ -374,7 +374,13 @@ cdef void release(Pool pool, Jobs jobs) noexcept nogil:
     if first > kept:
         move_running(pool, kept, pool, first, running - first)
     state.running = kept + running - first
-    state.next_end = NEVER
-    for i in range(state.running):
-        state.next_end = min(state.next_end, pool.run_end[i])
+    find_next_end(pool)
     state.fresh = 0
+
+
+cdef void find_next_end(Pool pool) noexcept nogil:
+    """Find when the first running attempt ends."""
+    cdef int64_t i
+    pool.state.next_end = NEVER
+    for i in range(pool.state.running):
+        pool.state.next_end = min(pool.state.next_end, pool.run_end[i])

@@ -33,12 +33,10 @@ cdef void rejoin(Pool pool, Model model) noexcept nogil:
 cdef bint preempt(Pool pool, Model model) noexcept nogil:
     """Start queued attempts that fit if others give way; return whether there are any."""
     cdef State *state = &pool.state
-    cdef int64_t giving = what_gives_way(pool, model.jobs), i, job, word
+    cdef int64_t giving = what_gives_way(pool, model.jobs), i, job
     cdef bint some = False
     if pool.by_nodes and giving != 0:
-        pool.places.head = NOBODY
-        pool.places.serial += 1
-        pool.places.kept[:] = 0
+        keep_none(pool.places)
     for i in range(state.head, state.tail):
         if giving == 0:
             break
@@ -50,8 +48,7 @@ cdef bint preempt(Pool pool, Model model) noexcept nogil:
             giving = what_gives_way(pool, model.jobs)
             some = True
         elif pool.by_nodes:
-            for word in range(pool.places.kept.shape[0]):
-                pool.places.kept[word] |= pool.places.members[pool.places.nodes.wide[job], word]
+            keep_home(pool.places, job)
         else:
             break
     return some
@@ -154,9 +151,7 @@ cdef void give_way(Pool pool, int64_t job, Model model) noexcept nogil:
     count(pool, job, -1, model.jobs.limits)
     move_running(pool, r, pool, r + 1, state.running - r - 1)
     state.running -= 1
-    state.next_end = NEVER
-    for r in range(state.running):
-        state.next_end = min(state.next_end, pool.run_end[r])
+    find_next_end(pool)
     state.fresh = 0
     pool.begun[job] = NEVER
     pool.times[job] += 1

@@ -16,7 +16,7 @@ sequence), with left = free(t) at first. For each attempt, the first condition t
     own          it fits in left and the claims of its own user
     claimed      jobs ahead of it have claimed what it needs
 
-What attempts hold that give way to it (``Pool.preemption``) counts as free for an attempt.
+For an attempt, the resources of attempts that give way to it (``Pool.preemption``) are free.
 
 An *outage* lasts at least ``OUTAGE_S``: nothing runs, and for at least as long an attempt waits
 that fits and that nothing forbids. Before the first start the use is unknown.
@@ -237,7 +237,7 @@ def _seconds(booked: Booked, columns: Sequence[Cause | Part]) -> dict[str, np.nd
 def _over_preemptible(
     booked: Booked, queue: Queued, pool: Pool, rules: InForce, known: Known, outage_s: int
 ) -> tuple[Booked, pl.Series]:
-    """Book the waits of those to whom others give way once more, with what these hold free.
+    """Book the waits of attempts to which others give way again, as if these others held nothing.
 
     Returns:
         The bookings; and the seconds in which an attempt fits for this reason alone.
@@ -248,8 +248,8 @@ def _over_preemptible(
     for bits in np.unique(takes[takes > 0]).tolist() if gives_way.any() else ():
         theirs = takes == bits
         others = (gives_way & bits > 0) & (takes & bits == 0)
-        amounts = [name for name in counted_resources(pool) if name in held.columns]
-        nothing = pl.when(~pl.lit(pl.Series(others))).then(pl.col(*amounts)).otherwise(0)
+        amounts = pl.col(*counted_resources(pool))
+        nothing = pl.when(~pl.lit(pl.Series(others))).then(amounts).otherwise(0)
         absent = replace(queue, rows=queue.rows.with_columns(nothing.name.keep()))
         again, _ = book(absent, pool, rules, known, outage_s=outage_s, by_nodes=True)
         lacked, still = (

@@ -22,6 +22,7 @@ Bools = NDArray[np.bool_]
 
 NO_END: Final = int(np.iinfo(np.int64).max)
 REFILLED_S: Final = 60
+"""Time within which a place among an array's running tasks is taken again, s."""
 LARGEST_ARRAY: Final = 5_000
 """Tasks of an array whose throttle is considered; in larger ones it would cost too much."""
 
@@ -105,6 +106,12 @@ def covered(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:
     return found
 
 
+def names_throttles(attempts: pl.DataFrame) -> bool:
+    """Return whether any attempt has a throttle."""
+    column = attempts.get_column("array_throttle", default=None)
+    return column is not None and column.null_count() < len(column)
+
+
 def throttle() -> pl.Expr:
     """Return the throttle of each task's array; null: none, or it has too many tasks."""
     most = pl.when(pl.len() <= LARGEST_ARRAY).then(pl.col("array_throttle").max())
@@ -125,7 +132,7 @@ def throttled(described: pl.DataFrame) -> pl.DataFrame:
         Columns of ``account.NO_HOLDS``; those of an attempt ascend.
     """
     schema = {"row": pl.Int64, "begin": pl.Int64, "end": pl.Int64, "kind": pl.String}
-    if "array_throttle" not in described.columns or described["array_throttle"].is_null().all():
+    if not names_throttles(described):
         return pl.DataFrame(schema=schema)
     tasks = (
         described.with_row_index("row")

@@ -37,7 +37,7 @@ HOUR_S: Final = 3_600
 SEARCHED_S: Final = 45 * 86_400  # past in which similar pending jobs are searched
 DRAWN: Final = 40  # largest number of pending jobs that are simulated at a past hour
 DAY_S: Final = 86_400
-"""What a user has pending on one day is one observation: a job's hours are not independent."""
+"""The pending jobs of a user on one day are one observation: their hours are not independent."""
 FEATURES: Final = 13  # the age of a pending job is one more
 
 PREDICTIONS: Final = pl.Schema(

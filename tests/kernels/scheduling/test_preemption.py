@@ -69,10 +69,10 @@ def job(at: int, lasts: int, size: int, **more: Any) -> Job:
 def starts(log: Log, backfill: Backfill = Backfill.easy) -> list[tuple[int | None, int | None]]:
     """First and last starts."""
     made = replay(arrays(log) if log.site is None else workload(log), Policy(backfill=backfill))
-    return [
-        tuple(None if at is None else at - EPOCH for at in pair)  # type: ignore[misc]
-        for pair in zip(known(made.first), known(made.start), strict=True)
-    ]
+    first, last = (
+        [None if at is None else at - EPOCH for at in known(of)] for of in (made.first, made.start)
+    )
+    return [*zip(first, last, strict=True)]
 
 
 def test_the_latest_started_gives_way_and_runs_again_from_its_beginning() -> None:
