@@ -988,10 +988,8 @@ def replay(log: Log, rule: Rule, from_time: int | None = None) -> Replay:
     everyone = range(len(log.jobs))
     arriving = {k for k in everyone if queues(log, k)}
     if from_time is None:
-        instants = [log.jobs[k].arrival for k in everyone]
-        instants += [step.time for step in log.steps]
-        instants += [job.start for job in log.jobs if job.start is not None]
-        pool = pool_of(log, rule, min(instants, default=0), everyone)
+        first = min((job.arrival for job in log.jobs), default=0)
+        pool = pool_of(log, rule, first, everyone)
         pool.arriving = arriving
         pool.arrive()
     else:

@@ -71,7 +71,7 @@ def day(begin: int, number: int) -> str:
             run=800,
             user=1 + job % 3,
         )
-        for job in range(12)
+        for job in range(36)  # enough for a complete report
     ]
     lines.append(line(number * 100 + 99, submit=23 * 3600, wait=0, run=1800))
     return log(lines, UnixStartTime=begin + number * DAY, MaxProcs=8)
@@ -153,8 +153,13 @@ def left(folder: Path) -> dict[str, object]:
     sent = "SELECT DISTINCT report, recipient, state FROM deliveries ORDER BY ALL"
     found["deliveries"] = database.fetch(con, sent).rows()
     con.close()
-    found["mails"] = {mail for mail in mails(folder) if "Corrected" not in mail[1]}
+    letters = [mail for mail in mails(folder) if "Corrected" not in mail[1]]
+    found["mails"] = Counter((to, DAY_OF.findall(subject)[0]) for to, subject in letters)
     return found
+
+
+# a subject says how many jobs ended, which a night that could not read its log does not know
+DAY_OF = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def mails(folder: Path) -> Counter[tuple[str, str]]:
@@ -179,7 +184,9 @@ def compare(tmp_path: Path, nights: int, faults: Faults) -> None:
     sent = mails(folders["disturbed"])
     assert set(sent.values()) == {1}
     # what was mailed as partial, because the night could not read its log, is corrected
-    corrected = {subject[-10:] for _, subject in sent if "Corrected" in subject}
+    corrected = {DAY_OF.findall(subject)[0] for _, subject in sent if "Corrected" in subject}
+    other = set(sent) - set(mails(folders["calm"]))
+    assert {DAY_OF.findall(subject)[0] for _, subject in other} == corrected
     unread = [fault for fault in faults.values() if fault in {"half a log", "full disk"}]
     assert len(corrected) <= len(unread)
     assert len(sent) == (nights + len(corrected)) * len(RECIPIENTS)

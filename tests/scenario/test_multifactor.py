@@ -92,6 +92,21 @@ def test_between_passes_of_backfill_the_queue_is_served_from_its_front() -> None
     assert (replay(arrays(log, slurm), always).start - EPOCH).tolist() == [0, 50, 2, 35]
 
 
+def test_what_ends_at_a_tick_and_a_pass_of_backfill_is_booked_once() -> None:
+    # At 11, a pass of backfill precedes the end of Ann's first job, and rates users. At 25 she has
+    # used 11, Bob 15; counted twice, it would be 21. The wide job of a higher tier keeps all from
+    # starting before.
+    jobs = (
+        job("ann", 0, 11), job("bob", 0, 15), job("cem", 2, 10, request=(3,), tier=2),
+        job("ann", 3, 10), job("bob", 4, 10, request=(3,)),
+    )  # fmt: skip
+    tree = {**PAIR, "cem": ("", 1)}
+    slurm = Slurm(tree, half_life=100_000, period=10, phase=EPOCH + 1, age=0.0)
+    work = arrays(Log(jobs, (3,)), Ranking(slurm=slurm))
+    start = replay(work, NONE._replace(interval_s=10)).start
+    assert (start - EPOCH).tolist() == [0, 0, 15, 25, 35]
+
+
 def test_decisions_do_not_know_when_backfill_ran() -> None:
     # One of 3 is free. The second could start when it comes, at 2; backfill looks at the latest at
     # 32, whoever comes meanwhile, or where somebody starts: then it did. The third needs all 3.

@@ -12,7 +12,7 @@ from audit.metrics.attempts.population import describe
 from audit.model import Pool, Resource, Step
 from audit.scenario.workload import NEVER, Workload, in_snapshots, largest_snapshot, workload
 from tests.naive import simulation as slow
-from tests.naive.simulation import Job, Log
+from tests.naive.simulation import Job, Log, Step
 from tests.scenario.test_engine import slow_pool
 from tests.strategies import EPOCH, NOW, POOLS, Rows, arrays, ended, frame, logs, rows
 
@@ -199,6 +199,12 @@ def test_nothing_at_all() -> None:
     assert isinstance(keys, pl.DataFrame)
     assert len(work.arrival) == keys.height == 0
     assert work.largest.tolist() == [4]
+
+
+def test_steps_at_one_time_count_together() -> None:
+    """A pool that gains 1 and loses 3 in the same second never has 1 more."""
+    steps = (Step(EPOCH + 5, (1,), True), Step(EPOCH + 5, (-3,), False), Step(EPOCH + 9, (2,), True))
+    assert arrays(Log((), (4,), steps)).largest.tolist() == [4]
 
 
 def holds(log: Log, job: Job, k: int, t: int) -> bool:

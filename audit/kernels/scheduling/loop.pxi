@@ -39,10 +39,10 @@ cdef void open_books(Pool pool, Model model, int64_t since) noexcept nogil:
 
 
 cdef void enter_ended(Pool pool, Model model) noexcept nogil:
-    """Enter the attempts that end now."""
+    """Enter the attempts that end now, unless that is done."""
     cdef int64_t i
     for i in range(pool.state.running):
-        if pool.run_end[i] <= pool.state.now:
+        if pool.state.entered < pool.run_end[i] <= pool.state.now:
             enter_end(pool, pool.run_job[i], pool.run_end[i], model)
 
 
@@ -136,6 +136,9 @@ cdef void follow_slurm(Pool pool, Model model) noexcept nogil:
         state.due = NEVER
         alone = next_instant(pool, model) > state.now
         step_now(pool, model)
+        if not alone:  # a tick at this instant counts what ends now
+            enter_ended(pool, model)
+            state.entered = state.now
         run_passes(pool, model, False, False)
         if alone:
             return

@@ -49,6 +49,7 @@ cdef struct State:
     # Running attempts:
     int64_t running  # their number
     int64_t next_end  # when the first of them ends, or NEVER
+    int64_t entered  # ends up to then are in the ledger already
     # Queued attempts:
     int64_t head  # the first place that is not a gap, if any attempt is queued
     int64_t tail  # the place behind the last one
@@ -320,6 +321,7 @@ cdef void reset(Pool pool, const int64_t[::1] capacity) noexcept nogil:
     memset(state, 0, sizeof(State))
     state.next_end = state.due = state.quiet = state.soonest = state.pause = NEVER
     state.target = state.ghost = NOBODY
+    state.entered = -NEVER
     pool.used[:] = 0
     move(pool.free, 0, capacity, 0, capacity.shape[0])
     if pool.by_nodes:

@@ -145,7 +145,11 @@ cdef void give_way(Pool pool, int64_t job, Model model) noexcept nogil:
         r += 1
     if state.charging == CHARGED:
         charge_owner(pool.ledger, owner, -charge, state.now)
-    elif state.charging == BOOKED and model.jobs.occupancy[job] > 0:
+    elif (
+        state.charging == BOOKED
+        and model.jobs.occupancy[job] > 0
+        and pool.run_end[r] > state.entered
+    ):
         book_end(pool.ledger.books, owner, charge, pool.begun[job], state.now, True)
     take_or_return(pool, job, 1, model.jobs)
     count(pool, job, -1, model.jobs.limits)

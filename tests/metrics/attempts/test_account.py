@@ -620,14 +620,19 @@ def test_what_gives_way_as_defined(data: st.DataObject) -> None:
     spared = naive.account(
         slow, *slow_pool(pool), NOW, limits=limits, yields=lambda record: record["qos"] == "low"
     )
-    some = "low" in {record["qos"] for record in records if not record.get("reservation")}
+    low = [each for each in slow if each["qos"] == "low" and not each.get("reservation")]
+    some = bool(low)
+    surely = any((each["job_id"], each["attempt"]) in plain for each in low)
     for row in got.to_dicts():
         takes = some and row["qos"] == "high"
         key = row["job_id"], row["attempt"]
         exact = (spared if takes else plain).get(key)
         for cause in CAUSES:
             assert close(row[cause.column], None if exact is None else exact.causes[cause.key])
-        if not takes or exact is None:
-            assert row["preemptible_s"] is None
-        elif row["wait_s"] is not None and row["cause_held_s"] is not None:
-            assert 0 <= row["preemptible_s"] <= row["wait_s"]
+        if row["preemptible_s"] is None:  # also if none that gives way is known well enough
+            assert not (takes and surely) or exact is None
+        else:
+            assert takes
+            assert exact is not None
+            end = row["start_time"] or row["end_time"] or NOW
+            assert 0 <= row["preemptible_s"] <= max(end - row["arrival_time"], 0)
