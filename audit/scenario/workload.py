@@ -85,7 +85,7 @@ class Workload(NamedTuple):
 
     @property
     def largest(self) -> Ints:
-        """The largest capacity of each resource over time, [R]; steps at one time count together."""
+        """The largest capacity of each resource, [R]; steps at one time count together."""
         change = self.step_change.reshape(len(self.step_time), len(self.capacity))
         last = np.searchsorted(self.step_time, self.step_time, side="right") - 1
         most: Ints = self.capacity + change.cumsum(0)[last].max(0, initial=0)

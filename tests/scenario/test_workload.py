@@ -12,7 +12,7 @@ from audit.metrics.attempts.population import describe
 from audit.model import Pool, Resource, Step
 from audit.scenario.workload import NEVER, Workload, in_snapshots, largest_snapshot, workload
 from tests.naive import simulation as slow
-from tests.naive.simulation import Job, Log, Step
+from tests.naive.simulation import Job, Log
 from tests.scenario.test_engine import slow_pool
 from tests.strategies import EPOCH, NOW, POOLS, Rows, arrays, ended, frame, logs, rows
 
@@ -203,7 +203,8 @@ def test_nothing_at_all() -> None:
 
 def test_steps_at_one_time_count_together() -> None:
     """A pool that gains 1 and loses 3 in the same second never has 1 more."""
-    steps = (Step(EPOCH + 5, (1,), True), Step(EPOCH + 5, (-3,), False), Step(EPOCH + 9, (2,), True))
+    changes = ((5, 1), (5, -3), (9, 2))
+    steps = tuple(slow.Step(EPOCH + at, (change,), planned=True) for at, change in changes)
     assert arrays(Log((), (4,), steps)).largest.tolist() == [4]
 
 
