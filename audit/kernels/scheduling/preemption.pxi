@@ -148,7 +148,7 @@ cdef void give_way(Pool pool, int64_t job, Model model) noexcept nogil:
     elif (
         state.charging == BOOKED
         and model.jobs.occupancy[job] > 0
-        and pool.run_end[r] > state.entered
+        and pool.run_end[r] > state.entered  # else it would have ended now, and is booked
     ):
         book_end(pool.ledger.books, owner, charge, pool.begun[job], state.now, True)
     take_or_return(pool, job, 1, model.jobs)
