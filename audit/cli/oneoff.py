@@ -55,6 +55,9 @@ CHANGES = opt.RULES | opt.options(
         "Nodes on which jobs start: those with least or most free capacity, or whole nodes.",
         metavar="packed|least_loaded|consecutive|exclusive",
     ),
+    per_node=opt.optional(
+        list[str], "Most that a job requests per node; it gets more nodes.", metavar="RESOURCE=N"
+    ),
     max_walltime=opt.optional(
         list[str], "New maximum walltime of a partition.", metavar="PARTITION=D-HH:MM:SS"
     ),

@@ -17,6 +17,7 @@ import polars as pl
 
 from audit import rules
 from audit.errors import UsageError
+from audit.metrics.attempts.contention import counted_resources, requested
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.usage import HalfLife, Kind
 from audit.metrics.preemption import whole_jobs
@@ -109,6 +110,7 @@ class Change(NamedTuple):
     capacity: Amount | None = None  # of the counted resource
     nodes: Amount | None = None  # all amounts of the pool grow in proportion
     placement: str | None = None  # a key of ``PLACEMENTS``
+    per_node: Mapping[str, int] = {}  # most of a resource that a job requests per node; ≥ 1
     lift: tuple[str, ...] = ()  # removed limits and windows; see ``lifted``
     relax: Mapping[str, int] = {}  # new bounds of limits and windows; see ``relaxed``
     limits: tuple[Bound, ...] = ()  # further limits
@@ -142,6 +144,8 @@ def changed(today: Scenario, change: Change) -> Scenario:
         attempts = asking_for(attempts, change.walltimes, change.walltimes_of or None)
     if change.walltime_limits:
         attempts = cut_short(attempts, change.walltime_limits)
+    if change.per_node:
+        attempts = spread(attempts, change.per_node, pool)
     fairshare = today.fairshare
     if change.targets:
         fairshare = retargeted(fairshare, today.attempts, change.targets)
@@ -159,15 +163,16 @@ def decided(pool: Pool, change: Change) -> Pool:
     Raises:
         UsageError: the policy after the change does not take a setting, the pool does not have a
             limit or window that is to be lifted, or its nodes are unknown and jobs are to be placed
-            on others.
+            on others, or on more of them.
     """
     ruled = lifted(relaxed(pool, change.relax), change.lift)
-    if change.placement is not None:
-        if not pool.by_nodes:
+    for flag, value in (("--placement", change.placement), ("--per-node", change.per_node)):
+        if value and not pool.by_nodes:
             raise UsageError(
-                f"--placement: sums of resources decide which jobs of pool {pool.name!r} fit; "
+                f"{flag}: sums of resources decide which jobs of pool {pool.name!r} fit; "
                 "describe its nodes (clusters.hardware)"
             )
+    if change.placement is not None:
         ruled = ruled._replace(**PLACEMENTS[change.placement])
     after = ruled._replace(policy=pool.policy.changed(**change.policy))
     return after._replace(limits=(*after.limits, *(each.of(after) for each in change.limits)))
@@ -307,6 +312,33 @@ def cut_short(attempts: pl.DataFrame, limits: Mapping[str, int]) -> pl.DataFrame
             for name in ("occupancy_s", "suspended_s", "runtime_s")
         },
     )
+
+
+def spread(attempts: pl.DataFrame, most: Mapping[str, int], pool: Pool) -> pl.DataFrame:
+    """Return attempts that request as much in total, on more nodes if it is too much for one.
+
+    Those that request more than allowed per node request as many times their nodes as are needed.
+
+    Args:
+        most: by resource (``contention.counted_resources``), in its unit, ≥ 1.
+
+    Raises:
+        UsageError: the pool does not count a resource.
+    """
+    counted = counted_resources(pool)
+    if unknown := next((name for name in most if name not in counted), None):
+        raise UsageError(
+            f"--per-node {unknown}: not a resource that limits starts in pool {pool.name!r}; "
+            f"it has {', '.join(counted)}"
+        )
+    nodes = pl.max_horizontal(pl.col("nodes").fill_null(1), pl.lit(1))
+    times = [_ceil_ratio(requested(name), nodes * most[name]).fill_null(1) for name in most]
+    more = pl.max_horizontal(pl.lit(1), *times)
+    return attempts.with_columns(pl.when(more > 1).then(nodes * more).otherwise("nodes"))
+
+
+def _ceil_ratio(above: pl.Expr, below: pl.Expr) -> pl.Expr:
+    return -(-above // below)
 
 
 # --- another capacity ----------------------------------------------------------------------------

@@ -72,6 +72,22 @@ def test_other_placements() -> None:
         changed(sums, Change(placement="packed"))
 
 
+def test_jobs_on_more_nodes() -> None:
+    """Four CPUs are free, two on each node: a job of four starts at once only on both."""
+    records = (ran(0, 9, 2, "a"), ran(0, 9, 2, "b"), ran(1, 3, 4, "a"), ran(2, 3, 3, "b"))
+    described = describe(frame(list(records)), [POOL])
+    today = Scenario(described, POOL._replace(placement=Placement.least_loaded), NOW)
+    after = changed(today, Change(per_node={"cpus": 2}))
+    assert after.attempts["nodes"].to_list() == [1, 1, 2, 2]
+    assert starts(today.indexed.work) == [0, 0, 9, 9]
+    assert starts(after.indexed.work) == [0, 0, 1, 4]
+    assert changed(today, Change(per_node={"cpus": 4})).attempts.equals(described)
+    with pytest.raises(UsageError, match="--per-node mem_bytes: not a resource .* it has cpus"):
+        changed(today, Change(per_node={"mem_bytes": 1}))
+    with pytest.raises(UsageError, match="--per-node: sums"):
+        changed(today.but(pool=POOL._replace(nodes=())), Change(per_node={"cpus": 2}))
+
+
 def test_starts_on_nodes_are_estimated_to_cost_more() -> None:
     work = work_of(POOL, ran(0, 5, 3, "a"), ran(0, 9, 2, "b"), ran(1, 3, 3, "a"))
     for nodes, sums in zip(

@@ -78,11 +78,15 @@ def sentences(advice: Advice, *, believed: bool) -> str:
     more = len(advice.losers) - _NAMED
     if more > 0:
         effects.append(f"{more} other class{'es' if more > 1 else ''} also longer")
-    known = _UNKNOWABLE if "--walltimes" in advice.change else ""
-    return f"{title}. {', '.join(effects)}.{known}{_error(advice)}"
+    cautions = [words for option, words in _CAUTIONS.items() if f"--{option}" in advice.change]
+    return f"{title}. {', '.join(effects)}.{''.join(cautions)}{_error(advice)}"
 
 
-_UNKNOWABLE: Final = " Users do not know run times in advance, so the real gain is smaller."
+_CAUTIONS: Final = {
+    "walltimes": " Users do not know run times in advance, so the real gain is smaller.",
+    "per-node": " This assumes that jobs can use more nodes, and that they then run as long.",
+}
+"""What a replay cannot know, by option of the change."""
 
 
 def _error(advice: Advice) -> str:

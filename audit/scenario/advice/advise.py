@@ -23,6 +23,8 @@ whatif`` also takes:
 - *passes*: more of the queue examined, or more often.
 - *placement*: jobs on the nodes with least or most free capacity, or on whole nodes, where at least
   ``CAUSES`` of the waiting passes while enough is free, but on no node.
+- *sizes*: jobs on more nodes with less on each, where one resource causes so much of that waiting:
+  at most half of the request per node that waits longest. Run times stay the same: an upper bound.
 
 Each of these is a family, of which at most one change is advised.
 """
@@ -38,10 +40,12 @@ from numpy.typing import NDArray
 
 from audit import periods
 from audit.metrics.attempts import peers, population
+from audit.metrics.attempts.contention import counted_resources, requested
 from audit.metrics.attempts.population import ended
 from audit.metrics.bursts import bursts
 from audit.metrics.uncertainty import RESAMPLES
 from audit.model import BY_USAGE, Backfill, Limit, Order, Period, Pool, Window
+from audit.registry.causes import LACKS
 from audit.scenario.advice import judging
 from audit.scenario.advice.judging import Compared, Difference, Judgement, Swayed, Verdict
 from audit.scenario.budget import depths, replay_cost
@@ -57,6 +61,7 @@ from audit.scenario.scenario import (
 )
 from audit.scenario.whatif.options import title, written
 from audit.scenario.workload import NEVER, Ints
+from audit.words import kind_of
 from audit.workers.executors import IN_TURN, Executor
 
 Floats = NDArray[np.float64]
@@ -348,6 +353,7 @@ def candidates(today: Scenario, shares: Mapping[str, float] | None = None) -> tu
         "targets": _targets(today),
         "passes": _passes(today),
         "placement": _placement(today.pool, shares),
+        "sizes": _sizes(today),
     }
     found = []
     for turn in zip_longest(*families.values()):
@@ -465,3 +471,27 @@ def _placement(pool: Pool, shares: Mapping[str, float] | None) -> Iterator[dict[
             for name, fields in PLACEMENTS.items()
             if any(getattr(pool, key) != value for key, value in fields.items())
         )
+
+
+def _sizes(today: Scenario) -> Iterator[dict[str, Any]]:
+    attempts, counted = today.attempts, counted_resources(today.pool)
+    if not today.pool.by_nodes or "cause_nodes_s" not in attempts.columns:
+        return
+    least = CAUSES * (attempts["wait_s"].sum() or 0)
+    nodes = pl.max_horizontal(pl.col("nodes").fill_null(1), pl.lit(1))
+    for lack in LACKS:
+        names = [name for name in counted if kind_of(name) == lack.resource]
+        if not names:
+            continue
+        waits = (
+            attempts.filter(pl.col(lack.column) > 0)
+            .group_by(per_node=-(-requested(names[0]) // nodes))
+            .agg(pl.col(lack.column).sum().alias("waited"))
+            .drop_nulls()
+            .sort("waited", "per_node", descending=[True, False])
+        )
+        if waits.is_empty() or waits["waited"].sum() < least:
+            continue
+        asked = waits["per_node"][0]
+        if (most := -(-asked // 2)) < asked:
+            yield {"per_node": {names[0]: most}}

@@ -170,6 +170,7 @@ _READERS: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "capacity": ("capacity", _amount("--capacity")),
     "nodes": ("nodes", _amount("--nodes")),
     "placement": ("placement", _placement),
+    "per_node": ("per_node", _by_name("--per-node", "RESOURCE=N", _bound)),
     "max_walltime": (
         "walltime_limits",
         _by_name("--max-walltime", "PARTITION=D-HH:MM:SS", _walltime),
@@ -202,6 +203,7 @@ def _written(change: Change) -> Iterator[str]:
         "--capacity": [_signed(change.capacity)] if change.capacity else [],
         "--nodes": [_signed(change.nodes)] if change.nodes else [],
         "--placement": [change.placement] if change.placement else [],
+        "--per-node": [f"{name}={most}" for name, most in change.per_node.items()],
         "--lift": change.lift,
         "--relax": [f"{rule}={bound}" for rule, bound in change.relax.items()],
         "--walltimes-of": change.walltimes_of,
@@ -266,6 +268,8 @@ def _parts(change: Change, pool: Pool) -> Iterator[str]:
             yield f"{verb} {size}" if wanted.relative else f"Size the pool to {size}"
     if change.placement is not None:
         yield _PLACED[change.placement]
+    for name, most in change.per_node.items():
+        yield f"Let jobs use at most {amount(most, name)} per node, on more nodes"
     for name in change.lift:
         every = {"all": "limits and windows", "limits": "limits", "windows": "windows"}
         all_of = f"all {every[name]}" if name in every else None

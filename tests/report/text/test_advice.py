@@ -107,11 +107,16 @@ def test_names_are_text_on_the_page(con: Connection) -> None:
     assert "Jobs of over 128 CPUs wait 9 h less" in said
 
 
-def test_shorter_walltimes_cannot_be_had_in_full(con: Connection) -> None:
-    _tried(con, change="--walltimes 2", title="Ask users to request walltimes of at most twice")
-    assert "Users do not know run times in advance" in advice.sentences(
-        _read(con).changes[0], believed=False
-    )
+@pytest.mark.parametrize(
+    ("change", "caution"),
+    [
+        ("--walltimes 2", "Users do not know run times in advance"),
+        ("--per-node gpus=2", "This assumes that jobs can use more nodes"),
+    ],
+)
+def test_what_a_replay_cannot_know_is_said(con: Connection, change: str, caution: str) -> None:
+    _tried(con, change=change)
+    assert caution in advice.sentences(_read(con).changes[0], believed=False)
 
 
 def test_what_helps_is_told_with_who_loses(con: Connection) -> None:

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from audit.metrics.fairshare import trees
 from audit.model import Limit, Node, Order, Period, Placement, Policy, Window
 from audit.policies import Backfill
+from audit.registry.causes import LACKS
 from audit.scenario.advice import advise as module
 from audit.scenario.advice.advise import (
     NOTHING,
@@ -318,6 +319,35 @@ def test_other_placements_are_tried_if_nodes_cause_waiting(
     for share, found in ((0.05, expected), (0.04, [])):
         tried = [one for one in candidates(site, {"nodes": share}) if one.family == "placement"]
         assert [one.change for one in tried] == [f"--placement {name}" for name in found]
+
+
+@pytest.mark.parametrize(
+    ("scattered", "expected"),
+    [
+        ([(8, 1, 60), (3, 1, 50)], ["--per-node cpus=4"]),
+        ([(8, 2, 60), (7, 1, 40)], ["--per-node cpus=2"]),
+        ([(7, 1, 50)], ["--per-node cpus=4"]),
+        ([(1, 1, 500)], []),
+        ([(8, 1, 49)], []),
+    ],
+)
+def test_fewer_cpus_on_more_nodes_are_tried_if_nodes_cause_waiting(
+    scattered: list[tuple[int, int, int]], expected: list[str]
+) -> None:
+    """Of 1,000 s of waiting, some passed while single nodes lacked this many CPUs."""
+    site = busy(Policy())
+    rows = [*scattered, *(((1, 1, 0),) * (site.attempts.height - len(scattered)))]
+    cpus, nodes, lacked = zip(*rows, strict=True)
+    none = pl.lit(0.0)
+    attempts = site.attempts.with_columns(
+        cpus=pl.Series(cpus),
+        nodes=pl.Series(nodes),
+        wait_s=pl.Series([1000, *(0,) * (len(rows) - 1)]),
+        **{lack.column: none for lack in LACKS} | {"cause_nodes_s": none},
+    ).with_columns(cause_nodes_cpus_s=pl.Series(lacked, dtype=pl.Float64))
+    two = (Node("a", (("cpus", 8),), ()), Node("b", (("cpus", 8),), ()))
+    site = site.but(pool=site.pool._replace(nodes=two), attempts=attempts)
+    assert [one.change for one in candidates(site, {}) if one.family == "sizes"] == expected
 
 
 def test_a_rule_that_has_ended_is_not_lifted() -> None:

@@ -36,6 +36,7 @@ def test_options() -> None:
         capacity="-3",
         nodes="30",
         placement="packed",
+        per_node=["gpus:a100=2,cpus=8"],
         max_walltime=["a=1-12:00:00,b=30", "c=0:00:01"],
         without_user=["u"],
     )
@@ -51,12 +52,14 @@ def test_options() -> None:
         capacity=Amount(-3, True),
         nodes=Amount(30, False),
         placement="packed",
+        per_node={"gpus:a100": 2, "cpus": 8},
         walltime_limits={"a": 129_600, "b": 1_800, "c": 1},
         without=("u",),
     )
     assert options.written(found) == (
         "--order sjf --depth 3 --targets a=2,b=0.5 --half-life 0.5 --walltimes 3/2 --capacity -3 "
-        "--nodes 30 --placement packed --lift 1 --lift windows --relax 1=5 --relax window1=60 "
+        "--nodes 30 --placement packed --per-node gpus:a100=2 --per-node cpus=8 --lift 1 "
+        "--lift windows --relax 1=5 --relax window1=60 "
         "--walltimes-of v --walltimes-of w --weight fairshare=20000 --weight age=0 "
         "--weight qos=2.5 --max-walltime a=2160:00 --max-walltime b=30:00 --max-walltime c=00:01 "
         "--without-user u"
@@ -100,6 +103,7 @@ _LIMITS = [
         ),
         ("capacity", "--capacity", ["", "0", "x", "1.5", "+", "9" * 30]),
         ("placement", "--placement", ["", "Packed", "whole"]),
+        ("per_node", "--per-node", [["gpus"], ["gpus=0"], ["=2"], ["cpus=1,cpus=2"]]),
         ("walltimes", "--walltimes", ["", "0.9", "x", "nan", "-1", "1/0", "1e9"]),
     ],
 )
