@@ -110,7 +110,8 @@ def check_schedule(
             and ``occupancy_s`` to compare occupancies. Attempts that request more than the largest
             capacity need not start. If one requests more than is left in the end, it may block the
             queue for ever, and no attempt without a start is lost. Where ``blocked`` is true, the
-            attempt takes from the capacity as a step while it runs (SPEC §5).
+            attempt takes from the capacity as a step while it runs (SPEC §5). Where ``unfit`` is
+            true, no nodes of the pool have room for it, and it need not start.
         capacity: all ≥ 0 before the first step. A number is of ``size``.
         snapshot_time: attempts that started earlier ran when the simulation began, and may exceed
             the capacity. No later start may add to that.
@@ -229,6 +230,7 @@ def _as_checked(work: Workload, keys: pl.DataFrame) -> tuple[pl.DataFrame, Capac
         *(pl.Series(name, request[:, x]) for x, name in enumerate(resources)),
         pl.Series("occupancy_s", work.occupancy),
         pl.Series("blocked", work.blocked),
+        pl.Series("unfit", ~work.fitting),
     )
     change = work.step_change.reshape(len(work.step_time), len(resources))
     has = Capacity(
@@ -240,13 +242,12 @@ def _as_checked(work: Workload, keys: pl.DataFrame) -> tuple[pl.DataFrame, Capac
 
 def _listed(attempts: pl.DataFrame, resources: tuple[str, ...]) -> pl.DataFrame:
     """Return arrival, requests, occupancy and position of the attempts to schedule."""
-    blocked = pl.col("blocked") if "blocked" in attempts.columns else pl.lit(value=False)
     listed = attempts.select(
         *KEYS,
         "arrival_time",
         *resources,
         _optional(attempts, "occupancy_s"),
-        blocked.fill_null(value=False).alias("blocked"),
+        *(_flag(attempts, name) for name in ("blocked", "unfit")),
     ).with_row_index("position")
     for column in ("arrival_time", *resources):
         if unknown := listed[column].null_count():
@@ -277,7 +278,7 @@ def _presence(
     strangers = counts.join(listed, on=KEYS, how="anti", nulls_equal=True, maintain_order="left")
     waits = both.filter(pl.col("starts").fill_null(0) == 0, ~pl.col("blocked"))
     request = _requests(waits, capacity)
-    queued = (request <= capacity.largest).all(axis=1)
+    queued = (request <= capacity.largest).all(axis=1) & ~waits["unfit"].to_numpy()
     runs_on = placed.filter(pl.col("start_time").is_not_null(), pl.col("end_time").is_null())
     left = capacity.levels[-1] - _requests(runs_on, capacity).sum(axis=0)
     stuck = queued & ((request > 0) & (request > left)).any(axis=1)
@@ -379,6 +380,12 @@ def _optional(frame: pl.DataFrame, column: str) -> pl.Expr:
     """Return the int64 ``column`` of ``frame``, or nulls."""
     values = pl.col(column) if column in frame.columns else pl.lit(None)
     return values.cast(pl.Int64).alias(column)
+
+
+def _flag(frame: pl.DataFrame, column: str) -> pl.Expr:
+    """Return the boolean ``column`` of ``frame``; false where it is unknown."""
+    values = pl.col(column) if column in frame.columns else pl.lit(value=False)
+    return values.fill_null(value=False).alias(column)
 
 
 def _finding(check: Check, faults: pl.DataFrame, at: str, amount: pl.Expr) -> pl.DataFrame:

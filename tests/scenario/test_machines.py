@@ -9,7 +9,7 @@ from audit.errors import UsageError
 from audit.metrics.attempts.population import describe
 from audit.model import Absence, Backfill, Node, Order, Placement, Policy, Pool, Resource, Step
 from audit.scenario.budget import costs
-from audit.scenario.check import check_simulated
+from audit.scenario.check import check_replay, check_simulated
 from audit.scenario.engine import replay, simulate
 from audit.scenario.fair_start import fair_start_times
 from audit.scenario.scenario import Change, Scenario, changed
@@ -203,6 +203,17 @@ def test_whole_nodes_are_checked_whatever_the_pool_counts() -> None:
     nodes = tuple(Node(name, (("cpus", 4), ("mem_bytes", 8)), ()) for name in "ab")
     pool = POOL._replace(amounts=(("cpus", 8), ("mem_bytes", 16)), nodes=nodes)
     assert faults(pool, ran(0, 5, 4, "a"), ran(1, 3, 4, "b"), ran(2, 3, 4, "a")) == []
+
+
+def test_a_job_that_fits_on_no_nodes_is_not_lost() -> None:
+    """Twelve CPUs on two nodes are fewer than the 15 of both, but one node does not have six."""
+    nodes = (node("a", 5), node("b", 10))
+    pool = POOL._replace(capacity=15, amounts=(("cpus", 15),), nodes=nodes)
+    records = (ran(0, 5, 8, "a,b", nodes=2), ran(1, 3, 12, "a,b", nodes=2), ran(2, 3, 5, "a"))
+    work = work_of(pool, *records)
+    assert starts(work) == [0, None, 2]
+    assert check_replay(work, replay(work, Policy()).start, np.full(3, NEVER)).is_empty()
+    assert faults(pool, *records) == []
 
 
 def test_a_job_waits_for_a_node_that_stays_away() -> None:

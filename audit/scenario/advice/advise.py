@@ -479,13 +479,15 @@ def _sizes(today: Scenario) -> Iterator[dict[str, Any]]:
         return
     least = CAUSES * (attempts["wait_s"].sum() or 0)
     nodes = pl.max_horizontal(pl.col("nodes").fill_null(1), pl.lit(1))
+    found: dict[tuple[str, int], None] = {}
     for lack in LACKS:
-        names = [name for name in counted if kind_of(name) == lack.resource]
-        if not names:
+        lacking = lack.resource or kind_of(counted[0])  # several: jobs are halved as a whole
+        resource = next((name for name in counted if kind_of(name) == lacking), None)
+        if resource is None:
             continue
         waits = (
             attempts.filter(pl.col(lack.column) > 0)
-            .group_by(per_node=-(-requested(names[0]) // nodes))
+            .group_by(per_node=-(-requested(resource) // nodes))
             .agg(pl.col(lack.column).sum().alias("waited"))
             .drop_nulls()
             .sort("waited", "per_node", descending=[True, False])
@@ -493,5 +495,6 @@ def _sizes(today: Scenario) -> Iterator[dict[str, Any]]:
         if waits.is_empty() or waits["waited"].sum() < least:
             continue
         asked = waits["per_node"][0]
-        if (most := -(-asked // 2)) < asked:
-            yield {"per_node": {names[0]: most}}
+        if asked > 1:
+            found[resource, -(-asked // 2)] = None
+    yield from ({"per_node": {resource: most}} for resource, most in found)
