@@ -132,7 +132,8 @@ LACKS: Final = (
          "Place small jobs on as few nodes as possible, or keep nodes for jobs that need whole "
          "ones"),
     Lack("several", "", "several resources at once",
-         "Check whether jobs request CPUs, memory and GPUs in the proportion that nodes have them"),
+         "Place small jobs on as few nodes as possible, let these jobs use less on more nodes, or "
+         "check whether they request CPUs, memory and GPUs in the proportion that nodes have them"),
 )
 # fmt: on
 """If a job lacks either of two resources, the first in this order is named."""

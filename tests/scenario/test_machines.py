@@ -82,7 +82,7 @@ def test_jobs_on_more_nodes() -> None:
     assert starts(today.indexed.work) == [0, 0, 9, 9]
     assert starts(after.indexed.work) == [0, 0, 1, 4]
     assert changed(today, Change(per_node={"cpus": 4})).attempts.equals(described)
-    with pytest.raises(UsageError, match="--per-node mem_bytes: not a resource .* it has cpus"):
+    with pytest.raises(UsageError, match=r"--per-node mem_bytes: not a resource .* it has cpus"):
         changed(today, Change(per_node={"mem_bytes": 1}))
     with pytest.raises(UsageError, match="--per-node: sums"):
         changed(today.but(pool=POOL._replace(nodes=())), Change(per_node={"cpus": 2}))
