@@ -477,7 +477,7 @@ def _sizes(today: Scenario) -> Iterator[dict[str, Any]]:
     attempts, counted = today.attempts, counted_resources(today.pool)
     if not today.pool.by_nodes or "cause_nodes_s" not in attempts.columns:
         return
-    least = CAUSES * (attempts["wait_s"].sum() or 0)
+    least = CAUSES * float(attempts["wait_s"].sum() or 0)
     nodes = pl.max_horizontal(pl.col("nodes").fill_null(1), pl.lit(1))
     found: dict[tuple[str, int], None] = {}
     for lack in LACKS:
