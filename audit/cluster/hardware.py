@@ -71,16 +71,25 @@ def _lists_of(shapes: Sequence[Node]) -> list[tuple[str, ...]]:
 
 def _used(attempts: pl.DataFrame) -> list[set[tuple[str, str]]]:
     """Return each partition with the nodes on which its attempts ran; none if few are known."""
-    ran = attempts.filter(pl.col("start_time").is_not_null() & pl.col("end_time").is_not_null())
-    used = ran.select("partition", "node_list").drop_nulls().unique()
-    shared = used.join(members(used["node_list"]), on="node_list").select("partition", "node")
-    if shared.is_empty() or ran["node_list"].null_count() > (1 - COMPLETE) * ran.height:
+    if not names_nodes(attempts):
         return []
+    used = _ran(attempts).select("partition", "node_list").drop_nulls().unique()
+    shared = used.join(members(used["node_list"]), on="node_list").select("partition", "node")
     by_partition = shared.unique().group_by("partition").agg("node").sort("partition")
     return [
         {*(("partition", name) for name in names.split(",")), *(("node", node) for node in nodes)}
         for names, nodes in by_partition.iter_rows()
     ]
+
+
+def names_nodes(attempts: pl.DataFrame) -> bool:
+    """Return whether the log names the nodes of nearly all attempts that ran."""
+    ran = _ran(attempts)
+    return ran["node_list"].null_count() <= (1 - COMPLETE) * ran.height and not ran.is_empty()
+
+
+def _ran(attempts: pl.DataFrame) -> pl.DataFrame:
+    return attempts.filter(pl.col("start_time").is_not_null() & pl.col("end_time").is_not_null())
 
 
 def _connected(sets: Iterable[set[tuple[str, str]]]) -> list[set[tuple[str, str]]]:

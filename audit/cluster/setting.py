@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from audit import config, periods
-from audit.cluster import hardware, inference
+from audit.cluster import hardware, inference, separate
 from audit.cluster.hardware import CONFIGURED
 from audit.cluster.inference import Fact
 from audit.errors import UsageError
@@ -92,6 +92,8 @@ def one_off(
         pools.append(_absent(pool._replace(policy=policy, zone=zone.value), declared))
         facts += found
     facts += _facts_about_nodes(declared)
+    if len(pools) == 1 and pool_size is None:
+        facts += separate.facts(attempts, pools[0].resource.value)
     return Setting(
         cluster.value,
         periods.zone(zone.value),
@@ -176,6 +178,8 @@ def configured(
             found.append(_absent(pool, declared))
             facts += sources
     facts += _facts_about_nodes(declared)
+    if not cluster.pools:
+        facts += separate.facts(attempts, found[0].resource.value)
     warnings = _warnings(facts, attempts, headers)
     return Setting(
         *(cluster.name, zone, tuple(found), partition_pool, extent.now, tuple(facts), warnings),

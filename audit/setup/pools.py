@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from audit import config
-from audit.cluster import hardware, inference
+from audit.cluster import hardware, inference, separate
 from audit.cluster.inference import Fact
 from audit.cluster.setting import latest_instant
 from audit.config.toml import value
@@ -100,6 +100,7 @@ def inferred(
         facts.append(Fact("partitions", ", ".join(seen.partitions), "the log"))
         notes[f"{path}.partitions"] = f"Seen in the log: {value(seen.partitions)}"
     resource = hardware.counted(seen.attempts)
+    facts += separate.facts(seen.attempts, resource.value)
     claimed = max((header.capacity.get(resource, 0) for header in headers), default=0)
     amounts: dict[str, int] = {}
     if not claimed or not seen.attempts[resource].count():

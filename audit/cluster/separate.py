@@ -1,0 +1,204 @@
+"""Partitions that seem to have hardware of their own, where the log names no nodes (SPEC §12).
+
+If the peak in use of a partition is a constant, and its jobs wait while other partitions have room,
+then other partitions lend it nothing: it has its own hardware, or a limit. Which of these, the log
+cannot tell, so pools are proposed and not made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import combinations
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.cluster import hardware
+from audit.cluster.inference import Fact
+from audit.rule_text import amount
+from audit.words import plural
+
+FULL: Final = 0.9
+"""Least share of the waiting during which a partition did not have the request left of its peak."""
+ROOM: Final = 0.05
+"""Least share of the waiting during which the other partitions had room for the request, too."""
+NEAR: Final = 0.95
+"""Part of the peak in use that counts as reached."""
+REACHED: Final = 0.5
+"""Least share of the days with such waiting on which the peak was reached."""
+LEAST_DAYS: Final = 5
+LEAST_USERS: Final = 3
+LEAST_JOBS: Final = 20
+MOST_PARTITIONS: Final = 12
+"""Those with most waiting are looked at, alone and in pairs."""
+MOST_REQUESTS: Final = 16
+"""Different requests, those with most waiting, that are looked at."""
+
+DAY_S: Final = 86_400
+
+Ints = NDArray[np.int64]
+
+
+class Separate(NamedTuple):
+    """Partitions that share hardware with no other, as it seems."""
+
+    partitions: tuple[str, ...]
+    resource: str
+    peak: int
+    """Most in use at one time."""
+    reached: int
+    days: int
+    """Days of arrival of jobs that waited while others had room; on ``reached`` the peak was."""
+    waited_s: int
+    """Waiting during which others had room."""
+
+    @property
+    def sentence(self) -> str:
+        """What seems so, and the evidence."""
+        one = len(self.partitions) == 1
+        named = " and ".join(self.partitions)
+        which, own = (f"partition {named}", "its") if one else (f"partitions {named}", "their")
+        return (
+            f"{which} may have hardware of {own} own: {own} jobs never used more than "
+            f"{amount(self.peak, self.resource)} at one time, and nearly that on "
+            f"{self.reached:,} of {plural(self.days, 'day')} on which some waited while other "
+            f"partitions had room for them ({round(self.waited_s / 3_600):,} h of waiting)"
+        )
+
+
+def facts(attempts: pl.DataFrame, resource: str) -> list[Fact]:
+    """Return the pools that are proposed for a cluster with one pool; see ``separate``.
+
+    Where the log names nodes, these tell which partitions share some.
+    """
+    if hardware.names_nodes(attempts):
+        return []
+    remedy = (
+        "describe its nodes (clusters.hardware) or its pools (clusters.pools); if it is a limit, "
+        "describe that (clusters.pools.limits)"
+    )
+    return [
+        Fact("proposed pool", " and ".join(one.partitions), "what ran", f"{one.sentence}; {remedy}")
+        for one in separate(attempts, resource)
+    ]
+
+
+class _Use(NamedTuple):
+    """What runs from each of some instants on."""
+
+    at: Ints
+    """Instants, ascending, [m]."""
+    changes: dict[str, Ints]
+    """Change of what runs at each instant, by partition, [m]."""
+    in_use: Ints
+    """In all partitions."""
+
+
+def separate(attempts: pl.DataFrame, resource: str) -> list[Separate]:
+    """Return partitions that others lend nothing, alone or in pairs; none lend to each other.
+
+    Args:
+        attempts: columns of ``model.ATTEMPTS``; all of a cluster.
+        resource: a column of amounts.
+    """
+    ready = pl.coalesce("eligible_time", "submit_time")
+    rows = attempts.filter(
+        pl.col("partition").is_not_null(), (pl.col(resource) > 0), ready <= pl.col("start_time")
+    ).select(
+        *("partition", "user", "start_time"),
+        amount=resource,
+        ready=ready,
+        end=pl.coalesce("end_time", pl.col("end_time").max()),
+    )
+    waits = rows.filter(pl.col("start_time") > pl.col("ready")).with_columns(
+        wait=pl.col("start_time") - pl.col("ready")
+    )
+    by_partition = waits.group_by("partition").agg(pl.col("wait").sum())
+    most = by_partition.sort("wait", "partition", descending=[True, False])
+    names = sorted(most["partition"].head(MOST_PARTITIONS))
+    if rows["partition"].n_unique() < 2 or not names:
+        return []
+    use = _use(rows.filter(pl.col("end") > pl.col("start_time")), names)
+    found: list[Separate] = []
+    for size in (1, 2):
+        taken = {name for one in found for name in one.partitions}
+        groups = combinations([name for name in names if name not in taken], size)
+        for group in groups:
+            if not taken & {*group} and (one := _judged(waits, use, group, resource)):
+                found.append(one)
+                taken |= {*group}
+    return found
+
+
+def _use(ran: pl.DataFrame, names: Collection[str]) -> _Use:
+    begins = ran.select("partition", "amount", at="start_time")
+    ends = ran.select("partition", -pl.col("amount"), at="end")
+    events = pl.concat([begins, ends])
+    at, place = np.unique(events["at"].to_numpy(), return_inverse=True)
+    amounts = events["amount"].to_numpy()
+
+    def sums(rows: NDArray[np.bool_] | slice) -> Ints:
+        return np.bincount(place[rows], amounts[rows], len(at)).astype(np.int64)
+
+    partition = events["partition"].to_numpy()
+    changes = {name: sums(partition == name) for name in names}
+    return _Use(at, changes, sums(slice(None)).cumsum())
+
+
+def _judged(
+    waits: pl.DataFrame, use: _Use, group: tuple[str, ...], resource: str
+) -> Separate | None:
+    """Return the evidence about partitions as a whole; None: not enough."""
+    own = sum((use.changes[name] for name in group), np.zeros_like(use.at)).cumsum()
+    peak = int(own.max(initial=0))
+    here = waits.filter(pl.col("partition").is_in(group))
+    waited = int(here["wait"].sum())
+    near = np.unique(use.at[own >= NEAR * peak] // DAY_S)
+    full_s, room_s, left_s, jobs = 0.0, 0.0, waited, []
+    for of_request, room, full in _meanwhile(here, use, own):
+        full_s, room_s = full_s + full.sum(), room_s + room.sum()
+        left_s -= int(of_request["wait"].sum())
+        if full_s + left_s < FULL * waited:
+            return None
+        jobs.append(of_request.filter(pl.Series(room > 0)))
+    if full_s < FULL * waited or room_s < ROOM * waited:
+        return None
+    evidence = pl.concat(jobs)
+    days = np.unique(evidence["ready"].to_numpy() // DAY_S)
+    reached = len(np.intersect1d(near, days))
+    enough = (
+        evidence.height >= LEAST_JOBS
+        and evidence["user"].n_unique() >= LEAST_USERS
+        and len(days) >= LEAST_DAYS
+        and reached >= REACHED * len(days)
+    )
+    if not enough:
+        return None
+    return Separate(group, resource, peak, reached, len(days), round(room_s))
+
+
+def _meanwhile(
+    waits: pl.DataFrame, use: _Use, own: Ints
+) -> Iterator[tuple[pl.DataFrame, NDArray[np.float64], NDArray[np.float64]]]:
+    """Yield jobs of equal requests, with the seconds of each wait while others had room, and full.
+
+    *Full* is a time at which the partitions have not as much left of their peak; the seconds with
+    room are part of it.
+    """
+    peak, peak_of_all = own.max(), use.in_use.max()
+    lasts = np.diff(use.at, append=use.at[-1:])
+    sums = waits.group_by("amount").agg(pl.col("wait").sum())
+    sums = sums.sort("wait", "amount", descending=[True, False])
+    for request in sums["amount"].head(MOST_REQUESTS):
+        jobs = waits.filter(pl.col("amount") == request)
+        full = own + request > peak
+        seconds = []
+        for chosen in (full & (use.in_use + request <= peak_of_all), full):
+            until = np.concatenate(([0], np.cumsum(lasts * chosen)))[:-1]
+            begin, end = (
+                np.interp(jobs[name].to_numpy(), use.at, until) for name in ("ready", "start_time")
+            )
+            seconds.append(end - begin)
+        yield jobs, seconds[0], seconds[1]
