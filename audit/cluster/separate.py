@@ -1,13 +1,12 @@
-"""Partitions that seem to have hardware of their own, where the log names no nodes (SPEC §12).
+"""Partitions that have hardware of their own by what ran, where the log names no nodes (SPEC §12).
 
-If the peak in use of a partition is a constant, and its jobs wait while other partitions have room,
-then other partitions lend it nothing: it has its own hardware, or a limit. Which of these, the log
-cannot tell, so pools are proposed and not made.
+A partition with its own hardware has a constant peak in use, and its jobs wait while others have
+room. So does one with a limit, but then the others share the hardware, and their peak varies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from audit.cluster import hardware
 from audit.cluster.inference import Fact
+from audit.model import Node, Resource
 from audit.rule_text import amount
 from audit.words import plural
 
@@ -28,6 +28,10 @@ NEAR: Final = 0.95
 """Part of the peak in use that counts as reached."""
 REACHED: Final = 0.5
 """Least share of the days with such waiting on which the peak was reached."""
+HALF: Final = 0.5
+"""Least share of their waiting during which the other partitions had used up their peak, too."""
+SELDOM: Final = 0.01
+"""Share of all waiting up to which the waiting of the others does not matter."""
 LEAST_DAYS: Final = 5
 LEAST_USERS: Final = 3
 LEAST_JOBS: Final = 20
@@ -55,34 +59,53 @@ class Separate(NamedTuple):
     """Waiting during which others had room."""
 
     @property
-    def sentence(self) -> str:
-        """What seems so, and the evidence."""
-        one = len(self.partitions) == 1
-        named = " and ".join(self.partitions)
-        which, own = (f"partition {named}", "its") if one else (f"partitions {named}", "their")
+    def evidence(self) -> str:
+        """The evidence in words."""
         return (
-            f"{which} may have hardware of {own} own: {own} jobs never used more than "
-            f"{amount(self.peak, self.resource)} at one time, and nearly that on "
-            f"{self.reached:,} of {plural(self.days, 'day')} on which some waited while other "
-            f"partitions had room for them ({round(self.waited_s / 3_600):,} h of waiting)"
+            f"{' and '.join(self.partitions)} (never more than "
+            f"{amount(self.peak, self.resource)}, almost reached on {self.reached:,} of "
+            f"{plural(self.days, 'day')}; {round(self.waited_s / 3_600):,} h of waiting)"
         )
 
 
-def facts(attempts: pl.DataFrame, resource: str) -> list[Fact]:
-    """Return the pools that are proposed for a cluster with one pool; see ``separate``.
+def pools(
+    attempts: pl.DataFrame, shapes: Sequence[Node] = (), resource: Resource | None = None
+) -> tuple[list[list[str | None]], Fact | None]:
+    """Return partitions by pools, and from what they are divided; None: there is one pool.
 
-    Where the log names nodes, these tell which partitions share some.
+    Where nodes are known, partitions that share some are one pool.
+
+    Args:
+        attempts: columns of ``model.ATTEMPTS``; all of a cluster.
+        shapes: its declared nodes.
+        resource: the counted resource; None: see ``hardware.counted``.
     """
-    if hardware.names_nodes(attempts):
-        return []
-    remedy = (
-        "describe its nodes (clusters.hardware) or its pools (clusters.pools); if it is a limit, "
-        "describe that (clusters.pools.limits)"
-    )
-    return [
-        Fact("proposed pool", " and ".join(one.partitions), "what ran", f"{one.sentence}; {remedy}")
-        for one in separate(attempts, resource)
-    ]
+    groups, source, warning = hardware.partition_groups(attempts, shapes), "shared nodes", None
+    if len(groups) == 1 and not shapes:
+        counted = resource or hardware.counted(attempts)
+        if found := separate(attempts, counted.value):
+            groups, source = _groups(attempts, found), "peaks in use"
+            seen = ", ".join(one.evidence for one in found)
+            warning = (
+                "pools are inferred from constant peaks in use, at which jobs waited while other "
+                f"partitions had room: {seen}. If partitions share hardware, say so (--pool-size, "
+                "or clusters.pools)"
+            )
+    if len(groups) == 1:
+        return groups, None
+    listed = "; ".join(", ".join(map(str, group)) for group in groups)
+    return groups, Fact("pools", listed, source, warning)
+
+
+def _groups(attempts: pl.DataFrame, found: Sequence[Separate]) -> list[list[str | None]]:
+    """Return those found, and the others, in the order of ``partition_groups``."""
+    counts = dict(attempts["partition"].value_counts().iter_rows())
+    groups: list[list[str | None]] = [[] for _ in (*found, None)]
+    for name in sorted(counts, key=lambda name: (name is None, -counts[name], name or "")):
+        first = (name or "").split(",")[0]
+        homes = [k for k, one in enumerate(found) if first in one.partitions]
+        groups[homes[0] if homes else -1].append(name)
+    return sorted((group for group in groups if group), key=lambda group: str(group[0]))
 
 
 class _Use(NamedTuple):
@@ -97,7 +120,10 @@ class _Use(NamedTuple):
 
 
 def separate(attempts: pl.DataFrame, resource: str) -> list[Separate]:
-    """Return partitions that others lend nothing, alone or in pairs; none lend to each other.
+    """Return partitions that lend and borrow nothing, alone or in pairs.
+
+    Nothing is found if the log names nodes, or if the others wait below their own peak: then they
+    share hardware with those that do not, which are under a limit.
 
     Args:
         attempts: columns of ``model.ATTEMPTS``; all of a cluster.
@@ -118,7 +144,7 @@ def separate(attempts: pl.DataFrame, resource: str) -> list[Separate]:
     by_partition = waits.group_by("partition").agg(pl.col("wait").sum())
     most = by_partition.sort("wait", "partition", descending=[True, False])
     names = sorted(most["partition"].head(MOST_PARTITIONS))
-    if rows["partition"].n_unique() < 2 or not names:
+    if rows["partition"].n_unique() < 2 or not names or hardware.names_nodes(attempts):
         return []
     use = _use(rows.filter(pl.col("end") > pl.col("start_time")), names)
     found: list[Separate] = []
@@ -129,7 +155,21 @@ def separate(attempts: pl.DataFrame, resource: str) -> list[Separate]:
             if not taken & {*group} and (one := _judged(waits, use, group, resource)):
                 found.append(one)
                 taken |= {*group}
-    return found
+    others = rows.filter(~pl.col("partition").is_in([name for one in found for name in one[0]]))
+    return found if _alone(others, int(waits["wait"].sum())) else []
+
+
+def _alone(others: pl.DataFrame, waited: int) -> bool:
+    """Return whether nothing suggests that the other partitions borrow from those found."""
+    waits = others.filter(pl.col("start_time") > pl.col("ready")).with_columns(
+        wait=pl.col("start_time") - pl.col("ready")
+    )
+    own = int(waits["wait"].sum())
+    if own <= SELDOM * waited:
+        return True
+    use = _use(others.filter(pl.col("end") > pl.col("start_time")), ())
+    full = sum(float(full.sum()) for _, _, full in _meanwhile(waits, use, use.in_use))
+    return full >= HALF * own
 
 
 def _use(ran: pl.DataFrame, names: Collection[str]) -> _Use:

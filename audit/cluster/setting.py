@@ -65,23 +65,20 @@ def one_off(
 ) -> Setting:
     """Return the setting of a cluster by options, or else by its logs.
 
-    Partitions that share no nodes are pools of their own, unless a capacity is requested.
+    Partitions that share no hardware are pools of their own, unless a capacity is requested.
 
     Args:
         declared: the content of files about its nodes.
     """
     zone = inference.zone(asked_zone, list(headers.values()))
     now = latest_instant(attempts) or 0
-    groups = [attempts["partition"].unique().sort().to_list()]
+    groups, divided = [attempts["partition"].unique().sort().to_list()], None
     if pool_size is None:
-        groups = hardware.partition_groups(attempts, declared.nodes)
+        groups, divided = separate.pools(attempts, declared.nodes, resource)
     source = "--order and --backfill" if policy else "the default; --order and --backfill change it"
     policy = policy or ASSUMED
     whole = list(headers.values()) if len(groups) == 1 else []  # a header is about all pools
-    pools, facts = [], [cluster, zone]
-    if len(groups) > 1:
-        listed = "; ".join(", ".join(map(str, group)) for group in groups)
-        facts.append(Fact("pools", listed, "partitions that share nodes"))
+    pools, facts = [], [cluster, zone, *filter(None, [divided])]
     for group in groups:
         name = inference.POOL if len(groups) == 1 else str(group[0])
         rows = attempts.filter(pl.col("partition").is_in(group, nulls_equal=True))
@@ -92,8 +89,6 @@ def one_off(
         pools.append(_absent(pool._replace(policy=policy, zone=zone.value), declared))
         facts += found
     facts += _facts_about_nodes(declared)
-    if len(pools) == 1 and pool_size is None:
-        facts += separate.facts(attempts, pools[0].resource.value)
     return Setting(
         cluster.value,
         periods.zone(zone.value),
@@ -178,8 +173,6 @@ def configured(
             found.append(_absent(pool, declared))
             facts += sources
     facts += _facts_about_nodes(declared)
-    if not cluster.pools:
-        facts += separate.facts(attempts, found[0].resource.value)
     warnings = _warnings(facts, attempts, headers)
     return Setting(
         *(cluster.name, zone, tuple(found), partition_pool, extent.now, tuple(facts), warnings),

@@ -93,14 +93,13 @@ def inferred(
     if seen is None:
         notes[f"{path}.capacity"] = f"To fill in, such as {{ cpus = 512 }}; without it, {_PEAK}."
         return (config.Pool(name=inference.POOL),)
-    groups = hardware.partition_groups(seen.attempts)
-    if len(groups) > 1:
-        return _groups(seen.attempts, groups, facts, notes, f"Left out: {_PEAK}.")
+    groups, divided = separate.pools(seen.attempts)
+    if divided is not None:
+        return _groups(seen.attempts, groups, divided, facts, notes, f"Left out: {_PEAK}.")
     if seen.partitions:
         facts.append(Fact("partitions", ", ".join(seen.partitions), "the log"))
         notes[f"{path}.partitions"] = f"Seen in the log: {value(seen.partitions)}"
     resource = hardware.counted(seen.attempts)
-    facts += separate.facts(seen.attempts, resource.value)
     claimed = max((header.capacity.get(resource, 0) for header in headers), default=0)
     amounts: dict[str, int] = {}
     if not claimed or not seen.attempts[resource].count():
@@ -132,11 +131,11 @@ def of_nodes(
     named = sorted({name for node in nodes for name in node.partitions} - {*attempts["partition"]})
     partitions = pl.DataFrame({"partition": named}, schema={"partition": pl.String})
     every = pl.concat([attempts, partitions], how="diagonal")
-    groups = hardware.partition_groups(every, nodes)
+    groups, divided = separate.pools(every, nodes)
     facts.append(Fact("nodes", f"{len(nodes):,}", nodes[0].source))
     note = "Left out: each run takes it from its nodes."
-    if len(groups) > 1:
-        return _groups(attempts, groups, facts, notes, note)
+    if divided is not None:
+        return _groups(attempts, groups, divided, facts, notes, note)
     notes["clusters.pools[0].capacity"] = note
     return (config.Pool(name=inference.POOL, resource=hardware.counted(attempts)),)
 
@@ -144,16 +143,17 @@ def of_nodes(
 def _groups(
     attempts: pl.DataFrame,
     groups: Sequence[Sequence[str | None]],
+    divided: Fact,
     facts: list[Fact],
     notes: dict[str, str],
     note: str,
 ) -> tuple[config.Pool, ...]:
-    """Return a pool for each group of partitions that share nodes."""
+    """Return a pool for each group of partitions that share hardware."""
     pools = []
+    facts.append(divided)
     for number, group in enumerate(groups):
         names = tuple(name for name in group if name is not None)
         counted = hardware.counted(attempts.filter(pl.col("partition").is_in(names)))
         pools.append(config.Pool(name=names[0], partitions=names, resource=counted))
-        facts.append(Fact(f"partitions of pool {names[0]!r}", ", ".join(names), "shared nodes"))
         notes[f"clusters.pools[{number}].capacity"] = note
     return tuple(pools)

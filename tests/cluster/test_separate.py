@@ -1,4 +1,4 @@
-"""Pools that are proposed where the log names no nodes, on made sites."""
+"""Pools that are inferred where the log names no nodes, on made sites."""
 
 from typing import Any, Final
 
@@ -6,9 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from audit.cluster.separate import facts, separate
+from audit.cluster.inference import Fact
+from audit.cluster.separate import pools, separate
 from audit.metrics.attempts.population import describe
-from audit.model import Backfill, Order, Policy, Pool, Resource
+from audit.model import Backfill, Limit, Order, Policy, Pool, Resource
 from audit.scenario.engine import simulate
 from tests.strategies import EPOCH, ended, frame
 
@@ -60,7 +61,12 @@ def arrivals(
     return found
 
 
-def site(seed: int, hardware: list[tuple[int, Parts]], order: Order = Order.fcfs) -> pl.DataFrame:
+def site(
+    seed: int,
+    hardware: list[tuple[int, Parts]],
+    order: Order = Order.fcfs,
+    limits: tuple[Limit, ...] = (),
+) -> pl.DataFrame:
     """Return the log of a cluster whose partitions share hardware within each group."""
     random = np.random.default_rng(seed)
     logs, number = [], 0
@@ -73,7 +79,7 @@ def site(seed: int, hardware: list[tuple[int, Parts]], order: Order = Order.fcfs
         for job in jobs:
             number += 1
             job["job_id"] = str(number)
-        pool = Pool("all", Resource.cpus, cpus, amounts=(("cpus", cpus),))
+        pool = Pool("all", Resource.cpus, cpus, amounts=(("cpus", cpus),), limits=limits)
         described = describe(frame(jobs), [pool])
         logs.append(simulate(described, pool, EPOCH + 99 * DAY, Policy(order, Backfill.easy)))
     return pl.concat(logs)
@@ -98,27 +104,68 @@ def test_shared_hardware_is_not_divided(kind: str, order: Order) -> None:
         assert separate(site(seed, [SHARED[kind]], order), "cpus") == []
 
 
-def test_it_is_proposed_with_its_evidence() -> None:
-    """On five days, a job of two CPUs, and one that waits for it while batch has room."""
+@pytest.mark.parametrize("load", [0.22, 0.27])
+def test_a_limit_is_no_hardware(load: float) -> None:
+    """What a limit keeps a partition from using, another one uses."""
+    parts: Parts = {"batch": (0.65, NARROW), "gpu": (load, NARROW)}
+    limit = Limit(most=64, resource="cpus", partition=("gpu",))
+    for seed in range(3):
+        assert separate(site(seed, [(256, parts)], limits=(limit,)), "cpus") == []
+
+
+def waiting(days: int) -> list[dict[str, Any]]:
+    """Return jobs of 2 CPUs, each with another one that waits for it though batch has room."""
     rows = [ended(EPOCH, EPOCH, EPOCH + 9, 8, "x", partition="batch")]
-    for k in range(20):
+    for k in range(4 * days):
         at = EPOCH + k // 4 * DAY + k % 4 * 4 * HOUR
         user = "abc"[k % 3]
         rows.append(ended(at, at, at + 2 * HOUR, 2, user, partition="own"))
         rows.append(ended(at, at + 2 * HOUR, at + 3 * HOUR, 1, user, partition="own"))
-    (fact,) = facts(frame(rows), "cpus")
-    assert facts(frame(rows).reverse(), "cpus") == [fact]
-    assert (fact.what, fact.value, fact.source) == ("proposed pool", "own", "what ran")
-    assert fact.warning is not None
-    assert fact.warning.startswith(
-        "partition own may have hardware of its own: its jobs never used more than 2 CPUs at one "
-        "time, and nearly that on 5 of 5 days on which some waited while other partitions had room "
-        "for them (40 h of waiting); describe its nodes"
+    return rows
+
+
+def test_pools_come_with_their_evidence() -> None:
+    rows = waiting(5)
+    groups, fact = pools(frame(rows))
+    assert (groups, fact) == pools(frame(rows).reverse())
+    assert groups == [["batch"], ["own"]]
+    assert fact == Fact(
+        "pools",
+        "batch; own",
+        "peaks in use",
+        "pools are inferred from constant peaks in use, at which jobs waited while other "
+        "partitions had room: own (never more than 2 CPUs, almost reached on 5 of 5 days; 40 h of "
+        "waiting). If partitions share hardware, say so (--pool-size, or clusters.pools)",
     )
-    # of two users; on four days; with known nodes; in one partition
-    assert (
-        facts(frame([row | {"user": row["user"].replace("c", "a")} for row in rows]), "cpus") == []
-    )
-    assert facts(frame(rows[:-8]), "cpus") == []
-    assert facts(frame([row | {"node_list": "n1"} for row in rows]), "cpus") == []
-    assert facts(frame(rows[1:]), "cpus") == []
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param(waiting(4), id="four days"),
+        pytest.param(waiting(5)[1:], id="one partition"),
+        pytest.param([row | {"node_list": "n1"} for row in waiting(5)], id="known nodes"),
+        pytest.param(
+            [row | {"user": "ab"[k % 2]} for k, row in enumerate(waiting(5))], id="two users"
+        ),
+        pytest.param(
+            [*waiting(5), ended(EPOCH, EPOCH + 9 * HOUR, EPOCH + 10 * HOUR, 6, partition="batch")],
+            id="others wait, and use less than they did",
+        ),
+    ],
+)
+def test_too_little_evidence_divides_nothing(rows: list[dict[str, Any]]) -> None:
+    (group,), fact = pools(frame(rows))
+    assert ({*group}, fact) == ({row["partition"] for row in rows}, None)
+
+
+def test_pending_jobs_and_those_without_a_partition_belong_to_a_pool() -> None:
+    more: list[dict[str, Any]] = [
+        {"submit_time": EPOCH, "cpus": 1, "partition": "own,batch"},
+        {"submit_time": EPOCH, "cpus": 1, "partition": "batch,own"},
+        {"submit_time": EPOCH, "cpus": 1},
+    ]
+    assert pools(frame([*waiting(5), *more]))[0] == [
+        ["batch", "batch,own", None],
+        ["own", "own,batch"],
+    ]
