@@ -103,6 +103,7 @@ RECORDS: Final = pl.Schema(
         "any_gpu_type": pl.Boolean,  # whether it requested GPUs, but no type; null: unknown
         "mem_bytes": pl.Int64,
         "req_cpus": pl.Int64,  # CPUs requested; null: the log does not give them apart
+        "req_mem_bytes": pl.Int64,  # memory requested; null: the log does not give it apart
         "req_for_memory": pl.Boolean,  # whether memory raised the request; null: unknown
         "constraints": pl.String,  # node features that it requires, as Slurm writes them
         "required_nodes": pl.String,  # hostlist of the nodes that it requested by name

@@ -83,6 +83,25 @@ def charged(described: pl.DataFrame, setting: Setting, fairshare: Fairshare) -> 
     return _relative(described, setting, amounts, fairshare.chosen.penalty, fairshare)
 
 
+def beyond_requests(
+    with_penalty: pl.DataFrame, setting: Setting, fairshare: Fairshare
+) -> pl.DataFrame:
+    """Add ``beyond_penalty``: what an attempt would save with its requested CPUs and memory.
+
+    Null where the requested CPUs are unknown, and throughout if no attempt has more CPUs than it
+    requested. Other amounts, and unknown requests of memory, count as allocated.
+    """
+    if not with_penalty.select((pl.col("cpus") > pl.col("req_cpus")).any()).item():
+        return with_penalty.with_columns(beyond_penalty=pl.lit(None, pl.Float64))
+    asked = with_penalty.drop("penalty").with_columns(
+        pl.min_horizontal(name, f"req_{name}").alias(name) for name in ("cpus", "mem_bytes")
+    )
+    less = charged(asked, setting, fairshare)["penalty"]
+    known = pl.col("req_cpus").is_not_null() & pl.col("cpus").is_not_null()
+    beyond = (pl.col("penalty") - pl.lit(less)).clip(0)
+    return with_penalty.with_columns(beyond_penalty=pl.when(known).then(beyond))
+
+
 def compare(
     with_penalty: pl.DataFrame,
     setting: Setting,

@@ -51,7 +51,7 @@ Progress = Callable[[str, int, int], None]
 
 _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
-    *("line", "byte_offset", "penalty", "req_for_memory"),
+    *("line", "byte_offset", "penalty", "beyond_penalty", "req_for_memory"),
 )
 """Columns of ``model.DESCRIBED`` that ``job_result`` lacks."""
 
@@ -155,6 +155,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
     )
     yield Rows("coverage_result", None, of_days(described, setting, window))
     charged = charges.charged(described, setting, fairshare)
+    charged = charges.beyond_requests(charged, setting, fairshare)
     del attempts, described
     for period in seeds:
         for part in histories(charged, setting, period, fairshare):

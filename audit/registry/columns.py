@@ -117,10 +117,16 @@ OF_ATTEMPTS: Final = (
            "log does not give the request, or it requested no GPUs"),
     Column("mem_bytes", BIGINT, "memory allocated, else requested; bytes"),
     Column("req_cpus", BIGINT, "CPUs requested", missing="where the log does not say"),
+    Column("req_mem_bytes", BIGINT, "memory requested; bytes",
+           missing="where the log does not say"),
     Column("beyond_work", DOUBLE, "CPU time allocated beyond its request: max(cpus − req_cpus, "
            "0) · occupancy", "CPU·s", "where no attempt was allocated more than it requested"),
     Column("beyond_request", VARCHAR, "reason for beyond_work: memory, whole (nodes), cores or "
            "unknown", missing="where beyond_work is 0 or NULL"),
+    Column("charge", DOUBLE, "its charge: penalty · occupancy", "penalty·s"),
+    Column("beyond_charge", DOUBLE, "part of charge that it would save with its requested CPUs "
+           "and memory",
+           "penalty·s", "where no attempt was allocated more than it requested"),
     Column("constraints", VARCHAR, "node features that it requires, as Slurm writes them"),
     Column("required_nodes", VARCHAR, "nodes that it requested by name, as a hostlist"),
     Column("array_throttle", BIGINT, "most tasks of its array that may run at one time (%N)",

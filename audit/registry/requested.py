@@ -61,6 +61,14 @@ MEASURES: Final = (
         when=_WHEN,
         figure=Quotient(REQUESTED, "beyond_work", "cpu_time"),
     ),
+    Measure(
+        *("beyond_charge_share", "Charges beyond requests", ONE, SHARE, _DIMENSIONS),
+        "Σ charges that attempts would save with their requested CPUs and memory / Σ charges, of "
+        "the same attempts",
+        table=Table.MACHINE,
+        when=_WHEN,
+        figure=Quotient(REQUESTED, "beyond_charge", "charge"),
+    ),
     *(
         Measure(
             *(one.share, f"… {one.words}", ONE, SHARE, _DIMENSIONS),

@@ -5,7 +5,9 @@ WITH reasons AS (
     SELECT
         pool, "user" AS name, beyond_request AS reason,
         sum(cpus * occupancy_s)::DOUBLE AS cpu_s,
-        sum(beyond_work) AS beyond_s
+        sum(beyond_work) AS beyond_s,
+        sum(charge) AS charge,
+        sum(beyond_charge) AS beyond_charge
     FROM all_results
     WHERE cluster = $cluster AND schedule = $schedule AND standing = 'ended'
         AND beyond_work IS NOT NULL
@@ -14,6 +16,7 @@ WITH reasons AS (
 )
 SELECT
     pool, name, sum(cpu_s) AS allocated, sum(beyond_s) AS beyond,
+    sum(beyond_charge) / nullif(sum(charge), 0) AS charge_share,
     arg_max(reason, (beyond_s, reason)) FILTER (reason IS NOT NULL) AS reason
 FROM reasons
 GROUP BY pool, name

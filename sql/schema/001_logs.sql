@@ -49,6 +49,7 @@ CREATE TABLE records (
     any_gpu_type BOOLEAN,              -- whether it requested GPUs, but no type
     mem_bytes BIGINT,
     req_cpus BIGINT,                   -- CPUs requested
+    req_mem_bytes BIGINT,              -- memory requested
     req_for_memory BOOLEAN,            -- whether memory raised the request (MaxMemPerCPU)
     constraints VARCHAR,               -- node features that it requires, as Slurm writes them
     required_nodes VARCHAR,            -- hostlist of the nodes that it requested by name

@@ -98,6 +98,32 @@ def test_weights_exemptions_and_nodes_reach_the_penalty() -> None:
         charges.charged(described(one), one, usage(basis="node"))
 
 
+def test_what_requests_would_have_been_charged() -> None:
+    """MaxMemPerCPU raises 8 CPUs to 14; a job gets all 16 CPUs of a node, with 4 GB for each."""
+    log = attempts(
+        {"cpus": 14, "req_cpus": 8, "mem_bytes": 28 * GB, "req_mem_bytes": 28 * GB},
+        {"cpus": 16, "req_cpus": 2, "mem_bytes": 64 * GB, "req_mem_bytes": 8 * GB},
+        {"cpus": 16, "req_cpus": 16, "mem_bytes": 2 * GB, "req_mem_bytes": 4 * GB},
+        {"cpus": 8, "req_cpus": 2, "mem_bytes": 2 * GB},
+        {"cpus": 16, "mem_bytes": 64 * GB, "req_mem_bytes": 8 * GB},
+    )
+    one = setting(pool(cpus=64, mem_bytes=256 * GB))
+    jobs = population.describe(log, one.pools, one.partition_pool)
+    weights = {"cpus": 1.0, "mem_bytes": 0.5 / GB}
+
+    def beyond(frame: pl.DataFrame, **given: Any) -> list[float | None]:
+        chosen = usage(penalty="billing", billing_weights=weights, **given)
+        charged = charges.charged(frame, one, chosen)
+        got = charges.beyond_requests(charged, one, chosen)
+        assert got.drop("beyond_penalty").equals(charged)
+        return got["beyond_penalty"].to_list()
+
+    assert beyond(jobs) == [6.0, 14.0 + 28.0, 0.0, 6.0, None]
+    # only the greatest term: of the first its memory, whatever its CPUs are
+    assert beyond(jobs, max_tres=True) == [0.0, 32.0 - 4.0, 0.0, 6.0, None]
+    assert beyond(jobs.filter(pl.col("cpus") <= pl.col("req_cpus"))) == [None]
+
+
 def test_billing_by_weights_here_and_by_partition() -> None:
     one = setting(TEN)
     here = usage(penalty="billing", billing_weights={"cpus": 1.0, "gpus": 8.0})

@@ -75,6 +75,8 @@ def judged(pool: Pool) -> pl.DataFrame:
         freed_for=pl.lit(None, pl.String),
         beyond_work=pl.lit(1.0),
         beyond_request=pl.lit("whole"),
+        charge=pl.lit(1.0),
+        beyond_charge=pl.lit(1.0),
         job_number=pl.lit(1, pl.Int64),
         array_task=pl.int_range(pl.len(), dtype=pl.Int64),
         start_modelled="start_time",

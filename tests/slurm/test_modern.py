@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from audit import config
+from audit.cluster import charges, fairshare
 from audit.metrics.attempts.account import account as booked_waits
 from audit.metrics.attempts.account import cycle_of
 from audit.metrics.attempts.reasons import hold_kind
@@ -158,3 +159,43 @@ def recomputed(folder: Path, at: int, tick: int) -> Outcome:
         phase=str(tick),
     )
     return recompute(request, config.Config())
+
+
+def test_what_requests_would_have_been_charged(tmp_path: Path) -> None:
+    """Billing of AllocTRES and ReqTRES, as slurmctld counts them, in whole units."""
+    log = Capture(CAPTURES / "north").site(tmp_path)
+    assert log.cluster is not None
+    shares = fairshare.read(log.cluster.usage, tmp_path, log.cluster.name)
+    charged = charges.charged(log.described, log.setting, shares)
+    charged = charges.beyond_requests(charged, log.setting, shares)
+    more = charged.filter(pl.col("cpus") > pl.col("req_cpus"), pl.col("start_time").is_not_null())
+    factor = more["qos"].replace_strict(dict(shares.factors), default=1.0)
+    ours = more.select(
+        *("job_id", "start_time"),
+        allocated=pl.col("penalty") / factor,
+        requested=(pl.col("penalty") - pl.col("beyond_penalty")) / factor,
+    )
+    billed = billing(tmp_path / "sacct.txt")
+    compared = [
+        (int(allocated + 1e-9), max(int(requested + 1e-9), 1)) == billed[job, start]
+        for job, start, allocated, requested in ours.iter_rows()
+    ]
+    assert compared == [True] * 33
+
+
+def billing(path: Path) -> dict[tuple[str, int], tuple[int, int]]:
+    """Return what sacct shows as billing of the allocation and of the request, by job and start."""
+    header, *rows = (line.split("\x1f") for line in path.read_text().splitlines())
+    records = (dict(zip(header, row, strict=True)) for row in rows)
+
+    def billed(tres: str) -> int:
+        return int(dict(part.split("=") for part in tres.split(",")).get("billing", 0))
+
+    return {
+        (record["JobID"], epoch(record["Start"])): (
+            billed(record["AllocTRES"]),
+            billed(record["ReqTRES"]),
+        )
+        for record in records
+        if record["AllocTRES"]
+    }

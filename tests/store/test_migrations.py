@@ -22,8 +22,9 @@ EACH = """jobs attempts never_started gave_up_wait_s tuwt_s tusa nuwt miss_stric
 VIEWS = {
     "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
         reason
-        priority reservation size cpus nodes gpus gpu_types any_gpu_type mem_bytes req_cpus
-        beyond_work beyond_request constraints required_nodes array_throttle nice
+        priority reservation size cpus nodes gpus gpu_types any_gpu_type mem_bytes
+        req_cpus req_mem_bytes beyond_work beyond_request charge beyond_charge
+        constraints required_nodes array_throttle nice
         node_list node_amounts submit_time arrival_time start_time
         end_time wait_s cause_held_s cause_unavailable_s cause_rule_s
         cause_nodes_s cause_own_s

@@ -173,6 +173,7 @@ def _amounts(given: _Columns) -> dict[str, pl.Series]:
         any_gpu_type=pl.when(requested > 0).then(types.is_null()),
         mem_bytes=pl.coalesce("got_mem_bytes", "asked_mem_bytes", whole),
         req_cpus=pl.when(asked > 0).then(asked),
+        req_mem_bytes="asked_mem_bytes",
         # slurmctld raises ReqCPUS, not ReqTRES, if the memory per CPU exceeds MaxMemPerCPU
         req_for_memory=pl.when(pl.col("asked_cpus") > 0).then(
             pl.col("ReqCPUS") > pl.col("asked_cpus")
@@ -250,7 +251,7 @@ def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
     return frame.select(
         *("number", "job_id", "state", "priority", "submit_time", "eligible_time"),
         *("start_time", "end_time", "walltime_s", "cpus", "nodes", "gpus", "mem_bytes"),
-        *("gpu_types", "any_gpu_type", "req_cpus", "req_for_memory"),
+        *("gpu_types", "any_gpu_type", "req_cpus", "req_mem_bytes", "req_for_memory"),
         *(pl.col(name).replace("(null)", None).alias(name.lower()) for name in _NAMES),
         *(pl.col(n).replace(["None", "(null)"], None).alias(n.lower()) for n in _NO_NAMES),
         **fields.id_parts(pl.col("job_id")),

@@ -1,4 +1,4 @@
-"""CPUs that attempts were allocated beyond those that they requested, and why.
+"""CPUs that attempts were allocated beyond those that they requested, and why; and their charge.
 
 For each attempt with more CPUs than it requested, the first reason that holds:
 
@@ -30,8 +30,15 @@ def beyond_request(described: pl.DataFrame, pool: Pool) -> pl.DataFrame:
     Returns:
         ``described`` with beyond_work = max(cpus − req_cpus, 0) · occupancy, float64, CPU·s, null
         where one of these is unknown; and beyond_request, null where it is 0. Both are null if no
-        attempt has more CPUs than it requested.
+        attempt has more CPUs than it requested. With ``penalty`` and ``beyond_penalty``
+        (``charges.beyond_requests``) also charge and beyond_charge, these · occupancy.
     """
+    charges = [
+        (pl.col(rate) * pl.col("occupancy_s")).alias(name)
+        for name, rate in (("charge", "penalty"), ("beyond_charge", "beyond_penalty"))
+        if rate in described.columns
+    ]
+    described = described.with_columns(charges)
     added = pl.col("cpus") - pl.col("req_cpus")
     if not described.select((added > 0).any()).item():
         return described.with_columns(

@@ -9,4 +9,5 @@ class BeyondUser(NamedTuple):
     name: str | None  # None: not named in the log
     allocated: float
     beyond: float
+    charge_share: float | None  # of its charges, what its requests would save
     reason: str  # key of ``registry.requested.BEYONDS``: that of most of it

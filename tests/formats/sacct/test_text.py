@@ -82,6 +82,13 @@ def test_requested_cpus(
     assert (job["cpus"], job["req_cpus"], job["req_for_memory"]) == found
 
 
+def test_requested_memory() -> None:
+    """ReqMem is what sacct shows, and may have been raised; ReqTRES is what was requested."""
+    job = ran(ReqTRES="cpu=2,mem=4000M", ReqMem="4000M", AllocTRES="cpu=16,mem=32000M")
+    assert (job["mem_bytes"], job["req_mem_bytes"]) == (32_000 << 20, 4_000 << 20)
+    assert ran(ReqTRES="", ReqMem="4000M", AllocTRES="cpu=16")["req_mem_bytes"] is None
+
+
 def test_an_ordinary_record() -> None:
     found = ran(
         Cluster="c", User="ana", Account="a", Group="g", Partition="p", QOS="q", Priority="12.5",

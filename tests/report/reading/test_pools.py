@@ -503,11 +503,12 @@ def test_users_whose_jobs_were_allocated_more_than_they_requested(tmp_path: Path
     ):
         ended = {"job_id": str(job), "attempt": 1, "standing": "ended", "end_time": FROM + 100}
         more = {"cpus": cpus, "beyond_work": beyond, "beyond_request": reason}
+        more |= {"charge": 8.0, "beyond_charge": 2.0} if user == "ann" else {}
         add(con, "job_result", **of, **ended, **more, user=user, occupancy_s=100)
     (pool,) = build(con, "demo", PERIOD).pools
     assert pool.beyond == (
-        BeyondUser("ann", 2_000.0, 900.0, "whole"),
-        BeyondUser("cem", 400.0, 100.0, "cores"),
+        BeyondUser("ann", 2_000.0, 900.0, 0.25, "whole"),
+        BeyondUser("cem", 400.0, 100.0, None, "cores"),
     )
     con.close()
 
