@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -15,7 +16,7 @@ from audit.metrics.attempts.contention import (
     with_gpu_types,
 )
 from audit.metrics.nodes import PLACE, members, shares
-from audit.model import Absence, Node, Resource
+from audit.model import Absence, Node, Resource, Step
 from audit.words import OF_TYPE, plural
 
 ASKED_SHARE: Final = 0.01
@@ -296,6 +297,39 @@ def in_partitions(
         for node in shapes
         if (named & {*node.partitions} if node.partitions else node.name in ran)
     )
+
+
+def steps_of(
+    amounts: Sequence[tuple[str, int]], shapes: Sequence[Node], absences: Iterable[Absence]
+) -> tuple[Step, ...]:
+    """Return the steps of a pool's amounts while nodes are drained or down; for sums over a pool.
+
+    What runs in a reservation is taken from the capacity elsewhere (``contention.capacity_steps``).
+
+    Args:
+        amounts: those of the pool with all its nodes.
+        shapes: its declared nodes.
+        absences: of any nodes.
+    """
+    of_node = {node.name: dict(node.amounts) for node in shapes}
+    changes: dict[int, Counter[str]] = {}
+    for one in absences:
+        if one.node in of_node and one.why != "reserved":
+            for at, more in ((one.begin, 1), (one.end, -1)):
+                if at is not None:
+                    changes.setdefault(at, Counter())[one.node] += more
+    reasons: Counter[str] = Counter()
+    left, steps = dict(amounts), [Step(0, tuple(amounts))]
+    for at, changed in sorted(changes.items()):
+        for node, more in changed.items():
+            was, reasons[node] = reasons[node] > 0, reasons[node] + more
+            back = was - (reasons[node] > 0)  # 1: it is back, −1: it is gone, 0: neither
+            for name in left:
+                left[name] += back * of_node[node].get(name, int(name == "nodes"))
+        had = tuple((name, max(amount, 0)) for name, amount in left.items())
+        if had != steps[-1].amounts:
+            steps.append(Step(at, had))
+    return tuple(steps[1:])
 
 
 def _spans(attempts: pl.DataFrame) -> pl.DataFrame:

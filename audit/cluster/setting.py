@@ -86,7 +86,7 @@ def one_off(
         if len(groups) > 1:
             mine = hardware.in_partitions(mine, group, rows)
         pool, found = inference.pool(rows, whole, resource, pool_size, now, name, mine)
-        pools.append(_absent(pool._replace(policy=policy, zone=zone.value), declared))
+        pools.append(_absent(pool._replace(policy=policy, zone=zone.value), declared, mine))
         facts += found
     facts += _facts_about_nodes(declared)
     return Setting(
@@ -101,10 +101,15 @@ def one_off(
     )
 
 
-def _absent(pool: Pool, declared: Declared) -> Pool:
-    """Return a pool with the declared absences of its nodes."""
-    names = {node.name for node in pool.nodes}
+def _absent(pool: Pool, declared: Declared, shapes: Sequence[Node]) -> Pool:
+    """Return a pool with the declared absences of its nodes.
+
+    Where sums decide, they are steps of its capacity, unless it has steps of its own.
+    """
+    names = {node.name for node in pool.nodes or shapes}
     found: list[Absence] = [one for one in declared.absences if one.node in names]
+    if not pool.nodes and not pool.steps:
+        pool = pool._replace(steps=hardware.steps_of(pool.amounts, shapes, found))
     return pool._replace(absences=(*pool.absences, *found))
 
 
@@ -170,7 +175,7 @@ def configured(
             if not each.nodes and len(pools) > 1:
                 mine = hardware.in_partitions(mine, {*of_pool, *each.partitions}, rows)
             pool, sources = _pool(each, rows, whole, zone, extent.now, mine)
-            found.append(_absent(pool, declared))
+            found.append(_absent(pool, declared, mine))
             facts += sources
     facts += _facts_about_nodes(declared)
     warnings = _warnings(facts, attempts, headers)

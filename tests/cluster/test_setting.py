@@ -5,12 +5,15 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from audit import config
+from audit.cluster.hardware import steps_of
 from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting, configured, covered, one_off
 from audit.errors import UsageError
-from audit.model import Node, Period
+from audit.model import Absence, Declared, Node, Period
 from tests.strategies import ended, frame
 
 LOG = Period("all", 100, 200)
@@ -77,3 +80,60 @@ def test_steps_leave_the_simulation_to_sums() -> None:
     assert "by sums over its nodes" in said
     with pytest.raises(ValueError, match="steps do not say which nodes"):
         setting(on_nodes("a", "b"), steps=steps, by_nodes=True)
+
+
+AWAY = (
+    Absence("a", 20, 50, "drained"),
+    Absence("a", 40, 60, "down"),
+    Absence("b", 60, None, "down"),
+    Absence("b", 30, 35, "reserved", "maintenance"),
+    Absence("other", 10, 90, "down"),
+)
+
+
+def test_nodes_out_of_service_are_steps_where_sums_decide() -> None:
+    """Node a is away from 20 to 60 s, for two reasons; a reservation counts by what runs in it."""
+    declared = Declared((Node("a", (("cpus", 4),), ("p",)), Node("b", (("cpus", 8),), ())), AWAY)
+    cluster = Fact("cluster", "c", "a test")
+    unknown = one_off(cluster, on_nodes(None, None), {}, None, None, "UTC", declared=declared)
+    (pool,) = unknown.pools
+    assert (pool.by_nodes, pool.capacity) == (False, 12)
+    assert [(one.since, dict(one.amounts)["cpus"]) for one in pool.steps] == [(20, 8), (60, 4)]
+    known = one_off(cluster, on_nodes("a", "b"), {}, None, None, "UTC", declared=declared)
+    assert (known.pools[0].by_nodes, known.pools[0].steps) == (True, ())
+    # configured steps win
+    pools = ({"name": "main", "steps": ({"since": date(2026, 1, 2), "cpus": 4},)},)
+    configuration = config.Cluster.model_validate({"name": "c", "zone": "UTC", "pools": pools})
+    (stepped,) = configured(configuration, on_nodes(None), {}, declared=declared).pools
+    assert [dict(one.amounts) for one in stepped.steps] == [{"cpus": 4}]
+
+
+_absences = st.builds(
+    Absence,
+    st.sampled_from("abc"),
+    st.integers(0, 9),
+    st.none() | st.integers(10, 19),
+    st.sampled_from(["drained", "down", "reserved"]),
+)
+
+
+@given(absences=st.lists(_absences, max_size=6))
+def test_steps_have_at_each_instant_what_the_nodes_in_service_have(
+    absences: list[Absence],
+) -> None:
+    sizes = {"a": 1, "b": 2, "c": 4}
+    shapes = [Node(name, (("cpus", cpus),), ()) for name, cpus in sizes.items()]
+    steps = steps_of((("cpus", 7), ("nodes", 3)), shapes, absences)
+    for now in range(20):
+        away = {
+            one.node
+            for one in absences
+            if one.begin <= now < (99 if one.end is None else one.end) and one.why != "reserved"
+        }
+        there = {
+            "cpus": sum(cpus for name, cpus in sizes.items() if name not in away),
+            "nodes": len(sizes.keys() - away),
+        }
+        in_force = [dict(one.amounts) for one in steps if one.since <= now]
+        assert (in_force[-1] if in_force else {"cpus": 7, "nodes": 3}) == there
+    assert len({one.since for one in steps}) == len(steps)

@@ -163,7 +163,8 @@ def _pool(pool: Pool, *, alone: bool) -> Iterator[str]:
         "resource": pool.resource.value,
         "capacity": dict(pool.amounts) | {pool.resource.value: pool.capacity},
         "exclusive_nodes": pool.exclusive_nodes or None,
-        "steps": list(_steps(pool)) or None,
+        # absences are in files, and more exact
+        "steps": None if pool.absences else list(_steps(pool)) or None,
         **pool.policy._asdict(),
         "limits": pool.limits or None,
         "windows": pool.windows or None,
