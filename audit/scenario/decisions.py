@@ -48,9 +48,9 @@ def decisions(
     from the free amounts, and count towards limits, from their start to their end, as steps that no
     planner sees. Owners are ranked by the observed history. An attempt that is put aside (see
     ``tolerance_s``) runs from its start on, that instant included. ``conservative`` is judged as
-    ``conservative_replan``, as its plan is in no log. Under ``multifactor`` with an interval, a
-    pass is made where an attempt starts, and an interval after the first event since a pass, as no
-    log shows when slurmctld's backfill runs.
+    ``conservative_replan``, as its plan is in no log. Under ``multifactor``, slurmctld's main
+    scheduler precedes each pass; with an interval, passes are made where an attempt starts, and an
+    interval after the first event since a pass, as no log shows when slurmctld's backfill runs.
 
     Args:
         tolerance_s: an attempt that would have started longer ago takes no part in passes for

@@ -44,6 +44,8 @@ def judge(log: Log, rule: Rule, tolerance: int) -> Judged:
     for t in passes(log, rule):
         aside = {k for k, first in ready.items() if t > first + tolerance}
         pool = seen(log, rule, t, aside)
+        if rule.between:
+            pool.main_pass()
         pool.one_pass(rule.backfill)
         for k in pool.started:
             ready.setdefault(k, t)

@@ -389,10 +389,12 @@ class OnNodes(Pool):
             if one_waits and self.rule.window is not None and estimate > self.rule.window:
                 continue
             found = self.earliest_on(k, self.t)
-            if found is not None and found[0] == self.t and self.allowed(k):
-                self.start_on(k, found[1])
+            reserves = self.rule.reservations is None or len(self.plan) < self.rule.reservations
+            if found is not None and found[0] == self.t and (self.allowed(k) or reserves):
+                if self.allowed(k):
+                    self.start_on(k, found[1])
                 continue
-            if self.rule.reservations is None or len(self.plan) < self.rule.reservations:
+            if reserves:
                 self.plan[k], self.keeps[k] = found if found is not None else (None, {})
             one_waits = True
         self.plan, self.keeps = {}, {}

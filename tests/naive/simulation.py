@@ -956,10 +956,11 @@ def _conservative_replan(pool: Pool) -> None:
         if one_waits and pool.rule.window is not None and estimate > pool.rule.window:
             continue
         planned = pool.earliest(k, pool.t)
+        reserves = pool.rule.reservations is None or len(pool.plan) < pool.rule.reservations
         if planned == pool.t and pool.allowed(k):
             pool.start(k)
-        else:
-            if pool.rule.reservations is None or len(pool.plan) < pool.rule.reservations:
+        elif planned != pool.t or not reserves:  # else only a limit on a resource holds it
+            if reserves:
                 pool.plan[k] = planned
             one_waits = True
     pool.plan = {}  # it promises nothing

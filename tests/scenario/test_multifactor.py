@@ -123,6 +123,54 @@ def test_decisions_do_not_know_when_backfill_ran() -> None:
         assert (decisions(work, always).ready - EPOCH).tolist() == [0, 2, last_end]
 
 
+ANN_AT_MOST_3 = {"most": (("ann", 3),), "late": frozenset({"ann"})}
+"""CPUs; slurmctld examines limits on resources when it chooses nodes."""
+
+
+def limited(*jobs: Job) -> Log:
+    """Return a log of 4 CPUs."""
+    counted = (
+        each._replace(counts=(("ann", each.request[0], True),) if each.owner == "ann" else ())
+        for each in jobs
+    )
+    return Log(tuple(counted), (4,), **ANN_AT_MOST_3)  # type: ignore[arg-type]
+
+
+def starts_and_decisions(log: Log) -> tuple[list[int], list[int]]:
+    """Return both under slurmctld's two schedulers; the replay's are as defined."""
+    policy = Policy(Order.multifactor, Backfill.conservative_replan, interval_s=5)
+    slurm = Ranking(slurm=Slurm(PAIR, age=0.0, fairshare=0.0))
+    made = replay(arrays(log, slurm), policy).start
+    want = slow.replay(log, rule(policy)._replace(ranking=slurm))
+    assert dict(enumerate(made.tolist())) == want.start
+    ready = decisions(arrays(log, slurm), policy).ready
+    return (made - EPOCH).tolist(), (ready - EPOCH).tolist()
+
+
+def test_who_could_start_but_for_a_limit_keeps_nothing() -> None:
+    """Ann's second job fits from 1 on. A wide one follows, so that only backfill serves others."""
+    log = limited(
+        job("ann", 0, 50, request=(2,)),
+        job("ann", 1, 10, request=(2,), start=EPOCH + 50, end=EPOCH + 60),
+        job("bob", 2, 10, request=(4,), start=EPOCH + 60, end=EPOCH + 70),
+        job("bob", 7, 10, request=(2,), start=EPOCH + 11, end=EPOCH + 21),
+    )
+    assert starts_and_decisions(log) == ([0, 50, 60, 11], [0, 50, 60, 11])
+
+
+def test_who_is_held_by_a_limit_is_planned_but_holds_up_no_front() -> None:
+    """Ann's second job is planned for 50, and needs 3 of 4. Bob's might run until 107."""
+    log = limited(
+        job("ann", 0, 50, request=(2,)),
+        job("ann", 1, 10, request=(3,), start=EPOCH + 50, end=EPOCH + 60),
+        job("bob", 7, 10, request=(2,), estimate=100, start=EPOCH + 7, end=EPOCH + 17),
+    )
+    assert starts_and_decisions(log) == ([0, 50, 7], [0, 50, 7])
+    wide = job("bob", 2, 10, request=(4,), start=EPOCH + 60, end=EPOCH + 70)
+    behind = limited(*log.jobs[:2], wide, log.jobs[2]._replace(start=EPOCH + 70, end=EPOCH + 80))
+    assert starts_and_decisions(behind) == ([0, 50, 60, 70], [0, 50, 60, 70])
+
+
 def test_users_who_tie_share_a_rank() -> None:
     tree = {"ann": ("", 1), "bob": ("", 1), "cem": ("", 1)}
     jobs = (job("cem", 0), job("bob", 1), job("ann", 2))

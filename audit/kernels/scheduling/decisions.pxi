@@ -138,7 +138,10 @@ cdef bint pass_is_due(Pool pool, Rules rules, bint starting) noexcept nogil:
 
 
 cdef void pass_once(Pool pool, Model model) noexcept nogil:
-    """Make one pass over the observed state, with owners ranked by what was observed."""
+    """Make one pass over the observed state, with owners ranked by what was observed.
+
+    Where passes from the front of the queue run ``between`` others, one of them comes first.
+    """
     cdef State *state = &pool.state
     cdef bint costly = model.rules.order != Order.RANK or model.rules.backfill == Backfill.REPLAN
     if costly and not any_can_start(pool, model.jobs):
@@ -151,6 +154,10 @@ cdef void pass_once(Pool pool, Model model) noexcept nogil:
         if pool.ledger.books.rated != tick_of(pool.ledger.books, state.now):
             open_accounts(model.owners.slurm, pool.ledger.books, state.now)
     arrange(pool, model)
+    if model.rules.between and pool.by_nodes:
+        start_fronts(pool, pool.places, model.jobs)
+    elif model.rules.between:
+        start_front(pool, model.jobs, NEVER)
     if model.rules.backfill == Backfill.REPLAN:
         pass_replan(pool, model)
     else:

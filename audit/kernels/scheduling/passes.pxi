@@ -450,8 +450,9 @@ cdef bint pass_replan(Pool pool, Model model) noexcept nogil:
     """Make a pass of REPLAN; return whether anything started ends at once.
 
     Attempts held by a limit are skipped: a plan for them would hold up others. Only slurmctld plans
-    those held by a limit on a resource, which it examines when nodes are chosen. Once enough
-    attempts have a place in the plan, others start now or not at all.
+    those held by a limit on a resource, which it examines when nodes are chosen; if they could
+    start now but for the limit, it skips them too. Once enough attempts have a place in the plan,
+    others start now or not at all.
     """
     cdef State *state = &pool.state
     cdef int64_t looked = 0, reserved = 0, before, start, job, i
@@ -480,10 +481,11 @@ cdef bint pass_replan(Pool pool, Model model) noexcept nogil:
                 start = earliest_on_nodes(pool, pool.places, job, state.now, before, model)
             else:
                 start = earlier(pool.profile, state.now, NEVER, before, model.jobs, job, 0, 0)
-        if start == state.now and may:
-            if not pool.by_nodes:
-                occupy(pool, i, start, model.jobs)
-            again |= begin(pool, i, model.jobs, PLANNED)
+        if start == state.now:
+            if may:
+                if not pool.by_nodes:
+                    occupy(pool, i, start, model.jobs)
+                again |= begin(pool, i, model.jobs, PLANNED)
             continue
         left_behind = True
         if reserves:
