@@ -172,7 +172,7 @@ class Backfill(StrEnum):
         fair=(5.5e-08, 2.27),
         forward=(5.5e-09, 3.03),
         replay=(1.2e-08, 1.8),
-        settings=("depth", "window_s", "reservations", "resolution_s"),
+        settings=("depth", "window_s", "reservations", "resolution_s", "batch_delay_s"),
         reservations=None,
     )
 
@@ -249,6 +249,18 @@ class Policy(NamedTuple):
     ] = None
     """Plans begin and end at its multiples in epoch time; None: at any second. Slurm's
     bf_resolution."""
+    batch_delay_s: Annotated[
+        int | None,
+        Setting(
+            "--batch-delay",
+            "Least seconds between two passes of Slurm's main scheduler.",
+            "delay",
+            "a pause of the main scheduler, in s, of",
+            "duration",
+            3_600,
+        ),
+    ] = None
+    """Under ``multifactor`` with an interval; None: a pass at each event. batch_sched_delay."""
 
     @property
     def name(self) -> str:

@@ -196,7 +196,8 @@ def policies(
     resolution = draw(sampled([None, None, 2, 4])) if reservations is None else None
     if backfill is not Backfill.conservative_replan:
         resolution = None
-    return Policy(order, backfill, depth, window, every, reservations, resolution)
+    delay = draw(sampled([None, None, 2, 3])) if backfill in takers("batch_delay_s") else None
+    return Policy(order, backfill, depth, window, every, reservations, resolution, delay)
 
 
 def rule(policy: Policy) -> Rule:
@@ -206,6 +207,7 @@ def rule(policy: Policy) -> Rule:
         interval=policy.interval_s,
         reservations=policy.reservations,
         resolution=policy.resolution_s,
+        pause=policy.batch_delay_s or 0,
     )
 
 

@@ -335,8 +335,8 @@ def _on_nodes(nodes: Machines, count: int) -> list[Ints]:
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)))
     first, held = nodes.first[:count], nodes.held[:count]
     used = (sums[first + held] - sums[first]).view(np.int64)
-    columns = (nodes.set_of, nodes.wide, *nodes.part, nodes.parts, nodes.most)
-    return [*(column[:count] for column in columns), used]
+    columns = (nodes.set_of, nodes.wide, *nodes.part, nodes.parts, nodes.most, nodes.bound)
+    return [*(column[:count].astype(np.int64) for column in columns), used]
 
 
 def _sequence(rows: Ints, described: pl.DataFrame) -> list[Ints]:

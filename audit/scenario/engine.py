@@ -248,6 +248,7 @@ def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rul
         between=policy.order is Order.multifactor and not policy.backfill.traits.keeps_plans,
         reservations=NEVER if policy.reservations is None else policy.reservations,
         resolution=policy.resolution_s or 1,
+        pause=policy.batch_delay_s or 0,
     )
 
 

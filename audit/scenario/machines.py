@@ -13,8 +13,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.kernels.scheduling import simulation as kernels
+from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.nodes import OnNodes, placed, shapes
 from audit.model import Placement, Pool
+from audit.words import kind_of
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -31,6 +33,7 @@ class Machines(NamedTuple):
     part: Ints  # [R, n]
     parts: Ints  # [n]
     most: Ints  # [n]
+    bound: Bools  # [n], whether it requests GPUs
     shape: Ints  # [n]
     first: Ints  # [n + N + 1], where the places of each holder begin
     held: Ints  # [n + N], how many of them the observed schedule used
@@ -86,6 +89,7 @@ NO_NODES = kernels.Nodes(
     first=np.zeros(1, np.int64),
     **{k: np.zeros(0, np.int64) for k in ("member", "set", "wide", "parts", "most", "shape")},
     **{k: np.zeros(0, np.int64) for k in ("held", "node")},
+    bound=np.zeros(0, np.bool_),
     consecutive=False,
     least_loaded=False,
 )
@@ -107,6 +111,7 @@ def machines(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Machines
     whole = pool.exclusive_nodes or _all_whole(nodes)
     if whole:
         nodes = _whole(nodes, set_of, rows["nodes"])
+    gpus = [kind_of(name) == "gpus" for name in counted_resources(pool)]
     count, size = len(nodes.parts), nodes.capacity.shape[1]
     of_set = np.diff(nodes.first_member)[set_of]
     observed = np.diff(nodes.first)
@@ -121,6 +126,7 @@ def machines(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Machines
     return Machines(
         *(nodes.capacity, nodes.first_member, nodes.member, set_of, nodes.wide),
         *(nodes.part, nodes.parts, nodes.most),
+        np.asarray((nodes.part[gpus] > 0).any(axis=0), np.bool_),
         nodes.shape,
         *(first.astype(np.int64), np.concatenate((observed, np.ones(size, np.int64)))),
         node,

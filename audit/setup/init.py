@@ -48,6 +48,7 @@ _AS_SLURM: Final = {
     "placement": "From slurm.conf (SelectTypeParameters).",
     "exclusive_nodes": "From slurm.conf (SelectType).",
     "resolution_s": "From slurm.conf (bf_resolution; Slurm's default if it is not set).",
+    "batch_delay_s": "From slurm.conf (batch_sched_delay; Slurm's default if it is not set).",
 }
 """Comments on the keys of a pool that ``slurm.policy`` fills."""
 

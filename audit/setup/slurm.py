@@ -252,6 +252,7 @@ def policy(content: Content, facts: list[Fact]) -> dict[str, Any]:
     depth = conf.parameter("bf_max_job_test", 500)
     every = conf.parameter("bf_interval", 30)
     resolution = conf.parameter("bf_resolution", 60)
+    delay = conf.parameter("batch_sched_delay", 3)
     found = f"conservative_replan, of {depth} jobs, every {every} s, in steps of {resolution} s"
     facts.append(Fact("backfilling", found, f"{source} (SchedulerParameters)"))
     return {
@@ -260,6 +261,7 @@ def policy(content: Content, facts: list[Fact]) -> dict[str, Any]:
         "depth": max(depth, 1),
         "interval_s": min(max(every, 1), 3_600),
         "resolution_s": min(max(resolution, 1), 3_600),
+        **({"batch_delay_s": min(delay, 3_600)} if delay > 0 else {}),
     }
 
 

@@ -22,6 +22,7 @@ class Request(NamedTuple):
     most: int  # parts on a node
     used: Taken = MappingProxyType({})
     home: tuple[int, ...] = ()  # all nodes of its partitions
+    bound: bool = False  # whether it asks for GPUs
 
 
 class Site(NamedTuple):
@@ -154,6 +155,11 @@ class OnNodes(Pool):
         missing, taken = request.parts, dict[int, int]()
         if sum(can.values()) < missing:
             return None
+        # with GPUs, what it would use there
+        key = {
+            node: min(n, missing) * request.part[0] if request.bound else max(free[node][0], 0)
+            for node, n in can.items()
+        }
         while missing:
             runs: list[list[int]] = []
             for node in can:
@@ -163,7 +169,7 @@ class OnNodes(Pool):
                     runs.append([node])
 
             def left(run: Sequence[int]) -> int:
-                return sum(max(free[node][0], 0) for node in run)
+                return sum(key[node] for node in run)
 
             enough = [run for run in runs if sum(can[node] for node in run) >= missing]
             best = min(enough, key=left) if enough else max(runs, key=left)

@@ -148,6 +148,7 @@ class Rule(NamedTuple):
     interval: int | None = None
     reservations: int | None = None
     resolution: int | None = None
+    pause: int = 0  # least seconds between two passes of slurmctld's main scheduler
 
     @property
     def between(self) -> bool:
@@ -343,6 +344,8 @@ class Pool:
         self.due: int | None = None  # the next pass
         self.before: int | None = None  # the last instant, unless it was a pass alone
         self.shift = 0  # by which passes are later than multiples since the first arrival
+        self.served = -(10**12)  # the last pass of slurmctld's main scheduler
+        self.serves: int | None = None  # the next one, if anything has happened since
         self.quiet: int | None = None  # until when edges are waited for
         self.returning: dict[int, int] = {}  # when those that gave way join the queue again
         self.lost: list[tuple[Job, int, int]] = []  # start and end of runs that gave way
@@ -649,11 +652,16 @@ class Pool:
         if not self.log.jobs:
             return
         self.before = self.t
+        if self.rule.between and self.rule.interval is not None:
+            if self.serves is None and self.queue:
+                self.serves = max(self.t, self.served + self.rule.pause)
+            if self.serves is not None and self.serves <= self.t:
+                self.served, self.serves = self.t, None
+                self.until_nothing_ends(self.main_pass)
+            self.due = self.following_pass()
+            return
         if self.rule.between:
             self.until_nothing_ends(self.main_pass)
-            if self.rule.interval is not None:
-                self.due = self.following_pass()
-                return
         self.due = self.next_pass()
         if self.due == self.t:
             self.due = None
@@ -743,6 +751,7 @@ class Pool:
             or any(at <= self.t for at in self.returning.values())
             or any(step.time == self.t for step in self.log.steps)
             or self.t in self.edges_of_blocked()
+            or self.t == self.serves
             or (
                 edges
                 and bool(self.queue or self.arriving or self.returning)
@@ -778,8 +787,7 @@ class Pool:
                 self.quiet = self.t + 3 * self.log.windows[0].unit * self.log.windows[0].units
             if edge is not None and (self.quiet is None or edge <= self.quiet):
                 instants.add(edge)
-        if self.due is not None:
-            instants.add(self.due)
+        instants |= {at for at in (self.due, self.serves) if at is not None}
         return min(instants, default=None)
 
     def run(self, until: Callable[[], bool] = lambda: False) -> bool:

@@ -512,7 +512,7 @@ def test_blocked_reserved_and_never_started_stay_as_they_were() -> None:
 def test_kernels_refuse_codes_that_they_do_not_have(unknown: dict[str, Any]) -> None:
     known: dict[str, Any] = {"order": 0, "fair": 0, "backfill": 0, "depth": 1, "window": 1}
     known |= {"latest_last": True, "every": 0, "origin": 0, "between": False, "reservations": 1}
-    known["resolution"] = 1
+    known |= {"resolution": 1, "pause": 0}
     kernels.Rules(**known)
     with pytest.raises(ValueError, match="no kernel has"):
         kernels.Rules(**known | unknown)

@@ -79,7 +79,7 @@ def test_the_content_of_the_files_is_written_and_a_run_computes_usage_as_slurm_d
     assert fact(draft, "fairshare").value == "fair_tree"
     (pool,) = cluster.pools
     assert (pool.order, pool.backfill) == ("multifactor", "conservative_replan")
-    assert pool.policy[2:] == (500, None, 30, None, 60)
+    assert pool.policy[2:] == (500, None, 30, None, 60, 3)
     assert config.Limit(most=0, partition=("short",), walltime_above_s=600) in pool.limits
     assert fact(draft, "limits").value == str(len(pool.limits))
     assert fact(draft, "order of the queue").value == (

@@ -128,7 +128,8 @@ cdef void follow_plain(Pool pool, Model model) noexcept nogil:
 cdef void follow_slurm(Pool pool, Model model) noexcept nogil:
     """Do what happens now, as slurmctld: backfill, then ends and arrivals, then the main scheduler.
 
-    slurmctld learns of ends and arrivals within the second, and so after a pass of backfill.
+    slurmctld learns of ends and arrivals within the second, and so after a pass of backfill. Its
+    main scheduler pauses between passes.
     """
     cdef State *state = &pool.state
     cdef bint alone
@@ -145,7 +146,11 @@ cdef void follow_slurm(Pool pool, Model model) noexcept nogil:
     happen(pool, model)
     shift_passes(state, model.rules)
     arrive(pool, model)
-    run_passes(pool, model, False, True)
+    if state.serves == NEVER and state.waiting > 0:
+        state.serves = max(state.now, state.served + model.rules.pause)
+    if state.serves <= state.now:
+        state.served, state.serves = state.now, NEVER
+        run_passes(pool, model, False, True)
     state.due = next_multiple(
         state.now + 1, model.rules.every, model.rules.origin + state.shift
     )
@@ -343,7 +348,7 @@ cdef int64_t next_instant(Pool pool, Model model) noexcept nogil:
         state.quiet = state.now + PATIENCE * model.jobs.limits.edges.period
     if edge <= state.quiet:
         instant = min(instant, edge)
-    return min(instant, state.due)
+    return min(min(instant, state.due), state.serves)
 
 
 cdef void await_pass(Pool pool, Model model) noexcept nogil:

@@ -138,11 +138,12 @@ cdef class Rules:
     cdef bint between  # whether passes from the front of the queue run at all other instants
     cdef int64_t reservations  # maximum number of attempts that REPLAN reserves for
     cdef int64_t resolution  # seconds to whose multiples REPLAN rounds plans down
+    cdef int64_t pause  # least seconds between two passes from the front of the queue
 
     def __init__(
         self, *, int64_t order, int64_t fair, bint latest_last, int64_t backfill, int64_t depth,
         int64_t window, int64_t every, int64_t origin, bint between, int64_t reservations,
-        int64_t resolution
+        int64_t resolution, int64_t pause
     ):
         if not RANK <= order <= MULTIFACTOR or fair not in (RANK, FAIRSHARE, NUWT):
             raise ValueError(f"order {order}, fair order {fair}: no kernel has them")
@@ -151,7 +152,7 @@ cdef class Rules:
         self.order, self.fair, self.backfill = <Order> order, <Order> fair, <Backfill> backfill
         self.latest_last, self.between = latest_last, between
         self.depth, self.window, self.reservations = depth, window, reservations
-        self.every, self.origin, self.resolution = every, origin, resolution
+        self.every, self.origin, self.resolution, self.pause = every, origin, resolution, pause
 
 
 @cython.dataclasses.dataclass(eq=False, repr=False)
@@ -188,6 +189,7 @@ cdef class Nodes:
     cdef const int64_t[:, ::1] part  # resources × attempts
     cdef const int64_t[::1] parts  # [attempts]
     cdef const int64_t[::1] most  # [attempts]
+    cdef const uint8_t[::1] bound  # [attempts], whether it requests GPUs; see ``take_consecutive``
     cdef const int64_t[::1] shape  # [attempts]; equal numbers: equal sets, parts and most
     cdef const int64_t[::1] first  # [holders + 1], where the places of each begin
     cdef const int64_t[::1] held  # [holders], how many of them the observed schedule used

@@ -289,7 +289,8 @@ cdef void take_consecutive(Places on, int64_t job, Where where) noexcept nogil:
 
     Of the runs of consecutive nodes that take a part of it, it gets that with least free that
     suffices; there one node that takes all of it, with least free, else nodes in their order. If no
-    run suffices, it gets all of the largest one, and the rest in the same way.
+    run suffices, it gets all of the largest one, and the rest in the same way. With GPUs, what it
+    would use there counts instead of what is free.
     """
     cdef int64_t missing = on.nodes.parts[job], set = on.nodes.set[job], place, c
     on.candidates = 0
@@ -297,6 +298,8 @@ cdef void take_consecutive(Places on, int64_t job, Where where) noexcept nogil:
         suggest(on, job, on.nodes.member[place], where)
     for c in range(on.candidates):
         on.key[c] = max(on.free[0, on.candidate[c]], 0)
+        if on.nodes.bound[job]:
+            on.key[c] = min(on.count[c], missing) * on.nodes.part[0, job]
     while missing > 0:
         missing = take_from_run(on, job, missing)
 

@@ -64,6 +64,8 @@ cdef struct State:
     Charging charging
     # Passes and windows:
     int64_t due  # when the next pass is, if anything has happened since the last one, or NEVER
+    int64_t served  # when the last pass from the front was,
+    int64_t serves  # and when the next one is, if anything has happened since, or NEVER
     int64_t before  # the last instant; passes are ``shift`` later than the rules say
     int64_t shift
     bint news  # whether anything ended early, or capacity stepped, since the last pass
@@ -320,6 +322,7 @@ cdef void reset(Pool pool, const int64_t[::1] capacity) noexcept nogil:
     cdef State *state = &pool.state
     memset(state, 0, sizeof(State))
     state.next_end = state.due = state.quiet = state.soonest = state.pause = NEVER
+    state.served, state.serves = -AFTER_ALL, NEVER
     state.target = state.ghost = NOBODY
     state.entered = -NEVER
     pool.used[:] = 0

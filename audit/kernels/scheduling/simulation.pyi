@@ -75,15 +75,15 @@ class Steps:
 class Nodes:
     def __init__(
         self, *, capacity: _Ints, first_member: _Ints, member: _Ints, set: _Ints, wide: _Ints,
-        part: _Ints, parts: _Ints, most: _Ints, shape: _Ints, first: _Ints, held: _Ints,
-        node: _Ints, amount: _Ints, consecutive: bool, least_loaded: bool
+        part: _Ints, parts: _Ints, most: _Ints, bound: _Bools, shape: _Ints, first: _Ints,
+        held: _Ints, node: _Ints, amount: _Ints, consecutive: bool, least_loaded: bool
     ) -> None: ...  # fmt: skip
 
 class Rules:
     def __init__(
         self, *, order: Order, fair: Order, latest_last: bool, backfill: Backfill, depth: int,
         window: int, every: int, origin: int, between: bool, reservations: int,
-        resolution: int
+        resolution: int, pause: int
     ) -> None: ...  # fmt: skip
 
 class Model:

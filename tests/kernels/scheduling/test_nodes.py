@@ -26,7 +26,7 @@ from tests.strategies import EPOCH, EVERY_POLICY, arrays, logs, policies, rankin
 def sites(draw: st.DrawFn, most: int = 9) -> Log:
     """A log of attempts on at most six nodes."""
     log = draw(logs(most=most, resources=draw(sampled([1, 1, 2])), limited=True))
-    count, resources = draw(st.integers(1, 6)), len(log.capacity)
+    count, resources, gpus = draw(st.integers(1, 6)), len(log.capacity), draw(st.booleans())
     amounts = st.tuples(*[st.integers(1, 4)] * resources)
     machines = tuple(draw(amounts) for _ in range(count))
     every = tuple(range(count))
@@ -41,7 +41,8 @@ def sites(draw: st.DrawFn, most: int = 9) -> Log:
         if on_one > 1:
             part = (1, *part[1:])
         home = tuple(sorted({*nodes, *draw(sampled(sets))}))
-        request = Request(nodes, part, parts, on_one, home=home)
+        bound = gpus and any(part[1:])
+        request = Request(nodes, part, parts, on_one, home=home, bound=bound)
         requests.append(request._replace(used=draw(_used(request, machines))))
         jobs.append(job._replace(request=tuple(parts * amount for amount in part)))
     reserved = []
@@ -115,6 +116,7 @@ def machines(site: Site) -> Machines:
         ),
         ints([r.parts for r in requests]),
         ints([r.most for r in requests]),
+        np.array([r.bound for r in requests], np.bool_),
         ints([shapes.index(r[:4]) for r in requests]),
         first,
         ints([*(len(r.used) for r in requests), *[1] * count]),
