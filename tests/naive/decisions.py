@@ -80,9 +80,10 @@ def passes(log: Log, rule: Rule) -> list[int]:
     if rule.interval is None or not log.jobs:
         return at
     if rule.order == "multifactor":
-        return list(_unknown_phase(log, rule.interval, at))
+        return [t for t in _unknown_phase(log, rule.interval, at) if t <= last_told(log)]
     origin = min(job.arrival for job in log.jobs)
-    return sorted({t for each in at if (t := each + -(each - origin) % rule.interval) <= at[-1]})
+    passes = {each + -(each - origin) % rule.interval for each in at}
+    return sorted(t for t in passes if t <= last_told(log))
 
 
 def _unknown_phase(log: Log, interval: int, at: list[int]) -> Iterator[int]:
@@ -98,14 +99,25 @@ def _unknown_phase(log: Log, interval: int, at: list[int]) -> Iterator[int]:
             due = None
         elif due is None:
             due = t + interval
+    if due is not None:
+        yield due
+
+
+def _told(log: Log) -> set[int]:
+    """Return the instants that the log knows of its attempts."""
+    told = {job.arrival for job in log.jobs}
+    told |= {job.start for job in log.jobs if job.start is not None}
+    return told | {job.end for job in log.jobs if job.end is not None and not job.open}
+
+
+def last_told(log: Log) -> int:
+    return max(_told(log))
 
 
 def instants(log: Log) -> list[int]:
     """Return arrivals, starts, ends, steps and edges of windows, up to the last of the log."""
     met = [(k, job) for k, job in enumerate(log.jobs) if job.start is not None or job.open]
-    told = {job.arrival for job in log.jobs}
-    told |= {job.start for job in log.jobs if job.start is not None}
-    told |= {job.end for job in log.jobs if job.end is not None and not job.open}
+    told = _told(log)
     found = {job.arrival for k, job in met if queues(log, k)}
     found |= {job.start for _, job in met if job.start is not None}
     found |= {job.end for _, job in met if job.end is not None}

@@ -76,7 +76,7 @@ class OnNodes(Pool):
         self.site = site
         self.on: dict[int, Taken] = {}  # of attempts that started here
         self.keeps: dict[int, Taken] = {}  # nodes of plans
-        self.returns = 0
+        self.returns = 0  # how often anything was returned, or a step taken
         self.kept: tuple[int, int, int | None, set[int]] | None = None
         """Of the head: its number, ``returns``, its shadow and its nodes."""
 
@@ -111,9 +111,8 @@ class OnNodes(Pool):
         self.returns += len(self.running) < before
 
     def arrive(self) -> None:
-        ends = {job.end for job in self.blocked if job.start is not None}
-        ends |= {end for _, end, _ in self.site.reserved}
-        self.returns += self.t in ends
+        edges = {edge for begin, end, _ in self.site.reserved for edge in (begin, end)}
+        self.returns += self.t in edges | self.edges_of_blocked()
         super().arrive()
 
     # Placements

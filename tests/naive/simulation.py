@@ -364,7 +364,8 @@ class Pool:
         return left
 
     def expected_end(self, k: int) -> int:
-        return self.running[k] + self.log.jobs[k].estimate
+        """After t, as it still runs: slurmctld learns of an end only after a pass of backfill."""
+        return max(self.running[k] + self.log.jobs[k].estimate, self.t + 1)
 
     def expected(self, s: int) -> Amounts:
         """Return the amounts that planners expect to be free at s ≥ t, without their plans."""
@@ -597,7 +598,7 @@ class Pool:
     def end_what_ends(self) -> None:
         """Attempts with end ≤ t free their resources."""
         for k in [k for k in self.running if self.end_of(k) <= self.t]:
-            if self.end_of(k) < self.expected_end(k):
+            if self.log.jobs[k].occupancy < self.log.jobs[k].estimate:
                 self.disturbed = True
             del self.running[k]
 

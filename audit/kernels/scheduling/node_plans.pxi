@@ -128,7 +128,7 @@ cdef void continue_slot(Pool pool, Places on, int64_t slot, int64_t job) noexcep
         if on.slot_parts[begin + node] < on.nodes.most[job] and (
             (on.members[set, node >> 6] >> (node & 63)) & 1
         ):
-            grow(on, slot, pool.run_expected[ended], node, job)
+            grow(on, slot, expected_end(pool, ended), node, job)
     on.slot_ended[slot] = ended + 1
 
 

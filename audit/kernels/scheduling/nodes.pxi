@@ -440,8 +440,8 @@ cdef int64_t keep_nodes(Pool pool, Places on, int64_t head) noexcept nogil:
         on.held[head] = 0
         see_nodes_ahead(on, head)
         while on.total < on.nodes.parts[head] and ended < pool.state.running:
-            on.shadow = pool.run_expected[ended]
-            while ended < pool.state.running and pool.run_expected[ended] == on.shadow:
+            on.shadow = expected_end(pool, ended)
+            while ended < pool.state.running and expected_end(pool, ended) == on.shadow:
                 add_nodes_ahead(on, pool.run_job[ended], 1, head)
                 ended += 1
         if on.total < on.nodes.parts[head]:

@@ -215,7 +215,7 @@ cdef int64_t shadow_of(int64_t head, Pool pool, Steps steps) noexcept nogil:
         shadow = next_expected(pool, steps, ended, step)
         if shadow == NEVER:
             return NEVER
-        while ended < pool.state.running and pool.run_expected[ended] == shadow:
+        while ended < pool.state.running and expected_end(pool, ended) == shadow:
             add(pool.spare, pool.run_request, ended, 1)
             ended += 1
         while step < steps.number and steps.time[step] == shadow:
@@ -244,7 +244,7 @@ cdef inline int64_t next_expected(
     """
     cdef int64_t instant = NEVER
     if ended < pool.state.running:
-        instant = pool.run_expected[ended]
+        instant = expected_end(pool, ended)
     if step < steps.number:
         instant = min(instant, steps.time[step])
     return instant
@@ -264,7 +264,7 @@ cdef void expect(Pool pool, Steps steps) noexcept nogil:
             last += 1
             pool.profile.times[last] = instant
             copy_column(pool.profile.levels, last, pool.profile.levels, last - 1)
-        while ended < pool.state.running and pool.run_expected[ended] == instant:
+        while ended < pool.state.running and expected_end(pool, ended) == instant:
             for x in range(pool.free.shape[0]):
                 pool.profile.levels[x, last] += pool.run_request[x, ended]
             ended += 1

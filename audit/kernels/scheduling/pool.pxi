@@ -223,6 +223,11 @@ cdef class Pool:
         self.first_begun, self.times = first_begun, np.zeros(len(first_begun), np.int64)
 
 
+cdef inline int64_t expected_end(Pool pool, int64_t r) noexcept nogil:
+    """Return when a running attempt is expected to end: after now, as it still runs."""
+    return max(pool.run_expected[r], pool.state.now + 1)
+
+
 cdef inline bint fits_free(Pool pool, int64_t i) noexcept nogil:
     """Return whether the attempt queued at place ``i`` fits in what is free now."""
     if pool.by_nodes:
@@ -300,6 +305,7 @@ cdef inline void take_steps(Pool pool, Model model) noexcept nogil:
     state.step = pass_steps(pool, model.steps)
     if state.step > first:
         state.fresh = 0
+        pool.places.head = NOBODY  # the nodes that it keeps may be among those taken
     for step in range(first, state.step):
         if model.steps.job[step] != NOBODY:
             sign = -1 if model.steps.ends[step] else 1
