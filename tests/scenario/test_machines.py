@@ -222,6 +222,15 @@ def test_a_job_waits_for_a_node_that_stays_away() -> None:
     assert faults(down, *records) == []
 
 
+def test_a_head_that_loses_a_node_keeps_no_others() -> None:
+    """Until 5, the second job is to have both nodes at 100; then nobody knows when it fits."""
+    down = POOL._replace(absences=(Absence("a", EPOCH + 5, None, "down"),))
+    wide = ran(1, 9, 8, "a,b", nodes=2)
+    narrow = ran(2, 9, 1, "b", walltime_s=300)
+    work = work_of(down, ran(0, 100, 4, "a"), wide, narrow)
+    assert starts(work) == [0, None, 5]
+
+
 def test_declared_steps_leave_sums() -> None:
     stepped = POOL._replace(steps=(Step(EPOCH + 3, (("cpus", 4),)),))
     work = work_of(stepped, ran(0, 5, 3, "a"), ran(1, 3, 3, "a"))

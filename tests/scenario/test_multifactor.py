@@ -158,6 +158,23 @@ def test_who_could_start_but_for_a_limit_keeps_nothing() -> None:
     assert starts_and_decisions(log) == ([0, 50, 60, 11], [0, 50, 60, 11])
 
 
+def test_what_ends_in_the_second_of_a_pass_of_backfill_still_runs_in_it() -> None:
+    """Backfill at 6 plans the second job for 7, which keeps the last one waiting.
+
+    The main scheduler has served the first one at 5, and pauses until 8.
+    """
+    policy = Policy(Order.multifactor, Backfill.conservative_replan, interval_s=5, batch_delay_s=3)
+    jobs = (
+        job("ann", 0, 1, request=(2,)),
+        job("ann", 5, 1),
+        job("bob", 5, 2, request=(2,)),
+        job("bob", 5, 10),
+    )
+    slurm = Ranking(slurm=Slurm(PAIR, age=0.0, fairshare=0.0))
+    work = arrays(Log(jobs, (2,)), slurm)
+    assert (replay(work, policy).start - EPOCH).tolist() == [0, 5, 8, 11]
+
+
 def test_who_is_held_by_a_limit_is_planned_but_holds_up_no_front() -> None:
     """Ann's second job is planned for 50, and needs 3 of 4. Bob's might run until 107."""
     log = limited(
