@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from audit.metrics import dominant_share, uncertainty
 from audit.metrics.attempts import figures, passed_over, performance, users
+from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.parts import Row, coded, number_users, row
 from audit.metrics.attempts.peers import of_peers
@@ -116,7 +117,7 @@ def summarise(
     rows += _gave_up(held)
     span = options.covered or (period.from_time, period.to_time)
     rows += _activity(described, pool, span, now, zone, seed, options)
-    if len(pool.amounts) > 1:
+    if len(_amounts(pool)) > 1:
         rows += _resources(described, pool, span, now)
         rows += _used_by(held, pool)
     attempts = coded(subjects, zone)
@@ -256,9 +257,15 @@ def _activity(
     return rows
 
 
+def _amounts(pool: Pool) -> list[tuple[str, int]]:
+    """Return the amounts that limit jobs; the number of nodes does not where jobs share them."""
+    counted = counted_resources(pool)
+    return [(name, amount) for name, amount in pool.amounts if name in counted]
+
+
 def _resources(described: pl.DataFrame, pool: Pool, span: tuple[int, int], now: int) -> list[Row]:
     rows = []
-    for column, amount in pool.amounts:
+    for column, amount in _amounts(pool):
         of_resource = described.with_columns(size=pl.col(column))
         edges = sorted(set(span))
         share = performance.utilization(performance.activity(of_resource, amount, edges, now))
@@ -269,7 +276,7 @@ def _resources(described: pl.DataFrame, pool: Pool, span: tuple[int, int], now: 
 def _used_by(held: pl.DataFrame, pool: Pool) -> list[Row]:
     """Return the use of each resource by each user, in pool-hours."""
     rows = []
-    for column, amount in pool.amounts:
+    for column, amount in _amounts(pool):
         if column not in AMOUNTS:  # users have the GPUs of all types
             continue
         area = pl.col("occupancy_s").cast(pl.Int128) * pl.col(column).fill_null(0)  # exact

@@ -254,6 +254,20 @@ def test_what_the_pool_did_is_of_the_time_that_the_log_speaks_of() -> None:
         assert got["utilization"] == pytest.approx(busy)
 
 
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_only_nodes_that_jobs_do_not_share_are_a_resource_in_use(exclusive: bool) -> None:
+    """Three jobs on one of two nodes would use it three times over."""
+    amounts = (("cpus", 8), ("nodes", 2))
+    pool = Pool("all", Resource.cpus, 8, amounts=amounts, exclusive_nodes=exclusive)
+    jobs = [ended(0, 0, 10, 1, nodes=1) for _ in range(3)]
+    described = overtakes(resource_equality(describe(frame(jobs), [pool]), 10))
+    made = summarise(described, pool, Period("all", 0, 10), 10, BERLIN, 1, QUICK)
+    used = values(made, "resource")
+    assert used.get(("utilization", "nodes")) == (1.5 if exclusive else None)
+    assert used.get(("utilization", "cpus")) == (0.375 if exclusive else None)
+    assert made.filter(metric="used_nodes").height == exclusive
+
+
 def test_the_report_divides_as_resource_equality_itself_does() -> None:
     """By the attempts whose size is known."""
     unknown = {**ended(0, 2, 8, 0), "cpus": None}
