@@ -69,7 +69,8 @@ def scope_text(scope: Scope, resource: str) -> str:
 def amount(most: int, resource: str | None) -> str:
     """Return an amount with its unit, such as ``32 CPUs`` or ``1 running job``."""
     if resource == "mem_bytes":
-        return f"{most / _GIB:,.3g} GiB of memory"
+        size = most / _GIB
+        return f"{size:,.0f} GiB of memory" if size >= 100 else f"{size:.3g} GiB of memory"
     units = UNITS[resource and kind_of(resource)]
     of_type = f"{gpu_type(resource)} " if resource and gpu_type(resource) else ""
     return f"{most:,} {of_type}{units[most != 1]}"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit import config
-from audit.rule_text import rule_text
+from audit.rule_text import amount, rule_text
 from audit.rules import WEEK, Limit, Scope, Window, hours_of_week, texts
 from tests.config.refusals import usage_refusal
 
@@ -67,6 +67,8 @@ def test_rules_name_types_of_gpus() -> None:
     one = Limit(most=1, resource="gpus:a100", per="user")
     assert rule_text(one, "cpus", "UTC") == "limit of 1 a100 GPU per user"
     assert rule_text(one.but(most=8), "cpus", "UTC") == "limit of 8 a100 GPUs per user"
+    assert amount(1_438 << 30, "mem_bytes") == "1,438 GiB of memory"
+    assert amount(3 << 29, "mem_bytes") == "1.5 GiB of memory"
 
 
 def test_days_and_overlap_are_part_of_a_written_rule_and_come_back() -> None:

@@ -17,6 +17,7 @@ from audit.cluster.inference import Fact
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.model import Absence, Declared, Node, Period, Policy, Pool, Resource, Step
+from audit.rule_text import amount as amount_text
 
 NOTHING = Declared()
 ASSUMED = Policy()
@@ -224,7 +225,7 @@ def _pool(
         else:
             nodes, absences = inferred.nodes, inferred.absences
     elif resource in amounts:
-        value = f"{amounts[resource]:,} {resource}"
+        value = amount_text(amounts[resource], resource)
         facts = [Fact(f"capacity of pool {name!r}", value, CONFIGURED)]
     elif not amounts and hardware.counted(attempts) == resource:
         inferred, facts = inference.pool(attempts, headers, None, None, now, name)
@@ -280,9 +281,11 @@ def _against(name: str, given: Mapping[str, int], declared: Mapping[str, int]) -
     facts = []
     for resource, amount in given.items():
         other = declared.get(resource, amount)
-        why = f"pool {name!r}: {amount:,} {resource} are configured, its nodes have {other:,}"
-        what, warning = f"capacity of pool {name!r}", why if other != amount else None
-        facts.append(Fact(what, f"{amount:,} {resource}", CONFIGURED, warning))
+        if other == amount:
+            continue
+        text = amount_text(amount, resource)
+        why = f"pool {name!r}: {text} are configured, its nodes have {amount_text(other, resource)}"
+        facts.append(Fact(f"capacity of pool {name!r}", text, CONFIGURED, why))
     return facts
 
 

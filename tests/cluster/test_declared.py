@@ -195,7 +195,7 @@ def test_steps_of_a_capacity_and_other_amounts_are_cautions() -> None:
     setting = configured(cluster, frame([job(0, 10, 1, "n1")]), {})
     assert (setting.pools[0].capacity, setting.pools[0].nodes) == (7, ())
     assert [warning.split(",")[0] for warning in setting.warnings] == [
-        "pool 'all': 7 cpus are configured",
+        "pool 'all': 7 CPUs are configured",
         "its capacity has steps",
     ]
 
