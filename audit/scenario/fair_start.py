@@ -113,7 +113,9 @@ def _computation(request: _Request) -> Callable[[Range], FairStarts]:
         fair_order=fair_order,
     )
     plans_ahead = policy.backfill.traits.reservations is None and work.step_planned.any()
-    at_once = not (plans_ahead or work.limits.some or policy.interval_s)
+    # a node of a plan that is kept may be gone when the plan begins
+    loses_nodes = policy.backfill.traits.keeps_plans and work.machines is not None
+    at_once = not (plans_ahead or loses_nodes or work.limits.some or policy.interval_s)
     crowd = largest_snapshot(work, work.present)
     most_steps = setting.steps.number + 2 * min(int(work.blocked.sum()), crowd)
 

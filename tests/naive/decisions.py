@@ -125,7 +125,7 @@ def instants(log: Log) -> list[int]:
     for window in log.windows:
         if told and window.closed(min(told)):
             found.add(min(told))  # it closes when the log begins
-        edge = window.next_edge(min(told, default=0) - 1)
+        edge = window.next_edge(min(told, default=0))
         while edge is not None and edge <= max(told, default=0):
             found.add(edge)
             edge = window.next_edge(edge)

@@ -1055,6 +1055,7 @@ def _at_arrival(log: Log, rule: Rule, j: int) -> Pool:
         own = turn(log.jobs[j].owner)
         pool.queue = [k for k in pool.queue if turn(log.jobs[k].owner) >= own]
     pool.unplanned = set(pool.queue)
+    pool.shift_passes()
     return pool
 
 
@@ -1075,7 +1076,7 @@ def relaxed(log: Log, rule: Rule, j: int) -> int | None:
     if not queues(log, j):
         return None
     pool = _at_arrival(log, rule, j)
-    if pool.queue and not pool.run(until=lambda: not pool.queue):
+    if not pool.run(until=lambda: not pool.queue):
         return None
     pool.queue.append(j)
     pool.unplanned.add(j)

@@ -419,6 +419,8 @@ cdef void begin_again(Pool source, Pool pool, int64_t job, Model model, bint joi
         open_books(pool, model, pool.state.now)
     if conservative and not planned:
         plan_afresh(pool, model)
+    if model.rules.between and model.rules.every > 0:
+        shift_passes(&pool.state, model.rules)
     if joins:
         enqueue(pool, job, model.jobs, model.rules)
 

@@ -108,13 +108,15 @@ cdef inline int64_t next_ready(
 ) noexcept nogil:
     """Return the time of an element of a slot; NEVER: it has no more.
 
-    A slot is continued only as far as it is needed.
+    A slot is continued only as far as it is needed. What still runs is not ready now.
     """
     while ready == on.slot_end[slot]:
         if on.slot_ended[slot] == pool.state.running:
             return NEVER
         continue_slot(pool, on, slot, job)
-    return on.ready[ready]
+    return on.ready[ready] if on.ready[ready] == -NEVER else max(
+        on.ready[ready], pool.state.now + 1
+    )
 
 
 cdef void continue_slot(Pool pool, Places on, int64_t slot, int64_t job) noexcept nogil:
@@ -128,7 +130,7 @@ cdef void continue_slot(Pool pool, Places on, int64_t slot, int64_t job) noexcep
         if on.slot_parts[begin + node] < on.nodes.most[job] and (
             (on.members[set, node >> 6] >> (node & 63)) & 1
         ):
-            grow(on, slot, expected_end(pool, ended), node, job)
+            grow(on, slot, pool.run_expected[ended], node, job)
     on.slot_ended[slot] = ended + 1
 
 
