@@ -73,9 +73,10 @@ class _Columns(Texts):
         if value.null_count() > text.null_count():
             bad = text.is_not_null() & value.is_null() & ~text.is_in(_NOT_KNOWN)
             self.check(name, bad, f"is not a valid {kind.value}")
-        if kind is not Kind.NUMBER:
-            largest = LARGEST if kind is Kind.COUNT else LATEST
-            self.check(name, value > largest, f"is not a valid {kind.value}")
+        if kind is Kind.COUNT:
+            self.check(name, ~value.is_between(0, LARGEST), f"is not a valid {kind.value}")
+        elif kind is not Kind.NUMBER:  # what lasts less than nothing is found with the times
+            self.check(name, value > LATEST, f"is not a valid {kind.value}")
         return value
 
     def listed(self, name: str) -> pl.DataFrame:
@@ -86,6 +87,7 @@ class _Columns(Texts):
         for amount in ("cpus", "nodes", "gpus"):
             if amount in read.columns:
                 self.check(name, read[amount] > LARGEST, "names more than can be")
+                self.check(name, read[amount] < 0, "names less than nothing")
         return read.drop("bad")
 
 
