@@ -41,22 +41,7 @@ def costs(work: Workload, policy: Policy) -> Costs:
     if work.limits.some:
         deep = deep * (1.0 + deep / _DOUBLES)
     fitted = zip(times, (of.fair, of.forward), strict=True)
-    passes = _passes(work, policy)
-    return Costs(
-        *(passes * on * constant * deep ** (power + more) for on, (constant, power) in fitted)
-    )
-
-
-def _passes(work: Workload, policy: Policy) -> Floats:
-    """Return by how much slurmctld's passes of backfill, which no event causes, raise costs, [n].
-
-    There are about two events for each attempt of a snapshot, and a pass at each.
-    """
-    if policy.order is not Order.multifactor or not policy.interval_s:
-        return np.ones(len(work.arrival))
-    waits = np.where(work.has_started, work.start - work.arrival, 0).clip(0)
-    factor: Floats = 1.0 + waits / policy.interval_s / (2.0 * (1.0 + depths(work)))
-    return factor
+    return Costs(*(on * constant * deep ** (power + more) for on, (constant, power) in fitted))
 
 
 _ON_NODES: Final = (3.0, 5.0)
