@@ -275,7 +275,7 @@ def test_pools_steps_and_policies_are_those_of_the_configuration(
     said = {fact.what: (fact.value, fact.source) for fact in told}
     assert said["cluster"] == ("site", "the only one that is configured")
     assert said["policy of pool 'large'"] == ("fcfs-none", "config.toml")
-    assert said["capacity of pool 'small'"] == ("3 cpus", "config.toml")
+    assert said["capacity of pool 'small'"] == ("3 CPUs", "config.toml")
     # Everything came on 9 September 2001; from the next day on there are 2, as the header says.
     assert starts(read(tmp_path / "s.swf")) == {
         "1": 0,
