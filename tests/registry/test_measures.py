@@ -32,7 +32,7 @@ from tests.strategies import ended, frame
 DAY_S = 86_400
 ONE_RESOURCE = Pool("main", Resource.cpus, 4)
 AMOUNTS = (("cpus", 4), ("nodes", 2), ("gpus", 2), ("mem_bytes", 1 << 30))
-SEVERAL = Pool("main", Resource.cpus, 4, amounts=AMOUNTS)
+SEVERAL = Pool("main", Resource.cpus, 4, amounts=AMOUNTS, exclusive_nodes=True)
 
 
 def log(*more: dict[str, Any]) -> pl.DataFrame:
