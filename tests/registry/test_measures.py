@@ -172,8 +172,8 @@ OF_LAXITY = Column("laxity_s", columns.BIGINT, "walltime − runtime", SECONDS)
 
 
 @pytest.fixture
-def with_laxity(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Add a measure and its column to the registry."""
+def with_laxity(monkeypatch: pytest.MonkeyPatch, store: Connection) -> None:
+    """Add a measure and its column to the registry, which made ``store`` before."""
     monkeypatch.setitem(measures.SUMMARY, LAXITY.key, LAXITY)
     monkeypatch.setattr(columns, "OF_ATTEMPTS", (*columns.OF_ATTEMPTS, OF_LAXITY))
     monkeypatch.setattr(catalogue, "_made", {})
