@@ -95,6 +95,14 @@ cdef double weighed(Books books, int64_t seconds) noexcept nogil:
     return seconds * exp(books.rate * seconds) if seconds > 0 else 0.0
 
 
+cdef double kept_at(Books books, int64_t tick) noexcept nogil:
+    """Return the part of what was booked before a tick that is left at it."""
+    cdef int64_t k = first_above(books.resets, 0, books.resets.shape[0], tick)
+    if k > 0 and books.resets[k - 1] == tick:
+        return 0.0
+    return exp(books.rate * books.period)
+
+
 cdef void book(Books books, int64_t node, int64_t tick) noexcept nogil:
     """Book what a node used up to a tick, unless that is done."""
     cdef Usage *usage = &books.usage[node]
@@ -147,15 +155,19 @@ cdef void book_end(
     """Let a node use ``charge`` less per second from ``end`` on.
 
     ``counts``: book what it used since the last tick. An end at the instant of a tick is booked
-    before it.
+    before it, also if the tick has booked the attempt as running.
     """
     cdef Usage *usage = &books.usage[node]
     cdef int64_t before = tick_of(books, end - 1), tick
+    cdef double since
     book(books, node, before)
     if counts:
-        usage.ended += charge * weighed(
-            books, end - max(start, books.phase + before * books.period)
-        )
+        since = charge * weighed(books, end - max(start, books.phase + before * books.period))
+        if usage.tick == before:
+            usage.ended += since
+        else:
+            usage.used -= since * (1.0 - kept_at(books, usage.tick))
+            books.rated = NEVER_RATED
     tick = tick_of(books, start)
     if tick < usage.tick:
         usage.rate -= charge

@@ -157,6 +157,7 @@ cdef void give_way(Pool pool, int64_t job, Model model) noexcept nogil:
     state.running -= 1
     find_next_end(pool)
     state.fresh = 0
+    state.sorted_for = OUT_OF_ORDER
     pool.begun[job] = NEVER
     pool.times[job] += 1
     if delay != NEVER:

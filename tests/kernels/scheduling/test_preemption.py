@@ -11,6 +11,7 @@ from audit.scenario.engine import replay
 from tests.examples import examples
 from tests.kernels.scheduling.test_nodes import sites, workload
 from tests.naive import simulation as slow
+from tests.naive.multifactor import Slurm
 from tests.naive.placing import Request, Site
 from tests.naive.simulation import Job, Log, Ranking, plus
 from tests.scenario.test_engine import known
@@ -123,6 +124,25 @@ def test_a_circle_of_three_ends() -> None:
         (2,),
     )
     assert all(last is not None for _, last in starts(log))
+
+
+def test_a_tick_in_the_second_of_preemption_books_what_ran_once() -> None:
+    """At 16 bob has used 4 s × 2, not 5 s × 2 (ann: 9 s × 1), so that his job comes first."""
+    log = Log(
+        (
+            job(0, 9, 2, owner="bob", charge=2, gives_way=frozenset({0})),
+            job(4, 3, 2, owner="cem", **HIGH),
+            job(4, 9, 2, owner="ann"),
+            job(10, 1, 2, owner="ann"),
+            job(10, 1, 2, owner="bob"),
+        ),
+        (2,),
+    )
+    ranking = Ranking(slurm=Slurm(half_life=10**9, age=0.0))
+    policy = Policy(Order.multifactor, Backfill.easy)
+    made = replay(arrays(log, ranking), policy)
+    assert [at and at - EPOCH for at in known(made.start)] == [None, 4, 7, 17, 16]
+    compare(log, policy, ranking)
 
 
 def test_plans_that_are_kept_are_not_preempted() -> None:
