@@ -138,15 +138,13 @@ def separate(attempts: pl.DataFrame, resource: str) -> list[Separate]:
         ready=ready,
         end=pl.coalesce("end_time", pl.col("end_time").max()),
     )
-    waits = rows.filter(pl.col("start_time") > pl.col("ready")).with_columns(
-        wait=pl.col("start_time") - pl.col("ready")
-    )
+    waits = _waits(rows)
     by_partition = waits.group_by("partition").agg(pl.col("wait").sum())
     most = by_partition.sort("wait", "partition", descending=[True, False])
     names = sorted(most["partition"].head(MOST_PARTITIONS))
     if rows["partition"].n_unique() < 2 or not names or hardware.names_nodes(attempts):
         return []
-    use = _use(rows.filter(pl.col("end") > pl.col("start_time")), names)
+    use = _use(rows, names)
     found: list[Separate] = []
     for size in (1, 2):
         taken = {name for one in found for name in one.partitions}
@@ -161,18 +159,22 @@ def separate(attempts: pl.DataFrame, resource: str) -> list[Separate]:
 
 def _alone(others: pl.DataFrame, waited: int) -> bool:
     """Return whether nothing suggests that the other partitions borrow from those found."""
-    waits = others.filter(pl.col("start_time") > pl.col("ready")).with_columns(
-        wait=pl.col("start_time") - pl.col("ready")
-    )
+    waits = _waits(others)
     own = int(waits["wait"].sum())
     if own <= SELDOM * waited:
         return True
-    use = _use(others.filter(pl.col("end") > pl.col("start_time")), ())
+    use = _use(others, ())
     full = sum(float(full.sum()) for _, _, full in _meanwhile(waits, use, use.in_use))
     return full >= HALF * own
 
 
-def _use(ran: pl.DataFrame, names: Collection[str]) -> _Use:
+def _waits(rows: pl.DataFrame) -> pl.DataFrame:
+    waited = rows.with_columns(wait=pl.col("start_time") - pl.col("ready"))
+    return waited.filter(pl.col("wait") > 0)
+
+
+def _use(rows: pl.DataFrame, names: Collection[str]) -> _Use:
+    ran = rows.filter(pl.col("end") > pl.col("start_time"))
     begins = ran.select("partition", "amount", at="start_time")
     ends = ran.select("partition", -pl.col("amount"), at="end")
     events = pl.concat([begins, ends])

@@ -331,14 +331,17 @@ def spread(attempts: pl.DataFrame, most: Mapping[str, int], pool: Pool) -> pl.Da
             f"--per-node {unknown}: not a resource that limits starts in pool {pool.name!r}; "
             f"it has {', '.join(counted)}"
         )
-    nodes = pl.max_horizontal(pl.col("nodes").fill_null(1), pl.lit(1))
-    times = [_ceil_ratio(requested(name), nodes * most[name]).fill_null(1) for name in most]
+    times = [-(-per_node(name) // most[name]) for name in most]
     more = pl.max_horizontal(pl.lit(1), *times)
-    return attempts.with_columns(pl.when(more > 1).then(nodes * more).otherwise("nodes"))
+    return attempts.with_columns(pl.when(more > 1).then(_NODES * more).otherwise("nodes"))
 
 
-def _ceil_ratio(above: pl.Expr, below: pl.Expr) -> pl.Expr:
-    return -(-above // below)
+_NODES: Final = pl.max_horizontal(pl.col("nodes").fill_null(1), pl.lit(1))
+
+
+def per_node(resource: str) -> pl.Expr:
+    """Return the amount that an attempt requests on each of its nodes, rounded up."""
+    return -(-requested(resource) // _NODES)
 
 
 # --- another capacity ----------------------------------------------------------------------------
@@ -399,7 +402,7 @@ def _node(nodes: Sequence[Node], number: int) -> Node:
 
 
 def _with_more(nodes: Sequence[Node], resource: str, more: int) -> Iterator[Node]:
-    """Yield nodes that have so much more of a resource together; the last one has the rest."""
+    """Yield nodes that have ``more`` more of a resource in total; the last one has the rest."""
 
     def amount(node: Node) -> int:
         return 1 if resource == "nodes" else dict(node.amounts).get(resource, 0)

@@ -23,8 +23,9 @@ whatif`` also takes:
 - *passes*: more of the queue examined, or more often.
 - *placement*: jobs on the nodes with least or most free capacity, or on whole nodes, where at least
   ``CAUSES`` of the waiting passes while enough is free, but on no node.
-- *sizes*: jobs on more nodes with less on each, where one resource causes so much of that waiting:
-  at most half of the request per node that waits longest. Run times stay the same: an upper bound.
+- *sizes*: jobs on more nodes with less on each, where one resource causes at least ``CAUSES`` of
+  the waiting in this way. Of the requests per node, that with most waiting is halved. Run times
+  stay the same, so the benefit is an upper bound.
 
 Each of these is a family, of which at most one change is advised.
 """
@@ -40,7 +41,7 @@ from numpy.typing import NDArray
 
 from audit import periods
 from audit.metrics.attempts import peers, population
-from audit.metrics.attempts.contention import counted_resources, requested
+from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.population import ended
 from audit.metrics.bursts import bursts
 from audit.metrics.uncertainty import RESAMPLES
@@ -57,6 +58,7 @@ from audit.scenario.scenario import (
     Scenario,
     bound_of,
     changed,
+    per_node,
     rules_of,
 )
 from audit.scenario.whatif.options import title, written
@@ -478,7 +480,6 @@ def _sizes(today: Scenario) -> Iterator[dict[str, Any]]:
     if not today.pool.by_nodes or "cause_nodes_s" not in attempts.columns:
         return
     least = CAUSES * float(attempts["wait_s"].sum() or 0)
-    nodes = pl.max_horizontal(pl.col("nodes").fill_null(1), pl.lit(1))
     found: dict[tuple[str, int], None] = {}
     for lack in LACKS:
         lacking = lack.resource or kind_of(counted[0])  # several: jobs are halved as a whole
@@ -487,7 +488,7 @@ def _sizes(today: Scenario) -> Iterator[dict[str, Any]]:
             continue
         waits = (
             attempts.filter(pl.col(lack.column) > 0)
-            .group_by(per_node=-(-requested(resource) // nodes))
+            .group_by(per_node=per_node(resource))
             .agg(pl.col(lack.column).sum().alias("waited"))
             .drop_nulls()
             .sort("waited", "per_node", descending=[True, False])
