@@ -23,9 +23,8 @@ whatif`` also takes:
 - *passes*: more of the queue examined, or more often.
 - *placement*: jobs on the nodes with least or most free capacity, or on whole nodes, where at least
   ``CAUSES`` of the waiting passes while enough is free, but on no node.
-- *sizes*: jobs on more nodes with less on each, where one resource causes at least ``CAUSES`` of
-  the waiting in this way. Of the requests per node, that with most waiting is halved. Run times
-  stay the same, so the benefit is an upper bound.
+- *sizes*: the same jobs on more nodes, where one resource causes at least ``CAUSES`` in this way:
+  the request per node with most waiting is halved. Run times stay, so it is an upper bound.
 
 Each of these is a family, of which at most one change is advised.
 """
