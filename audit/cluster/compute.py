@@ -341,8 +341,7 @@ def of_days(described: pl.DataFrame, setting: Setting, window: Window) -> pl.Dat
 
     A window without a bound begins (or ends) with the first (last) day of the records.
     """
-    instant = pl.coalesce("end_time", "arrival_time", "start_time")
-    day = pl.from_epoch(instant, time_unit="s").dt.replace_time_zone("UTC")
+    day = pl.from_epoch(population.belongs_at(), time_unit="s").dt.replace_time_zone("UTC")
     day = day.dt.convert_time_zone(setting.zone.key).dt.date()
     counts = described.group_by(day.alias("day")).agg(records=pl.len().cast(pl.Int64))
     begin, end = edges_of(window, setting)

@@ -98,7 +98,9 @@ def seed_of(attempts: pl.DataFrame, period: Period | None = None) -> int:
     if period is not None:
         span = [period.from_time, period.to_time]
     if period is not None and not period.whole_log:
-        left = pl.coalesce("end_time", "eligible_time", "submit_time", "start_time")
+        left = pl.coalesce(
+            "end_time", pl.min_horizontal("submit_time", "eligible_time", "start_time")
+        )
         mine = attempts.filter(left >= period.from_time, left < period.to_time)
     mine = mine.select("job_id", *_TIMES).sort(pl.all())
     digest = hashlib.sha256("\0".join(mine["job_id"]).encode())

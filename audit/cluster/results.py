@@ -16,6 +16,7 @@ from audit.cluster.setting import Setting
 from audit.cluster.windows import WHOLE, Window
 from audit.errors import StoreError
 from audit.metrics import disclosure
+from audit.metrics.attempts.population import belongs_at
 from audit.model import OBSERVED, Period, Pool, Standing
 from audit.periods import covering
 from audit.store import appending, attempts, database, queries
@@ -249,7 +250,7 @@ def _run_of(jobs: pl.DataFrame, runs: Mapping[Period, str]) -> pl.Expr | pl.Seri
     if len(runs) == 1:
         return pl.lit(next(iter(runs.values())))
     starts = sorted((period.from_time, run_id) for period, run_id in runs.items())
-    instant = pl.coalesce("end_time", "arrival_time", "start_time", pl.lit(0))
+    instant = belongs_at().fill_null(0)
     at = jobs.select(instant).to_series().to_numpy()
     place = np.searchsorted([start for start, _ in starts], at, side="right") - 1
     # attempts before the first current period (--from) belong to its run

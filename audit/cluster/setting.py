@@ -302,9 +302,12 @@ def _warnings(
 
 
 def latest_instant(attempts: pl.DataFrame) -> int | None:
-    """Return the latest time in a log, epoch s; None if it has no times."""
+    """Return the latest submission, start or end in a log, epoch s; None if it has none.
+
+    The time at which a job becomes eligible may be a plan.
+    """
     latest = attempts.select(
-        pl.max_horizontal(pl.col("submit_time", "eligible_time", "start_time", "end_time").max())
+        pl.max_horizontal(pl.col("submit_time", "start_time", "end_time").max())
     ).item()
     return None if latest is None else int(latest)
 

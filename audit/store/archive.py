@@ -211,7 +211,7 @@ def _move_month(
     """Move the jobs for which ``chosen`` holds; None if there are none."""
     ((count, first_arrival),) = rows(
         con,
-        "SELECT count(*), min(least(coalesce(eligible_time, submit_time), start_time)) "  # noqa: S608
+        "SELECT count(*), min(least(coalesce(eligible_time, submit_time), start_time, end_time)) "  # noqa: S608
         f"FROM records WHERE {chosen}",
     )
     if not count:

@@ -12,5 +12,5 @@ WHERE cluster = $cluster AND NOT superseded
     AND ($since IS NULL OR end_time IS NULL OR end_time >= $since)
     AND (
         $until IS NULL
-        OR coalesce(least(coalesce(eligible_time, submit_time), start_time) < $until, true)
+        OR coalesce(least(coalesce(eligible_time, submit_time), start_time, end_time) < $until, true)
     )

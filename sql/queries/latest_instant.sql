@@ -1,5 +1,6 @@
--- The latest instant in the records of a cluster, epoch s; NULL if it has no records.
+-- The latest submission, start or end in the records of a cluster, epoch s; NULL if it has none. The
+-- time at which a job becomes eligible may be a plan.
 -- parameters: cluster VARCHAR
-SELECT max(greatest(submit_time, eligible_time, start_time, end_time)) AS latest
+SELECT max(greatest(submit_time, start_time, end_time)) AS latest
 FROM records
 WHERE cluster = $cluster AND NOT superseded

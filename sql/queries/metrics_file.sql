@@ -34,7 +34,7 @@ FROM latest
 WHERE to_time IS NOT NULL
 UNION ALL
 SELECT 'fairaudit_newest_record_timestamp_seconds', MAP {'cluster': cluster},
-    max(greatest(submit_time, eligible_time, start_time, end_time))::DOUBLE
+    max(greatest(submit_time, start_time, end_time))::DOUBLE
 FROM records
 WHERE NOT superseded
 GROUP BY cluster

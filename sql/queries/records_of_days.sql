@@ -1,4 +1,5 @@
--- The records of a source with a time in some spans of days, without those accepted by hand.
+-- The records of a source with a time (as in days_of_source.sql) in some spans of days, without those
+-- accepted by hand.
 -- parameters: cluster VARCHAR, source VARCHAR, firsts BIGINT[], lasts BIGINT[]
 WITH spans AS (
     SELECT unnest($firsts::BIGINT[]) AS first, unnest($lasts::BIGINT[]) AS last
@@ -11,7 +12,8 @@ chosen AS (
         AND EXISTS (
             SELECT 1 FROM spans
             WHERE submit_time // 86400 BETWEEN first AND last
-                OR eligible_time // 86400 BETWEEN first AND last
+                OR least(eligible_time, coalesce(start_time, end_time, submit_time)) // 86400
+                    BETWEEN first AND last
                 OR start_time // 86400 BETWEEN first AND last
                 OR end_time // 86400 BETWEEN first AND last
         )

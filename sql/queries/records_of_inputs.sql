@@ -4,8 +4,8 @@
 SELECT file, count(records.input_id) AS records
 FROM inputs LEFT JOIN all_records AS records
     ON records.input_id = inputs.input_id
-    AND coalesce(end_time, start_time, eligible_time, submit_time) >= $from_time
-    AND coalesce(end_time, start_time, eligible_time, submit_time) < $to_time
+    AND coalesce(end_time, least(submit_time, eligible_time, start_time)) >= $from_time
+    AND coalesce(end_time, least(submit_time, eligible_time, start_time)) < $to_time
 WHERE inputs.cluster = $cluster AND list_contains($inputs::VARCHAR[], inputs.input_id)
 GROUP BY file, inputs.input_id
 ORDER BY records DESC, file

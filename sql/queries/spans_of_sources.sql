@@ -1,10 +1,11 @@
--- The first and last time of each source's records, and whether some are doubtful.
+-- The first and last time of each source's records, and whether some are doubtful. A time at which a
+-- job becomes eligible is never the last: it may be a plan.
 -- parameters: cluster VARCHAR
 WITH kept AS (
     SELECT
         input_id,
         min(least(submit_time, eligible_time, start_time, end_time)) AS first,
-        max(greatest(submit_time, eligible_time, start_time, end_time)) AS last
+        max(greatest(submit_time, start_time, end_time)) AS last
     FROM records
     WHERE cluster = $cluster
     GROUP BY input_id
@@ -13,7 +14,7 @@ aside AS (
     SELECT
         input_id,
         min(least(submit_time, eligible_time, start_time, end_time)) AS first,
-        max(greatest(submit_time, eligible_time, start_time, end_time)) AS last
+        max(greatest(submit_time, start_time, end_time)) AS last
     FROM doubtful
     WHERE cluster = $cluster
     GROUP BY input_id

@@ -25,8 +25,8 @@ def describe(
     """Add to attempts what follows from their records and their pools.
 
     - standing: see ``model.Standing``
-    - arrival = min(eligible if known else submit, start), the clipping flagged; null where neither
-      eligible nor submit is known
+    - arrival = min(eligible if known else submit, start, end), the clipping at the start flagged;
+      null where neither eligible nor submit is known
     - wait = start − arrival, s, ≥ 0; null without a start or an arrival
     - runtime = occupancy − suspended, s, ≥ 0; null where the occupancy is unknown
     - bounded slowdown = max(1, (end − arrival) / max(runtime, τ)); null without an end or arrival
@@ -54,7 +54,7 @@ def describe(
             pool=_pool(attempts, pools, partition_pool),
             schedule=pl.lit(schedule),
             standing=_standing(),
-            arrival_time=pl.when(ready.is_not_null()).then(pl.min_horizontal(ready, start)),
+            arrival_time=pl.when(ready.is_not_null()).then(pl.min_horizontal(ready, start, end)),
             arrival_clipped=(start < ready).fill_null(False),
             occupancy_s=pl.coalesce(end - start, "occupancy_s"),
         )
@@ -165,7 +165,8 @@ def in_period(described: pl.DataFrame, period: Period) -> pl.DataFrame:
     """Return the attempts that belong to ``period``, in their order.
 
     An attempt belongs to the period in which it ended or left the queue; if its end is unknown, to
-    that of its arrival, or else of its start. The period of the whole log contains all attempts.
+    that of its submission, arrival or start, whichever is first. The period of the whole log
+    contains all attempts.
     """
     return described if period.whole_log else only(described, _within(period))
 
@@ -189,8 +190,15 @@ def around(described: pl.DataFrame, period: Period, lead_s: int = 0) -> pl.DataF
 
 
 def _within(period: Period) -> pl.Expr:
-    instant = pl.coalesce("end_time", "arrival_time", "start_time")
-    return instant.is_between(period.from_time, period.to_time, closed="left")
+    return belongs_at().is_between(period.from_time, period.to_time, closed="left")
+
+
+def belongs_at() -> pl.Expr:
+    """Return the instant by which an attempt belongs to a day or period, epoch s.
+
+    If the end is unknown, it is the first known instant: an arrival in the future is a plan.
+    """
+    return pl.coalesce("end_time", pl.min_horizontal("submit_time", "arrival_time", "start_time"))
 
 
 def day_number(zone: ZoneInfo) -> pl.Expr:
