@@ -129,3 +129,19 @@ def covering(kind: str, first: int, last: int, in_zone: ZoneInfo) -> list[Period
 def kind_of(name: str) -> str | None:
     """Return the kind of a period that :func:`covering` names so, or None."""
     return next((kind for kind, form in _NAMES.items() if re.fullmatch(form, name)), None)
+
+
+def instant(text: str, zone: ZoneInfo, flag: str) -> int:
+    """Return the epoch second of a text, or raise UsageError.
+
+    It has the form of epoch seconds, a day, or ``2026-10-25T12:00[:00]``.
+    """
+    if re.fullmatch(r"[0-9]{1,10}", text):
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"{flag} {text!r}: write it as 2026-10-25, 2026-10-25T12:00:00 or epoch seconds"
+        ) from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp())

@@ -97,6 +97,9 @@ Audited: TypeAlias = Annotated[
             ),
             from_day=opt.optional(str, "First day of the period.", "--from", metavar="DAY"),
             to_day=opt.optional(str, "Day after the last day.", "--to", metavar="DAY"),
+            log_from=opt.optional(
+                str, "Begin of the logs; default: as their records show.", metavar="TIME"
+            ),
             user=opt.OfUsers,
             account=opt.OfAccounts,
             no_pdf=opt.optional(bool, "Make no PDF.", "--no-pdf"),

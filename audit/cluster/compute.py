@@ -15,7 +15,7 @@ from audit import config, periods
 from audit.cluster import charges, ranking
 from audit.cluster.fairshare import Fairshare, histories
 from audit.cluster.predicted import predicted
-from audit.cluster.setting import Setting, covered, whole_log
+from audit.cluster.setting import Setting, covered
 from audit.cluster.windows import WHOLE, Window
 from audit.metrics import dominant_share
 from audit.metrics.attempts import (
@@ -27,6 +27,7 @@ from audit.metrics.attempts import (
     users,
 )
 from audit.metrics.attempts.account import Account
+from audit.metrics.attempts.fidelity import beginning
 from audit.metrics.attempts.parts import Row
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
@@ -107,7 +108,6 @@ class _Work(NamedTuple):
     chosen: config.Config
     ranked: ownership.Fairshare
     shares: Shares
-    log: Period
     known: pl.DataFrame | None
     effort: Effort
     progress: Progress
@@ -136,8 +136,7 @@ def compute(
         that of the period in which the job ended.
     """
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
-    log = wanted.window.log or whole_log(attempts, setting.now)
-    work = _Work(setting, wanted, chosen, ranked, fairshare.of_all, log, known, effort, progress)
+    work = _Work(setting, wanted, chosen, ranked, fairshare.of_all, known, effort, progress)
     tables = _tables(work, attempts, fairshare)
     del attempts
     cluster = pl.lit(setting.cluster).alias("cluster")
@@ -196,12 +195,12 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     Args:
         budget_s: estimated CPU seconds for fair and modelled start times.
     """
-    metrics, pool, now = work.chosen.metrics, scenario.pool, scenario.now
+    metrics, pool, setting = work.chosen.metrics, scenario.pool, work.setting
     window, effort = work.wanted.window, work.effort
     work.progress(_WAITS, 0, 1)
     shares = resource_equality(
         beyond_request(interrupted(scenario.attempts), pool),
-        now,
+        setting.now,
         metrics.resource_equality_weights,
         metrics.count_never_started,
     )
@@ -209,7 +208,7 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     decided = decision_times(
         scenario.described_by(performance.overtakes(shares)), tolerance_s=metrics.tolerance_s
     )
-    booked = _booked(decided, pool, now, account.cycle_of(pool, metrics.tolerance_s))
+    booked = _booked(decided, pool, setting, account.cycle_of(pool, metrics.tolerance_s))
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
         scenario.described_by(population.compact(booked.attempts)),
@@ -229,11 +228,13 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     return forward, booked._replace(attempts=forward.clear())
 
 
-def _booked(decided: pl.DataFrame, pool: Pool, now: int, cycle_s: int) -> Account:
+def _booked(decided: pl.DataFrame, pool: Pool, setting: Setting, cycle_s: int) -> Account:
     """Return the account of the waits, with their anatomy: two sweeps, each on a processor."""
     with ThreadPoolExecutor(max_workers=1) as other:
-        sweep = other.submit(account.anatomy, decided, pool, now)
-        booked = account.account(decided, pool, now, cycle_s=cycle_s)
+        sweep = other.submit(account.anatomy, decided, pool, setting.now)
+        booked = account.account(
+            decided, pool, setting.now, cycle_s=cycle_s, log_begin=setting.log_begin
+        )
         parts = sweep.result()
     added = booked.attempts.select(pl.exclude(decided.columns))
     return booked._replace(attempts=parts.hstack(added))
@@ -249,7 +250,12 @@ def _fidelities(work: _Work, scenario: Scenario) -> Iterator[Rows]:
         "fair_order": pl.lit(pool.fair_order.value),
     }
     for period in work.wanted.seeds:
-        fidelity = model_fidelity(scenario, period, work.chosen.metrics.tolerance_s)
+        fidelity = pl.concat(
+            [
+                model_fidelity(scenario, period, work.chosen.metrics.tolerance_s),
+                beginning(work.setting.log.from_time),
+            ]
+        )
         yield Rows("fidelity_result", period, fidelity.with_columns(**model))
 
 
@@ -270,7 +276,7 @@ def _of_periods(work: _Work, jobs: pl.DataFrame, booked: Account, pool: Pool) ->
     for number, (period, seed) in enumerate(work.wanted.seeds.items()):
         work.progress(_FIGURES, number, len(work.wanted.seeds))
         around = population.around(jobs, period)
-        of_period = options._replace(covered=covered(period, work.log))
+        of_period = options._replace(covered=covered(period, setting.log))
         passed = _passed(work, jobs, booked, pool, period)
         whole = (conserved, passed, booked)
         yield from _summaries(work, around, pool, period, of_period, whole)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -14,6 +15,7 @@ from audit import config, periods
 from audit.cluster import hardware, inference, separate
 from audit.cluster.hardware import CONFIGURED
 from audit.cluster.inference import Fact
+from audit.cluster.log_begin import LogBegin
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.model import Absence, Declared, Node, Period, Policy, Pool, Resource, Step
@@ -44,6 +46,26 @@ class Setting:
     """Rows of the view ``rules`` about inferred rules, by pool."""
     declared: Declared = NOTHING
     """What files say about the nodes."""
+    log_begin: int | None = None
+    """Instant from which on the log has what happened, epoch s (SPEC §11: T0); None: ``now``."""
+
+    @property
+    def log(self) -> Period:
+        """The time that the log covers, which is the period of the whole log."""
+        return Period("all", self.now if self.log_begin is None else self.log_begin, self.now)
+
+    def begun(self, begin: LogBegin | None) -> Setting:
+        """Return the setting of a log with this begin; None: it has no times.
+
+        Raises UsageError if that is after ``now``.
+        """
+        if begin is None:
+            return self
+        shown = f"{datetime.fromtimestamp(begin.instant, self.zone):%Y-%m-%d %H:%M:%S}"
+        if begin.instant > self.now:
+            raise UsageError(f"{begin.source}: {shown} is after the last record of the logs")
+        fact = Fact("begin of the log", shown, begin.source)
+        return replace(self, log_begin=begin.instant, facts=(*self.facts, fact))
 
 
 class Extent(NamedTuple):
@@ -310,14 +332,6 @@ def latest_instant(attempts: pl.DataFrame) -> int | None:
         pl.max_horizontal(pl.col("submit_time", "start_time", "end_time").max())
     ).item()
     return None if latest is None else int(latest)
-
-
-def whole_log(attempts: pl.DataFrame, now: int) -> Period:
-    """Return the period ``all``: from the first arrival to the last instant of the log."""
-    first = attempts.select(
-        pl.min_horizontal(pl.col("submit_time", "eligible_time", "start_time").min())
-    ).item()
-    return Period("all", now if first is None else int(first), now)
 
 
 def covered(period: Period, log: Period) -> tuple[int, int]:

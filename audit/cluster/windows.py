@@ -32,8 +32,6 @@ class Window(NamedTuple):
     """None: no bound."""
     to_time: int | None = None
     """None: no bound, open attempts included."""
-    log: Period | None = None
-    """The time that the whole log covers; None: as its attempts say."""
 
     @property
     def whole(self) -> bool:

@@ -264,8 +264,6 @@ class Source(Section):
             faults.append(f"a command with {{{edge}}} needs {{{other}}}")
         if self._edges and self.since is None:
             faults.append("since is missing: the first day for {from} and {to}")
-        if self.since is not None and not self._edges:
-            faults.append("since is for a command with {from} and {to}")
         if faults:
             raise ValueError("; ".join(faults))
         return self

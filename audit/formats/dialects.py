@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from functools import lru_cache
 from importlib import import_module
 from typing import Final
@@ -69,6 +70,15 @@ def last_line(data: bytes, header: Header) -> int:
     return data.rfind(b"\n") + 1
 
 
+class Selection(Enum):
+    """What decides whether a log of some time has a record."""
+
+    BY_END = auto()
+    """The job ended in that time: of earlier times the log has only what its own jobs did."""
+    BY_STAMP = auto()
+    """The record was written in that time: the log has all that happened from its begin on."""
+
+
 @dataclass(frozen=True)
 class Dialect:
     """One kind of accounting log: bytes in, records and refusals out."""
@@ -82,6 +92,7 @@ class Dialect:
     """Reads whole records; never raises for what they contain."""
     whole: Callable[[bytes, Header], int] = last_line
     """Length of the whole records at the start of a buffer, whatever follows."""
+    selection: Selection = Selection.BY_END
     block_bytes: int = 1 << 23  # preferred size of a block
     names_clusters: bool = False  # whether records may name their cluster
     scheduler: str = ""  # the name that dialects of one scheduler share; default: the title

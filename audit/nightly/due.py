@@ -13,6 +13,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -22,6 +23,7 @@ from audit import periods
 from audit.cluster import declared, fairshare, results
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.identity import Identity
+from audit.cluster.log_begin import log_begin
 from audit.cluster.setting import NOTHING, Setting, configured
 from audit.cluster.windows import AFTER_S, Stretch, Window, stretches
 from audit.config import Cluster
@@ -30,6 +32,7 @@ from audit.errors import UsageError
 from audit.files import privacy, replace
 from audit.metrics.attempts.peers import LEAD_S
 from audit.model import ATTEMPTS, OBSERVED, Period
+from audit.nightly import sources
 from audit.nightly.keeping import archiving
 from audit.nightly.stages import Work, in_force
 from audit.pipeline import drawing, owners, published
@@ -110,7 +113,6 @@ class _Stored:
     fairshare: Fairshare
     periods: Mapping[Period, int]  # the current ones, in order, and the number of attempts in each
     attempts: pl.DataFrame | None = None  # all of them; None: read as needed
-    log: Period | None = None  # the time that the log covers; None: derived from its attempts
 
     def identities(self) -> list[Identity]:
         """Return the inputs of each current period's figures."""
@@ -129,11 +131,15 @@ class _Stored:
         begins = min(period.from_time for period in current)
         first = first_arrival(con, name, begins, None)
         since = begins if first is None else min(begins, first)
+        begin = self.setting.log.from_time
+        ((until,),) = queries.rows(con, "last_end_of_earlier", cluster=name, before=begin)
         found = []
         for period in current:
-            lost = {"missing": missing[period]} if period in missing else {}
+            more: dict[str, Any] = {"missing": missing[period]} if period in missing else {}
+            if period.from_time <= max(begin, until or begin):  # no later figure depends on it
+                more["log_begin"] = begin
             text = json.dumps(
-                given | lost, sort_keys=True, default=lambda rule: rule.model_dump(mode="json")
+                given | more, sort_keys=True, default=lambda rule: rule.model_dump(mode="json")
             )
             found.append(Identity.of(con, name, period, text, since))
         return found
@@ -143,7 +149,7 @@ class _Stored:
     ) -> None:
         """Compute some periods; read more attempts until no modelled start is after them."""
         work, name, setting = self.work, self.cluster.name, self.setting
-        window = stretch.window._replace(log=self.log)
+        window = stretch.window
         if window.from_time is None:
             window = window._replace(from_time=archive.archived_until(work.con, name))
         mine = {each.period for each in part}
@@ -195,19 +201,19 @@ def _stored(work: Work, cluster: Cluster) -> _Stored | None:
     usage = fairshare.read(cluster.usage, work.site.folder, name)
     nodes = declared.configured(cluster, work.site.folder)
     headers, months = published.headers(con, name), archive.months(con, name)
+    begin = log_begin(con, name, sources.begins(cluster))
     if not months and not work.site.config.retention.archive_months:
         attempts = read_attempts(con, name)
-        setting = configured(cluster, attempts, headers, declared=nodes)
+        setting = configured(cluster, attempts, headers, declared=nodes).begun(begin)
         current = _periods(hours, cluster, setting, None)
         return _Stored(work, cluster, setting, usage, current, attempts)
     extent = published.extent(con, name)
     archiving.check_pools(cluster, extent)
-    setting = configured(cluster, pl.DataFrame(schema=ATTEMPTS), headers, extent, nodes)
+    setting = configured(cluster, pl.DataFrame(schema=ATTEMPTS), headers, extent, nodes).begun(
+        begin
+    )
     until = months[-1].to_time if months else None
-    begins = [first_arrival(con, name, until, None), *(month.first_arrival for month in months)]
-    known = [begin for begin in begins if begin is not None]
-    log = Period("all", min(known, default=extent.now), extent.now)
-    return _Stored(work, cluster, setting, usage, _periods(hours, cluster, setting, until), log=log)
+    return _Stored(work, cluster, setting, usage, _periods(hours, cluster, setting, until))
 
 
 def _near(found: int, current: Sequence[Period]) -> Sequence[Period]:

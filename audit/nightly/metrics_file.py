@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from audit.files import replace
+from audit.registry.causes import CAUSES
 from audit.store import queries
 from audit.store.database import Connection
 
@@ -21,7 +22,7 @@ _HELP: Final = {
     "fairaudit_newest_record_timestamp_seconds": "Latest instant in the accounting records.",
     "fairaudit_ended_jobs": "Attempts that ended in the period, with a known wait.",
     "fairaudit_wait_seconds": "Quantiles of their waits.",
-    "fairaudit_wait_share": "Share of all waiting by cause; rule_free is part of rule.",
+    "fairaudit_wait_share": "Share of all waiting by cause; the causes of a pool add up to 1.",
     "fairaudit_verdict": "1 for the verdict of the report.",
 }
 """The metrics, in the order of the file; all are gauges."""
@@ -43,7 +44,9 @@ def text(con: Connection, now: int, failures: int) -> str:
         ("fairaudit_last_run_failures", {}, failures),
     ]
     order = list(_HELP)
-    rows = sorted([*run, *queries.rows(con, "metrics_file")], key=lambda row: order.index(row[0]))
+    causes = [cause.key for cause in CAUSES]
+    rows = [*run, *queries.rows(con, "metrics_file", causes=causes)]
+    rows.sort(key=lambda row: order.index(row[0]))
     return "".join(
         line for name, series in groupby(rows, lambda row: row[0]) for line in _metric(name, series)
     )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from audit import periods
-from audit.config import Cluster, Source, places
+from audit.config import Cluster, Source
 from audit.errors import (
     AuditError,
     ChangedLogError,
@@ -79,7 +79,7 @@ def ingest(work: Work, cluster: Cluster) -> None:
     """Read new logs; those that cannot be read are set aside."""
     there: set[str] = set()
     for number, source in enumerate(cluster.sources):
-        pull = _Pull(work, cluster, source, f"{places.file_name(cluster.name)}-{number}")
+        pull = _Pull(work, cluster, source, sources.origin(cluster, number))
         there |= pull.files() if source.command is None else pull.command()
         pull.check_silence()
     _forget(work.con, cluster.name, there, others=True)
@@ -92,7 +92,7 @@ class _Pull:
     work: Work
     cluster: Cluster
     source: Source
-    stem: str  # the name of its command's output, without an ending
+    origin: str  # its name in the store
 
     def command(self) -> set[str]:
         """Read the command's output, window by window; return the paths of its logs."""
@@ -109,7 +109,7 @@ class _Pull:
 
     def _spool(self, window: sources.Window | None) -> Path:
         day = "" if window is None else f"-{window.day}"
-        return self.work.site.state / f"{self.stem}{day}.log"
+        return self.work.site.state / f"{self.origin.removesuffix('.log')}{day}.log"
 
     def _run_command(self) -> None:
         work, cluster, source = self.work, self.cluster, self.source
@@ -127,7 +127,7 @@ class _Pull:
                 source, work.site.folder, spool, cluster.zone, window, work.now, watch
             ) as path:
                 # the other windows may be good; this one is requested again
-                if path.stat().st_size and not self._take([path], f"{self.stem}.log"):
+                if path.stat().st_size and not self._take([path]):
                     continue
             if window is not None:
                 key = {"cluster": cluster.name, "source": command}
@@ -156,7 +156,7 @@ class _Pull:
                     self._leave(path, "ends in the middle of a line")
                 else:
                     looks[path] = look
-        taken = self._take([*looks], self.source.files)
+        taken = self._take([*looks])
         for path, texts in taken.items():
             stored |= {*texts}
             look = looks[path]
@@ -178,10 +178,10 @@ class _Pull:
         source, work, cluster = self.source, self.work, self.cluster
         if source.silent_days is None:
             return
-        shown, origin = f"{source.files!r}", source.files
+        shown = f"{source.files!r}"
         if source.command is not None:
-            shown, origin = f"command {source.command[0]!r}", f"{self.stem}.log"
-        of = {"cluster": cluster.name, "source": origin, "now": work.now}
+            shown = f"command {source.command[0]!r}"
+        of = {"cluster": cluster.name, "source": self.origin, "now": work.now}
         ((newest,),) = queries.rows(work.con, "newest_of_source", **of)
         if newest is None:
             what = "has provided no records yet"
@@ -223,7 +223,7 @@ class _Pull:
 
         self._set_aside([Unread(path, error)])
 
-    def _take(self, paths: Sequence[Path], origin: str | None) -> dict[Path, list[str]]:
+    def _take(self, paths: Sequence[Path]) -> dict[Path, list[str]]:
         """Read new logs into the store.
 
         Returns, for each log that the store now has, the ids of its text and, if it has grown, of
@@ -241,9 +241,8 @@ class _Pull:
         people_filter = people.filter_of(cluster, work.site.folder)
         reading = Reading(source.columns, source.separator, cluster.zone)
         texts = queries.rows(work.con, "texts_of_inputs", cluster=cluster.name)
-        logs, unread = open_each(
-            paths, source.dialect, reading, origin, [Part(size, sha256) for size, sha256 in texts]
-        )
+        parts = [Part(size, sha256) for size, sha256 in texts]
+        logs, unread = open_each(paths, source.dialect, reading, self.origin, parts)
 
         def naming(names: Sequence[str]) -> Named:
             called = called_by(cluster.name, names, f"clusters.name of {cluster.name!r}")

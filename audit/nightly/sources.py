@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from audit import config, periods
+from audit.config import places
 from audit.errors import SourceError
 
 _DAY_S: Final = 86_400
@@ -41,6 +42,21 @@ class Window(NamedTuple):
     day: date  # the first
     from_time: int  # epoch s
     to_time: int  # epoch s
+
+
+def origin(cluster: config.Cluster, number: int) -> str:
+    """Return the name of a cluster's source in the store."""
+    return cluster.sources[number].files or f"{places.file_name(cluster.name)}-{number}.log"
+
+
+def begins(cluster: config.Cluster) -> dict[str, int]:
+    """Return when the sources of a cluster begin that say so, epoch s, by name in the store."""
+    zone = periods.zone(cluster.zone)
+    return {
+        origin(cluster, number): periods.day_start(source.since, zone)
+        for number, source in enumerate(cluster.sources)
+        if source.since is not None
+    }
 
 
 def files(source: config.Source, folder: Path) -> list[Path]:

@@ -182,7 +182,9 @@ def figures(work: Work, cluster: Cluster) -> Basis:
     named = (usage.associations, usage.qos, usage.partitions, usage.slurm_conf)
     named += tuple(cluster.hardware.model_dump().values())
     files = [name and _digest(work.site.folder / name) for name in named]
-    return _basis(work, f"figures of {cluster.name}", [*chosen.values()], files, rows, edges)
+    since = [str(source.since) for source in cluster.sources]
+    known = (files, rows, edges, since)
+    return _basis(work, f"figures of {cluster.name}", [*chosen.values()], *known)
 
 
 def in_force(work: Work, cluster: Cluster) -> dict[str, object]:

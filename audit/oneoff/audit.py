@@ -15,7 +15,7 @@ from audit.cluster.fairshare import Fairshare
 from audit.cluster.fitted import Fit, Fitted
 from audit.cluster.identity import Identity, seed_of
 from audit.cluster.inference import Fact
-from audit.cluster.setting import ASSUMED, NOTHING, between_days, whole_log
+from audit.cluster.setting import ASSUMED, NOTHING, between_days
 from audit.config import Cluster, Config, Usage
 from audit.errors import EmptyLogError, UsageError
 from audit.files import privacy
@@ -52,6 +52,7 @@ class Options:
     backfill: Backfill | None = None
     from_day: str | None = None
     to_day: str | None = None
+    log_from: str | None = None  # when the logs begin
     pdf: bool = True
     owners: Sequence[Who] = ()  # users and accounts that also get a page
 
@@ -190,7 +191,7 @@ def _planned(
 ) -> _Audit:
     if options.owners:
         owners.Names(taken.attempts.select("user", "account").iter_rows()).require(options.owners)
-    setting = request.setting(taken, site, options.policy, folder)
+    setting = request.setting(taken, site, options.policy, folder, options.log_from)
     stated = []
     if site is not None and options.policy is not None:
         for pool in setting.pools:
@@ -198,9 +199,9 @@ def _planned(
             fact = Fact("policy", policy.name, "--order and --backfill")
             stated.append(Fitted(pool._replace(policy=policy), (fact,), {}))
     setting = fitted.assuming(setting, stated)
-    period = whole = whole_log(taken.attempts, setting.now)
+    period = setting.log
     if options.from_day or options.to_day:
-        period = between_days(options.from_day, options.to_day, whole, setting.zone)
+        period = between_days(options.from_day, options.to_day, setting.log, setting.zone)
     # a pool in which all jobs ran for 0 s has no CPUs
     counted = all("cpus" in dict(pool.amounts) for pool in setting.pools)
     cpus = counted and request.resource in (None, Resource.cpus)
@@ -221,6 +222,8 @@ def _planned(
     else:
         in_force["cluster"] = site.model_dump(mode="json", exclude={"sources"})
         in_force |= {"files": shares.in_force, "assumed": fitted.in_force(stated)}
+    if options.log_from is not None:
+        in_force["log_begin"] = setting.log.from_time
     if setting.declared != NOTHING:
         in_force["declared"] = declared.stored(setting.declared)
     listed = [[log.name, log.reason] for log in missing if not isinstance(log.error, EmptyLogError)]

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import polars as pl
 
-from audit import config
+from audit import config, periods
 from audit.cluster import declared, inference
 from audit.cluster.declared import NodeFiles
 from audit.cluster.inference import Fact
+from audit.cluster.log_begin import LogBegin, log_begin
 from audit.cluster.setting import Setting, configured, one_off
 from audit.errors import EmptyLogError, LogError, UsageError
 from audit.formats.dialects import PLAIN, Header, Reading
@@ -77,31 +78,38 @@ class Request:
         cluster: config.Cluster | None = None,
         policy: Policy | None = None,
         folder: Path = Path(),
+        log_from: str | None = None,
     ) -> Setting:
         """Return the cluster's setting by the configuration, or by these flags and its logs.
 
         Args:
             folder: that of the configuration, to which its paths are relative.
+            log_from: the time at which the logs begin; None: their records decide.
 
         Raises:
             UsageError: a flag contradicts the configuration, or a file about nodes is useless.
             ConfigError: a file about nodes that the configuration names is useless.
         """
-        of_logs = (taken.attempts, taken.headers)
+        of_logs, begin = (taken.attempts, taken.headers), taken.begin
+        zone = inference.zone(self.zone, [*taken.headers.values()]).value
+        if log_from is not None:
+            in_zone = periods.zone(zone if cluster is None else cluster.zone)
+            begin = LogBegin(periods.instant(log_from, in_zone, "--log-from"), "--log-from")
         if cluster is None:
             size, zone_name = self.pool_size, self.zone
-            zone = inference.zone(zone_name, [*taken.headers.values()]).value
-            found = declared.read(self.files, zone, taken.cluster.value)
-            return one_off(taken.cluster, *of_logs, self.resource, size, zone_name, policy, found)
+            nodes = declared.read(self.files, zone, taken.cluster.value)
+            asked = (self.resource, size, zone_name, policy)
+            return one_off(taken.cluster, *of_logs, *asked, nodes).begun(begin)
         own = {"pool-size": self.pool_size, "resource": self.resource, "zone": self.zone}
         flags: dict[str, object] = {**own, **self.files.given}
         for flag, value in flags.items():
             if value is not None:
                 described = f"the configuration describes cluster {cluster.name!r}"
                 raise UsageError(f"--{flag}: {described}; change it there")
-        setting = configured(cluster, *of_logs, declared=declared.configured(cluster, folder))
-        in_zone = Fact("time zone", cluster.zone, "config.toml")
-        return replace(setting, facts=(taken.cluster, in_zone, *setting.facts))
+        nodes = declared.configured(cluster, folder)
+        setting = configured(cluster, *of_logs, declared=nodes).begun(begin)
+        of_zone = Fact("time zone", cluster.zone, "config.toml")
+        return replace(setting, facts=(taken.cluster, of_zone, *setting.facts))
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,7 @@ class TakenIn:
     attempts: pl.DataFrame
     """All its attempts, those of earlier logs too; columns of ``model.ATTEMPTS``."""
     headers: Mapping[str, Header]  # by name of the log's file
+    begin: LogBegin | None  # that of all its logs; None: they have no times
     kept_out: Sequence[Unread] = ()  # see ``ingest.Intake``
 
 
@@ -149,6 +158,7 @@ def take_in(
             log.name: replace(log.header, problems=(*of.problems, *(_GREW,) * log.source.has_grown))
             for log, of in zip(kept, taken, strict=True)
         },
+        log_begin(con, named.cluster),
         kept_out,
     )
 

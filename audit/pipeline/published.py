@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from audit import config
 from audit.cluster import declared, fitted
 from audit.cluster.inference import Fact
+from audit.cluster.log_begin import LogBegin, log_begin
 from audit.cluster.setting import Extent, Setting, configured, one_off
 from audit.cluster.windows import AFTER_S, by_history
 from audit.config import places
@@ -147,13 +148,13 @@ def _setting(
     known: Extent | None = None,
 ) -> Setting:
     """Return the setting: as configured, or as it was when figures were computed."""
-    of_logs = headers(con, cluster)
+    of_logs, begin = headers(con, cluster), _begin(con, cluster)
     kept = queries.rows(con, "settings_in_force", cluster=cluster)
     settings: Mapping[str, Any] = json.loads(kept[0][0]) if kept else {}
     try:
         nodes = declared.restored(settings.get("declared", {}))
         if site is not None:
-            return configured(site, attempts, of_logs, known, nodes)
+            return configured(site, attempts, of_logs, known, nodes).begun(begin)
         if "cluster" in settings:
             described = {key: settings["cluster"][key] for key in ("name", "zone", "pools")}
             site = config.Cluster.model_validate_json(json.dumps(described))
@@ -162,15 +163,21 @@ def _setting(
                     of = f"pool {pool.name!r} of cluster {site.name!r}"
                     why = f"is ordered by {pool.order.value}: pass --config, which says how to"
                     raise UsageError(f"{of} {why} charge usage")
-            found = configured(site, attempts, of_logs, known, nodes)
+            found = configured(site, attempts, of_logs, known, nodes).begun(begin)
         else:
             options = settings["asked"]
             policy = TypeAdapter(Policy).validate_python(options["policy"])
             resource = Resource(options["resource"]) if options["resource"] else None
             fact = Fact("cluster", cluster, "the database")
-            size, zone = options["pool_size"], options["zone"]
-            found = one_off(fact, attempts, of_logs, resource, size, zone, policy, nodes)
+            asked = (resource, options["pool_size"], options["zone"], policy)
+            found = one_off(fact, attempts, of_logs, *asked, nodes).begun(begin)
         return fitted.again(found, settings.get("assumed", {}))
     except (KeyError, TypeError, ValueError) as error:
         why = "was computed by another version of fairaudit: audit its logs again"
         raise UsageError(f"cluster {cluster!r} {why}") from error
+
+
+def _begin(con: Connection, cluster: str) -> LogBegin | None:
+    """Return the begin of the log with which figures were computed; without any, of its records."""
+    ((known,),) = queries.rows(con, "log_begin_in_force", cluster=cluster)
+    return log_begin(con, cluster) if known is None else LogBegin(known, "the database")

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 SECONDS, ONE, ATTEMPTS, JOBS, RESOURCE = "s", "1", "attempts", "jobs", "resource"
 PER_ATTEMPT, NUWT, AREA = "resource·s/attempt", "s/(resource·s)", "resource·s"
+EPOCH: Final = "epoch s"
 ENTITIES: Final = "users, accounts"
 """The unit ``users`` for users, and ``accounts`` for accounts."""
 

@@ -18,6 +18,7 @@ from audit.registry.measure import (
     DURATION,
     ENDED,
     ENTITIES,
+    EPOCH,
     FORWARD,
     INTERRUPTED,
     JOBS,
@@ -313,7 +314,7 @@ _MACHINE: Final = (
     Measure("queued_mean", "Size of the queue", RESOURCE, NUMBER, ("all", "day"),
             "time mean of the total size of waiting attempts"),
     Measure("covered_time", "Time that the log covers", SECONDS, DURATION, _ALL,
-            "the part of the period from the log's first record to its last, over which "
+            "the part of the period from the begin of the log to its last instant, over which "
             "utilization and the queue are averaged"),
     Measure("peak_in_use", "Most in use at once", RESOURCE, COUNT, _ALL,
             "greatest amount in use at any time", "", Table.MACHINE),
@@ -421,6 +422,9 @@ _OWNERS: Final = (
 )
 
 _FIDELITY: Final = (
+    Measure("log_begin", "Begin of the log", EPOCH, COUNT, (),
+            "the instant from which on the log has what happened; time before it is in no "
+            "utilization, and waiting before it has the cause `outside`"),
     Measure("replayed", "Replayed attempts", ATTEMPTS, COUNT, (),
             "attempts that ended in the period and have a start in both schedules"),
     Measure("start_error_median", "Error of start, median", SECONDS, DURATION, (),

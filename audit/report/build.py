@@ -152,7 +152,7 @@ def _of_inputs(con: Connection, cluster: str, period: Period) -> dict[str, Any]:
 def _span(con: Connection, cluster: str, period: Period, schedule: str, zone_name: str) -> Span:
     within = {"from_time": period.from_time, "to_time": period.to_time}
     of = {"cluster": cluster, "schedule": schedule, "whole": period.whole_log}
-    known = queries.run(con, "report_data_span", **of, **within)
+    known = queries.run(con, "report_data_span", **of, **within, period=period.name)
     (span,) = records(
         Span, known, name=period.name, **within, whole_log=period.whole_log, zone=zone_name
     )

@@ -1,4 +1,5 @@
 -- The figures of each cluster's latest reported period for monitors: name, labels, value.
+-- parameters: causes VARCHAR[]
 WITH latest AS (
     SELECT cluster, period, from_time, to_time
     FROM run
@@ -51,7 +52,7 @@ FROM (
     FROM summary_result JOIN latest USING (cluster, period)
     WHERE schedule = 'observed' AND dimension = 'all' AND value IS NOT NULL
 )
-WHERE cause <> ''
+WHERE list_contains($causes::VARCHAR[], cause)
 UNION ALL
 SELECT 'fairaudit_verdict', MAP {'cluster': cluster, 'pool': pool, 'verdict': verdict}, 1
 FROM verdict_result JOIN latest USING (cluster, period)

@@ -39,7 +39,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
+from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading, Selection
 from audit.formats.instants import instants
 from audit.formats.lines import Block, as_text, cut
 from audit.formats.pbs.records import KEYS, REQUEUED, identified, shown, typed
@@ -243,4 +243,4 @@ def _stamps(texts: pl.Series, zone: str) -> dict[str, pl.Series]:
 
 
 _TITLE: Final = "PBS accounting (OpenPBS, PBS Professional, TORQUE)"
-DIALECT = Dialect("pbs", _TITLE, recognises, header, parse)
+DIALECT = Dialect("pbs", _TITLE, recognises, header, parse, selection=Selection.BY_STAMP)

@@ -4,6 +4,7 @@
 capacity(t) that running attempts leave, the queue is walked in its order (arrival, submit,
 sequence), with left = free(t) at first. For each attempt, the first condition that holds:
 
+    outside      t is before the begin of the log, of which it does not say what ran
     held         a begin time, dependency, hold, throttle of its array or licence keeps it waiting
     unavailable  it requests more than capacity(t), or t lies in an outage
     rule         a limit or window forbids it, given the running attempts and the claims before it
@@ -132,6 +133,7 @@ def account(
     now: int,
     *,
     cycle_s: int,
+    log_begin: int | None = None,
     holds: pl.DataFrame = NO_HOLDS,
     outage_s: int = OUTAGE_S,
     traced: int | None = None,
@@ -143,6 +145,7 @@ def account(
         pool: its amounts and their changes, and the rules in force.
         now: time until which open attempts wait, epoch s.
         cycle_s: interval of the scheduler's passes, s.
+        log_begin: epoch s, before which waits are ``outside``; None: before all of them.
         holds: further times in which attempts may not start, columns of ``NO_HOLDS``.
         outage_s: least length of an outage, s.
         traced: row of the attempt of which all stretches are returned.
@@ -156,6 +159,7 @@ def account(
     """
     rows = described.select(_READ).with_row_index("row")
     queue = queued(rows, now, pl.col("size") > 0)
+    outside, queue = _outside(queue, log_begin)
     kinds = hold_kind(queue.rows)
     placed = _placed(pl.concat([holds, throttled(described)]), queue)
     place = None if traced is None else queue.rows["row"].index_of(traced)
@@ -168,6 +172,7 @@ def account(
     made = pl.DataFrame(
         {
             **_seconds(booked, CAUSES),
+            "cause_outside_s": outside.cast(pl.Float64),
             **_lacks(booked, pool),
             RULE_FREE: booked.of("rule_free"),
             PREEMPTIBLE: preemptible,
@@ -179,9 +184,35 @@ def account(
         _with(described, queue, made),
         _outages(outages, now),
         _barred(booked.stretches, queue, described),
-        _traced(booked, place, names, placed, kinds, outages, _absent(queue, pool, place)),
+        pl.concat(
+            [
+                _before(queue, outside, place),
+                _traced(booked, place, names, placed, kinds, outages, _absent(queue, pool, place)),
+            ]
+        ),
         booked.guessed,
     )
+
+
+def _outside(queue: Queued, log_begin: int | None) -> tuple[pl.Series, Queued]:
+    """Return the seconds of each wait before the log begins, and the queue without them.
+
+    The order of the queue stays.
+    """
+    if log_begin is None:
+        return pl.zeros(queue.rows.height, dtype=pl.Int64, eager=True), queue
+    arrival, begin = pl.col("arrival_time"), pl.min_horizontal(pl.lit(log_begin), "leave")
+    outside = queue.rows.select((begin - arrival).clip(0).fill_null(0)).to_series()
+    return outside, replace(queue, rows=queue.rows.with_columns(arrival_time=arrival + outside))
+
+
+def _before(queue: Queued, outside: pl.Series, place: int | None) -> pl.DataFrame:
+    """Return the stretch of the traced attempt before the log begins; see ``Account.traced``."""
+    rows = []
+    if place is not None and outside[place]:
+        began = queue.rows["arrival_time"][place]
+        rows.append((began - outside[place], began, "outside", None))
+    return pl.DataFrame(rows, _TRACED, orient="row")
 
 
 def rule_names(pool: Pool) -> list[str]:
@@ -298,9 +329,8 @@ def _traced(
     absent: Sequence[Absence],
 ) -> pl.DataFrame:
     """Return the stretches of the attempt at ``place``, named; see ``Account.traced``."""
-    schema = {"begin": pl.Int64, "end": pl.Int64, "cause": pl.String, "by": pl.String}
     if place is None:
-        return pl.DataFrame(schema=schema)
+        return pl.DataFrame(schema=_TRACED)
     keys = {BOOKED.index(key): cause.key for cause in CAUSES for key in cause.booked}
     holds = placed.filter(pl.col("row") == place).select("begin", "end", "kind").rows()
     rows = []
@@ -317,7 +347,12 @@ def _traced(
             whys = {one.why for one in absent if one.begin <= begin < (one.end or NEVER)}
             by = " and ".join(sorted(whys)) or None
         rows.append((begin, end, cause, by))
-    return pl.DataFrame(rows, schema, orient="row")
+    return pl.DataFrame(rows, _TRACED, orient="row")
+
+
+_TRACED: Final = pl.Schema(
+    {"begin": pl.Int64, "end": pl.Int64, "cause": pl.String, "by": pl.String}
+)
 
 
 def _absent(queue: Queued, pool: Pool, place: int | None) -> list[Absence]:

@@ -94,6 +94,12 @@ def fidelity(
     return pl.DataFrame(with_units, schema=FIDELITY_SCHEMA, orient="row")
 
 
+def beginning(log_begin: int) -> pl.DataFrame:
+    """Return the row that tells from when on the log has what happened, epoch s (SPEC §11: T0)."""
+    of = ("log_begin", float(log_begin), unit_of("log_begin"))
+    return pl.DataFrame([of], schema=FIDELITY_SCHEMA, orient="row")
+
+
 _Figure = tuple[str, float | None]
 
 

@@ -79,7 +79,8 @@ def explain(
     )["row"]
     progress("explaining", 0, 1)
     zone, tolerance_s = log.setting.zone.key, chosen.metrics.tolerance_s
-    made = story(described, pool, log.setting.now, zone, int(row[0]), ranked, tolerance_s)
+    of = (log.setting.now, zone, int(row[0]), ranked, tolerance_s, log.setting.log_begin)
+    made = story(described, pool, *of)
     progress("explaining", 1, 1)
     return made
 
@@ -146,6 +147,7 @@ def story(
     row: int,
     fairshare: Ranked = EQUAL_SHARES,
     tolerance_s: int = TOLERANCE_S,
+    log_begin: int | None = None,
 ) -> Story:
     """Return the story of the wait of the attempt in row ``row``, whose arrival is known.
 
@@ -155,6 +157,7 @@ def story(
         zone: of the cluster.
         fairshare: how users are ranked, if the policy ranks them.
         tolerance_s: of the model's starts, s.
+        log_begin: epoch s, before which the log does not say what ran; None: before all waits.
     """
     found = facts.scene(described, pool, now, zone, row)
     passers, passed_by = facts.passers(found)
@@ -168,7 +171,7 @@ def story(
         subject=found.subject,
         running=facts.running(found),
         queued=facts.ahead(found),
-        account=facts.booked(described, found, now, row, cycle_of(pool, tolerance_s)),
+        account=facts.booked(described, found, now, row, cycle_of(pool, tolerance_s), log_begin),
         passers=passers,
         passed_by=passed_by,
         uses=facts.uses(found),

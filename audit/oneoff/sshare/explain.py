@@ -19,8 +19,9 @@ from audit.metrics.fairshare.trees import Floats
 from audit.metrics.slurm import explained
 from audit.metrics.slurm.explained import Back, Effect, Ground, Moved
 from audit.metrics.slurm.shares import classic, fair_tree
-from audit.oneoff.sshare.inputs import Request, instant
+from audit.oneoff.sshare.inputs import Request
 from audit.oneoff.sshare.recompute import Basis, assumptions, facts, prepare
+from audit.periods import instant
 from audit.progress import printable
 from audit.words import Algorithm
 

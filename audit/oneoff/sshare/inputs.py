@@ -5,15 +5,12 @@ They come from the files of the flags; without a file, from config.toml and the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
-from zoneinfo import ZoneInfo
 
 import polars as pl
 
@@ -66,22 +63,6 @@ class Request:
     zone: str | None = None
     reading: Reading = PLAIN
     by_partition: bool = False  # adds the column Partition (``sshare -m``)
-
-
-def instant(text: str, zone: ZoneInfo, flag: str) -> int:
-    """Return the epoch second of a text, or raise UsageError.
-
-    It has the form of epoch seconds, a day, or ``2026-10-25T12:00[:00]``.
-    """
-    if re.fullmatch(r"[0-9]{1,10}", text):
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(
-            f"{flag} {text!r}: write it as 2026-10-25, 2026-10-25T12:00:00 or epoch seconds"
-        ) from None
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp())
 
 
 def text_of(path: Path) -> str:

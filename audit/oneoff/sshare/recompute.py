@@ -43,11 +43,11 @@ from audit.oneoff.sshare.inputs import (
     Request,
     Site,
     assumed,
-    instant,
     read_jobs,
     read_site,
     text_of,
 )
+from audit.periods import instant
 from audit.progress import printable
 from audit.words import Algorithm
 

@@ -128,7 +128,7 @@ def _span_of(own: pl.DataFrame, span: Span) -> Span:
         times = own.select("arrival_time", "start_time", "end_time")
         first = times["arrival_time"].to_numpy().min()
         last = times.select(pl.max_horizontal(pl.all()).max()).item()
-    return replace(span, from_time=int(first), to_time=last, first_arrival=None, last_end=None)
+    return replace(span, from_time=int(first), to_time=last, log_begin=None, last_end=None)
 
 
 def _attempts(

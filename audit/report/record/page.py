@@ -161,7 +161,7 @@ class Span:
     to_time: int
     whole_log: bool
     zone: str
-    first_arrival: int | None
+    log_begin: int | None  # None: not known
     last_end: int | None
 
 

@@ -92,11 +92,11 @@ def _lacking(contents: Contents) -> Iterator[str]:
             f"no job ended on {wording.count(coverage.empty)} of the "
             f"{wording.plural(coverage.days, 'day')} from the first end of a job to the last"
         )
-    if not span.whole_log and span.first_arrival is not None:
-        late_s = span.first_arrival - span.from_time
+    if not span.whole_log and span.log_begin is not None:
+        late_s = span.log_begin - span.from_time
         if late_s >= _DAY_S:
-            begin = wording.instant(span.first_arrival, span.zone)
-            yield f"records begin on {begin}, {wording.duration(late_s)} after the period begins"
+            begin = wording.instant(span.log_begin, span.zone)
+            yield f"the log begins on {begin}, {wording.duration(late_s)} after the period begins"
     if not span.whole_log and span.last_end is not None:
         early_s = span.to_time - span.last_end
         if early_s >= _DAY_S:

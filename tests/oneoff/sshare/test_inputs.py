@@ -6,7 +6,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from audit.errors import UsageError
-from audit.oneoff.sshare.inputs import instant, text_of
+from audit.oneoff.sshare.inputs import text_of
+from audit.periods import instant
 from tests.oneoff.sshare.lab import raw, recompute, request
 
 

@@ -1,0 +1,58 @@
+"""The instant at which a cluster's log begins (SPEC §11, *Constants*: T0).
+
+A log that is selected by end has no job that ended before its first one, although its own jobs were
+submitted and started earlier. Of the time before, it does not say what the machine did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from audit.formats.dialects import Selection, table
+from audit.store import queries
+from audit.store.database import Connection
+
+
+class LogBegin(NamedTuple):
+    """The begin of a log, and how it was found."""
+
+    instant: int
+    """Epoch s."""
+    source: str
+    """In words, as the source of a ``Fact``."""
+
+
+def log_begin(
+    con: Connection, cluster: str, windows: Mapping[str, int] | None = None
+) -> LogBegin | None:
+    """Return the begin of the log of a cluster in the store, the earliest of its sources.
+
+    Without an end, it is the first start, else the first submission. None: there are no times.
+
+    Args:
+        windows: the begin of known windows, epoch s, by source.
+    """
+    known, found = windows or {}, []
+    for source, dialect, *firsts in queries.rows(con, "log_begin", cluster=cluster):
+        of_end, *others, of_stamp = zip(firsts, _SOURCES, strict=True)
+        best = of_stamp if _selection(dialect) is Selection.BY_STAMP else of_end
+        if source in known:
+            best = (known[source], "clusters.sources.since")
+        found += [(rank, *one) for rank, one in enumerate((best, *others)) if one[0] is not None]
+    return LogBegin(*min(found)[1:]) if found else None
+
+
+_SOURCES: Final = (
+    "its first end of a job",
+    "its first start of a job: it has no end",
+    "its first submission: it has no start",
+    "its first record",
+)
+"""Where a begin is from, in the order of the query's columns."""
+
+
+def _selection(dialect: str) -> Selection:
+    """Return how logs of a dialect are selected; an unknown dialect counts as most do."""
+    known = table().get(dialect)
+    return Selection.BY_END if known is None else known.selection
