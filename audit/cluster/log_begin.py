@@ -44,10 +44,10 @@ def log_begin(
 
 
 _SOURCES: Final = (
-    "its first end of a job",
-    "its first start of a job: it has no end",
-    "its first submission: it has no start",
-    "its first record",
+    "the first end of a job",
+    "the first start of a job: none has ended",
+    "the first submission: no job has started",
+    "the first record",
 )
 """Where a begin is from, in the order of the query's columns."""
 

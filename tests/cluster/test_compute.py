@@ -79,7 +79,8 @@ SETTING = Setting("c", ZoneInfo("UTC"), (), {}, 9 * DAY, (), ())
 
 def days(window: Window, *ends: int | None) -> list[tuple[int, int, str]]:
     times = {name: pl.Series(ends, dtype=pl.Int64) for name in ("end_time", "arrival_time")}
-    frame = pl.DataFrame({**times, "start_time": pl.Series([None] * len(ends), dtype=pl.Int64)})
+    unknown = pl.Series([None] * len(ends), dtype=pl.Int64)
+    frame = pl.DataFrame({**times, "start_time": unknown, "submit_time": unknown})
     rows = compute.of_days(frame, SETTING, window).select("day", "records", "state").rows()
     return [((day - date(1970, 1, 1)).days, records, state) for day, records, state in rows]
 

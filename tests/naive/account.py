@@ -14,6 +14,7 @@ from tests.naive import nodes as on
 from tests.naive.simulation import Amounts, Had, Log, fits, log_of, minus, plus
 
 CAUSES = (
+    "outside",
     *("held", "unavailable", "rule", "nodes", "own", "claimed", "earlier", "later", "cycle"),
     "unexplained",
 )
@@ -197,6 +198,7 @@ def account(
     machines: on.Machines | None = None,
     absent: Mapping[str, Sequence[range]] | None = None,
     yields: Callable[[naive.Record], bool] = lambda record: False,
+    log_begin: int = 0,
 ) -> dict[tuple[str, int], Booked]:
     """The account of each attempt that has one; those that yield request and use nothing."""
     records = [{**record, **{x: _uses(record, x) for x in amounts}} for record in records]
@@ -218,12 +220,16 @@ def account(
         _used(held, machines),
         list(amounts),
     )
-    site = site._replace(outages=_outages(site, outage))
+    site = site._replace(outages=_outages(site, outage, log_begin))
     made = {
         one.key: Booked(dict.fromkeys(CAUSES, Fraction()), 0, Counter(), Counter()) for one in held
     }
     for t in range(min(o.arrival for o in held), max(o.leave for o in held)) if held else ():
-        _second(site, t, made)
+        if t >= log_begin:
+            _second(site, t, made)
+            continue
+        for one in held:
+            made[one.key].causes["outside"] += one.queued(t)
     return {one.key: made[one.key] for one in held if one.waits}
 
 
@@ -278,7 +284,7 @@ def _one(
     )
 
 
-def _outages(site: Site, least: int) -> frozenset[int]:
+def _outages(site: Site, least: int, log_begin: int) -> frozenset[int]:
     """The seconds of the stretches in which nothing runs and, for as long, something could."""
     if not site.held:
         return frozenset()
@@ -296,7 +302,8 @@ def _outages(site: Site, least: int) -> frozenset[int]:
             s
             for s in stretch
             if any(
-                one.queued(s)
+                s >= log_begin
+                and one.queued(s)
                 and fits(one.request, site.amounts(one, (), s)[0])
                 and site.placed(one, site.nodes_at(s), s) is not None
                 and not any(s in hold for hold in site.holds.get(one.key, ()))

@@ -126,7 +126,7 @@ def test_conditional_measures_say_when() -> None:
 def test_each_figure_of_fidelity_has_an_entry() -> None:
     held = judged(ONE_RESOURCE)
     replayed = held.select(*fidelity.KEY, replayed_start_time="start_time")
-    rows = fidelity.fidelity(held, replayed)
+    rows = pl.concat([fidelity.beginning(9), fidelity.fidelity(held, replayed)])
     assert rows["metric"].to_list() == list(measures.FIDELITY)
     assert rows["unit"].to_list() == [one.unit for one in measures.FIDELITY.values()]
 

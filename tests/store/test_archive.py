@@ -246,7 +246,7 @@ def test_a_query_opens_only_files_that_its_arguments_select(
     assert ended("c", 80, 100) == {"open", "waited", "young"}
     assert ended("c", 200, 300) == {"open"}
     assert ended("other", None, None) == {"old"}
-    of = {"cluster": "c", "schedule": "observed", "whole": False, "to_time": 100}
+    of = {"cluster": "c", "period": "p", "schedule": "observed", "whole": False, "to_time": 100}
     assert queries.rows(con, "report_data_span", from_time=80, **of) == [(None, 95)]
     assert queries.rows(con, "report_superseded", cluster="c", inputs=["late"]) == [(0,)]
     for since, until in ((14, 16), (79, 100), (None, None)):

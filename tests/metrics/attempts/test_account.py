@@ -224,7 +224,9 @@ def test_as_defined(rule: int, data: st.DataObject) -> None:
     described = describe(moved, [pool])
     holds, known = _drawn_holds(data, described)
     cycle, outage = data.draw(sampled([0, 2])), data.draw(sampled([4, 600]))
-    got = account(described, pool, NOW + EDGE, cycle_s=cycle, holds=holds, outage_s=outage).attempts
+    begin = EDGE + data.draw(sampled([-100, 0, 5, 10, 20]))
+    more: dict[str, Any] = {"holds": holds, "outage_s": outage, "log_begin": begin}
+    got = account(described, pool, NOW + EDGE, cycle_s=cycle, **more).attempts
     want = naive.account(
         moved.with_columns(size=pool.resource.value).to_dicts(),
         *slow_pool(pool),
@@ -234,6 +236,7 @@ def test_as_defined(rule: int, data: st.DataObject) -> None:
         holds=known,
         cycle=cycle,
         outage=outage,
+        log_begin=begin,
     )
     for row in got.to_dicts():
         exact = want.get((row["job_id"], row["attempt"]))

@@ -100,10 +100,12 @@ def test_a_period_is_half_open_and_holds_what_ended_in_it() -> None:
 
 def test_waits_before_giving_up() -> None:
     gone = {"submit_time": 5, "end_time": 12, "state": "CANCELLED"}
-    described = describe(frame([record(0, 3, 9, 1), gone, {**gone, "end_time": 1}]), [POOL])
-    assert described.select(gave_up_wait()).to_series().to_list() == [0, 7, 0]
+    records = [record(0, 3, 9, 1), {**gone, "end_time": 1}, gone, {**gone, "eligible_time": 90}]
+    described = describe(frame(records), [POOL])
+    assert described.select(gave_up_wait()).to_series().to_list() == [0, 0, 7, 0]
+    assert described["arrival_time"].to_list() == [0, 1, 5, 12]  # at most its end
     assert ended(described)["job_id"].to_list() == ["1"]
-    assert described["wait_s"].to_list() == [3, None, None]
+    assert described["wait_s"].to_list() == [3, None, None, None]
 
 
 def test_who_arrived_nobody_knows_when_has_no_wait_and_is_no_subject() -> None:
