@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from datetime import date
 from html import unescape
 from pathlib import Path
 from urllib.parse import unquote
@@ -12,7 +13,8 @@ from audit.config.places import Site
 from audit.nightly.due import PAGE
 from audit.nightly.run import run
 from tests.logs import write
-from tests.nightly.test_run import NOW, month, published, site
+from tests.nightly.test_run import DAY, FIGURES, NOW, month, published, site
+from tests.places import SLURM
 
 HOSTILE = "<b>\"x'&..|ü"
 
@@ -75,3 +77,51 @@ def test_without_reports_there_is_no_page(tmp_path: Path) -> None:
     write(tmp_path / "logs" / "1.swf", "no log at all\n")
     run(Site(settings, tmp_path), NOW)
     assert not (tmp_path / "fairaudit-reports" / PAGE).exists()
+
+
+PLANNED = (SLURM / "begin_in_future" / "sacct.txt").read_text().replace("03-12", "05-20")
+LAST = 1_772_420_400  # its latest submission, start or end
+
+
+def test_no_report_of_a_month_that_has_not_happened(tmp_path: Path) -> None:
+    """A pending job may start on 20 May at the earliest; all that happened was in March."""
+    settings = site(tmp_path, sources=({"files": "logs/*.txt", "silent_days": 2},))
+    write(tmp_path / "logs" / "1.txt", PLANNED)
+    done = run(Site(settings, tmp_path), LAST + DAY)
+    assert done.computed == ["c 2026-03"]
+    assert [path.parent.name for path in done.reports] == ["2026-03"]
+    assert done.failures == []
+    assert published(tmp_path, "SELECT max(as_of)::DATE::VARCHAR FROM fairshare_history") == [
+        ("2026-03-02",)
+    ]
+    silent = run(Site(settings, tmp_path), LAST + 3 * DAY)
+    assert ["is silent" in str(failure) for failure in silent.failures] == [True]
+
+
+def begins(folder: Path) -> list[tuple[str, float]]:
+    sql = "SELECT period, value FROM fidelity WHERE metric = 'log_begin' ORDER BY period"
+    return published(folder, sql)
+
+
+def test_a_source_may_say_when_its_log_begins(tmp_path: Path) -> None:
+    """Only figures that depend on the begin are computed again when it changes."""
+    records = site(tmp_path)
+    for number in (1, 2, 3):
+        write(tmp_path / "logs" / f"{number}.swf", month(number))
+    first = run(Site(records, tmp_path), NOW, stages=FIGURES)
+    assert first.computed == ["c 2026-02", "c 2026-03", "c 2026-04"]
+    of_records = 1_767_225_600 + 36 * DAY + 2_000  # the first end
+    assert begins(tmp_path) == [(f"2026-0{k}", of_records) for k in (2, 3, 4)]
+    assert run(Site(records, tmp_path), NOW + 1, stages=FIGURES).computed == []
+
+    source = {"files": "logs/*.swf", "since": date(2026, 2, 4)}
+    known = site(tmp_path, sources=(source,))
+    assert run(Site(known, tmp_path), NOW + 2, stages=FIGURES).computed == ["c 2026-02"]
+    since = 1_770_159_600  # midnight in Berlin
+    assert begins(tmp_path)[0] == ("2026-02", since)
+    [(covered,)] = published(
+        tmp_path,
+        "SELECT value FROM summary WHERE metric = 'covered_time' AND period = '2026-02'",
+    )
+    assert covered == 1_772_319_600 - since
+    assert run(Site(known, tmp_path), NOW + 3, stages=FIGURES).computed == []

@@ -9,6 +9,7 @@ import pytest
 from audit.config.places import Site
 from audit.nightly import metrics_file
 from audit.nightly.run import run
+from audit.registry.causes import CAUSES
 from audit.store import database
 from tests import stores
 from tests.nightly.nights import after_a_night
@@ -46,12 +47,14 @@ def test_each_run_writes_the_figures_of_the_latest_report(
     assert found["fairaudit_last_run_timestamp_seconds", ""] == NOW + DAY
     assert found["fairaudit_last_run_failures", ""] == 0
     shares = {key: value for key, value in found.items() if key[0] == "fairaudit_wait_share"}
-    causes = published(
-        tmp_path,
-        'SELECT \'cluster="c",pool="all",cause="\' || metric[7:-7] || \'"\', value FROM summary '
-        "WHERE metric LIKE 'cause%share' AND dimension = 'all' AND value IS NOT NULL",
-    )
-    assert shares == {("fairaudit_wait_share", labels): value for labels, value in causes}
+    stored = dict(published(tmp_path, "SELECT metric, value FROM summary WHERE dimension = 'all'"))
+    assert stored["cause_rule_free_share"] is not None  # a part of rule, and no cause
+    assert shares == {
+        ("fairaudit_wait_share", f'cluster="c",pool="all",cause="{cause.key}"'): value
+        for cause in CAUSES
+        if (value := stored[cause.share]) is not None
+    }
+    assert sum(shares.values()) == pytest.approx(1)
     waits = {key[1]: value for key, value in found.items() if key[0] == "fairaudit_wait_seconds"}
     [(median, p90)] = published(
         tmp_path, "SELECT quantile_disc(wait_s, .5), quantile_disc(wait_s, .9) FROM job_fairness"

@@ -21,9 +21,11 @@ from audit.pipeline.published import open_published
 from audit.policies import Order
 from audit.store import database
 from tests.cli.command import left_in
+from tests.ingest import test_events as pbs
 from tests.logs import busy, write
 from tests.oneoff.fit_policy import made
 from tests.oneoff.fit_policy.test_plan import OFFICE, RULES
+from tests.places import SLURM
 
 HEADER = "JobID|User|Partition|State|Start|End|AllocTRES"
 
@@ -77,7 +79,7 @@ def test_waits_are_unknown_if_arrivals_are(tmp_path: Path) -> None:
         figures = dict(database.fetch(con, summary).iter_rows())
         assert database.fetch(con, used).item() > 0
     assert figures["arrival_unknown"] == 13
-    assert figures["utilization"] == pytest.approx(720 / 900)
+    assert figures["utilization"] == pytest.approx(660 / 840)  # from the first end, at 60
     for name in ("wait_mean", "loss_of_capacity", "queued_mean", "gave_up_wait_s"):
         assert figures.get(name) is None
 
@@ -189,3 +191,89 @@ def test_an_audit_does_not_load_the_studies(tmp_path: Path) -> None:
         "assert not [name for name in sys.modules if name.startswith('audit.studies')]\n"
     )
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True)
+
+
+def figures(outcome: Outcome, *metrics: str) -> list[float]:
+    sql = "SELECT metric, value FROM summary WHERE dimension = 'all' UNION ALL "
+    sql += "SELECT metric, value FROM fidelity"
+    with closing(database.open_snapshot(outcome.database)) as con:
+        found = dict(database.rows(con, sql))
+    return [found[metric] for metric in metrics]
+
+
+def plainly(log: Path, out: Path, **options: Any) -> Outcome:
+    request = Request(logs=[log], zone="UTC")
+    return audit(request, Options(out=out, pdf=False, **options), Config())
+
+
+def test_a_begin_time_in_the_future_is_no_instant_of_the_log(tmp_path: Path) -> None:
+    """By hand: 2 CPUs are busy from the first end, at 01:00, to the last start, at 03:00."""
+    outcome = plainly(SLURM / "begin_in_future" / "sacct.txt", tmp_path / "out")
+    found = figures(outcome, "covered_time", "utilization", "pending", "log_begin")
+    assert found == [7_200, 1, 1, 1_772_413_200]
+    assert "begin of the log: 2026-03-02 01:00:00 (the first end of a job)" in notes(outcome)
+    assert not any("No job ended on" in warning for warning in outcome.warnings)
+    held = "SELECT cause_held_s, held_by FROM job_fairness WHERE job_id = '6'"
+    with closing(database.open_snapshot(outcome.database)) as con:
+        assert database.rows(con, "SELECT day::VARCHAR FROM coverage") == [("2026-03-02",)]
+        assert database.rows(con, held) == [(0, None)]  # it has not arrived yet
+    assert "Fairness of sacct, 2 March 2026<" in outcome.html.read_text()
+
+
+def early(folder: Path) -> Path:
+    """2 CPUs; the second job was submitted ten days before the first one ended, at 3,600 s."""
+    head = "JobID|User|Partition|State|Submit|Eligible|Start|End|AllocCPUS"
+    spans = ((0, 0, 3_600), (-860_400, 3_600, 7_200), (1_800, 7_200, 10_800))
+    rows = [
+        f"{job}|user{job}|p|COMPLETED|{clock(submit)}|{clock(submit)}|{clock(start)}|{clock(end)}|2"
+        for job, (submit, start, end) in enumerate(spans, 1)
+    ]
+    return write(folder / "early.psv", "\n".join([head, *rows, ""]))
+
+
+def outside(outcome: Outcome) -> list[tuple[str, float, float]]:
+    sql = "SELECT job_id, cause_outside_s, cause_earlier_s FROM job_fairness ORDER BY job_id"
+    with closing(database.open_snapshot(outcome.database)) as con:
+        return database.rows(con, sql)
+
+
+def test_a_log_selected_by_end_begins_at_its_first_end(tmp_path: Path) -> None:
+    """By hand: busy from 3,600 to 10,800 s; the third job waits 1,800 s before, 3,600 s in it."""
+    outcome = plainly(early(tmp_path), tmp_path / "out")
+    found = figures(outcome, "covered_time", "utilization", "queued_mean")
+    assert found == [7_200, 1, 1]
+    assert outside(outcome) == [("1", 0, 0), ("2", 864_000, 0), ("3", 1_800, 3_600)]
+    shares = figures(outcome, "cause_outside_share", "cause_earlier_share")
+    assert shares == pytest.approx([865_800 / 869_400, 3_600 / 869_400])
+    again = open_published(outcome.database, Config()).setting
+    assert again.log_begin == 1_767_225_600 + 3_600
+
+
+@pytest.mark.parametrize("log_from", ["2026-01-01T01:30", "1767231000"])
+def test_the_begin_of_a_log_may_be_given(tmp_path: Path, log_from: str) -> None:
+    """By hand: from 5,400 s on; of the third job's wait 3,600 s are before that."""
+    outcome = plainly(early(tmp_path), tmp_path / "out", log_from=log_from)
+    assert figures(outcome, "covered_time", "utilization") == [5_400, 1]
+    assert outside(outcome)[2] == ("3", 3_600, 1_800)
+    assert "begin of the log: 2026-01-01 01:30:00 (--log-from)" in notes(outcome)
+    assert open_published(outcome.database, Config()).setting.log_begin == 1_767_231_000
+
+
+def test_a_begin_after_the_log_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"--log-from: 2026-01-02 .* after the last record"):
+        plainly(early(tmp_path), tmp_path / "out", log_from="2026-01-02")
+
+
+def test_a_log_of_pbs_begins_at_its_first_record(tmp_path: Path) -> None:
+    """By hand, 4 CPUs: the records begin at 9,000, and all is in use until 16,000 of 19,000 s."""
+    at = 1_700_000_000
+    lines = [
+        pbs.queued(at + 9_000).replace(";7.", ";9."),
+        pbs.ended(at + 8_000, at + 10_000, submit=at),
+        pbs.started(at + 10_000, submit=at, user="bob").replace(";7.", ";8."),
+        pbs.ended(at + 10_000, at + 16_000, submit=at, user="bob").replace(";7.", ";8."),
+        pbs.event("D", at + 19_000).replace(";7.", ";9."),
+    ]
+    outcome = plainly(write(tmp_path / "20231115", "\n".join([*lines, ""])), tmp_path / "out")
+    assert figures(outcome, "covered_time", "utilization") == [10_000, 0.7]
+    assert outside(outcome)[:2] == [("7.srv", 8_000, 0), ("8.srv", 9_000, 1_000)]

@@ -128,7 +128,7 @@ def test_every_part_of_the_record_is_filled(said: Contents) -> None:
     assert pool.figure("never_started").value == 10
     assert pool.users.figure("uwt").value is not None
     assert pool.accounts.figure("nuwt_entities").value == 1
-    assert said.span.first_arrival == _FROM + 1_000
+    assert said.span.log_begin == 1_790_800_000
     assert said.provenance.run_id == "run-1"
 
 

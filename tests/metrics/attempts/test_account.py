@@ -639,3 +639,20 @@ def test_what_gives_way_as_defined(data: st.DataObject) -> None:
             assert exact is not None
             end = row["start_time"] or row["end_time"] or NOW
             assert 0 <= row["preemptible_s"] <= max(end - row["arrival_time"], 0)
+
+
+def test_waiting_before_the_log_begins_is_outside() -> None:
+    """By hand, 4 CPUs: A (3) runs 0-10; B (4) waits 2-10, C (1) 1-4, D, cancelled, 0-3."""
+    records = (
+        ended(0, 0, 10, 3, "ann"),
+        ended(2, 10, 12, 4, "bob"),
+        ended(1, 4, 6, 1, "cem"),
+        {**ended(0, 0, 3, 1, "dan"), "start_time": None, "state": "CANCELLED"},
+    )
+    made = booked(*records, log_begin=5, traced=1)
+    assert parts(made) == [{}, {"outside": 3, "earlier": 5}, *[{"outside": 3}] * 2]
+    first = made.traced.row(0, named=True)
+    assert first == {"begin": 2, "end": 5, "cause": "outside", "by": None}
+    assert made.traced["begin"].to_list()[1] == 5
+    # a log that begins before all of it has none
+    assert parts(booked(*records, log_begin=0)) == parts(booked(*records))

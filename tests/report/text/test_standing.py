@@ -26,8 +26,8 @@ def test_only_a_report_that_lacks_nothing_is_complete() -> None:
         ),
         (replace(whole, span=replace(span, last_end=span.to_time - 15 * day)), "records end on"),
         (
-            replace(whole, span=replace(span, first_arrival=span.from_time + 2 * day)),
-            "records begin on",
+            replace(whole, span=replace(span, log_begin=span.from_time + 2 * day)),
+            "the log begins on",
         ),
         (replace(whole, pools=pools), "no fair start times in pool batch"),
         (replace(whole, usages=()), "no usage over time"),
