@@ -98,8 +98,8 @@ class Request:
         if cluster is None:
             size, zone_name = self.pool_size, self.zone
             nodes = declared.read(self.files, zone, taken.cluster.value)
-            asked = (self.resource, size, zone_name, policy)
-            return one_off(taken.cluster, *of_logs, *asked, nodes).begun(begin)
+            asked = (taken.cluster, *of_logs, self.resource, size, zone_name)
+            return one_off(*asked, policy, nodes).begun(begin)
         own = {"pool-size": self.pool_size, "resource": self.resource, "zone": self.zone}
         flags: dict[str, object] = {**own, **self.files.given}
         for flag, value in flags.items():

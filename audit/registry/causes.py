@@ -45,7 +45,7 @@ class Cause:
 CAUSES: Final = (
     Cause("outside", (), "Before the log begins", "Before the log", "before the log begins",
           "the log had not begun, so it does not say what the job waited for",
-          "before the log begins", ("#a3a8ad", "#5f666d"), optional=True),
+          "before the log begins", ("#7d848b", "#707a84"), optional=True),
     Cause("held", ("held",), "Held by a begin time, dependency or hold", "Held", "held",
           "a begin time, dependency, hold, array limit or licence kept it from starting",
           "while a begin time, dependency, hold, array limit or licence kept the job from starting",

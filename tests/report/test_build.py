@@ -5,7 +5,7 @@ import pytest
 
 from audit.config import Metrics
 from audit.errors import ReportError
-from audit.metrics.attempts import performance, summary, users
+from audit.metrics.attempts import fidelity, performance, summary, users
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.model import ATTEMPTS, DESCRIBED, Period, Pool, RecordKind, Resource
@@ -64,6 +64,9 @@ def _fill(con: Connection, rows: int) -> None:
     database.insert(
         con, "job_result", done.select(sorted(only)).with_columns(run_id=pl.lit("run-1"))
     )
+    policy = {name: pl.lit("") for name in ("order", "backfill", "fair_order")}
+    begin = fidelity.beginning(_FROM - 900).with_columns(**marked, **policy).drop("schedule")
+    database.insert(con, "fidelity_result", begin)
 
 
 @pytest.fixture
@@ -128,7 +131,7 @@ def test_every_part_of_the_record_is_filled(said: Contents) -> None:
     assert pool.figure("never_started").value == 10
     assert pool.users.figure("uwt").value is not None
     assert pool.accounts.figure("nuwt_entities").value == 1
-    assert said.span.log_begin == 1_790_800_000
+    assert said.span.log_begin == _FROM - 900
     assert said.provenance.run_id == "run-1"
 
 

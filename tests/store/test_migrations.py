@@ -14,9 +14,9 @@ from audit.store.database import Connection, execute, fetch
 KINDS = ("user", "account")
 EACH = """jobs attempts never_started gave_up_wait_s tuwt_s tusa nuwt miss_strict_s miss_relaxed_s
     missed_strict missed_relaxed re_unfairness_positive re_unfairness_net cause_outside_s
-    cause_held_s cause_unavailable_s cause_rule_s cause_nodes_s cause_own_s cause_claimed_s cause_earlier_s
-    cause_later_s cause_cycle_s cause_unexplained_s wait_room_s wait_shared_s wait_own_s
-    wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s contested_ratio
+    cause_held_s cause_unavailable_s cause_rule_s cause_nodes_s cause_own_s cause_claimed_s
+    cause_earlier_s cause_later_s cause_cycle_s cause_unexplained_s wait_room_s wait_shared_s
+    wait_own_s wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s contested_ratio
     contested_excess_s passed_share passed_expected passed_s overtaken_s unmodelled_s preempted
     lost_work suspended_s share_deficit stretch array_concurrency run_id"""
 VIEWS = {

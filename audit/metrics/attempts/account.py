@@ -154,12 +154,11 @@ def account(
         The columns of ``CAUSES`` and ``RULE_FREE`` in s, ≥ 0, float64; null where the arrival, the
         size or the end of the wait is unknown, and for attempts in reservations. ``rule`` is the
         rule that forbids the attempt longest, ``held_by`` the hold that lasts longest; columns of
-        ``LACKS`` sum to ``cause_nodes_s``, null where no nodes are known. ``PREEMPTIBLE`` is null
-        for attempts to which nothing gives way.
+        ``LACKS`` sum to ``cause_nodes_s``, null without nodes; ``PREEMPTIBLE`` is null if none
+        gives way.
     """
     rows = described.select(_READ).with_row_index("row")
-    queue = queued(rows, now, pl.col("size") > 0)
-    outside, queue = _outside(queue, log_begin)
+    outside, queue = _outside(queued(rows, now, pl.col("size") > 0), log_begin)
     kinds = hold_kind(queue.rows)
     placed = _placed(pl.concat([holds, throttled(described)]), queue)
     place = None if traced is None else queue.rows["row"].index_of(traced)
@@ -180,16 +179,12 @@ def account(
             "held_by": _longest_hold(placed, queue.rows.height).fill_null(kinds),
         }
     ).with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
+    inside = _traced(booked, place, names, placed, kinds, outages, _absent(queue, pool, place))
     return Account(
         _with(described, queue, made),
         _outages(outages, now),
         _barred(booked.stretches, queue, described),
-        pl.concat(
-            [
-                _before(queue, outside, place),
-                _traced(booked, place, names, placed, kinds, outages, _absent(queue, pool, place)),
-            ]
-        ),
+        _before(queue, outside, place).vstack(inside),
         booked.guessed,
     )
 

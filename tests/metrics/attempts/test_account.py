@@ -649,7 +649,7 @@ def test_waiting_before_the_log_begins_is_outside() -> None:
         ended(1, 4, 6, 1, "cem"),
         {**ended(0, 0, 3, 1, "dan"), "start_time": None, "state": "CANCELLED"},
     )
-    made = booked(*records, log_begin=5, traced=1)
+    made = booked(*records, log_begin=5, traced=3)
     assert parts(made) == [{}, {"outside": 3, "earlier": 5}, *[{"outside": 3}] * 2]
     first = made.traced.row(0, named=True)
     assert first == {"begin": 2, "end": 5, "cause": "outside", "by": None}

@@ -92,7 +92,9 @@ def test_a_pending_job_would_cross_planned_maintenance(run: Run, tmp_path: Path)
         "JobID|User|Account|Partition|QOS|State|Submit|Start|End|AllocCPUS|ReqCPUS|Timelimit|NNodes\n"
         "1|ann|a|long|high|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-01T10:00:00"
         "|2|2|12:00:00|1\n"
-        "2|cem|a|long|high|PENDING|2026-01-01T02:00:00|Unknown|Unknown|0|3|2-00:00:00|1\n",
+        "2|cem|a|long|high|PENDING|2026-01-01T02:00:00|Unknown|Unknown|0|3|2-00:00:00|1\n"
+        "3|ann|a|long|high|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-01T01:00:00"
+        "|1|1|12:00:00|1\n",
     )
     said = run("explain", "2", path, "--config", "config.toml").stdout
     assert "in partition long, QOS high, arrived on 2026-01-01 02:00 and was still waiting" in said

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from audit.registry.causes import CAUSES
 from audit.report.record.pool import Fidelity, Overtaken, PoolPart
 from audit.report.text import belief
 from audit.report.text.belief import Fit
@@ -57,7 +58,7 @@ def test_another_fair_order_than_that_of_arrival_is_said(order: str, said: str) 
         assert belief.fair_order(by_arrival) == ""
 
 
-ONE = Overtaken("17", 1, "anna", 4, 7_200, (0,) * 6 + (1_800.0, 5_400.0, 0, 0), 3_600, 0, 600)
+ONE = Overtaken("17", 1, "anna", 4, 7_200, (0,) * 7 + (1_800.0, 5_400.0, 0, 0), 3_600, 0, 600)
 
 
 def _of(one: Overtaken, told: Fidelity | None = None) -> str:
@@ -86,7 +87,7 @@ def test_nobody_is_named_by_a_model_that_fits_poorly() -> None:
 
 
 def test_what_is_not_known_is_left_out() -> None:
-    said = _of(replace(ONE, size=None, user=None, parts=(None,) * 10, own_s=None))
+    said = _of(replace(ONE, size=None, user=None, parts=(None,) * len(CAUSES), own_s=None))
     assert said.startswith("Job 17 waited 2 h. In the model")
 
 
