@@ -37,7 +37,7 @@ class Facts:
     def __init__(self, log: Log, rules: list[Rule]) -> None:
         self.log, self.rules = log, rules
         self.jobs = [job for job in log.jobs if job.start is not None]
-        self.first = min(job.arrival for job in log.jobs)
+        self.first = min(job.end for job in self.jobs)  # where the log begins
         self.last = max(job.end for job in log.jobs)
         self.users = sorted({job.user for job in log.jobs})
 
@@ -118,6 +118,8 @@ class Facts:
         times, used, queued, capacity = sorted(change), 0, 0, self.log.capacity
         for t, after in zip(times, [*times[1:], self.last], strict=True):
             used, queued = used + change[t][0], queued + change[t][1]
+            if t < self.first:
+                continue
             lost = min(max(capacity - used, 0), queued)
             for at, amount in enumerate((1, used, lost, used > capacity)):
                 days[self.log.day(t)][at] += amount * (after - t)
@@ -273,6 +275,7 @@ def long_date(day: date) -> str:
 # --- the sentences of page one -------------------------------------------------------------------
 
 MEANWHILE = {
+    "before the log begins": "outside",
     "while the pool had less than the job requested, or nothing ran in the pool": "unavailable",
     "while a limit or closed hours did not allow the job to start": "rule",
     "behind jobs of the same user": "own",

@@ -16,7 +16,10 @@ from zoneinfo import ZoneInfo
 TOLERANCE = 60  # seconds that a scheduler may need to start a job
 OUTAGE = 600  # seconds without a running job
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-CAUSES = ("unavailable", "rule", "own", "claimed", "earlier", "later", "cycle", "unexplained")
+CAUSES = (
+    *("outside", "unavailable", "rule", "own", "claimed", "earlier", "later", "cycle"),
+    "unexplained",
+)
 
 
 class Job(NamedTuple):
@@ -206,6 +209,7 @@ class Replay:
 
     def __init__(self, log: Log, rules: list[Rule]) -> None:
         self.jobs, self.capacity, self.rules = log.jobs, log.capacity, rules
+        self.begin = min(job.end for job in log.jobs if job.start is not None)  # of the log
         self.booked = [dict.fromkeys((*CAUSES, "free"), 0.0) for _ in log.jobs]
         self.barred: list[list[float]] = [[] for _ in log.jobs]  # begins and ends in turn
         self.ready: dict[int, float] = {}
@@ -255,7 +259,7 @@ class Replay:
         could = sum(
             after - now
             for now, after, queue in self._idle
-            if any(0 < j.size <= self.capacity and not self._forbidden(j, now, Counter())
+            if now >= self.begin and any(0 < j.size <= self.capacity and not self._forbidden(j, now, Counter())
                    for j in (self.jobs[k] for k in queue))
         )  # fmt: skip
         outage = min(self._idle[-1][1] - self._idle[0][0], could) >= OUTAGE
@@ -282,7 +286,9 @@ class Replay:
             job, book = jobs[k], self.booked[k]
             if job.size <= 0:
                 continue
-            if outage or job.size > self.capacity:
+            if now < self.begin:
+                book["outside"] += seconds
+            elif outage or job.size > self.capacity:
                 book["unavailable"] += seconds
             elif self._forbidden(job, now, counted):
                 book["rule"] += seconds

@@ -175,3 +175,25 @@ def test_a_week_of_kth_sp2_as_defined(real_logs: Path) -> None:
     for row, one in zip(fast.to_dicts(), lives, strict=True):
         exact = naive.equality(one, lives).unfairness
         assert naive.close(row["re_unfairness"], exact, one.size * (one.end - one.arrival))
+
+
+OUTSIDE = {
+    "KTH-SP2-1996-2.1-cln": 0.00005,
+    "LANL-CM5-1994-4.1-cln": 0,
+    "UniLu-Gaia-2014-1": 0.009655,
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_waiting_before_the_first_end_is_outside(real_logs: Path, name: str) -> None:
+    """The share of all waiting (SPEC §11, *Truths*)."""
+    attempts, pool = described(real_logs, name)
+    ended = attempts.filter(pl.col("standing") == "ended", pl.col("size") > 0)
+    ends = ended["end_time"].to_numpy()
+    begin, now = int(ends.min()), int(ends.max())
+    made = account(attempts, pool, now, cycle_s=60, log_begin=begin).attempts
+    got = made.filter(pl.col("standing") == "ended", pl.col("size") > 0)
+    share = got["cause_outside_s"].to_numpy().sum() / got["wait_s"].to_numpy().sum()
+    assert round(share, 6) == OUTSIDE[name]
+    rest = got.select(pl.sum_horizontal(COLUMNS) - pl.col("wait_s")).to_series().to_numpy()
+    assert abs(rest).max() < 1e-6
