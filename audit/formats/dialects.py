@@ -43,6 +43,7 @@ class Header:
     problems: tuple[str, ...] = ()  # entries that could not be used, in words for the user
     local_times: bool = False
     """Whether its times are local times of an unknown zone; they are read as UTC."""
+    server: str | None = None  # the only one that its records name; names the cluster
 
 
 @dataclass(frozen=True)

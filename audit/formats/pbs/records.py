@@ -26,6 +26,7 @@ from audit.formats.shaping import (
     clock,
     ends_early,
     faulted,
+    remarks,
     table,
 )
 from audit.hostlists import MOST, amounts_text, expand, listed
@@ -49,6 +50,7 @@ _TABLE: Final = (
     (Kind.NAME, "user group queue Resource_List.qos", ""),
     (Kind.NAME, "account project", "the first that is present is the account"),
     (Kind.NAME, "resvname resvID Resource_List.advres", "the first is the reservation"),
+    (Kind.NAME, "Resource_List.place", "whether the job has whole nodes"),
     (Kind.TIME, "ctime qtime etime", "the first is the submission; etime: eligible"),
     (Kind.TIME, "start end", ""),
     (Kind.SPAN, "Resource_List.walltime", ""),
@@ -72,6 +74,18 @@ _TABLE: Final = (
 KEYS: Final = {key: kind for kind, keys, _ in _TABLE for key in keys.split()}
 """The keys that are read."""
 
+SLOTLESS: Final = (
+    "exec_host names no slots: CPUs, and nodes where Resource_List.nodect contradicts it, are those "
+    "requested"
+)
+MISCOUNTED: Final = (
+    "exec_host contradicts total_execution_slots or unique_node_count: exec_host is used"
+)
+WITHHELD: Final = (
+    "the log has no records of starts (S), which say what jobs with whole nodes (place=excl) kept "
+    "from others: their size is what they requested, a lower bound"
+)
+
 REQUEUED: Final = "REQUEUED"  # state of a run that ended so that its job waits again
 SIGNAL: Final = 256  # exit statuses from here on are this plus the signal that killed the job
 _DELETED_BY: Final = (SIGNAL + 2, SIGNAL + 9, SIGNAL + 15)
@@ -82,6 +96,7 @@ _TORQUE_OVER: Final = {-11: "TIMEOUT", -10: "OUT_OF_MEMORY"}
 
 _TEN: Final = 10  # digits of epoch seconds from 2001 on
 _WALLTIME: Final = "Resource_List.walltime"
+_NODECT: Final = "Resource_List.nodect"
 _NO_PROJECT: Final = "_pbs_project_default"
 _NO_LIMIT: Final = ("-1", "unlimited", "infinity")
 _SPAN: Final = r"^(?:(?:(?:([0-9]{1,7}):)?([0-9]{1,7}):)?([0-9]{1,7}):)?([0-9]{1,10})(?:\.[0-9]*)?$"
@@ -110,25 +125,31 @@ def identified(ids: pl.Expr) -> dict[str, pl.Expr]:
     }
 
 
-def typed(texts: pl.DataFrame) -> pl.DataFrame:
-    """Convert records; return columns of ``REFUSED`` and ``RECORDS``.
+def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
+    """Convert records; return columns of ``REFUSED`` and ``RECORDS``, and ``remarks``.
 
     Args:
         texts: ``KEYS``, ``number`` and ``id`` of each record, ``kind`` (``QUEUED`` or
             ``SIGHTING``), ``ends`` (whether it is the end of a run), ``rerun`` (whether the job
             then waits again), and ``instant`` (epoch seconds of the head, if needed, or ``why``
             they are unknown).
+        has_starts: whether the log has records of starts.
     """
-    times, counts = of_kind(Kind.TIME), of_kind(Kind.COUNT)
+    times, counts, sizes = (of_kind(kind) for kind in (Kind.TIME, Kind.COUNT, Kind.SIZE))
     numbers = texts.select(
         *(_times(texts[name]) for name in times),
         *(_whole(pl.col(name)).alias(name) for name in counts),
+        *(by_distinct(texts[name], _sizes)["bytes"].alias(name) for name in sizes),
         walltime_s=clock(pl.col(_WALLTIME), _SPAN),
         status=pl.col("Exit_status").cast(pl.Int64, strict=False),
         **identified(pl.col("id")),
     )
-    frame = texts.drop(*times, *counts).hstack(numbers)
-    frame = frame.with_columns(**_amounts(texts, frame), **_unread(texts, numbers))
+    given = _unread(texts, numbers)
+    numbers = numbers.with_columns(
+        pl.when(pl.col("walltime_s") <= LATEST).then("walltime_s").alias("walltime_s")
+    )
+    frame = texts.drop(*times, *counts, *sizes).hstack(numbers)
+    frame = frame.with_columns(**_amounts(texts, frame), **given.faults())
     queued, ends = pl.col("kind") == RecordKind.QUEUED, pl.col("ends")
     start, end = pl.col("start"), pl.col("end")
     submit = pl.coalesce("ctime", "qtime", "etime", pl.when(queued).then("instant"))
@@ -141,6 +162,7 @@ def typed(texts: pl.DataFrame) -> pl.DataFrame:
         (ends & end.is_null(), value, "field end is missing"),
         (ends & early, order, why),
     )
+    withheld = ends & ~pl.lit(has_starts) & pl.col("Resource_List.place").str.contains("excl")
     return frame.select(
         *("number", "kind", "job_number", "array_task", "user", "group", "walltime_s"),
         *Amounts._fields,
@@ -156,6 +178,12 @@ def typed(texts: pl.DataFrame) -> pl.DataFrame:
         start_time=pl.when(~queued).then("start"),
         end_time=pl.when(ends).then(end),
         occupancy_s=pl.when(ends).then(end - start),
+        remarks=remarks(
+            (pl.col("slotless"), SLOTLESS),
+            (pl.col("miscounted"), MISCOUNTED),
+            (withheld, WITHHELD),
+            *given.doubts,
+        ),
         **faulted(faults, "problem", "code"),
     )
 
@@ -197,19 +225,26 @@ def _whole(text: pl.Expr) -> pl.Expr:
     return pl.when(value <= LARGEST).then(value)
 
 
-def _unread(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]:
-    """Return the problem of the first time, or walltime, that cannot be read."""
+def _unread(texts: pl.DataFrame, numbers: pl.DataFrame) -> Texts:
+    """Return the texts with the times that cannot be read, and doubts about other values."""
     given = Texts(texts, "field")
-    read = {**{name: name for name in of_kind(Kind.TIME)}, _WALLTIME: "walltime_s"}
-    for name, column in read.items():
-        text, value = texts[name], numbers[column]
+    times = of_kind(Kind.TIME)
+    for name in (*times, _WALLTIME, *of_kind(Kind.COUNT), *of_kind(Kind.SIZE)):
+        text, value = texts[name], numbers["walltime_s" if name == _WALLTIME else name]
+        bad = pl.repeat(value=False, n=len(text), eager=True)
         if value.null_count() > text.null_count():
-            no_limit = text.str.to_lowercase().is_in(list(_NO_LIMIT))
-            bad = text.is_not_null() & value.is_null() & ~text.str.contains("^0+$") & ~no_limit
-            what = "is not a duration" if name == _WALLTIME else "is not a time in s"
-            given.check(name, bad, what)
-        given.check(name, value > LATEST, "is too large: damaged, or not in s")
-    return given.faults()
+            known = text.str.contains("^0+$") | text.str.to_lowercase().is_in(list(_NO_LIMIT))
+            if name == _NODECT:
+                known |= text.str.contains(":")  # read as `nodes`
+            bad = text.is_not_null() & value.is_null() & ~known
+        if name in times:
+            given.check(name, bad, "is not a time in s")
+            given.check(name, value > LATEST, "is too large: damaged, or not in s")
+        elif name == _WALLTIME:
+            given.doubt(name, bad | (value > LATEST).fill_null(value=False))
+        else:
+            given.doubt(name, bad)
+    return given
 
 
 class Amounts(NamedTuple):
@@ -237,27 +272,25 @@ def _amounts(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]
     """Return CPUs, nodes, GPUs and memory: what was allocated, else what was requested; and where.
 
     The first known value counts, of: resources withheld from other jobs (on records of starts),
-    vnodes, TORQUE's counts of its hosts, these hosts, the request. Impossible numbers are skipped.
+    vnodes, hosts, TORQUE's counts of these, the request. Impossible numbers are skipped. Hosts
+    without slots say nothing about CPUs; if the request counts other nodes, they are no nodes.
     If CPUs are known and GPUs are not mentioned, GPUs are 0. A Cray's login node runs jobs for its
     compute nodes: where a job asked for more processes than it has CPUs there, these count.
     """
-    listed = texts["Resource_List.nodect"].str.contains(":").fill_null(value=False)
+    listed = texts[_NODECT].str.contains(":").fill_null(value=False)
     spec = texts["Resource_List.nodes"]
-    spec = spec.zip_with(spec.is_not_null() | ~listed, texts["Resource_List.nodect"])
+    spec = spec.zip_with(spec.is_not_null() | ~listed, texts[_NODECT])
     lists = {
         "vnodes": (texts["exec_vnode"], _where(on_vnodes)),
         "hosts": (texts.select(_hosts()).to_series(), _where(on_hosts)),
         "select": (texts["Resource_List.select"], _each(selected)),
         "spec": (spec, _each(of_nodes)),
     }
-    frame = numbers.select(of_kind(Kind.COUNT)).hstack(
+    frame = numbers.select(*of_kind(Kind.COUNT), *of_kind(Kind.SIZE)).hstack(
         [
-            *(by_distinct(texts[key], _sizes)["bytes"].alias(key) for key in of_kind(Kind.SIZE)),
-            *(
-                column.alias(f"{name}_{column.name}")
-                for name, (text, read) in lists.items()
-                for column in by_distinct(text, read)
-            ),
+            column.alias(f"{name}_{column.name}")
+            for name, (text, read) in lists.items()
+            for column in by_distinct(text, read)
         ]
     )
     return frame.select(**_chosen()).to_dict()
@@ -272,7 +305,7 @@ def _hosts() -> pl.Expr:
 
 
 def _chosen() -> dict[str, pl.Expr]:
-    """Return the amounts and the place by what each part of a record says."""
+    """Return the amounts, the place and what is doubtful by what each part of a record says."""
 
     def assigned(name: str) -> tuple[str, str]:
         return f"resource_assigned.{name}", f"resources_assigned.{name}"
@@ -280,7 +313,12 @@ def _chosen() -> dict[str, pl.Expr]:
     def of(name: str) -> pl.Expr:
         return pl.col(f"Resource_List.{name}")
 
-    here = pl.coalesce("vnodes_cpus", "total_execution_slots", "hosts_cpus")
+    slotless = pl.col("hosts_nodes").is_not_null() & pl.col("hosts_cpus").is_null()
+    requested = pl.coalesce(of("nodect"), "spec_nodes")
+    no_nodes = (slotless & (requested != pl.col("hosts_nodes"))).fill_null(value=False)
+    hosts = pl.when(~no_nodes).then("hosts_nodes")
+    counts = {"hosts_cpus": "total_execution_slots", "hosts_nodes": "unique_node_count"}
+    here = pl.coalesce("vnodes_cpus", "hosts_cpus", "total_execution_slots")
     processes = of("mppwidth") * of("mppdepth").fill_null(1).clip(1)
     elsewhere = (processes > pl.coalesce(here, 0)).fill_null(value=False)
     given = pl.coalesce(*assigned("ncpus"), here)
@@ -288,12 +326,12 @@ def _chosen() -> dict[str, pl.Expr]:
     cpus = pl.max_horizontal(pl.coalesce(given, "select_cpus", asked), processes)
     cpus = pl.when(cpus <= LARGEST).then(cpus)
     spread = -(-of("mppwidth") // of("mppnppn").clip(1))
-    nodes = pl.coalesce("unique_node_count", "vnodes_nodes", "hosts_nodes")
+    nodes = pl.coalesce("vnodes_nodes", hosts, "unique_node_count")
     nodes = pl.coalesce(pl.when(elsewhere).then(spread).otherwise(nodes), "spec_nodes")
     gpus = (*assigned("ngpus"), "vnodes_gpus", "hosts_gpus")
     memory = (*assigned("mem"), "vnodes_mem_bytes", of("mem"), "select_mem_bytes")
     part = {
-        name: pl.when(~elsewhere).then(pl.coalesce(f"vnodes_{name}", f"hosts_{name}"))
+        name: pl.when(~elsewhere & ~no_nodes).then(pl.coalesce(f"vnodes_{name}", f"hosts_{name}"))
         for name in PLACE
     }
     return {
@@ -310,6 +348,8 @@ def _chosen() -> dict[str, pl.Expr]:
             *(of("vmem"), _product(of("pvmem"), cpus)),
         ),
         **part,
+        "slotless": slotless & ~elsewhere,
+        "miscounted": pl.any_horizontal(pl.col(a) != pl.col(b) for a, b in counts.items()),
     }
 
 
@@ -387,10 +427,15 @@ def on_vnodes(text: str) -> Allocated:
     held: dict[str, list[int]] = {}
     for piece in text.translate(_NO_BRACKETS).split("+"):
         vnode, _, has = piece.partition(":")
-        node = held.setdefault(_PART_OF_NODE.sub("", vnode) or vnode, [0, 0, 0])
+        node = held.setdefault(node_of(vnode), [0, 0, 0])
         for k, amount in enumerate(_on_vnode(has)):
             node[k] += amount
     return _allocated(held)
+
+
+def node_of(vnode: str) -> str:
+    """Return the node of a vnode: n1 of `n1[0]`."""
+    return _PART_OF_NODE.sub("", vnode) or vnode
 
 
 _NO_BRACKETS: Final = str.maketrans("", "", "()")
@@ -408,7 +453,7 @@ def on_hosts(text: str) -> Allocated:
     """Return what `exec_host` gives, and `exec_gpus`.
 
     `n1/0+n1/1` (one slot each), `n1/0-15+n2/0,3-5` and `n[1-2]/0-7` (TORQUE 5), `n1/0*16` (PBS
-    Professional: 16 CPUs), `n1-gpu/0` (TORQUE: a GPU).
+    Professional: 16 CPUs), `n1-gpu/0` (TORQUE: a GPU). If a host has no slot, CPUs are unknown.
     """
     held: dict[str, list[int]] = {}
     named = 0
@@ -422,6 +467,9 @@ def on_hosts(text: str) -> Allocated:
         for name in names:
             node = held.setdefault(name.removesuffix("-gpu") if is_gpu else name, [0, 0, 0])
             node[is_gpu] += times * _slots(slots)
+    if not all("/" in piece for piece in text.split("+")):
+        for node in held.values():
+            node[0] = 0
     return _allocated(held)
 
 
