@@ -121,6 +121,11 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
         return table()["sacct"]
     if (description := describe(head)) is not None:
         raise DialectError(f"{where}: {description}")
+    bare = re.sub(rb"^[^\s:\"]+:", b"", head, flags=re.MULTILINE)
+    for dialect in table().values():
+        if dialect.name != "sacct" and dialect.recognises(bare):  # which recognises much more
+            looks = f"{where}: looks like {dialect.title}, but a file's name precedes each line"
+            raise DialectError(f"{looks}, as grep prints it: write the lines without (grep -h)")
     known = ", ".join(dialect.title for dialect in table().values())
     first = next((line for line in head.splitlines() if line.strip()), b"")
     shown = first[:120].decode("utf-8", errors="backslashreplace")

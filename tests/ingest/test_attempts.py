@@ -8,7 +8,7 @@ from audit.formats import swf
 from audit.formats.dialects import PLAIN
 from audit.formats.lines import Block
 from audit.formats.sacct import text as sacct
-from audit.ingest.attempts import attempts_of, outdated_arrays, resolve
+from audit.ingest.attempts import outdated_arrays, resolve
 from audit.metrics.attempts.population import describe
 from audit.model import RECORDS, Pool
 from audit.words import Resource
@@ -200,7 +200,7 @@ def test_a_part_that_ran_when_its_job_was_submitted_again_is_over() -> None:
 def test_a_resized_job_waited_once() -> None:
     data = (DATA / "cases" / "slurm-resized" / "input").read_bytes()
     found = sacct.parse(Block(data, 0, 1), sacct.header(data, PLAIN)).records
-    attempts = attempts_of(found.with_columns(cluster=pl.lit("c"), input_id=pl.lit("a")))
+    attempts = resolve(found.with_columns(cluster=pl.lit("c"), input_id=pl.lit("a")))
     pool = Pool("all", Resource.cpus, 8, amounts=(("cpus", 8),))
     described = describe(attempts, [pool], {"gpu": "all"}).sort("start_time")
     assert described.select("wait_s", "cpus", "standing").rows() == [
