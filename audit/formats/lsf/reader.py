@@ -9,8 +9,9 @@ text does. A JOB_FINISH is an attempt; JOB_RESIZE and EVENT_ADRSV_FINISH are cou
   ineligible time (10.1) are known.
 - Several records of one job id and submission time are its runs (``attempts``): LSF also writes a
   record when a job is requeued. Tasks of an array have an idx.
-- Slots are CPUs, or as many as `affinity[core(n)*m]` binds each slot to: those of the allocated hosts (10.1), else of the execution hosts, each listed once
-  per slot or as `16*hostA`; of a job that never started, those requested. The hosts are nodes.
+- Slots are CPUs: those of the allocated hosts (10.1), else of the execution hosts, each listed once
+  per slot or as `16*hostA`; of a job that never started, those requested. With
+  `affinity[core(n)*m]`, a slot has n × m CPUs. The hosts are nodes.
 - Suspended is the part of the occupancy without runTime; the walltime is the run limit (both 8.3
   and newer).
 - Memory and GPUs are those of the effective resource requirement: `… rusage[mem=4096.00:ngpus=1]`.

@@ -29,7 +29,7 @@ from audit.formats.nodes.machine import (
     out_of_service,
     short,
 )
-from audit.formats.pbs.records import node_of
+from audit.formats.pbs.allocations import node_of
 
 SOURCE: Final = "pbsnodes"
 

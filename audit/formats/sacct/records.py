@@ -178,13 +178,12 @@ def _amounts(given: _Columns) -> dict[str, pl.Series]:
         }
     ).unnest("memory")
     frame = frame.with_columns(named=_named(frame, given.text("NodeList")))
-    counts = ("AllocCPUS", "NCPUS", "asked_cpus", "ReqCPUS")
     outvoted = _outvoted()
     allocated = pl.col("alloc").is_not_null()
     got, asked = (pl.col(of).is_not_null() & ~pl.col(f"{name}_bad") for of, name in _READABLE)
-    by_counts = pl.when(outvoted).then(_first_positive(*counts[:2], "got_cpus"))
-    cpus = by_counts.otherwise(_first_positive("got_cpus", *counts))
-    nodes = _first_positive("got_nodes", "AllocNodes", "NNodes", "asked_nodes", "ReqNodes")
+    cpus = _first_positive("got_cpus", *_CPUS, "asked_cpus", "ReqCPUS")
+    cpus = pl.when(outvoted).then(_first_positive(*_CPUS, "got_cpus")).otherwise(cpus)
+    nodes = _first_positive("got_nodes", *_NODES, "asked_nodes", "ReqNodes")
     nodes = pl.when(outvoted).then("named").otherwise(nodes)
     gpus = pl.coalesce(
         *("got_gpus", "gpus AllocGRES", pl.when(~got).then("asked_gpus"), "gpus ReqGRES"),
@@ -213,12 +212,12 @@ def _amounts(given: _Columns) -> dict[str, pl.Series]:
         ),
         allocated=allocated,
         outvoted=outvoted,
-        contradicted=~outvoted
-        & (_differ("got_cpus", "AllocCPUS", "NCPUS") | _differ("got_nodes", *_NODES)),
+        contradicted=~outvoted & (_differ("got_cpus", *_CPUS) | _differ("got_nodes", *_NODES)),
     ).to_dict()
 
 
 _READABLE: Final = (("alloc", "got"), ("req", "asked"))  # a text, and its amounts
+_CPUS: Final = ("AllocCPUS", "NCPUS")
 _NODES: Final = ("AllocNodes", "NNodes")
 
 CONTRADICTED: Final = (
@@ -234,21 +233,23 @@ _ROUNDED: Final = 0.01  # relative difference of amounts such as 1.46K
 
 def _differ(amount: str, *others: str) -> pl.Expr:
     """Return whether an amount differs from one of others; unknown ones do not."""
-    return (pl.col(amount) > 0).fill_null(value=False) & pl.any_horizontal(
-        ((pl.col(amount) - pl.col(other)).abs() > _ROUNDED * pl.col(other)).fill_null(value=False)
-        & (pl.col(other) > 0).fill_null(value=False)
-        for other in others
-    )
+    both = (_known(amount) & _known(other) for other in others)
+    apart = ((pl.col(amount) - pl.col(of)).abs() > _ROUNDED * pl.col(of) for of in others)
+    return pl.any_horizontal(a & b for a, b in zip(both, apart, strict=True)).fill_null(value=False)
+
+
+def _known(*names: str) -> pl.Expr:
+    """Return whether one of several amounts is above 0."""
+    return pl.any_horizontal((pl.col(name) > 0).fill_null(value=False) for name in names)
 
 
 def _named(frame: pl.DataFrame, lists: pl.Series) -> pl.Series:
     """Return how many nodes NodeList names where that may decide; null elsewhere."""
-    uncounted = ~pl.any_horizontal((pl.col(of) > 0).fill_null(value=False) for of in _NODES)
-    several = pl.lit(lists).str.contains(r"[,\[]")
-    matters = _differ("got_nodes", *_NODES) | (uncounted & (pl.col("got_nodes") > 0) & several)
-    chosen = lists.set(~frame.select(matters.fill_null(value=False)).to_series(), None)
-    chosen = chosen.set(chosen.is_in(list(_NO_NODE)).fill_null(value=False), None)
-    return by_distinct(chosen, _counted)["nodes"]
+    several = pl.col("list").str.contains(r"[,\[]")
+    matters = _differ("got_nodes", *_NODES) | (~_known(*_NODES) & _known("got_nodes") & several)
+    some = matters & ~pl.col("list").is_in(list(_NO_NODE))
+    chosen = frame.with_columns(list=lists).select(pl.when(some).then("list"))
+    return by_distinct(chosen.to_series(), _counted)["nodes"]
 
 
 def _counted(lists: pl.Series) -> pl.DataFrame:
@@ -262,11 +263,9 @@ def _outvoted() -> pl.Expr:
     """
     named = pl.col("named")
     agrees = pl.any_horizontal((pl.col(of) == named).fill_null(value=False) for of in _NODES)
-    counted = pl.any_horizontal((pl.col(of) > 0).fill_null(value=False) for of in _NODES)
-    more = ~counted & (named > pl.col("got_nodes"))
-    return (
-        named.is_between(1, LARGEST) & (pl.col("got_nodes") != named) & (agrees | more)
-    ).fill_null(value=False)
+    more = ~_known(*_NODES) & (named > pl.col("got_nodes"))
+    differs = named.is_between(1, LARGEST) & (pl.col("got_nodes") != named)
+    return (differs & (agrees | more)).fill_null(value=False)
 
 
 def _on_two_nodes(batch: pl.Series, amounts: dict[str, pl.Series]) -> pl.Series:

@@ -231,10 +231,10 @@ def test_refused_with_the_reason(line: str, reason: str) -> None:
     assert reason in why(line)
 
 
-def remarked(message: str, header: Header = Header(zone="UTC")) -> dict[str, int]:
+def remarked(message: str) -> dict[str, int]:
     """The remarks about a run that ended."""
     data = f"{HEAD.format('E', '7.srv')}{BASE}end=300 {message}\n".encode()
-    parsed = reader.parse(Block(data, 0, 1), header)
+    parsed = reader.parse(Block(data, 0, 1), Header(zone="UTC"))
     assert parsed.refusals.is_empty()
     return dict(parsed.remarks)
 
