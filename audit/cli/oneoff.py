@@ -343,7 +343,7 @@ def when(
     from audit import machines
     from audit.oneoff import when as predicted
 
-    if job is not None and Path(job).is_file():
+    if job is not None and (Path(job).is_file() or Path(job).is_dir()):
         logs, job = replace(logs, logs=[Path(job), *logs.logs]), None
     if job is not None and user is not None:
         raise UsageError("when: give either JOB or --user, not both")

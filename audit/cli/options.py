@@ -196,8 +196,8 @@ def _of_logs(text: str, *, with_nodes: bool = False, **default: Any) -> Group:
     return Group(request, {"logs": logs, **_OF_LOGS})
 
 
-_LOGS = "Accounting logs; they may be compressed."
-_SOME_LOGS = "Accounting logs; default: the database."
+_LOGS = "Accounting logs, or folders of them; they may be compressed."
+_SOME_LOGS = "Accounting logs, or folders of them; default: the database."
 OfLogs: TypeAlias = Annotated["Request", _of_logs(_LOGS)]
 OfLogsAndNodes: TypeAlias = Annotated["Request", _of_logs(_LOGS, with_nodes=True)]
 OfSomeLogsAndNodes: TypeAlias = Annotated[

@@ -18,6 +18,9 @@ from audit.rule_text import amount as amount_text
 POOL = "all"
 """Name of a cluster's only pool."""
 
+OF_RECORDS = "the log's records"
+"""Source of a name that records state."""
+
 MOSTLY = 0.5
 """Share of time with more in use than a header's capacity that refutes the header."""
 

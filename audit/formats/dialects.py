@@ -44,6 +44,7 @@ class Header:
     problems: tuple[str, ...] = ()  # entries that could not be used, in words for the user
     local_times: bool = False
     """Whether its times are local times of an unknown zone; they are read as UTC."""
+    server: str | None = None  # the only one that its records name; names the cluster
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,11 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
         return table()["sacct"]
     if (description := describe(head)) is not None:
         raise DialectError(f"{where}: {description}")
+    bare = re.sub(rb"^[^\s:\"]+:", b"", head, flags=re.MULTILINE)
+    for dialect in table().values():
+        if dialect.name != "sacct" and dialect.recognises(bare):  # which recognises much more
+            looks = f"{where}: looks like {dialect.title}, but a file's name precedes each line"
+            raise DialectError(f"{looks}, as grep prints it: write the lines without (grep -h)")
     known = ", ".join(dialect.title for dialect in table().values())
     first = next((line for line in head.splitlines() if line.strip()), b"")
     shown = first[:120].decode("utf-8", errors="backslashreplace")

@@ -47,9 +47,11 @@ from audit.formats.shaping import (
     faulted,
     positive,
     refused,
+    remarks,
     shaped,
     single_node,
     table,
+    unreadable,
 )
 from audit.model import JobState, RecordKind, RefusalCode
 
@@ -97,10 +99,16 @@ COLUMNS: Final = {
     "arid": Column(43, _WHOLE, "number of an advance reservation", (0, 1 << 32)),
     "ar_submission_time": Column(44, _WHOLE, "time"),
 }
+OPTIONAL: Final = (
+    *("priority", "ru_wallclock", "slots", "iow", "maxvmem", "arid", "ar_submission_time"),
+)
+"""Checked columns without which a line is read; they are then unknown."""
 _SCHEMA: Final = dict.fromkeys(
     (f"column_{n}" for n in range(max(column.place for column in COLUMNS.values()) + 1)), pl.String
 )
 _NAME, _NUMBERS, _FOLLOWED_BY = 4, 24, 8
+_JOB_NUMBER: Final = re.compile(r"[1-9][0-9]{0,9}")
+_NO_ACCOUNT: Final = "sge"  # account of a job without `-A`
 _MOST_PIECES: Final = 2_000  # maximum number of pieces of a line that is realigned
 
 TIMES: Final = ("submission_time", "start_time", "end_time")
@@ -119,6 +127,7 @@ MEMORY: Final = ("m_mem_free", "h_vmem", "mem_free", "virtual_free", "h_rss", "s
 GPUS: Final = ("gpu", "gpus", "ngpus", "ngpu", "num_gpus", "cuda")
 """Sites' names for GPUs (Grid Engine defines none), requested per job."""
 WALLTIME: Final = ("h_rt", "s_rt")
+"""The limits of runtime; the scheduler plans with the smaller one (`job_get_wallclock_limit`)."""
 
 _HARD: Final = re.compile(r"(?<!-soft )(?:(?<= )|^)-l ([^ ]+)")
 _DURATION: Final = re.compile(r"(?:([0-9]{0,9}):([0-9]{0,9}):)?([0-9]{1,12})(?:\.[0-9]+)?")
@@ -182,8 +191,12 @@ def parse(block: Block, header: Header) -> Parsed:
         rows = {n: row for n, line in texts.items() if (row := realigned(line)) is not None}
         again = pl.DataFrame(list(rows.values()), _SCHEMA, orient="row")
         again = _checked(again, list(rows)).filter(pl.col("problem").is_null())
-        good = pl.concat([good, again])
-        bad = bad.join(again, on="number", how="anti")
+        rest = bad.join(again, on="number", how="anti").with_columns(
+            needed=_NEEDED_CHECKS["problem"]
+        )
+        usable = rest["needed"].is_null()
+        good = pl.concat([good, again, _without_unreadable(rest.filter(usable).drop("needed"))])
+        bad = rest.filter(~usable)
     records, parts = typed(good)
     spans = lines if text is block.data else cut(np.frombuffer(block.data, dtype=np.uint8))
     refusals = [refused(broken), bad.select(REFUSED.names())]
@@ -205,22 +218,45 @@ def _columns(text: bytes) -> pl.DataFrame:
     )
 
 
-def _faults() -> Iterator[Fault]:
-    """Yield the faults of columns whose content is checked."""
-    for name, (place, holds, what, limits) in COLUMNS.items():
-        if holds is None:
+def _misfits(*left_out: str) -> Iterator[tuple[str, pl.Expr]]:
+    """Yield the columns whose content is checked, and where it is invalid."""
+    for name, (place, holds, _, limits) in COLUMNS.items():
+        if holds is None or name in left_out:
             continue
         text = pl.col(name).fill_null("")
         fits = text.str.contains(f"^(?:{holds.pattern})$")
         if limits is not None:
-            fits &= text.cast(pl.Int64, strict=False).is_between(*limits)
+            fits &= text.cast(pl.Int64, strict=False).is_between(*limits).fill_null(value=False)
         if place >= FEWEST:  # of later versions
             fits |= pl.col(name).is_null()
-        why = f"column {place + 1} ({name}): '{{}}' is not a valid {what}"
-        yield ~fits, RefusalCode.VALUE, pl.format(why, text.str.head(SHOWN))
+        yield name, ~fits
+
+
+def _faults(*left_out: str) -> Iterator[Fault]:
+    """Yield the faults of columns whose content is checked."""
+    for name, bad in _misfits(*left_out):
+        why = f"{_titled(name)}: '{{}}' is not a valid {COLUMNS[name].what}"
+        yield bad, RefusalCode.VALUE, pl.format(why, pl.col(name).fill_null("").str.head(SHOWN))
+
+
+def _titled(name: str) -> str:
+    return f"column {COLUMNS[name].place + 1} ({name})"
 
 
 _CHECKS: Final = faulted(_faults())
+_NEEDED_CHECKS: Final = faulted(_faults(*OPTIONAL))
+
+
+def _without_unreadable(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return lines whose optional columns alone are invalid, without these."""
+    bad = {name: wrong for name, wrong in _misfits() if name in OPTIONAL}
+    nothing = pl.lit(None, pl.String)
+    return lines.with_columns(
+        *(pl.when(~wrong).then(name).alias(name) for name, wrong in bad.items()),
+        problem=nothing,
+        code=nothing,
+        remarks=remarks(*((wrong, unreadable(_titled(name))) for name, wrong in bad.items())),
+    )
 
 
 def _checked(texts: pl.DataFrame, numbers: list[int]) -> pl.DataFrame:
@@ -228,13 +264,16 @@ def _checked(texts: pl.DataFrame, numbers: list[int]) -> pl.DataFrame:
     named = texts.select(
         pl.col(f"column_{column.place}").alias(name) for name, column in COLUMNS.items()
     )
-    return named.with_columns(number=pl.Series(numbers, dtype=pl.Int64), **_CHECKS)
+    number = pl.Series(numbers, dtype=pl.Int64)
+    return named.with_columns(number=number, remarks=pl.lit(None, pl.List(pl.String)), **_CHECKS)
 
 
 def realigned(line: str) -> list[str] | None:
     """Return the columns of a line in which some text contains the separator, up to the last used.
 
-    None where this is ambiguous, or no text explains the line.
+    A job number is printed without a sign or leading zeros. If several remain, the one behind which
+    the account is the default (`sge`) counts. None where this is ambiguous, or no text explains the
+    line.
     """
     pieces = line.split(SEPARATOR)
     if not FEWEST <= len(pieces) <= _MOST_PIECES:
@@ -249,8 +288,10 @@ def realigned(line: str) -> list[str] | None:
         and all(whole[behind + 3 : behind + 5])
         and all(number[behind + 5 : behind + 8])
         for job in range(_NAME + 1, usage - 1)
-        if whole[job]
+        if _JOB_NUMBER.fullmatch(pieces[job])
     ]
+    if len(found) > 1:
+        found = [(job, usage) for job, usage in found if pieces[job + 1 : usage] == [_NO_ACCOUNT]]
     if len(found) != 1:
         return None
     ((job, usage),) = found
@@ -308,12 +349,12 @@ def typed(lines: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     on_one = (pl.col("granted_pe") == "NONE") | (pl.col("slots") == 1)
     records = frame.select(
         *("number", "problem", "code", "job_number", "group", "state", "gpus", "walltime_s"),
-        *("start_time", "end_time"),
+        *("start_time", "end_time", "remarks"),
         job_id=pl.coalesce(pl.format("{}.{}", number, "task"), number.cast(pl.String)),
         array_task="task",
         kind=pl.lit(RecordKind.RUN),
         user="owner",
-        account=pl.coalesce(_named("project", "NONE"), _named("account", "sge", "UNKNOWN")),
+        account=pl.coalesce(_named("project", "NONE"), _named("account", _NO_ACCOUNT, "UNKNOWN")),
         partition=_named("qname", "UNKNOWN"),
         reservation=positive("arid").cast(pl.String),
         submit_time="submission_time",
@@ -369,7 +410,9 @@ def request(category: str) -> Request:
 
     gpus = _bytes(first(GPUS))
     few = gpus is not None and gpus < 1 << 20
-    return Request(_seconds(first(WALLTIME)), _bytes(first(MEMORY)), gpus if gpus and few else 0)
+    limits = [limit for name in WALLTIME if (limit := _seconds(items.get(name, ""))) is not None]
+    walltime_s = min(limits, default=None)
+    return Request(walltime_s, _bytes(first(MEMORY)), gpus if gpus and few else 0)
 
 
 def _seconds(text: str) -> int | None:

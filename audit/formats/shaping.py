@@ -112,6 +112,17 @@ def single_node(name: pl.Expr) -> pl.Expr:
     return pl.when(good).then(name)
 
 
+def unreadable(where: str) -> str:
+    """Return the remark about records in which an optional value, ``where``, cannot be read."""
+    return f"{where} cannot be read, and counts as unknown"
+
+
+def remarks(*doubts: tuple[pl.Expr | pl.Series, str]) -> pl.Expr:
+    """Return the ``remarks`` of each record: the texts whose condition holds; null: it does not."""
+    texts = [pl.when(holds).then(pl.lit(text)) for holds, text in doubts]
+    return pl.concat_list(texts or [pl.lit(None, pl.String)])
+
+
 class Texts:
     """The text columns of a log, and the problems found in them."""
 
@@ -120,6 +131,7 @@ class Texts:
         self._texts = texts
         self._label = label
         self._found: list[tuple[pl.Series, pl.Series]] = []
+        self.doubts: list[tuple[pl.Series, str]] = []  # see ``remarks``
         self._nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(texts))
 
     def __contains__(self, name: str) -> bool:
@@ -154,6 +166,11 @@ class Texts:
                 found[name].zip_with(found["bad"], self._nothing) for name in ("why", "code")
             )
             self._found.append((reasons, codes))
+
+    def doubt(self, name: str, bad: pl.Series) -> None:
+        """Remark that an optional column cannot be read in the rows that are ``bad``."""
+        if bad.any():
+            self.doubts.append((bad, unreadable(f"{self._label} {name}")))
 
     def faults(self) -> dict[str, pl.Series]:
         """Return ``problem`` and ``code`` of each row's first problem; null: none."""

@@ -16,7 +16,16 @@ import polars as pl
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.instants import LATEST, is_zone
 from audit.formats.lines import NEWLINE, Block, Bytes, Lines, Offsets, cut, select
-from audit.formats.shaping import LARGEST, LARGEST_ID, Fault, faulted, refused, shaped
+from audit.formats.shaping import (
+    LARGEST,
+    LARGEST_ID,
+    Fault,
+    faulted,
+    refused,
+    remarks,
+    shaped,
+    unreadable,
+)
 from audit.model import JobState, RecordKind, RefusalCode
 
 FIELDS: Final = {
@@ -41,6 +50,9 @@ _WHOLE: Final = {
     **dict.fromkeys(("allocated", "requested"), LARGEST),
 }
 """Fields of whole numbers, and the largest valid one."""
+
+OPTIONAL: Final = ("requested", "walltime", "memory", "user", "group", "queue", "partition")
+"""Fields that may be unreadable: they are then unknown."""
 
 STATES: Final = {
     0: JobState.FAILED,
@@ -148,10 +160,17 @@ def read(raw: bytes, header: Header) -> list[pl.DataFrame]:
         encoding="utf8-lossy",
     )
     origin = _leading_number(header.entries.get("UnixStartTime", "")) or 0
+    unread = fields.select(**{name: _unreadable(name) for name in OPTIONAL})
+    doubts = {name: unread[name] for name in OPTIONAL if unread[name].any()}
+    fields = fields.with_columns(
+        pl.when(~bad).then(name).otherwise(-1.0).alias(name) for name, bad in doubts.items()
+    )
+    titles = {name: f"field {n + 1} ({title})" for n, (name, title) in FIELDS.items()}
     records = fields.select(
         pl.lit(pl.Series(np.flatnonzero(whole))).alias("number"),
         **_columns(header, origin),
         **faulted(_faults(origin)),
+        remarks=remarks(*((bad, unreadable(titles[name])) for name, bad in doubts.items())),
     )
     return [records, broken]
 
@@ -245,16 +264,26 @@ def _fields(raw: bytes) -> tuple[Bytes, Lines, Offsets]:
     return data, lines, np.searchsorted(spaces, lines.ends) - np.searchsorted(spaces, lines.starts)
 
 
+def _unreadable(name: str) -> pl.Expr:
+    """Return where a field is not a number, or one that cannot be."""
+    column = pl.col(name)
+    bad = column.is_null() | ~column.is_finite()
+    if limit := _WHOLE.get(name):
+        bad |= (column != column.floor()) | (column.abs() > limit)
+    return bad | (column > LATEST) if name == "walltime" else bad
+
+
 def _faults(origin: int) -> Iterator[Fault]:
     value, time = RefusalCode.VALUE, RefusalCode.TIME
     burst = pl.col("status").is_in([float(status) for status in BURSTS])
     run, submit = pl.col("run"), pl.col("submit")
     left = origin + submit + pl.col("wait").clip(0) + run.clip(0)
-    for index, (name, title) in FIELDS.items():
+    needed = {index: of for index, of in FIELDS.items() if of[0] not in OPTIONAL}
+    for index, (name, title) in needed.items():
         column = pl.col(name)
         bad = column.is_null() | ~column.is_finite()
         yield bad, value, f"field {index + 1} ({title}) is not a number"
-    for index, (name, title) in FIELDS.items():
+    for index, (name, title) in needed.items():
         if limit := _WHOLE.get(name):
             column = pl.col(name)
             bad = (column != column.floor()) | (column.abs() > limit)
@@ -265,8 +294,7 @@ def _faults(origin: int) -> Iterator[Fault]:
     yield run < -1, RefusalCode.ORDER, pl.format(early, run.cast(pl.Int64, strict=False))
     milliseconds = "a time of 13 digits: are these milliseconds? SWF counts seconds"
     yield left.is_between(*_IN_MILLISECONDS), time, milliseconds
-    beyond = (left > LATEST) | (pl.col("walltime") > LATEST)
-    yield beyond, time, "a time beyond the year 2242: damaged, or not in seconds"
+    yield left > LATEST, time, "a time beyond the year 2242: damaged, or not in seconds"
 
 
 def _columns(header: Header, origin: int) -> dict[str, pl.Expr]:

@@ -21,6 +21,7 @@ _CONTENT = [name for name in RECORDS if name not in _PROVENANCE]
 _SUMMARY_STATES = [JobState.COMPLETED, JobState.FAILED]
 _ORDER = ("job_id", "superseded", "submit_time", "start_time", "end_time", "line", "input_id")
 _LATER_BURST = (pl.col("kind") == RecordKind.BURST) & pl.col("submit_time").is_null()
+RESIZING = "RESIZING"  # Slurm's state of a part of a job that ended as it changed its size
 _RUN = pl.col("kind") == RecordKind.RUN
 
 
@@ -36,6 +37,8 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
     complete supersedes the others: ended before running before pending; among those of one kind
     the latest end and the earliest start (`sacct -T` clips both), then the most columns. An open
     one of a job that was submitted again is superseded too: it ended at an unknown time.
+    slurmdbd begins another record when a running job changes its size, and calls that instant its
+    submission: the part after it has no arrival, since the job did not wait again.
 
     Runs (LSF, Grid Engine) of one job id and submit time follow each other: each waited from the
     end of the one before, unless it states a later time. Runs with one start are records of one
@@ -64,7 +67,7 @@ def _resolved(records: pl.DataFrame) -> pl.DataFrame:
         has_bursts & (pl.col("kind") == RecordKind.JOB) & pl.col("state").is_in(_SUMMARY_STATES)
     )
     ordered = (
-        _known_best(_distinct(records))
+        _known_best(_distinct(_without_resizes(records)))
         .with_columns(superseded=summary | ~pl.col("best"))
         .sort(
             "job_id",
@@ -154,15 +157,33 @@ def _is_part(ranges: Sequence[range], others: Sequence[range]) -> bool:
     return fewer and all(_holds(others, task) for tasks in ranges for task in tasks)
 
 
+def _without_resizes(records: pl.DataFrame) -> pl.DataFrame:
+    """Drop the submissions of executions that begin where a part of their job ended RESIZING."""
+    resized = (pl.col("kind") == RecordKind.EXECUTION) & (pl.col("state") == RESIZING)
+    changes = records.filter(resized).select("job_id", start_time="end_time").unique()
+    if changes.is_empty():
+        return records
+    parts = records.join(
+        changes.with_columns(part=pl.lit(value=True)),
+        on=["job_id", "start_time"],
+        how="left",
+        maintain_order="left",
+    )
+    is_part = pl.col("part").fill_null(value=False)
+    later = is_part & (pl.col("submit_time") == pl.col("start_time")).fill_null(value=False)
+    return parts.with_columns(
+        pl.when(~later).then(name).alias(name) for name in ("submit_time", "eligible_time")
+    ).drop("part")
+
+
 def _known_best(records: pl.DataFrame) -> pl.DataFrame:
     """Add ``best``: one record of each execution and of each run that started, and all others."""
     execution = pl.col("kind") == RecordKind.EXECUTION
     started_run = _RUN & pl.col("start_time").is_not_null()
     named = ["job_id", "submit_time", "_start", "kind"]
     ended, started = pl.col("end_time").is_not_null(), pl.col("start_time").is_not_null()
-    again = (pl.col("submit_time") < pl.col("submit_time").max().over("job_id")).fill_null(
-        value=False
-    )
+    arrived = pl.coalesce("submit_time", "start_time")
+    again = (arrived < pl.col("submit_time").max().over("job_id")).fill_null(value=False)
     content = [*(name for name in _CONTENT if name != "eligible_time"), "_eligible"]
     return (
         records.with_columns(

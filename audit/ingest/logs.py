@@ -14,7 +14,14 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.errors import AuditError, ChangedLogError, DialectError, EmptyLogError, LogError
+from audit.errors import (
+    AuditError,
+    ChangedLogError,
+    DialectError,
+    EmptyLogError,
+    LogError,
+    UsageError,
+)
 from audit.files.folders import readable
 from audit.formats import dialects
 from audit.formats.dialects import HEAD_BYTES, PLAIN, Dialect, Header, Parsed, Reading
@@ -109,6 +116,14 @@ class Unread(NamedTuple):
     def withheld(self) -> Unread:
         """Return it without text from the log."""
         return self._replace(error=self.error.withheld())
+
+
+def logs_in(folder: Path) -> list[Path]:
+    """Return the files in a folder, sorted, without hidden ones; UsageError if there are none."""
+    listed = (path for path in folder.glob("*") if not path.name.startswith("."))
+    if not (files := sorted(path for path in listed if not path.is_dir())):
+        raise UsageError(f"{readable(folder)}: no file in this folder; name a log")
+    return files
 
 
 def open_logs(

@@ -90,7 +90,7 @@ def simulate(
         AuditError: see ``audit.errors``.
     """
     if out is not None:
-        _refuse_unfit(out, request.logs)
+        _refuse_unfit(out, request.paths)
     log = open_log(request, chosen, progress, folder)
     setting, cluster = log.setting, log.cluster
     configured = whatif.usage(cluster, folder)

@@ -14,13 +14,13 @@ import polars as pl
 from audit import config, periods
 from audit.cluster import declared, inference
 from audit.cluster.declared import NodeFiles
-from audit.cluster.inference import Fact
+from audit.cluster.inference import OF_RECORDS, Fact
 from audit.cluster.log_begin import LogBegin, log_begin
 from audit.cluster.setting import Setting, configured, one_off
 from audit.errors import EmptyLogError, LogError, UsageError
 from audit.formats.dialects import PLAIN, Header, Reading
 from audit.ingest.ingest import Named, Naming, Progress, called_by, take_in_by_name
-from audit.ingest.logs import Opened, Unread, open_each, open_logs
+from audit.ingest.logs import Opened, Unread, logs_in, open_each, open_logs
 from audit.metrics.attempts import population
 from audit.model import Policy, Pool
 from audit.store import migrations
@@ -33,7 +33,7 @@ from audit.words import Resource
 class Request:
     """Which logs, and how to read them; None lets the configuration or the log decide."""
 
-    logs: Sequence[Path]
+    logs: Sequence[Path]  # files, or folders of them
     dialect: str | None = None
     reading: Reading = PLAIN
     cluster: str | None = None
@@ -42,9 +42,14 @@ class Request:
     zone: str | None = None
     files: NodeFiles = declared.NO_FILES
 
+    @property
+    def paths(self) -> list[Path]:
+        """The logs; of a folder, those in it. UsageError if there are none."""
+        return [file for path in self.logs for file in (logs_in(path) if path.is_dir() else [path])]
+
     def open(self) -> list[Opened]:
         """Return the logs with their dialects; errors as of ``logs.open_logs``."""
-        opened = open_logs(self.logs, self.dialect, self.reading)
+        opened = open_logs(self.paths, self.dialect, self.reading)
         self._check_schedulers(opened)
         return opened
 
@@ -53,7 +58,7 @@ class Request:
 
         Raises UsageError if a log does not exist or may not be read, LogError if none can be read.
         """
-        opened, unread = open_each(self.logs, self.dialect, self.reading)
+        opened, unread = open_each(self.paths, self.dialect, self.reading)
         for one in unread:
             if not opened or not isinstance(one.error, LogError):
                 raise one.error
@@ -236,7 +241,10 @@ class Site:
         if self.option is not None:
             return Named(self.option, "--cluster", called)
         if called is not None:
-            return Named(called, "the log's records", called)
+            return Named(called, OF_RECORDS, called)
+        servers = {log.header.server for log in self.logs} - {None}
+        if len(servers) == 1 and (server := servers.pop()) is not None:
+            return Named(server, OF_RECORDS, None)
         name = min(log.name for log in self.logs)
         for suffix in (".gz", ".bz2", ".xz", ".zst", ".swf", ".txt", ".log", ".csv", ".psv"):
             name = name.removesuffix(suffix)

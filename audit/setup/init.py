@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from audit import config, periods, resources
 from audit.cluster import declared, inference
 from audit.cluster.declared import NodeFiles
-from audit.cluster.inference import Fact
+from audit.cluster.inference import OF_RECORDS, Fact
 from audit.config.toml import escaped, value
 from audit.errors import DialectError, UsageError
 from audit.files import folders
@@ -30,8 +30,7 @@ from audit.files.replace import write as replace_file
 from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Header, Reading
 from audit.ingest.ingest import Progress, take_in
-from audit.ingest.logs import Opened, open_logs
-from audit.nightly import sources
+from audit.ingest.logs import Opened, logs_in, open_logs
 from audit.setup import slurm
 from audit.setup.pools import Seen, inferred, of_nodes, of_partitions
 from audit.setup.slurm import NO_FILES, SlurmFiles
@@ -184,9 +183,7 @@ def _source(path: Path, reading: Reading, folder: Path) -> tuple[config.Source, 
     files = [path]
     if path.is_dir():
         pattern += "/*"
-        files = sources.files(config.Source(files=pattern), folder)
-        if not files:
-            raise UsageError(f"{path}: no file in this folder; name a log")
+        files = logs_in(path)
     opened = open_logs(files, None, reading)
     least = _least(reading, opened)
     declared = least.columns is not None or least.separator is not None
@@ -257,10 +254,13 @@ def _name(
     if name is not None:
         return Fact("cluster", name, "--name")
     if seen is not None and seen.cluster:
-        return Fact("cluster", seen.cluster, "the log's records")
-    if content.cluster is not None or len(computers) != 1:
+        return Fact("cluster", seen.cluster, OF_RECORDS)
+    if content.cluster is not None:
         return content.cluster
-    return Fact("cluster", computers.pop(), "the log's header")
+    if len(computers) == 1:
+        return Fact("cluster", computers.pop(), "the log's header")
+    servers = {header.server for header in headers if header.server is not None}
+    return Fact("cluster", servers.pop(), OF_RECORDS) if len(servers) == 1 else None
 
 
 def _doubted(zone: Fact, logs: Sequence[Opened]) -> Fact:

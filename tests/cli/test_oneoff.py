@@ -90,7 +90,7 @@ NO_LOG = "Dear colleagues,\nplease find the accounting logs attached.\nYours, an
         (busy(20) + "1 2 3\n" * 5, "a.swf", 3, "5 of 25 records were refused"),
         (log([]), "a.swf", 3, "it contains comments but no records"),
         ("", "nowhere.swf", 2, "nowhere.swf: no such file"),
-        ("", ".", 2, "is a directory"),
+        ("", ".", 3, "a.swf: empty"),
         (busy(), "a.swf --zone Mars", 2, "time zone 'Mars'"),
         (busy(), "a.swf --from x", 2, "write it like"),
         (busy(), "a.swf --resource gpus", 2, "gives no gpus"),

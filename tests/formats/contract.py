@@ -11,6 +11,7 @@ import os
 import random
 import time
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -159,6 +160,7 @@ def in_blocks(dialect: Dialect, data: bytes, block_bytes: int) -> Parsed:
         pl.concat([part.records for part in parts]),
         pl.concat([part.refusals for part in parts]),
         sum(part.steps for part in parts),
+        remarks=sum((Counter(part.remarks) for part in parts), Counter[str]()),
     )
 
 

@@ -12,6 +12,8 @@ from audit.formats import dialects
 from audit.ingest.logs import open_logs, parsed_blocks
 from audit.report.render import page
 from audit.setup import doctor
+from tests.formats import test_gridengine as gridengine
+from tests.formats.lsf import test_reader as lsf
 from tests.logs import busy
 from tests.places import ROOT
 
@@ -98,6 +100,13 @@ def test_an_unknown_log_is_shown() -> None:
     assert message.startswith("a/b.swf: not a log that fairaudit reads (known: ")
     assert r"\\xffJobID|User|State" in message
     assert caught.value.exit_code == 2
+
+
+def test_lines_behind_the_names_of_files_are_recognised() -> None:
+    for dialect in (gridengine, lsf):
+        data = b"".join(b"acct.1:" + line for line in dialect.CASE.sample.splitlines(keepends=True))
+        with pytest.raises(DialectError, match=r"a file's name precedes each line.*grep -h"):
+            dialects.detect(data, "x")
 
 
 LSF = '"JOB_NEW" "10.108" 1643910038 101 1501 33570818 1 1643910037 0 0 1643910038 "ana" "q"\n'

@@ -123,7 +123,7 @@ def test_comments_blank_lines_and_single_characters_are_nothing() -> None:
         (line("4x"), "column 6 (job_number): '4x' is not a valid job number", "value"),
         (line(times="1:x:3"), "column 10 (start_time): 'x' is not a valid time", "value"),
         (line(times="1:-2:3"), "column 10 (start_time): '-2' is not a valid time", "value"),
-        (line(slots="NONE:"), "column 35 (slots): '' is not a valid number of slots", "value"),
+        (line(task="x"), "column 36 (task_number): 'x' is not a valid task number", "value"),
         (line(times="5:9:7"), "ends 2 s before it starts (columns start_time, end_time)", "order"),
         (
             line(times="1:2:99999999999"),
@@ -344,7 +344,43 @@ def test_behind_the_columns_that_count_anything_may_stand() -> None:
     assert parse(univa).refusals.is_empty()
 
 
-@pytest.mark.parametrize("fields", [{"name": "a:5"}, {"account": "7:x"}, {"account": "a:5:6"}])
+@pytest.mark.parametrize(
+    ("name", "account"),
+    [("a:5", "sge"), ("12:30:00", "sge"), ("a:05", "x"), ("a:0", "0:x"), ("a:-3", "b:12345678901")],
+)
+def test_numbers_in_names_are_read_where_only_one_can_be_the_job_s(name: str, account: str) -> None:
+    moved = realigned(line(name=name, account=account)[:-1])
+    assert moved is not None
+    assert moved[4:7] == [name, "4", account]
+    assert parse(line(name=name, account=account)).records["job_id"].to_list() == ["4"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "column", "title"),
+    [
+        ({"slots": "NONE:"}, "cpus", "column 35 (slots)"),
+        ({"slots": f"NONE:{1 << 40}"}, "cpus", "column 35 (slots)"),
+        ({"reservation": ":x:0"}, "reservation", "column 44 (arid)"),
+    ],
+)
+def test_what_a_line_does_not_need_may_be_unreadable(
+    fields: dict[str, str], column: str, title: str
+) -> None:
+    parsed = parse(line(), line("5", **fields))
+    assert parsed.refusals.is_empty()
+    assert parsed.records[column].to_list()[1] is None
+    assert parsed.remarks == {f"{title} cannot be read, and counts as unknown": 1}
+
+
+def test_the_smaller_limit_counts() -> None:
+    parsed = parse((DATA / "cases" / "sge-soft-limit" / "input").read_text())
+    found = parsed.records.select("walltime_s", "state")
+    assert found.rows() == [(180_000, "TIMEOUT"), (5_400, "COMPLETED")]
+
+
+@pytest.mark.parametrize(
+    "fields", [{"name": "a:5", "account": "x"}, {"account": "7:x"}, {"account": "a:5:6"}]
+)
 def test_where_it_can_be_read_in_two_ways_it_is_refused(fields: dict[str, str]) -> None:
     text = line(**fields)
     assert realigned(text[:-1]) is None
@@ -365,7 +401,9 @@ def test_a_very_long_line_is_not_searched() -> None:
         ("-u ana,staff -q long -l h_rt=1:02:03,gpu=2", (3_723, None, 2)),
         ("-l h_rt=:10:", (None, None, 0)),
         ("-l h_rt=:10:0", (600, None, 0)),
-        ("-l s_rt=100,h_rt=200", (200, None, 0)),
+        ("-l s_rt=100,h_rt=200", (100, None, 0)),
+        ("-l s_rt=200,h_rt=0:1:40", (100, None, 0)),
+        ("-l s_rt=INFINITY,h_rt=200", (200, None, 0)),
         ("-l s_rt=100", (100, None, 0)),
         ("-l h_rt=INFINITY,h_vmem=INFINITY", (None, None, 0)),
         ("-l h_rt=0", (None, None, 0)),

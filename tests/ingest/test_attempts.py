@@ -9,8 +9,11 @@ from audit.formats.dialects import PLAIN
 from audit.formats.lines import Block
 from audit.formats.sacct import text as sacct
 from audit.ingest.attempts import outdated_arrays, resolve
-from audit.model import RECORDS
+from audit.metrics.attempts.population import describe
+from audit.model import RECORDS, Pool
+from audit.words import Resource
 from tests.logs import line, log
+from tests.places import DATA
 
 
 def records(*lines: str, input_id: str = "a") -> pl.DataFrame:
@@ -165,6 +168,45 @@ def test_a_requeued_job_has_several_attempts() -> None:
         dump(execution("19", 0, 10, 20, "REQUEUED"), execution("19", 20, 30, 40), input_id="a")
     )
     assert kept(found) == [("19", 1, 10, 20), ("19", 2, 30, 40)]
+
+
+def test_a_part_of_a_resized_job_has_no_arrival() -> None:
+    first = dump(execution("85", 0, 305, 605, "RESIZING"), input_id="a")
+    second = dump(execution("85", 605, 605, 705, "RESIZING"), input_id="b")
+    third = dump(execution("85", 705, 705), execution("85", 705, 705, 905), input_id="c")
+    other = dump(execution("86", 605, 605, 905), input_id="d")
+    expected = [(305, 605, 0), (605, 705, None), (705, 905, None), (605, 905, 605)]
+    for order in permutations((first, second, third, other)):
+        once = resolve(pl.concat(order))
+        stepwise = pl.DataFrame(schema=once.schema)
+        for more in order:
+            stepwise = resolve(pl.concat([stepwise, more], how="diagonal"))
+        for found in (once, stepwise):
+            rows = found.filter(~pl.col("superseded")).sort("job_id", "attempt")
+            times = rows.select("start_time", "end_time", "submit_time") - 1_000_000
+            assert times.rows() == expected
+            assert rows["eligible_time"].null_count() == len(rows)
+
+
+def test_a_part_that_ran_when_its_job_was_submitted_again_is_over() -> None:
+    rows = [
+        execution("85", 0, 305, 605, "RESIZING"),
+        execution("85", 605, 605),
+        execution("85", 800, 900, 905),
+    ]
+    assert kept(resolve(dump(*rows, input_id="a"))) == [("85", 1, 305, 605), ("85", 2, 900, 905)]
+
+
+def test_a_resized_job_waited_once() -> None:
+    data = (DATA / "cases" / "slurm-resized" / "input").read_bytes()
+    found = sacct.parse(Block(data, 0, 1), sacct.header(data, PLAIN)).records
+    attempts = resolve(found.with_columns(cluster=pl.lit("c"), input_id=pl.lit("a")))
+    pool = Pool("all", Resource.cpus, 8, amounts=(("cpus", 8),))
+    described = describe(attempts, [pool], {"gpu": "all"}).sort("start_time")
+    assert described.select("wait_s", "cpus", "standing").rows() == [
+        (305, 8, "ended"),
+        (None, 4, "arrival_unknown"),
+    ]
 
 
 def test_a_run_that_was_open_before_its_job_was_submitted_again_is_over() -> None:

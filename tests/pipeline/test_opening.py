@@ -47,3 +47,33 @@ def test_what_is_doubtful_in_records_is_a_warning(tmp_path: Path) -> None:
         "a.psv: ends within a record (line 52): it was cut, or is still being written; what "
         "follows is missing",
     ]
+
+
+def of_server(job: str, day: int = 1) -> str:
+    """A day's file of PBS with a job that ended."""
+    return (
+        f"10/0{day}/2017 00:10:00;E;{job};user=ana queue=q ctime=1506816000 start=1506816060 "
+        "exec_host=n1/0 end=1506816600 Exit_status=0\n"
+    )
+
+
+def test_the_server_that_records_name_is_the_cluster(tmp_path: Path) -> None:
+    (tmp_path / "days").mkdir()
+    for day in (1, 2):
+        write(tmp_path / "days" / f"2017100{day}", of_server(f"{day}.pbs-1", day))
+    request = Request(logs=[tmp_path / "days"])
+    (cluster, *_) = open_log(request, Config()).setting.facts
+    assert (cluster.value, cluster.source) == ("pbs-1", "the log's records")
+    write(tmp_path / "days" / "20171003", of_server("3.other", 3))
+    assert open_log(request, Config()).setting.facts[0].value == "20171001"
+
+
+def test_a_folder_stands_for_the_files_in_it(tmp_path: Path) -> None:
+    (tmp_path / "days" / "below").mkdir(parents=True)
+    paths = [write(tmp_path / "days" / f"{name}.psv", SACCT) for name in "ba"]
+    write(tmp_path / "days" / ".hidden", "no log")
+    write(tmp_path / "days" / "below" / "c.psv", SACCT)
+    assert Request(logs=[tmp_path / "days"]).paths == sorted(paths)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="empty: no file in this folder; name a log"):
+        Request(logs=[tmp_path / "empty"]).open_each()

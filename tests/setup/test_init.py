@@ -189,6 +189,12 @@ def test_several_logs_and_folders(tmp_path: Path) -> None:
     assert [[path.name for path in paths] for paths in found] == [["a.psv", "b.psv"], ["c?.psv"]]
 
 
+def test_the_server_that_records_name_is_the_cluster() -> None:
+    record = "E;1.pbs-1;user=ana ctime=1506816000 start=1506816060 exec_host=n1/0 end=1506816600"
+    path = put("20171001", f"10/01/2017 00:10:00;{record}\n")
+    assert fact(infer([path]), "cluster").value == "pbs-1"
+
+
 def test_paths_are_relative_to_the_configuration(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     path = put("a.psv", sacct(job(1)))

@@ -35,13 +35,13 @@ import polars as pl
 from audit.formats.elements import holdable
 from audit.formats.instants import LATEST
 from audit.formats.shaping import (
-    LARGEST,
     MIB,
     Texts,
     case,
     ends_early,
     faulted,
     positive,
+    remarks,
     single_node,
 )
 from audit.model import RecordKind, RefusalCode
@@ -93,6 +93,8 @@ _UNTYPED: Final = (Kind.TEXT, Kind.HOST, Kind.FLAG)  # kinds that are not number
 NOTHING: Final = ("undefined", "error")  # expressions without a value
 
 _NEEDED: Final = ("ClusterId", "ProcId", "JobStatus", "QDate")
+_IDENTIFYING: Final = ("GlobalJobId", "EpochAdType")  # texts without which an ad is refused
+_FURTHEST: Final = 2 * LATEST  # largest number that is read
 _QUOTED: Final = r'(?s)^"(.*)"$'
 
 _HOST: Final = r'^"(?:.*@)?([^@"]*)"$'
@@ -133,10 +135,12 @@ def typed(ads: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         for name, kind in ATTRIBUTES.items()
         if kind not in _UNTYPED
     ).with_columns(pl.when(pl.all().is_finite()).then(pl.all()))
+    given = _checked(ads, numbers)
     values = ads.select(
         "number",
         *(_value(numbers, name, kind) for name, kind in ATTRIBUTES.items()),
-        **_faults(ads, numbers),
+        remarks=remarks(*given.doubts),
+        **given.faults(),
     )
     epoch = pl.col("EpochAdType")
     other = pl.col("JobUniverse").is_in(_NOT_BATCH) | (epoch.is_not_null() & (epoch != "EPOCH"))
@@ -151,21 +155,25 @@ def _value(numbers: pl.DataFrame, name: str, kind: Kind) -> pl.Expr:
         return pl.col(name).str.extract(_HOST)
     if kind is Kind.FLAG:
         return pl.col(name).str.to_lowercase() == "true"
-    least, most = (1, LATEST) if kind is Kind.TIME else (-2 * LATEST, 2 * LATEST)
+    least, most = (1, LATEST) if kind is Kind.TIME else (-_FURTHEST, _FURTHEST)
     number = pl.lit(numbers[name])
     return pl.when(number.is_between(least, most)).then(number.floor()).cast(pl.Int64).alias(name)
 
 
-def _faults(ads: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]:
-    """Return the first invalid attribute of each ad."""
+def _checked(ads: pl.DataFrame, numbers: pl.DataFrame) -> Texts:
+    """Return the ads with their invalid attributes, and doubts about those that are not needed."""
     given = Texts(ads, "attribute")
     for name in _NEEDED:
         given.note(ads[name].is_null(), f"attribute {name} is missing")
     for name, kind in ATTRIBUTES.items():
         number = None if kind in _UNTYPED else numbers[name]
+        optional = kind is Kind.AMOUNT or (kind is Kind.TEXT and name not in _IDENTIFYING)
         for bad, what in _wrong(kind, ads[name], number):
-            given.check(name, bad, what)
-    return given.faults()
+            if optional:
+                given.doubt(name, bad.fill_null(value=False))
+            else:
+                given.check(name, bad, what)
+    return given
 
 
 def _wrong(
@@ -186,7 +194,7 @@ def _wrong(
         yield number.is_null() & text.is_not_null(), "is not a time"
         yield number > LATEST, "lies beyond 2242: damaged, or not in seconds"
     elif kind is Kind.AMOUNT:
-        yield number.abs() > LARGEST << 10, "is more than can be"
+        yield number.abs() > _FURTHEST, "is more than can be"
 
 
 def _timed(jobs: pl.DataFrame) -> pl.DataFrame:
@@ -238,7 +246,7 @@ def _records(jobs: pl.DataFrame) -> pl.DataFrame:
     lost = pl.col("lost") & pl.col("unseen_s").is_null()
     faults = [(lost, RefusalCode.VALUE, _NO_TIMES), ends_early("JobCurrentStartDate")]
     return jobs.select(
-        *("number", "start_time", "end_time", "submit_time"),
+        *("number", "start_time", "end_time", "submit_time", "remarks"),
         **_amounts(),
         **_states(),
         job_id=pl.coalesce(pl.format("{}#{}", schedd, number), number),

@@ -14,6 +14,10 @@ from audit.hostlists import amounts_text, listed
 GPUS: Final = ("ngpus_physical", "ngpus", "ngpus_excl_p", "ngpus_excl_t", "ngpus_shared")
 
 _RUSAGE: Final = re.compile(r"\brusage\[([^\]]*)\]")
+_AFFINITY: Final = re.compile(
+    r"\baffinity\[ *core *(?:\( *([0-9]{1,6})[^:\]]*?\))? *(?:\* *([0-9]{1,6}))? *[:\]]"
+)
+_MOST_CORES: Final = 1 << 16  # of a slot
 _AMOUNT: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]*)?) *([KMGTP]?)B?(?:/(host|task|job))?", re.I)
 _UNITS: Final = {unit: 1_024**n for n, unit in enumerate("KMGTP", 1)} | {"": 1_024**2}
 _MOST: Final = 1 << 50  # largest amount per host, task or job
@@ -32,8 +36,11 @@ PLACE: Final = Allocated._fields[2:]
 
 
 @lru_cache(maxsize=1 << 12)
-def allocation(hosts: str) -> Allocated:
-    """Return the allocation on a list of hosts, each once per slot, or as `16*hostA`."""
+def allocation(hosts: str, cores: int = 1) -> Allocated:
+    """Return the allocation on a list of hosts, each once per slot, or as `16*hostA`.
+
+    ``cores`` is the number of CPUs of each slot.
+    """
     held: Counter[str] = Counter()
     for host, listed_times in Counter(hosts.split(" ")).items():
         times, mark, name = host.strip('"').partition("*")
@@ -43,7 +50,8 @@ def allocation(hosts: str) -> Allocated:
             each = int(times) if times.isdecimal() and len(times) < 10 else 1
             held[name] += listed_times * each
     slots, nodes = list(held.values()), listed(held)
-    amounts = amounts_text({"cpus": slots}) if nodes and len(slots) > 1 else None
+    cpus = [number * cores for number in slots]
+    amounts = amounts_text({"cpus": cpus}) if nodes and len(slots) > 1 else None
     return Allocated(min(sum(slots), LARGEST), len(slots), nodes, amounts)
 
 
@@ -54,6 +62,22 @@ def group_of(charged: str | None, user: str | None) -> str | None:
     if steps and steps[-1] == user:
         steps.pop()
     return "/".join(steps) or None
+
+
+@lru_cache(maxsize=1 << 14)
+def cores_of(text: str | None) -> int | None:
+    """Return the CPUs of each slot by the affinity of a requirement; 1 without one.
+
+    `affinity[core(7,same=socket)*2]` binds each slot to 14 cores. None if slots are bound to other
+    units (threads, sockets, NUMA nodes), whose number of cores is unknown, or in another form.
+    """
+    if text is None or "affinity[" not in text:
+        return 1
+    found = _AFFINITY.search(text.split("||")[0])
+    if found is None or "{" in text:
+        return None
+    cores = int(found[1] or 1) * int(found[2] or 1)
+    return cores if 0 < cores <= _MOST_CORES else None
 
 
 @lru_cache(maxsize=1 << 14)

@@ -10,7 +10,8 @@ text does. A JOB_FINISH is an attempt; JOB_RESIZE and EVENT_ADRSV_FINISH are cou
 - Several records of one job id and submission time are its runs (``attempts``): LSF also writes a
   record when a job is requeued. Tasks of an array have an idx.
 - Slots are CPUs: those of the allocated hosts (10.1), else of the execution hosts, each listed once
-  per slot or as `16*hostA`; of a job that never started, those requested. The hosts are nodes.
+  per slot or as `16*hostA`; of a job that never started, those requested. With
+  `affinity[core(n)*m]`, a slot has n × m CPUs. The hosts are nodes.
 - Suspended is the part of the occupancy without runTime; the walltime is the run limit (both 8.3
   and newer).
 - Memory and GPUs are those of the effective resource requirement: `… rusage[mem=4096.00:ngpus=1]`.
@@ -40,8 +41,9 @@ import polars as pl
 from audit.formats.dialects import HEAD_BYTES, Dialect, Header, Parsed, Reading
 from audit.formats.instants import LATEST
 from audit.formats.lines import Block, Bytes, Lines, Mask, cut
-from audit.formats.lsf.allocations import PLACE, allocation, group_of, requested
+from audit.formats.lsf.allocations import PLACE, allocation, cores_of, group_of, requested
 from audit.formats.shaping import (
+    LARGEST,
     REFUSED,
     SHOWN,
     beyond_range,
@@ -49,6 +51,7 @@ from audit.formats.shaping import (
     ends_early,
     faulted,
     positive,
+    remarks,
     shaped,
     table,
 )
@@ -88,6 +91,11 @@ TERMINATED: Final = {
     16: "OUT_OF_MEMORY",
 }
 """Values of exitInfo (bacct, "Termination reasons"), in Slurm's words."""
+
+UNITS_UNKNOWN: Final = (
+    "the affinity binds slots to threads, sockets or NUMA nodes, whose number of cores is unknown: "
+    "a slot counts as one CPU"
+)
 
 TIMES: Final = ("eventTime", "submitTime", "beginTime", "startTime", "requeueTime")
 
@@ -381,6 +389,7 @@ def typed(fields: pl.Series) -> pl.DataFrame:
         positive("submitTime"),
         slots=pl.coalesce(positive("slots"), positive("numProcessors")),
     )
+    cpus = pl.col("slots") * pl.col("cores").fill_null(1)
     return frame.select(
         *("group", "nodes", "gpus", "mem_bytes"),
         *(pl.when(start.is_not_null()).then(pl.col(x)).alias(x) for x in PLACE),
@@ -407,7 +416,8 @@ def typed(fields: pl.Series) -> pl.DataFrame:
         occupancy_s=end - start,
         suspended_s=pl.when(pl.col("runTime") > 0).then((end - start - pl.col("runTime")).clip(0)),
         walltime_s=pl.when(pl.col("runLimit").is_between(1, LATEST)).then("runLimit"),
-        cpus="slots",
+        cpus=pl.when(cpus <= LARGEST).then(cpus),
+        remarks=remarks((pl.col("cores").is_null(), UNITS_UNKNOWN)),
     )
 
 
@@ -429,10 +439,11 @@ def _columns(records: Records) -> pl.DataFrame:
         hosts = hosts.zip_with(hosts.is_not_null(), used).fill_null("")
     texts = records.text("effectiveResReq").to_list()
     processors = columns["numProcessors"].fill_null(1).clip(1)
-    places = list(map(allocation, hosts.to_list()))
+    cores = list(map(cores_of, texts))
+    places = [allocation(on, each or 1) for on, each in zip(hosts.to_list(), cores, strict=True)]
     amounts = [
-        (at.slots, at.nodes or None, *requested(text, at.nodes or 1, at.slots or count))
-        for at, text, count in zip(places, texts, processors.to_list(), strict=True)
+        (at.slots, at.nodes or None, each, *requested(text, at.nodes or 1, at.slots or count))
+        for at, text, each, count in zip(places, texts, cores, processors.to_list(), strict=True)
     ]
     named = {
         "group": list(group),
@@ -441,7 +452,7 @@ def _columns(records: Records) -> pl.DataFrame:
     }
     given = [pl.Series(name, values, dtype=pl.String) for name, values in named.items()]
     frame = pl.DataFrame(columns).hstack(given)
-    return frame.hstack(table(amounts, ("slots", "nodes", "mem_bytes", "gpus")))
+    return frame.hstack(table(amounts, ("slots", "nodes", "cores", "mem_bytes", "gpus")))
 
 
 DIALECT = Dialect("lsf", "LSF's lsb.acct", recognises, header, parse, whole)

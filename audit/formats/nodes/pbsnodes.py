@@ -8,17 +8,28 @@
 
 A node begins with its name at the beginning of a line. CPUs are resources_available.ncpus, or np
 (TORQUE); memory is resources_available.mem, or physmem of status; features are properties (TORQUE)
-and resources that are True. A node with ``queue`` belongs to that queue, otherwise to all. Source:
-the manual pages of pbsnodes.
+and resources that are True. A node with ``queue`` belongs to that queue, otherwise to all. Vnodes
+(``pbsnodes -av``: n1, n1[0], n1[1]) are parts of one node, as in the jobs' exec_vnode. Source: the
+manual pages of pbsnodes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from audit.formats.nodes.machine import Listing, Machine, count, listing, names
+from audit.formats.nodes.machine import (
+    Listing,
+    Machine,
+    count,
+    listing,
+    names,
+    out_of_service,
+    short,
+)
+from audit.formats.pbs.allocations import node_of
 
 SOURCE: Final = "pbsnodes"
 
@@ -58,7 +69,43 @@ def read(text: str) -> Listing:
             name, values = plain, {}
         else:
             problems.append(f"line {number}: neither a name nor a 'key = value'")
-    return listing(machines, SOURCE, problems)
+    nodes = list(_joined(machines, problems))
+    return listing(nodes, SOURCE, problems)
+
+
+def _joined(machines: Sequence[Machine], problems: list[str]) -> Iterator[Machine]:
+    """Yield nodes: vnodes of one node are summed, and half-used ones are noted in ``problems``."""
+    nodes: dict[str, dict[str, list[Machine]]] = {}
+    for machine in machines:
+        nodes.setdefault(node_of(machine.name), {}).setdefault(machine.name, []).append(machine)
+    for name, vnodes in nodes.items():
+        if len(vnodes) > 1:
+            yield _node(name, [same[0] for same in vnodes.values()], problems)
+        else:
+            yield from (one._replace(name=name) for same in vnodes.values() for one in same)
+
+
+def _node(name: str, vnodes: Sequence[Machine], problems: list[str]) -> Machine:
+    """Return the sum of a node's vnodes; those without CPUs and GPUs decide nothing but memory."""
+    used = [each for each in vnodes if each.cpus or each.gpus] or vnodes
+    out = [each.state for each in used if out_of_service(each.state)]
+    if 0 < len(out) < len(used):
+        what = "vnodes are out of service: the node counts as in service"
+        problems.append(f"node {short(name)}: {len(out)} of {len(used)} {what}")
+    cpus, memory, gpus = (
+        [amount for each in vnodes if (amount := getattr(each, of)) is not None]
+        for of in ("cpus", "mem_bytes", "gpus")
+    )
+    anywhere = any(not each.partitions for each in used)
+    return Machine(
+        name,
+        sum(cpus) if cpus else None,
+        sum(memory) if memory else None,
+        dict(sum(map(Counter, gpus), Counter[str]())) if gpus else None,
+        tuple(dict.fromkeys(feature for each in vnodes for feature in each.features or ())),
+        () if anywhere else tuple(dict.fromkeys(of for each in used for of in each.partitions)),
+        out[0] if len(out) == len(used) else "",
+    )
 
 
 def _machine(name: str, values: Mapping[str, str]) -> Machine:

@@ -20,7 +20,8 @@ keys; the local time at the beginning only where there are none. Types:
   up, CANCELLED by INT, KILL and TERM; others FAILED.
 - A job id includes the server's name, as in the log.
 - PBS ends each line: a last line without an end was cut, and is refused.
-- What syslog writes before each record (TORQUE) is skipped.
+- What stands before the time of a record is skipped: what syslog writes (TORQUE), or a file's name
+  by `grep`.
 
 Local times are in the zone that the user names; otherwise the log's own epoch seconds show the
 offset of its clock from UTC.
@@ -33,6 +34,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -41,7 +43,7 @@ import polars as pl
 
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading, Selection
 from audit.formats.instants import instants
-from audit.formats.lines import Block, as_text, cut
+from audit.formats.lines import Block, Lines, as_text, cut
 from audit.formats.pbs.records import KEYS, REQUEUED, identified, shown, typed
 from audit.formats.shaping import REFUSED, faulted, keyed, shaped
 from audit.model import JobState, RecordKind, RefusalCode
@@ -75,13 +77,15 @@ _ITEM: Final = re.compile(
 )
 _QUOTED: Final = r"""^(?:"[^"]*"|'[^']*')$"""
 _HEAD_LENGTH: Final = 19
-_SYSLOG: Final = (
-    r"^(?:<[0-9]{1,3}>)?"
-    r"(?:[A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.+Z-]+) "
-    r"[^ ]+ [^ ;]+: ?([0-9]{2}/[0-9]{2}/[0-9]{4} )"
+_PREFIX: Final = r"^[^;\n]*: ?([0-9]{2}/[0-9]{2}/[0-9]{4} [0-9:]{8};)"
+"""What may stand before a record: a time, a host and a program by syslog, a file's name by grep."""
+_SLASHES: Final = (2, 5)  # places in a line without a prefix
+_STARTS, _ENDS = (re.compile(rb"^.{19};%s;" % kind, re.MULTILINE) for kind in (b"S", b"E"))
+_NO_STARTS: Final = {"starts": "none"}
+"""Entry of ``Header`` of a log of ends alone."""
+_SERVER: Final = re.compile(
+    rb"^.{19};[QSEDA];[0-9]+(?:\[[0-9]*\])?\.([A-Za-z0-9][A-Za-z0-9._-]{0,99});", re.MULTILINE
 )
-"""What syslog writes before a record: a time, a host, and a program."""
-_SEEMS_SYSLOG: Final = re.compile(rb"<|[A-Z]|[0-9]{4}-")
 _HOUR: Final = 3_600
 _FURTHEST: Final = 14  # hours that a zone may be ahead of UTC; it may be one less behind
 
@@ -93,30 +97,36 @@ def recognises(head: bytes) -> bool:
 
 
 def _bare(text: bytes) -> bytes:
-    """Return lines without what syslog wrote before them."""
-    return re.sub(_SYSLOG.encode(), rb"\1", text, flags=re.MULTILINE)
+    """Return lines without what stands before their times."""
+    return re.sub(_PREFIX.encode(), rb"\1", text, flags=re.MULTILINE)
 
 
 def header(head: bytes, reading: Reading = PLAIN) -> Header:
-    """Return the zone: the user's, else that of the log's clock."""
+    """Return the zone, the user's or that of the log's clock, the server, and if starts lack."""
+    bare = _bare(head)
+    lacks = _ENDS.search(bare) and not _STARTS.search(bare)
+    servers = {name.decode() for name in _SERVER.findall(bare)}
+    server = servers.pop() if len(servers) == 1 else None
+    found = Header(entries=_NO_STARTS if lacks else {}, server=server)
     if reading.zone is not None:
-        return Header(zone=reading.zone)
+        return replace(found, zone=reading.zone)
     hours = Counter(
         round(seconds / _HOUR)
-        for stamp, epoch in _STAMPED.findall(_bare(head))
+        for stamp, epoch in _STAMPED.findall(bare)
         if abs(seconds := _wall(stamp) - int(epoch)) <= _FURTHEST * _HOUR
     )
     if not hours:
-        return Header(local_times=True)
+        return replace(found, local_times=True)
     ahead = min(hours, key=lambda hour: (-hours[hour], hour))
     if ahead == 0:
-        return Header(zone="UTC")
+        return replace(found, zone="UTC")
     offset = f"{abs(ahead)} h {'ahead of' if ahead > 0 else 'behind'} UTC"
     problem = (
         f"local times are {offset} where the log begins: all are read so; where clocks change in "
         "summer, name the zone"
     )
-    return Header(zone=f"Etc/GMT{-ahead:+d}", problems=(problem,))  # which counts westwards
+    zone = f"Etc/GMT{-ahead:+d}"  # which counts westwards
+    return replace(found, zone=zone, problems=(problem,))
 
 
 def _wall(stamp: bytes) -> int:
@@ -139,7 +149,7 @@ def parse(block: Block, header: Header) -> Parsed:
         (pl.col("kind").is_null() & ~pl.col("passed"), shape, shown("type", "is unknown in PBS")),
     )
     names = ("time", "type", "id", "message")
-    bare = line.str.replace(_SYSLOG, "$1") if _SEEMS_SYSLOG.match(block.data) else line
+    bare = line.str.replace(_PREFIX, "$1") if _has_prefix(block.data, spans) else line
     parts = bare.str.splitn(";", 4).struct.rename_fields(names)
     headed = (pl.col("time").str.len_bytes() == _HEAD_LENGTH) & pl.col("message").is_not_null()
     lines = (
@@ -162,12 +172,20 @@ def parse(block: Block, header: Header) -> Parsed:
     )
     good = lines.filter(pl.col("problem").is_null() & ~pl.col("passed")).drop("problem", "code")
     bad = lines.select(REFUSED.names()).filter(pl.col("problem").is_not_null())
-    found = [bad, *_records(good, header.zone or "UTC")] if good.height else bad
+    found = [bad, *_records(good, header)] if good.height else bad
     return shaped(block, spans, found, steps=int(lines["passed"].sum()))
 
 
-def _records(good: pl.DataFrame, zone: str) -> list[pl.DataFrame]:
+def _has_prefix(data: bytes, lines: Lines) -> bool:
+    """Return whether some line does not begin as a time does."""
+    text = np.frombuffer(data, dtype=np.uint8)
+    starts = lines.starts[lines.ends - lines.starts > _HEAD_LENGTH]
+    return any((text[starts + place] != ord("/")).any() for place in _SLASHES)
+
+
+def _records(good: pl.DataFrame, header: Header) -> list[pl.DataFrame]:
     """Return the records of runs and queues, and the others, of lines with a valid head."""
+    zone = header.zone or "UTC"
     listed = good["type"].is_in(["Q", "S", "s", "E", "R"])
     runs = good.filter(listed)
     runs = runs.hstack(values(runs["message"]))
@@ -183,7 +201,8 @@ def _records(good: pl.DataFrame, zone: str) -> list[pl.DataFrame]:
         rerun=rerun,
         **_stamps(runs["time"].set(~undated, None), zone),
     )
-    return [typed(named), _events(events, zone)]
+    has_starts = not _NO_STARTS.items() <= header.entries.items()
+    return [typed(named, has_starts=has_starts), _events(events, zone)]
 
 
 def values(messages: pl.Series) -> pl.DataFrame:

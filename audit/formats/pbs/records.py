@@ -7,16 +7,24 @@ OpenPBS attr_fn_time.c, attr_fn_size.c.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable
 from enum import Enum
-from functools import cache, lru_cache
-from typing import Final, NamedTuple
+from functools import cache
+from typing import Final
 
 import polars as pl
 
 from audit.formats.instants import LATEST
+from audit.formats.pbs.allocations import (
+    MOST_BYTES,
+    Allocated,
+    Amounts,
+    of_nodes,
+    on_hosts,
+    on_vnodes,
+    selected,
+    size,
+)
 from audit.formats.shaping import (
     LARGEST,
     SHOWN,
@@ -26,9 +34,9 @@ from audit.formats.shaping import (
     clock,
     ends_early,
     faulted,
+    remarks,
     table,
 )
-from audit.hostlists import MOST, amounts_text, expand, listed
 from audit.model import JobState, RecordKind, RefusalCode
 
 
@@ -49,6 +57,7 @@ _TABLE: Final = (
     (Kind.NAME, "user group queue Resource_List.qos", ""),
     (Kind.NAME, "account project", "the first that is present is the account"),
     (Kind.NAME, "resvname resvID Resource_List.advres", "the first is the reservation"),
+    (Kind.NAME, "Resource_List.place", "whether the job has whole nodes"),
     (Kind.TIME, "ctime qtime etime", "the first is the submission; etime: eligible"),
     (Kind.TIME, "start end", ""),
     (Kind.SPAN, "Resource_List.walltime", ""),
@@ -72,6 +81,18 @@ _TABLE: Final = (
 KEYS: Final = {key: kind for kind, keys, _ in _TABLE for key in keys.split()}
 """The keys that are read."""
 
+SLOTLESS: Final = (
+    "exec_host names no slots: CPUs are those requested, and so are nodes where "
+    "Resource_List.nodect contradicts exec_host"
+)
+MISCOUNTED: Final = (
+    "exec_host contradicts total_execution_slots or unique_node_count: exec_host is used"
+)
+WITHHELD: Final = (
+    "the log has no records of starts (S), which say what jobs with whole nodes (place=excl) kept "
+    "from others: their size is what they requested, a lower bound"
+)
+
 REQUEUED: Final = "REQUEUED"  # state of a run that ended so that its job waits again
 SIGNAL: Final = 256  # exit statuses from here on are this plus the signal that killed the job
 _DELETED_BY: Final = (SIGNAL + 2, SIGNAL + 9, SIGNAL + 15)
@@ -82,13 +103,10 @@ _TORQUE_OVER: Final = {-11: "TIMEOUT", -10: "OUT_OF_MEMORY"}
 
 _TEN: Final = 10  # digits of epoch seconds from 2001 on
 _WALLTIME: Final = "Resource_List.walltime"
+_NODECT: Final = "Resource_List.nodect"
 _NO_PROJECT: Final = "_pbs_project_default"
 _NO_LIMIT: Final = ("-1", "unlimited", "infinity")
 _SPAN: Final = r"^(?:(?:(?:([0-9]{1,7}):)?([0-9]{1,7}):)?([0-9]{1,7}):)?([0-9]{1,10})(?:\.[0-9]*)?$"
-_MOST_BYTES: Final = 1 << 60
-_FACTORS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
-_WORD: Final = 8  # bytes of a word, the unit of sizes such as `2mw`
-_SIZE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgtp]?)(b|w)?", re.IGNORECASE)
 
 
 def of_kind(kind: Kind) -> list[str]:
@@ -110,25 +128,28 @@ def identified(ids: pl.Expr) -> dict[str, pl.Expr]:
     }
 
 
-def typed(texts: pl.DataFrame) -> pl.DataFrame:
-    """Convert records; return columns of ``REFUSED`` and ``RECORDS``.
+def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
+    """Convert records; return columns of ``REFUSED`` and ``RECORDS``, and ``remarks``.
 
     Args:
         texts: ``KEYS``, ``number`` and ``id`` of each record, ``kind`` (``QUEUED`` or
             ``SIGHTING``), ``ends`` (whether it is the end of a run), ``rerun`` (whether the job
             then waits again), and ``instant`` (epoch seconds of the head, if needed, or ``why``
             they are unknown).
+        has_starts: whether the log has records of starts.
     """
-    times, counts = of_kind(Kind.TIME), of_kind(Kind.COUNT)
+    times, counts, sizes = (of_kind(kind) for kind in (Kind.TIME, Kind.COUNT, Kind.SIZE))
     numbers = texts.select(
         *(_times(texts[name]) for name in times),
         *(_whole(pl.col(name)).alias(name) for name in counts),
-        walltime_s=clock(pl.col(_WALLTIME), _SPAN),
+        *(by_distinct(texts[name], _sizes)["bytes"].alias(name) for name in sizes),
+        walltime_s=pl.when((limit := clock(pl.col(_WALLTIME), _SPAN)) <= LATEST).then(limit),
         status=pl.col("Exit_status").cast(pl.Int64, strict=False),
         **identified(pl.col("id")),
     )
-    frame = texts.drop(*times, *counts).hstack(numbers)
-    frame = frame.with_columns(**_amounts(texts, frame), **_unread(texts, numbers))
+    given = _unread(texts, numbers)
+    frame = texts.drop(*times, *counts, *sizes).hstack(numbers)
+    frame = frame.with_columns(**_amounts(texts, frame), **given.faults())
     queued, ends = pl.col("kind") == RecordKind.QUEUED, pl.col("ends")
     start, end = pl.col("start"), pl.col("end")
     submit = pl.coalesce("ctime", "qtime", "etime", pl.when(queued).then("instant"))
@@ -141,6 +162,7 @@ def typed(texts: pl.DataFrame) -> pl.DataFrame:
         (ends & end.is_null(), value, "field end is missing"),
         (ends & early, order, why),
     )
+    withheld = ends & ~pl.lit(has_starts) & pl.col("Resource_List.place").str.contains("excl")
     return frame.select(
         *("number", "kind", "job_number", "array_task", "user", "group", "walltime_s"),
         *Amounts._fields,
@@ -156,6 +178,12 @@ def typed(texts: pl.DataFrame) -> pl.DataFrame:
         start_time=pl.when(~queued).then("start"),
         end_time=pl.when(ends).then(end),
         occupancy_s=pl.when(ends).then(end - start),
+        remarks=remarks(
+            (pl.col("slotless"), SLOTLESS),
+            (pl.col("miscounted"), MISCOUNTED),
+            (withheld, WITHHELD),
+            *given.doubts,
+        ),
         **faulted(faults, "problem", "code"),
     )
 
@@ -197,36 +225,24 @@ def _whole(text: pl.Expr) -> pl.Expr:
     return pl.when(value <= LARGEST).then(value)
 
 
-def _unread(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]:
-    """Return the problem of the first time, or walltime, that cannot be read."""
+def _unread(texts: pl.DataFrame, numbers: pl.DataFrame) -> Texts:
+    """Return the texts with the times that cannot be read, and doubts about other values."""
     given = Texts(texts, "field")
-    read = {**{name: name for name in of_kind(Kind.TIME)}, _WALLTIME: "walltime_s"}
-    for name, column in read.items():
-        text, value = texts[name], numbers[column]
+    times = of_kind(Kind.TIME)
+    for name in (*times, _WALLTIME, *of_kind(Kind.COUNT), *of_kind(Kind.SIZE)):
+        text, value = texts[name], numbers["walltime_s" if name == _WALLTIME else name]
+        bad = pl.repeat(value=False, n=len(text), eager=True)
         if value.null_count() > text.null_count():
-            no_limit = text.str.to_lowercase().is_in(list(_NO_LIMIT))
-            bad = text.is_not_null() & value.is_null() & ~text.str.contains("^0+$") & ~no_limit
-            what = "is not a duration" if name == _WALLTIME else "is not a time in s"
-            given.check(name, bad, what)
-        given.check(name, value > LATEST, "is too large: damaged, or not in s")
-    return given.faults()
-
-
-class Amounts(NamedTuple):
-    """The request or the allocation of a job; None where unknown."""
-
-    cpus: int | None = None
-    nodes: int | None = None
-    gpus: int | None = None
-    mem_bytes: int | None = None
-
-
-class Allocated(NamedTuple):
-    """What a job was allocated, and where; None where unknown."""
-
-    amounts: Amounts
-    node_list: str | None = None
-    node_amounts: str | None = None
+            known = text.str.contains("^0+$") | text.str.to_lowercase().is_in(list(_NO_LIMIT))
+            if name == _NODECT:
+                known |= text.str.contains(":")  # read as `nodes`
+            bad = text.is_not_null() & value.is_null() & ~known
+        if name in times:
+            given.check(name, bad, "is not a time in s")
+            given.check(name, value > LATEST, "is too large: damaged, or not in s")
+        else:
+            given.doubt(name, bad)
+    return given
 
 
 PLACE: Final = Allocated._fields[1:]
@@ -237,27 +253,25 @@ def _amounts(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]
     """Return CPUs, nodes, GPUs and memory: what was allocated, else what was requested; and where.
 
     The first known value counts, of: resources withheld from other jobs (on records of starts),
-    vnodes, TORQUE's counts of its hosts, these hosts, the request. Impossible numbers are skipped.
+    vnodes, hosts, TORQUE's counts of these, the request. Impossible numbers are skipped. Hosts
+    without slots say nothing about CPUs; if the request counts other nodes, they are no nodes.
     If CPUs are known and GPUs are not mentioned, GPUs are 0. A Cray's login node runs jobs for its
     compute nodes: where a job asked for more processes than it has CPUs there, these count.
     """
-    listed = texts["Resource_List.nodect"].str.contains(":").fill_null(value=False)
+    listed = texts[_NODECT].str.contains(":").fill_null(value=False)
     spec = texts["Resource_List.nodes"]
-    spec = spec.zip_with(spec.is_not_null() | ~listed, texts["Resource_List.nodect"])
+    spec = spec.zip_with(spec.is_not_null() | ~listed, texts[_NODECT])
     lists = {
         "vnodes": (texts["exec_vnode"], _where(on_vnodes)),
         "hosts": (texts.select(_hosts()).to_series(), _where(on_hosts)),
         "select": (texts["Resource_List.select"], _each(selected)),
         "spec": (spec, _each(of_nodes)),
     }
-    frame = numbers.select(of_kind(Kind.COUNT)).hstack(
+    frame = numbers.select(*of_kind(Kind.COUNT), *of_kind(Kind.SIZE)).hstack(
         [
-            *(by_distinct(texts[key], _sizes)["bytes"].alias(key) for key in of_kind(Kind.SIZE)),
-            *(
-                column.alias(f"{name}_{column.name}")
-                for name, (text, read) in lists.items()
-                for column in by_distinct(text, read)
-            ),
+            column.alias(f"{name}_{column.name}")
+            for name, (text, read) in lists.items()
+            for column in by_distinct(text, read)
         ]
     )
     return frame.select(**_chosen()).to_dict()
@@ -272,7 +286,7 @@ def _hosts() -> pl.Expr:
 
 
 def _chosen() -> dict[str, pl.Expr]:
-    """Return the amounts and the place by what each part of a record says."""
+    """Return the amounts, the place and what is doubtful by what each part of a record says."""
 
     def assigned(name: str) -> tuple[str, str]:
         return f"resource_assigned.{name}", f"resources_assigned.{name}"
@@ -280,7 +294,12 @@ def _chosen() -> dict[str, pl.Expr]:
     def of(name: str) -> pl.Expr:
         return pl.col(f"Resource_List.{name}")
 
-    here = pl.coalesce("vnodes_cpus", "total_execution_slots", "hosts_cpus")
+    slotless = pl.col("hosts_nodes").is_not_null() & pl.col("hosts_cpus").is_null()
+    requested = pl.coalesce(of("nodect"), "spec_nodes")
+    no_nodes = (slotless & (requested != pl.col("hosts_nodes"))).fill_null(value=False)
+    hosts = pl.when(~no_nodes).then("hosts_nodes")
+    counts = {"hosts_cpus": "total_execution_slots", "hosts_nodes": "unique_node_count"}
+    here = pl.coalesce("vnodes_cpus", "hosts_cpus", "total_execution_slots")
     processes = of("mppwidth") * of("mppdepth").fill_null(1).clip(1)
     elsewhere = (processes > pl.coalesce(here, 0)).fill_null(value=False)
     given = pl.coalesce(*assigned("ncpus"), here)
@@ -288,12 +307,12 @@ def _chosen() -> dict[str, pl.Expr]:
     cpus = pl.max_horizontal(pl.coalesce(given, "select_cpus", asked), processes)
     cpus = pl.when(cpus <= LARGEST).then(cpus)
     spread = -(-of("mppwidth") // of("mppnppn").clip(1))
-    nodes = pl.coalesce("unique_node_count", "vnodes_nodes", "hosts_nodes")
+    nodes = pl.coalesce("vnodes_nodes", hosts, "unique_node_count")
     nodes = pl.coalesce(pl.when(elsewhere).then(spread).otherwise(nodes), "spec_nodes")
     gpus = (*assigned("ngpus"), "vnodes_gpus", "hosts_gpus")
     memory = (*assigned("mem"), "vnodes_mem_bytes", of("mem"), "select_mem_bytes")
     part = {
-        name: pl.when(~elsewhere).then(pl.coalesce(f"vnodes_{name}", f"hosts_{name}"))
+        name: pl.when(~elsewhere & ~no_nodes).then(pl.coalesce(f"vnodes_{name}", f"hosts_{name}"))
         for name in PLACE
     }
     return {
@@ -310,11 +329,13 @@ def _chosen() -> dict[str, pl.Expr]:
             *(of("vmem"), _product(of("pvmem"), cpus)),
         ),
         **part,
+        "slotless": slotless & ~elsewhere,
+        "miscounted": pl.any_horizontal(pl.col(a) != pl.col(b) for a, b in counts.items()),
     }
 
 
 def _product(size: pl.Expr, number: pl.Expr) -> pl.Expr:
-    return pl.when(size <= _MOST_BYTES // number.clip(1)).then(size * number)
+    return pl.when(size <= MOST_BYTES // number.clip(1)).then(size * number)
 
 
 @cache
@@ -335,146 +356,3 @@ def _where(read: Callable[[str], Allocated]) -> Callable[[pl.Series], pl.DataFra
 
 def _sizes(texts: pl.Series) -> pl.DataFrame:
     return table(((size(text),) for text in texts), ("bytes",))
-
-
-@lru_cache(maxsize=1 << 12)
-def size(text: str) -> int | None:
-    """Return the bytes of `1993mb`, `12.27M`, `4224531456`, `2gw`; None where invalid."""
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        return None
-    number, prefix, unit = match.groups()
-    factor = _FACTORS[prefix.lower()] * (_WORD if (unit or "").lower() == "w" else 1)
-    amount = int(number) * factor if number.isdigit() else int(float(number) * factor)
-    return amount if amount <= _MOST_BYTES else None
-
-
-def count(text: str | None) -> int | None:
-    """Return a whole number up to ``LARGEST``; None where invalid."""
-    if text is None or not text.isascii() or not text.isdigit() or len(text) > 9:
-        return None
-    return int(text) if int(text) <= LARGEST else None
-
-
-def selected(text: str) -> Amounts:
-    """Return the sums of PBS Professional's `select`: `2:ncpus=4:mem=8gb:ngpus=1+1:ncpus=2`.
-
-    A chunk without `ncpus` has one CPU; `nodes` is the number of chunks.
-    """
-    chunks = [_chunk(chunk) for chunk in text.split("+")]
-    cpus = sum(times * _given(has, "ncpus", otherwise=1) for times, has in chunks)
-    gpus = sum(times * (_given(has, "ngpus") or _given(has, "gpus")) for times, has in chunks)
-    sizes = [(times, size(has.get("mem", ""))) for times, has in chunks]
-    memory = [times * amount for times, amount in sizes if amount is not None]
-    nodes = sum(times for times, _ in chunks)
-    return Amounts(*_within(cpus, nodes, gpus))._replace(mem_bytes=sum(memory) if memory else None)
-
-
-def of_nodes(text: str) -> Amounts:
-    """Return the sums of TORQUE's `nodes`, `2:ppn=4:gpus=1+n7:ppn=8`; the default of `ppn` is 1."""
-    chunks = [_chunk(chunk.split("#")[0]) for chunk in text.split("+")]
-    cpus = sum(times * max(_given(has, "ppn", otherwise=1), 1) for times, has in chunks)
-    gpus = sum(times * (_given(has, "gpus") or _given(has, "gpu")) for times, has in chunks)
-    return Amounts(*_within(cpus, sum(times for times, _ in chunks), gpus))
-
-
-@lru_cache(maxsize=1 << 12)
-def on_vnodes(text: str) -> Allocated:
-    """Return what `exec_vnode` gives: `(n1:ncpus=4:mem=8gb:ngpus=1)+(n2:ncpus=4)`.
-
-    `n1[0]` and `n1[1]` are vnodes of the node n1.
-    """
-    held: dict[str, list[int]] = {}
-    for piece in text.translate(_NO_BRACKETS).split("+"):
-        vnode, _, has = piece.partition(":")
-        node = held.setdefault(_PART_OF_NODE.sub("", vnode) or vnode, [0, 0, 0])
-        for k, amount in enumerate(_on_vnode(has)):
-            node[k] += amount
-    return _allocated(held)
-
-
-_NO_BRACKETS: Final = str.maketrans("", "", "()")
-_PART_OF_NODE: Final = re.compile(r"\[[0-9]+\]$")
-
-
-@lru_cache(maxsize=1 << 12)
-def _on_vnode(text: str) -> tuple[int, int, int]:
-    _, has = _chunk(text)
-    return _given(has, "ncpus"), _given(has, "ngpus"), size(has.get("mem", "")) or 0
-
-
-@lru_cache(maxsize=1 << 12)
-def on_hosts(text: str) -> Allocated:
-    """Return what `exec_host` gives, and `exec_gpus`.
-
-    `n1/0+n1/1` (one slot each), `n1/0-15+n2/0,3-5` and `n[1-2]/0-7` (TORQUE 5), `n1/0*16` (PBS
-    Professional: 16 CPUs), `n1-gpu/0` (TORQUE: a GPU).
-    """
-    held: dict[str, list[int]] = {}
-    named = 0
-    for piece, times in Counter(_ONE_SLOT.sub("", text).split("+")).items():
-        host, _, slots = piece.partition("/")
-        is_gpu = host.endswith("-gpu")
-        names = [host] if "[" not in host else expand(host) or [host]
-        named += len(names)
-        if named > MOST:
-            return Allocated(Amounts())
-        for name in names:
-            node = held.setdefault(name.removesuffix("-gpu") if is_gpu else name, [0, 0, 0])
-            node[is_gpu] += times * _slots(slots)
-    return _allocated(held)
-
-
-_ONE_SLOT: Final = re.compile(r"/[0-9]{1,9}(?=\+|$)")
-
-
-def _allocated(held: dict[str, list[int]]) -> Allocated:
-    """Return the sums of CPUs, GPUs and bytes on nodes, and the amounts on each."""
-    cpus, gpus, memory = map(list, zip(*held.values(), strict=True))
-    in_all = sum(memory)
-    sums = Amounts(
-        *(_some(sum(cpus)), len(held), _some(sum(gpus))),
-        mem_bytes=in_all if 0 < in_all <= _MOST_BYTES else None,
-    )
-    nodes = listed(held)
-    if nodes is None or len(held) == 1:
-        return Allocated(sums, nodes)
-    known = {"cpus": cpus, "gpus": gpus, "mem_bytes": memory}
-    return Allocated(sums, nodes, amounts_text({x: each for x, each in known.items() if any(each)}))
-
-
-@lru_cache(maxsize=1 << 12)
-def _slots(text: str) -> int:
-    """Return the number of slots in `0`, `0-15`, `0,3-5` or `0*16`."""
-    if "*" in text:
-        return count(text.rpartition("*")[2]) or 0
-    slots = 0
-    for piece in text.split(","):
-        first, _, last = piece.partition("-")
-        begin, end = count(first), count(last)
-        slots += 1 if begin is None or end is None or end < begin else end - begin + 1
-    return slots
-
-
-def _chunk(text: str) -> tuple[int, dict[str, str]]:
-    """Return how often a chunk such as `2:ncpus=4` is requested, and its resources."""
-    first, *rest = text.split(":")
-    times = 1
-    if first.isascii() and first.isdigit():
-        times = int(first) if len(first) <= 9 else LARGEST + 1
-    else:
-        rest = [first, *rest]
-    return times, dict(item.split("=", 1) for item in rest if "=" in item)
-
-
-def _given(resources: dict[str, str], name: str, otherwise: int = 0) -> int:
-    found = count(resources.get(name))
-    return otherwise if found is None else found
-
-
-def _within(*amounts: int) -> list[int | None]:
-    return [None if amount > LARGEST else amount for amount in amounts]
-
-
-def _some(amount: int) -> int | None:
-    return amount if 0 < amount <= LARGEST else None

@@ -10,9 +10,18 @@ import polars as pl
 from audit.formats.instants import LATEST, UNKNOWN, instants
 from audit.formats.sacct.columns import BY_NAME
 from audit.formats.sacct.repeated import TIMES, UNDECIDED, settled
-from audit.formats.shaping import LARGEST, Fault, Texts, by_distinct, ends_early, faulted
+from audit.formats.shaping import (
+    LARGEST,
+    Fault,
+    Texts,
+    by_distinct,
+    ends_early,
+    faulted,
+    remarks,
+)
 from audit.formats.slurm import fields
 from audit.formats.slurm.fields import Kind
+from audit.hostlists import count
 from audit.model import WAITING, JobState, RecordKind, RefusalCode
 
 OPEN: Final = (
@@ -28,6 +37,9 @@ _NO_NAMES: Final = ("Reason", "Reservation", "Constraints")  # columns in which 
 _GRES: Final = ("AllocGRES", "ReqGRES")
 BATCH: Final = "AllocTRES of .batch"
 """Name of a column of jobs: what their batch step had, on the first of their nodes."""
+
+_NEEDED: Final = ("Elapsed", "ElapsedRaw", "Suspended", "State")
+"""Columns of one value or list for which a record is refused; others are then unknown."""
 
 _NO_NODE: Final = ("None assigned", "None", "(null)")  # NodeList of a job that never had a node
 
@@ -70,25 +82,38 @@ class _Columns(Texts):
         kind = BY_NAME[name.lower()].kind
         text = self.text(name)
         value = _CONVERTERS[kind](text)
-        if value.null_count() > text.null_count():
-            bad = text.is_not_null() & value.is_null() & ~text.is_in(_NOT_KNOWN)
-            self.check(name, bad, f"is not a valid {kind.value}")
         if kind is Kind.COUNT:
-            self.check(name, ~value.is_between(0, LARGEST), f"is not a valid {kind.value}")
-        elif kind is not Kind.NUMBER:  # what lasts less than nothing is found with the times
-            self.check(name, value > LATEST, f"is not a valid {kind.value}")
-        return value
+            bad = ~value.is_between(0, LARGEST)
+        elif kind is Kind.NUMBER:
+            bad = ~value.is_finite()
+        else:  # what lasts less than nothing is found with the times
+            bad = value > LATEST
+        bad = bad.fill_null(value=False)
+        if value.null_count() > text.null_count():
+            bad |= text.is_not_null() & value.is_null() & ~text.is_in(_NOT_KNOWN)
+        self._unread(name, bad)
+        return value.set(bad, None) if bad.any() else value
 
     def listed(self, name: str) -> pl.DataFrame:
-        """Return a column of several amounts each; unreadable and impossible ones are recorded."""
-        kind = BY_NAME[name.lower()].kind
-        read = by_distinct(self.text(name), _LISTED[kind])
-        self.check(name, read["bad"], f"is not a valid {kind.value}")
-        for amount in ("cpus", "nodes", "gpus"):
-            if amount in read.columns:
-                self.check(name, read[amount] > LARGEST, "names more than can be")
-                self.check(name, read[amount] < 0, "names less than nothing")
-        return read.drop("bad")
+        """Return a column of several amounts each, and whether it is ``bad``.
+
+        Unreadable and impossible amounts are recorded.
+        """
+        read = by_distinct(self.text(name), _LISTED[BY_NAME[name.lower()].kind])
+        bad = read["bad"].fill_null(value=False)
+        for amount in {"cpus", "nodes", "gpus"}.intersection(read.columns):
+            bad |= ~read[amount].is_between(0, LARGEST).fill_null(value=True)
+        self._unread(name, bad)
+        if bad.any():
+            read = read.with_columns(pl.when(~pl.lit(bad)).then(pl.all()).name.keep())
+        return read.with_columns(bad=bad)
+
+    def _unread(self, name: str, bad: pl.Series) -> None:
+        """Record where a column cannot be read: a problem if it is needed, else a doubt."""
+        if name in _NEEDED:
+            self.check(name, bad, f"is not a valid {BY_NAME[name.lower()].kind.value}")
+        else:
+            self.doubt(name, bad)
 
 
 def _durations(text: pl.Series) -> pl.Series:
@@ -152,18 +177,23 @@ def _amounts(given: _Columns) -> dict[str, pl.Series]:
             "req": given.text("ReqTRES"),
         }
     ).unnest("memory")
+    frame = frame.with_columns(named=_named(frame, given.text("NodeList")))
+    outvoted = _outvoted()
     allocated = pl.col("alloc").is_not_null()
-    cpus = _first_positive("got_cpus", "AllocCPUS", "NCPUS", "asked_cpus", "ReqCPUS")
-    nodes = _first_positive("got_nodes", "AllocNodes", "NNodes", "asked_nodes", "ReqNodes")
+    got, asked = (pl.col(of).is_not_null() & ~pl.col(f"{name}_bad") for of, name in _READABLE)
+    cpus = _first_positive("got_cpus", *_CPUS, "asked_cpus", "ReqCPUS")
+    cpus = pl.when(outvoted).then(_first_positive(*_CPUS, "got_cpus")).otherwise(cpus)
+    nodes = _first_positive("got_nodes", *_NODES, "asked_nodes", "ReqNodes")
+    nodes = pl.when(outvoted).then("named").otherwise(nodes)
     gpus = pl.coalesce(
-        *("got_gpus", "gpus AllocGRES", pl.when(~allocated).then("asked_gpus"), "gpus ReqGRES"),
+        *("got_gpus", "gpus AllocGRES", pl.when(~got).then("asked_gpus"), "gpus ReqGRES"),
         # a list of other resources: there are none
-        pl.when(allocated | pl.col("req").is_not_null()).then(0),
+        pl.when(got | asked).then(0),
     )
     requested = pl.coalesce("asked_gpus", "gpus ReqGRES")
     types = pl.coalesce("asked_gpu_types", "gpu_types ReqGRES")
     given_types = pl.coalesce("got_gpu_types", "gpu_types AllocGRES", types)
-    asked = _first_positive("asked_cpus", "ReqCPUS")
+    req_cpus = _first_positive("asked_cpus", "ReqCPUS")
     times = pl.when(pl.col("per") == "c").then(cpus).when(pl.col("per") == "n").then(nodes)
     whole = pl.col("bytes") * pl.when(pl.col("per") == "").then(1).otherwise(times)
     return frame.select(
@@ -174,30 +204,68 @@ def _amounts(given: _Columns) -> dict[str, pl.Series]:
         gpu_types=pl.when(gpus > 0).then(given_types),
         any_gpu_type=pl.when(requested > 0).then(types.is_null()),
         mem_bytes=pl.coalesce("got_mem_bytes", "asked_mem_bytes", whole),
-        req_cpus=pl.when(asked > 0).then(asked),
+        req_cpus=pl.when(req_cpus > 0).then(req_cpus),
         req_mem_bytes="asked_mem_bytes",
         # slurmctld raises ReqCPUS, not ReqTRES, if the memory per CPU exceeds MaxMemPerCPU
         req_for_memory=pl.when(pl.col("asked_cpus") > 0).then(
             pl.col("ReqCPUS") > pl.col("asked_cpus")
         ),
         allocated=allocated,
-        contradicted=_differ("got_cpus", "AllocCPUS", "NCPUS")
-        | _differ("got_nodes", "AllocNodes", "NNodes"),
+        outvoted=outvoted,
+        contradicted=~outvoted & (_differ("got_cpus", *_CPUS) | _differ("got_nodes", *_NODES)),
     ).to_dict()
 
+
+_READABLE: Final = (("alloc", "got"), ("req", "asked"))  # a text, and its amounts
+_CPUS: Final = ("AllocCPUS", "NCPUS")
+_NODES: Final = ("AllocNodes", "NNodes")
 
 CONTRADICTED: Final = (
     "AllocTRES contradicts AllocCPUS, NCPUS, AllocNodes or NNodes: AllocTRES is used, because "
     "Slurm charges and limits by it"
 )
+OUTVOTED: Final = (
+    "AllocTRES contradicts the number of nodes in NodeList: NodeList is used, and AllocCPUS or "
+    "NCPUS where known"
+)
 _ROUNDED: Final = 0.01  # relative difference of amounts such as 1.46K
 
 
 def _differ(amount: str, *others: str) -> pl.Expr:
-    """Return whether an amount differs from the first known one of others."""
-    other = pl.coalesce(pl.when(pl.col(name) > 0).then(name) for name in others)
-    known = pl.col(amount) > 0
-    return (known & ((pl.col(amount) - other).abs() > _ROUNDED * other)).fill_null(value=False)
+    """Return whether an amount differs from one of others; unknown ones do not."""
+    both = (_known(amount) & _known(other) for other in others)
+    apart = ((pl.col(amount) - pl.col(of)).abs() > _ROUNDED * pl.col(of) for of in others)
+    return pl.any_horizontal(a & b for a, b in zip(both, apart, strict=True)).fill_null(value=False)
+
+
+def _known(*names: str) -> pl.Expr:
+    """Return whether one of several amounts is above 0."""
+    return pl.any_horizontal((pl.col(name) > 0).fill_null(value=False) for name in names)
+
+
+def _named(frame: pl.DataFrame, lists: pl.Series) -> pl.Series:
+    """Return how many nodes NodeList names where that may decide; null elsewhere."""
+    several = pl.col("list").str.contains(r"[,\[]")
+    matters = _differ("got_nodes", *_NODES) | (~_known(*_NODES) & _known("got_nodes") & several)
+    some = matters & ~pl.col("list").is_in(list(_NO_NODE))
+    chosen = frame.with_columns(list=lists).select(pl.when(some).then("list"))
+    return by_distinct(chosen.to_series(), _counted)["nodes"]
+
+
+def _counted(lists: pl.Series) -> pl.DataFrame:
+    return pl.DataFrame({"nodes": [count(text) for text in lists]}, schema={"nodes": pl.Int64})
+
+
+def _outvoted() -> pl.Expr:
+    """Return whether the nodes that are named contradict AllocTRES, and a count agrees with them.
+
+    Without a count, only a list of more nodes is evidence: an anonymised one may name fewer.
+    """
+    named = pl.col("named")
+    agrees = pl.any_horizontal((pl.col(of) == named).fill_null(value=False) for of in _NODES)
+    more = ~_known(*_NODES) & (named > pl.col("got_nodes"))
+    differs = named.is_between(1, LARGEST) & (pl.col("got_nodes") != named)
+    return (differs & (agrees | more)).fill_null(value=False)
 
 
 def _on_two_nodes(batch: pl.Series, amounts: dict[str, pl.Series]) -> pl.Series:
@@ -263,9 +331,11 @@ def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
         kind=pl.lit(RecordKind.EXECUTION),
         occupancy_s=occupancy,
         suspended_s=pl.when(start.is_not_null()).then(pl.coalesce("suspended_s", lost)),
-        remarks=pl.concat_list(
-            pl.when("undecided").then(pl.lit(UNDECIDED)),
-            pl.when("contradicted").then(pl.lit(CONTRADICTED)),
+        remarks=remarks(
+            (pl.col("undecided"), UNDECIDED),
+            (pl.col("contradicted"), CONTRADICTED),
+            (pl.col("outvoted"), OUTVOTED),
+            *given.doubts,
         ),
         **faulted(_faults(waits, "Submit" in given), "problem", "code"),
     )

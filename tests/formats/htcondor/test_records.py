@@ -175,10 +175,25 @@ def test_what_is_no_batch_job_is_counted(universe: int) -> None:
             {"JobStartDate": 1_700_000_060_000},
             "attribute JobStartDate: '1700000060000' lies beyond 2242: damaged, or not in seconds",
         ),
-        ({"AcctGroup": '"ab'}, "attribute AcctGroup: '\"ab' is not a text"),
-        ({"RequestCpus": 1 << 50}, f"attribute RequestCpus: '{1 << 50}' is more than can be"),
+        ({"GlobalJobId": '"ab'}, "attribute GlobalJobId: '\"ab' is not a text"),
         ({"CompletionDate": EPOCH + 50}, "ends 10 s before it starts (JobCurrentStartDate)"),
     ],
 )
 def test_refusals_name_the_attribute(ad: dict[str, Any], why: str) -> None:
     assert reason(**ad) == why
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "column"),
+    [
+        ("AcctGroup", '"ab', "account"),
+        ("Owner", "Args", "user"),
+        ("RequestCpus", 1 << 50, "cpus"),
+        ("RequestMemory", "9.22e18", "mem_bytes"),
+    ],
+)
+def test_what_an_ad_does_not_need_may_be_unreadable(name: str, text: object, column: str) -> None:
+    parsed = parse(long({"ProcId": 1, name: text}, {"ProcId": 2}))
+    assert parsed.refusals.is_empty()
+    assert parsed.records[column].to_list()[0] is None
+    assert parsed.remarks == {f"attribute {name} cannot be read, and counts as unknown": 1}

@@ -14,12 +14,13 @@ from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Parsed, Reading
 from audit.formats.lines import Block
 from audit.formats.lsf import reader as lsf
-from audit.formats.lsf.allocations import allocation, group_of, requested
-from audit.formats.lsf.reader import DIALECT
+from audit.formats.lsf.allocations import allocation, cores_of, group_of, requested
+from audit.formats.lsf.reader import DIALECT, UNITS_UNKNOWN
 from audit.model import RefusalCode
 from bench.logs.writers.lsf import quoted, write
 from tests.formats import contract
 from tests.formats.contract import PLAIN_JOB, case_frame
+from tests.places import DATA
 
 T = 1_643_910_000
 
@@ -545,3 +546,39 @@ def test_several_blanks_between_fields_are_one() -> None:
     assert dialects.detect(wide.encode(), "x").name == "lsf"
     assert parse(wide).refusals.is_empty()
     assert contract.rows(parse(wide)) == contract.rows(parse(record))
+
+
+@pytest.mark.parametrize(
+    ("text", "cores"),
+    [
+        (None, 1),
+        ("rusage[mem=1.0]", 1),
+        ("affinity[core]", 1),
+        ("affinity[core(1)]", 1),
+        ("affinity[core*4]", 4),
+        ("affinity[core(7,same=socket)*1]", 7),
+        ("rusage[mem=1.0] affinity[core(2,exclusive=(core,injob))*3:cpubind=core:membind=x]", 6),
+        ("affinity[core(2)] || affinity[core(4)]", 2),
+        ("affinity[thread(2,same=core)*2]", None),
+        ("affinity[socket]", None),
+        ("1*{affinity[core(2)]}+4*{affinity[core(1)]}", None),
+        ("affinity[core(0)]", None),
+        (f"affinity[core({'9' * 6})*{'9' * 6}]", None),
+    ],
+)
+def test_cores_of_a_slot(text: str | None, cores: int | None) -> None:
+    assert cores_of(text) == cores
+
+
+def test_slots_with_affinity_have_several_cores() -> None:
+    parsed = parse((DATA / "cases" / "lsf-affinity" / "input").read_text())
+    found = parsed.records.select("cpus", "nodes", "node_list", "node_amounts")
+    assert found.row(0) == (28, 2, "h1,h2", "cpus=7,21")
+    assert parsed.remarks == {}
+
+
+def test_what_slots_are_bound_to_may_be_unknown() -> None:
+    threads = LATE.replace("select[type == any]", "affinity[thread(2)]")
+    parsed = parse(finish(tail=threads), finish(102, tail=LATE))
+    assert parsed.records["cpus"].to_list() == [3, 3]
+    assert parsed.remarks == {UNITS_UNKNOWN: 1}

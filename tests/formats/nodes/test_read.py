@@ -10,7 +10,7 @@ from audit.formats.nodes import machine, pbsnodes, scontrol, sinfo
 from audit.formats.nodes.machine import Drain
 from audit.formats.nodes.read import read
 from audit.model import Node
-from tests.places import SLURM
+from tests.places import DATA, SLURM
 
 LAB = (("cpus", 16), ("mem_bytes", 64_000 << 20), ("nodes", 1), ("gpus", 4), ("gpus:a100", 4))
 
@@ -192,3 +192,36 @@ def test_no_text_is_an_error(text: str) -> None:
     read("NodeName=" + text)
     read("NODELIST|CPUS|GRES\n" + text)
     read("n1\n  state = free\n" + text)
+
+
+def vnodes(**states: str) -> str:
+    """A natural vnode without CPUs, and two others in the states of ``a`` and ``b``."""
+    text = (DATA / "cases" / "pbsnodes-vnodes" / "input").read_text()
+    first, a, b = text.split("\n\n")[:3]
+    parts = (a.replace("= free", f"= {states['a']}"), b.replace("= free", f"= {states['b']}"))
+    return "\n\n".join((first, *parts, ""))
+
+
+def test_vnodes_are_parts_of_one_node() -> None:
+    found = read(vnodes(a="free", b="job-busy"))
+    amounts = (("cpus", 8), ("mem_bytes", 32 << 30), ("nodes", 1), ("gpus", 2))
+    assert found == machine.Listing((Node("n1", amounts, (), (), pbsnodes.SOURCE),))
+
+
+def test_a_node_is_out_of_service_with_all_its_vnodes() -> None:
+    assert read(vnodes(a="offline", b="down,offline")).drains == (Drain("n1", "drained", None),)
+    half = read(vnodes(a="offline", b="free"))
+    assert half.drains == ()
+    assert half.problems == (
+        "node 'n1': 1 of 2 vnodes are out of service: the node counts as in service",
+    )
+
+
+def test_a_node_belongs_to_the_queues_of_its_vnodes() -> None:
+    text = "n[0]\n  np = 2\n  queue = a\nn[1]\n  np = 4\n  queue = b\nm[0]\n  np = 1\n"
+    assert [
+        (node.name, node.partitions, dict(node.amounts)["cpus"]) for node in read(text).nodes
+    ] == [
+        ("n", ("a", "b"), 6),
+        ("m", (), 1),
+    ]

@@ -11,8 +11,10 @@ from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Header, Reading
 from audit.formats.lines import Block
 from audit.formats.pbs import reader
+from audit.formats.pbs.records import MISCOUNTED, SLOTLESS, WITHHELD
 from bench.logs.writers.pbs import text, write
 from tests.formats import contract
+from tests.places import DATA
 
 LOG = (
     b"11/14/2023 22:13:20;Q;7.srv;user=ana group=staff queue=batch ctime=1700000000 "
@@ -138,7 +140,17 @@ def test_states(message: str, state: str | None) -> None:
         ("Resource_List.procs=16 Resource_List.nodect=1", {"cpus": 16}),
         ("Resource_List.pmem=2gb Resource_List.ncpus=4", {"mem_bytes": 8 << 30}),
         ("exec_host=n1/0-3 Resource_List.ncpus=1", {"cpus": 4}),
-        ("total_execution_slots=9 unique_node_count=3 exec_host=n1/0", {"cpus": 9, "nodes": 3}),
+        ("total_execution_slots=9 unique_node_count=3", {"cpus": 9, "nodes": 3}),
+        ("total_execution_slots=9 unique_node_count=3 exec_host=n1/0", {"cpus": 1, "nodes": 1}),
+        (
+            "exec_host=n1+n2 Resource_List.ncpus=8 Resource_List.nodect=2",
+            {"cpus": 8, "nodes": 2, "node_list": "n1,n2", "node_amounts": None},
+        ),
+        (
+            "exec_host=B-1-512 Resource_List.ncpus=512 Resource_List.nodes=512",
+            {"cpus": 512, "nodes": 512, "node_list": None},
+        ),
+        ("exec_host=n1/0-3+n2 Resource_List.ncpus=8", {"cpus": 8, "nodes": 2}),
         ("resource_assigned.ncpus=48 exec_vnode=(n1:ncpus=4)", {"cpus": 48}),
         ("resources_assigned.ncpus=48 exec_vnode=(n1:ncpus=4)", {"cpus": 48}),
         ("exec_host=n1/0*4 exec_gpus=n1-gpu/0+n1-gpu/1", {"gpus": 2, "cpus": 4}),
@@ -211,19 +223,66 @@ def test_ids(job: str, number: int, task: int | None) -> None:
         (HEAD.format("E", "7") + BASE + "end=199", "ends 1 s before it starts"),
         (HEAD.format("E", "7") + BASE + "end=soon", "field end: 'soon' is not a time in s"),
         (HEAD.format("E", "7") + BASE + "end=1700000000000", "field end: '1700000000000' is too"),
-        *(
-            (
-                HEAD.format("E", "7") + BASE + f"end=300 Resource_List.walltime={text}",
-                f"field Resource_List.walltime: '{text}' is not a duration",
-            )
-            for text in ("4h", "36:", "1:2:3:4:5", "-42:-21")
-        ),
         ("13/14/2023 22:13:20;D;7.srv;", "field time: '13/14/2023 22:13:20' is not a time"),
         ("11/31/2023 22:13:20;Q;7.srv;queue=b", "field time: '11/31/2023 22:13:20' is not a time"),
     ],
 )
 def test_refused_with_the_reason(line: str, reason: str) -> None:
     assert reason in why(line)
+
+
+def remarked(message: str) -> dict[str, int]:
+    """The remarks about a run that ended."""
+    data = f"{HEAD.format('E', '7.srv')}{BASE}end=300 {message}\n".encode()
+    parsed = reader.parse(Block(data, 0, 1), Header(zone="UTC"))
+    assert parsed.refusals.is_empty()
+    return dict(parsed.remarks)
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        *(("walltime", text) for text in ("4h", "36:", "1:2:3:4:5", "-42:-21", "9" * 10)),
+        *(("mem", text) for text in ("much", "9.22e18")),
+        *(("ncpus", text) for text in ("many", "4294967295")),
+    ],
+)
+def test_an_amount_or_limit_that_cannot_be_read_is_unknown(key: str, text: str) -> None:
+    name = f"Resource_List.{key}"
+    column = {"walltime": "walltime_s", "mem": "mem_bytes", "ncpus": "cpus"}[key]
+    assert one("E", f"{BASE}end=300 {name}={text}")[column] is None
+    assert remarked(f"{name}={text}") == {f"field {name} cannot be read, and counts as unknown": 1}
+
+
+def test_what_may_be_written_is_no_doubt() -> None:
+    message = "Resource_List.walltime=unlimited Resource_List.mem=0 Resource_List.nodect=2:ppn=4"
+    assert remarked(message) == {}
+
+
+def test_contradictions_between_keys_are_counted() -> None:
+    assert remarked("exec_host=n1 Resource_List.ncpus=8") == {SLOTLESS: 1}
+    assert remarked("exec_host=n1/0 unique_node_count=2") == {MISCOUNTED: 1}
+    assert remarked("exec_host=n1/0 total_execution_slots=1 unique_node_count=1") == {}
+
+
+def test_records_of_cobalt_count_by_what_was_requested() -> None:
+    data = (DATA / "cases" / "pbs-cobalt" / "input").read_bytes()
+    parsed = reader.parse(Block(data, 0, 1), reader.header(data))
+    started = parsed.records.filter(parsed.records["kind"] == "sighting")
+    assert started.select("cpus", "nodes", "node_list").rows() == [(512, 512, None)] * 2
+    assert parsed.remarks == {SLOTLESS: 2}
+
+
+def test_what_jobs_with_whole_nodes_kept_from_others_is_said_to_be_unknown_without_starts() -> None:
+    def read(*kinds: str) -> dict[str, int]:
+        where = "exec_vnode=(n1:ncpus=2) Resource_List.place=scatter:excl"
+        data = "".join(f"{HEAD.format(kind, '7.srv')}{BASE}end=300 {where}\n" for kind in kinds)
+        parsed = reader.parse(Block(data.encode(), 0, 1), reader.header(data.encode()))
+        assert set(parsed.records["cpus"]) == {2}
+        return dict(parsed.remarks)
+
+    assert read("E", "E") == {WITHHELD: 2}
+    assert read("S", "E") == {}
 
 
 def test_a_cut_line_is_refused_though_it_could_be_read() -> None:
@@ -299,15 +358,45 @@ def test_an_empty_line_as_on_windows_is_nothing_even_where_it_is_the_first() -> 
         b"Nov 14 22:13:20 srv PBS_Server[12]: ",
         b"<134>Nov  4 22:13:20 srv pbs_server: ",
         b"<134>2023-11-14T22:13:20.123456+01:00 srv PBS_Server: ",
+        b"20231114:",
+        b"/var/spool/pbs/server priv/20231114:17:",
     ],
 )
-def test_what_syslog_writes_before_a_record_is_skipped(prefix: bytes) -> None:
+def test_what_syslog_or_grep_writes_before_a_record_is_skipped(prefix: bytes) -> None:
     data = b"".join(prefix + line for line in LOG)
     assert dialects.detect(data, "x") is reader.DIALECT
     parsed = CASE.read(data, reader.header(data))
     assert reader.header(data) == CASE.header
     assert contract.rows(parsed) == contract.rows(CASE.whole)
     assert (parsed.refusals.height, parsed.steps) == (0, CASE.whole.steps)
+
+
+def test_files_that_grep_names_are_skipped() -> None:
+    data = (DATA / "cases" / "pbs-grep-prefix" / "input").read_bytes()
+    assert dialects.detect(data, "x") is reader.DIALECT
+    parsed = reader.parse(Block(data, 0, 1), reader.header(data))
+    assert parsed.refusals.is_empty()
+    assert parsed.records["job_id"].to_list() == ["9.srv", "10.srv"]
+
+
+def test_a_prefix_in_some_lines_only_is_skipped() -> None:
+    data = b"".join([LOG[0], b"20231114:" + LOG[1], *LOG[2:]])
+    assert contract.rows(CASE.read(data)) == contract.rows(CASE.whole)
+
+
+@pytest.mark.parametrize(
+    ("ids", "server"),
+    [
+        (["7.srv", "8[3].srv"], "srv"),
+        (["7.pbs-1.x.edu"], "pbs-1.x.edu"),
+        (["7.srv", "8.other"], None),
+        (["7"], None),
+        (["7../etc"], None),
+    ],
+)
+def test_the_server_is_the_only_one_that_records_name(ids: list[str], server: str | None) -> None:
+    data = "".join(f"{HEAD.format('E', job)}{BASE}end=300\n" for job in ids)
+    assert reader.header(data.encode()).server == server
 
 
 RESERVED = (

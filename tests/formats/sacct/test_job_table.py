@@ -164,6 +164,16 @@ def test_deleted_rows_and_broken_lines_are_counted() -> None:
     assert parsed.refusals.select("code", "line").rows() == [("shape", 4), ("cut", 5)]
 
 
+def test_memory_that_a_spreadsheet_wrote_is_unknown_and_costs_no_record() -> None:
+    rows = [
+        {"id_job": job, "mem_req": "9.22337203685478e+18", "tres_alloc": "1=4"} for job in (1, 2)
+    ]
+    parsed = read(table(*rows, {"tres_req": "1=2"}))
+    assert parsed.refusals.is_empty()
+    assert parsed.records["cpus"].to_list() == [4, 4, 4]
+    assert parsed.remarks == {"column ReqMem cannot be read, and counts as unknown": 2}
+
+
 def test_a_query_may_add_the_name_of_the_user() -> None:
     text = table({}).replace("id_user", "user").replace(",1001,1001,", ",ana,1001,")
     assert read(text).records["user"].to_list() == ["ana"]

@@ -203,7 +203,6 @@ def test_steps_are_counted() -> None:
         ),
         ({"time": {}}, "column Submit: when it was submitted is unknown"),
         ({"state": {"current": [[]]}}, "column State: '[]' is not a valid state"),
-        ({"allocation_nodes": 1 << 40}, "column AllocNodes: '1099511627776' is not a valid count"),
     ],
 )
 def test_what_no_job_says_is_refused(change: dict[str, Any], reason: str) -> None:
@@ -212,6 +211,15 @@ def test_what_no_job_says_is_refused(change: dict[str, Any], reason: str) -> Non
     parsed = parse(json.dumps(document).encode())
     assert parsed.records["job_id"].to_list() == ["0", "2"]
     assert parsed.refusals["reason"].item().startswith(reason)
+
+
+def test_a_count_that_cannot_be_is_unknown() -> None:
+    document = json.loads(several(3))
+    document["jobs"][1].update({"allocation_nodes": 1 << 40, "tres": {}})
+    parsed = parse(json.dumps(document).encode())
+    assert parsed.refusals.is_empty()
+    assert parsed.records["nodes"].to_list()[1] is None
+    assert parsed.remarks == {"column AllocNodes cannot be read, and counts as unknown": 1}
 
 
 def test_a_job_without_its_id_is_refused() -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from audit.formats.dialects import PLAIN, Parsed, Reading
 from audit.formats.lines import Block
 from audit.formats.sacct import text as sacct
-from audit.formats.sacct.records import CONTRADICTED
+from audit.formats.sacct.records import CONTRADICTED, OUTVOTED
+from tests.places import DATA
 
 
 def parse(text: str | bytes, reading: Reading = PLAIN) -> Parsed:
@@ -118,3 +119,41 @@ def test_contradictions_between_columns_are_counted(
     assert parsed.remarks == ({CONTRADICTED: 1} if doubtful else {})
     if columns["AllocTRES"].startswith("cpu=100,"):
         assert parsed.records["cpus"].to_list() == [100]
+
+
+@pytest.mark.parametrize(
+    ("columns", "remark", "cpus", "nodes"),
+    [
+        # what agrees with the names of the nodes counts
+        ("n[1-9]|cpu=100,node=1|108|9", OUTVOTED, 108, 9),
+        ("n[1-9]|cpu=100,node=1||9", OUTVOTED, 100, 9),
+        ("n[1-9]|cpu=100,node=9|108|8", CONTRADICTED, 100, 9),
+        ("n[1-8]|cpu=100,node=1|108|9", CONTRADICTED, 100, 1),
+        # without a count: more names than nodes
+        ("n[1-9]|cpu=100,node=1|108|", OUTVOTED, 108, 9),
+        ("n[1-9]|cpu=100,node=10|100|", None, 100, 10),
+        ("a hash|cpu=100,node=10|100|", None, 100, 10),
+        ("|cpu=100,node=1|108|9", CONTRADICTED, 100, 1),
+        ("None assigned|cpu=100,node=2|100|1", CONTRADICTED, 100, 2),
+    ],
+)
+def test_nodes_that_are_named_decide_between_counts(
+    columns: str, remark: str | None, cpus: int, nodes: int
+) -> None:
+    head = "JobID|State|Submit|Start|End|NodeList|AllocTRES|NCPUS|NNodes\n"
+    parsed = parse(f"{head}7|COMPLETED|100|200|300|{columns}\n")
+    assert parsed.remarks == ({} if remark is None else {remark: 1})
+    assert parsed.records.select("cpus", "nodes").row(0) == (cpus, nodes)
+
+
+def test_an_allocation_that_repeats_the_request() -> None:
+    names = (
+        "JobID,JobIDRaw,Cluster,Partition,QOS,Account,Group,GID,User,UID,Submit,Eligible,Start,End,"
+        "Elapsed,ExitCode,State,NNodes,NCPUS,ReqCPUS,ReqMem,ReqTRES,AllocTRES,Timelimit,NodeList,"
+        "JobName"
+    )
+    data = (DATA / "cases" / "slurm-alloctres-nodes" / "input").read_bytes()
+    parsed = parse(data, Reading(columns=tuple(names.split(","))))
+    assert parsed.remarks == {OUTVOTED: 1}
+    found = parsed.records.row(0, named=True)
+    assert (found["cpus"], found["nodes"], found["node_list"]) == (108, 9, "n[1-9]")

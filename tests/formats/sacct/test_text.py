@@ -294,19 +294,45 @@ def test_steps_are_counted_and_passed_over() -> None:
             {"State": "FAILED", "Start": "2026-01-01T02:00:00", "End": "2026-01-01T01:00:00"},
             "ends 3600 s before it starts (columns Start, End)",
         ),
-        ({"NNodes": "two"}, "column NNodes: 'two' is not a valid count"),
-        ({"NCPUS": 1 << 40}, "column NCPUS: '1099511627776' is not a valid count"),
-        ({"AllocCPUS": -1}, "column AllocCPUS: '-1' is not a valid count"),
-        ({"AllocTRES": "cpu=-1"}, "column AllocTRES: 'cpu=-1' names less than nothing"),
-        ({"ReqTRES": "gres/gpu=-2"}, "column ReqTRES: 'gres/gpu=-2' names less than nothing"),
-        ({"Timelimit": "long"}, "column Timelimit: 'long' is not a valid length of time"),
-        ({"AllocTRES": "cpu"}, "column AllocTRES: 'cpu' is not a valid list of resources (TRES)"),
-        ({"ReqMem": "much"}, "column ReqMem: 'much' is not a valid amount of memory"),
+        ({"Elapsed": "long"}, "column Elapsed: 'long' is not a valid length of time"),
         ({"State": "12:30"}, "column State: '12:30' is not a valid state"),
     ],
 )
 def test_refused_with_the_reason(columns: dict[str, object], why: str) -> None:
     assert reason(**columns) == why
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "unknown"),
+    [
+        ("NNodes", "two", "nodes"),
+        ("NCPUS", 1 << 40, "cpus"),
+        ("AllocCPUS", -1, "cpus"),
+        ("AllocTRES", "cpu=-1", "cpus"),
+        ("AllocTRES", "cpu", "gpus"),
+        ("ReqTRES", "gres/gpu=-2", "gpus"),
+        ("Timelimit", "long", "walltime_s"),
+        ("TimelimitRaw", "9.22e18", "walltime_s"),
+        ("ReqMem", "9.22e18", "mem_bytes"),
+        ("Priority", "inf", "priority"),
+    ],
+)
+def test_what_a_record_does_not_need_may_be_unreadable(
+    name: str, text: object, unknown: str
+) -> None:
+    rows = [
+        f"{job}|2026-01-01T00:00:00|{value}\n" for job, value in ((1, ""), (2, text), (3, text))
+    ]
+    parsed = parse("".join([f"JobID|Submit|{name}\n", *rows]))
+    assert parsed.refusals.is_empty()
+    assert parsed.records[unknown].to_list() == [None] * 3
+    assert parsed.remarks == {f"column {name} cannot be read, and counts as unknown": 2}
+
+
+def test_a_readable_amount_stands_in_for_one_that_is_not() -> None:
+    text = "JobID|Submit|AllocTRES|ReqTRES|NCPUS\n7|2026-01-01T00:00:00|cpu|cpu=2,gres/gpu=1|4\n"
+    found = parse(text).records
+    assert found.select("cpus", "gpus", "req_cpus").row(0) == (4, 1, 2)
 
 
 def test_a_damaged_field_that_nobody_reads_costs_nothing() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from audit.formats.pbs import records
-from audit.formats.pbs.records import Amounts
+from audit.formats.pbs import allocations
+from audit.formats.pbs.allocations import Amounts
 from audit.formats.shaping import LARGEST
 
 
@@ -26,7 +26,7 @@ from audit.formats.shaping import LARGEST
     ],
 )
 def test_sizes(text: str, number: int | None) -> None:
-    assert records.size(text) == number
+    assert allocations.size(text) == number
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_sizes(text: str, number: int | None) -> None:
     ],
 )
 def test_select(text: str, amounts: Amounts) -> None:
-    assert records.selected(text) == amounts
+    assert allocations.selected(text) == amounts
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_select(text: str, amounts: Amounts) -> None:
     ],
 )
 def test_nodes(text: str, amounts: Amounts) -> None:
-    assert records.of_nodes(text) == amounts
+    assert allocations.of_nodes(text) == amounts
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,8 @@ def test_nodes(text: str, amounts: Amounts) -> None:
         ("c1/0*4+c2/0*4+c1/1*2", (Amounts(10, 2), "c1,c2", "cpus=6,4")),
         ("n1/7+n1-gpu/0+n1-gpu/1", (Amounts(1, 1, 2), "n1", None)),
         ("n1/7+n2/0+n2-gpu/0", (Amounts(2, 2, 1), "n1,n2", "cpus=1(x2) gpus=0,1")),
-        ("n1", (Amounts(1, 1), "n1", None)),
+        ("n1", (Amounts(None, 1), "n1", None)),
+        ("n1+n2/0-3", (Amounts(None, 2), "n1,n2", None)),
         ("[host]/0*0", (Amounts(None, 1), None, None)),
         ("n 1/0+n2/0", (Amounts(2, 2), None, None)),
         ("n[1-99999]/0", (Amounts(1, 1), None, None)),
@@ -80,7 +81,7 @@ def test_nodes(text: str, amounts: Amounts) -> None:
     ],
 )
 def test_hosts(text: str, allocated: tuple[Amounts, str | None, str | None]) -> None:
-    assert records.on_hosts(text) == allocated
+    assert allocations.on_hosts(text) == allocated
 
 
 @pytest.mark.parametrize(
@@ -103,13 +104,13 @@ def test_hosts(text: str, allocated: tuple[Amounts, str | None, str | None]) -> 
     ],
 )
 def test_vnodes(text: str, allocated: tuple[Amounts, str | None, str | None]) -> None:
-    assert records.on_vnodes(text) == allocated
+    assert allocations.on_vnodes(text) == allocated
 
 
 def test_thousands_of_tasks_are_not_counted_one_by_one() -> None:
-    assert records.on_hosts("n1/0-268435455").amounts == Amounts(LARGEST, 1)
+    assert allocations.on_hosts("n1/0-268435455").amounts == Amounts(LARGEST, 1)
 
 
 def test_hosts_that_are_too_many_are_unknown() -> None:
     hosts = "+".join(f"r{k}n[1-9999]/0" for k in range(7))
-    assert records.on_hosts(hosts) == (Amounts(), None, None)
+    assert allocations.on_hosts(hosts) == (Amounts(), None, None)
