@@ -63,6 +63,7 @@ def pool(
     now: int,
     name: str = POOL,
     shapes: Sequence[Node] = (),
+    counts_memory: bool | None = None,
 ) -> tuple[Pool, list[Fact]]:
     """Return a pool of some attempts, and what was inferred about it.
 
@@ -74,6 +75,7 @@ def pool(
         resource: the counted resource; None: CPUs, or GPUs if nearly all attempts request some.
         asked: the capacity; None: see ``capacity``.
         shapes: its declared nodes.
+        counts_memory: see ``hardware``.
 
     Raises:
         UsageError: no attempt has an amount of the counted resource.
@@ -82,7 +84,7 @@ def pool(
         counted = resource or Resource.cpus
         amount, fact = capacity(attempts, headers, counted, asked, now, name)
         return Pool(name, counted, amount, amounts=((counted.value, amount),)), [fact]
-    found = hardware(attempts, shapes, resource)
+    found = hardware(attempts, shapes, resource, counts_memory)
     what, source = f"capacity of pool {name!r}", "the peak in use"
     if shapes:
         amount, source = max(found.amounts[found.counted], 1), "its declared nodes"

@@ -83,10 +83,12 @@ def one_off(
     for group in groups:
         name = inference.POOL if len(groups) == 1 else str(group[0])
         rows = attempts.filter(pl.col("partition").is_in(group, nulls_equal=True))
-        mine = declared.nodes
-        if len(groups) > 1:
-            mine = hardware.in_partitions(mine, group, rows)
-        pool, found = inference.pool(rows, whole, resource, pool_size, now, name, mine)
+        mine = hardware.in_partitions(declared.nodes, group, rows)
+        if len(groups) == 1:
+            mine = mine or declared.nodes  # partitions that a site has renamed
+        pool, found = inference.pool(
+            *(rows, whole, resource, pool_size, now, name, mine, declared.counts_memory)
+        )
         pools.append(_absent(pool._replace(policy=policy, zone=zone.value), declared, mine))
         facts += found
     facts += _facts_about_nodes(declared)
@@ -175,7 +177,8 @@ def configured(
             mine = hardware.tables(each) or declared.nodes
             if not each.nodes and len(pools) > 1:
                 mine = hardware.in_partitions(mine, {*of_pool, *each.partitions}, rows)
-            pool, sources = _pool(each, rows, whole, zone, extent.now, mine)
+            shapes = declared._replace(nodes=mine)
+            pool, sources = _pool(each, rows, whole, zone, extent.now, shapes)
             found.append(_absent(pool, declared, mine))
             facts += sources
     facts += _facts_about_nodes(declared)
@@ -204,7 +207,7 @@ def _pool(
     headers: Sequence[Header],
     zone: ZoneInfo,
     now: int,
-    shapes: Sequence[Node],
+    declared: Declared,
 ) -> tuple[Pool, list[Fact]]:
     """Return a configured pool, and the sources of its capacity.
 
@@ -215,8 +218,10 @@ def _pool(
     amounts = chosen.capacity.model_dump(exclude_none=True)
     nodes: tuple[Node, ...] = ()
     absences: tuple[Absence, ...] = ()
-    if shapes:
-        inferred, facts = inference.pool(attempts, headers, resource, None, now, name, shapes)
+    if declared.nodes:
+        inferred, facts = inference.pool(
+            *(attempts, headers, resource, None, now, name, declared.nodes, declared.counts_memory)
+        )
         facts += _against(name, amounts, dict(inferred.amounts))
         amounts = dict(inferred.amounts) | amounts
         if chosen.steps:
