@@ -128,8 +128,8 @@ class Hardware(NamedTuple):
 
     counted: Resource
     amounts: dict[str, int]
-    """Of each resource that limits starts, as declared or the most in use; the counted one first.
-    """
+    """Of each resource that limits starts; the counted one first: as declared, else the most that
+    ran on each node together, else the most in use."""
     nodes: tuple[Node, ...]
     """None if the nodes of more than a hundredth of the node-seconds are not known."""
     absences: tuple[Absence, ...] = ()
@@ -170,7 +170,11 @@ def hardware(
     peaks = {name: peak_in_use(spans, name) for name in order}
     # a resource that only jobs of 0 s were given limits nobody
     peaks = {name: peak for name, peak in peaks.items() if peak or name == found}
-    return Hardware(found, peaks, _nodes(spans, list(peaks)))
+    nodes = _nodes(spans, list(peaks))
+    sums = Counter[str]()
+    for node in nodes:
+        sums.update(dict(node.amounts))
+    return Hardware(found, {name: max(peak, sums[name]) for name, peak in peaks.items()}, nodes)
 
 
 def nodes_of(attempts: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
@@ -289,22 +293,22 @@ def _amounts(table: config.Nodes) -> tuple[tuple[str, int], ...]:
 
 
 def in_partitions(
-    shapes: Sequence[Node], partitions: Collection[str | None], attempts: pl.DataFrame
+    shapes: Sequence[Node], partitions: Collection[str | None], attempts: pl.DataFrame | None
 ) -> tuple[Node, ...]:
-    """Return the declared nodes of one of several pools: those of its partitions.
+    """Return the declared nodes of a pool: those of its partitions.
 
     Nodes without partitions (PBS) belong to the pool whose jobs ran on them.
 
     Args:
         partitions: as in the log; lists of partitions are split.
-        attempts: columns of ``model.ATTEMPTS``; all of the pool.
+        attempts: columns of ``model.ATTEMPTS``; all of the pool. None: there is no other pool.
     """
     named = {part for text in partitions for part in (text or "").split(",")}
-    ran = {*members(attempts["node_list"])["node"]}
+    ran = None if attempts is None else {*members(attempts["node_list"])["node"]}
     return tuple(
         node
         for node in shapes
-        if (named & {*node.partitions} if node.partitions else node.name in ran)
+        if (named & {*node.partitions} if node.partitions else ran is None or node.name in ran)
     )
 
 

@@ -80,17 +80,22 @@ def one_off(
     policy = policy or ASSUMED
     whole = list(headers.values()) if len(groups) == 1 else []  # a header is about all pools
     pools, facts = [], [cluster, zone, *filter(None, [divided])]
+    idle = {node.name for node in declared.nodes}
     for group in groups:
         name = inference.POOL if len(groups) == 1 else str(group[0])
         rows = attempts.filter(pl.col("partition").is_in(group, nulls_equal=True))
-        mine = hardware.in_partitions(declared.nodes, group, rows)
-        if len(groups) == 1:
+        of_pool = rows if len(groups) > 1 else None
+        mine = hardware.in_partitions(declared.nodes, group, of_pool)
+        if of_pool is None:
             mine = mine or declared.nodes  # partitions that a site has renamed
         pool, found = inference.pool(
             *(rows, whole, resource, pool_size, now, name, mine, declared.counts_memory)
         )
         pools.append(_absent(pool._replace(policy=policy, zone=zone.value), declared, mine))
         facts += found
+        idle -= {node.name for node in mine}
+    if idle:
+        facts.append(Fact("nodes of partitions without jobs", f"{len(idle):,}", "no pool has them"))
     facts += _facts_about_nodes(declared)
     return Setting(
         cluster.value,

@@ -18,6 +18,7 @@ CAUSES = (
     "unexplained",
 )
 TYPES = ("gpus:a100", "gpus:h100")
+RESOURCES = ("cpus", "gpus", "mem_bytes", *TYPES)
 HOLDS = {
     "BeginTime": "begin",
     "Dependency": "dependency",

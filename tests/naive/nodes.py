@@ -4,6 +4,9 @@ Nothing here is shared with the package.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from math import floor
 from typing import Any, NamedTuple
 
 Amounts = tuple[int, ...]
