@@ -114,6 +114,11 @@ def nodes_of(name: str, found: Hardware, shapes: Sequence[Node]) -> list[Fact]:
     return [*facts, *(Fact(what, "contradicted", "the log", why) for why in found.cautions)]
 
 
+def claimed(headers: Sequence[Header], resource: Resource) -> int:
+    """Return the capacity of a cluster by its logs' headers; 0 if none states it."""
+    return max((header.capacity.get(resource, 0) for header in headers), default=0)
+
+
 def capacity(
     attempts: pl.DataFrame,
     headers: Sequence[Header],
@@ -145,8 +150,8 @@ def capacity(
 
     if asked is not None:
         return found(asked, "--pool-size")
-    claimed = max((header.capacity.get(resource, 0) for header in headers), default=0)
-    trial = Pool(name, resource, max(claimed, 1))
+    in_header = claimed(headers, resource)
+    trial = Pool(name, resource, max(in_header, 1))
     described = population.describe(attempts, [trial])
     first = described.select(pl.coalesce("arrival_time", "start_time").min()).item()
     span = [first, now] if isinstance(first, int) and first < now else [now]
@@ -155,19 +160,19 @@ def capacity(
     source, seen = PEAK, f"the observed peak of {peak:,}"
     if on_nodes >= peak:
         peak, source, seen = on_nodes, ON_NODES, f"{ON_NODES}, {on_nodes:,} together,"
-    if not claimed:
+    if not in_header:
         return found(peak, f"{source}: the log's header names none")
     ran = described.filter(pl.col("start_time").is_not_null())
     largest = ran.select(pl.col("size").max().fill_null(0)).item()
     over = performance.over_capacity_time(activity) or 0.0
-    if largest <= claimed and over <= MOSTLY:
-        return found(claimed, "the log's header")
+    if largest <= in_header and over <= MOSTLY:
+        return found(in_header, "the log's header")
     proof = f"more was in use for {over:.0%} of the time"
-    if largest > claimed:
+    if largest > in_header:
         proof = f"one attempt ran on {largest:,}"
     warning = (
-        f"the log's header says {amount_text(claimed, resource)}, but {proof}: {seen} "
-        f"is used instead; --pool-size {claimed} insists on the header"
+        f"the log's header says {amount_text(in_header, resource)}, but {proof}: {seen} "
+        f"is used instead; --pool-size {in_header} insists on the header"
     )
     return found(peak, source, warning)
 

@@ -75,7 +75,7 @@ def one_off(
     now = latest_instant(attempts) or 0
     groups, divided = [attempts["partition"].unique().sort().to_list()], None
     if pool_size is None:
-        groups, divided = separate.pools(attempts, declared.nodes, resource)
+        groups, divided = separate.pools(attempts, declared.nodes, resource, [*headers.values()])
     source = "--order and --backfill" if policy else "the default; --order and --backfill change it"
     policy = policy or ASSUMED
     whole = list(headers.values()) if len(groups) == 1 else []  # a header is about all pools

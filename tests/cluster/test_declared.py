@@ -100,7 +100,9 @@ def machine(name: str, partitions: tuple[str, ...] = ("batch",), **amounts: int)
 def log(*jobs: dict[str, Any], counts_memory: bool | None = None) -> Setting:
     rows = frame(list(jobs))
     nodes = tuple(machine(f"n{k}", cpus=4, mem_bytes=8 * GIB, nodes=1) for k in (1, 2))
-    return one_off(CLUSTER, rows, {}, None, None, "UTC", declared=Declared(nodes, (), (), counts_memory))
+    return one_off(
+        CLUSTER, rows, {}, None, None, "UTC", declared=Declared(nodes, (), (), counts_memory)
+    )
 
 
 def job(

@@ -340,7 +340,9 @@ def test_memory_and_gpus_that_no_field_places_go_in_proportion_to_the_nodes() ->
         Resource.gpus,
         10,
         amounts=tuple(zip(amounts, (16, 400, 10, 6, 4), strict=True)),
-        nodes=tuple(Node(name, tuple(zip(amounts, of, strict=True)), ()) for name, of in has.items()),
+        nodes=tuple(
+            Node(name, tuple(zip(amounts, of, strict=True)), ()) for name, of in has.items()
+        ),
     )
 
     def on_nodes(*records: dict[str, Any]) -> dict[str, list[int]]:
