@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from audit import config
 from audit.cluster.fairshare import slurm_settings, text
-from audit.cluster.setting import NOTHING
+from audit.cluster.inference import NOTHING
 from audit.errors import AuditError, ConfigError, UsageError
 from audit.formats.nodes import absences
 from audit.formats.nodes.machine import Drain, Listing

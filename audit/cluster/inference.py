@@ -12,8 +12,10 @@ from audit.cluster.hardware import Hardware, hardware
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.metrics.attempts import performance, population
-from audit.model import INFERRED, Node, Pool, RecordKind, Resource
+from audit.model import INFERRED, Declared, Node, Pool, RecordKind, Resource
 from audit.rule_text import amount as amount_text
+
+NOTHING = Declared()
 
 PEAK = "the peak in use"
 ON_NODES = "the most that ran on each node"
@@ -66,8 +68,7 @@ def pool(
     asked: int | None,
     now: int,
     name: str = POOL,
-    shapes: Sequence[Node] = (),
-    counts_memory: bool | None = None,
+    declared: Declared = NOTHING,
 ) -> tuple[Pool, list[Fact]]:
     """Return a pool of some attempts, and what was inferred about it.
 
@@ -78,17 +79,17 @@ def pool(
         attempts: all attempts of the pool, columns of ``model.ATTEMPTS``.
         resource: the counted resource; None: CPUs, or GPUs if nearly all attempts request some.
         asked: the capacity; None: see ``capacity``.
-        shapes: its declared nodes.
-        counts_memory: see ``hardware``.
+        declared: its nodes, and whether the scheduler allocates memory.
 
     Raises:
         UsageError: no attempt has an amount of the counted resource.
     """
+    shapes = declared.nodes
     if not shapes and (resource is not None or asked is not None):
         counted = resource or Resource.cpus
         amount, fact = capacity(attempts, headers, counted, asked, now, name)
         return Pool(name, counted, amount, amounts=((counted.value, amount),)), [fact]
-    found = hardware(attempts, shapes, resource, counts_memory)
+    found = hardware(attempts, shapes, resource, declared.counts_memory)
     what, source = f"capacity of pool {name!r}", ON_NODES if found.nodes else PEAK
     if shapes:
         amount, source = max(found.amounts[found.counted], 1), "its declared nodes"

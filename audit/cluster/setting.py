@@ -13,13 +13,12 @@ import polars as pl
 from audit import config, periods
 from audit.cluster import hardware, inference, separate
 from audit.cluster.hardware import CONFIGURED
-from audit.cluster.inference import Fact
+from audit.cluster.inference import NOTHING, Fact
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.model import Absence, Declared, Node, Period, Policy, Pool, Resource, Step
 from audit.rule_text import amount as amount_text
 
-NOTHING = Declared()
 ASSUMED = Policy()
 """The policy of fair start times if none is configured."""
 
@@ -88,9 +87,8 @@ def one_off(
         mine = hardware.in_partitions(declared.nodes, group, of_pool)
         if of_pool is None:
             mine = mine or declared.nodes  # partitions that a site has renamed
-        pool, found = inference.pool(
-            *(rows, whole, resource, pool_size, now, name, mine, declared.counts_memory)
-        )
+        of_nodes = declared._replace(nodes=mine)
+        pool, found = inference.pool(rows, whole, resource, pool_size, now, name, of_nodes)
         pools.append(_absent(pool._replace(policy=policy, zone=zone.value), declared, mine))
         facts += found
         idle -= {node.name for node in mine}
@@ -182,8 +180,8 @@ def configured(
             mine = hardware.tables(each) or declared.nodes
             if not each.nodes and len(pools) > 1:
                 mine = hardware.in_partitions(mine, {*of_pool, *each.partitions}, rows)
-            shapes = declared._replace(nodes=mine)
-            pool, sources = _pool(each, rows, whole, zone, extent.now, shapes)
+            of_nodes = declared._replace(nodes=mine)
+            pool, sources = _pool(each, rows, whole, zone, extent.now, of_nodes)
             found.append(_absent(pool, declared, mine))
             facts += sources
     facts += _facts_about_nodes(declared)
@@ -224,9 +222,7 @@ def _pool(
     nodes: tuple[Node, ...] = ()
     absences: tuple[Absence, ...] = ()
     if declared.nodes:
-        inferred, facts = inference.pool(
-            *(attempts, headers, resource, None, now, name, declared.nodes, declared.counts_memory)
-        )
+        inferred, facts = inference.pool(attempts, headers, resource, None, now, name, declared)
         facts += _against(name, amounts, dict(inferred.amounts))
         amounts = dict(inferred.amounts) | amounts
         if chosen.steps:

@@ -53,26 +53,40 @@ def split(
             last = first[i + 1] - 1
             for of_types in (True, False):  # the sums of types follow them
                 for x in range(resources):
-                    if (kind[x] != x) != of_types or stated[x, i]:
-                        pass
-                    elif last == first[i]:
-                        amount[x, last] = request[x, i]
-                    elif _has_types(request, kind, x, i):
-                        _sum_types(amount, kind, first[i], last, x)
-                    elif _whole(capacity, node, first[i], last, x) == request[x, i]:
-                        for place in range(first[i], last + 1):
-                            amount[x, place] = capacity[x, node[place]]
-                    elif in_order[x]:
-                        guessed[i] = 1
-                        _fill(free, node, amount, first[i], last, x, request[x, i])
-                    else:
-                        _share(capacity, node, amount, first[i], last, x, request[x, i])
-                        for place in range(first[i], last):
-                            guessed[i] |= amount[x, place] != amount[x, last]
+                    if (kind[x] != x) == of_types and not stated[x, i]:
+                        guessed[i] |= _place(
+                            free, capacity, node, first[i], last, request, kind, in_order, amount,
+                            x, i
+                        )
             for x in range(resources):
                 for place in range(first[i], last + 1):
                     free[x, node[place]] -= amount[x, place]
             s += 1
+
+
+cdef bint _place(
+    const int64_t[:, ::1] free, const int64_t[:, ::1] capacity, const int64_t[::1] node,
+    Py_ssize_t begin, Py_ssize_t last, const int64_t[:, ::1] request, const int64_t[::1] kind,
+    const unsigned char[::1] in_order, int64_t[:, ::1] amount, Py_ssize_t x, int64_t i
+) noexcept nogil:
+    """Write what attempt i uses of resource x on its nodes; return whether that is a guess."""
+    cdef Py_ssize_t place
+    cdef bint guessed = False
+    if last == begin:
+        amount[x, last] = request[x, i]
+    elif _has_types(request, kind, x, i):
+        _sum_types(amount, kind, begin, last, x)
+    elif _whole(capacity, node, begin, last, x) == request[x, i]:
+        for place in range(begin, last + 1):
+            amount[x, place] = capacity[x, node[place]]
+    elif in_order[x]:
+        guessed = True
+        _fill(free, node, amount, begin, last, x, request[x, i])
+    else:
+        _share(capacity, node, amount, begin, last, x, request[x, i])
+        for place in range(begin, last):
+            guessed |= amount[x, place] != amount[x, last]
+    return guessed
 
 
 cdef bint _has_types(

@@ -161,11 +161,8 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     kinds = _kinds(resources)
     placement.split(
         *(start, end, _by(start, at_work), _by(end, at_work), used, capacity, first, node),
-        stated,
-        kinds,
-        np.array([name in IN_ORDER for name in resources], np.uint8),
-        amount,
-        guessed,
+        *(stated, kinds, np.array([name in IN_ORDER for name in resources], np.uint8)),
+        *(amount, guessed),
     )
     parts = _parts(rows, requests(rows, pool))
     seconds = np.diff(first) * (end - start)

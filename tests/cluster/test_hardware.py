@@ -5,7 +5,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -231,7 +231,8 @@ def test_gpus_that_certainly_fit_on_their_nodes_show_no_others() -> None:
         ended(0, 0, 10, 1, gpus=4, gpu_types=f"{kind}:4", nodes=1, node_list=name)
         for kind, name in (("a100", "g1"), ("v100", "g2"))
     ]
-    both = {"gpus": 4, "gpu_types": "a100:2,v100:2", "nodes": 2, "node_list": "g[1-2]"}
+    both: dict[str, Any] = {"gpus": 4, "gpu_types": "a100:2,v100:2", "nodes": 2}
+    both["node_list"] = "g[1-2]"
     amounts = [
         {name: amount for name, amount in node.amounts if name.startswith("gpus:")}
         for node in hardware(frame([*typed, ended(20, 20, 30, 2, **both)])).nodes

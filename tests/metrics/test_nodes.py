@@ -351,7 +351,7 @@ def test_memory_and_gpus_that_no_field_places_go_in_proportion_to_the_nodes() ->
         rows = found.amount[:, found.first[-2] :].tolist()
         return dict(zip(contention.counted_resources(pool), rows, strict=True))
 
-    both = {"nodes": 2, "node_list": "g[1-2]", "mem_bytes": 40, "gpus": 5}
+    both: dict[str, Any] = {"nodes": 2, "node_list": "g[1-2]", "mem_bytes": 40, "gpus": 5}
     # CPUs fill the nodes in their order, also where GPUs are counted and they divide evenly
     got = on_nodes(ended(0, 0, 9, 10, gpu_types="a100:3,v100:2", **both))
     assert got == {

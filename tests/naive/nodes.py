@@ -161,7 +161,7 @@ def split(
         for x, name in enumerate(resources):
             types = [y for y, one in enumerate(resources) if one.startswith(f"{name}:")]
             all_typed = sum(requests[k][y] for y in types) == requests[k][x] > 0
-            if all_typed and (stated[k][x] is None or sum(stated[k][x]) != requests[k][x]):
+            if all_typed and sum(stated[k][x] or ()) != requests[k][x]:
                 shares[x] = [sum(shares[y][p] for y in types) for p in range(len(names))]
         used[k] = {name: tuple(share[p] for share in shares) for p, name in enumerate(names)}
     return used
