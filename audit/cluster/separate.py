@@ -111,7 +111,7 @@ def _by_peaks(
     """Return the partitions of all pools but one, and why they are divided; None: they are not."""
     if peaks := ceilings(attempts, resource, capacity):
         *smaller, _ = sorted(peaks, key=lambda name: (peaks[name], name))
-        seen = ", ".join(f"{name} {amount(peak, resource)}" for name, peak in peaks.items())
+        seen = ", ".join(f"{name} ({amount(peak, resource)})" for name, peak in peaks.items())
         whole = amount(capacity, resource)
         return [(name,) for name in smaller], f"which add up to the header's {whole}: {seen}"
     if found := separate(attempts, resource):

@@ -19,7 +19,7 @@ from audit.formats.slurm import scontrol
 from audit.model import ATTEMPTS, Node
 from audit.rule_text import amount as amount_text
 
-_PEAK: Final = "each run uses the peak in use"
+_PEAK: Final = "each run uses the peak in use, node by node if the log names them"
 
 
 @dataclass(frozen=True)

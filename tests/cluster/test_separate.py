@@ -183,7 +183,7 @@ def test_constant_peaks_that_add_up_to_the_capacity_are_pools() -> None:
         "fat; hybrid; standard",
         "peaks in use",
         "pools are inferred from constant peaks in use, which add up to the header's 933 CPUs: fat "
-        "113 CPUs, hybrid 11 CPUs, standard 802 CPUs. If partitions share hardware, say so "
+        "(113 CPUs), hybrid (11 CPUs), standard (802 CPUs). If partitions share hardware, say so "
         "(--pool-size, or clusters.pools)",
     )
 
