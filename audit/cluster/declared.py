@@ -60,7 +60,8 @@ def configured(cluster: config.Cluster, folder: Path) -> Declared:
     files = NodeFiles(**{key: folder / name for key, name in given.items()})
     where = f"clusters.hardware.{{}} of cluster {cluster.name!r}"
     found = read(files, cluster.zone, cluster.name, where, ConfigError)
-    found = found._replace(counts_memory=_counts_memory(cluster.usage, folder))
+    if found.nodes or any(pool.nodes for pool in cluster.pools):
+        found = found._replace(counts_memory=_counts_memory(cluster.usage, folder))
     if "reservation" in cluster.people.hidden:
         nameless = tuple(one._replace(reservation=None) for one in found.absences)
         return found._replace(absences=nameless)
@@ -184,12 +185,10 @@ def stored(declared: Declared) -> dict[str, Any]:
     spans = []
     for span, each in groupby(declared.absences, key=lambda absence: absence[1:]):
         spans.append([[absence.node for absence in each], *span])
-    return {
-        "nodes": grouped,
-        "absences": spans,
-        "cautions": declared.cautions,
-        "counts_memory": declared.counts_memory,
-    }
+    found: dict[str, Any] = {"nodes": grouped, "absences": spans, "cautions": declared.cautions}
+    if declared.counts_memory is not None:  # runs before this key was added have none
+        found["counts_memory"] = declared.counts_memory
+    return found
 
 
 def restored(kept: Mapping[str, Any]) -> Declared:

@@ -162,7 +162,8 @@ def capacity(
     if on_nodes >= peak:
         peak, source, seen = on_nodes, ON_NODES, f"{ON_NODES}, {on_nodes:,} together,"
     if not in_header:
-        return found(peak, f"{source}: the log's header names none")
+        why = ": the log's header names none" if headers else ""  # it is about all pools
+        return found(peak, f"{source}{why}")
     ran = described.filter(pl.col("start_time").is_not_null())
     largest = ran.select(pl.col("size").max().fill_null(0)).item()
     over = performance.over_capacity_time(activity) or 0.0

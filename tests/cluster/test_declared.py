@@ -156,9 +156,14 @@ def test_slurm_conf_says_whether_memory_counts() -> None:
 )
 def test_slurm_conf_of_the_usage_is_read(tmp_path: Path, line: str, counts: bool | None) -> None:
     (tmp_path / "slurm.conf").write_text(f"ClusterName=lab\n{line}\n")
-    cluster = config.Cluster(name="lab", usage=config.Usage(slurm_conf="slurm.conf"))
+    (tmp_path / "nodes.txt").write_text(NODES)
+    usage = config.Usage(slurm_conf="slurm.conf")
+    hardware = config.Hardware(nodes="nodes.txt")
+    cluster = config.Cluster(name="lab", usage=usage, hardware=hardware)
     found = declared.configured(cluster, tmp_path)
     assert found.counts_memory is counts
+    without = declared.configured(config.Cluster(name="lab", usage=usage), tmp_path)
+    assert without == Declared()
     assert declared.restored(json.loads(json.dumps(declared.stored(found)))) == found
 
 

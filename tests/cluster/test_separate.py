@@ -234,6 +234,8 @@ def test_outages_are_those_of_partitions_with_hardware_of_their_own() -> None:
         Fact("cluster", "c", "a test"),
         *(frame(rows), {"log": Header(capacity={"cpus": 933})}, None, None, "UTC"),
     )
+    capacities = [(one.value, one.source) for one in setting.facts if "capacity" in one.what]
+    assert capacities == [(f"{THREE[pool.name]} CPUs", "the peak in use") for pool in setting.pools]
     described = describe(frame(rows), setting.pools, setting.partition_pool)
     waits = {
         pool.name: account(described.filter(pool=pool.name), pool, out + DAY, cycle_s=0).attempts
