@@ -229,6 +229,8 @@ class Declared(NamedTuple):
     nodes: tuple[Node, ...] = ()
     absences: tuple[Absence, ...] = ()
     cautions: tuple[str, ...] = ()
+    counts_memory: bool | None = None
+    """Whether the scheduler allocates memory, by slurm.conf; None: it does not say."""
 
 
 class Pool(NamedTuple):

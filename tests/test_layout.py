@@ -97,7 +97,6 @@ TESTED_IN: Final = {
     "report/charts/series": "report/charts/test_waiting",
     "report/render/identity": "oneoff/test_verify",
     "store/streams": "store/test_database",
-    "scenario/fit/levels": "scenario/fit/test_rules",
     "scenario/fit/hours": "scenario/fit/test_rules",
     "oneoff/fit_policy/charts": "oneoff/fit_policy/test_plan",
     "oneoff/fit_policy/page": "oneoff/fit_policy/test_plan",

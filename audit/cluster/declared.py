@@ -16,8 +16,8 @@ from typing import Any, Final, TypeVar
 from pydantic import TypeAdapter
 
 from audit import config
-from audit.cluster.fairshare import text
-from audit.cluster.setting import NOTHING
+from audit.cluster.fairshare import slurm_settings, text
+from audit.cluster.inference import NOTHING
 from audit.errors import AuditError, ConfigError, UsageError
 from audit.formats.nodes import absences
 from audit.formats.nodes.machine import Drain, Listing
@@ -60,10 +60,23 @@ def configured(cluster: config.Cluster, folder: Path) -> Declared:
     files = NodeFiles(**{key: folder / name for key, name in given.items()})
     where = f"clusters.hardware.{{}} of cluster {cluster.name!r}"
     found = read(files, cluster.zone, cluster.name, where, ConfigError)
+    if found.nodes or any(pool.nodes for pool in cluster.pools):
+        found = found._replace(counts_memory=_counts_memory(cluster.usage, folder))
     if "reservation" in cluster.people.hidden:
         nameless = tuple(one._replace(reservation=None) for one in found.absences)
         return found._replace(absences=nameless)
     return found
+
+
+def _counts_memory(usage: config.Usage, folder: Path) -> bool | None:
+    """Return what SelectTypeParameters says; faults of slurm.conf are those of ``Fairshare``."""
+    if usage.slurm_conf is None:
+        return None
+    try:
+        conf, _ = slurm_settings(text(folder / usage.slurm_conf))
+    except OSError:
+        return None
+    return conf.counts_memory if conf.select_parameters else None
 
 
 def read(
@@ -172,7 +185,10 @@ def stored(declared: Declared) -> dict[str, Any]:
     spans = []
     for span, each in groupby(declared.absences, key=lambda absence: absence[1:]):
         spans.append([[absence.node for absence in each], *span])
-    return {"nodes": grouped, "absences": spans, "cautions": declared.cautions}
+    found: dict[str, Any] = {"nodes": grouped, "absences": spans, "cautions": declared.cautions}
+    if declared.counts_memory is not None:  # runs before this key was added have none
+        found["counts_memory"] = declared.counts_memory
+    return found
 
 
 def restored(kept: Mapping[str, Any]) -> Declared:
@@ -182,4 +198,4 @@ def restored(kept: Mapping[str, Any]) -> Declared:
     listed = [
         [[name, *of] for names, *of in kept[key] for name in names] for key in ("nodes", "absences")
     ]
-    return _ADAPTER.validate_python([*listed, kept["cautions"]])
+    return _ADAPTER.validate_python([*listed, kept["cautions"], kept.get("counts_memory")])

@@ -17,7 +17,7 @@ from audit.metrics.attempts.contention import (
 )
 from audit.metrics.nodes import PLACE, members, shares
 from audit.model import Absence, Node, Resource, Step
-from audit.words import OF_TYPE, plural
+from audit.words import OF_TYPE, kind_of, plural
 
 ASKED_SHARE: Final = 0.01
 """Least share of the attempts, or of the waiting, that requests a resource which limits starts."""
@@ -43,7 +43,7 @@ def partition_groups(attempts: pl.DataFrame, shapes: Sequence[Node] = ()) -> lis
     A list of partitions, in which a pending job may start, belongs to the group of the first that
     ran jobs; partitions that ran none, to the group with most attempts. If the nodes of over a
     hundredth of the attempts that ran are not known, only declared nodes count; without any, all
-    partitions are one group.
+    partitions are one group. Partitions of declared nodes that no attempt names are in none.
 
     Args:
         attempts: columns of ``model.ATTEMPTS``.
@@ -63,7 +63,7 @@ def partition_groups(attempts: pl.DataFrame, shapes: Sequence[Node] = ()) -> lis
         homes = [home for part in parts for home, group in enumerate(groups) if part in group]
         (found[homes[0]] if homes else rest).append(name)
     max(found, key=lambda group: sum(counts[name] for name in group)).extend(rest)
-    return sorted(found, key=lambda group: str(group[0]))
+    return sorted(filter(None, found), key=lambda group: str(group[0]))
 
 
 def _lists_of(shapes: Sequence[Node]) -> list[tuple[str, ...]]:
@@ -128,8 +128,8 @@ class Hardware(NamedTuple):
 
     counted: Resource
     amounts: dict[str, int]
-    """Of each resource that limits starts, as declared or the most in use; the counted one first.
-    """
+    """Of each resource that limits starts; the counted one first: as declared, else the most that
+    ran on each node together, else the most in use."""
     nodes: tuple[Node, ...]
     """None if the nodes of more than a hundredth of the node-seconds are not known."""
     absences: tuple[Absence, ...] = ()
@@ -139,7 +139,10 @@ class Hardware(NamedTuple):
 
 
 def hardware(
-    attempts: pl.DataFrame, shapes: Sequence[Node] = (), resource: Resource | None = None
+    attempts: pl.DataFrame,
+    shapes: Sequence[Node] = (),
+    resource: Resource | None = None,
+    counts_memory: bool | None = None,
 ) -> Hardware:
     """Return what a pool consists of: its declared nodes, else what ran at most.
 
@@ -151,22 +154,27 @@ def hardware(
         attempts: columns of ``model.ATTEMPTS``; all of the pool.
         shapes: its declared nodes.
         resource: the counted resource; None: see ``counted``.
+        counts_memory: whether the scheduler allocates memory; None: what ran shows it.
     """
     found = resource or counted(attempts)
     types = gpu_types(attempts)
     attempts = with_gpu_types(attempts, types)
     asked = _requested(attempts, ("cpus", "gpus", *types, "mem_bytes"))
     limits = [name for name, share in asked.items() if share >= ASKED_SHARE]
-    if not _all_have(shapes, "mem_bytes") and "mem_bytes" in limits:
-        limits.remove("mem_bytes")
+    if counts_memory is False or not _all_have(shapes, "mem_bytes"):
+        limits = [name for name in limits if name != "mem_bytes"]
     order = [found.value, *(name for name in limits if name != found.value)]
     spans = _spans(attempts)
     if shapes:
-        return _declared(found, order, shapes, spans)
+        return _declared(found, order, shapes, spans, counts_memory)
     peaks = {name: peak_in_use(spans, name) for name in order}
     # a resource that only jobs of 0 s were given limits nobody
     peaks = {name: peak for name, peak in peaks.items() if peak or name == found}
-    return Hardware(found, peaks, _nodes(spans, list(peaks)))
+    nodes = _nodes(spans, list(peaks))
+    sums = Counter[str]()
+    for node in nodes:
+        sums.update(dict(node.amounts))
+    return Hardware(found, {name: max(peak, sums[name]) for name, peak in peaks.items()}, nodes)
 
 
 def nodes_of(attempts: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
@@ -183,11 +191,15 @@ def _all_have(shapes: Sequence[Node], name: str) -> bool:
 
 
 def _declared(
-    counted: Resource, order: Sequence[str], shapes: Sequence[Node], spans: pl.DataFrame
+    counted: Resource,
+    order: Sequence[str],
+    shapes: Sequence[Node],
+    spans: pl.DataFrame,
+    counts_memory: bool | None,
 ) -> Hardware:
     """Return declared nodes, with those on which jobs ran and which are not declared."""
-    used = {node.name: node for node in _nodes(spans, order)}
     known = {node.name for node in shapes}
+    used = {node.name: node for node in _nodes(spans, order, known)}
     over = {
         name: [
             node.name
@@ -198,7 +210,8 @@ def _declared(
         for name in order
     }
     cautions = []
-    if (excess := len(over.get("mem_bytes", ()))) > (1 - ENFORCED) * len(known & used.keys()):
+    excess = len(over.get("mem_bytes", ()))
+    if counts_memory is None and excess > (1 - ENFORCED) * len(known & used.keys()):
         order = [name for name in order if name != "mem_bytes"]
         cautions.append(
             f"on {excess:,} of {plural(len(known & used.keys()), 'node')} jobs requested more "
@@ -280,22 +293,22 @@ def _amounts(table: config.Nodes) -> tuple[tuple[str, int], ...]:
 
 
 def in_partitions(
-    shapes: Sequence[Node], partitions: Collection[str | None], attempts: pl.DataFrame
+    shapes: Sequence[Node], partitions: Collection[str | None], attempts: pl.DataFrame | None
 ) -> tuple[Node, ...]:
-    """Return the declared nodes of one of several pools: those of its partitions.
+    """Return the declared nodes of a pool: those of its partitions.
 
     Nodes without partitions (PBS) belong to the pool whose jobs ran on them.
 
     Args:
         partitions: as in the log; lists of partitions are split.
-        attempts: columns of ``model.ATTEMPTS``; all of the pool.
+        attempts: columns of ``model.ATTEMPTS``; all of the pool. None: there is no other pool.
     """
     named = {part for text in partitions for part in (text or "").split(",")}
-    ran = {*members(attempts["node_list"])["node"]}
+    ran = None if attempts is None else {*members(attempts["node_list"])["node"]}
     return tuple(
         node
         for node in shapes
-        if (named & {*node.partitions} if node.partitions else node.name in ran)
+        if (named & {*node.partitions} if node.partitions else ran is None or node.name in ran)
     )
 
 
@@ -349,8 +362,14 @@ def _peaks(placed: pl.DataFrame, resources: Sequence[str]) -> pl.DataFrame:
     return running.group_by("node").agg(pl.col(*resources).max()).sort("node")
 
 
-def _nodes(spans: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
-    """Return the nodes on which attempts ran, with the most that ran on each."""
+def _nodes(
+    spans: pl.DataFrame, resources: Sequence[str], declared: Collection[str] = ()
+) -> tuple[Node, ...]:
+    """Return the nodes on which attempts ran, with the most that ran on each.
+
+    Args:
+        declared: nodes that only certain amounts describe further.
+    """
     if spans.is_empty():
         return ()
     listed = shares(spans, resources)
@@ -363,11 +382,10 @@ def _nodes(spans: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
         return ()
     placed = _placed(spans.filter(known), listed, resources)
     names = pl.col(*resources)
-    certain = placed.select("node", "start_time", "end", *resources)
-    at_once = _peaks(certain.filter(pl.any_horizontal(names.is_not_null())), resources)
-    at_least = placed.group_by("node").agg(pl.col(f"least {name}").max() for name in resources)
-    at_least.columns = at_once.columns
-    most = pl.concat([at_once, at_least]).group_by("node").agg(names.max()).sort("node")
+    some = placed.filter(pl.any_horizontal(names.is_not_null()))
+    at_once = _peaks(some.select("node", "start_time", "end", *resources), resources)
+    at_least = _at_least(placed, at_once, resources, declared)
+    most = pl.concat([at_once, at_least]).group_by("node").agg(names.max().fill_null(0))
     partitions = dict(
         placed.select("node", pl.col("partition").fill_null(""))
         .group_by("node")
@@ -376,19 +394,19 @@ def _nodes(spans: pl.DataFrame, resources: Sequence[str]) -> tuple[Node, ...]:
     )
     return tuple(
         Node(name, tuple(zip(resources, amounts, strict=True)), tuple(partitions[name]))
-        for name, *amounts in most.iter_rows()
+        for name, *amounts in most.sort("node").iter_rows()
     )
 
 
 def _placed(spans: pl.DataFrame, listed: pl.DataFrame, resources: Sequence[str]) -> pl.DataFrame:
     """Return what attempts used on each of their nodes: the resources, null where not certain.
 
-    It is certain on a single node, and where the log states it. ``least …`` is then an even part:
-    one node at least has as much.
+    It is certain on a single node, and where the log states it. ``whole …`` is then the amount on
+    all nodes of the attempt, whose number is ``row``.
     """
     sums = pl.col(*resources).sum().over(PLACE).name.prefix("sum ")
     listed = listed.with_columns(sums).rename({name: f"stated {name}" for name in resources})
-    placed = spans.join(listed, on=PLACE, nulls_equal=True)
+    placed = spans.with_row_index("row").join(listed, on=PLACE, nulls_equal=True)
     whole = {name: pl.col(name).fill_null(0) for name in resources}
     certain = {
         name: pl.when(pl.col("listed") == 1)
@@ -397,8 +415,37 @@ def _placed(spans: pl.DataFrame, listed: pl.DataFrame, resources: Sequence[str])
         .then(f"stated {name}")
         for name, amount in whole.items()
     }
-    even = {
-        f"least {name}": pl.when(certain[name].is_null()).then(-(-amount // pl.col("listed")))
+    uncertain = {
+        f"whole {name}": pl.when(certain[name].is_null()).then(amount)
         for name, amount in whole.items()
     }
-    return placed.with_columns(**certain, **even)
+    return placed.with_columns(**certain, **uncertain)
+
+
+def _at_least(
+    placed: pl.DataFrame, at_once: pl.DataFrame, resources: Sequence[str], declared: Collection[str]
+) -> pl.DataFrame:
+    """Return the most that a node had if its attempts used their nodes evenly; as ``_peaks``.
+
+    One node of each attempt had as much. GPUs that fit into what their nodes certainly have show
+    nothing.
+
+    Args:
+        placed: as ``_placed`` returns it.
+        at_once: the most that certainly ran on each node.
+        declared: nodes without such amounts.
+    """
+    typed = [name for name in resources if kind_of(name) == Resource.gpus]
+    if typed:
+        certain = at_once.select("node", pl.col(*typed).name.prefix("most "))
+        placed = placed.join(certain, on="node", how="left").with_columns(
+            pl.col(f"most {name}").sum().over("row") for name in typed
+        )
+
+    def even(name: str) -> pl.Expr:
+        whole = pl.col(f"whole {name}")
+        part = -(-whole // pl.col("listed"))
+        shows = whole > pl.col(f"most {name}") if name in typed else pl.lit(value=True)
+        return pl.when(shows & ~pl.col("node").is_in(declared)).then(part).max().alias(name)
+
+    return placed.group_by("node").agg(map(even, resources))

@@ -12,8 +12,14 @@ from audit.cluster.hardware import Hardware, hardware
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.metrics.attempts import performance, population
-from audit.model import INFERRED, Node, Pool, RecordKind, Resource
+from audit.model import INFERRED, Declared, Node, Pool, RecordKind, Resource
 from audit.rule_text import amount as amount_text
+
+NOTHING = Declared()
+
+PEAK = "the peak in use"
+ON_NODES = "the most that ran on each node"
+"""Source of nodes that no file describes, and of their sums."""
 
 POOL = "all"
 """Name of a cluster's only pool."""
@@ -65,7 +71,7 @@ def pool(
     asked: int | None,
     now: int,
     name: str = POOL,
-    shapes: Sequence[Node] = (),
+    declared: Declared = NOTHING,
 ) -> tuple[Pool, list[Fact]]:
     """Return a pool of some attempts, and what was inferred about it.
 
@@ -76,22 +82,24 @@ def pool(
         attempts: all attempts of the pool, columns of ``model.ATTEMPTS``.
         resource: the counted resource; None: CPUs, or GPUs if nearly all attempts request some.
         asked: the capacity; None: see ``capacity``.
-        shapes: its declared nodes.
+        declared: its nodes, and whether the scheduler allocates memory.
 
     Raises:
         UsageError: no attempt has an amount of the counted resource.
     """
+    shapes = declared.nodes
     if not shapes and (resource is not None or asked is not None):
         counted = resource or Resource.cpus
         amount, fact = capacity(attempts, headers, counted, asked, now, name)
         return Pool(name, counted, amount, amounts=((counted.value, amount),)), [fact]
-    found = hardware(attempts, shapes, resource)
-    what, source = f"capacity of pool {name!r}", "the peak in use"
+    found = hardware(attempts, shapes, resource, declared.counts_memory)
+    what, source = f"capacity of pool {name!r}", ON_NODES if found.nodes else PEAK
     if shapes:
         amount, source = max(found.amounts[found.counted], 1), "its declared nodes"
         facts = [Fact(what, amount_text(amount, found.counted), source)]
     else:
-        amount, fact = capacity(attempts, headers, found.counted, None, now, name)
+        on_nodes = found.amounts[found.counted] if found.nodes else 0
+        amount, fact = capacity(attempts, headers, found.counted, None, now, name, on_nodes)
         facts = [fact]
     others = [(kind, most) for kind, most in found.amounts.items() if kind != found.counted]
     facts += [Fact(what, amount_text(most, kind), source) for kind, most in others]
@@ -105,9 +113,14 @@ def nodes_of(name: str, found: Hardware, shapes: Sequence[Node]) -> list[Fact]:
     """Return how many nodes a pool has, by source, and what contradicts that."""
     what = f"nodes of pool {name!r}"
     counts = Counter(node.source for node in (found.nodes or shapes))
-    shown = {INFERRED: "the most that ran on each"}
+    shown = {INFERRED: ON_NODES}
     facts = [Fact(what, f"{count:,}", shown.get(of, of)) for of, count in sorted(counts.items())]
     return [*facts, *(Fact(what, "contradicted", "the log", why) for why in found.cautions)]
+
+
+def claimed(headers: Sequence[Header], resource: Resource) -> int:
+    """Return the capacity of a cluster by its logs' headers; 0 if none states it."""
+    return max((header.capacity.get(resource, 0) for header in headers), default=0)
 
 
 def capacity(
@@ -117,12 +130,14 @@ def capacity(
     asked: int | None,
     now: int,
     name: str = POOL,
+    on_nodes: int = 0,
 ) -> tuple[int, Fact]:
-    """Return the requested capacity of a pool, else the header's, else the peak in use.
+    """Return the requested capacity of a pool, else the header's, its nodes', or the peak in use.
 
     The log refutes a header if one attempt was allocated more, or more was in use for most of the
     time; then the peak is used. Shorter excesses do not refute it, as nodes may be shared and times
-    are rounded; they are reported.
+    are rounded; they are reported. Where the peak would be used and nodes are known, the most that
+    ran on each, ``on_nodes`` together, counts instead.
 
     Takes all attempts. Raises UsageError if none has an amount of the counted resource.
     """
@@ -139,28 +154,32 @@ def capacity(
 
     if asked is not None:
         return found(asked, "--pool-size")
-    claimed = max((header.capacity.get(resource, 0) for header in headers), default=0)
-    trial = Pool(name, resource, max(claimed, 1))
+    in_header = claimed(headers, resource)
+    trial = Pool(name, resource, max(in_header, 1))
     described = population.describe(attempts, [trial])
     first = described.select(pl.coalesce("arrival_time", "start_time").min()).item()
     span = [first, now] if isinstance(first, int) and first < now else [now]
     activity = performance.activity(described, trial.capacity, span, now)
     peak = max(activity.peak, 1)
-    if not claimed:
-        return found(peak, "the peak in use: the log's header names none")
+    source, seen = PEAK, f"the observed peak of {peak:,}"
+    if on_nodes >= peak:
+        peak, source, seen = on_nodes, ON_NODES, f"{ON_NODES}, {on_nodes:,} together,"
+    if not in_header:
+        why = ": the log's header names none" if headers else ""  # it is about all pools
+        return found(peak, f"{source}{why}")
     ran = described.filter(pl.col("start_time").is_not_null())
     largest = ran.select(pl.col("size").max().fill_null(0)).item()
     over = performance.over_capacity_time(activity) or 0.0
-    if largest <= claimed and over <= MOSTLY:
-        return found(claimed, "the log's header")
+    if largest <= in_header and over <= MOSTLY:
+        return found(in_header, "the log's header")
     proof = f"more was in use for {over:.0%} of the time"
-    if largest > claimed:
+    if largest > in_header:
         proof = f"one attempt ran on {largest:,}"
     warning = (
-        f"the log's header says {amount_text(claimed, resource)}, but {proof}: the observed peak "
-        f"of {peak:,} is used instead; --pool-size {claimed} insists on the header"
+        f"the log's header says {amount_text(in_header, resource)}, but {proof}: {seen} "
+        f"is used instead; --pool-size {in_header} insists on the header"
     )
-    return found(peak, "the peak in use", warning)
+    return found(peak, source, warning)
 
 
 def same_machine(headers: Mapping[str, Header]) -> str | None:

@@ -1,7 +1,8 @@
 """Partitions that have hardware of their own by what ran, where the log names no nodes (SPEC §12).
 
 A partition with its own hardware has a constant peak in use, and its jobs wait while others have
-room. So does one with a limit, but then the others share the hardware, and their peak varies.
+room. So does one with a limit, but then the others share the hardware, and their peak varies. If
+the peaks of all partitions are constant and add up to the cluster's capacity, none shares hardware.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.cluster import hardware
-from audit.cluster.inference import Fact
+from audit.cluster.inference import Fact, claimed
+from audit.formats.dialects import Header
 from audit.model import Node, Resource
 from audit.rule_text import amount
 from audit.words import plural
@@ -35,6 +37,10 @@ SELDOM: Final = 0.01
 LEAST_DAYS: Final = 5
 LEAST_USERS: Final = 3
 LEAST_JOBS: Final = 20
+SUM: Final = 0.98
+"""Least sum of constant peaks in use, as a share of the cluster's capacity."""
+PARTS: Final = 4
+"""Equal parts of its time in each of which a partition reaches a constant peak."""
 MOST_PARTITIONS: Final = 12
 """Those with most waiting are looked at, alone and in pairs."""
 MOST_REQUESTS: Final = 16
@@ -69,7 +75,10 @@ class Separate(NamedTuple):
 
 
 def pools(
-    attempts: pl.DataFrame, shapes: Sequence[Node] = (), resource: Resource | None = None
+    attempts: pl.DataFrame,
+    shapes: Sequence[Node] = (),
+    resource: Resource | None = None,
+    headers: Sequence[Header] = (),
 ) -> tuple[list[list[str | None]], Fact | None]:
     """Return partitions by pools, and from what they are divided; None: there is one pool.
 
@@ -79,17 +88,16 @@ def pools(
         attempts: columns of ``model.ATTEMPTS``; all of a cluster.
         shapes: its declared nodes.
         resource: the counted resource; None: see ``hardware.counted``.
+        headers: those of its logs.
     """
     groups, source, warning = hardware.partition_groups(attempts, shapes), "shared nodes", None
     if len(groups) == 1 and not shapes:
         counted = resource or hardware.counted(attempts)
-        if found := separate(attempts, counted.value):
-            groups, source = _groups(attempts, found), "peaks in use"
-            seen = ", ".join(one.evidence for one in found)
+        if found := _by_peaks(attempts, counted.value, claimed(headers, counted)):
+            groups, source = _groups(attempts, found[0]), "peaks in use"
             warning = (
-                "pools are inferred from constant peaks in use, at which jobs waited while other "
-                f"partitions had room: {seen}. If partitions share hardware, say so (--pool-size, "
-                "or clusters.pools)"
+                f"pools are inferred from constant peaks in use, {found[1]}. If partitions share "
+                "hardware, say so (--pool-size, or clusters.pools)"
             )
     if len(groups) == 1:
         return groups, None
@@ -97,15 +105,60 @@ def pools(
     return groups, Fact("pools", listed, source, warning)
 
 
-def _groups(attempts: pl.DataFrame, found: Sequence[Separate]) -> list[list[str | None]]:
+def _by_peaks(
+    attempts: pl.DataFrame, resource: str, capacity: int
+) -> tuple[list[tuple[str, ...]], str] | None:
+    """Return the partitions of all pools but one, and why they are divided; None: they are not."""
+    if peaks := ceilings(attempts, resource, capacity):
+        *smaller, _ = sorted(peaks, key=lambda name: (peaks[name], name))
+        seen = ", ".join(f"{name} ({amount(peak, resource)})" for name, peak in peaks.items())
+        whole = amount(capacity, resource)
+        return [(name,) for name in smaller], f"which add up to the header's {whole}: {seen}"
+    if found := separate(attempts, resource):
+        seen = ", ".join(one.evidence for one in found)
+        why = f"at which jobs waited while other partitions had room: {seen}"
+        return [one.partitions for one in found], why
+    return None
+
+
+def _groups(attempts: pl.DataFrame, found: Sequence[Sequence[str]]) -> list[list[str | None]]:
     """Return those found, and the others, in the order of ``partition_groups``."""
     counts = dict(attempts["partition"].value_counts().iter_rows())
     groups: list[list[str | None]] = [[] for _ in (*found, None)]
     for name in sorted(counts, key=lambda name: (name is None, -counts[name], name or "")):
         first = (name or "").split(",")[0]
-        homes = [k for k, one in enumerate(found) if first in one.partitions]
+        homes = [k for k, partitions in enumerate(found) if first in partitions]
         groups[homes[0] if homes else -1].append(name)
     return sorted((group for group in groups if group), key=lambda group: str(group[0]))
+
+
+def ceilings(attempts: pl.DataFrame, resource: str, capacity: int) -> dict[str, int]:
+    """Return the peak in use of each partition, if all are constant and add up to the capacity.
+
+    A constant peak is nearly reached in each part of the partition's time, and on several days.
+
+    Args:
+        attempts: columns of ``model.ATTEMPTS``; all of a cluster.
+        resource: a column of amounts.
+        capacity: the cluster's; 0: it is unknown.
+    """
+    rows = _started(attempts, resource)
+    names = sorted(rows["partition"].unique())
+    if not capacity or not 1 < len(names) <= MOST_PARTITIONS or hardware.names_nodes(attempts):
+        return {}
+    use = _use(rows, names)
+    in_use = {name: changes.cumsum() for name, changes in use.changes.items()}
+    peaks = {name: int(own.max(initial=0)) for name, own in in_use.items()}
+    if not all(peaks.values()) or not SUM * capacity <= sum(peaks.values()) <= capacity:
+        return {}
+    return peaks if all(_constant(use.at, own) for own in in_use.values()) else {}
+
+
+def _constant(at: Ints, own: Ints) -> bool:
+    """Return whether a partition's peak in use is constant."""
+    ran, near = at[own > 0], at[own >= NEAR * own.max()]
+    part = (near - ran[0]) * PARTS // (ran[-1] - ran[0] + 1)
+    return len(np.unique(part)) == PARTS and len(np.unique(near // DAY_S)) >= LEAST_DAYS
 
 
 class _Use(NamedTuple):
@@ -129,15 +182,7 @@ def separate(attempts: pl.DataFrame, resource: str) -> list[Separate]:
         attempts: columns of ``model.ATTEMPTS``; all of a cluster.
         resource: a column of amounts.
     """
-    ready = pl.coalesce("eligible_time", "submit_time")
-    rows = attempts.filter(
-        pl.col("partition").is_not_null(), (pl.col(resource) > 0), ready <= pl.col("start_time")
-    ).select(
-        *("partition", "user", "start_time"),
-        amount=resource,
-        ready=ready,
-        end=pl.coalesce("end_time", pl.col("end_time").max()),
-    )
+    rows = _started(attempts, resource)
     waits = _waits(rows)
     by_partition = waits.group_by("partition").agg(pl.col("wait").sum())
     most = by_partition.sort("wait", "partition", descending=[True, False])
@@ -166,6 +211,19 @@ def _alone(others: pl.DataFrame, waited: int) -> bool:
     use = _use(others, ())
     full = sum(float(full.sum()) for _, _, full in _meanwhile(waits, use, use.in_use))
     return full >= HALF * own
+
+
+def _started(attempts: pl.DataFrame, resource: str) -> pl.DataFrame:
+    """Return the attempts that started: partition, user, start_time, amount, ready and end."""
+    ready = pl.coalesce("eligible_time", "submit_time")
+    return attempts.filter(
+        pl.col("partition").is_not_null(), (pl.col(resource) > 0), ready <= pl.col("start_time")
+    ).select(
+        *("partition", "user", "start_time"),
+        amount=resource,
+        ready=ready,
+        end=pl.coalesce("end_time", pl.col("end_time").max()),
+    )
 
 
 def _waits(rows: pl.DataFrame) -> pl.DataFrame:

@@ -14,14 +14,13 @@ import polars as pl
 from audit import config, periods
 from audit.cluster import hardware, inference, separate
 from audit.cluster.hardware import CONFIGURED
-from audit.cluster.inference import Fact
+from audit.cluster.inference import NOTHING, Fact
 from audit.cluster.log_begin import LogBegin
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.model import Absence, Declared, Node, Period, Policy, Pool, Resource, Step
 from audit.rule_text import amount as amount_text
 
-NOTHING = Declared()
 ASSUMED = Policy()
 """The policy of fair start times if none is configured."""
 
@@ -97,20 +96,26 @@ def one_off(
     now = latest_instant(attempts) or 0
     groups, divided = [attempts["partition"].unique().sort().to_list()], None
     if pool_size is None:
-        groups, divided = separate.pools(attempts, declared.nodes, resource)
+        groups, divided = separate.pools(attempts, declared.nodes, resource, [*headers.values()])
     source = "--order and --backfill" if policy else "the default; --order and --backfill change it"
     policy = policy or ASSUMED
     whole = list(headers.values()) if len(groups) == 1 else []  # a header is about all pools
     pools, facts = [], [cluster, zone, *filter(None, [divided])]
+    idle = {node.name for node in declared.nodes}
     for group in groups:
         name = inference.POOL if len(groups) == 1 else str(group[0])
         rows = attempts.filter(pl.col("partition").is_in(group, nulls_equal=True))
-        mine = declared.nodes
-        if len(groups) > 1:
-            mine = hardware.in_partitions(mine, group, rows)
-        pool, found = inference.pool(rows, whole, resource, pool_size, now, name, mine)
+        of_pool = rows if len(groups) > 1 else None
+        mine = hardware.in_partitions(declared.nodes, group, of_pool)
+        if of_pool is None:
+            mine = mine or declared.nodes  # partitions that a site has renamed
+        of_nodes = declared._replace(nodes=mine)
+        pool, found = inference.pool(rows, whole, resource, pool_size, now, name, of_nodes)
         pools.append(_absent(pool._replace(policy=policy, zone=zone.value), declared, mine))
         facts += found
+        idle -= {node.name for node in mine}
+    if idle:
+        facts.append(Fact("nodes of partitions without jobs", f"{len(idle):,}", "no pool has them"))
     facts += _facts_about_nodes(declared)
     return Setting(
         cluster.value,
@@ -197,7 +202,8 @@ def configured(
             mine = hardware.tables(each) or declared.nodes
             if not each.nodes and len(pools) > 1:
                 mine = hardware.in_partitions(mine, {*of_pool, *each.partitions}, rows)
-            pool, sources = _pool(each, rows, whole, zone, extent.now, mine)
+            of_nodes = declared._replace(nodes=mine)
+            pool, sources = _pool(each, rows, whole, zone, extent.now, of_nodes)
             found.append(_absent(pool, declared, mine))
             facts += sources
     facts += _facts_about_nodes(declared)
@@ -226,7 +232,7 @@ def _pool(
     headers: Sequence[Header],
     zone: ZoneInfo,
     now: int,
-    shapes: Sequence[Node],
+    declared: Declared,
 ) -> tuple[Pool, list[Fact]]:
     """Return a configured pool, and the sources of its capacity.
 
@@ -237,8 +243,8 @@ def _pool(
     amounts = chosen.capacity.model_dump(exclude_none=True)
     nodes: tuple[Node, ...] = ()
     absences: tuple[Absence, ...] = ()
-    if shapes:
-        inferred, facts = inference.pool(attempts, headers, resource, None, now, name, shapes)
+    if declared.nodes:
+        inferred, facts = inference.pool(attempts, headers, resource, None, now, name, declared)
         facts += _against(name, amounts, dict(inferred.amounts))
         amounts = dict(inferred.amounts) | amounts
         if chosen.steps:

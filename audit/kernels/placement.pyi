@@ -13,6 +13,8 @@ def split(
     first: Ints,
     node: Ints,
     stated: NDArray[np.uint8],
+    kind: Ints,
+    in_order: NDArray[np.uint8],
     amount: Ints,
     guessed: NDArray[np.uint8],
 ) -> None: ...

@@ -26,6 +26,8 @@ Ints = NDArray[np.int64]
 
 PLACE: Final = ("node_list", "node_amounts")
 """The columns of ``ATTEMPTS`` that tell where an attempt ran."""
+IN_ORDER: Final = ("cpus", "nodes")
+"""Resources of which an attempt fills its nodes in order, where no field places them."""
 MOST_NAMES: Final = 2_000_000
 """Most nodes of all different hostlists together that are read one by one."""
 
@@ -156,11 +158,11 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
     first, node, stated, amount = _located(known, number, resources)
     at_work = np.flatnonzero(np.diff(first) > 0)
     guessed = np.zeros(rows.height, np.uint8)
+    kinds = _kinds(resources)
     placement.split(
         *(start, end, _by(start, at_work), _by(end, at_work), used, capacity, first, node),
-        stated,
-        amount,
-        guessed,
+        *(stated, kinds, np.array([name in IN_ORDER for name in resources], np.uint8)),
+        *(amount, guessed),
     )
     parts = _parts(rows, requests(rows, pool))
     seconds = np.diff(first) * (end - start)
@@ -176,7 +178,7 @@ def placed(rows: pl.DataFrame, reserved: pl.DataFrame, pool: Pool) -> Placed:
         *(first, node, amount),
         *parts,
         shapes(set_of, *parts),
-        _kinds(resources),
+        kinds,
         wide,
         _ties(resources),
         *_changes(reserved, pool.absences, number),

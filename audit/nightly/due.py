@@ -23,8 +23,9 @@ from audit import periods
 from audit.cluster import declared, fairshare, results
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.identity import Identity
+from audit.cluster.inference import NOTHING
 from audit.cluster.log_begin import log_begin
-from audit.cluster.setting import NOTHING, Setting, configured
+from audit.cluster.setting import Setting, configured
 from audit.cluster.windows import AFTER_S, Stretch, Window, stretches
 from audit.config import Cluster
 from audit.config.places import Site

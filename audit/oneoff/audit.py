@@ -14,8 +14,8 @@ from audit.cluster import declared, fairshare, fitted, results
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.fitted import Fit, Fitted
 from audit.cluster.identity import Identity, seed_of
-from audit.cluster.inference import Fact
-from audit.cluster.setting import ASSUMED, NOTHING, between_days
+from audit.cluster.inference import NOTHING, Fact
+from audit.cluster.setting import ASSUMED, between_days
 from audit.config import Cluster, Config, Usage
 from audit.errors import EmptyLogError, UsageError
 from audit.files import privacy

@@ -191,7 +191,7 @@ _ANATOMY: Final = (
     Measure("nodes_guessed_share", "Node time of which the division among nodes was guessed", ONE,
             SHARE, _ALL, "share of the node-seconds of all attempts for which the amounts on "
             "single nodes are not in the log: nodes were filled in the order of the attempt's "
-            "list", when=_ON_NODES,
+            "list, or in proportion to what they have", when=_ON_NODES,
             record_label="Share of node time of which the division among nodes was guessed"),
     *(
         Measure(f"wait_{part.key}_share", f"Anatomy: {part.key}", ONE, SHARE, _ALL,

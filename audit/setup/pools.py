@@ -19,7 +19,7 @@ from audit.formats.slurm import scontrol
 from audit.model import ATTEMPTS, Node
 from audit.rule_text import amount as amount_text
 
-_PEAK: Final = "each run uses the peak in use"
+_PEAK: Final = "each run uses the peak in use, node by node if the log names them"
 
 
 @dataclass(frozen=True)
@@ -93,14 +93,14 @@ def inferred(
     if seen is None:
         notes[f"{path}.capacity"] = f"To fill in, such as {{ cpus = 512 }}; without it, {_PEAK}."
         return (config.Pool(name=inference.POOL),)
-    groups, divided = separate.pools(seen.attempts)
+    groups, divided = separate.pools(seen.attempts, headers=headers)
     if divided is not None:
         return _groups(seen.attempts, groups, divided, facts, notes, f"Left out: {_PEAK}.")
     if seen.partitions:
         facts.append(Fact("partitions", ", ".join(seen.partitions), "the log"))
         notes[f"{path}.partitions"] = f"Seen in the log: {value(seen.partitions)}"
     resource = hardware.counted(seen.attempts)
-    claimed = max((header.capacity.get(resource, 0) for header in headers), default=0)
+    claimed = inference.claimed(headers, resource)
     amounts: dict[str, int] = {}
     if not claimed or not seen.attempts[resource].count():
         why = "it is not in the log's header"

@@ -97,10 +97,12 @@ def machine(name: str, partitions: tuple[str, ...] = ("batch",), **amounts: int)
     return Node(name, tuple(amounts.items()), partitions, (), "scontrol")
 
 
-def log(*jobs: dict[str, Any]) -> Setting:
+def log(*jobs: dict[str, Any], counts_memory: bool | None = None) -> Setting:
     rows = frame(list(jobs))
     nodes = tuple(machine(f"n{k}", cpus=4, mem_bytes=8 * GIB, nodes=1) for k in (1, 2))
-    return one_off(CLUSTER, rows, {}, None, None, "UTC", declared=Declared(nodes))
+    return one_off(
+        CLUSTER, rows, {}, None, None, "UTC", declared=Declared(nodes, (), (), counts_memory)
+    )
 
 
 def job(
@@ -132,6 +134,37 @@ def test_memory_that_the_scheduler_does_not_count_decides_nothing() -> None:
     assert dict(setting.pools[0].amounts) == {"cpus": 8}
     (warning,) = setting.warnings
     assert "on 1 of 1 node jobs requested more memory" in warning
+
+
+def test_slurm_conf_says_whether_memory_counts() -> None:
+    jobs = (job(0, 10, 1, "n1", 6), job(0, 10, 1, "n1", 6))
+    counted = log(*jobs, counts_memory=True)
+    assert dict(counted.pools[0].amounts) == {"cpus": 8, "mem_bytes": 16 * GIB}
+    assert counted.warnings == ("1 node ran more than declared: n1",)
+    without = log(*jobs, counts_memory=False)
+    assert dict(without.pools[0].amounts) == {"cpus": 8}
+    assert without.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "counts"),
+    [
+        ("SelectTypeParameters=CR_Core_Memory", True),
+        ("SelectTypeParameters=CR_Core", False),
+        ("SlurmctldPort=6817", None),  # Slurm's default differs between versions
+    ],
+)
+def test_slurm_conf_of_the_usage_is_read(tmp_path: Path, line: str, counts: bool | None) -> None:
+    (tmp_path / "slurm.conf").write_text(f"ClusterName=lab\n{line}\n")
+    (tmp_path / "nodes.txt").write_text(NODES)
+    usage = config.Usage(slurm_conf="slurm.conf")
+    hardware = config.Hardware(nodes="nodes.txt")
+    cluster = config.Cluster(name="lab", usage=usage, hardware=hardware)
+    found = declared.configured(cluster, tmp_path)
+    assert found.counts_memory is counts
+    without = declared.configured(config.Cluster(name="lab", usage=usage), tmp_path)
+    assert without == Declared()
+    assert declared.restored(json.loads(json.dumps(declared.stored(found)))) == found
 
 
 def test_jobs_on_undeclared_nodes_and_more_than_declared_are_cautions() -> None:

@@ -5,18 +5,20 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from audit.cli.oneoff import fitting
+from audit.cluster.declared import NodeFiles
 from audit.cluster.hardware import hardware, partition_groups
 from audit.config import Config
-from audit.model import Resource
+from audit.model import Pool, Resource
 from audit.oneoff.audit import Options, audit
 from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
 from audit.store import database
+from tests.places import DATA
 from tests.strategies import ended, frame
 
 CPUS, GPUS = 64, 4
@@ -30,6 +32,16 @@ LACKED = """
         sum(cause_nodes_s)
     FROM job_fairness
     WHERE gpus > 0
+"""
+
+
+CAUSES = """
+    SELECT
+        sum(wait_s),
+        sum(cause_earlier_s),
+        sum(cause_unexplained_s),
+        sum(cause_nodes_s)
+    FROM job_fairness
 """
 
 
@@ -213,6 +225,27 @@ def test_what_the_log_states_of_nodes_shows_their_size(
     assert {node.name: dict(node.amounts)["cpus"] for node in hardware(rows).nodes} == cpus
 
 
+def test_gpus_that_certainly_fit_on_their_nodes_show_no_others() -> None:
+    # 2 GPUs of each type on both nodes: the log does not say that each node has one type
+    typed = [
+        ended(0, 0, 10, 1, gpus=4, gpu_types=f"{kind}:4", nodes=1, node_list=name)
+        for kind, name in (("a100", "g1"), ("v100", "g2"))
+    ]
+    both: dict[str, Any] = {"gpus": 4, "gpu_types": "a100:2,v100:2", "nodes": 2}
+    both["node_list"] = "g[1-2]"
+    amounts = [
+        {name: amount for name, amount in node.amounts if name.startswith("gpus:")}
+        for node in hardware(frame([*typed, ended(20, 20, 30, 2, **both)])).nodes
+    ]
+    assert amounts == [{"gpus:a100": 4, "gpus:v100": 0}, {"gpus:a100": 0, "gpus:v100": 4}]
+
+
+def test_nodes_win_over_the_peak_in_use() -> None:
+    # never both nodes at once, so at most 4 of 8 CPUs are in use
+    rows = [ended(k, k, k + 9, 4, nodes=1, node_list=f"n{k % 2}") for k in range(0, 90, 9)]
+    assert hardware(frame(rows)).amounts == {"cpus": 8}
+
+
 @pytest.mark.parametrize("nodes", [None, "n[1-", "n[0-99999999]"])
 def test_without_readable_nodes_all_partitions_are_one_group(nodes: str | None) -> None:
     assert groups(("a", nodes), ("b", nodes)) == [["a", "b"]]
@@ -250,3 +283,47 @@ def test_scarce_gpus_are_found_on_their_nodes(tmp_path: Path, overlap: bool, nod
     assert waited == sum(one.start - one.job.submit for one, _ in of_gpus)
     assert abs((waited - lacked - scattered) - truth) < 0.01 * waited
     assert scattered > 0.05 * waited  # what sums over the nodes would call free
+
+
+def audited(
+    tmp_path: Path, case: str, log: str = "input", nodes: str = "nodes"
+) -> tuple[tuple[Pool, ...], tuple[str, ...], list[int]]:
+    """Return the pools of an audited case, its warnings, and its seconds of ``CAUSES``."""
+    folder, settings = DATA / "cases" / case, Config()
+    request = Request(logs=[folder / log], zone="UTC", files=NodeFiles(folder / nodes))
+    outcome = audit(request, Options(out=tmp_path / log, pdf=False), settings, fit=None)
+    setting = open_published(outcome.database, settings).setting
+    with closing(database.open_snapshot(outcome.database)) as con:
+        [causes] = database.rows(con, CAUSES)
+    return setting.pools, setting.warnings, [int(cause) for cause in causes]
+
+
+def test_types_of_gpus_that_no_field_places_add_none_to_declared_nodes(tmp_path: Path) -> None:
+    plain = audited(tmp_path, "nodes-gpu-types", "without")
+    pools, warnings, causes = audited(tmp_path, "nodes-gpu-types")
+    assert (pools, warnings, causes) == plain
+    amounts = dict(pools[0].amounts)
+    assert (amounts["gpus"], amounts["gpus:a100"], amounts["gpus:v100"]) == (8, 4, 4)
+    waited, earlier, unexplained, scattered = causes
+    assert (unexplained, scattered) == (0, 0)
+    assert earlier > 0.99 * waited
+
+
+def test_a_job_that_uses_all_of_unequal_nodes_contradicts_none(tmp_path: Path) -> None:
+    pools, warnings, _ = audited(tmp_path, "nodes-gpu-types", "input-six", "nodes-six")
+    assert [dict(node.amounts)["gpus:a100"] for node in pools[0].nodes] == [4, 2]
+    assert warnings == ()
+
+
+def test_all_memory_of_unequal_nodes_does_not_show_that_it_is_not_counted(tmp_path: Path) -> None:
+    pools, warnings, _ = audited(tmp_path, "nodes-memory")
+    amounts = {pool.name: dict(pool.amounts) for pool in pools}
+    assert amounts["cpu"]["mem_bytes"] == 320_000 << 20
+    assert (amounts["gpu"]["gpus:a100"], amounts["gpu"]["gpus:v100"]) == (4, 4)
+    assert warnings == ()
+
+
+def test_declared_partitions_without_jobs_are_left_out(tmp_path: Path) -> None:
+    pools, warnings, _ = audited(tmp_path, "nodes-empty-partition")
+    assert [node.name for pool in pools for node in pool.nodes] == ["g01", "g02"]
+    assert warnings == ()

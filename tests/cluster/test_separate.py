@@ -7,7 +7,10 @@ import polars as pl
 import pytest
 
 from audit.cluster.inference import Fact
-from audit.cluster.separate import pools, separate
+from audit.cluster.separate import ceilings, pools, separate
+from audit.cluster.setting import one_off
+from audit.formats.dialects import Header
+from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import describe
 from audit.model import Backfill, Limit, Order, Policy, Pool, Resource
 from audit.scenario.engine import simulate
@@ -157,6 +160,92 @@ def test_pools_come_with_their_evidence() -> None:
 def test_too_little_evidence_divides_nothing(rows: list[dict[str, Any]]) -> None:
     (group,), fact = pools(frame(rows))
     assert ({*group}, fact) == ({row["partition"] for row in rows}, None)
+
+
+def steady(days: int, **peaks: int) -> list[dict[str, Any]]:
+    """Return a job a day in each partition, of its peak, and none that waits."""
+    return [
+        ended(EPOCH + k * DAY, EPOCH + k * DAY, EPOCH + k * DAY + HOUR, peak, partition=name)
+        for k in range(days)
+        for name, peak in peaks.items()
+    ]
+
+
+THREE: Final = {"fat": 113, "standard": 802, "hybrid": 11}
+
+
+def test_constant_peaks_that_add_up_to_the_capacity_are_pools() -> None:
+    rows = steady(8, **THREE)
+    groups, fact = pools(frame(rows), headers=[Header(capacity={"cpus": 933})])
+    assert groups == [["fat"], ["hybrid"], ["standard"]]
+    assert fact == Fact(
+        "pools",
+        "fat; hybrid; standard",
+        "peaks in use",
+        "pools are inferred from constant peaks in use, which add up to the header's 933 CPUs: fat "
+        "(113 CPUs), hybrid (11 CPUs), standard (802 CPUs). If partitions share hardware, say so "
+        "(--pool-size, or clusters.pools)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "capacity"),
+    [
+        pytest.param(steady(8, **THREE), 0, id="the capacity is unknown"),
+        pytest.param(steady(8, **THREE), 925, id="partitions used more than there is"),
+        pytest.param(steady(8, **THREE), 946, id="some capacity is in none"),
+        pytest.param(steady(4, **THREE), 933, id="four days"),
+        pytest.param(steady(8, all=933), 933, id="one partition"),
+        pytest.param(
+            [row | {"node_list": "n1"} for row in steady(8, **THREE)], 933, id="known nodes"
+        ),
+        pytest.param(
+            [*steady(8, standard=802, hybrid=11), *steady(5, fat=13), *steady(8, fat=100)][:-1],
+            933,
+            id="a peak varies",
+        ),
+        pytest.param(
+            [*steady(8, fat=113, standard=802), ended(EPOCH, EPOCH, EPOCH, 9, partition="hybrid")],
+            933,
+            id="a partition without use",
+        ),
+    ],
+)
+def test_other_peaks_are_no_pools(rows: list[dict[str, Any]], capacity: int) -> None:
+    assert ceilings(frame(rows), "cpus", capacity) == {}
+
+
+@pytest.mark.parametrize("kind", SHARED)
+def test_peaks_on_shared_hardware_are_no_pools(kind: str) -> None:
+    size, parts = SHARED[kind]
+    for seed in range(3):
+        assert ceilings(site(seed, [(size, parts)]), "cpus", size) == {}
+
+
+def test_outages_are_those_of_partitions_with_hardware_of_their_own() -> None:
+    # nothing runs in hybrid for two hours, in which a job waits; standard is busy
+    out = EPOCH + 8 * DAY
+    rows = [
+        *steady(8, **THREE),
+        ended(out, out, out + 9 * HOUR, 700, partition="standard"),
+        ended(out, out + 2 * HOUR, out + 3 * HOUR, 2, partition="hybrid"),
+    ]
+    setting = one_off(
+        Fact("cluster", "c", "a test"),
+        *(frame(rows), {"log": Header(capacity={"cpus": 933})}, None, None, "UTC"),
+    )
+    capacities = [(one.value, one.source) for one in setting.facts if "capacity" in one.what]
+    assert capacities == [(f"{THREE[pool.name]} CPUs", "the peak in use") for pool in setting.pools]
+    described = describe(frame(rows), setting.pools, setting.partition_pool)
+    waits = {
+        pool.name: account(described.filter(pool=pool.name), pool, out + DAY, cycle_s=0).attempts
+        for pool in setting.pools
+    }
+    assert {name: of["cause_unavailable_s"].sum() for name, of in waits.items()} == {
+        "fat": 0,
+        "hybrid": 2 * HOUR,
+        "standard": 0,
+    }
 
 
 def test_pending_jobs_and_those_without_a_partition_belong_to_a_pool() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from audit.hostlists import LONGEST, MOST, amounts_of, amounts_text, count, expand, listed
 from audit.metrics import nodes
+from audit.metrics.attempts import contention
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.population import describe
 from audit.metrics.nodes import members
@@ -329,3 +330,36 @@ def test_what_the_log_states_of_each_node_is_not_guessed() -> None:
     waits = ended(4, 10, 20, 1, "ann", partition="debug", nodes=1, node_list="n2")
     got = [parts({**several, "node_amounts": text}, waits)[1] for text in (None, "cpus=1,4")]
     assert got == [{"unexplained": 6}, {"earlier": 6}]
+
+
+def test_memory_and_gpus_that_no_field_places_go_in_proportion_to_the_nodes() -> None:
+    amounts = ("cpus", "mem_bytes", "gpus", "gpus:a100", "gpus:v100")
+    has = {"g1": (8, 300, 4, 4, 0), "g2": (8, 100, 6, 2, 4)}
+    pool = Pool(
+        "main",
+        Resource.gpus,
+        10,
+        amounts=tuple(zip(amounts, (16, 400, 10, 6, 4), strict=True)),
+        nodes=tuple(
+            Node(name, tuple(zip(amounts, of, strict=True)), ()) for name, of in has.items()
+        ),
+    )
+
+    def on_nodes(*records: dict[str, Any]) -> dict[str, list[int]]:
+        described = describe(frame(list(records)), [pool]).with_columns(end="end_time")
+        found = nodes.placed(described, described.clear(), pool).nodes
+        rows = found.amount[:, found.first[-2] :].tolist()
+        return dict(zip(contention.counted_resources(pool), rows, strict=True))
+
+    both: dict[str, Any] = {"nodes": 2, "node_list": "g[1-2]", "mem_bytes": 40, "gpus": 5}
+    # CPUs fill the nodes in their order, also where GPUs are counted and they divide evenly
+    got = on_nodes(ended(0, 0, 9, 10, gpu_types="a100:3,v100:2", **both))
+    assert got == {
+        "cpus": [8, 2],
+        "mem_bytes": [30, 10],
+        "gpus": [2, 3],
+        "gpus:a100": [2, 1],
+        "gpus:v100": [0, 2],
+    }
+    # GPUs of no type; g1 has none of one that no node has
+    assert on_nodes(ended(0, 0, 9, 10, **both))["gpus"] == [2, 3]

@@ -19,6 +19,7 @@ CAUSES = (
     "unexplained",
 )
 TYPES = ("gpus:a100", "gpus:h100")
+RESOURCES = ("cpus", "gpus", "mem_bytes", *TYPES)
 HOLDS = {
     "BeginTime": "begin",
     "Dependency": "dependency",
@@ -247,6 +248,7 @@ def _used(held: Sequence[One], machines: on.Machines) -> dict[tuple[str, int], d
         [one.record["node_list"].split(",") for one in ran],
         machines,
         [_stated(one.record["node_amounts"], len(one.request)) for one in ran],
+        RESOURCES[: len(ran[0].request)] if ran else (),
     )
     return {one.key: {} for one in held} | {o.key: u for o, u in zip(ran, used, strict=True)}
 
@@ -255,7 +257,7 @@ def _stated(text: str | None, count: int) -> list[list[int] | None]:
     """The amounts on each node of CPUs and GPUs, the first resources: `cpus=1,3 gpus=0,2`."""
     given = dict(item.split("=") for item in (text or "").split())
     numbers = {name: [int(number) for number in each.split(",")] for name, each in given.items()}
-    return [numbers.get(name) for name in ("cpus", "gpus", "mem_bytes", *TYPES)[:count]]
+    return [numbers.get(name) for name in RESOURCES[:count]]
 
 
 def _one(

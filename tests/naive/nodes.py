@@ -4,6 +4,9 @@ Nothing here is shared with the package.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from math import floor
 from typing import Any, NamedTuple
 
 Amounts = tuple[int, ...]
@@ -135,6 +138,7 @@ def split(
     lists: Sequence[Sequence[str]],
     machines: Machines,
     stated: Sequence[Sequence[Sequence[int] | None]],
+    resources: Sequence[str],
 ) -> list[dict[str, Amounts]]:
     """What each attempt uses on which of its nodes; spans are (start, end), ascending ties kept.
 
@@ -154,6 +158,11 @@ def split(
             else _share(x, requests[k], names, machines, free)
             for x, given in enumerate(stated[k])
         ]
+        for x, name in enumerate(resources):
+            types = [y for y, one in enumerate(resources) if one.startswith(f"{name}:")]
+            all_typed = sum(requests[k][y] for y in types) == requests[k][x] > 0
+            if all_typed and sum(stated[k][x] or ()) != requests[k][x]:
+                shares[x] = [sum(shares[y][p] for y in types) for p in range(len(names))]
         used[k] = {name: tuple(share[p] for share in shares) for p, name in enumerate(names)}
     return used
 
@@ -167,8 +176,13 @@ def _share(
         return [amount]
     if sum(whole) == amount:
         return whole
-    if x > 0 and amount % count == 0:
-        return [amount // count] * count
+    if x > 0:  # not CPUs: in proportion to what the nodes have
+        weights = whole if sum(whole) else [1] * count
+        edges = [
+            floor(Fraction(amount * sum(weights[: p + 1]), sum(weights)) + Fraction(1, 2))
+            for p in range(count)
+        ]
+        return [b - a for a, b in pairwise([0, *edges])]
     share, left = [], amount
     for p, name in enumerate(names[:-1]):
         reserve = max(left - (count - 1 - p), 0)

@@ -103,6 +103,20 @@ def test_a_header_that_the_log_contradicts_is_left_out() -> None:
     assert "the log contradicts its header's 2 cpus" in warning
 
 
+def test_partitions_whose_peaks_add_up_to_the_capacity_are_pools() -> None:
+    lines = [
+        line(2 * day + number, submit=day * 86_400, wait=0, allocated=cpus, partition=number)
+        for day in range(8)
+        for number, cpus in ((1, 80), (2, 19))
+    ]
+    draft = infer([put("mine.swf", log(lines, MaxProcs=100))], name="mine")
+    assert {pool.name: pool.partitions for pool in loaded(draft).pools} == {
+        "1": ("1",),
+        "2": ("2",),
+    }
+    assert fact(draft, "pools").source == "peaks in use"
+
+
 def test_a_log_of_sacct() -> None:
     draft = infer([put("a.psv", sacct(job(1), job(2, "short,fat")))])
     cluster = loaded(draft)

@@ -11,6 +11,7 @@ from typing import Final, Literal
 import numpy as np
 import polars as pl
 
+from audit.metrics.nodes import members
 from audit.metrics.pairs import Log, paired
 from audit.model import Backfill, Order, Period, Policy
 from audit.policies import takers
@@ -100,7 +101,10 @@ def _queues(observed: Observed, site: Site, chosen: Bools) -> list[Element]:
 
 
 def _whole_nodes(observed: Observed, site: Site) -> list[Element]:
-    """Return the allocation of whole nodes, where the log records numbers of nodes."""
+    """Return the allocation of whole nodes, where the log records numbers of nodes.
+
+    Jobs that had more nodes at one time than the pool has, or the log names, shared some.
+    """
     if site.pool.exclusive_nodes or "nodes" not in observed.described.columns:
         return []
     nodes = observed.described["nodes"].gather(observed.rows)
@@ -108,8 +112,9 @@ def _whole_nodes(observed: Observed, site: Site) -> list[Element]:
     if site.pool.resource == "nodes" or known.sum() < NODES_KNOWN * observed.judged.sum():
         return []
     peak = days.in_use(observed, nodes.fill_null(0).to_numpy())[1].max(initial=0)
-    had = dict(site.pool.amounts).get("nodes") or int(peak)
-    return [Element(Kind.nodes, nodes=int(had))] if had else []
+    named = len(site.pool.nodes) or members(observed.described["node_list"])["node"].n_unique()
+    had = dict(site.pool.amounts).get("nodes") or named or int(peak)
+    return [Element(Kind.nodes, nodes=had)] if 0 < peak <= had else []
 
 
 def _chains(observed: Observed, site: Site, ready: Ints, among: Bools) -> list[Element]:

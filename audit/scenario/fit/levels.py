@@ -14,8 +14,10 @@ from itertools import product
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+import polars as pl
 
-from audit.model import Limit, Per, Scope
+from audit.metrics.attempts.contention import largest_amounts
+from audit.model import Limit, Per, Pool, Scope
 from audit.scenario.fit.evidence import LEAST, RAW, Booked, Events
 from audit.scenario.fit.observed import Observed
 from audit.scenario.fit.occasions import Seen, Spans, Tried
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 NO_ENTITY: Final = -1
 WHOLE: Final = 0.98
-"""Greatest limit, as a share of the capacity: a higher one would be the capacity itself."""
+"""Greatest limit, as a share of what its jobs can use: a higher one is the hardware itself."""
 LEVELS: Final = 512
 """Number of levels of a kind that are tried: those at which most attempts started."""
 BLOCKS: Final = 8
@@ -200,9 +202,35 @@ def _tried(observed: Observed, kind: Kind, of: Levels) -> Ints:
     """Return the levels to try, ascending."""
     values, counts = np.unique(of.at_start, return_counts=True)
     kept = np.sort(values[np.argsort(-counts, kind="stable")[:LEVELS]])
-    if kind.limit.resource == observed.pool.resource:
-        kept = kept[kept < WHOLE * int(observed.work.largest[0])]
-    return kept
+    most = usable(observed.pool, observed.frame["partition"], kind.limit)
+    return kept if most is None else kept[kept < WHOLE * most]
+
+
+def usable(pool: Pool, partitions: pl.Series, limit: Limit) -> int | None:
+    """Return the most that the jobs of a limit can use at one time; None: that is not known.
+
+    That is the capacity of their pool, or what the nodes of their partition have.
+
+    Args:
+        partitions: those of the attempts.
+    """
+    if limit.resource is None:
+        return None
+    found = largest_amounts(pool).get(limit.resource)
+    of = limit.partition
+    if limit.per == "partition" and of is None:
+        of = tuple(partitions.drop_nulls().unique())
+    if of is None or not pool.nodes:
+        return found
+    on_nodes = max(
+        sum(
+            dict(node.amounts).get(limit.resource, int(limit.resource == "nodes"))
+            for node in pool.nodes
+            if not node.partitions or {*name.split(",")} & {*node.partitions}
+        )
+        for name in of
+    )
+    return on_nodes if found is None else min(found, on_nodes)
 
 
 def _above(level: Ints, tried: Ints, block: Ints, weight: Ints | None = None) -> Ints:
