@@ -21,9 +21,9 @@ from audit.metrics import dominant_share
 from audit.metrics.attempts import (
     account,
     passed_over,
-    peers,
     performance,
     population,
+    similar,
     users,
 )
 from audit.metrics.attempts.account import Account
@@ -178,13 +178,13 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
         yield Rows("prediction_result", None, starts.with_columns(pool=pl.lit(pool.name)))
         work.progress(_STARTS, 1, 1)
         del scenario
-        jobs = peers.peer_waits(jobs, [*seeds, *kept], (*pool.limits, *pool.windows))
-        stuck = peers.stuck(jobs, pool, setting.now, [*seeds, *kept], metrics.tolerance_s)
+        jobs = similar.similar_waits(jobs, [*seeds, *kept])
+        stuck = similar.stuck(jobs, pool, setting.now, metrics.tolerance_s)
         del of_pool
         own = window.own(jobs)
         stuck = stuck.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")
         yield Rows("stuck_result", None, stuck.with_columns(pool=pl.lit(pool.name)))
-        yield Rows("job_result", None, own.drop(_UNUSED, cs.starts_with(OF_TYPE)))
+        yield Rows("job_result", None, own.drop(_UNUSED, *similar.HELPERS, cs.starts_with(OF_TYPE)))
         del own
         jobs = jobs.drop(_OF_JOBS_ALONE)
         yield from _of_periods(work, jobs, booked, pool)

@@ -138,12 +138,6 @@ LACKS: Final = (
 # fmt: on
 """If a job lacks either of two resources, the first in this order is named."""
 
-CONTESTED: Final = tuple(
-    f"cause_{key}_s" for key in ("claimed", "earlier", "later", "cycle", "unexplained")
-)
-"""Columns of the contested wait, for which other users or the scheduler are responsible."""
-
-
 @dataclass(frozen=True, slots=True)
 class Part:
     """A part of the anatomy of a wait, which measures but does not explain."""

@@ -80,6 +80,7 @@ _NO_WAIT: Final = "where no anatomy of the wait is known"
 _NO_ACCOUNT: Final = "where no wait was booked to causes"
 _NO_NODES: Final = "where the nodes of the pool are not known"
 _UNINTERRUPTED: Final = "where no attempt was preempted, requeued or suspended"
+_FEW_SIMILAR: Final = "with fewer than 20 similar jobs of 3 users"
 _NO_FORWARD: Final = "without a modelled start"
 _NO_DECISION: Final = "where no decision was judged"
 _NONE_JUDGED: Final = "where no attempt has a fair start time that counts"
@@ -154,11 +155,11 @@ OF_ATTEMPTS: Final = (
            missing="where cause_held_s is 0 or NULL"),
     *(Column(part.column, DOUBLE if part.divided else BIGINT, f"part of the wait in which "
              f"{part.clause}", SECONDS, _NO_WAIT) for part in PARTS),
-    Column("peer_wait_s", DOUBLE, "mean over the users of similar jobs of their mean wait",
-           SECONDS, "with fewer than 20 similar jobs of 3 users"),
-    Column("peer_contested_s", DOUBLE, "the same for the contested wait (claimed, earlier, "
-           "later, cycle and unexplained)", SECONDS, "with fewer than 20 similar jobs of 3 users, "
-           "or where no wait was booked to causes"),
+    Column("similar_wait_s", BIGINT, "median wait of similar jobs: of other users, of the same "
+           "partition, qos, width class and walltime class, at about the same time", SECONDS,
+           _FEW_SIMILAR),
+    Column("similar_p95_s", BIGINT, "95th percentile of the waits of similar jobs", SECONDS,
+           _FEW_SIMILAR),
     Column("ready_time", INSTANT, "first instant of its wait at which the modelled policy would "
            "have started it", missing="never, or not judged"),
     Column("decision", VARCHAR, "start compared with the modelled policy: on_time, late, "
@@ -241,14 +242,10 @@ OF_ENTITIES: Final = (
              _NO_ACCOUNT) for cause in CAUSES),
     *(Column(part.column, DOUBLE if part.divided else BIGINT, f"total wait in which "
              f"{part.clause}", SECONDS, _NO_WAIT) for part in PARTS),
-    Column("peer_ratio", DOUBLE, "total wait / total peer_wait_s of the attempts that have "
-           "similar jobs", ONE, "where none has similar jobs, or these did not wait"),
-    Column("excess_wait_s", DOUBLE, "sum of wait − peer_wait_s over the attempts that have "
-           "similar jobs", SECONDS, "where none has similar jobs"),
-    Column("contested_ratio", DOUBLE, "total contested wait / total peer_contested_s of the "
-           "attempts that have similar jobs", ONE, "where none has similar jobs, or these did not "
-           "wait"),
-    Column("contested_excess_s", DOUBLE, "sum of contested wait − peer_contested_s over the "
+    Column("wait_median", BIGINT, "median wait", SECONDS, "where no wait is known"),
+    Column("similar_wait_median", BIGINT, "median over its attempts of the median wait of similar "
+           "jobs, for an account of other accounts' jobs", SECONDS, "where none has similar jobs"),
+    Column("excess_wait_s", BIGINT, "sum of max(0, wait − median wait of similar jobs) over the "
            "attempts that have similar jobs", SECONDS, "where none has similar jobs"),
     Column("passed_share", DOUBLE, "weighted share of the later jobs of others, with requests at "
            "least as large, that started more than 60 s earlier", ONE, _NO_PAIRS),

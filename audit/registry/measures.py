@@ -61,8 +61,6 @@ _SPEC_CAUSES: Final = "account of waits"
 _ON_NODES: Final = "where the nodes of the pool are known"
 _SPEC_PARTS: Final = "anatomy of waits"
 _INTERRUPTED: Final = "where attempts were preempted, requeued or suspended"
-_PEERED: Final = "for users and accounts with attempts that have similar jobs"
-_CONTESTED: Final = f"{_PEERED}, where waits are booked to causes"
 _PAIRED: Final = "for entities with pairs"
 _TESTED: Final = "for entities with at least 20 attempts with pairs on 8 days"
 _NAMED: Final = ("user", "account")
@@ -203,17 +201,11 @@ _ANATOMY: Final = (
             "by side into the idle capacity", when=_APART, figure=Total(APART, "usable")),
 )
 
-_PEERS: Final = (
-    Measure("peer_ratio", "Wait relative to that of similar jobs", ONE, NUMBER, _NAMED,
-            "Σ wait / Σ peer_wait_s over the attempts that have similar jobs; the interval is over "
-            "days, and needs at least 10", when=_PEERED),
+_SIMILAR: Final = (
     Measure("excess_wait", "Wait beyond that of similar jobs", SECONDS, DURATION, _NAMED,
-            "Σ (wait − peer_wait_s) over the attempts that have similar jobs", when=_PEERED),
-    Measure("contested_ratio", "Contested wait relative to that of similar jobs", ONE, NUMBER,
-            _NAMED, "the same for the contested wait (claimed, earlier, later, cycle and "
-            "unexplained), among jobs to which the same rules apply", when=_CONTESTED),
-    Measure("contested_excess", "Contested wait beyond that of similar jobs", SECONDS, DURATION,
-            _NAMED, "Σ (contested wait − that of similar jobs)", when=_CONTESTED),
+            "Σ max(0, wait − median wait of similar jobs) over the attempts that have similar "
+            "jobs; the interval is over days, and needs at least 10",
+            when="for users and accounts with attempts that have similar jobs"),
 )
 
 _PASSED: Final = (
@@ -467,7 +459,7 @@ _FIDELITY: Final = (
 )
 
 SUMMARY: Final[Mapping[str, Measure]] = {measure.key: measure for measure in (
-    *_POPULATION, *_WAITS, *_ANATOMY, *_PEERS, *_PASSED, *_EQUALITY, *_PREEMPTION, *_MACHINE,
+    *_POPULATION, *_WAITS, *_ANATOMY, *_SIMILAR, *_PASSED, *_EQUALITY, *_PREEMPTION, *_MACHINE,
     *_REQUESTED, *_FAIR_STARTS, *_OWNERS,
 )}
 """Every measure of the view ``summary`` by key, in order of display."""

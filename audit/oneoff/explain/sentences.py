@@ -182,16 +182,9 @@ def _similar(story: Story) -> str:
     of = story.account
     if of.similar_wait_s is None:
         return ""
-    text = (
-        "Similar jobs (of other users, with the same width and walltime class, at about that time) "
-        f"waited {wording.duration(of.similar_wait_s)} on average"
-    )
-    if of.similar_contested_s is None or of.contested_s is None:
-        return f"{text}."
     return (
-        f"{text}. Without the time behind own jobs, held, under rules or with resources "
-        f"unavailable, they waited {wording.duration(of.similar_contested_s)}, and this job "
-        f"{wording.duration(of.contested_s)}."
+        "Half of the similar jobs (of other users, with the same partition, QOS, width and walltime "
+        f"class, at about that time) waited at most {wording.duration(of.similar_wait_s)}."
     )
 
 
