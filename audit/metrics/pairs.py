@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from audit.metrics.attempts import similar
 from audit.metrics.attempts.contention import counted_resources, requested, reserved_rows
 from audit.metrics.attempts.pair_classes import Side, Swept, changes, classes
-from audit.metrics.attempts.similar import walltime_class
 from audit.metrics.attempts.population import around, ended, in_period, numbered
+from audit.metrics.attempts.similar import walltime_class
 from audit.metrics.bursts import READ as OF_BURSTS
 from audit.metrics.bursts import bursts
 from audit.model import Period, Pool, Standing

@@ -18,7 +18,7 @@ class Ranges:
     def __init__(self, values: Ints, bits: int) -> None:
         self._bits: Final = bits
         self._zeros: Final[list[_Counts]] = []
-        """By level: how many of the first 0, …, n numbers have a 0 in its bit, highest bit first."""
+        """By bit, highest first: how many of the first 0, …, n numbers have a 0 there."""
         for bit in reversed(range(bits)):
             zero = (values >> bit) & 1 == 0
             counts = np.zeros(len(values) + 1, np.int32)

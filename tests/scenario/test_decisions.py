@@ -16,7 +16,7 @@ from audit.model import (
     Resource,
     Window,
 )
-from audit.scenario.decisions import CAUSES, decision_times, decisions
+from audit.scenario.decisions import decision_times, decisions
 from audit.scenario.scenario import Scenario
 from tests.examples import examples
 from tests.naive import decisions as slow
@@ -48,11 +48,10 @@ def ready(log: Log, policy: Policy, tolerance: int = 60) -> list[int | None]:
 
 
 def compare(log: Log, policy: Policy, tolerance: int, ranking: Ranking = Ranking()) -> None:  # noqa: B008
-    made = decisions(arrays(log, ranking), policy, tolerance, causes=True)
+    made = decisions(arrays(log, ranking), policy, tolerance)
     want = slow.judge(log, rule(policy)._replace(ranking=ranking), tolerance)
     for k, job in enumerate(log.jobs):
         assert known(made.ready)[k] == want.ready.get(k)
-        assert CAUSES[made.withheld[k]] == want.withheld.get(k, "unexplained")
         if job.start is not None and not job.blocked:
             assert made.over_capacity[k] == (k in want.over)
 
@@ -173,7 +172,7 @@ def test_tables_hold_what_the_twin_says(
     log, keys = log_of(frame(records).to_dicts(), *slow_pool(pool), NOW)
     want = slow.judge(log, rule(policy), tolerance)
     place = {key: j for j, key in enumerate(keys)}
-    assert made.drop("ready_time", "decision", "idle_because").equals(described)
+    assert made.drop("ready_time", "decision").equals(described)
     for row in made.iter_rows(named=True):
         j = place.get((row["job_id"], row["attempt"]))
         if row["standing"] != "ended" or j is None or log.jobs[j].blocked or log.exceeds(j):
@@ -181,7 +180,6 @@ def test_tables_hold_what_the_twin_says(
             continue
         first = want.ready.get(j)
         assert row["ready_time"] == first
-        assert row["idle_because"] == (None if first is None else "unexplained")
         if j in want.over:
             expected = Decision.OVER_CAPACITY
         elif first is None:

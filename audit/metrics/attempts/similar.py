@@ -8,7 +8,8 @@ fewer than 3 users, within 7 days, then within 30. Of their waits,
 
 Of a user, over its attempts that have similar jobs:
 
-    similar_wait_median = the median of similar_wait      excess_wait = Σ max(0, wait − similar_wait)
+    similar_wait_median = the median of similar_wait
+    excess_wait = Σ max(0, wait − similar_wait)
 
 For an account, similar jobs are those of other accounts. These figures never name an entity:
 ``passed_over`` does. Intervals of the excess are bootstrapped over days (of arrival, local), none
@@ -93,7 +94,7 @@ def similar_waits(with_causes: pl.DataFrame, periods: Sequence[Period]) -> pl.Da
         found = _reference(with_causes, kind, periods)
         made[name] = found.median
         if kind == "user":
-            made |= {"similar_p95_s": found.p95, COUNT: found.count}
+            made |= {"similar_p95_s": found.p95, COUNT: found.number}
     columns = {name: pl.Series(values) for name, values in made.items()}
     return with_causes.with_columns(
         **{name: column.set(column < 0, None) for name, column in columns.items()}
@@ -105,7 +106,7 @@ class _Reference(NamedTuple):
 
     median: Ints
     p95: Ints
-    count: Ints
+    number: Ints
 
 
 def _reference(
@@ -170,12 +171,10 @@ class _Jobs(NamedTuple):
             enough = (count >= LEAST_SIMILAR) & (entities >= LEAST_ENTITIES)
             begin, end, count = begin[enough], end[enough], count[enough]
             own = (own[0][enough], own[1][enough])
-            made.count[left[enough]] = count
+            made.number[left[enough]] = count
             for out, thousandths in ((made.median, MEDIAN), (made.p95, P95)):
                 nth = np.maximum(-(-count * thousandths // 1000), 1) - 1  # ``quantiles.rank``
-                out[left[enough]] = waits[
-                    all_waits.nth_without(begin, end, own_waits, own, nth)
-                ]
+                out[left[enough]] = waits[all_waits.nth_without(begin, end, own_waits, own, nth)]
             left = left[~enough]
         return made
 
@@ -216,9 +215,10 @@ def _combined(*codes: Ints) -> Ints:
     """Return codes of the combinations, dense, from 0 on."""
 
     def pair(one: Ints, other: Ints) -> Ints:
-        return np.unique(one * (int(other.max(initial=0)) + 1) + other, return_inverse=True)[1]
+        keys = one * (int(other.max(initial=0)) + 1) + other
+        return np.unique(keys, return_inverse=True)[1].astype(np.int64)
 
-    return reduce(pair, codes).astype(np.int64)
+    return reduce(pair, codes)
 
 
 def _by_period(held: pl.DataFrame, periods: Sequence[Period]) -> list[tuple[int, Ints]]:

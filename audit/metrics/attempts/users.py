@@ -56,7 +56,6 @@ from audit.metrics.quantiles import (
 )
 from audit.model import Standing
 from audit.registry.causes import COLUMNS as BY_CAUSE
-from audit.registry.causes import PART_COLUMNS
 from audit.registry.columns import BIGINT, DOUBLE, OF_ENTITIES, VARCHAR
 
 Ints = NDArray[np.int64]
@@ -74,13 +73,11 @@ _FORWARD: Final = ("overtaken_s", "unmodelled_s")
 _READ: Final = (
     *("standing", "job_id", "attempt", "arrival_time", "end_time", "size", "runtime_s", "wait_s"),
     *("re_unfairness", "fst_status", WEIGHT, *(f"miss_{fst}_s" for fst in FSTS)),
-    *(*BY_CAUSE, *PART_COLUMNS, *REFERENCE.values(), *_FORWARD),
+    *(*BY_CAUSE, *REFERENCE.values(), *_FORWARD),
     *("state", "occupancy_s", "suspended_s", "lost_work", "array_span_s"),
 )
 LEAST_JOBS: Final = 10
 """Fewest jobs of a user in Jain's index."""
-_DIVISIONS: Final = {"booked": BY_CAUSE, "divided": PART_COLUMNS}
-"""Columns that divide waits, by the name of the number of attempts that have them."""
 
 
 class Dispersion(NamedTuple):
@@ -111,14 +108,14 @@ def by_entities(
     Args:
         with_re: attempts of one pool and period with the columns of ``resource_equality``;
             optionally with those of ``miss.misses`` and fst_status, of ``scenario.forward``, of
-            ``anatomy`` and ``account``, and of ``similar_waits``.
+            ``account``, and of ``similar_waits``.
         tolerance_s: greatest miss that does not count in ``missed_*``, s.
 
     Returns:
         Columns of ``ENTITY_SCHEMA``, sorted by entity, null first; ``passed_*`` are null. Sums are
         null if no attempt has the figure: ``re_unfairness_*`` are over attempts of known size (0
         without attempts), ``miss_*_s`` and ``missed_*`` over those that count in totals,
-        ``wait_*_s`` and ``cause_*_s`` over those with a divided wait, excesses over those with
+        ``cause_*_s`` over those with an account of their wait, excesses over those with
         similar jobs.
     """
     subject = pl.col("standing") == Standing.ENDED
@@ -158,7 +155,9 @@ def by_entities(
                 )
                 sums[kind][name] = pl.Series(added, dtype=pl.Float64)
     for kind, of in codes.items():
-        sums[kind] |= _beside_similar(only(held, subject), of[subjects], len(sums[kind]["entity"]), kind)
+        sums[kind] |= _beside_similar(
+            only(held, subject), of[subjects], len(sums[kind]["entity"]), kind
+        )
     return {kind: _entities(kind, pl.DataFrame(of_kind)) for kind, of_kind in sums.items()}
 
 
@@ -248,10 +247,9 @@ def _rounded_terms(
     unfairness = pl.col("re_unfairness")
     re = {"re_unfairness_net": unfairness, "re_unfairness_positive": unfairness.clip(0)}
     made = [("known", pl.col("size").is_not_null(), re, True)]
-    for number, of_division in _DIVISIONS.items():
-        if set(of_division) <= set(columns):
-            terms = {name: pl.col(name) for name in of_division}
-            made.append((number, pl.col(of_division[0]).is_not_null(), terms, False))
+    if set(BY_CAUSE) <= set(columns):
+        terms = {name: pl.col(name) for name in BY_CAUSE}
+        made.append(("booked", pl.col(BY_CAUSE[0]).is_not_null(), terms, False))
     if "lost_work" in columns:
         terms = {
             "preempted": pl.col("state").is_in(LOST).fill_null(value=False).cast(pl.Float64),
@@ -280,8 +278,7 @@ def _entities(kind: Kind, sums: pl.DataFrame) -> pl.DataFrame:
     known |= {name: pl.col(f"some_{name}") > 0 for name in _FORWARD}
     interrupted = ("preempted", "lost_work", "suspended_s")
     known |= {name: pl.col("interrupted") > 0 for name in interrupted}
-    for number, of_division in _DIVISIONS.items():
-        known |= dict.fromkeys(of_division, pl.col(number) > 0)
+    known |= dict.fromkeys(BY_CAUSE, pl.col("booked") > 0)
     made: dict[str, pl.Expr] = {
         name: pl.when(some).then(name) for name, some in known.items() if name in sums.columns
     }

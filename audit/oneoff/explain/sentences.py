@@ -179,12 +179,13 @@ def _crowds(story: Story) -> str:
 
 
 def _similar(story: Story) -> str:
-    of = story.account
-    if of.similar_wait_s is None:
+    median = story.account.similar_wait_s
+    if median is None:
         return ""
     return (
-        "Half of the similar jobs (of other users, with the same partition, QOS, width and walltime "
-        f"class, at about that time) waited at most {wording.duration(of.similar_wait_s)}."
+        "Half of the similar jobs (of other users, in the same partition and QOS, of the same "
+        "width and walltime class, at about that time) waited at most "
+        f"{wording.duration(median)}."
     )
 
 

@@ -232,11 +232,11 @@ def _similar() -> Definition:
     return Definition(
         "similar",
         "Waits of similar jobs",
-        "Similar jobs are jobs of other users in the same pool, partition and QOS, of the same width "
-        "and walltime class, that arrived at about the same time. There must be at least "
+        "Similar jobs are jobs of other users in the same pool, partition and QOS, of the same "
+        "width and walltime class, that arrived at about the same time. There must be at least "
         f"{similar.LEAST_SIMILAR} jobs of at least {similar.LEAST_ENTITIES} users. Half of them "
-        "waited at most the median. A user's excess is the time by which its jobs waited longer than "
-        "this median, in total. The report names no users by it, because users who submit in "
+        "waited at most the median. A user's excess is the total time by which its jobs waited "
+        "longer than this median. The report names no users by it, because users who submit in "
         "campaigns always wait longer.",
         "excess = Σ max(0, wait − median wait of similar jobs)",
         "fairaudit",

@@ -229,7 +229,7 @@ def test_a_period_needs_no_attempts_but_those_around_it(
     # the queue is unknown if no arrival is known, whatever the period
     known = attempts.filter(pl.coalesce("submit_time", "eligible_time").is_not_null())
     described = overtakes(resource_equality(describe(known, [POOL]), NOW))
-    whole = booked(described, POOL, NOW).with_columns(peer_wait_s=pl.col("wait_s") / 2 + 1)
+    whole = booked(described, POOL, NOW).with_columns(similar_wait_s=pl.col("wait_s") // 2 + 1)
     period = Period("part", EPOCH + begin, EPOCH + begin + length)
     held = around(whole, period)
     span = (period.from_time, period.to_time)
