@@ -32,6 +32,9 @@ from audit.model import Period
 from audit.registry.causes import CAUSES
 
 FEWEST: Final = 5  # users that must remain without those that a reader knows
+DEFINITION: Final = 2
+"""Number of the definition of causes (SPEC §11) behind the figures that are published now; with
+another one, figures are not comparable."""
 BLOCKS: Final = pl.Schema(
     {
         "from_time": pl.Int64,  # of the block, epoch s

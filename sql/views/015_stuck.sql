@@ -16,7 +16,7 @@ SELECT
     to_timestamp(arrival_time) AS arrival_time,
     to_timestamp(end_time) AS left_time,
     waited_s,
-    similar_p95_s,
+    stuck.similar_p95_s,
     similar_jobs,
     cause_unexplained_s / nullif(waited_s, 0) AS unexplained_share,
     cause,
