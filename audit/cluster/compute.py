@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -209,7 +208,9 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     decided = decision_times(
         scenario.described_by(performance.overtakes(shares)), tolerance_s=metrics.tolerance_s
     )
-    booked = _booked(decided, pool, now, account.cycle_of(pool, metrics.tolerance_s))
+    booked = account.account(
+        decided, pool, now, cycle_s=account.cycle_of(pool, metrics.tolerance_s)
+    )
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
         scenario.described_by(population.compact(booked.attempts)),
@@ -227,16 +228,6 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
         effort=effort._replace(on_progress=partial(work.progress, "modelled start times")),
     )
     return forward, booked._replace(attempts=forward.clear())
-
-
-def _booked(decided: pl.DataFrame, pool: Pool, now: int, cycle_s: int) -> Account:
-    """Return the account of the waits, with their anatomy: two sweeps, each on a processor."""
-    with ThreadPoolExecutor(max_workers=1) as other:
-        sweep = other.submit(account.anatomy, decided, pool, now)
-        booked = account.account(decided, pool, now, cycle_s=cycle_s)
-        parts = sweep.result()
-    added = booked.attempts.select(pl.exclude(decided.columns))
-    return booked._replace(attempts=parts.hstack(added))
 
 
 def _fidelities(work: _Work, scenario: Scenario) -> Iterator[Rows]:

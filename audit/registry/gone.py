@@ -24,7 +24,9 @@ class Column(NamedTuple):
 
 def _columns(table: str, script: int, types: Mapping[str, str]) -> tuple[Column, ...]:
     return tuple(
-        Column(table, name, type_, script) for type_, names in types.items() for name in names.split()
+        Column(table, name, type_, script)
+        for type_, names in types.items()
+        for name in names.split()
     )
 
 
@@ -62,7 +64,7 @@ MEASURES: Final[Mapping[str, str]] = {
 
 
 def columns_before(script: int) -> dict[str, dict[str, str]]:
-    """Return the columns, with their types by table, that stores of a script's number still have."""
+    """Return the types of the columns, by table, that stores of a script's number still have."""
     made: dict[str, dict[str, str]] = {}
     for one in COLUMNS:
         if one.script > script:

@@ -9,13 +9,12 @@ import polars as pl
 import pytest
 
 from audit.errors import StoreError
-from audit.metrics.attempts import fidelity, passed_over
+from audit.metrics.attempts import fidelity, passed_over, similar
 from audit.metrics.attempts.parts import row
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import Options, summarise
-from audit.metrics.attempts import similar
 from audit.metrics.pairs import KINDS
 from audit.model import Period, Pool, Resource
 from audit.registry import columns, measures

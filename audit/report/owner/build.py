@@ -65,9 +65,7 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
         if span.whole_log:
             of = replace(contents, span=_span_of(own, span))
             over = stretches(con, of.cluster, _period(of.span), span.zone)
-        waits = queries.run(
-            con, "published_waits", cluster=of.cluster, **of_own, **who._asdict()
-        )
+        waits = queries.run(con, "published_waits", cluster=of.cluster, **of_own, **who._asdict())
         parts = _parts(of, over, who, own, published, waits)
         pending = _starts(con, contents, who)
         fairshare = _fairshare(con, of, who)
