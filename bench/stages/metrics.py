@@ -22,9 +22,9 @@ from audit.metrics.attempts.account import account
 from audit.metrics.attempts.fidelity import fidelity
 from audit.metrics.attempts.miss import TOLERANCE_S, misses
 from audit.metrics.attempts.parts import coded, number_users
-from audit.metrics.attempts.similar import similar_waits
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
+from audit.metrics.attempts.similar import similar_waits
 from audit.metrics.attempts.users import by_entity
 from audit.metrics.fairshare.history import history_parts
 from audit.metrics.fairshare.penalty import Hardware, relative_penalty

@@ -30,7 +30,8 @@ VIEWS = {
         cause_claimed_s cause_earlier_s cause_later_s cause_cycle_s cause_unexplained_s
         cause_nodes_gpus_s cause_nodes_mem_s cause_nodes_cpus_s cause_nodes_feature_s
         cause_nodes_whole_s cause_nodes_several_s cause_rule_free_s preemptible_s rule held_by
-        similar_wait_s similar_p95_s ready_time decision start_modelled overtaken_s overtaken_own_s unmodelled_s occupancy_s
+        similar_wait_s similar_p95_s ready_time decision start_modelled
+        overtaken_s overtaken_own_s unmodelled_s occupancy_s
         runtime_s suspended_s lost_work freed_for
         walltime_s bounded_slowdown fair_slowdown width_class overtaken_by overtook
         re_deserved re_consumed re_unfairness fst_strict fst_relaxed fst_status fst_weight
