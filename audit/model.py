@@ -310,17 +310,6 @@ class Decision(StrEnum):
     """With it, more was in use than the capacity: counted, but excluded from shares."""
 
 
-class IdleBecause(StrEnum):
-    """Why capacity was free while the modelled policy would have started an attempt (SPEC §10).
-
-    The first reason that applies; no reason if the attempt waited for something but its turn.
-    """
-
-    LIMIT = "limit"  # a modelled limit kept it waiting, or its recorded reason names one
-    WINDOW = "window"  # a window kept it waiting
-    UNEXPLAINED = "unexplained"
-
-
 COUNTED: Final = (
     *(FstStatus.FINAL.value, FstStatus.PROVISIONAL.value, FstStatus.PREEMPTED_CONTEXT.value),
     FstStatus.ASSUMED_ESTIMATE.value,

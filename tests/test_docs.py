@@ -147,20 +147,14 @@ def test_every_figure_of_a_summary_is_documented(
         *(measure.key for measure in MEASURES),
     }
     several = {f"used_{resource}" for resource in ("cpus", "nodes", "gpus", "mem_bytes")}
-    # two users: too few for peers and for the figures of overtaken users
-    peered = {
-        "peer_ratio",
-        "excess_wait",
-        "contested_ratio",
-        "contested_excess",
-        "pending_left_out",
-    }
+    # two users: too few for similar jobs and for the figures of overtaken users
+    beside = {"excess_wait", "pending_left_out"}
     passed = {
         *("passed_excess", "passed_only_in_bursts", "passed_expected_by_usage"),
         *("passed_half_life", "usage_multiple", "equal_usage_multiple"),
     }
-    assert set(metrics) == documented - nodes - interrupted - several - peered - passed
-    assert several | peered | passed <= documented
+    assert set(metrics) == documented - nodes - interrupted - several - beside - passed
+    assert several | beside | passed <= documented
 
 
 def test_the_tables_of_measures_are_those_of_the_registry() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -21,9 +20,9 @@ from audit.metrics import dominant_share
 from audit.metrics.attempts import (
     account,
     passed_over,
-    peers,
     performance,
     population,
+    similar,
     users,
 )
 from audit.metrics.attempts.account import Account
@@ -177,13 +176,13 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
         yield Rows("prediction_result", None, starts.with_columns(pool=pl.lit(pool.name)))
         work.progress(_STARTS, 1, 1)
         del scenario
-        jobs = peers.peer_waits(jobs, [*seeds, *kept], (*pool.limits, *pool.windows))
-        stuck = peers.stuck(jobs, pool, setting.now, [*seeds, *kept], metrics.tolerance_s)
+        jobs = similar.similar_waits(jobs, [*seeds, *kept])
+        stuck = similar.stuck(jobs, pool, setting.now, metrics.tolerance_s)
         del of_pool
         own = window.own(jobs)
         stuck = stuck.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")
         yield Rows("stuck_result", None, stuck.with_columns(pool=pl.lit(pool.name)))
-        yield Rows("job_result", None, own.drop(_UNUSED, cs.starts_with(OF_TYPE)))
+        yield Rows("job_result", None, own.drop(_UNUSED, *similar.HELPERS, cs.starts_with(OF_TYPE)))
         del own
         jobs = jobs.drop(_OF_JOBS_ALONE)
         yield from _of_periods(work, jobs, booked, pool)
@@ -208,7 +207,13 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     decided = decision_times(
         scenario.described_by(performance.overtakes(shares)), tolerance_s=metrics.tolerance_s
     )
-    booked = _booked(decided, pool, setting, account.cycle_of(pool, metrics.tolerance_s))
+    booked = account.account(
+        decided,
+        pool,
+        setting.now,
+        cycle_s=account.cycle_of(pool, metrics.tolerance_s),
+        log_begin=setting.log_begin,
+    )
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
         scenario.described_by(population.compact(booked.attempts)),
@@ -226,18 +231,6 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
         effort=effort._replace(on_progress=partial(work.progress, "modelled start times")),
     )
     return forward, booked._replace(attempts=forward.clear())
-
-
-def _booked(decided: pl.DataFrame, pool: Pool, setting: Setting, cycle_s: int) -> Account:
-    """Return the account of the waits, with their anatomy: two sweeps, each on a processor."""
-    with ThreadPoolExecutor(max_workers=1) as other:
-        sweep = other.submit(account.anatomy, decided, pool, setting.now)
-        booked = account.account(
-            decided, pool, setting.now, cycle_s=cycle_s, log_begin=setting.log_begin
-        )
-        parts = sweep.result()
-    added = booked.attempts.select(pl.exclude(decided.columns))
-    return booked._replace(attempts=parts.hstack(added))
 
 
 def _fidelities(work: _Work, scenario: Scenario) -> Iterator[Rows]:

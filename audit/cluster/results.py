@@ -97,7 +97,7 @@ def _publish(con: Connection, setting: Setting) -> None:
     weeks = covering("week", int(ends.min()), int(ends.max()), setting.zone)
     latest = "SELECT max(end_time) FROM job_result WHERE cluster = $cluster"
     ((last_end,),) = database.rows(con, latest, {"cluster": cluster})
-    published = queries.run(con, "published_blocks", cluster=cluster, until=None)
+    published = queries.run(con, "published_blocks", cluster=cluster, until=None, definition=None)
     for (pool,), of_pool in attempts.partition_by("pool", as_dict=True).items():
         blocks = published.filter(pool=pool).select("from_time", "to_time").unique().rows()
         closed = [
@@ -107,7 +107,7 @@ def _publish(con: Connection, setting: Setting) -> None:
             and not any(begin < week.to_time and end > week.from_time for begin, end in blocks)
         ]
         made = disclosure.publish(of_pool, closed)
-        of = {"cluster": cluster, "pool": pool}
+        of = {"cluster": cluster, "pool": pool, "definition": disclosure.DEFINITION}
         database.insert(con, "published_block", made, of)
         database.insert(con, "published_wait", disclosure.waits(of_pool, made), of)
 

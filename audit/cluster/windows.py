@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.metrics.attempts import population
-from audit.metrics.attempts.peers import LEAD_S
+from audit.metrics.attempts.similar import LEAD_S
 from audit.model import BY_USAGE, Period, Pool
 
 AFTER_S: Final = 35 * 86_400

@@ -14,6 +14,8 @@ from audit.config.compute import Compute
 from audit.config.runs import Ingest, Mail, Recipient, Retention, Service, allowed
 from audit.config.sections import MemoryAmount, Section
 from audit.errors import ConfigError
+from audit.registry import gone
+from audit.registry.measures import SUMMARY
 from audit.words import ARCHIVE
 
 
@@ -84,6 +86,17 @@ class Threshold(Section):
     metric: str
     above: float
     dimension: str = "all"
+
+    @field_validator("metric")
+    @classmethod
+    def _exists(cls, metric: str) -> str:
+        if metric in SUMMARY:
+            return metric
+        near = difflib.get_close_matches(metric, SUMMARY, n=1, cutoff=0.5)
+        if heir := gone.MEASURES.get(metric):
+            near = [heir]
+        hint = f"; the nearest one is {near[0]!r}" if near else ""
+        raise ValueError(f"there is no measure {metric!r}{hint} (docs/metrics.md lists all)")
 
 
 class Bound(Section):

@@ -28,7 +28,7 @@ def bursts(attempts: pl.DataFrame) -> pl.Series:
     Returns:
         int64, null where the user or the arrival is unknown. O(n log n).
     """
-    from audit.kernels import peers
+    from audit.kernels import bursts as kernel
 
     read = attempts.select(*READ).with_columns(numbered(attempts["user"])).with_row_index("row")
     known = read.drop_nulls(["user", "arrival_time"])
@@ -39,7 +39,7 @@ def bursts(attempts: pl.DataFrame) -> pl.Series:
     left = held.select(pl.coalesce("start_time", "end_time", pl.lit(never.max))).to_series()
     before = np.empty(held.height, np.int64)
     latest = np.full(int(user.max(initial=-1)) + 1, never.min)
-    peers.last_gone(user, left.to_numpy(), latest, before)
+    kernel.last_gone(user, left.to_numpy(), latest, before)
     by_user = np.argsort(user, kind="stable")
     begins = (before <= arrival)[by_user]  # the first of each user does
     number = np.empty(held.height, np.int64)

@@ -26,12 +26,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts.peers import WALLTIMES, walltime_class
+from audit.metrics.attempts.similar import WALLTIMES, walltime_class
 from audit.metrics.quantiles import grouped_sums
 from audit.model import Period
-from audit.registry.causes import CAUSES, CONTESTED
+from audit.registry.causes import CAUSES
 
 FEWEST: Final = 5  # users that must remain without those that a reader knows
+DEFINITION: Final = 2
+"""Number of the definition of causes (SPEC §11) behind the figures that are published now; with
+another one, figures are not comparable."""
 BLOCKS: Final = pl.Schema(
     {
         "from_time": pl.Int64,  # of the block, epoch s
@@ -42,9 +45,8 @@ BLOCKS: Final = pl.Schema(
         "value": pl.Float64,
     }
 )
-"""Published figures. ``wait_mean`` in s: over attempts, or in a class the mean of the users' means;
-``contested_mean`` the same of the contested wait, of classes only. ``cause_CAUSE_share``: parts of
-all waiting. ``consumed``: resource-seconds."""
+"""Published figures. ``wait_mean`` in s: over attempts, or in a class the mean of the users' means.
+``cause_CAUSE_share``: parts of all waiting. ``consumed``: resource-seconds."""
 
 WAITS: Final = pl.Schema(
     {
@@ -210,14 +212,12 @@ def _figures(of: pl.DataFrame) -> Iterator[tuple[str | None, str | None, str, fl
     chosen = published_classes(_pairs(of, "width", "walltime"))
     means = (
         of.filter(pl.col("user").is_not_null())
-        .with_columns(contested_s=pl.sum_horizontal(CONTESTED))
         .group_by("width", "walltime", "user", maintain_order=True)
-        .agg(pl.col("wait_s", "contested_s").mean())
+        .agg(pl.col("wait_s").mean())
         .group_by("width", "walltime", maintain_order=True)
-        .agg(pl.col("wait_s", "contested_s").mean())
+        .agg(pl.col("wait_s").mean())
         .sort("width", "walltime")
     )
-    for width, walltime, wait_mean, contested_mean in means.iter_rows():
+    for width, walltime, wait_mean in means.iter_rows():
         if (width, walltime) in chosen:
             yield width, walltime, "wait_mean", rounded(wait_mean)
-            yield width, walltime, "contested_mean", rounded(contested_mean)

@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics.attempts import peers
+from audit.metrics.attempts import similar
 from audit.metrics.attempts.contention import counted_resources, requested, reserved_rows
 from audit.metrics.attempts.pair_classes import Side, Swept, changes, classes
-from audit.metrics.attempts.peers import walltime_class
 from audit.metrics.attempts.population import around, ended, in_period, numbered
+from audit.metrics.attempts.similar import walltime_class
 from audit.metrics.bursts import READ as OF_BURSTS
 from audit.metrics.bursts import bursts
 from audit.model import Period, Pool, Standing
@@ -38,7 +38,7 @@ _PLACES: Final = ("partition", "qos")
 Owners = Literal["user", "account"]
 """Kinds of entities whose usage may decide the order of a queue."""
 
-EARLIER_S: Final = peers.LEAD_S
+EARLIER_S: Final = similar.LEAD_S
 LEAD_S: Final = 60
 """A rival that starts at most this long before an attempt did not pass it."""
 _READ: Final = (

@@ -31,7 +31,7 @@ from audit.config import Cluster
 from audit.config.places import Site
 from audit.errors import UsageError
 from audit.files import privacy, replace
-from audit.metrics.attempts.peers import LEAD_S
+from audit.metrics.attempts.similar import LEAD_S
 from audit.model import ATTEMPTS, OBSERVED, Period
 from audit.nightly import sources
 from audit.nightly.keeping import archiving

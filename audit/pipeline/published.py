@@ -22,7 +22,7 @@ from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.ingest.ingest import Progress
 from audit.metrics.attempts import population
-from audit.metrics.attempts.peers import LEAD_S
+from audit.metrics.attempts.similar import LEAD_S
 from audit.model import BY_USAGE, Policy
 from audit.pipeline.opening import Log, Request, open_log
 from audit.progress import printable

@@ -1,4 +1,4 @@
-"""The causes of waiting (SPEC §11, *Causes*), and the parts that measure waits (§10, *Anatomy*).
+"""The causes of waiting (SPEC §11, *Causes*).
 
 Names of columns and measures, colours and phrases of each cause come from its entry here: the views
 that analysts see, tables, charts, findings, ``fairaudit explain``, and pages and mails of users.
@@ -140,45 +140,3 @@ LACKS: Final = (
 )
 # fmt: on
 """If a job lacks either of two resources, the first in this order is named."""
-
-CONTESTED: Final = tuple(
-    f"cause_{key}_s" for key in ("claimed", "earlier", "later", "cycle", "unexplained")
-)
-"""Columns of the contested wait, for which other users or the scheduler are responsible."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of the anatomy of a wait, which measures but does not explain."""
-
-    key: str
-    booked: tuple[str, ...]
-    clause: str
-    divided: bool = False
-    """Whether a second may be divided among parts, so that its column has fractions."""
-
-    @property
-    def column(self) -> str:
-        """Its column, in s."""
-        return f"wait_{self.key}_s"
-
-
-def _lacking(users: str) -> str:
-    return f"the job did not fit, in proportion to what {users} used of the short resource"
-
-
-# fmt: off
-PARTS: Final = (
-    Part("room", ("cycle", "unexplained"),
-         "the job would have fitted, even after the claims of all jobs ahead of it"),
-    Part("shared", ("own_queued", "claimed"),
-         "the job would have fitted, but not after the claims of the jobs ahead of it"),
-    Part("own", ("own_running",), _lacking("running jobs of its user"), divided=True),
-    Part("earlier", ("earlier",), _lacking("earlier arrivals"), divided=True),
-    Part("later", ("later",), _lacking("later arrivals"), divided=True),
-    Part("down", ("unavailable",), "the job requested more than the capacity"),
-)
-# fmt: on
-"""SPEC §10, *Anatomy*: they sum to the wait."""
-
-PART_COLUMNS: Final = tuple(part.column for part in PARTS)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from audit.registry.causes import CAUSES, LACKS, PARTS
+from audit.registry.causes import CAUSES, LACKS
 from audit.registry.measure import AREA, ATTEMPTS, JOBS, NUWT, ONE, SECONDS
 from audit.registry.measures import SLOWDOWN, SUMMARY
 from audit.registry.reasons import HELD_BY
@@ -76,10 +76,10 @@ def _quoted(text: str) -> str:
 
 _NO_SIZE: Final = "where the size is unknown"
 _NO_FST: Final = "without a fair start time"
-_NO_WAIT: Final = "where no anatomy of the wait is known"
 _NO_ACCOUNT: Final = "where no wait was booked to causes"
 _NO_NODES: Final = "where the nodes of the pool are not known"
 _UNINTERRUPTED: Final = "where no attempt was preempted, requeued or suspended"
+_FEW_SIMILAR: Final = "with fewer than 20 similar jobs of 3 users"
 _NO_FORWARD: Final = "without a modelled start"
 _NO_DECISION: Final = "where no decision was judged"
 _NONE_JUDGED: Final = "where no attempt has a fair start time that counts"
@@ -152,24 +152,16 @@ OF_ATTEMPTS: Final = (
            missing="without any"),
     Column("held_by", VARCHAR, f"kind of hold: {', '.join(HELD_BY)}",
            missing="where cause_held_s is 0 or NULL"),
-    *(Column(part.column, DOUBLE if part.divided else BIGINT, f"part of the wait in which "
-             f"{part.clause}", SECONDS, _NO_WAIT) for part in PARTS),
-    Column("peer_wait_s", DOUBLE, "mean over the users of similar jobs of their mean wait",
-           SECONDS, "with fewer than 20 similar jobs of 3 users"),
-    Column("peer_contested_s", DOUBLE, "the same for the contested wait (claimed, earlier, "
-           "later, cycle and unexplained)", SECONDS, "with fewer than 20 similar jobs of 3 users, "
-           "or where no wait was booked to causes"),
+    Column("similar_wait_s", BIGINT, "median wait of similar jobs: of other users, of the same "
+           "partition, qos, width class and walltime class, at about the same time", SECONDS,
+           _FEW_SIMILAR),
+    Column("similar_p95_s", BIGINT, "95th percentile of the waits of similar jobs", SECONDS,
+           _FEW_SIMILAR),
     Column("ready_time", INSTANT, "first instant of its wait at which the modelled policy would "
            "have started it", missing="never, or not judged"),
     Column("decision", VARCHAR, "start compared with the modelled policy: on_time, late, "
            "unforeseen (the policy would not have started it yet) or over_capacity", ONE,
            _NO_DECISION),
-    Column("kept_s", BIGINT, "part of wait_room_s in which the modelled policy kept the capacity "
-           "for others", SECONDS, _NO_DECISION),
-    Column("idle_s", BIGINT, "part of wait_room_s in which the modelled policy would have started "
-           "it", SECONDS, _NO_DECISION),
-    Column("idle_because", VARCHAR, "reason for idle_s, the first that applies of limit, window "
-           "and unexplained", ONE, "where idle_s is 0 or NULL"),
     Column("start_modelled", INSTANT, "when the modelled policy would have started it, with all "
            "later arrivals", missing="never, or not computed"),
     Column("overtaken_s", BIGINT, "start_modelled − fst_strict: delay by later arrivals under the "
@@ -239,16 +231,10 @@ OF_ENTITIES: Final = (
            AREA, "where no size is known"),
     *(Column(cause.column, DOUBLE, f"total wait that passed {cause.meanwhile}", SECONDS,
              _NO_ACCOUNT) for cause in CAUSES),
-    *(Column(part.column, DOUBLE if part.divided else BIGINT, f"total wait in which "
-             f"{part.clause}", SECONDS, _NO_WAIT) for part in PARTS),
-    Column("peer_ratio", DOUBLE, "total wait / total peer_wait_s of the attempts that have "
-           "similar jobs", ONE, "where none has similar jobs, or these did not wait"),
-    Column("excess_wait_s", DOUBLE, "sum of wait − peer_wait_s over the attempts that have "
-           "similar jobs", SECONDS, "where none has similar jobs"),
-    Column("contested_ratio", DOUBLE, "total contested wait / total peer_contested_s of the "
-           "attempts that have similar jobs", ONE, "where none has similar jobs, or these did not "
-           "wait"),
-    Column("contested_excess_s", DOUBLE, "sum of contested wait − peer_contested_s over the "
+    Column("wait_median", BIGINT, "median wait", SECONDS, "where no wait is known"),
+    Column("similar_wait_median", BIGINT, "median over its attempts of the median wait of similar "
+           "jobs, for an account of other accounts' jobs", SECONDS, "where none has similar jobs"),
+    Column("excess_wait_s", BIGINT, "sum of max(0, wait − median wait of similar jobs) over the "
            "attempts that have similar jobs", SECONDS, "where none has similar jobs"),
     Column("passed_share", DOUBLE, "weighted share of the later jobs of others, with requests at "
            "least as large, that started more than 60 s earlier", ONE, _NO_PAIRS),

@@ -43,7 +43,6 @@ class Of(Enum):
     BOOKED = "those whose waits were booked to causes"
     ON_NODES = "those whose waits were booked by nodes"
     TAKES = "those to which others give way"
-    APART = "those with an anatomy of the wait"
     STRICT = "strict"
     """Those with a strict fair start time that counts, each with its weight in a sample."""
     RELAXED = "relaxed"
@@ -54,7 +53,7 @@ class Of(Enum):
     FORWARD = "those with a modelled start and a strict fair start time"
 
 
-ENDED, SIZED, BOOKED, ON_NODES, APART = Of.ENDED, Of.SIZED, Of.BOOKED, Of.ON_NODES, Of.APART
+ENDED, SIZED, BOOKED, ON_NODES = Of.ENDED, Of.SIZED, Of.BOOKED, Of.ON_NODES
 STRICT, RELAXED, FORWARD = Of.STRICT, Of.RELAXED, Of.FORWARD
 INTERRUPTED, ARRAYS, REQUESTED, TAKES = Of.INTERRUPTED, Of.ARRAYS, Of.REQUESTED, Of.TAKES
 

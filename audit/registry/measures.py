@@ -7,9 +7,8 @@ without an entry is refused (``unit_of``).
 from collections.abc import Mapping
 from typing import Final
 
-from audit.registry.causes import CAUSES, LACKS, PARTS
+from audit.registry.causes import CAUSES, LACKS
 from audit.registry.measure import (
-    APART,
     AREA,
     ARRAYS,
     ATTEMPTS,
@@ -56,14 +55,10 @@ _KINDS: Final = ("entity_kind",)
 _FSTS: Final = "with fair start times"
 _FORWARD: Final = "with modelled starts"
 _DECIDED: Final = "where decisions are known"
-_APART: Final = "where the anatomy of waits is known"
 _BOOKED: Final = "where waits were booked to causes"
 _SPEC_CAUSES: Final = "account of waits"
 _ON_NODES: Final = "where the nodes of the pool are known"
-_SPEC_PARTS: Final = "anatomy of waits"
 _INTERRUPTED: Final = "where attempts were preempted, requeued or suspended"
-_PEERED: Final = "for users and accounts with attempts that have similar jobs"
-_CONTESTED: Final = f"{_PEERED}, where waits are booked to causes"
 _PAIRED: Final = "for entities with pairs"
 _TESTED: Final = "for entities with at least 20 attempts with pairs on 8 days"
 _NAMED: Final = ("user", "account")
@@ -193,28 +188,17 @@ _ANATOMY: Final = (
             "single nodes are not in the log: nodes were filled in the order of the attempt's "
             "list, or in proportion to what they have", when=_ON_NODES,
             record_label="Share of node time of which the division among nodes was guessed"),
-    *(
-        Measure(f"wait_{part.key}_share", f"Anatomy: {part.key}", ONE, SHARE, _ALL,
-                f"share of all waiting time in which {part.clause}", _SPEC_PARTS, when=_APART,
-                figure=Quotient(APART, part.column, "wait_s"))
-        for part in PARTS
-    ),
     Measure("idle_usable", "Idle capacity that waiting jobs could have used", AREA,
-            RESOURCE_TIME, _PLACES, "Σ wait_room_s · size: at each instant, these jobs fitted side "
-            "by side into the idle capacity", when=_APART, figure=Total(APART, "usable")),
+            RESOURCE_TIME, _PLACES, "∫ min(free, Σ size of the jobs whose wait is booked to cycle "
+            "or unexplained) dt, in proportion to their sizes", _SPEC_CAUSES, when=_BOOKED,
+            figure=Total(BOOKED, "usable")),
 )
 
-_PEERS: Final = (
-    Measure("peer_ratio", "Wait relative to that of similar jobs", ONE, NUMBER, _NAMED,
-            "Σ wait / Σ peer_wait_s over the attempts that have similar jobs; the interval is over "
-            "days, and needs at least 10", when=_PEERED),
+_SIMILAR: Final = (
     Measure("excess_wait", "Wait beyond that of similar jobs", SECONDS, DURATION, _NAMED,
-            "Σ (wait − peer_wait_s) over the attempts that have similar jobs", when=_PEERED),
-    Measure("contested_ratio", "Contested wait relative to that of similar jobs", ONE, NUMBER,
-            _NAMED, "the same for the contested wait (claimed, earlier, later, cycle and "
-            "unexplained), among jobs to which the same rules apply", when=_CONTESTED),
-    Measure("contested_excess", "Contested wait beyond that of similar jobs", SECONDS, DURATION,
-            _NAMED, "Σ (contested wait − that of similar jobs)", when=_CONTESTED),
+            "Σ max(0, wait − median wait of similar jobs) over the attempts that have similar "
+            "jobs; the interval is over days, and needs at least 10",
+            when="for users and accounts with attempts that have similar jobs"),
 )
 
 _PASSED: Final = (
@@ -460,9 +444,6 @@ _FIDELITY: Final = (
     Measure("agreement", "Agreement: starts on time, of those that waited", ONE, SHARE, (),
             "`on_time_share` of those that waited longer than `metrics.tolerance_s`; otherwise "
             "short waits would dominate", when=_DECIDED),
-    Measure("unexplained_wait_share", "Unexplained share of waiting", ONE, SHARE, (),
-            "(Σ wait_room_s of those not predicted + Σ unexplained idle_s) / Σ wait, over the "
-            "judged attempts with an anatomy of the wait", when=_DECIDED),
     Measure("forward_correlation", "Rank correlation of modelled waits", ONE, NUMBER, (),
             "Spearman's rank correlation of modelled start − arrival and the observed wait",
             when=_FORWARD),
@@ -471,7 +452,7 @@ _FIDELITY: Final = (
 )
 
 SUMMARY: Final[Mapping[str, Measure]] = {measure.key: measure for measure in (
-    *_POPULATION, *_WAITS, *_ANATOMY, *_PEERS, *_PASSED, *_EQUALITY, *_PREEMPTION, *_MACHINE,
+    *_POPULATION, *_WAITS, *_ANATOMY, *_SIMILAR, *_PASSED, *_EQUALITY, *_PREEMPTION, *_MACHINE,
     *_REQUESTED, *_FAIR_STARTS, *_OWNERS,
 )}
 """Every measure of the view ``summary`` by key, in order of display."""

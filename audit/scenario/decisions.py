@@ -9,15 +9,14 @@ Source: SPEC §10, *Decisions*.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from audit.kernels.scheduling import simulation as kernels
 from audit.metrics.attempts.miss import TOLERANCE_S
-from audit.metrics.attempts.reasons import blocked
-from audit.model import Backfill, Decision, IdleBecause, Policy, Standing
+from audit.model import Backfill, Decision, Policy, Standing
 from audit.scenario import driver, engine
 from audit.scenario.driver import nevers
 from audit.scenario.scenario import Scenario
@@ -29,17 +28,9 @@ class Decisions(NamedTuple):
 
     ready: Ints  # [n], in [arrival, start]; NEVER: it would not have started it by then
     over_capacity: Bools  # [n], more was in use than the capacity once it had started
-    withheld: Ints
-    """[n], what forbade the start at some instant between ``ready`` and the start, as an index of
-    ``CAUSES``; [0] without ``causes``."""
 
 
-CAUSES: Final = (IdleBecause.UNEXPLAINED, IdleBecause.WINDOW, IdleBecause.LIMIT)
-
-
-def decisions(
-    work: Workload, policy: Policy, tolerance_s: int = TOLERANCE_S, causes: bool = False
-) -> Decisions:
+def decisions(work: Workload, policy: Policy, tolerance_s: int = TOLERANCE_S) -> Decisions:
     """Return the first instant at which ``policy`` would have started each attempt.
 
     One pass is made at each instant t of the observed schedule: arrivals, starts, ends, capacity
@@ -61,8 +52,7 @@ def decisions(
         log ends may have one.
     """
     count = len(work.arrival)
-    withheld = np.zeros(count if causes else 0, np.int64)
-    found = Decisions(nevers(count), np.zeros(count, np.bool_), withheld)
+    found = Decisions(nevers(count), np.zeros(count, np.bool_))
     if count == 0:
         return found
     if policy.backfill.traits.keeps_plans:
@@ -82,7 +72,7 @@ def decisions(
         pool,
         found.ready,
         found.over_capacity,
-        withheld if work.limits.some else withheld[:0],
+        np.zeros(0, np.int64),
     )
     return found
 
@@ -92,24 +82,20 @@ def decision_times(scenario: Scenario, *, tolerance_s: int = TOLERANCE_S) -> pl.
 
     - ready_time: epoch s, in [arrival, start]; null where it would not have by then
     - decision: ``model.Decision``; null where it has not ended or is never queued
-    - idle_because: ``model.IdleBecause``, the first cause that holds of why it did not start from
-      ready_time on although it could have; null without ready_time
 
     Returns:
         The scenario's attempts with these columns, in their order.
     """
     described = scenario.attempts
     work, rows = scenario.indexed
-    found = decisions(work, scenario.pool.policy, tolerance_s, causes=True)
+    found = decisions(work, scenario.pool.policy, tolerance_s)
     ended = (described["standing"] == Standing.ENDED.value).to_numpy()[rows]
     place = driver.places(described.height, rows, ended & work.queued)
-    causes = pl.Series([each.value for each in CAUSES])
     ready, late = pl.col("ready_time"), pl.col("start_time") - pl.col("ready_time") > tolerance_s
     return (
         described.with_columns(
             instants(found.ready).gather(place).alias("ready_time"),
             _over=pl.Series(found.over_capacity).gather(place),
-            _cause=causes.gather(pl.Series(found.withheld).gather(place)),
         )
         .with_columns(
             decision=pl.when(pl.col("_over").is_null())
@@ -121,10 +107,6 @@ def decision_times(scenario: Scenario, *, tolerance_s: int = TOLERANCE_S) -> pl.
             .when(late)
             .then(pl.lit(Decision.LATE.value))
             .otherwise(pl.lit(Decision.ON_TIME.value)),
-            # blocked attempts are judged only where a limit covers their reason
-            idle_because=pl.when(ready.is_not_null()).then(
-                pl.when(blocked()).then(pl.lit(IdleBecause.LIMIT.value)).otherwise("_cause")
-            ),
         )
-        .drop("_over", "_cause")
+        .drop("_over")
     )

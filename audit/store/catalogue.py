@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from audit import resources
 from audit.errors import StoreError, UsageError
-from audit.registry import columns
+from audit.registry import columns, gone
 from audit.store import archive, queries
 from audit.store.database import (
     SNAPSHOT,
@@ -100,12 +100,23 @@ def make_views(con: Connection, done: dict[int, str]) -> None:
         execute(con, "INSERT OR REPLACE INTO migrations VALUES (?, ?)", [_VIEWS, made_of])
 
 
-def declared_columns(con: Connection, database: str) -> list[tuple[str, str]]:
-    """Table and name of a database's columns that the registry declares, in its order."""
-    declared = columns.tables()
+def declared_columns(
+    con: Connection, database: str, script: int | None = None
+) -> list[tuple[str, str]]:
+    """Table and name of a database's columns that the registry declares, in its order.
+
+    With the number of its newest ``script``, also of those that later scripts drop.
+    """
+    declared = _declared(script)
     which = "schema_name = 'main' ORDER BY table_name, column_index"
     found = _listed(con, database, "columns", "table_name, column_name", which)
     return [(table, name) for table, name in found if name in declared.get(table, ())]
+
+
+def _declared(script: int | None) -> dict[str, dict[str, str]]:
+    """Return the types of the registry's columns by table, at the time of a script."""
+    before = {} if script is None else gone.columns_before(script)
+    return {table: {**of, **before.get(table, {})} for table, of in columns.tables().items()}
 
 
 def _listed(
@@ -116,9 +127,14 @@ def _listed(
     return rows(con, f"{listed} AND {which}", {"name": database})
 
 
-def add_columns(con: Connection, wanted: Iterable[tuple[str, str]]) -> None:
-    """Add columns of the registry, each of a table, that the tables of a store lack."""
-    declared, present = columns.tables(), set(declared_columns(con, STORE))
+def add_columns(
+    con: Connection, wanted: Iterable[tuple[str, str]], script: int | None = None
+) -> None:
+    """Add columns of the registry, each of a table, that the tables of a store lack.
+
+    With the number of its newest ``script``, also those that later scripts drop.
+    """
+    declared, present = _declared(script), set(declared_columns(con, STORE, script))
     for table, name in wanted:
         if (table, name) not in present:
             kind = declared[table][name]
@@ -235,7 +251,7 @@ def check_tables(con: Connection) -> int:
     if not isinstance(number, int):
         raise foreign
     refuse_newer(number)
-    present = declared_columns(con, SNAPSHOT)
+    present = declared_columns(con, SNAPSHOT, number)
     if queries.rows(con, "catalog") != _tables(number, tuple(present)):
         raise foreign
     return number
@@ -249,7 +265,7 @@ def _tables(until: int, present: tuple[tuple[str, str], ...]) -> list[tuple[Any,
         closing(open_store(Path(folder) / "store.duckdb")) as con,
     ):
         make_tables(con, until)
-        add_columns(con, present)
+        add_columns(con, present, until)
         return queries.rows(con, "catalog")
 
 

@@ -93,7 +93,7 @@ def _begin_with(con: Connection, path: Path) -> None:
             raise StoreError("it has no migration")
         catalogue.refuse_newer(of)
         catalogue.make_tables(con, of)
-        catalogue.add_columns(con, catalogue.declared_columns(con, "published"))
+        catalogue.add_columns(con, catalogue.declared_columns(con, "published", of), of)
         tables = rows(
             con,
             "SELECT table_name, string_agg('\"' || column_name || '\"', ', ') "

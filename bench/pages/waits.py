@@ -42,7 +42,6 @@ FIDELITY = {
     "forward_correlation": "rank correlation of modelled waits",
     "waited_forward_correlation": "rank correlation of modelled waits, jobs that waited",
     "wait_correlation": "rank correlation of replayed waits",
-    "unexplained_wait_share": "unexplained share of waiting",
 }
 
 SHARES = f"""

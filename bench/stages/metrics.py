@@ -18,13 +18,13 @@ import polars as pl
 import polars.selectors as cs
 
 from audit.metrics.attempts import figures, performance
-from audit.metrics.attempts.account import account, anatomy
+from audit.metrics.attempts.account import account
 from audit.metrics.attempts.fidelity import fidelity
 from audit.metrics.attempts.miss import TOLERANCE_S, misses
 from audit.metrics.attempts.parts import coded, number_users
-from audit.metrics.attempts.peers import peer_waits
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
+from audit.metrics.attempts.similar import similar_waits
 from audit.metrics.attempts.users import by_entity
 from audit.metrics.fairshare.history import history_parts
 from audit.metrics.fairshare.penalty import Hardware, relative_penalty
@@ -73,8 +73,7 @@ class Made:
         days = (self.now - BEGIN) // DAY_S
         self.midnights = [BEGIN + DAY_S * day for day in range(1, max(2, days + 1))]
         compared = performance.overtakes(resource_equality(self.described, self.now))
-        taken_apart = anatomy(compared, POOL, self.now)
-        self.judged = account(taken_apart, POOL, self.now, cycle_s=60).attempts
+        self.judged = account(compared, POOL, self.now, cycle_s=60).attempts
         self.con = duckdb.connect()
         self.con.execute("SET enable_progress_bar = false")
         for name in ("attempts", "described", "judged"):
@@ -207,12 +206,11 @@ METRICS = (
         "activity.sql",
         compared=("used", "queued", "lost", "over"),
     ),
-    Metric("anatomy of waits", lambda made: anatomy(made.described, POOL, made.now)),
     Metric(
-        "peers' waits",
-        lambda made: peer_waits(made.judged, []),
-        "peers.sql",
-        compared=("peer_wait_s",),
+        "waits of similar jobs",
+        lambda made: similar_waits(made.judged, []),
+        "similar.sql",
+        compared=("similar_wait_s",),
     ),
     Metric(
         "misses",

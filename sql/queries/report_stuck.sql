@@ -13,11 +13,11 @@ WITH held AS (
     )
 )
 SELECT
-    pool, job_id, attempt, "user", size, waiting, waited_s, peer_p95_s, unexplained_share, cause, rule, held_by, reason,
+    pool, job_id, attempt, "user", size, waiting, waited_s, similar_p95_s, unexplained_share, cause, rule, held_by, reason,
     count(*) FILTER (waiting) OVER (PARTITION BY pool) AS all_waiting,
     count(*) FILTER (NOT waiting) OVER (PARTITION BY pool) AS all_gave_up
 FROM held
 QUALIFY row_number() OVER (
-    PARTITION BY pool ORDER BY waiting DESC, waited_s - peer_p95_s DESC, job_id, attempt
+    PARTITION BY pool ORDER BY waiting DESC, waited_s - similar_p95_s DESC, job_id, attempt
 ) <= $most
-ORDER BY pool, waiting DESC, waited_s - peer_p95_s DESC, job_id, attempt
+ORDER BY pool, waiting DESC, waited_s - similar_p95_s DESC, job_id, attempt

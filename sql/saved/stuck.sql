@@ -14,7 +14,7 @@ SELECT
     arrival_time,
     left_time,
     waited_s,
-    peer_p95_s,
+    similar_p95_s,
     round(unexplained_share, 3) AS unexplained_share,
     cause,
     rule,
@@ -26,4 +26,4 @@ WHERE
     AND ($cluster IS NULL OR cluster = $cluster)
     AND ($only IS NULL OR $only = if(left_time IS NULL, 'waiting', 'gave_up'))
 ORDER BY
-    left_time IS NULL DESC, waited_s - peer_p95_s DESC, cluster, pool, job_id, attempt
+    left_time IS NULL DESC, waited_s - similar_p95_s DESC, cluster, pool, job_id, attempt

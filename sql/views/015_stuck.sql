@@ -16,8 +16,8 @@ SELECT
     to_timestamp(arrival_time) AS arrival_time,
     to_timestamp(end_time) AS left_time,
     waited_s,
-    peer_p95_s,
-    peers,
+    stuck.similar_p95_s,
+    similar_jobs,
     cause_unexplained_s / nullif(waited_s, 0) AS unexplained_share,
     cause,
     rule,
@@ -44,8 +44,8 @@ COMMENT ON COLUMN stuck.reason IS 'reason for pending, if the log gives one';
 COMMENT ON COLUMN stuck.arrival_time IS 'when it arrived';
 COMMENT ON COLUMN stuck.left_time IS 'when it left the queue without starting; NULL: it still waits';
 COMMENT ON COLUMN stuck.waited_s IS 'wait until then, or until the end of the log; s';
-COMMENT ON COLUMN stuck.peer_p95_s IS '95th percentile of the waits of similar jobs; s';
-COMMENT ON COLUMN stuck.peers IS 'number of similar jobs';
+COMMENT ON COLUMN stuck.similar_p95_s IS '95th percentile of the waits of similar jobs; s';
+COMMENT ON COLUMN stuck.similar_jobs IS 'number of similar jobs';
 COMMENT ON COLUMN stuck.unexplained_share IS 'share of the wait that no known cause explains although the job would have fitted; 0 to 1';
 COMMENT ON COLUMN stuck.cause IS 'probable cause: exceeds_capacity, or the cause of most of its wait: held, unavailable, rule, own, claimed, earlier, later, cycle, unexplained';
 COMMENT ON COLUMN stuck.rule IS 'limit or window that delayed it longest; NULL: none';

@@ -57,7 +57,7 @@ def test_stuck_lists_jobs_that_gave_up_later_than_similar_jobs(run: Run, tmp_pat
     assert "(1 row)" in shown.stdout
     assert " unavailable " in shown.stdout  # nothing runs any more while it waits
     listed = json.loads(run("stuck", "--format", "json", "--user", "9").stdout)
-    found = [(one["job_id"], one["waited_s"], one["peer_p95_s"]) for one in listed]
+    found = [(one["job_id"], one["waited_s"], one["similar_p95_s"]) for one in listed]
     assert found == [("99", 7_200, 0)]
     assert len(run("stuck", "--waiting", "--format", "csv").stdout.splitlines()) == 1
     assert run("stuck", "--user", "1", "--format", "json").stdout == "[]\n"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.cluster.windows import WHOLE, Window, stretches
-from audit.metrics.attempts.peers import LEAD_S
+from audit.metrics.attempts.similar import LEAD_S
 from audit.model import Order, Period, Policy, Pool, Resource
 from audit.policies import Backfill
 

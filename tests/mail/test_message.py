@@ -109,7 +109,7 @@ def test_what_is_not_complete_never_looks_so(state: State) -> None:
 
 
 PHYSICS, BEN = Who("account", "physics"), Who("user", "ben")
-LONGER = sample.figure("peer_ratio", 1.5, 1.2, 2.0)
+LONGER = sample.figure("class_ratio", 1.5, 1.2, 2.0)
 
 
 def about(*owners: Who, **more: object) -> mail.Wish:

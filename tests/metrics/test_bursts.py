@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.kernels import bursts as kernel
 from audit.metrics.attempts.population import describe
 from audit.metrics.bursts import bursts
 from audit.model import Pool, Resource
 from tests.naive import passed_over as naive
+from tests.naive import similar
 from tests.strategies import ended, frame
 
 POOL = Pool("main", Resource.cpus, 4)
@@ -61,3 +64,12 @@ def test_as_defined(lives: list[tuple[int, int, str]]) -> None:
         [{"user": user, "arrival": at, "left": at + wait} for at, wait, user in lives]
     )
     assert [got.index(number) for number in got] == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-5, 20)), max_size=12))
+def test_who_was_gone_last(lives: list[tuple[int, int]]) -> None:
+    owner = np.array([of for of, _ in lives], np.int64)
+    gone = np.array([at for _, at in lives], np.int64)
+    before = np.zeros(len(lives), np.int64)
+    kernel.last_gone(owner, gone, np.full(4, -9), before)
+    assert before.tolist() == similar.last_gone(lives, -9)

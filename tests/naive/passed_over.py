@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from tests.naive.attempts import Record, width_class
-from tests.naive.peers import walltime_class
+from tests.naive.similar import walltime_class
 
 Attempts = Sequence[Record]
 """Each with user, account, partition, qos, arrival, start, left (when it left the queue; None: not

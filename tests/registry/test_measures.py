@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from audit.errors import StoreError
-from audit.metrics.attempts import fidelity, passed_over
+from audit.metrics.attempts import fidelity, passed_over, similar
 from audit.metrics.attempts.parts import row
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
@@ -18,7 +18,7 @@ from audit.metrics.attempts.summary import Options, summarise
 from audit.metrics.pairs import KINDS
 from audit.model import Period, Pool, Resource
 from audit.registry import columns, measures
-from audit.registry.causes import CONTESTED, LACKS
+from audit.registry.causes import LACKS
 from audit.registry.columns import Column
 from audit.registry.measure import DURATION, ENDED, ONE, SECONDS, Measure, Quotient, Shown, Table
 from audit.report.text import tables
@@ -62,13 +62,12 @@ def complete(pool: Pool, *more: dict[str, Any]) -> pl.DataFrame:
 def judged(pool: Pool) -> pl.DataFrame:
     pending = {"submit_time": 0, "state": "PENDING"}
     described = booked(complete(pool, pending), pool, DAY_S).with_columns(
-        *(pl.lit(1.0).alias(name) for name in ("peer_wait_s", "peer_contested_s", *CONTESTED))
+        *(pl.lit(1).alias(name) for name in similar.REFERENCE.values())
     )
     arrivals = described["arrival_time"].to_list()
     fair = with_starts(described, arrivals, arrivals, ["final"] * len(arrivals))
     return fair.with_columns(
         *(pl.lit(0).alias(name) for name in ("overtaken_s", "overtaken_own_s", "unmodelled_s")),
-        *(pl.lit(0).alias(name) for name in ("kept_s", "idle_s")),
         *(pl.lit(0.0).alias(lack.column) for lack in LACKS),
         lost_work=pl.lit(1.0),
         preemptible_s=pl.lit(1.0),
@@ -81,7 +80,6 @@ def judged(pool: Pool) -> pl.DataFrame:
         array_task=pl.int_range(pl.len(), dtype=pl.Int64),
         start_modelled="start_time",
         decision=pl.lit("on_time"),
-        idle_because=pl.lit(None, pl.String),
     )
 
 

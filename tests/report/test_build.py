@@ -274,7 +274,7 @@ def test_the_stuck_of_a_period_are_told_those_that_wait_first(con: Connection) -
     database.execute(con, "UPDATE job_result SET end_time = NULL WHERE job_id IN ('1', '2')")
     waited = {"1": 50, "2": 70, "3": 900, "4": 800}
     rows = [{"job_id": job, "waited_s": wait} for job, wait in waited.items()]
-    of = {"cluster": "demo", "pool": "batch", "attempt": 1, "peer_p95_s": 10, "peers": 25}
+    of = {"cluster": "demo", "pool": "batch", "attempt": 1, "similar_p95_s": 10, "similar_jobs": 25}
     add(con, "stuck_result", *rows, **of, cause="room")
     (part,) = build(con, "demo", _PERIOD).pools
     assert part.stuck is not None

@@ -9,14 +9,12 @@ from audit.metrics.attempts.population import describe
 from audit.model import (
     Backfill,
     Decision,
-    Limit,
     Order,
     Policy,
     Pool,
     Resource,
-    Window,
 )
-from audit.scenario.decisions import CAUSES, decision_times, decisions
+from audit.scenario.decisions import decision_times, decisions
 from audit.scenario.scenario import Scenario
 from tests.examples import examples
 from tests.naive import decisions as slow
@@ -48,11 +46,10 @@ def ready(log: Log, policy: Policy, tolerance: int = 60) -> list[int | None]:
 
 
 def compare(log: Log, policy: Policy, tolerance: int, ranking: Ranking = Ranking()) -> None:  # noqa: B008
-    made = decisions(arrays(log, ranking), policy, tolerance, causes=True)
+    made = decisions(arrays(log, ranking), policy, tolerance)
     want = slow.judge(log, rule(policy)._replace(ranking=ranking), tolerance)
     for k, job in enumerate(log.jobs):
         assert known(made.ready)[k] == want.ready.get(k)
-        assert CAUSES[made.withheld[k]] == want.withheld.get(k, "unexplained")
         if job.start is not None and not job.blocked:
             assert made.over_capacity[k] == (k in want.over)
 
@@ -173,7 +170,7 @@ def test_tables_hold_what_the_twin_says(
     log, keys = log_of(frame(records).to_dicts(), *slow_pool(pool), NOW)
     want = slow.judge(log, rule(policy), tolerance)
     place = {key: j for j, key in enumerate(keys)}
-    assert made.drop("ready_time", "decision", "idle_because").equals(described)
+    assert made.drop("ready_time", "decision").equals(described)
     for row in made.iter_rows(named=True):
         j = place.get((row["job_id"], row["attempt"]))
         if row["standing"] != "ended" or j is None or log.jobs[j].blocked or log.exceeds(j):
@@ -181,7 +178,6 @@ def test_tables_hold_what_the_twin_says(
             continue
         first = want.ready.get(j)
         assert row["ready_time"] == first
-        assert row["idle_because"] == (None if first is None else "unexplained")
         if j in want.over:
             expected = Decision.OVER_CAPACITY
         elif first is None:
@@ -207,36 +203,3 @@ def test_each_decision_by_hand() -> None:
     assert made.sort("job_number")["decision"].to_list() == [
         *("on_time", "late", "unforeseen", "over_capacity", "over_capacity", None, None)
     ]
-
-
-def test_why_there_was_room_by_hand() -> None:
-    # Ann may run one at a time: b would have started with a, then c of hers kept it from that. d
-    # would have started at once, but no job is started in the second hour of the week. The reason
-    # of e is one that a limit covers.
-    monday = 4 * 86_400
-    of_ann = Limit(most=1, per="user", user=("ann",))
-    pool = Pool("main", Resource.cpus, 9, limits=(of_ann,), windows=(Window(hours=(1,)),))
-    records = [
-        ended(monday, monday + 50, monday + 90, 1, "ann"),
-        ended(monday + 1, monday + 8000, monday + 8001, 1, "bob"),
-        ended(monday + 2, monday + 2, monday + 60, 1, "ann"),
-        ended(monday + 3, monday + 9, monday + 60, 1, "bob"),
-        ended(monday + 4, monday + 9, monday + 60, 1, "ann", reason="QOSMaxJobsPerUserLimit"),
-    ]
-    made = decision_times(Scenario(describe(frame(records), [pool]), pool, monday + 9000))
-    assert made.sort("job_number")["idle_because"].to_list() == [
-        *("limit", "window", None, "unexplained", None)
-    ]
-
-
-def test_a_limit_comes_before_a_window_also_where_the_window_holds_last() -> None:
-    monday = 4 * 86_400
-    of_ann = Limit(most=1, per="user", user=("ann",))
-    pool = Pool("main", Resource.cpus, 9, limits=(of_ann,), windows=(Window(hours=(1,)),))
-    records = [
-        ended(monday, monday + 8000, monday + 8100, 1, "ann"),
-        ended(monday + 2, monday + 2, monday + 60, 1, "ann"),  # then the limit holds the first
-        ended(monday + 3, monday + 8000, monday + 8100, 1, "bob"),  # whom the window alone holds
-    ]
-    made = decision_times(Scenario(describe(frame(records), [pool]), pool, monday + 9000))
-    assert made.sort("job_number")["idle_because"].to_list() == ["limit", None, "window"]

@@ -85,7 +85,7 @@ def con(tmp_path: Path) -> Iterator[Connection]:
             "arrival_time": end - 40,
             "end_time": end,
             "wait_s": end % 11,
-            "wait_room_s": end % 4 if end % 2 else None,
+            "suspended_s": end % 4 if end % 2 else None,
             "overtaken_s": end % 13 - 5,
             "miss_strict_s": 1,
             "fst_status": "final" if end % 4 else "blocked",

@@ -15,9 +15,9 @@ KINDS = ("user", "account")
 EACH = """jobs attempts never_started gave_up_wait_s tuwt_s tusa nuwt miss_strict_s miss_relaxed_s
     missed_strict missed_relaxed re_unfairness_positive re_unfairness_net cause_outside_s
     cause_held_s cause_unavailable_s cause_rule_s cause_nodes_s cause_own_s cause_claimed_s
-    cause_earlier_s cause_later_s cause_cycle_s cause_unexplained_s wait_room_s wait_shared_s
-    wait_own_s wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s contested_ratio
-    contested_excess_s passed_share passed_expected passed_s overtaken_s unmodelled_s preempted
+    cause_earlier_s cause_later_s cause_cycle_s cause_unexplained_s wait_median
+    similar_wait_median excess_wait_s passed_share passed_expected passed_s overtaken_s
+    unmodelled_s preempted
     lost_work suspended_s share_deficit stretch array_concurrency run_id"""
 VIEWS = {
     "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
@@ -31,9 +31,8 @@ VIEWS = {
         cause_claimed_s cause_earlier_s cause_later_s cause_cycle_s cause_unexplained_s
         cause_nodes_gpus_s cause_nodes_mem_s cause_nodes_cpus_s cause_nodes_feature_s
         cause_nodes_whole_s cause_nodes_several_s cause_rule_free_s preemptible_s rule held_by
-        wait_room_s wait_shared_s wait_own_s wait_earlier_s
-        wait_later_s wait_down_s peer_wait_s peer_contested_s ready_time decision kept_s idle_s
-        idle_because start_modelled overtaken_s overtaken_own_s unmodelled_s occupancy_s
+        similar_wait_s similar_p95_s ready_time decision start_modelled
+        overtaken_s overtaken_own_s unmodelled_s occupancy_s
         runtime_s suspended_s lost_work freed_for
         walltime_s bounded_slowdown fair_slowdown width_class overtaken_by overtook
         re_deserved re_consumed re_unfairness fst_strict fst_relaxed fst_status fst_weight
@@ -45,7 +44,7 @@ VIEWS = {
     "arrays": """cluster pool array_id user tasks first_start last_end concurrency throttle
         held_by_throttle_s""",
     "stuck": """cluster pool job_id attempt user account partition qos size walltime_s state reason
-        arrival_time left_time waited_s peer_p95_s peers unexplained_share cause
+        arrival_time left_time waited_s similar_p95_s similar_jobs unexplained_share cause
         rule held_by run_id""",
     "user_fairness": f"cluster pool schedule period user {EACH}",
     "account_fairness": f"cluster pool schedule period account {EACH}",
@@ -102,11 +101,8 @@ def test_every_view_and_column_has_a_comment(store: Connection) -> None:
 
 
 INSTANTS = ("as_of", "fst_strict", "fst_relaxed", "start_modelled")
-DIVIDED = (
-    *("wait_own_s", "wait_earlier_s", "wait_later_s", "preemptible_s"),
-    *("peer_wait_s", "excess_wait_s", "peer_contested_s", "contested_excess_s"),
-)
-"""Columns of seconds with fractions."""
+DIVIDED = ("preemptible_s",)
+"""Columns of seconds with fractions, beside those of causes."""
 
 
 def test_times_are_instants_and_durations_whole_seconds(store: Connection) -> None:

@@ -54,7 +54,7 @@ import polars as pl
 import polars.selectors as cs
 
 from audit.metrics.attempts.contention import counted_resources
-from audit.metrics.attempts.reasons import held_up, hold_kind, throttled
+from audit.metrics.attempts.reasons import hold_kind, throttled
 from audit.metrics.preemption import sides
 from audit.metrics.queue_sweep import (
     BOOKED,
@@ -69,8 +69,8 @@ from audit.metrics.queue_sweep import (
     in_force,
     queued,
 )
-from audit.model import INFERRED, SEQUENCE, Absence, Decision, Pool
-from audit.registry.causes import CAUSES, FEATURES, LACKS, PARTS, Cause, Part
+from audit.model import INFERRED, SEQUENCE, Absence, Pool
+from audit.registry.causes import CAUSES, FEATURES, LACKS, Cause
 from audit.rule_text import rule_text
 from audit.rules import Limit, Window
 from audit.words import OF_TYPE, kind_of
@@ -216,44 +216,7 @@ def rule_names(pool: Pool) -> list[str]:
     return [rule_text(rule, pool.resource, pool.zone) for rule in rules]
 
 
-def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
-    """Add the parts of each attempt's wait, in s, ≥ 0.
-
-    Args:
-        described: columns of ``model.DESCRIBED``; *all* attempts of one pool, in any order;
-            optionally with the columns of ``scenario.decisions``.
-        pool: its amounts and their changes, and its limits.
-        now: time until which open attempts wait, epoch s.
-
-    Returns:
-        ``described`` with the columns of ``PARTS``: int64, or float64 where seconds may be divided;
-        null where the arrival or the end of the wait is unknown, and for blocked attempts and those
-        in reservations. Where decisions are known also kept_s and idle_s, int64, null without a
-        decision and for over_capacity; idle_because is then null where idle_s is 0 or null.
-
-    Source: SPEC §10, *Anatomy*.
-    """
-    rows = described.select(_READ).with_row_index("row")
-    turn = ~held_up(rows.rename({"occupancy_s": "occupancy"}), pool.limits)
-    queue = queued(rows.with_columns(turn=pl.Series(turn)), now, pl.col("turn"))
-    ready = None
-    if "ready_time" in rows.columns:
-        ready = queue.rows["ready_time"].fill_null(NEVER).to_numpy().astype(np.int64)
-    booked, _ = book(queue, pool, in_force(queue, (), (), pool.zone), Known(ready=ready))
-    made = pl.DataFrame({**_seconds(booked, PARTS), "kept_s": booked.of("kept")}).with_columns(
-        pl.col(*(part.column for part in PARTS if not part.divided), "kept_s").cast(pl.Int64)
-    )
-    added = _with(described, queue, made)
-    if "decision" not in described.columns:
-        return added.drop("kept_s")
-    split = pl.col("wait_room_s").is_not_null() & (pl.col("decision") != Decision.OVER_CAPACITY)
-    return added.with_columns(
-        kept_s=pl.when(split).then("kept_s"),
-        idle_s=pl.when(split).then(pl.col("wait_room_s") - pl.col("kept_s")),
-    ).with_columns(idle_because=pl.when(pl.col("idle_s") > 0).then("idle_because"))
-
-
-def _seconds(booked: Booked, columns: Sequence[Cause | Part]) -> dict[str, np.ndarray]:
+def _seconds(booked: Booked, columns: Sequence[Cause]) -> dict[str, np.ndarray]:
     return {
         one.column: np.sum([booked.of(key) for key in one.booked], axis=0, initial=0.0)
         for one in columns

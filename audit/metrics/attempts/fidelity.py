@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, in_totals, repeated
 from audit.metrics.attempts.population import ended
 from audit.metrics.quantiles import MEDIAN, P90, exact_sum, nearest_rank
-from audit.model import Decision, IdleBecause
+from audit.model import Decision
 from audit.registry.measures import unit_of
 
 Ints = NDArray[np.int64]
@@ -46,7 +46,7 @@ KEY = ("cluster", "job_id", "attempt")
 _READ: Final = (
     *("standing", "arrival_time", "start_time", "replayed_start_time", "fst_status", WEIGHT),
     *(f"miss_{fst}_s" for fst in FSTS),
-    *("wait_s", "wait_room_s", "decision", "kept_s", "idle_s", "idle_because", "start_modelled"),
+    *("wait_s", "decision", "start_modelled"),
 )
 ENOUGH_AGREEMENT: Final = 0.8  # least agreement of a model that may name entities (SPEC §10)
 ENOUGH_CORRELATION: Final = 0.65  # least rank correlation of modelled and observed waits, likewise
@@ -141,15 +141,7 @@ def _of_decisions(subjects: pl.DataFrame, tolerance_s: int) -> list[_Figure]:
         "on_time_share": on_time.filter(judged).mean(),
         "waited_foreseen_share": (~unforeseen).filter(waited).mean(),
         "agreement": on_time.filter(waited).mean(),
-        "unexplained_wait_share": pl.lit(None),
     }
-    if "idle_because" in subjects.columns:
-        apart = judged & pl.col("idle_s").is_not_null()
-        no_reason = pl.col("idle_because") == IdleBecause.UNEXPLAINED
-        kept = pl.col("kept_s").filter(apart & unforeseen).sum()
-        total = wait.filter(apart).sum()
-        unexplained = kept + pl.col("idle_s").filter(apart & no_reason).sum()
-        figures["unexplained_wait_share"] = pl.when(total != 0).then(unexplained / total)
     return list(subjects.select(**figures).row(0, named=True).items())
 
 

@@ -31,7 +31,7 @@ from audit.metrics.attempts.parts import (
 from audit.metrics.preemption import LOST
 from audit.metrics.uncertainty import RESAMPLES, Resamples
 from audit.model import FstStatus
-from audit.registry.causes import CAUSES, LACKS, PARTS
+from audit.registry.causes import CAUSES, LACKS
 from audit.registry.measure import Measure, Of, Quotient
 from audit.registry.measures import SUMMARY
 from audit.registry.requested import BEYONDS
@@ -45,7 +45,6 @@ _WHOSE: Final[Mapping[Of, pl.Expr]] = {
     Of.BOOKED: pl.all_horizontal(pl.col(cause.column).is_not_null() for cause in CAUSES),
     Of.ON_NODES: pl.col(LACKS[0].column).is_not_null(),
     Of.TAKES: pl.col("preemptible_s").is_not_null(),
-    Of.APART: pl.all_horizontal(pl.col(part.column).is_not_null() for part in PARTS),
     **{Of(fst): in_totals(fst) for fst in FSTS},
     Of.INTERRUPTED: pl.col("lost_work").is_not_null(),
     Of.ARRAYS: pl.col("array_span_s").is_not_null(),
@@ -194,7 +193,6 @@ _TERMS: Final[Mapping[Of, dict[str, pl.Expr]]] = {
             for one in BEYONDS
         },
     },
-    Of.APART: {"usable": pl.col("wait_room_s") * pl.col("size").fill_null(0)},
     Of.FORWARD: {
         "own": pl.col("overtaken_own_s").fill_null(0),
         "own_known": _number(pl.col("overtaken_own_s").is_not_null()),

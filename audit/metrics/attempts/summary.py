@@ -21,7 +21,6 @@ from audit.metrics.attempts import figures, passed_over, performance, users
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.parts import Row, coded, number_users, row
-from audit.metrics.attempts.peers import of_peers
 from audit.metrics.attempts.performance import Activity
 from audit.metrics.attempts.population import (
     ended,
@@ -31,6 +30,7 @@ from audit.metrics.attempts.population import (
     unplannable,
 )
 from audit.metrics.attempts.resource_equality import conservation
+from audit.metrics.attempts.similar import of_similar
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
     MEDIAN,
@@ -103,8 +103,8 @@ def summarise(
     Args:
         described: *all* attempts of the pool, or with ``known`` those ``population.around`` the
             period; with the columns of ``resource_equality`` and ``overtakes``. Figures of waits,
-            peers and fair start times need the columns of ``anatomy`` and ``account``,
-            ``peer_waits``, and ``miss.misses`` and fst_status, and are left out without them.
+            similar jobs and fair start times need the columns of ``account``,
+            ``similar_waits``, and ``miss.misses`` and fst_status, and are left out without them.
         zone: the cluster's, for days and hours of the week.
         seed: of the bootstrap, ≥ 0, derived from the run's inputs.
 
@@ -124,7 +124,7 @@ def summarise(
     drawn = figures.Drawn.of(attempts, seed, options.resamples)
     rows += figures.of_parts(attempts, drawn, options.tolerance_s)
     rows.append(known.conserved if known else conservation_of(described, now, options))
-    rows += of_peers(described, period, zone, seed, options.resamples)
+    rows += of_similar(described, period, zone, seed, options.resamples)
     if known and known.guessed is not None:
         rows.append(row("nodes_guessed_share", "all", None, known.guessed, described.height))
     passed = known.passed if known else passed_over.of_period(described, pool, period, zone)

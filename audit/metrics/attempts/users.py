@@ -41,8 +41,8 @@ import polars.selectors as cs
 from numpy.typing import NDArray
 
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, in_totals, weighted
-from audit.metrics.attempts.peers import COMPARED
 from audit.metrics.attempts.population import gave_up_wait, numbered, only
+from audit.metrics.attempts.similar import REFERENCE, excess
 from audit.metrics.preemption import LOST
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
@@ -56,7 +56,6 @@ from audit.metrics.quantiles import (
 )
 from audit.model import Standing
 from audit.registry.causes import COLUMNS as BY_CAUSE
-from audit.registry.causes import CONTESTED, PART_COLUMNS
 from audit.registry.columns import BIGINT, DOUBLE, OF_ENTITIES, VARCHAR
 
 Ints = NDArray[np.int64]
@@ -74,13 +73,11 @@ _FORWARD: Final = ("overtaken_s", "unmodelled_s")
 _READ: Final = (
     *("standing", "job_id", "attempt", "arrival_time", "end_time", "size", "runtime_s", "wait_s"),
     *("re_unfairness", "fst_status", WEIGHT, *(f"miss_{fst}_s" for fst in FSTS)),
-    *(*BY_CAUSE, *PART_COLUMNS, "peer_wait_s", "peer_contested_s", *CONTESTED, *_FORWARD),
+    *(*BY_CAUSE, *REFERENCE.values(), *_FORWARD),
     *("state", "occupancy_s", "suspended_s", "lost_work", "array_span_s"),
 )
 LEAST_JOBS: Final = 10
 """Fewest jobs of a user in Jain's index."""
-_DIVISIONS: Final = {"booked": BY_CAUSE, "divided": PART_COLUMNS}
-"""Columns that divide waits, by the name of the number of attempts that have them."""
 
 
 class Dispersion(NamedTuple):
@@ -111,15 +108,15 @@ def by_entities(
     Args:
         with_re: attempts of one pool and period with the columns of ``resource_equality``;
             optionally with those of ``miss.misses`` and fst_status, of ``scenario.forward``, of
-            ``anatomy`` and ``account``, and of ``peer_waits``.
+            ``account``, and of ``similar_waits``.
         tolerance_s: greatest miss that does not count in ``missed_*``, s.
 
     Returns:
         Columns of ``ENTITY_SCHEMA``, sorted by entity, null first; ``passed_*`` are null. Sums are
         null if no attempt has the figure: ``re_unfairness_*`` are over attempts of known size (0
         without attempts), ``miss_*_s`` and ``missed_*`` over those that count in totals,
-        ``wait_*_s`` and ``cause_*_s`` over those with a divided wait, ratios and excesses over
-        those with peers. A ratio is also null if the peers did not wait.
+        ``cause_*_s`` over those with an account of their wait, excesses over those with
+        similar jobs.
     """
     subject = pl.col("standing") == Standing.ENDED
     gave_up = pl.col("standing") == Standing.NEVER_STARTED
@@ -137,6 +134,7 @@ def by_entities(
     held = only(read, subject | gave_up)
     del read
     codes, sums = {}, {}
+    subjects = held.select(subject.arg_true()).to_series().to_numpy()
     for kind in kinds:
         codes[kind], names = _codes(held[kind])
         sums[kind] = {"entity": names, "jobs": _jobs(held, codes[kind], len(names), subject)}
@@ -156,7 +154,40 @@ def by_entities(
                     grouped_sums(of, amounts, count) if exactly else np.bincount(of, amounts, count)
                 )
                 sums[kind][name] = pl.Series(added, dtype=pl.Float64)
+    for kind, of in codes.items():
+        sums[kind] |= _beside_similar(
+            only(held, subject), of[subjects], len(sums[kind]["entity"]), kind
+        )
     return {kind: _entities(kind, pl.DataFrame(of_kind)) for kind, of_kind in sums.items()}
+
+
+def _beside_similar(
+    ended: pl.DataFrame, codes: Ints, count: int, kind: Kind
+) -> dict[str, pl.Series]:
+    """Return the median wait of each entity, that of similar jobs, and the excess (SPEC §10)."""
+    made = {"wait_median": _medians(ended["wait_s"], codes, count)}
+    if (name := REFERENCE[kind]) in ended.columns:
+        made["similar_wait_median"] = _medians(ended[name], codes, count)
+        more = ended.select(excess(name).fill_null(0)).to_series().to_numpy()
+        known = made["similar_wait_median"].is_not_null()
+        made["excess_wait_s"] = pl.Series(add_ints(codes, more, count)).zip_with(
+            known, made["similar_wait_median"]
+        )
+    return made
+
+
+def _medians(values: pl.Series, codes: Ints, count: int) -> pl.Series:
+    """Return the nearest-rank median of the known values of each code, null without any."""
+    known = values.is_not_null().to_numpy()
+    of, held = codes[known], values.drop_nulls().to_numpy()
+    ascending = held[np.lexsort((held, of))]
+    numbers = np.bincount(of, minlength=count)
+    some = np.flatnonzero(numbers)
+    begins = np.cumsum(numbers) - numbers
+    places = begins[some] + np.maximum(-(-numbers[some] * MEDIAN // 1000), 1) - 1
+    out = np.full(count, -1, np.int64)
+    out[some] = ascending[places]
+    return pl.Series(out).set(pl.Series(numbers == 0), None)
 
 
 def _codes(names: pl.Series) -> tuple[Ints, pl.Series]:
@@ -216,10 +247,9 @@ def _rounded_terms(
     unfairness = pl.col("re_unfairness")
     re = {"re_unfairness_net": unfairness, "re_unfairness_positive": unfairness.clip(0)}
     made = [("known", pl.col("size").is_not_null(), re, True)]
-    for number, of_division in _DIVISIONS.items():
-        if set(of_division) <= set(columns):
-            terms = {name: pl.col(name) for name in of_division}
-            made.append((number, pl.col(of_division[0]).is_not_null(), terms, False))
+    if set(BY_CAUSE) <= set(columns):
+        terms = {name: pl.col(name) for name in BY_CAUSE}
+        made.append(("booked", pl.col(BY_CAUSE[0]).is_not_null(), terms, False))
     if "lost_work" in columns:
         terms = {
             "preempted": pl.col("state").is_in(LOST).fill_null(value=False).cast(pl.Float64),
@@ -233,10 +263,6 @@ def _rounded_terms(
             "array_span": pl.col("array_span_s").cast(pl.Float64),
         }
         made.append(("tasks", pl.col("array_span_s").is_not_null(), terms, False))
-    for one in COMPARED:
-        if one.peers in columns:
-            terms = {one.ratio: one.waited, one.excess: pl.col(one.peers)}
-            made.append((one.peers, pl.col(one.peers).is_not_null(), terms, False))
     return made
 
 
@@ -252,17 +278,11 @@ def _entities(kind: Kind, sums: pl.DataFrame) -> pl.DataFrame:
     known |= {name: pl.col(f"some_{name}") > 0 for name in _FORWARD}
     interrupted = ("preempted", "lost_work", "suspended_s")
     known |= {name: pl.col("interrupted") > 0 for name in interrupted}
-    for number, of_division in _DIVISIONS.items():
-        known |= dict.fromkeys(of_division, pl.col(number) > 0)
+    known |= dict.fromkeys(BY_CAUSE, pl.col("booked") > 0)
     made: dict[str, pl.Expr] = {
         name: pl.when(some).then(name) for name, some in known.items() if name in sums.columns
     }
     made |= {name: pl.lit(None) for name in ENTITY_SCHEMA if name not in sums.columns}
-    for one in COMPARED:
-        if one.peers in sums.columns:
-            waited, peers = pl.col(one.ratio), pl.col(one.excess)
-            made[one.ratio] = pl.when(peers != 0).then(waited / peers)
-            made[one.excess] = pl.when(pl.col(one.peers) > 0).then(waited - peers)
     made |= {
         "entity_kind": pl.lit(kind),
         "tusa": tusa,

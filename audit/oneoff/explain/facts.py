@@ -11,7 +11,7 @@ import polars as pl
 
 from audit.metrics.attempts import account as accounts
 from audit.metrics.attempts.contention import amounts, capacity_steps
-from audit.metrics.attempts.peers import contested, peer_waits
+from audit.metrics.attempts.similar import similar_waits
 from audit.metrics.queue_sweep import NEVER, Ints, queued
 from audit.model import Pool, Standing
 from audit.oneoff.explain.story import Account, Crossing, Crowd, Line, Part, Passer, Subject, Use
@@ -120,14 +120,13 @@ def booked(
     """Return the account of the wait, beside the waits of similar jobs at any time."""
     pool = found.subject.pool
     made = accounts.account(described, pool, now, cycle_s=cycle_s, log_begin=log_begin, traced=row)
-    beside = peer_waits(made.attempts, (), (*pool.limits, *pool.windows))
-    one = beside.with_columns(contested_s=contested()).row(row, named=True)
+    one = similar_waits(made.attempts, ()).row(row, named=True)
     causes = {column: one[column] for column in COLUMNS}
     return Account(
         {} if None in causes.values() else causes,
         one[accounts.RULE_FREE] or 0.0,
         timeline(made.traced, found.queue),
-        *(one["contested_s"], one["peer_wait_s"], one["peer_contested_s"]),
+        one["similar_wait_s"],
     )
 
 

@@ -179,19 +179,13 @@ def _crowds(story: Story) -> str:
 
 
 def _similar(story: Story) -> str:
-    of = story.account
-    if of.similar_wait_s is None:
+    median = story.account.similar_wait_s
+    if median is None:
         return ""
-    text = (
-        "Similar jobs (of other users, with the same width and walltime class, at about that time) "
-        f"waited {wording.duration(of.similar_wait_s)} on average"
-    )
-    if of.similar_contested_s is None or of.contested_s is None:
-        return f"{text}."
     return (
-        f"{text}. Without the time behind own jobs, held, under rules or with resources "
-        f"unavailable, they waited {wording.duration(of.similar_contested_s)}, and this job "
-        f"{wording.duration(of.contested_s)}."
+        "Half of the similar jobs (of other users, in the same partition and QOS, of the same "
+        "width and walltime class, at about that time) waited at most "
+        f"{wording.duration(median)}."
     )
 
 

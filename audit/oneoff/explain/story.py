@@ -113,9 +113,7 @@ class Account:
     causes: Mapping[str, float]  # by column of each cause; empty: it has no account
     rule_free_s: float  # of the time under rules, in which it would have fitted
     timeline: tuple[Line, ...]
-    contested_s: float | None
-    similar_wait_s: float | None  # means; None: too few similar jobs
-    similar_contested_s: float | None
+    similar_wait_s: int | None  # their median; None: too few
 
 
 @dataclass(frozen=True, slots=True)

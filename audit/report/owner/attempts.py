@@ -5,7 +5,7 @@ class is recommended if its jobs waited less in significantly many blocks: one-s
 5 %, divided by the number of classes compared (Bonferroni).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import comb
 from typing import Final
@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts.peers import WALLTIMES, WALLTIMES_S, walltime_class
+from audit.metrics.attempts.similar import WALLTIMES, WALLTIMES_S, walltime_class
 from audit.metrics.course import SUMS
 from audit.metrics.uncertainty import NONE, Resamples, interval
 from audit.model import Period, Standing
@@ -25,14 +25,12 @@ from audit.report.record.page import Who
 from audit.report.record.pool import Figure
 
 LEAST_DAYS: Final = 10
-"""Days that an interval needs (SPEC §10, *Peers*)."""
+"""Days that an interval needs (SPEC §10)."""
 SEED: Final = 0
 """Of the bootstrap, so that the same attempts always give the same intervals."""
 _LONGEST: Final = 5
 """Most waits listed."""
 _CELL: Final = ("block", "width", "walltime")
-_SIMILAR: Final = {"wait_mean": "similar_wait_s", "contested_mean": "similar_contested_s"}
-"""Published means of similar jobs, and their columns."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +51,7 @@ class Scene:
         """The ended attempts with known waits, of any period.
 
         They have ``walltime``, a class; ``block``, the start of the published block in which they
-        ended; and ``similar_wait_s`` and ``similar_contested_s``, the mean waits of all users'
-        attempts of their class in it.
+        ended; and ``similar_wait_s``, the mean wait of all users' attempts of their class in it.
         """
         known = (pl.col("standing") == Standing.ENDED.value) & pl.col("wait_s").is_not_null()
         ended = self.attempts.filter(known)
@@ -80,12 +77,8 @@ class Scene:
     @cached_property
     def similar(self) -> pl.DataFrame:
         """The published mean waits by block, width and walltime class."""
-        held = self.published.filter(pl.col("width").is_not_null())
-        cell = held.group_by("width", "walltime", block="from_time", maintain_order=True)
-        return cell.agg(
-            pl.col("value").filter(metric=metric).first().alias(name)
-            for metric, name in _SIMILAR.items()
-        )
+        held = self.published.filter(pl.col("width").is_not_null(), metric="wait_mean")
+        return held.select("width", "walltime", block="from_time", similar_wait_s="value")
 
     @cached_property
     def subjects(self) -> pl.DataFrame:
@@ -129,7 +122,7 @@ class Scene:
     def sums(self, over: list[Period], zone: ZoneInfo) -> pl.DataFrame:
         """Return the contribution of each day of the user or account to sums: ``course.SUMS``.
 
-        The column ``user`` contains days of arrival, which are resampled (SPEC §10, *Peers*).
+        The column ``user`` contains days of arrival, which are resampled (SPEC §10).
         Stretches must not overlap. Sums that need the attempts of others are 0.
         """
         numbered = (
@@ -174,24 +167,15 @@ def _since(period: Period) -> pl.Expr:
     return pl.lit(True) if period.whole_log else pl.col("to_time") > period.from_time
 
 
-def compare(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[Figure, Figure, Figure]:
+def compare(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[Figure, Figure]:
     """Compare the attempts of the period with all users' similar ones.
 
     Returns:
-        Σ wait / Σ mean wait of all users' attempts of the class in the block; Σ (wait − that mean)
-        in s; and the ratio of contested waits. Intervals are over days in ``zone``.
+        Σ wait / Σ mean wait of all users' attempts of the class in the block; and Σ (wait − that
+        mean) in s. Intervals are over days in ``zone``.
     """
-    ratio, excess = _figures(scene.subjects, ("wait_s", "similar_wait_s"), zone, resamples)
-    of_contested = ("contested_s", "similar_contested_s")
-    contested, _ = _figures(scene.subjects, of_contested, zone, resamples)
-    return ratio, excess, replace(contested, metric="contested_ratio")
-
-
-def _figures(
-    subjects: pl.DataFrame, columns: tuple[str, str], zone: ZoneInfo, resamples: int
-) -> tuple[Figure, Figure]:
-    """Return the ratio and the difference of the waits of attempts and of similar ones."""
-    compared = subjects.drop_nulls(columns)
+    columns = ("wait_s", "similar_wait_s")
+    compared = scene.subjects.drop_nulls(columns)
     days = (
         compared.group_by(local_day(pl.col("arrival_time"), zone).alias("day"))
         .agg(pl.col(columns).sum().cast(pl.Float64))
@@ -208,7 +192,7 @@ def _figures(
         of_excess = interval(waits - similars)
     number, excess = compared.height, float(wait.sum()) - expected
     return (
-        Figure("peer_ratio", wait.sum() / expected if expected else None, *within, "", number),
+        Figure("class_ratio", wait.sum() / expected if expected else None, *within, "", number),
         Figure("excess_wait", excess if number else None, *of_excess, "s", number),
     )
 

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from audit.metrics import disclosure
 from audit.metrics.attempts.population import ordered
 from audit.metrics.course import course
 from audit.model import OBSERVED, Period
@@ -49,7 +50,8 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
         return ()
     span = contents.span
     over = stretches(con, contents.cluster, _period(span), span.zone)
-    published = queries.run(con, "published_blocks", cluster=contents.cluster, until=span.to_time)
+    of_own = {"until": span.to_time, "definition": disclosure.DEFINITION}
+    published = queries.run(con, "published_blocks", cluster=contents.cluster, **of_own)
     begun = published.filter(pl.col("to_time") > span.from_time)["from_time"]
     starts = (stretch.from_time for stretch in (*over.points, *over.halves))
     attempts = _attempts(con, contents, owners, [*starts, *begun])
@@ -63,9 +65,7 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
         if span.whole_log:
             of = replace(contents, span=_span_of(own, span))
             over = stretches(con, of.cluster, _period(of.span), span.zone)
-        waits = queries.run(
-            con, "published_waits", cluster=of.cluster, until=span.to_time, **who._asdict()
-        )
+        waits = queries.run(con, "published_waits", cluster=of.cluster, **of_own, **who._asdict())
         parts = _parts(of, over, who, own, published, waits)
         pending = _starts(con, contents, who)
         fairshare = _fairshare(con, of, who)
@@ -176,7 +176,7 @@ def _part(
     sums = scene.sums([scene.period], in_zone)
     mean = course(sums, 1, SEED, resamples, ("wait_mean",)).figures[0]["wait_mean"]
     within = mean.within if sums.height >= LEAST_DAYS else (None, None)
-    ratio, excess, contested = compare(scene, in_zone, resamples)
+    ratio, excess = compare(scene, in_zone, resamples)
     who = scene.who
     found, tried = ways(scene)
     waits = scene.waits_by_cause
@@ -192,7 +192,6 @@ def _part(
         everybody=scene.everybody,
         ratio=ratio,
         excess=excess,
-        contested=contested,
         passed=next((one for one in pool.passed if (one.kind, one.name) == who), None),
         beyond=_beyond(scene.subjects),
         used_share=_used_share(scene),

@@ -172,9 +172,6 @@ def _beside(of: OwnerPart) -> Answer:
         text += " Significant."
     else:
         text += " Significantly less." if of.shorter else " Not significantly longer."
-    if of.contested.value is not None:
-        times = f"{wording.rough(of.contested)} times as long{_within(of.contested)}"
-        text += f" Without time behind own jobs, holds, rules and outages: {times}."
     return Answer(title, wording.rough(ratio), text)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from audit.metrics.attempts.peers import WALLTIMES
+from audit.metrics.attempts.similar import WALLTIMES
 from audit.model import Period
 from audit.report.reading import by_width, records
 from audit.report.record.predicted import Predicted

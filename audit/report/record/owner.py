@@ -112,7 +112,6 @@ class OwnerPart:
     everybody: Everybody | None  # None: no block is published
     ratio: Figure  # Σ wait / Σ mean wait of all users' similar jobs in the same block
     excess: Figure  # Σ (wait − that mean), s
-    contested: Figure  # the same ratio of contested waits
     passed: PassedOver | None  # None: not passed over
     beyond: Beyond | None  # CPU time beyond requests; None: little, or none
     used_share: float | None  # part of the consumption in published blocks

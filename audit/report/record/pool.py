@@ -289,7 +289,7 @@ class StuckAttempt:
     size: int | None
     waiting: bool  # else it left the queue without a start
     waited_s: int
-    peer_p95_s: int
+    similar_p95_s: int
     unexplained_share: float | None  # of its wait
     cause: str | None
     rule: str | None

@@ -13,7 +13,7 @@ import polars as pl
 
 from audit.config import Metrics
 from audit.metrics import dominant_share
-from audit.metrics.attempts import passed_over, peers, performance, users
+from audit.metrics.attempts import passed_over, performance, similar, users
 from audit.metrics.attempts.account import account
 from audit.metrics.attempts.fidelity import ENOUGH_AGREEMENT, ENOUGH_CORRELATION
 from audit.metrics.attempts.population import describe
@@ -68,7 +68,7 @@ def definitions(metrics: Metrics = _DEFAULT) -> tuple[Definition, ...]:
         _bounded_slowdown(attempts, metrics.tau_s),
         _why(attempts),
         _passed(),
-        _peers(),
+        _similar(),
         _overtaking(attempts),
         _resource_equality(attempts, metrics),
         _fair_start(metrics.tau_s),
@@ -212,7 +212,7 @@ def _passed() -> Definition:
     )
 
 
-def _peers() -> Definition:
+def _similar() -> Definition:
     """Five users request the same at the same time; the last waits longer than the others."""
     waits = {"anna": 60, "ben": 120, "cleo": 90, "dora": 90, "emil": 600}
     rows = [
@@ -222,25 +222,29 @@ def _peers() -> Definition:
     ]
     pool, end = _POOL._replace(capacity=100), max(row[-1] for row in rows)
     accounted = account(describe(_log(rows), [pool]), pool, end, cycle_s=60).attempts
-    shown = peers.peer_waits(accounted, [Period("all", 0, end)]).group_by("user")
-    means = shown.agg(pl.len().alias("attempts"), pl.col("wait_s", "peer_wait_s").mean())
-    number, least_users = peers.LEAST
+    shown = similar.similar_waits(accounted, [Period("all", 0, end)]).group_by("user")
+    reference = similar.REFERENCE["user"]
+    sums = shown.agg(
+        pl.len().alias("attempts"),
+        pl.col("wait_s", reference).median(),
+        similar.excess(reference).sum().alias("excess_wait_s"),
+    )
     return Definition(
-        "peers",
-        "Wait beside similar jobs",
-        "Similar jobs are jobs of other users in the same pool, of the same width and walltime "
-        f"class, that arrived at about the same time. There must be at least {number} jobs of "
-        f"at least {least_users} users, and each user has the same weight. A user's ratio is the "
-        "total wait of its jobs divided by that of similar jobs. The report names no users by it, "
-        "because users who submit in campaigns always have high ratios.",
-        "ratio = Σ wait / Σ mean wait of similar jobs;  "
-        "excess = Σ (wait − mean wait of similar jobs)",
+        "similar",
+        "Waits of similar jobs",
+        "Similar jobs are jobs of other users in the same pool, partition and QOS, of the same "
+        "width and walltime class, that arrived at about the same time. There must be at least "
+        f"{similar.LEAST_SIMILAR} jobs of at least {similar.LEAST_ENTITIES} users. Half of them "
+        "waited at most the median. A user's excess is the total time by which its jobs waited "
+        "longer than this median. The report names no users by it, because users who submit in "
+        "campaigns always wait longer.",
+        "excess = Σ max(0, wait − median wait of similar jobs)",
         "fairaudit",
         _example(
             "Five users with seven equal jobs each",
-            means.with_columns(ratio=pl.col("wait_s") / pl.col("peer_wait_s")).sort("user"),
-            "User <user> | Jobs <attempts> | Mean wait (s) <wait_s> | "
-            "Mean wait of similar jobs (s) <peer_wait_s> | Ratio <ratio>",
+            sums.sort("user"),
+            "User <user> | Jobs <attempts> | Median wait (s) <wait_s> | "
+            "Median wait of similar jobs (s) <similar_wait_s> | Excess (s) <excess_wait_s>",
         ),
     )
 

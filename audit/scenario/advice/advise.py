@@ -39,7 +39,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit import periods
-from audit.metrics.attempts import peers, population
+from audit.metrics.attempts import population, similar
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.population import ended
 from audit.metrics.bursts import bursts
@@ -260,7 +260,7 @@ def _replayed(
     compared = Compared(
         subjects["user"].rank("dense").fill_null(0).to_numpy().astype(np.int64),
         *(stretch, day, width.to_numpy()),
-        peers.walltime_class(subjects["walltime_s"]),
+        similar.walltime_class(subjects["walltime_s"]),
         (begun[rows] - arrival).astype(np.float64),
         subjects["wait_s"].to_numpy().astype(np.float64),
     )
@@ -318,7 +318,7 @@ def _named(part: Difference) -> tuple[str, str | None]:
     """Return dimension and value of a part."""
     if part.number is None:
         return part.dimension, None
-    names = population.width_classes() if part.dimension == "width_class" else peers.WALLTIMES
+    names = population.width_classes() if part.dimension == "width_class" else similar.WALLTIMES
     return part.dimension, names[part.number]
 
 

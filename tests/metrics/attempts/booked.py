@@ -1,10 +1,10 @@
-"""Attempts with the account and the parts of their waits, for tests of what rests on both."""
+"""Attempts with the account of their waits, for tests of what rests on it."""
 
 import polars as pl
 
-from audit.metrics.attempts.account import account, anatomy
+from audit.metrics.attempts.account import account
 from audit.model import Pool
 
 
 def booked(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
-    return account(anatomy(described, pool, now), pool, now, cycle_s=60).attempts
+    return account(described, pool, now, cycle_s=60).attempts

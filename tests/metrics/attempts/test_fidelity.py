@@ -125,24 +125,24 @@ def test_attempts_of_other_periods_may_be_replayed_too() -> None:
     assert fidelity(held[:1], replay(held, [6, 99]))["value"][:2].to_list() == [1.0, 1.0]
 
 
-def of_waits(*waits: tuple[int, str | None, int, int, str | None, int | None]) -> pl.DataFrame:
-    """Attempts by wait, decision, kept, idle, why idle, and forward start less arrival."""
+def of_waits(*waits: tuple[int, str | None, int | None]) -> pl.DataFrame:
+    """Attempts by wait, decision, and forward start less arrival."""
     rows = [ended(0, wait, wait + 9, 1) for wait, *_ in waits]
     held = final(rows, [0] * len(rows))
-    names = ("wait_s", "decision", "kept_s", "idle_s", "idle_because", "start_modelled")
+    names = ("wait_s", "decision", "start_modelled")
     columns = zip(names, zip(*waits, strict=True), strict=True)
     return held.with_columns(pl.Series(name, values) for name, values in columns)
 
 
 def test_decisions_and_forward_starts_by_hand() -> None:
     held = of_waits(
-        (0, "on_time", 0, 0, None, 0),
-        (60, "late", 0, 10, "limit", 10),
-        (100, "on_time", 5, 20, "unexplained", 30),
-        (200, "unforeseen", 30, 0, None, 20),
-        (300, "late", 1, 40, "unexplained", 40),
-        (400, "over_capacity", 0, 0, None, None),
-        (500, None, 0, 0, None, None),
+        (0, "on_time", 0),
+        (60, "late", 10),
+        (100, "on_time", 30),
+        (200, "unforeseen", 20),
+        (300, "late", 40),
+        (400, "over_capacity", None),
+        (500, None, None),
     )
     got = dict(fidelity(held, replay(held, [None] * 7)).select("metric", "value").iter_rows())
     assert got["decided"] == 5
@@ -151,7 +151,6 @@ def test_decisions_and_forward_starts_by_hand() -> None:
     assert got["on_time_share"] == 2 / 5
     assert got["waited_foreseen_share"] == 2 / 3
     assert got["agreement"] == 1 / 3
-    assert got["unexplained_wait_share"] == (20 + 30 + 40) / (0 + 60 + 100 + 200 + 300)
     assert got["forward_correlation"] == rank_correlation(
         np.array([0, 10, 30, 20, 40]), np.array([0, 60, 100, 200, 300])
     )
@@ -159,7 +158,7 @@ def test_decisions_and_forward_starts_by_hand() -> None:
 
 
 def test_nobody_judged_is_no_share() -> None:
-    held = of_waits((400, "over_capacity", 0, 0, None, None))
+    held = of_waits((400, "over_capacity", None))
     got = dict(fidelity(held, replay(held, [None])).select("metric", "value").iter_rows())
-    shares = ("foreseen_share", "agreement", "unexplained_wait_share", "forward_correlation")
-    assert [got[name] for name in shares] == [None] * 4
+    shares = ("foreseen_share", "agreement", "forward_correlation")
+    assert [got[name] for name in shares] == [None] * 3

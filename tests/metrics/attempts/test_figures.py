@@ -224,7 +224,6 @@ def test_shares_of_waiting_are_resampled_by_week_and_those_of_classes_by_user(
     units = naive_intervals.stretches([of["arrival_time"] for of in attempts], berlin)
     for metric, column in (
         ("cause_unexplained_share", "cause_unexplained_s"),
-        ("wait_room_share", "wait_room_s"),
         ("cause_earlier_share", "cause_earlier_s"),
     ):
         pairs: dict[Any, list[tuple[int, int]]] = {}

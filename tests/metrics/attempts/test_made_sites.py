@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from audit.metrics.attempts import passed_over
-from audit.metrics.attempts.peers import walltime_class
+from audit.metrics.attempts.similar import walltime_class
 from audit.metrics.bursts import bursts
 from audit.model import Period
 from tests.metrics.attempts.made_sites import KINDS, POOL, UTC, Outcome, outcome, site

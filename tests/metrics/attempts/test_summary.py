@@ -26,9 +26,7 @@ from audit.registry.causes import CAUSES
 from tests.examples import examples
 from tests.metrics.attempts.booked import booked
 from tests.naive import attempts as naive
-from tests.naive.anatomy import NAMES as PARTS
-from tests.naive.anatomy import anatomy as slow_anatomy
-from tests.strategies import EPOCH, NOW, Rows, ended, frame, rows, workloads
+from tests.strategies import EPOCH, NOW, ended, frame, workloads
 
 POOL = Pool("main", Resource.cpus, 4)
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -149,32 +147,6 @@ def test_responses_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
     assert naive.close(got["response_weighted"], Fraction(weighted, area) if area else None)
 
 
-@given(rows(), st.sampled_from(["all", "user", "qos", "width_class"]))
-@settings(max_examples=examples(20))
-def test_parts_of_waiting_are_those_of_the_definition(records: Rows, dimension: str) -> None:
-    attempts = frame(records)
-    got = summary(attempts).filter(dimension=dimension)
-    parts = slow_anatomy(attempts.to_dicts(), {"cpus": 4}, [], NOW)
-    held: dict[Any, list[tuple[Any, Any]]] = {None: []} if dimension == "all" else {}
-    for one in describe(attempts, [POOL]).to_dicts():
-        exact = parts.get((one["job_id"], one["attempt"]))
-        if exact is not None and one["standing"] == "ended":
-            held.setdefault(one.get(dimension), []).append((one, exact))
-    for value, theirs in held.items():
-        figures = {
-            row["metric"]: row["value"]
-            for row in got.filter(pl.col("dimension_value").eq_missing(value)).to_dicts()
-        }
-        waited = sum(one["wait_s"] for one, _ in theirs)
-        for name in PARTS if dimension == "all" else ():
-            share = (
-                sum((exact[name] for _, exact in theirs), Fraction()) / waited if waited else None
-            )
-            assert naive.close(figures[f"wait_{name}_share"], share)
-        usable = sum(exact["room"] * (one["size"] or 0) for one, exact in theirs)
-        assert figures["idle_usable"] == usable
-
-
 @given(workloads(most=12), st.randoms(use_true_random=False))
 @settings(max_examples=examples(15))
 def test_rows_and_names_and_the_week_change_no_bit(
@@ -229,7 +201,7 @@ def test_a_period_needs_no_attempts_but_those_around_it(
     # the queue is unknown if no arrival is known, whatever the period
     known = attempts.filter(pl.coalesce("submit_time", "eligible_time").is_not_null())
     described = overtakes(resource_equality(describe(known, [POOL]), NOW))
-    whole = booked(described, POOL, NOW).with_columns(peer_wait_s=pl.col("wait_s") / 2 + 1)
+    whole = booked(described, POOL, NOW).with_columns(similar_wait_s=pl.col("wait_s") // 2 + 1)
     period = Period("part", EPOCH + begin, EPOCH + begin + length)
     held = around(whole, period)
     span = (period.from_time, period.to_time)
@@ -392,7 +364,6 @@ def test_units_and_names() -> None:
             "s/(resource·s)",
         ),
         "nuwt_f": "(s/(resource·s))²",
-        **dict.fromkeys([f"wait_{part}_share" for part in PARTS], "1"),
         **dict.fromkeys([cause.share for cause in CAUSES], "1"),
         "cause_rule_free_share": "1",
         **dict.fromkeys(["idle_usable", "consumed"], "resource·s"),

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.attempts.account import anatomy
 from audit.metrics.attempts.miss import FSTS
 from audit.metrics.attempts.performance import array_spans
 from audit.metrics.attempts.population import describe
@@ -26,11 +25,11 @@ from audit.metrics.attempts.users import (
     lorenz,
 )
 from audit.model import Pool, Resource
+from audit.registry.causes import COLUMNS
+from tests.metrics.attempts.booked import booked
 from tests.metrics.attempts.fair_starts import fair_workloads, stood_for
 from tests.naive import attempts as naive
 from tests.naive import concentration as slow_spread
-from tests.naive.anatomy import NAMES as PARTS
-from tests.naive.anatomy import anatomy as slow_anatomy
 from tests.strategies import NOW, Rows, ended, frame, rows, workloads
 
 POOL = Pool("main", Resource.cpus, 4)
@@ -82,19 +81,17 @@ def test_entities_as_defined(attempts: pl.DataFrame) -> None:
 
 
 @given(rows(), st.sampled_from(["user", "account"]))
-def test_parts_of_waits_as_defined(records: Rows, kind: Kind) -> None:
-    attempts = frame(records)
-    described = anatomy(resource_equality(describe(attempts, [POOL]), NOW), POOL, NOW)
-    exact = slow_anatomy(attempts.to_dicts(), {"cpus": 4}, [], NOW)
+def test_causes_of_entities_are_sums(records: Rows, kind: Kind) -> None:
+    described = booked(resource_equality(describe(frame(records), [POOL]), NOW), POOL, NOW)
     for row in by_entity(described, kind).to_dicts():
         theirs = [
-            exact[key]
+            one
             for one in described.filter(standing="ended").to_dicts()
-            if one[kind] == row["entity"] and (key := (one["job_id"], one["attempt"])) in exact
+            if one[kind] == row["entity"] and one[COLUMNS[0]] is not None
         ]
-        for name in PARTS:
-            total = sum((parts[name] for parts in theirs), Fraction()) if theirs else None
-            assert naive.close(row[f"wait_{name}_s"], total)
+        for name in COLUMNS:
+            total = sum(Fraction(one[name]) for one in theirs) if theirs else None
+            assert naive.close(row[name], total)
 
 
 @given(fair_workloads(25), st.sampled_from(["user", "account"]), st.sampled_from([0, 60]))

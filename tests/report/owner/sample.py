@@ -37,7 +37,7 @@ def passed(
 
 
 def part(ratio: Figure | None = None, passed: PassedOver | None = None) -> OwnerPart:
-    ratio = ratio or figure("peer_ratio", 1.5, 0.8, 2.0)
+    ratio = ratio or figure("class_ratio", 1.5, 0.8, 2.0)
     return OwnerPart(
         Ground("batch", "cpus"),
         figure("wait_mean", 5.0 * HOUR, 4.0 * HOUR, 6.0 * HOUR, "s"),
@@ -45,7 +45,6 @@ def part(ratio: Figure | None = None, passed: PassedOver | None = None) -> Owner
         everybody=Everybody(4, 2.0 * HOUR, 10_000.0 * HOUR),
         ratio=ratio,
         excess=figure("excess_wait", ((ratio.value or 1) - 1) * 40 * HOUR, None, None, "s"),
-        contested=figure("contested_ratio", None),
         passed=passed,
         beyond=Beyond(0.4, "whole"),
         used_share=0.1,

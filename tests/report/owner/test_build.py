@@ -59,13 +59,12 @@ def test_waits_are_those_of_the_owner_alone(ann: Connection) -> None:
     assert part.ratio.attempts == 28
     assert part.used_share == pytest.approx(4 * 7 * 8 * 2 * HOUR / part.everybody.consumed)
     assert (part.longer, part.shorter) == (True, False)
-    assert part.contested.attempts == 28
     assert len(part.longest) == 5
     assert {(wait.wait_s, wait.similar_wait_s) for wait in part.longest} == {(3 * HOUR, similar)}
 
 
-def test_waits_and_contested_waits_are_compared_with_those_of_similar_jobs() -> None:
-    """On each of 20 days a job waits 5 h, 2 h of it contested, where similar ones wait 1 h."""
+def test_waits_are_compared_with_those_of_similar_jobs() -> None:
+    """On each of 20 days a job waits 5 h, where similar ones wait 1 h."""
     day = 24 * HOUR
     rows = [
         {
@@ -73,18 +72,13 @@ def test_waits_and_contested_waits_are_compared_with_those_of_similar_jobs() -> 
             "job_id": f"{n}",
             "arrival_time": n * day,
             "wait_s": 5 * HOUR,
-            "contested_s": 2.0 * HOUR,
         }
         for n in range(20)
     ]
-    figures = [
-        (0, 30 * day, "x", "0-1h", "wait_mean", float(HOUR)),
-        (0, 30 * day, "x", "0-1h", "contested_mean", HOUR / 2),
-    ]
+    figures = [(0, 30 * day, "x", "0-1h", "wait_mean", float(HOUR))]
     scene = scene_of(frame(rows), pl.DataFrame(figures, BLOCKS, orient="row"))
-    ratio, excess, contested = compare(scene, zone("UTC"), 100)
+    ratio, excess = compare(scene, zone("UTC"), 100)
     assert (ratio.value, ratio.lower, excess.value) == (5, 5, 20 * 4 * HOUR)
-    assert (contested.metric, contested.value, contested.lower) == ("contested_ratio", 4, 4)
 
 
 @pytest.mark.thorough

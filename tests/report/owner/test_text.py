@@ -10,8 +10,8 @@ from audit.report.record.pool import Change, Figure, Trend
 from tests.report.owner.sample import ANN, HOUR, LONG, owner, part, passed
 from tests.report.sample import figure
 
-LESS = figure("peer_ratio", 0.5, 0.3, 0.8)
-LONGER = figure("peer_ratio", 1.5, 1.2, 2.0)
+LESS = figure("class_ratio", 0.5, 0.3, 0.8)
+LONGER = figure("class_ratio", 1.5, 1.2, 2.0)
 
 
 @pytest.mark.parametrize(
@@ -25,23 +25,23 @@ LONGER = figure("peer_ratio", 1.5, 1.2, 2.0)
         ),
         (part(LESS, passed()), "too few jobs outside its bursts to tell whether"),
         (
-            part(figure("peer_ratio", None), passed(2.0, bursts=0.0)),
+            part(figure("class_ratio", None), passed(2.0, bursts=0.0)),
             "User ann waits longer, and used more than its share: 40 % of later jobs that "
             "requested at least as much started first (17 % expected); used 2 times its share, as "
             "fairshare intends.",
         ),
         (
-            part(figure("peer_ratio", None), passed(bursts=0.0, half_life_s=604_800.0)),
+            part(figure("class_ratio", None), passed(bursts=0.0, half_life_s=604_800.0)),
             "User ann waits longer: 40 % of later jobs that requested at least as much started "
             "first (17 % expected); used about its share; had used more than most that passed "
             "it, as fairshare intends (35 % expected).",
         ),
         (part(), "User ann did not wait significantly longer than similar jobs."),
         (part(LESS), "User ann waited less than similar jobs: 0.5 times as long."),
-        (part(figure("peer_ratio", 2.0)), "their jobs arrived on fewer than 10 days"),
-        (part(figure("peer_ratio", None)), "too few other users had similar jobs"),
+        (part(figure("class_ratio", 2.0)), "their jobs arrived on fewer than 10 days"),
+        (part(figure("class_ratio", None)), "too few other users had similar jobs"),
         (
-            replace(part(figure("peer_ratio", None)), everybody=None),
+            replace(part(figure("class_ratio", None)), everybody=None),
             "cannot be compared with others: no week of the period is closed yet, or too few",
         ),
         (replace(part(), attempts=0), "no job started and ended"),
@@ -63,13 +63,11 @@ def test_three_figures_with_their_intervals() -> None:
         "of their waiting time passed while the job would have fitted, and nothing in the log "
         "explains why it waited; for all users, 20 % did.",
     )
-    contested = replace(part(), contested=figure("contested_ratio", 1.3, 1.1, 1.6))
-    assert text.answers(contested)[1].text.endswith("and outages: 1.3 times as long (1.1–1.6).")
     assert "20 h less in total" in text.answers(part(LESS))[1].text
 
 
 def test_where_nothing_is_published_no_figure_is_about_others() -> None:
-    none = part(figure("peer_ratio", None))
+    none = part(figure("class_ratio", None))
     of = replace(none, everybody=None, parts=(), used_share=None)
     long, beside, way = text.answers(of)
     assert long.text == "per job, mean (4–6 h)."
@@ -150,8 +148,8 @@ BETTER = Trend(
         (part(LONGER, passed(half_life_s=86_400.0)), "waits longer, as fairshare intends"),
         (part(), "waited no longer than similar jobs"),
         (part(LESS), "waited less than similar jobs"),
-        (part(figure("peer_ratio", 2.0)), "waited 5 h per job"),
-        (part(figure("peer_ratio", None)), "waited 5 h per job"),
+        (part(figure("class_ratio", 2.0)), "waited 5 h per job"),
+        (part(figure("class_ratio", None)), "waited 5 h per job"),
         (replace(part(), attempts=0), "had no job that started"),
         (replace(part(), trend=BETTER), "waited no longer than similar jobs; shorter than 2026-09"),
     ],

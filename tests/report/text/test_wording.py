@@ -101,9 +101,9 @@ def test_types_of_gpus_have_units() -> None:
 @pytest.mark.parametrize(
     ("figure", "text"),
     [
-        (Figure("wait_room_share", 0.004, 0.0002, 0.009), "0.4 % (under 0.1–0.9 %)"),
-        (Figure("wait_room_share", 0.0001, 0.0, 0.0004), "under 0.1 % (0–under 0.1 %)"),
-        (Figure("wait_room_share", 0.0003, 0.0002, 0.0004), "under 0.1 % (under 0.1 %)"),
+        (Figure("cause_held_share", 0.004, 0.0002, 0.009), "0.4 % (under 0.1–0.9 %)"),
+        (Figure("cause_held_share", 0.0001, 0.0, 0.0004), "under 0.1 % (0–under 0.1 %)"),
+        (Figure("cause_held_share", 0.0003, 0.0002, 0.0004), "under 0.1 % (under 0.1 %)"),
         (Figure("overtaken_time_mean", 47_000.0, 14_500.0, 58_000.0, "s"), "13 h (4–16 h)"),
         (Figure("overtaken_time_mean", 47_000.0, -700.0, 58_000.0, "s"), "13 h (−0.2 to 16 h)"),
     ],

@@ -1,0 +1,72 @@
+"""Names that went, each with its heir: what messages say, and which columns older stores have.
+
+An entry stays as long as stores, configurations and queries of the version before may be met.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from audit.registry.columns import BIGINT, DOUBLE, VARCHAR
+
+
+class Column(NamedTuple):
+    """A column of a table of results that a script of sql/schema drops.
+
+    It may exist again, with another type and definition.
+    """
+
+    table: str
+    name: str
+    type: str
+    script: int
+    """The number of the script."""
+
+
+def _columns(table: str, script: int, types: Mapping[str, str]) -> tuple[Column, ...]:
+    return tuple(
+        Column(table, name, type_, script)
+        for type_, names in types.items()
+        for name in names.split()
+    )
+
+
+COLUMNS: Final = (
+    *_columns(
+        "job_result",
+        11,
+        {
+            BIGINT: "wait_room_s wait_shared_s wait_down_s kept_s idle_s",
+            DOUBLE: "wait_own_s wait_earlier_s wait_later_s peer_wait_s peer_contested_s",
+            VARCHAR: "idle_because",
+        },
+    ),
+    *_columns(
+        "entity_result",
+        11,
+        {
+            BIGINT: "wait_room_s wait_shared_s wait_down_s",
+            DOUBLE: "wait_own_s wait_earlier_s wait_later_s peer_ratio contested_ratio "
+            "contested_excess_s excess_wait_s",
+        },
+    ),
+)
+
+MEASURES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("wait_room_share", "unexplained_wait_share"), "cause_unexplained_share"),
+    "wait_shared_share": "cause_claimed_share",
+    "wait_own_share": "cause_own_share",
+    "wait_earlier_share": "cause_earlier_share",
+    "wait_later_share": "cause_later_share",
+    "wait_down_share": "cause_unavailable_share",
+    **dict.fromkeys(("peer_ratio", "contested_ratio", "contested_excess"), "excess_wait"),
+}
+"""Measures, with the nearest one that exists."""
+
+
+def columns_before(script: int) -> dict[str, dict[str, str]]:
+    """Return the types of the columns, by table, that stores of a script's number still have."""
+    made: dict[str, dict[str, str]] = {}
+    for one in COLUMNS:
+        if one.script > script:
+            made.setdefault(one.table, {})[one.name] = one.type
+    return made
