@@ -44,6 +44,8 @@ class Setting:
     """Rows of the view ``rules`` about inferred rules, by pool."""
     declared: Declared = NOTHING
     """What files say about the nodes."""
+    part: str = ""
+    """Why its logs are a part of the workload, in a clause; empty: they are not (SPEC §14)."""
 
 
 class Extent(NamedTuple):

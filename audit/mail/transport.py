@@ -2,8 +2,8 @@
 
 Each mail has one recipient and its own connection, so outcomes are independent. A mail that was
 refused or put off did not arrive, and one that was accepted did. If the connection is lost between
-the last byte and the answer, the outcome is unknown. A mail is handed over only if its headers, read
-back from its bytes, are those that were set.
+the last byte and the answer, the outcome is unknown. A mail is handed over only if the headers in
+its bytes are those that were set.
 """
 
 import base64

@@ -33,6 +33,7 @@ from audit.model import ATTEMPTS, OBSERVED, Period
 from audit.nightly.keeping import archiving
 from audit.nightly.stages import Work, in_force
 from audit.pipeline import drawing, owners, published
+from audit.pipeline.completeness import with_completeness
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.pipeline.drawing import HTML
 from audit.report import index
@@ -198,11 +199,13 @@ def _stored(work: Work, cluster: Cluster) -> _Stored | None:
     if not months and not work.site.config.retention.archive_months:
         attempts = read_attempts(con, name)
         setting = configured(cluster, attempts, headers, declared=nodes)
+        setting = with_completeness(setting, con, cluster.populations)
         current = _periods(hours, cluster, setting, None)
         return _Stored(work, cluster, setting, usage, current, attempts)
     extent = published.extent(con, name)
     archiving.check_pools(cluster, extent)
     setting = configured(cluster, pl.DataFrame(schema=ATTEMPTS), headers, extent, nodes)
+    setting = with_completeness(setting, con, cluster.populations)
     until = months[-1].to_time if months else None
     begins = [first_arrival(con, name, until, None), *(month.first_arrival for month in months)]
     known = [begin for begin in begins if begin is not None]

@@ -25,6 +25,7 @@ from audit.machines import Answer
 from audit.metrics.attempts import population
 from audit.model import Period, Policy, Pool
 from audit.pipeline import drawing, owners
+from audit.pipeline.completeness import with_completeness
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.pipeline.opening import Request, Site, TakenIn, take_in
 from audit.pipeline.workplace import replacing, workplace
@@ -143,7 +144,8 @@ def audit(
             taken = take_in(con, logs, site, config, progress)
             cluster = taken.cluster.value
             missing = (*unread, *taken.kept_out)
-            plan = _planned(taken, missing, request, options, config, site.configured, folder)
+            chosen = site.configured
+            plan = _planned(con, taken, missing, request, options, config, chosen, folder)
             del taken  # its attempts are as large as the log
             plan = _fitted(plan, config, fit, progress)
             of = (cluster, _compute(con, plan, config, inferred, progress), work)
@@ -180,6 +182,7 @@ def _compute(
 
 
 def _planned(
+    con: Connection,
     taken: TakenIn,
     missing: Sequence[Unread],
     request: Request,
@@ -191,6 +194,7 @@ def _planned(
     if options.owners:
         owners.Names(taken.attempts.select("user", "account").iter_rows()).require(options.owners)
     setting = request.setting(taken, site, options.policy, folder)
+    setting = with_completeness(setting, con, () if site is None else site.populations)
     stated = []
     if site is not None and options.policy is not None:
         for pool in setting.pools:
@@ -219,7 +223,7 @@ def _planned(
             "policy": (options.policy or ASSUMED)._asdict(),
         }
     else:
-        in_force["cluster"] = site.model_dump(mode="json", exclude={"sources"})
+        in_force |= site.in_force
         in_force |= {"files": shares.in_force, "assumed": fitted.in_force(stated)}
     if setting.declared != NOTHING:
         in_force["declared"] = declared.stored(setting.declared)

@@ -121,7 +121,7 @@ def extent(con: Connection, cluster: str) -> Extent:
 def headers(con: Connection, cluster: str) -> dict[str, Header]:
     """Return the logs' own headers, by name of the file."""
     found = {}
-    for file, _, text in queries.rows(con, "headers", cluster=cluster):
+    for file, _, text, _ in queries.rows(con, "headers", cluster=cluster):
         header = json.loads(text)
         known = {name: header[name] for name in ("zone", "capacity", "entries")}
         found[file] = Header(**known, problems=tuple(header["problems"]))

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+import polars as pl
 from pydantic import ValidationError
 
 from audit.config import Metrics
@@ -17,7 +18,7 @@ from audit.model import OBSERVED, Period
 from audit.periods import day_of, zone
 from audit.registry import measures
 from audit.report.reading import records, usage
-from audit.report.reading.pools import pools
+from audit.report.reading.pools import in_part, pools
 from audit.report.reading.trending import trends
 from audit.report.record.page import (
     DEFAULT,
@@ -68,13 +69,14 @@ def build(
     if not (known := queries.rows(con, "report_cluster", **of_period)):
         raise ReportError(f"cluster {cluster!r}: not in the database; ingest its logs first")
     zone_name, noted = known[0]
-    notes, warnings = _notes(noted)
+    notes, warnings, part = _notes(noted)
     settings = settings_of(con, cluster, period)
     of_inputs = _of_inputs(con, cluster, period)
     ids = None if period.whole_log else of_inputs["inputs"]
     ((superseded,),) = queries.rows(con, "report_superseded", cluster=cluster, inputs=ids)
     read = queries.run(con, "report_inputs", **of_inputs)
-    inputs = records(Input, read.rename({"content_sha256": "sha256", "bytes": "size"}))
+    read = read.rename({"content_sha256": "sha256", "bytes": "size"})
+    inputs = records(Input, read.with_columns(notes=pl.col("notes").str.split("\n").fill_null([])))
     missing = queries.run(con, "report_missing", **of_period)["missing"].drop_nulls()
     run = records(Provenance, queries.run(con, "report_run", **of_period))
     trend = trends(con, cluster, period, schedule, zone_name, settings.resamples)
@@ -82,6 +84,7 @@ def build(
     charges = usage.charges(con, cluster, period)
     span = _span(con, cluster, period, schedule, zone_name)
     parts = pools(con, cluster, period, schedule, zone_name, options, settings, trend)
+    parts = tuple(in_part(pool, part) for pool in parts)
     occupied = usage.occupied(con, cluster, schedule, period, charges, decayed)
     return Contents(
         cluster=cluster,
@@ -104,6 +107,7 @@ def build(
         missing=tuple(MissingLog(*log) for logs in missing for log in json.loads(logs)),
         restatement=_restatement(con, of_period),
         silent_since=_silent_since(con, cluster, period),
+        part=part,
     )
 
 
@@ -214,15 +218,15 @@ def _silent_since(con: Connection, cluster: str, period: Period) -> int | None:
     return None if ended == period.from_time else ended
 
 
-def _notes(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the notes and warnings in ``clusters.notes``.
+def _notes(text: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """Return the notes and warnings in ``clusters.notes``, and why the log is a part.
 
-    It is ``{"notes": […], "warnings": […]}``, or a list or object of notes.
+    It is ``{"notes": […], "warnings": […], "part": …}``, or a list or object of notes.
     """
     value = json.loads(text)
-    if isinstance(value, dict) and not set(value) <= {"notes", "warnings"}:
+    if isinstance(value, dict) and not set(value) <= {"notes", "warnings", "part"}:
         value = [f"{key}: {text}" for key, text in value.items()]
     if not isinstance(value, dict):
         value = {"notes": value}
     notes, warnings = (tuple(map(str, value.get(key, ()))) for key in ("notes", "warnings"))
-    return notes, warnings
+    return notes, warnings, str(value.get("part", ""))

@@ -8,6 +8,7 @@ from audit.registry.causes import CAUSES
 from audit.report.record.page import Bound, Contents, Level, Who
 from audit.report.record.pool import SMALL_SAMPLE, Breakdown, Figure, PassedOver, PoolPart
 from audit.report.text import belief, wording
+from audit.report.text.part import meanwhile
 
 OVERTAKEN: Final = "overtaken_wait_share"
 UNEXPLAINED: Final = "cause_unexplained_share"
@@ -187,13 +188,14 @@ def used(one: PassedOver) -> str:
     return f"used {wording.two_digits(multiple)} times {share}"
 
 
-def what_happened(one: PassedOver) -> str:
+def what_happened(one: PassedOver, *, part: bool) -> str:
     """Return how often an entity was passed over, its usage, and what its jobs waited for."""
     shares = [(one.figure(cause.share).value or 0.0, cause) for cause in CAUSES]
     share, cause = max(shares, key=lambda pair: pair[0])
     text = how_passed(one)
     if share:
-        text += f"; {wording.rough_percent(share)} of its waiting time passed {cause.meanwhile}"
+        text += f"; {wording.rough_percent(share)} of its waiting time passed "
+        text += meanwhile(cause, part=part)
     return text
 
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from audit.report.record.page import Contents
-from audit.report.text import wording
+from audit.report.text import part, wording
 from audit.report.text.notices import MISSING_SHOWN, notices
 
 _DAY_S: Final = 86_400
@@ -81,6 +81,8 @@ def lacks(contents: Contents) -> tuple[str, ...]:
 
 def _lacking(contents: Contents) -> Iterator[str]:
     span, coverage = contents.span, contents.coverage
+    if contents.part:
+        yield part.VERDICT
     if contents.missing:
         first, *others = (wording.name(log.file) for log in contents.missing)
         more = f"logs {first} and {wording.count(len(others))} more are missing"
@@ -110,7 +112,7 @@ def _lacking(contents: Contents) -> Iterator[str]:
             yield f"no fair start times in pool {wording.name(pool.name)}"
     if not contents.usages:
         yield "no usage over time"
-    of_missing = min(len(contents.missing), MISSING_SHOWN + 1)
-    grave = sum(notice.grave for notice in notices(contents)) - of_missing
+    stated = min(len(contents.missing), MISSING_SHOWN + 1) + bool(contents.part)
+    grave = sum(notice.grave for notice in notices(contents)) - stated
     if grave > 0:
         yield wording.plural(grave, "caution") + " below"
