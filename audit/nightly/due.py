@@ -42,6 +42,7 @@ from audit.report.reading.trending import trends
 from audit.report.record.page import Who
 from audit.report.record.pool import Trend
 from audit.report.text.notices import notices
+from audit.report.text.standing import standing
 from audit.store import archive, database, queries
 from audit.store.attempts import first_arrival, read_attempts
 from audit.store.database import Connection
@@ -292,7 +293,7 @@ def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]
         _note_report(con, cluster.name, name, run_id, work.now)
         night.reports.append(made.html)
         grave = [notice.text for notice in notices(made.contents) if notice.grave]
-        empty = ["no attempt ended in this period"] if made.contents.empty else []
+        empty = [standing(made.contents).text] if made.contents.empty else []
         night.warnings += [f"{cluster.name} {name}: {text}" for text in (*empty, *grave)]
     if due:
         work.progress(what, len(due), len(due))

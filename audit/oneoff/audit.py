@@ -32,8 +32,10 @@ from audit.pipeline.workplace import replacing, workplace
 from audit.policies import Backfill, Order
 from audit.report import index
 from audit.report.judgement.page_one import page_one
+from audit.report.judgement.questions import Word
 from audit.report.record.page import Contents, Who
 from audit.report.text.notices import notices
+from audit.report.text.standing import unplaced
 from audit.store import archive, migrations, publish
 from audit.store.database import Connection
 from audit.words import Resource
@@ -276,6 +278,10 @@ def _judgement(contents: Contents) -> dict[str, Any]:
     """Return the fields of ``Outcome`` about the verdict."""
     page = page_one(contents)
     if page is None:
+        if contents.empty and contents.unplaced:
+            why = unplaced(contents)
+            sentence = f"Cannot tell: {why[:1].lower()}{why[1:]}"
+            return {"verdict": Word.CANNOT_TELL.value, "sentence": sentence}
         return {"verdict": None, "sentence": None}
     return {
         "verdict": page.verdict.word.value,
@@ -287,7 +293,7 @@ def _judgement(contents: Contents) -> dict[str, Any]:
 
 def _warnings(contents: Contents) -> tuple[str, ...]:
     warnings = tuple(notice.text for notice in notices(contents))
-    if not contents.empty:
+    if not contents.empty or contents.unplaced:
         return warnings
     period = contents.span.name
     return (f"no attempt ended in the period {period}: there is nothing to measure", *warnings)

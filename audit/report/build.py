@@ -20,6 +20,7 @@ from audit.registry import measures
 from audit.report.reading import records, usage
 from audit.report.reading.pools import in_part, pools
 from audit.report.reading.trending import trends
+from audit.report.reading.unplaced import unplaced
 from audit.report.record.page import (
     DEFAULT,
     Assumed,
@@ -107,6 +108,7 @@ def build(
         missing=tuple(MissingLog(*log) for logs in missing for log in json.loads(logs)),
         restatement=_restatement(con, of_period),
         silent_since=_silent_since(con, cluster, period),
+        unplaced=unplaced(con, cluster, period, schedule, parts),
         part=part,
     )
 

@@ -267,6 +267,10 @@ _WORDS: Final = {Level.PASS: Word.YES, Level.WARN: Word.MIXED, Level.FAIL: Word.
 def verdict(place: Place, answers: tuple[Question, Question]) -> Verdict:
     """Return whether the order was fair, and what jobs waited for."""
     pool = place.pool
+    if pool.unplaced > pool.attempts:
+        jobs = wording.plural(pool.attempts + pool.unplaced, "job")
+        why = f"the log does not say when {wording.count(pool.unplaced)} of {jobs} started"
+        return Verdict(Word.CANNOT_TELL, f"Cannot tell: {why}.", f"cannot tell, {why}")
     if pool.attempts < SMALL_SAMPLE:
         why = "the log does not say when jobs arrived"
         if pool.attempts or not pool.undated:

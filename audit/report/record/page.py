@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from audit.config import Metrics, Uncertainty, places
 from audit.report.record.pool import Figure, PoolPart
+from audit.report.record.unplaced import Unplaced
 
 _DAY_S: Final = 86_400
 ENOUGH_DAYS: Final = 7
@@ -422,6 +423,7 @@ class Contents:
     missing: tuple[MissingLog, ...] = ()
     restatement: Restatement | None = None  # None: nothing changed
     silent_since: int | None = None  # epoch s; start of a gap that lasts until the period begins
+    unplaced: tuple[Unplaced, ...] = ()  # attempts that ran at an unknown time, by pool
     part: str = ""  # why the log is a part of the workload, in a clause; empty: it is not
 
     @property

@@ -460,6 +460,11 @@ class PoolPart(Figures):
         return int(self.figure("arrival_unknown").value or 0)
 
     @property
+    def unplaced(self) -> int:
+        """Attempts that ran at an unknown time."""
+        return int(self.figure("start_unknown").value or 0)
+
+    @property
     def concentration(self) -> float | None:
         """The share of all waiting time of the five users with the most of it."""
         waits = sorted((row.tuwt_s for row in self.users.named), reverse=True)

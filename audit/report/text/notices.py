@@ -149,7 +149,10 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
 
 _COUNTS: Final = (
     ("exceeds_capacity", "Attempts larger than the whole pool, whose size may be wrong"),
-    ("start_unknown", "Attempts with unknown start, which no figure counts"),
+    (
+        "start_unknown",
+        "Attempts with unknown start, which waits and utilization leave out",
+    ),
     (
         "arrival_unknown",
         "Attempts with unknown arrival, which no figure of waits, fair start times or resource "

@@ -39,6 +39,8 @@ def standing(contents: Contents, now: int | None = None) -> Standing:
             the clock: if records end before the period does, it is partial, unless they end more
             than a month before.
     """
+    if contents.empty and contents.unplaced:
+        return Standing(State.EMPTY, unplaced(contents))
     if contents.empty:
         return Standing(
             State.EMPTY,
@@ -59,6 +61,16 @@ def standing(contents: Contents, now: int | None = None) -> Standing:
     if lacking := lacks(contents):
         return Standing(State.PARTIAL, f"The report is incomplete: {'; '.join(lacking)}.")
     return Standing(State.COMPLETE, "Records cover the whole period, and none was refused.")
+
+
+def unplaced(contents: Contents) -> str:
+    """Return what is unknown, and what is not, if no start of any job is known."""
+    jobs = wording.plural(sum(of.jobs for of in contents.unplaced), "job")
+    return (
+        f"The log does not say when any of the {jobs} of this period started. Waits, their causes, "
+        "fair start times and utilization are therefore unknown. The report states usage only: "
+        "size × run time, by user and account."
+    )
 
 
 _UNCOUNTED: Final = {
