@@ -94,9 +94,10 @@ def judged(
     records = sum(count for _, count in headers)
     expected = sum(of.records * _covered(of, numbers) for of, _ in headers)
     share = records / expected if expected else 1.0
-    header = "its header announces" if len(headers) == 1 else "its headers announce"
+    announce = "its header announces" if len(headers) == 1 else "its headers announce"
     few = (
-        f"{header} {expected:,.0f} records for its time, and it has {records:,} ({_percent(share)})"
+        f"it has {records:,}, or {_percent(share)}, of the {expected:,.0f} records that {announce} "
+        "for this time"
     )
     density = 1.0 if numbers.density is None else numbers.density
     gaps = numbers.jobs >= _ENOUGH and density < _PART

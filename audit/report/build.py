@@ -75,21 +75,17 @@ def build(
     of_inputs = _of_inputs(con, cluster, period)
     ids = None if period.whole_log else of_inputs["inputs"]
     ((superseded,),) = queries.rows(con, "report_superseded", cluster=cluster, inputs=ids)
-    read = queries.run(con, "report_inputs", **of_inputs)
-    read = read.rename({"content_sha256": "sha256", "bytes": "size"})
-    inputs = records(Input, read.with_columns(notes=pl.col("notes").str.split("\n").fill_null([])))
+    inputs = _inputs(con, of_inputs)
     missing = queries.run(con, "report_missing", **of_period)["missing"].drop_nulls()
     run = records(Provenance, queries.run(con, "report_run", **of_period))
     trend = trends(con, cluster, period, schedule, zone_name, settings.resamples)
     decayed = usage.usages(con, cluster, period, zone_name, options.rows, settings)
     charges = usage.charges(con, cluster, period)
-    span = _span(con, cluster, period, schedule, zone_name)
     parts = pools(con, cluster, period, schedule, zone_name, options, settings, trend)
     parts = tuple(in_part(pool, part) for pool in parts)
-    occupied = usage.occupied(con, cluster, schedule, period, charges, decayed)
     return Contents(
         cluster=cluster,
-        span=span,
+        span=_span(con, cluster, period, schedule, zone_name),
         pools=parts,
         usages=decayed,
         coverage=_coverage(con, cluster, period, zone_name, options.gaps, inputs),
@@ -101,7 +97,7 @@ def build(
         definitions=definitions(settings.metrics),
         provenance=run[0] if run else Provenance(*["unknown"] * 4),
         options=options,
-        occupied=occupied,
+        occupied=usage.occupied(con, cluster, schedule, period, charges, decayed),
         choice=usage.choice(con, cluster, period, options.rows),
         charges=charges,
         settings=settings,
@@ -143,6 +139,12 @@ def _assumed(fitted: Mapping[str, Any]) -> dict[str, Assumed]:
         for pool, of in fitted.items()
         if of.get("says") and of.get("unexplained")
     }
+
+
+def _inputs(con: Connection, of_inputs: Mapping[str, Any]) -> tuple[Input, ...]:
+    read = queries.run(con, "report_inputs", **of_inputs)
+    named = read.rename({"content_sha256": "sha256", "bytes": "size"})
+    return records(Input, named.with_columns(notes=pl.col("notes").str.split("\n").fill_null([])))
 
 
 def _of_inputs(con: Connection, cluster: str, period: Period) -> dict[str, Any]:

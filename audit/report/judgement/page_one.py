@@ -18,7 +18,7 @@ from audit.report.judgement.questions import (
 from audit.report.record.page import Assumed, Contents, Level, Trust, Who
 from audit.report.record.pool import PoolPart
 from audit.report.text import belief, wording
-from audit.report.text.part import meanwhile
+from audit.report.text.part import time_passed
 from audit.report.text.standing import State, lacks, standing
 from audit.report.text.tables import queue_columns
 
@@ -117,7 +117,7 @@ def _waits_most(of: PoolPart) -> str:
         f"{wording.rough_percent(queue.share)} of all waiting time is that of jobs in {whose}, "
         f"which waited {wording.rough(queue.figure('wait_mean'))} on average: "
         f"{wording.rough_percent(shares[cause])} of it passed "
-        f"{meanwhile(cause, part=bool(of.part))}."
+        f"{time_passed(cause, part=bool(of.part))}."
     )
 
 

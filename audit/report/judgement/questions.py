@@ -77,7 +77,7 @@ def _waited_for(place: Place, assumed: Mapping[str, Assumed]) -> Question:
     if cause.key == "rule" and rule:
         free = pool.figure("cause_rule_free_share")
         return Question(title, Level.NOTE, wording.rough(free), rule, difference)
-    passed = part.meanwhile(cause, part=bool(pool.part))
+    passed = part.time_passed(cause, part=bool(pool.part))
     text = f"of all waiting time passed {passed}{_within(share)}."
     if rule:
         text += f" {rule}"

@@ -17,7 +17,11 @@ ADVICE: Final = "No change is recommended: replays of a part of the workload do 
 
 
 def meanwhile(cause: Cause, *, part: bool) -> str:
-    """Return what completes "9 % of all waiting time passed …"."""
-    if not part:
-        return cause.meanwhile
-    return f"{cause.in_part or cause.meanwhile}, as far as this part of the workload shows"
+    """Return ``Cause.meanwhile``, or what a part of the workload shows of it."""
+    return cause.in_part or cause.meanwhile if part else cause.meanwhile
+
+
+def time_passed(cause: Cause, *, part: bool) -> str:
+    """Return what completes the sentence "9 % of all waiting time passed …"."""
+    shows = ", as far as this part of the workload shows" if part else ""
+    return f"{meanwhile(cause, part=part)}{shows}"
