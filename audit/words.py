@@ -27,6 +27,14 @@ class Placement(StrEnum):
     consecutive = "consecutive"  # as Slurm's default: by runs of consecutive nodes
 
 
+class Population(StrEnum):
+    """Which jobs of its cluster a source has (SPEC §14, *A part of the workload*)."""
+
+    ALL = "all"
+    PART = "part"
+    LENGTH_BIASED = "length-biased"
+
+
 AMOUNTS: Final = ("cpus", "mem_bytes", "gpus", "nodes")
 """Columns of ``model.ATTEMPTS`` with the amounts of a request or a pool."""
 

@@ -180,7 +180,8 @@ _CLEAR_DAYS: Final = """
 def _describe(con: Connection, setting: Setting, runs: Sequence[Identity]) -> None:
     """Store the cluster, its pools, and the notes of the runs."""
     notes = [f"{fact.what}: {fact.value} ({fact.source})" for fact in setting.facts]
-    remarks = json.dumps({"notes": notes, "warnings": setting.warnings})
+    part = {"part": setting.part} if setting.part else {}
+    remarks = json.dumps({"notes": notes, "warnings": setting.warnings, **part})
     cluster = {"cluster": setting.cluster}
     described = {**cluster, "zone": setting.zone.key, "notes": remarks}
     of_runs = [{**described, "period": run.period.name, "run_id": run.run_id} for run in runs]

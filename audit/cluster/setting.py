@@ -48,6 +48,9 @@ class Setting:
     log_begin: int | None = None
     """Instant from which on the log has what happened, epoch s (SPEC §11: T0); None: ``now``."""
 
+    part: str = ""
+    """Why its logs are a part of the workload, in a clause; empty: they are not (SPEC §14)."""
+
     @property
     def log(self) -> Period:
         """The time that the log covers, which is the period of the whole log."""

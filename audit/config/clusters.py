@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import date
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, create_model, field_validator, model_validator
 
@@ -18,7 +18,7 @@ from audit.config.usage import Usage
 from audit.errors import UsageError
 from audit.policies import BY_OWNER, BY_USAGE, SETTINGS, Backfill, Order, Policy, refused
 from audit.rules import Limit, Preemption, Window
-from audit.words import Placement, Resource, is_amount
+from audit.words import Placement, Population, Resource, is_amount
 
 _Order = Annotated[Order, Field(strict=False)]
 _Count = Annotated[int | None, Field(ge=1)]
@@ -240,6 +240,7 @@ class Source(Section):
     dialect: str | None = None
     columns: tuple[str, ...] | None = None
     separator: str | None = Field(default=None, min_length=1)
+    population: Annotated[Population, Field(strict=False)] | None = None
 
     @property
     def in_windows(self) -> bool:
@@ -280,6 +281,17 @@ class Cluster(Section):
     hardware: Hardware = Hardware()
     usage: Usage = Usage()
     people: People = People()
+
+    @property
+    def populations(self) -> list[Population | None]:
+        """The population of each source."""
+        return [source.population for source in self.sources]
+
+    @property
+    def in_force(self) -> dict[str, Any]:
+        """The part of the configuration that the cluster's figures and reports depend on."""
+        stated = {"populations": self.populations} if any(self.populations) else {}
+        return {"cluster": self.model_dump(mode="json", exclude={"sources"}), **stated}
 
     @field_validator("zone")
     @classmethod

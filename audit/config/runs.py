@@ -146,7 +146,8 @@ _LOCAL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*
 
 def _address(text: str) -> str:
     """Return a bare address of SMTP without extensions, its domain in lower case."""
-    if len(text) > 254 or not re.fullmatch(rf"{_LOCAL}@{_DOMAIN}", text):
+    plain = re.fullmatch(rf"{_LOCAL}@{_DOMAIN}", text) and "=?" not in text  # no encoded word
+    if len(text) > 254 or not plain:
         raise ValueError("must be one bare address, such as anna@example.org")
     local, domain = text.rsplit("@", 1)
     return f"{local}@{domain.lower()}"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from datetime import datetime
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -75,7 +76,23 @@ _BLANK = np.isin(np.arange(256), list(b" " + _OTHER_BLANKS))
 _ENTRY = re.compile(r"^\s*([A-Za-z][A-Za-z ]*?)\s*:\s*(.*?)\s*$")
 _NAMED = re.compile(r"^(\d+)\s*[-:]?\s*(.*)$")
 _NUMBERED = re.compile(r"(Queue|Partition) \d+")
-_NUMBER = re.compile(r"-?\d+")
+_NUMBER = re.compile(r"-?\d{1,18}(?!\d)")
+_TIME: Final = re.compile(
+    r"(?:[A-Z][a-z]{2} )?(?P<month>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) (?P<time>\d\d:\d\d:\d\d)"
+    r"(?: [A-Z]{3,5}){0,2} (?P<year>\d{4})"
+)
+"""A time of a header entry, such as ``Fri Aug 29 10:55:01 CEST 1997``."""
+_MONTHS: Final = "JanFebMarAprMayJunJulAugSepOctNovDec"
+_COUNTS: Final = ("MaxJobs", "MaxRecords")
+_TIMES: Final = ("StartTime", "EndTime")
+
+
+class Announced(NamedTuple):
+    """What a header says about the whole log."""
+
+    records: int  # the larger one of the numbers of jobs and of records
+    start: int | None = None  # epoch s; None: the header does not say
+    end: int | None = None
 
 
 def recognises(head: bytes) -> bool:
@@ -97,16 +114,29 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
     """Read the comments before the first record: capacity, zone, start time, names."""
     entries: dict[str, str] = {}
     problems: list[str] = []
+    notes: list[str] = []
+    noting = False  # whether lines without a label continue a note
     for line in head.decode("utf-8", errors="replace").splitlines():
         if line.strip() and not line.lstrip().startswith(";"):
             break
-        if match := _ENTRY.match(line.strip().lstrip(";")):
+        text = line.strip().lstrip(";")
+        match = _ENTRY.match(text)
+        if match is None:
+            noting = noting and bool(text.strip())
+            if noting:
+                notes[-1] += f" {text.strip()}"
+        else:
             key, value = match.groups()
-            if key not in ("Queue", "Partition"):
-                entries.setdefault(key, value)  # of notes that repeat, the first
+            noting = key == "Note"
+            if noting:
+                notes.append(value)
+            elif key not in ("Queue", "Partition"):
+                entries.setdefault(key, value)
             elif named := _NAMED.match(value):
                 name = named[2].split(" - ")[0].strip()
                 entries[f"{key} {int(named[1])}"] = name or named[1]
+    if notes:
+        entries["Note"] = "\n".join(notes)
     capacity = {}
     for key, resource in (("MaxProcs", "cpus"), ("MaxNodes", "nodes")):
         if (amount := _leading_number(entries.get(key, "-1"))) is not None and amount > 0:
@@ -124,11 +154,41 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
     return Header(zone=zone, capacity=capacity, entries=entries, problems=tuple(problems))
 
 
+def announced(entries: Mapping[str, str]) -> Announced | None:
+    """Return the size and the span of the whole log by its header; None: it names no size.
+
+    Times of the header are local, and UnixStartTime is the first of them.
+    """
+    counts = [_leading_number(entries.get(key, "")) for key in _COUNTS]
+    records = max(filter(None, counts), default=0)
+    if records <= 0:
+        return None
+    start, end = (_time(entries.get(key, "")) for key in _TIMES)
+    if start is None or end is None or end <= start:
+        return Announced(records)
+    origin = _leading_number(entries.get("UnixStartTime", "")) or 0
+    return Announced(records, origin, origin + int((end - start).total_seconds()))
+
+
+def _time(text: str) -> datetime | None:
+    """Return a local time of the header without its zone; None if it is not understood."""
+    try:
+        if match := _TIME.fullmatch(" ".join(text.split())):
+            month = _MONTHS.index(match["month"]) // 3 + 1
+            text = f"{match['year']}-{month:02}-{match['day']:0>2} {match['time']}"
+        return datetime.fromisoformat(text).replace(tzinfo=None)
+    except ValueError:
+        return None
+
+
 def needed(entries: Mapping[str, str]) -> dict[str, str]:
-    """Return the start time and the names of numbers."""
-    start = _leading_number(entries.get("UnixStartTime", ""))
+    """Return the start time, the size and span of the log, and the names of numbers."""
     named = {key: name for key, name in entries.items() if _NUMBERED.fullmatch(key)}
-    return named if start is None else {**named, "UnixStartTime": str(start)}
+    numbers = {key: _leading_number(entries.get(key, "")) for key in ("UnixStartTime", *_COUNTS)}
+    times = {key: entries[key] for key in _TIMES if _time(entries.get(key, "")) is not None}
+    return (
+        named | {key: str(number) for key, number in numbers.items() if number is not None} | times
+    )
 
 
 def parse(block: Block, header: Header) -> Parsed:

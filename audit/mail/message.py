@@ -1,7 +1,8 @@
 """The content of a mail about a report, and the ``EmailMessage`` made of it.
 
 Names from a log or a configuration are text in the message: characters that cannot be printed are
-replaced by their code points before they reach a header, and templates escape the rest.
+replaced by their code points before they reach a header, encoded words are broken, and templates
+escape the rest.
 """
 
 import itertools
@@ -300,7 +301,8 @@ class Envelope(NamedTuple):
     def holding(self, subject: str) -> EmailMessage:
         """Return a mail without a body."""
         mail = EmailMessage(policy=_LINE)
-        mail["Subject"] = subject
+        # else a name could hold an encoded word (RFC 2047), which is decoded when it is set
+        mail["Subject"] = subject.replace("=?", "= ?")
         mail["From"] = Address("fairaudit", addr_spec=self.sender)
         mail["To"] = Address(addr_spec=self.recipient)
         mail["Date"] = format_datetime(datetime.fromtimestamp(self.now, UTC))

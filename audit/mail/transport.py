@@ -2,7 +2,8 @@
 
 Each mail has one recipient and its own connection, so outcomes are independent. A mail that was
 refused or put off did not arrive, and one that was accepted did. If the connection is lost between
-the last byte and the answer, the outcome is unknown.
+the last byte and the answer, the outcome is unknown. A mail is handed over only if the headers in
+its bytes are those that were set.
 """
 
 import base64
@@ -13,7 +14,9 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from email.message import EmailMessage
+from email import message_from_bytes, policy
+from email.errors import MessageError
+from email.message import EmailMessage, Message
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -42,6 +45,13 @@ class Answer(NamedTuple):
 
     outcome: Outcome
     said: str = ""
+
+
+_ALTERED: Final = Answer(
+    Outcome.REFUSED,
+    "Python would write other headers than those of this mail; 'fairaudit doctor' says whether "
+    "this Python has a known defect",
+)
 
 
 class Post(Protocol):
@@ -79,12 +89,14 @@ class Outbox:
     ) -> Answer:
         """See :class:`Post`. The file is named after the mail's id, and appears complete."""
         name = re.sub(r"[^A-Za-z0-9.-]", "", str(message["Message-ID"]).split("@")[0])
+        if (content := _written(message)) is None:
+            return _ALTERED
         try:
             folders.make(self.folder)
             with replace.drafting(self.folder / f"{name}.eml", alone=True) as draft:
                 handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
                 with os.fdopen(handle, "wb") as out:
-                    out.write(message.as_bytes())
+                    out.write(content)
                 replace.sync(draft)
                 sending()
         except OSError as error:
@@ -119,11 +131,13 @@ class Smtp:
         self, message: EmailMessage, recipient: str, sending: Callable[[], None]
     ) -> Answer:
         """See :class:`Post`."""
+        if (content := _written(message)) is None:
+            return _ALTERED
         server = self._reached()
         if isinstance(server, Answer):
             return server
         try:
-            return self._transaction(server, message, recipient, sending)
+            return self._transaction(server, content, recipient, sending)
         finally:
             with suppress(smtplib.SMTPException, OSError):
                 server.close()
@@ -176,11 +190,11 @@ class Smtp:
     def _transaction(
         self,
         server: smtplib.SMTP,
-        message: EmailMessage,
+        content: bytes,
         recipient: str,
         sending: Callable[[], None],
     ) -> Answer:
-        content = re.sub(rb"(?m)^\.", b"..", message.as_bytes())
+        content = re.sub(rb"(?m)^\.", b"..", content)
         failed = Outcome.LATER
         try:
             for command in (f"MAIL FROM:<{self.sender}>", f"RCPT TO:<{recipient}>", "DATA"):
@@ -213,6 +227,37 @@ class Smtp:
         for secret in _forms(self.mail.user, self.password):
             reply = reply.replace(secret, "(password)")
         return Answer(outcome, f"{self.mail.host}: {reply}"[:500])
+
+
+def breaks_headers() -> bool:
+    """Return whether this Python writes a line break within a header (CVE-2024-6923)."""
+    mail = EmailMessage(policy=policy.SMTP)
+    mail["Subject"] = "=?utf-8?q?=0d=0aX-Test:_x?="
+    try:
+        return b"\nX-Test:" in mail.as_bytes()
+    except MessageError:
+        return False
+
+
+def _written(message: EmailMessage) -> bytes | None:
+    """Return the bytes of a mail; None if these do not have the headers that were set.
+
+    White space is not compared, because Python loses some of it between encoded words.
+    """
+    try:
+        content = message.as_bytes()
+    except MessageError:  # what newer versions of Python raise instead
+        return None
+    read = message_from_bytes(content, policy=policy.default)
+    return content if _headers(read) == _headers(message) else None
+
+
+def _headers(message: Message) -> list[list[tuple[str, str]]]:
+    """Return the headers of each part of a mail without white space."""
+    return [
+        [(name, "".join(str(value).split())) for name, value in part.items()]
+        for part in message.walk()
+    ]
 
 
 def _refusal(code: int) -> Outcome:

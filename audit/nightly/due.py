@@ -37,6 +37,7 @@ from audit.nightly import sources
 from audit.nightly.keeping import archiving
 from audit.nightly.stages import Work, in_force
 from audit.pipeline import drawing, owners, published
+from audit.pipeline.completeness import with_completeness
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.pipeline.drawing import HTML
 from audit.report import index
@@ -45,6 +46,7 @@ from audit.report.reading.trending import trends
 from audit.report.record.page import Who
 from audit.report.record.pool import Trend
 from audit.report.text.notices import notices
+from audit.report.text.standing import standing
 from audit.store import archive, database, queries
 from audit.store.attempts import first_arrival, read_attempts
 from audit.store.database import Connection
@@ -206,6 +208,7 @@ def _stored(work: Work, cluster: Cluster) -> _Stored | None:
     if not months and not work.site.config.retention.archive_months:
         attempts = read_attempts(con, name)
         setting = configured(cluster, attempts, headers, declared=nodes).begun(begin)
+        setting = with_completeness(setting, con, cluster.populations)
         current = _periods(hours, cluster, setting, None)
         return _Stored(work, cluster, setting, usage, current, attempts)
     extent = published.extent(con, name)
@@ -213,6 +216,7 @@ def _stored(work: Work, cluster: Cluster) -> _Stored | None:
     setting = configured(cluster, pl.DataFrame(schema=ATTEMPTS), headers, extent, nodes).begun(
         begin
     )
+    setting = with_completeness(setting, con, cluster.populations)
     until = months[-1].to_time if months else None
     return _Stored(work, cluster, setting, usage, _periods(hours, cluster, setting, until))
 
@@ -296,7 +300,7 @@ def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]
         _note_report(con, cluster.name, name, run_id, work.now)
         night.reports.append(made.html)
         grave = [notice.text for notice in notices(made.contents) if notice.grave]
-        empty = ["no attempt ended in this period"] if made.contents.empty else []
+        empty = [standing(made.contents).text] if made.contents.empty else []
         night.warnings += [f"{cluster.name} {name}: {text}" for text in (*empty, *grave)]
     if due:
         work.progress(what, len(due), len(due))

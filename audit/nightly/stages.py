@@ -192,7 +192,7 @@ def in_force(work: Work, cluster: Cluster) -> dict[str, object]:
     config = work.site.config
     return {
         "config": config.model_dump(mode="json", include={"metrics", "uncertainty"}),
-        "cluster": cluster.model_dump(mode="json", exclude={"sources"}),
+        **cluster.in_force,
     }
 
 

@@ -25,14 +25,17 @@ from audit.machines import Answer
 from audit.metrics.attempts import population
 from audit.model import Period, Policy, Pool
 from audit.pipeline import drawing, owners
+from audit.pipeline.completeness import with_completeness
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.pipeline.opening import Request, Site, TakenIn, take_in
 from audit.pipeline.workplace import replacing, workplace
 from audit.policies import Backfill, Order
 from audit.report import index
 from audit.report.judgement.page_one import page_one
+from audit.report.judgement.questions import Word
 from audit.report.record.page import Contents, Who
 from audit.report.text.notices import notices
+from audit.report.text.standing import unplaced
 from audit.store import archive, migrations, publish
 from audit.store.database import Connection
 from audit.words import Resource
@@ -144,7 +147,8 @@ def audit(
             taken = take_in(con, logs, site, config, progress)
             cluster = taken.cluster.value
             missing = (*unread, *taken.kept_out)
-            plan = _planned(taken, missing, request, options, config, site.configured, folder)
+            chosen = site.configured
+            plan = _planned(con, taken, missing, request, options, config, chosen, folder)
             del taken  # its attempts are as large as the log
             plan = _fitted(plan, config, fit, progress)
             of = (cluster, _compute(con, plan, config, inferred, progress), work)
@@ -181,6 +185,7 @@ def _compute(
 
 
 def _planned(
+    con: Connection,
     taken: TakenIn,
     missing: Sequence[Unread],
     request: Request,
@@ -192,6 +197,7 @@ def _planned(
     if options.owners:
         owners.Names(taken.attempts.select("user", "account").iter_rows()).require(options.owners)
     setting = request.setting(taken, site, options.policy, folder, options.log_from)
+    setting = with_completeness(setting, con, () if site is None else site.populations)
     stated = []
     if site is not None and options.policy is not None:
         for pool in setting.pools:
@@ -220,7 +226,7 @@ def _planned(
             "policy": (options.policy or ASSUMED)._asdict(),
         }
     else:
-        in_force["cluster"] = site.model_dump(mode="json", exclude={"sources"})
+        in_force |= site.in_force
         in_force |= {"files": shares.in_force, "assumed": fitted.in_force(stated)}
     if options.log_from is not None:
         in_force["log_begin"] = setting.log.from_time
@@ -275,6 +281,10 @@ def _judgement(contents: Contents) -> dict[str, Any]:
     """Return the fields of ``Outcome`` about the verdict."""
     page = page_one(contents)
     if page is None:
+        if contents.empty and contents.unplaced:
+            why = unplaced(contents)
+            sentence = f"Cannot tell: {why[:1].lower()}{why[1:]}"
+            return {"verdict": Word.CANNOT_TELL.value, "sentence": sentence}
         return {"verdict": None, "sentence": None}
     return {
         "verdict": page.verdict.word.value,
@@ -286,7 +296,7 @@ def _judgement(contents: Contents) -> dict[str, Any]:
 
 def _warnings(contents: Contents) -> tuple[str, ...]:
     warnings = tuple(notice.text for notice in notices(contents))
-    if not contents.empty:
+    if not contents.empty or contents.unplaced:
         return warnings
     period = contents.span.name
     return (f"no attempt ended in the period {period}: there is nothing to measure", *warnings)

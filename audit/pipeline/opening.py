@@ -23,6 +23,7 @@ from audit.ingest.ingest import Named, Naming, Progress, called_by, take_in_by_n
 from audit.ingest.logs import Opened, Unread, logs_in, open_each, open_logs
 from audit.metrics.attempts import population
 from audit.model import Policy, Pool
+from audit.pipeline.completeness import with_completeness
 from audit.store import migrations
 from audit.store.attempts import read_attempts
 from audit.store.database import Connection
@@ -193,10 +194,12 @@ def open_log(
     naming = Site(logs, request.cluster, chosen)
     with migrations.temporary(chosen.store.memory_limit) as con:
         taken = take_in(con, logs, naming, chosen, progress)
-    for one in taken.kept_out:
-        raise one.error
-    cluster = naming.configured
-    setting = request.setting(taken, cluster, folder=folder)
+        for one in taken.kept_out:
+            raise one.error
+        cluster = naming.configured
+        setting = request.setting(taken, cluster, folder=folder)
+        stated = () if cluster is None else cluster.populations
+        setting = with_completeness(setting, con, stated)
     described = population.describe(
         taken.attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
     )

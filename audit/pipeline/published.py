@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,7 @@ def open_published(
         cluster = _named(path, names.to_list(), name)
         site = next((each for each in chosen.clusters if each.name == cluster), None)
         attempts, setting = _read(con, cluster, site, job)
+        setting = replace(setting, part=_part(con, cluster))
         read = queries.run(con, "report_inputs", cluster=cluster, whole=True, inputs=[])
     tau_s = chosen.metrics.tau_s
     described = population.describe(attempts, setting.pools, setting.partition_pool, tau_s=tau_s)
@@ -122,11 +124,18 @@ def extent(con: Connection, cluster: str) -> Extent:
 def headers(con: Connection, cluster: str) -> dict[str, Header]:
     """Return the logs' own headers, by name of the file."""
     found = {}
-    for file, _, text in queries.rows(con, "headers", cluster=cluster):
+    for file, _, text, _ in queries.rows(con, "headers", cluster=cluster):
         header = json.loads(text)
         known = {name: header[name] for name in ("zone", "capacity", "entries")}
         found[file] = Header(**known, problems=tuple(header["problems"]))
     return found
+
+
+def _part(con: Connection, cluster: str) -> str:
+    """Return ``Setting.part`` as it was when figures were last computed."""
+    ((_, notes),) = queries.rows(con, "report_cluster", cluster=cluster, period="")
+    noted = json.loads(notes)
+    return str(noted.get("part", "")) if isinstance(noted, dict) else ""
 
 
 def _named(path: Path, names: list[str], name: str | None) -> str:

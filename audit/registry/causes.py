@@ -29,6 +29,8 @@ class Cause:
     """On light and on dark backgrounds."""
     optional: bool = False
     """Whether tables and charts leave it out if no job waited for it."""
+    in_part: str = ""
+    """``meanwhile`` in a part of the workload, which hides what was free; empty: the same."""
 
     @property
     def column(self) -> str:
@@ -62,7 +64,7 @@ CAUSES: Final = (
           "free, but scattered over nodes",
           "enough was free on its nodes together, but not on single nodes",
           "while enough was free on all nodes together, but not on single nodes",
-          ("#b08a2e", "#d8b45c"), optional=True),
+          ("#b08a2e", "#d8b45c"), optional=True, in_part="because single nodes had too little"),
     Cause("own", ("own_queued", "own_running"), "Jobs of the same user", "Own jobs", "own jobs",
           "jobs of the same user used, or had first claim to, what it lacked",
           "behind jobs of the same user", ("#2f8a64", "#3fa37c")),
@@ -70,7 +72,7 @@ CAUSES: Final = (
           "claimed by jobs ahead",
           "it would have fitted, but jobs ahead of it in the queue needed that capacity",
           "while the job would have fitted, but jobs ahead of it needed that capacity",
-          ("#8793a0", "#75828f")),
+          ("#8793a0", "#75828f"), in_part="behind jobs ahead of it in the queue"),
     Cause("earlier", ("earlier",), "Used by earlier arrivals", "Earlier arrivals",
           "used by earlier arrivals",
           "jobs of others that had arrived earlier used what it lacked",
@@ -84,7 +86,7 @@ CAUSES: Final = (
     Cause("unexplained", ("unexplained",), "Unexplained", "Unexplained", "unexplained",
           "it would have fitted, no job ahead needed that capacity, and no known rule forbade it",
           "while the job would have fitted, and nothing in the log explains why it waited",
-          ("#5b3a94", "#9a70dd")),
+          ("#5b3a94", "#9a70dd"), in_part="without an explanation"),
 )
 # fmt: on
 """All causes; a wait is the sum of its parts."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+import polars as pl
 from pydantic import ValidationError
 
 from audit.config import Metrics
@@ -17,8 +18,9 @@ from audit.model import OBSERVED, Period
 from audit.periods import day_of, zone
 from audit.registry import measures
 from audit.report.reading import records, usage
-from audit.report.reading.pools import pools
+from audit.report.reading.pools import in_part, pools
 from audit.report.reading.trending import trends
+from audit.report.reading.unplaced import unplaced
 from audit.report.record.page import (
     DEFAULT,
     Assumed,
@@ -68,24 +70,22 @@ def build(
     if not (known := queries.rows(con, "report_cluster", **of_period)):
         raise ReportError(f"cluster {cluster!r}: not in the database; ingest its logs first")
     zone_name, noted = known[0]
-    notes, warnings = _notes(noted)
+    notes, warnings, part = _notes(noted)
     settings = settings_of(con, cluster, period)
     of_inputs = _of_inputs(con, cluster, period)
     ids = None if period.whole_log else of_inputs["inputs"]
     ((superseded,),) = queries.rows(con, "report_superseded", cluster=cluster, inputs=ids)
-    read = queries.run(con, "report_inputs", **of_inputs)
-    inputs = records(Input, read.rename({"content_sha256": "sha256", "bytes": "size"}))
+    inputs = _inputs(con, of_inputs)
     missing = queries.run(con, "report_missing", **of_period)["missing"].drop_nulls()
     run = records(Provenance, queries.run(con, "report_run", **of_period))
     trend = trends(con, cluster, period, schedule, zone_name, settings.resamples)
     decayed = usage.usages(con, cluster, period, zone_name, options.rows, settings)
     charges = usage.charges(con, cluster, period)
-    span = _span(con, cluster, period, schedule, zone_name)
     parts = pools(con, cluster, period, schedule, zone_name, options, settings, trend)
-    occupied = usage.occupied(con, cluster, schedule, period, charges, decayed)
+    parts = tuple(in_part(pool, part) for pool in parts)
     return Contents(
         cluster=cluster,
-        span=span,
+        span=_span(con, cluster, period, schedule, zone_name),
         pools=parts,
         usages=decayed,
         coverage=_coverage(con, cluster, period, zone_name, options.gaps, inputs),
@@ -97,13 +97,15 @@ def build(
         definitions=definitions(settings.metrics),
         provenance=run[0] if run else Provenance(*["unknown"] * 4),
         options=options,
-        occupied=occupied,
+        occupied=usage.occupied(con, cluster, schedule, period, charges, decayed),
         choice=usage.choice(con, cluster, period, options.rows),
         charges=charges,
         settings=settings,
         missing=tuple(MissingLog(*log) for logs in missing for log in json.loads(logs)),
         restatement=_restatement(con, of_period),
         silent_since=_silent_since(con, cluster, period),
+        unplaced=unplaced(con, cluster, period, schedule, parts),
+        part=part,
     )
 
 
@@ -137,6 +139,12 @@ def _assumed(fitted: Mapping[str, Any]) -> dict[str, Assumed]:
         for pool, of in fitted.items()
         if of.get("says") and of.get("unexplained")
     }
+
+
+def _inputs(con: Connection, of_inputs: Mapping[str, Any]) -> tuple[Input, ...]:
+    read = queries.run(con, "report_inputs", **of_inputs)
+    named = read.rename({"content_sha256": "sha256", "bytes": "size"})
+    return records(Input, named.with_columns(notes=pl.col("notes").str.split("\n").fill_null([])))
 
 
 def _of_inputs(con: Connection, cluster: str, period: Period) -> dict[str, Any]:
@@ -214,15 +222,15 @@ def _silent_since(con: Connection, cluster: str, period: Period) -> int | None:
     return None if ended == period.from_time else ended
 
 
-def _notes(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the notes and warnings in ``clusters.notes``.
+def _notes(text: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """Return the notes and warnings in ``clusters.notes``, and why the log is a part.
 
-    It is ``{"notes": […], "warnings": […]}``, or a list or object of notes.
+    It is ``{"notes": […], "warnings": […], "part": …}``, or a list or object of notes.
     """
     value = json.loads(text)
-    if isinstance(value, dict) and not set(value) <= {"notes", "warnings"}:
+    if isinstance(value, dict) and not set(value) <= {"notes", "warnings", "part"}:
         value = [f"{key}: {text}" for key, text in value.items()]
     if not isinstance(value, dict):
         value = {"notes": value}
     notes, warnings = (tuple(map(str, value.get(key, ()))) for key in ("notes", "warnings"))
-    return notes, warnings
+    return notes, warnings, str(value.get("part", ""))

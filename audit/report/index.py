@@ -73,7 +73,7 @@ def keep(con: Connection, contents: Contents) -> None:
             "run_id": contents.provenance.run_id,
         }
         for pool in contents.pools
-        if not contents.brief and (pool.attempts or pool.undated)
+        if not contents.brief and (pool.attempts or pool.undated or pool.unplaced)
         for verdict in (of_pool(contents, pool).verdict,)
     ]
     with database.transaction(con):

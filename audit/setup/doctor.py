@@ -58,7 +58,7 @@ Check = tuple[str, Callable[[], str], str]
 def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
     """Check the installation, the configuration and, if named, a published database."""
     checks: list[Check] = [
-        ("Python", platform.python_version, "use Python 3.11 or newer"),
+        ("Python", _python, "use Python 3.11 or newer"),
         ("files of the installation", _files, "reinstall fairaudit"),
         ("dialects", lambda: ", ".join(dialects.table()), "reinstall fairaudit"),
         ("database", _database, "make the temporary folder (TMPDIR) writable"),
@@ -89,6 +89,17 @@ def _done(what: str, check: Callable[[], str], remedy: str) -> Finding:
         return Finding(what, True, check())
     except (AuditError, OSError, ImportError) as error:
         return Finding(what, False, str(error), remedy)
+
+
+def _python() -> str:
+    version = platform.python_version()
+    if not transport.breaks_headers():
+        return version
+    return (
+        f"{version}; its email library lets a name add a header to a mail (CVE-2024-6923). "
+        "fairaudit refuses to send such a mail; for other programs, use Python 3.11.10, 3.12.5 or "
+        "newer, or a patched package of your distribution"
+    )
 
 
 def _files() -> str:

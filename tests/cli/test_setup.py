@@ -24,6 +24,16 @@ def test_doctor(run: Run, tmp_path: Path) -> None:
     assert "2 of 9 checks failed" in sick.stderr
 
 
+@pytest.mark.parametrize("breaks", [True, False])
+def test_doctor_names_a_python_that_breaks_headers(
+    run: Run, monkeypatch: pytest.MonkeyPatch, breaks: bool
+) -> None:
+    monkeypatch.setattr("audit.mail.transport.breaks_headers", lambda: breaks)
+    line = run("doctor").stdout.splitlines()[0]
+    assert line.startswith("ok     Python: 3.")
+    assert ("CVE-2024-6923" in line and "use Python 3.11.10, 3.12.5 or newer" in line) is breaks
+
+
 @pytest.mark.thorough
 @pytest.mark.usefixtures("audited")
 def test_doctor_compares_limits_with_the_logs(run: Run, tmp_path: Path) -> None:

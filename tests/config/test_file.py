@@ -91,6 +91,7 @@ metrics = 3 => metrics:
 [service] ; by_cluster = { c = "0,,5 4 * * *" } => service.by_cluster.c: minute '0,,5'
 [[clusters]] ; name = "c" ; [[clusters]] ; name = "c" => clusters: two clusters have the same name
 [service] ; by_cluster = { d = "0 4 * * *" } => service.by_cluster.d: no such cluster
+[[recipients]] ; addresses = ["=?utf-8?q?a?=@b.org"] => recipients[0].addresses[0]: must be one bare address
 [[recipients]] ; addresses = ["a@b.org"] ; clusters = ["d"] => recipients[0].clusters[0]: no such cluster
 """  # noqa: E501
 

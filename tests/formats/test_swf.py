@@ -223,9 +223,41 @@ def test_the_header() -> None:
     )
     assert header.capacity == {"cpus": 128, "nodes": 16}
     assert header.zone == "Europe/Berlin"
-    assert header.entries["Note"] == "first"
+    assert header.entries["Note"] == "first\nsecond"
     assert header.entries["Queue 0"] == "batch"
     assert header.problems == ()
+
+
+def test_lines_without_a_label_continue_a_note() -> None:
+    header = swf.header(
+        b"; Note: CLEANED\n;       the filter was\n;   job<=14\n;\n; no note\n"
+        b"; Note: b\n;Version: 2\n; nor this\n"
+    )
+    assert header.entries["Note"] == "CLEANED the filter was job<=14\nb"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "span"),
+    [
+        ("Mon Sep 23 14:00:31 CEST 1996", "Tue  Sep 24 14:00:31 CEST 1996", 86_400),
+        ("2014-05-22 10:57:59", "2014-05-22 11:57:59", 3_600),
+        ("Sep 3 11:18:55 1997", "Wed Sep  3 11:18:56 MET DST 1997", 1),
+        ("Mon Sep 23 14:00:31 CEST 1996", "Mon Sep 23 14:00:31 CEST 1996", None),
+        ("Mon Xyz 23 14:00:31 CEST 1996", "Tue Sep 24 14:00:31 CEST 1996", None),
+        ("Mon Sep 33 14:00:31 CEST 1996", "Tue Sep 24 14:00:31 CEST 1996", None),
+        ("", "user anna", None),
+    ],
+)
+def test_what_a_header_announces(start: str, end: str, span: int | None) -> None:
+    entries = {"MaxJobs": "20", "MaxRecords": "30 (all)", "StartTime": start, "EndTime": end}
+    entries["UnixStartTime"] = "1000"
+    expected = swf.Announced(30) if span is None else swf.Announced(30, 1_000, 1_000 + span)
+    assert swf.announced(entries) == expected
+    needed = swf.needed({**entries, "Note": "of anna"})
+    assert swf.announced(needed) == expected
+    assert "anna" not in str(needed)
+    for none in ({}, {"MaxJobs": "many"}, {"MaxJobs": "-1"}, {"MaxJobs": "9" * 5_000}):
+        assert swf.announced(none) is None
 
 
 def test_what_a_header_gets_wrong_is_said() -> None:

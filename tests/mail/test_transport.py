@@ -2,6 +2,8 @@
 
 import socket
 import stat
+from email.errors import MessageError
+from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
@@ -131,6 +133,65 @@ def test_nobody_there_and_somebody_mute() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         given = settings(mute.getsockname()[1], None, host="127.0.0.1", timeout_s=1)
         assert hand_over(given)[0].said == "127.0.0.1: no answer in time (mail.timeout_s)"
+
+
+ENCODED = "=?utf-8?q?=0d=0aBcc:_x@x?="
+
+
+def forged(header: str, text: str) -> EmailMessage:
+    """A mail with one header that no name was broken in."""
+    message = mail.note("subject", "text", mail.Envelope("audit@example.org", TO, "<1@e.org>", 0))
+    del message[header]
+    message[header] = text
+    return message
+
+
+@pytest.mark.parametrize(
+    ("header", "text"),
+    [
+        ("Subject", ENCODED),
+        ("Subject", f"ü {ENCODED} b"),
+        ("X-Any", ENCODED),
+        ("Content-Disposition", f'attachment; filename="{ENCODED}"'),
+    ],
+)
+def test_a_mail_with_other_headers_than_those_set_is_not_sent(
+    server: Server, cert: Path, tmp_path: Path, header: str, text: str
+) -> None:
+    outbox = Mail(via="outbox", outbox="out", sender="audit@example.org")
+    for given in (settings(server.port, cert), outbox):
+        post = transport.post(given, tmp_path)
+        answer = post.hand_over(forged(header, text), TO, lambda: pytest.fail("is being sent"))
+        assert answer.outcome is Outcome.REFUSED
+        assert "'fairaudit doctor'" in answer.said
+    assert (server.asked, list(tmp_path.iterdir())) == ([], [])
+
+
+def test_an_encoded_word_in_a_subject_arrives_as_text(server: Server, cert: Path) -> None:
+    post = transport.post(settings(server.port, cert), Path())
+    envelope = mail.Envelope("audit@example.org", TO, "<1@e.org>", 0)
+    for subject in (ENCODED, f"ü {ENCODED}", "=?utf-8?q?hello?=", " ".join([ENCODED] * 6)):
+        message = mail.note(subject, "text", envelope)
+        assert post.hand_over(message, TO, lambda: None) == Answer(Outcome.SENT)
+        _, got = server.got.pop()
+        assert got.keys() == message.keys()
+        assert "Bcc" not in got
+        assert got["Subject"].split() == subject.replace("=?", "= ?").split()
+
+
+def test_it_is_known_whether_python_breaks_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        written = forged("Subject", ENCODED).as_bytes()
+    except MessageError:
+        written = b""
+    assert transport.breaks_headers() is (b"\nBcc:" in written)
+    monkeypatch.setattr(EmailMessage, "as_bytes", refusing)
+    assert not transport.breaks_headers()
+
+
+def refusing(*_: object) -> bytes:
+    """What newer versions of Python do."""
+    raise MessageError
 
 
 def test_a_folder(tmp_path: Path) -> None:

@@ -125,3 +125,17 @@ def test_a_source_may_say_when_its_log_begins(tmp_path: Path) -> None:
     )
     assert covered == 1_772_319_600 - since
     assert run(Site(known, tmp_path), NOW + 3, stages=FIGURES).computed == []
+
+
+def test_a_stated_part_of_the_workload_is_in_the_report_and_recomputes(tmp_path: Path) -> None:
+    """The population belongs to the settings in force: the whole cluster is done again."""
+    for population, told in ((None, False), ("part", True), ("all", False)):
+        source = {"files": "logs/*.swf"} | ({"population": population} if population else {})
+        settings = site(tmp_path, sources=(source,))
+        write(tmp_path / "logs" / "1.swf", month(1, 250))
+        done = run(Site(settings, tmp_path), NOW)
+        assert len(done.reports) == 1
+        ((sentence,),) = published(tmp_path, "SELECT sentence FROM verdicts")
+        why = "Cannot tell: the log is a part of the workload (its sources hold only a part"
+        assert sentence.startswith(why) is told
+        assert any("The log is a part of the workload" in text for text in done.warnings) is told

@@ -55,6 +55,7 @@ HOSTILE = (
     "=cmd|' /C calc'!A0",
     "long" * 125,
     "",
+    "=?utf-8?q?=0d=0aBcc:_x@x?=",
     "ünï–çødé 数据",
 )
 """Names that a log may hold, and that must stay text wherever they come out."""

@@ -204,6 +204,16 @@ def _gave_up(held: pl.DataFrame) -> list[Row]:
     return rows
 
 
+_OF_USE: Final = (
+    "utilization",
+    "loss_of_capacity",
+    "over_capacity_time",
+    "queued_mean",
+    "peak_in_use",
+)
+"""Figures that are unknown if no start is known."""
+
+
 def _activity(
     described: pl.DataFrame,
     pool: Pool,
@@ -215,8 +225,13 @@ def _activity(
 ) -> list[Row]:
     """Return the activity of the pool in ``span``, in all and by day.
 
-    The queue is unknown if no started attempt has a known arrival.
+    The queue is unknown if no started attempt has a known arrival, and the use of the pool too if
+    attempts ran and no start is known.
     """
+    ran = (described["standing"] == Standing.START_UNKNOWN).any()
+    if ran and described["start_time"].is_null().all():
+        rows = [row(name, "all", None, None, None) for name in _OF_USE]
+        return [*rows, row("covered_time", "all", None, float(span[1] - span[0]), None)]
     edges = day_edges(*span, zone)
     steps = [s.since for s in pool.steps if span[0] < s.since < span[1]]
     edges = sorted({*edges, *steps})

@@ -6,6 +6,7 @@ A ``Story`` has the facts of the log, and the results of a model if it fits the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -82,7 +83,7 @@ def explain(
     of = (log.setting.now, zone, int(row[0]), ranked, tolerance_s, log.setting.log_begin)
     made = story(described, pool, *of)
     progress("explaining", 1, 1)
-    return made
+    return replace(made, part=log.setting.part)
 
 
 def _found(described: pl.DataFrame, subject: Subject) -> pl.DataFrame:

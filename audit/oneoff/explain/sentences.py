@@ -55,7 +55,14 @@ def lead(story: Story) -> str:
 
 def sentences(story: Story) -> list[str]:
     """Return the sentences about a wait after the lead."""
-    texts = [_who(story), _recorded(story), _crowds(story), _similar(story), _passed(story)]
+    texts = [
+        _part(story),
+        _who(story),
+        _recorded(story),
+        _crowds(story),
+        _similar(story),
+        _passed(story),
+    ]
     if story.crossing is not None:
         texts.append(_crossing(story, story.crossing))
     if story.model is None:
@@ -129,6 +136,15 @@ def _why(part: Part) -> str:
         "cycle": "until the next scheduling pass",
     }
     return behind.get(part.cause) or _BY_KEY[part.cause].clause
+
+
+def _part(story: Story) -> str:
+    if not story.part:
+        return ""
+    return (
+        f"The log is a part of the workload: {wording.name(story.part, 400)}. Other jobs may have "
+        "used the capacity that seems free."
+    )
 
 
 def _who(story: Story) -> str:

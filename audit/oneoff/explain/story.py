@@ -175,3 +175,4 @@ class Story:
     crossing: Crossing | None
     model: Model | None
     unmodelled: str  # why there is no model; empty where there is one
+    part: str = ""  # why the log is a part of the workload; empty: it is not

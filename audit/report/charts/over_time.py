@@ -29,6 +29,9 @@ _POINTED_AT: Final = 100
 _OUTAGES: Final = Series("outage: nothing ran although a job could have", UNAVAILABLE, "block")
 
 
+_BUSY: Final = "Busy share of the pool"
+
+
 def machine(pool: PoolPart, zone_name: str) -> Chart | None:
     """Draw the busy share of a pool and its waiting work by day, with bursts and outages."""
     busy = series.days(pool, "utilization")
@@ -40,7 +43,8 @@ def machine(pool: PoolPart, zone_name: str) -> Chart | None:
     x = scales.days(first, last)
     weekly = len(busy) > _DAILY
     every = " (weekly means)" if weekly else ""
-    y = scales.shares([1.0], title=f"Busy share of the pool{every}")
+    of = "Share of the pool used by this part of the workload" if pool.part else _BUSY
+    y = scales.shares([1.0], title=f"{of}{every}")
     shaded = _shaded(pool.outages, first, x.high, zone_name)
     panels = [_panel(busy, x, y, EARLIER, lambda share: f"{wording.percent(share)} busy", shaded)]
     title = f"The pool was {mean}" if (mean := belief.busy(pool)) else "The pool over time"

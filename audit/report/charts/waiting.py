@@ -16,6 +16,7 @@ from audit.report.charts.style import EARLIER, INK, LATER, MUTED, Chart
 from audit.report.record.owner import OwnerPart
 from audit.report.record.pool import Figure, PoolPart
 from audit.report.text import wording
+from audit.report.text.part import time_passed
 
 _WRITTEN: Final = tuple(cause for cause in CAUSES if cause.key in ("rule", "later", "unexplained"))
 """Causes whose share is written in a pool's bars."""
@@ -45,7 +46,7 @@ def why(pool: PoolPart) -> Chart | None:
     present = [cause for cause in CAUSES if not cause.optional or _any(rows, cause)]
     most = max(CAUSES, key=lambda cause: value(pool.figure(cause.share)))
     share = wording.rough(pool.figure(most.share))
-    title = f"{share} of all waiting time passed {most.meanwhile}"
+    title = f"{share} of all waiting time passed {time_passed(most, part=bool(pool.part))}"
     unit = wording.resource(pool.resource)
     note = f"Share of waiting time; {unit}s requested at the left, mean wait at the right."
     return _stacked(title, rows, present, _WRITTEN, note)

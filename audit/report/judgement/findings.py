@@ -204,6 +204,14 @@ def if_trusted(
         yield from subjects(contents, place, measure)
 
 
+def if_whole(
+    contents: Contents, place: Place, measure: str, *, subjects: Callable[..., Iterable[Subject]]
+) -> Iterator[Subject]:
+    """Yield these subjects unless the log is a part of the workload."""
+    if not place.pool.part:
+        yield from subjects(contents, place, measure)
+
+
 def passed_over(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
     """Yield the entities that later jobs passed over without intention."""
     waited = (place.pool.figure("wait_mean").value or 0.0) * place.pool.attempts
@@ -326,7 +334,7 @@ KINDS: tuple[Kind, ...] = (
         0.05,
     ),
     Kind(
-        whole,
+        partial(if_whole, subjects=whole),
         UNEXPLAINED,
         Topic.UNEXPLAINED,
         "why",

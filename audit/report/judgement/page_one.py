@@ -18,6 +18,7 @@ from audit.report.judgement.questions import (
 from audit.report.record.page import Assumed, Contents, Level, Trust, Who
 from audit.report.record.pool import PoolPart
 from audit.report.text import belief, wording
+from audit.report.text.part import time_passed
 from audit.report.text.standing import State, lacks, standing
 from audit.report.text.tables import queue_columns
 
@@ -115,7 +116,8 @@ def _waits_most(of: PoolPart) -> str:
     return (
         f"{wording.rough_percent(queue.share)} of all waiting time is that of jobs in {whose}, "
         f"which waited {wording.rough(queue.figure('wait_mean'))} on average: "
-        f"{wording.rough_percent(shares[cause])} of it passed {cause.meanwhile}."
+        f"{wording.rough_percent(shares[cause])} of it passed "
+        f"{time_passed(cause, part=bool(of.part))}."
     )
 
 
@@ -130,7 +132,7 @@ def _machine(of: PoolPart) -> Trust:
     ]
     if over:
         parts.append(f"exceeded for {wording.rough_percent(over)} of the time")
-    level = Level.WARN if of.overfilled else Level.PASS
+    level = Level.WARN if of.overfilled or of.part else Level.PASS
     return Trust(level, "Machine", ", ".join(filter(None, parts)))
 
 
@@ -163,7 +165,7 @@ def _hurt(place: Place) -> list[Hurt]:
                 attempts or 0,
                 wording.rough_duration(each_s),
                 each_s,
-                what_happened(one),
+                what_happened(one, part=bool(place.pool.part)),
                 None if one.kind in PLACES else Who(one.kind, one.name),
             )
         )

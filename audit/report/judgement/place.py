@@ -8,6 +8,7 @@ from audit.registry.causes import CAUSES
 from audit.report.record.page import Bound, Contents, Level, Who
 from audit.report.record.pool import SMALL_SAMPLE, Breakdown, Figure, PassedOver, PoolPart
 from audit.report.text import belief, wording
+from audit.report.text.part import time_passed
 
 OVERTAKEN: Final = "overtaken_wait_share"
 UNEXPLAINED: Final = "cause_unexplained_share"
@@ -142,9 +143,12 @@ def quoted(text: str) -> str:
 
 
 def trusted(pool: PoolPart) -> bool:
-    """Return whether the model can judge the order: it fits, and few delays exceed the waits."""
+    """Return whether the model can judge the order: it fits, and few delays exceed the waits.
+
+    It cannot in a part of the workload.
+    """
     cut = pool.figure("overtaken_cut_share").value
-    return belief.good_fit(pool) and (cut is None or cut <= MOST_CUT)
+    return not pool.part and belief.good_fit(pool) and (cut is None or cut <= MOST_CUT)
 
 
 # --- entities that are passed over ---------------------------------------------------------------
@@ -187,13 +191,14 @@ def used(one: PassedOver) -> str:
     return f"used {wording.two_digits(multiple)} times {share}"
 
 
-def what_happened(one: PassedOver) -> str:
+def what_happened(one: PassedOver, *, part: bool) -> str:
     """Return how often an entity was passed over, its usage, and what its jobs waited for."""
     shares = [(one.figure(cause.share).value or 0.0, cause) for cause in CAUSES]
     share, cause = max(shares, key=lambda pair: pair[0])
     text = how_passed(one)
     if share:
-        text += f"; {wording.rough_percent(share)} of its waiting time passed {cause.meanwhile}"
+        text += f"; {wording.rough_percent(share)} of its waiting time passed "
+        text += time_passed(cause, part=part)
     return text
 
 

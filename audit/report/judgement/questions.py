@@ -27,7 +27,7 @@ from audit.report.record.pool import (
     PoolPart,
     Trend,
 )
-from audit.report.text import belief, wording
+from audit.report.text import belief, part, wording
 
 TELLING: Final = 0.05
 """Least share of all waiting for which a rule is named."""
@@ -77,7 +77,8 @@ def _waited_for(place: Place, assumed: Mapping[str, Assumed]) -> Question:
     if cause.key == "rule" and rule:
         free = pool.figure("cause_rule_free_share")
         return Question(title, Level.NOTE, wording.rough(free), rule, difference)
-    text = f"of all waiting time passed {cause.meanwhile}{_within(share)}."
+    passed = part.time_passed(cause, part=bool(pool.part))
+    text = f"of all waiting time passed {passed}{_within(share)}."
     if rule:
         text += f" {rule}"
     elif cause.key != "unexplained" and (rest := pool.figure(UNEXPLAINED)).value:
@@ -141,7 +142,8 @@ _LEAST_OF_CHANGE: Final = 0.1
 
 def _cause_changed(one: CauseChange, pool: PoolPart) -> str:
     sign = "+" if one.difference_s > 0 else "−"
-    text = f"{sign}{wording.rough_duration(abs(one.difference_s))} {one.cause.meanwhile}"
+    text = f"{sign}{wording.rough_duration(abs(one.difference_s))} "
+    text += part.meanwhile(one.cause, part=bool(pool.part))
     if one.cause.key == "rule" and pool.rules:
         text += f" (mostly the {pool.rules[0].name})"
     return text
@@ -265,11 +267,18 @@ _WORDS: Final = {Level.PASS: Word.YES, Level.WARN: Word.MIXED, Level.FAIL: Word.
 def verdict(place: Place, answers: tuple[Question, Question]) -> Verdict:
     """Return whether the order was fair, and what jobs waited for."""
     pool = place.pool
+    if pool.unplaced > pool.attempts:
+        jobs = wording.plural(pool.attempts + pool.unplaced, "job")
+        why = f"the log does not say when {wording.count(pool.unplaced)} of {jobs} started"
+        return Verdict(Word.CANNOT_TELL, f"Cannot tell: {why}.", f"cannot tell, {why}")
     if pool.attempts < SMALL_SAMPLE:
         why = "the log does not say when jobs arrived"
         if pool.attempts or not pool.undated:
             why = f"only {wording.plural(pool.attempts, 'job')} ended"
         return Verdict(Word.CANNOT_TELL, f"Cannot tell: {why}.", f"cannot tell, {why}")
+    if pool.part:
+        sentence = f"Cannot tell: {part.VERDICT} ({pool.part})."
+        return Verdict(Word.CANNOT_TELL, sentence, f"cannot tell, {part.VERDICT}")
     waited, order = answers
     passed = unfair(pool)
     sentences: tuple[str, ...]

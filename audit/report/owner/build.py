@@ -182,7 +182,7 @@ def _part(
     waits = scene.waits_by_cause
     whole = sum(waits.values())
     return OwnerPart(
-        pool=Ground(pool.name, pool.resource),
+        pool=Ground(pool.name, pool.resource, bool(pool.part)),
         wait_mean=Figure("wait_mean", mean.value, *within, "s", row.attempts),
         attempts=row.attempts,
         jobs=row.jobs,

@@ -8,6 +8,7 @@ from audit.machines import Answer, Instant
 from audit.report.owner import text
 from audit.report.record.owner import OwnerContents, OwnerPart
 from audit.report.record.page import Who
+from audit.report.text.part import meanwhile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,7 @@ def _pool(of: OwnerPart, who: Who) -> PoolCard:
         causes=tuple(
             CauseCard(
                 cause=part.cause.key,
-                meanwhile=part.cause.meanwhile,
+                meanwhile=meanwhile(part.cause, part=of.pool.part),
                 share=part.share,
                 share_of_all=part.of_all,
             )

@@ -18,6 +18,7 @@ from audit.report.record.page import Who
 from audit.report.record.pool import Figure
 from audit.report.text import advice, wording
 from audit.report.text import starts as wait_ends
+from audit.report.text.part import time_passed
 from audit.scenario.predict.calibration import Bounds
 
 _WALLTIMES: Final = {**advice.WALLTIMES, "unknown": "an unknown time"}
@@ -191,7 +192,7 @@ def _waited_for(of: OwnerPart) -> Answer:
         return Answer(title, wording.UNKNOWN, text)
     most = max(of.parts, key=lambda part: part.share)
     text = (
-        f"of their waiting time passed {most.cause.meanwhile}; "
+        f"of their waiting time passed {time_passed(most.cause, part=of.pool.part)}; "
         f"for all users, {wording.rough_percent(most.of_all)} did."
     )
     return Answer(title, wording.rough_percent(most.share), text)

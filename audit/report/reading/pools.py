@@ -44,14 +44,13 @@ from audit.report.record.pool import (
     Scattered,
     StatusCount,
     Step,
-    Stuck,
-    StuckAttempt,
     Trend,
     Unexplained,
     Walltimes,
 )
 from audit.report.record.preemption import InterruptedUser, Preempted, Preemption
 from audit.report.record.requested import BeyondUser
+from audit.report.record.stuck import Stuck, StuckAttempt
 from audit.store import queries
 from audit.store.database import Connection
 from audit.words import kind_of
@@ -76,6 +75,31 @@ ADVISED: Final = 3
 GROWTH: Final = 0.1
 GROWTH_S: Final = 60
 """Growth of its mean wait above which a class is listed as losing even if it may be chance."""
+
+
+FREE: Final = ("loss_of_capacity", "idle_usable", "cause_rule_free_share")
+"""Figures of capacity that was free, which a part of the workload does not show."""
+
+
+def in_part(pool: PoolPart, why: str) -> PoolPart:
+    """Return a pool of a part of the workload, without what depends on free capacity."""
+    if not why:
+        return pool
+    stuck = pool.stuck
+    if stuck is not None:
+        stuck = stuck._replace(rows=tuple(replace(row, cause=None) for row in stuck.rows))
+    return replace(
+        pool,
+        part=why,
+        figures=tuple(figure for figure in pool.figures if figure.metric not in FREE),
+        fair_start=replace(pool.fair_start, overtaken=()),
+        rules=(),
+        scattered=(),
+        unexplained=(),
+        outages=(),
+        stuck=stuck,
+        advised=Advised(part=True),
+    )
 
 
 def pools(

@@ -18,6 +18,7 @@ class Ground(NamedTuple):
 
     name: str
     resource: str  # cpus | nodes | gpus
+    part: bool = False  # whether its log is a part of the workload
 
 
 class Everybody(NamedTuple):

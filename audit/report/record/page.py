@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from audit.config import Metrics, Uncertainty, places
 from audit.report.record.pool import Figure, PoolPart
+from audit.report.record.unplaced import Unplaced
 
 _DAY_S: Final = 86_400
 ENOUGH_DAYS: Final = 7
@@ -130,6 +131,7 @@ class Input:
     records: int
     refused: int
     duplicates: int
+    notes: tuple[str, ...] = ()  # of its header
 
 
 class Assumed(NamedTuple):
@@ -421,6 +423,8 @@ class Contents:
     missing: tuple[MissingLog, ...] = ()
     restatement: Restatement | None = None  # None: nothing changed
     silent_since: int | None = None  # epoch s; start of a gap that lasts until the period begins
+    unplaced: tuple[Unplaced, ...] = ()  # attempts that ran at an unknown time, by pool
+    part: str = ""  # why the log is a part of the workload, in a clause; empty: it is not
 
     @property
     def attempts(self) -> int:
@@ -456,6 +460,15 @@ class Contents:
     def records(self) -> int:
         """Records read, including refused ones."""
         return sum(log.records for log in self.inputs)
+
+    @property
+    def header_notes(self) -> tuple[tuple[str, str], ...]:
+        """The first log with each note of a header, and the note."""
+        first: dict[str, str] = {}
+        for log in self.inputs:
+            for note in log.notes:
+                first.setdefault(note, log.file)
+        return tuple((file, note) for note, file in first.items())
 
     @property
     def refused(self) -> int:

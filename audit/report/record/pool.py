@@ -9,6 +9,7 @@ from audit.registry.causes import Cause
 from audit.report.record.predicted import Predicted
 from audit.report.record.preemption import Preemption
 from audit.report.record.requested import BeyondUser
+from audit.report.record.stuck import Stuck
 
 SMALL_SAMPLE: Final = 30  # figures of fewer attempts are marked as uncertain
 OVERFILLED: Final = 0.01
@@ -279,32 +280,6 @@ class FairStart:
         return sum(row.attempts for row in self.statuses if row.status == left_out)
 
 
-@dataclass(frozen=True, slots=True)
-class StuckAttempt:
-    """An attempt that waits, or gave up, longer than 95 % of similar jobs waited; times in s."""
-
-    job_id: str
-    attempt: int
-    user: str | None
-    size: int | None
-    waiting: bool  # else it left the queue without a start
-    waited_s: int
-    similar_p95_s: int
-    unexplained_share: float | None  # of its wait
-    cause: str | None
-    rule: str | None
-    held_by: str | None
-    reason: str | None
-
-
-class Stuck(NamedTuple):
-    """All such attempts of a pool."""
-
-    waiting: int
-    gave_up: int
-    rows: tuple[StuckAttempt, ...]  # waiting ones first, then by their excess
-
-
 class Elsewhere(NamedTuple):
     """The figures of other tools on the same pool and period; None: nothing to count."""
 
@@ -351,6 +326,7 @@ class Advised:
     believed: bool = False  # whether the model fits the log (SPEC §10)
     reproduced: bool = True  # whether the replay of today has the observed mean wait (SPEC §11)
     never_start: tuple[tuple[str, int], ...] = ()  # titles, and jobs that would never start
+    part: bool = False  # whether the log is a part of the workload, so that none was tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,6 +447,7 @@ class PoolPart(Figures):
     trend: Trend | None = None  # None: nothing ended
     pictured: Pictured = Pictured()
     elsewhere: Elsewhere | None = None  # None: nothing started
+    part: str = ""  # why the log is a part of the workload; empty: it is not (SPEC §14)
 
     @property
     def attempts(self) -> int:
@@ -481,6 +458,11 @@ class PoolPart(Figures):
     def undated(self) -> int:
         """Attempts of unknown arrival."""
         return int(self.figure("arrival_unknown").value or 0)
+
+    @property
+    def unplaced(self) -> int:
+        """Attempts that ran at an unknown time."""
+        return int(self.figure("start_unknown").value or 0)
 
     @property
     def concentration(self) -> float | None:

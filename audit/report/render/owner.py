@@ -10,6 +10,7 @@ from audit.report.render import identity, page, sandbox
 from audit.report.render.page import Medium
 from audit.report.render.sandbox import Limits
 from audit.report.text import wording
+from audit.report.text.part import meanwhile
 
 REPORT: Final = "report.html"
 """The file name of the report, in the same folder."""
@@ -51,7 +52,9 @@ def _part(of: OwnerPart, contents: OwnerContents) -> dict[str, object]:
         "answers": text.answers(of),
         "notes": text.notes(of),
         "charts": page.pictures([owner_why(of, who.name), trend(of.trend, modelled=False)]),
-        "waits": [(part, part.cause.meanwhile) for part in of.parts if part.share],
+        "waits": [
+            (part, meanwhile(part.cause, part=of.pool.part)) for part in of.parts if part.share
+        ],
         "used": text.used(of),
         "beyond": text.beyond(of),
         "ways": [text.way(way, of) for way in of.ways],

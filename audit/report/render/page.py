@@ -198,6 +198,7 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             "resource_rows": rows if screen else min(rows, 5),
             "refusals_shown": 200 if screen else 20,
             "inputs_shown": 400,
+            "header_notes_shown": 20,
         },
         ["point.js", "reading.js"],
         medium,

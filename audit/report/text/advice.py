@@ -6,7 +6,7 @@ If the model does not fit the log (SPEC §10), a change is worded as an experime
 from typing import Final
 
 from audit.report.record.pool import Advice, Advised
-from audit.report.text import wording
+from audit.report.text import part, wording
 
 _TITLE: Final = 160
 _NAMED: Final = 2
@@ -44,6 +44,8 @@ def nothing(advised: Advised) -> str:
     """Return why no change is advised; empty if one is."""
     if advised.changes:
         return ""
+    if advised.part:
+        return part.ADVICE
     if not advised.tried:
         why = "too few jobs waited, or the audit was run without advice"
         if advised.not_tried:

@@ -46,7 +46,8 @@ def busy(pool: PoolPart) -> str:
     if share.value is None:
         return ""
     more = " (including use above capacity)" if pool.overfilled else ""
-    return f"{wording.rough(share)} busy{more}"
+    of = " with this part of the workload" if pool.part else ""
+    return f"{wording.rough(share)} busy{of}{more}"
 
 
 def fit(fidelity: Fidelity | None) -> Fit:

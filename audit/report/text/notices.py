@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from audit.model import COUNTED, FstStatus
 from audit.report.record.page import Charge, Contents, Coverage, DecayedUsage, UsageOf
 from audit.report.record.pool import SMALL_SAMPLE, PoolPart
-from audit.report.text import belief, tables, wording
+from audit.report.text import belief, part, tables, wording
 from audit.report.text.belief import Fit
 
 _MANY: Final = 0.1
@@ -30,6 +30,7 @@ class Notice(NamedTuple):
 def notices(contents: Contents) -> tuple[Notice, ...]:
     """Return what a reader must know before relying on the figures, grave notices first."""
     found = [
+        *_of_part(contents),
         *(Notice(True, wording.name(text, 400)) for text in one_of_each(contents.warnings)),
         *_of_missing(contents),
         *_of_reading(contents),
@@ -56,6 +57,12 @@ def one_of_each(texts: Sequence[str]) -> list[str]:
 
 
 _VARYING: Final = re.compile(r"""'[^']*'|"[^"]*"|\S*[\d/.]\S*""")
+
+
+def _of_part(contents: Contents) -> Iterator[Notice]:
+    if contents.part:
+        why = wording.name(contents.part, 400)
+        yield Notice(True, f"{wording.first_upper(part.VERDICT)}: {why}. {part.CAUTION}")
 
 
 def _of_missing(contents: Contents) -> Iterator[Notice]:
@@ -142,7 +149,10 @@ def _of_pool(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
 
 _COUNTS: Final = (
     ("exceeds_capacity", "Attempts larger than the whole pool, whose size may be wrong"),
-    ("start_unknown", "Attempts with unknown start, which no figure counts"),
+    (
+        "start_unknown",
+        "Attempts with unknown start, which waits and utilization leave out",
+    ),
     (
         "arrival_unknown",
         "Attempts with unknown arrival, which no figure of waits, fair start times or resource "

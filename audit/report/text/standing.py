@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from audit.report.record.page import Contents
-from audit.report.text import wording
+from audit.report.text import part, wording
 from audit.report.text.notices import MISSING_SHOWN, notices
 
 _DAY_S: Final = 86_400
@@ -39,6 +39,8 @@ def standing(contents: Contents, now: int | None = None) -> Standing:
             the clock: if records end before the period does, it is partial, unless they end more
             than a month before.
     """
+    if contents.empty and contents.unplaced:
+        return Standing(State.EMPTY, unplaced(contents))
     if contents.empty:
         return Standing(
             State.EMPTY,
@@ -61,6 +63,16 @@ def standing(contents: Contents, now: int | None = None) -> Standing:
     return Standing(State.COMPLETE, "Records cover the whole period, and none was refused.")
 
 
+def unplaced(contents: Contents) -> str:
+    """Return what is unknown, and what is not, if no start of any job is known."""
+    jobs = wording.plural(sum(of.jobs for of in contents.unplaced), "job")
+    return (
+        f"The log does not say when any of the {jobs} of this period started. Waits, their causes, "
+        "fair start times and utilization are therefore unknown. The report states usage only: "
+        "size × run time, by user and account."
+    )
+
+
 _UNCOUNTED: Final = {
     State.COMPLETE: "Records cover the whole period.",
     State.PARTIAL: "Some records of this period are missing.",
@@ -81,6 +93,8 @@ def lacks(contents: Contents) -> tuple[str, ...]:
 
 def _lacking(contents: Contents) -> Iterator[str]:
     span, coverage = contents.span, contents.coverage
+    if contents.part:
+        yield part.VERDICT
     if contents.missing:
         first, *others = (wording.name(log.file) for log in contents.missing)
         more = f"logs {first} and {wording.count(len(others))} more are missing"
@@ -110,7 +124,7 @@ def _lacking(contents: Contents) -> Iterator[str]:
             yield f"no fair start times in pool {wording.name(pool.name)}"
     if not contents.usages:
         yield "no usage over time"
-    of_missing = min(len(contents.missing), MISSING_SHOWN + 1)
-    grave = sum(notice.grave for notice in notices(contents)) - of_missing
+    stated = min(len(contents.missing), MISSING_SHOWN + 1) + bool(contents.part)
+    grave = sum(notice.grave for notice in notices(contents)) - stated
     if grave > 0:
         yield wording.plural(grave, "caution") + " below"

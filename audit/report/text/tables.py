@@ -16,8 +16,8 @@ from audit.report.record.pool import (
     Figures,
     PoolPart,
     Queue,
-    StuckAttempt,
 )
+from audit.report.record.stuck import StuckAttempt
 from audit.report.text import wording
 
 Labels = tuple[tuple[str, str], ...]

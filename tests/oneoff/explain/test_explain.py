@@ -34,6 +34,16 @@ def test_a_wait_is_told_from_a_log_and_from_its_audit_alike(run: Run, hand: Path
     assert run("explain", "4").stdout == told
 
 
+def test_a_part_of_the_workload_is_said_from_a_log_and_from_its_audit(
+    run: Run, tmp_path: Path
+) -> None:
+    part = write(tmp_path / "part.swf", f"; MaxRecords: 17\n{HAND}")  # it has 8
+    told = run("explain", "4", part, "--pool-size", 4).stdout
+    assert "The log is a part of the workload: it has 8, or 47 %, of the 17 records" in told
+    run("audit", part, "--pool-size", 4, "--no-pdf")
+    assert run("explain", "4").stdout == told
+
+
 @pytest.mark.thorough
 def test_the_configured_cluster_is_explained_as_it_is_audited(
     run: Run, hand: Path, tmp_path: Path

@@ -18,9 +18,9 @@ from audit.report.record.pool import (
     PoolPart,
     Queue,
     ResourceUse,
-    Stuck,
     Trend,
 )
+from audit.report.record.stuck import Stuck
 from audit.report.render.page import render_html
 from tests.report.sample import HOSTILE, contents, empty, fidelity, figure, passed, pool, present
 

@@ -1,0 +1,30 @@
+"""The attempts of a pool that wait longer than similar jobs did, or gave up after that."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class StuckAttempt:
+    """An attempt that waits, or gave up, longer than 95 % of similar jobs waited; times in s."""
+
+    job_id: str
+    attempt: int
+    user: str | None
+    size: int | None
+    waiting: bool  # else it left the queue without a start
+    waited_s: int
+    similar_p95_s: int
+    unexplained_share: float | None  # of its wait
+    cause: str | None
+    rule: str | None
+    held_by: str | None
+    reason: str | None
+
+
+class Stuck(NamedTuple):
+    """All such attempts of a pool."""
+
+    waiting: int
+    gave_up: int
+    rows: tuple[StuckAttempt, ...]  # waiting ones first, then by their excess

@@ -1,0 +1,110 @@
+"""Reports on a part of the workload: no verdict, no advice, and nothing about free capacity."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from audit.registry.causes import CAUSES
+from audit.report.judgement.findings import Topic
+from audit.report.judgement.page_one import page_one
+from audit.report.judgement.questions import Word
+from audit.report.owner import text as owner_text
+from audit.report.reading.pools import FREE, in_part
+from audit.report.record.owner import Ground
+from audit.report.record.page import Contents, Level, Who
+from audit.report.record.pool import Advised, BoundRule, Outage, Scattered
+from audit.report.record.stuck import Stuck, StuckAttempt
+from audit.report.render.owner import render_html as render_owner
+from audit.report.render.page import render_html
+from audit.report.text import advice, part, standing, tables
+from audit.report.text.notices import notices
+from tests.report.owner import sample as owners
+from tests.report.sample import contents, figure, pool, present
+
+WHY = "it has 10 %"
+FREE_WORDS = re.compile(r"\bidle\b|\bwould have fitted\b|\bwas free\b|\bwere free\b")
+"""Claims that capacity was free."""
+
+
+def partly(main: str = "unexplained", why: str = WHY) -> Contents:
+    """A report on a pool with all kinds of evidence of free capacity."""
+    shares = (figure(f"cause_{cause.key}_share", 0.05, 0.04, 0.06) for cause in CAUSES)
+    attempt = StuckAttempt("1", 1, "anna", 1, True, 900, 100, 0.9, "unexplained", None, None, None)
+    made = pool()
+    made = replace(
+        made,
+        figures=(
+            figure(f"cause_{main}_share", 0.6, 0.5, 0.7),
+            *shares,
+            figure("cause_rule_free_share", 0.4, 0.3, 0.5),
+            figure("cause_nodes_gpus_share", 0.3, 0.2, 0.4),
+            figure("idle_usable", 100.0),
+            *made.figures,
+        ),
+        tested={"user": 40},
+        rules=(BoundRule("limit of 10 running jobs per user", 9_000.0, 90),),
+        scattered=(Scattered("gpus", 900.0, 90, 1, 4, 0.9),),
+        outages=(Outage(0, 1, 1),),
+        stuck=Stuck(1, 0, (attempt,)),
+    )
+    return replace(contents(in_part(made, why)), part=why)
+
+
+def visible(page: str) -> str:
+    """The text of a page, without its glossary."""
+    page = re.sub(r"<(style|script)\b.*?</\1>", "", page, flags=re.DOTALL)
+    page = page[: page.index('id="definitions"')] if 'id="definitions"' in page else page
+    return " ".join(re.sub(r"<[^>]*>", " ", page).split())
+
+
+def test_the_same_pool_as_a_whole_claims_that_capacity_was_free() -> None:
+    assert len(FREE_WORDS.findall(visible(render_html(partly(why=""))))) > 5
+
+
+@pytest.mark.parametrize("main", [cause.key for cause in CAUSES])
+def test_nothing_says_that_capacity_was_free(main: str) -> None:
+    made = partly(main)
+    one = present(page_one(made))
+    assert one.verdict.word is Word.CANNOT_TELL
+    assert one.verdict.sentence == f"Cannot tell: the log is a part of the workload ({WHY})."
+    assert one.questions[0].text.startswith("of all waiting time passed ")
+    assert ", as far as this part of the workload shows (50–70 %)" in one.questions[0].text
+    assert not {one.topic for one in one.findings} & {
+        *(Topic.RULES, Topic.NODES, Topic.UNEXPLAINED, Topic.IDLE, Topic.LATER_ARRIVALS),
+    }
+    machine = next(trust for trust in one.trust if trust.title == "Machine")
+    assert machine.level is Level.WARN
+    assert "70 % busy with this part of the workload" in machine.text
+    page = visible(render_html(made))
+    assert not FREE_WORDS.findall(page)
+    assert part.ADVICE in page
+    assert "The pool was 70 % busy with this part of the workload" in page
+
+
+def test_it_is_a_caution_and_makes_the_report_partial() -> None:
+    made = partly()
+    first = notices(made)[0]
+    assert first.grave
+    assert first.text == f"The log is a part of the workload: {WHY}. {part.CAUTION}"
+    assert standing.lacks(made)[0] == part.VERDICT
+    assert standing.standing(made).state is standing.State.PARTIAL
+    assert "caution" not in standing.standing(made).text  # it is named instead
+
+
+def test_evidence_of_free_capacity_is_left_out() -> None:
+    of = partly().pools[0]
+    assert not any(of.figure(metric).value for metric in FREE)
+    assert of.advised == Advised(part=True)
+    assert advice.nothing(of.advised) == part.ADVICE
+    assert tables.stuck_because(present(of.stuck).rows[0]) == "not known"
+    assert in_part(pool(), "") == pool()
+
+
+def test_pages_of_users_say_it_too() -> None:
+    ann = Who("user", "ann")
+    for ground, claims in ((Ground("batch", "cpus"), True), (Ground("batch", "cpus", True), False)):
+        of = owners.owner(ann, replace(owners.part(), pool=ground))
+        assert bool(FREE_WORDS.findall(visible(render_owner(of)))) is claims
+        waited = owner_text.answers(of.parts[0])[2].text
+        assert ("without an explanation, as far as this part" in waited) is not claims
