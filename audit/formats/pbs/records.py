@@ -162,7 +162,7 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
         (ends & end.is_null(), value, "field end is missing"),
         (ends & early, order, why),
     )
-    withheld = ends & ~pl.lit(has_starts) & pl.col("Resource_List.place").str.contains("excl")
+    withheld = frame["ends"] & frame["Resource_List.place"].str.contains("excl") & (not has_starts)
     return frame.select(
         *("number", "kind", "job_number", "array_task", "user", "group", "walltime_s"),
         *Amounts._fields,
@@ -179,8 +179,8 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
         end_time=pl.when(ends).then(end),
         occupancy_s=pl.when(ends).then(end - start),
         remarks=remarks(
-            (pl.col("slotless"), SLOTLESS),
-            (pl.col("miscounted"), MISCOUNTED),
+            (frame["slotless"], SLOTLESS),
+            (frame["miscounted"], MISCOUNTED),
             (withheld, WITHHELD),
             *given.doubts,
         ),
