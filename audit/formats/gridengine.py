@@ -249,7 +249,9 @@ _NEEDED_CHECKS: Final = faulted(_faults(*OPTIONAL))
 
 def _without_unreadable(lines: pl.DataFrame) -> pl.DataFrame:
     """Return lines whose optional columns alone are invalid, without these."""
-    bad = {name: wrong for name, wrong in _misfits() if name in OPTIONAL}
+    bad = lines.select(
+        wrong.alias(name) for name, wrong in _misfits() if name in OPTIONAL
+    ).to_dict()
     nothing = pl.lit(None, pl.String)
     return lines.with_columns(
         *(pl.when(~wrong).then(name).alias(name) for name, wrong in bad.items()),

@@ -117,10 +117,10 @@ def unreadable(where: str) -> str:
     return f"{where} cannot be read, and counts as unknown"
 
 
-def remarks(*doubts: tuple[pl.Expr | pl.Series, str]) -> pl.Expr:
+def remarks(*doubts: tuple[pl.Series, str]) -> pl.Expr:
     """Return the ``remarks`` of each record: the texts whose condition holds; null: it does not."""
-    texts = [pl.when(holds).then(pl.lit(text)) for holds, text in doubts]
-    return pl.concat_list(texts or [pl.lit(None, pl.String)])
+    texts = [pl.when(holds).then(pl.lit(text)) for holds, text in doubts if holds.any()]
+    return pl.concat_list(texts) if texts else pl.lit([], pl.List(pl.String))
 
 
 class Texts:

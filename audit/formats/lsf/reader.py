@@ -417,7 +417,7 @@ def typed(fields: pl.Series) -> pl.DataFrame:
         suspended_s=pl.when(pl.col("runTime") > 0).then((end - start - pl.col("runTime")).clip(0)),
         walltime_s=pl.when(pl.col("runLimit").is_between(1, LATEST)).then("runLimit"),
         cpus=pl.when(cpus <= LARGEST).then(cpus),
-        remarks=remarks((pl.col("cores").is_null(), UNITS_UNKNOWN)),
+        remarks=remarks((frame["cores"].is_null(), UNITS_UNKNOWN)),
     )
 
 

@@ -143,7 +143,7 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
         *(_times(texts[name]) for name in times),
         *(_whole(pl.col(name)).alias(name) for name in counts),
         *(by_distinct(texts[name], _sizes)["bytes"].alias(name) for name in sizes),
-        walltime_s=pl.when((limit := clock(pl.col(_WALLTIME), _SPAN)) <= LATEST).then(limit),
+        by_distinct(texts[_WALLTIME], _spans)["walltime_s"],
         status=pl.col("Exit_status").cast(pl.Int64, strict=False),
         **identified(pl.col("id")),
     )
@@ -162,7 +162,7 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
         (ends & end.is_null(), value, "field end is missing"),
         (ends & early, order, why),
     )
-    withheld = ends & ~pl.lit(has_starts) & pl.col("Resource_List.place").str.contains("excl")
+    withheld = frame["ends"] & frame["Resource_List.place"].str.contains("excl") & (not has_starts)
     return frame.select(
         *("number", "kind", "job_number", "array_task", "user", "group", "walltime_s"),
         *Amounts._fields,
@@ -179,8 +179,8 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
         end_time=pl.when(ends).then(end),
         occupancy_s=pl.when(ends).then(end - start),
         remarks=remarks(
-            (pl.col("slotless"), SLOTLESS),
-            (pl.col("miscounted"), MISCOUNTED),
+            (frame["slotless"], SLOTLESS),
+            (frame["miscounted"], MISCOUNTED),
             (withheld, WITHHELD),
             *given.doubts,
         ),
@@ -352,6 +352,11 @@ def _where(read: Callable[[str], Allocated]) -> Callable[[pl.Series], pl.DataFra
         return amounts.hstack(places)
 
     return columns
+
+
+def _spans(texts: pl.Series) -> pl.DataFrame:
+    read = texts.to_frame("text").select(walltime_s=clock(pl.col("text"), _SPAN))
+    return read.select(pl.when(pl.col("walltime_s") <= LATEST).then("walltime_s"))
 
 
 def _sizes(texts: pl.Series) -> pl.DataFrame:

@@ -332,9 +332,9 @@ def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
         occupancy_s=occupancy,
         suspended_s=pl.when(start.is_not_null()).then(pl.coalesce("suspended_s", lost)),
         remarks=remarks(
-            (pl.col("undecided"), UNDECIDED),
-            (pl.col("contradicted"), CONTRADICTED),
-            (pl.col("outvoted"), OUTVOTED),
+            (frame["undecided"], UNDECIDED),
+            (frame["contradicted"], CONTRADICTED),
+            (frame["outvoted"], OUTVOTED),
             *given.doubts,
         ),
         **faulted(_faults(waits, "Submit" in given), "problem", "code"),
