@@ -27,6 +27,7 @@ from audit.formats.shaping import (
     ends_early,
     faulted,
     table,
+    task_counts,
 )
 from audit.hostlists import MOST, amounts_text, expand, listed
 from audit.model import JobState, RecordKind, RefusalCode
@@ -49,6 +50,7 @@ _TABLE: Final = (
     (Kind.NAME, "user group queue Resource_List.qos", ""),
     (Kind.NAME, "account project", "the first that is present is the account"),
     (Kind.NAME, "resvname resvID Resource_List.advres", "the first is the reservation"),
+    (Kind.NAME, "array_indices_remaining array_indices", "of an array as a whole: the first"),
     (Kind.TIME, "ctime qtime etime", "the first is the submission; etime: eligible"),
     (Kind.TIME, "start end", ""),
     (Kind.SPAN, "Resource_List.walltime", ""),
@@ -156,8 +158,18 @@ def typed(texts: pl.DataFrame) -> pl.DataFrame:
         start_time=pl.when(~queued).then("start"),
         end_time=pl.when(ends).then(end),
         occupancy_s=pl.when(ends).then(end - start),
+        **_tasks(frame),
         **faulted(faults, "problem", "code"),
     )
+
+
+def _tasks(frame: pl.DataFrame) -> dict[str, pl.Series]:
+    """Return the tasks for which records of arrays as a whole stand (`123[].server`)."""
+    listed = pl.coalesce("array_indices_remaining", "array_indices").str.replace("%.*", "")
+    whole = pl.col("array_task").is_null() & pl.col("id").str.contains("[", literal=True)
+    lists = frame.select(pl.when(whole).then(listed)).to_series()
+    number = task_counts(lists)
+    return {"array_tasks": lists.set(number.is_null(), None), "tasks": number}
 
 
 def shown(name: str, what: str | pl.Expr) -> pl.Expr:

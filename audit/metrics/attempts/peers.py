@@ -317,7 +317,7 @@ STUCK_SCHEMA: Final = pl.Schema(
 def stuck(
     with_parts: pl.DataFrame, pool: Pool, now: int, periods: Sequence[Period], tolerance_s: int
 ) -> pl.DataFrame:
-    """Return the attempts of a pool that are stuck.
+    """Return the attempts of a pool that are stuck, of tasks with one record the first.
 
     Args:
         with_parts: all attempts of the pool, with the columns of ``account``.
@@ -334,7 +334,7 @@ def stuck(
     left = pl.when(waits).then(pl.lit(now)).when(gave_up).then("end_time")
     known = pl.col("user").is_not_null() & pl.col("arrival_time").is_not_null()
     rows = with_parts.filter(known & (pl.col(COLUMNS[0]).is_not_null() | waits | gave_up))
-    read = dict.fromkeys((*_READ, *COLUMNS, "job_id", "attempt", "any_gpu_type"))
+    read = dict.fromkeys((*_READ, *COLUMNS, "job_id", "attempt", "tasks", "any_gpu_type"))
     read |= dict.fromkeys(counted_resources(pool))
     held = rows.select(
         *read,
@@ -347,7 +347,9 @@ def stuck(
     cut[(held["standing"] == Standing.PENDING.value).to_numpy()] = _NEVER
     similar = _similar(held)
     orders = {same: time_order(kind) for same, kind in similar.kinds.items()}
-    candidates = held.with_row_index("i").filter(pl.col("waited_s") > tolerance_s)
+    candidates = held.with_row_index("i").filter(
+        pl.col("waited_s") > tolerance_s, pl.col("tasks") > 0
+    )
     found = []
     for i, waited_s in candidates.select("i", "waited_s").iter_rows():
         peers = _waits_of_peers(similar, orders, i, int(cut[i]))

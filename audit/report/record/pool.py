@@ -285,6 +285,7 @@ class StuckAttempt:
 
     job_id: str
     attempt: int
+    tasks: int  # for which it stands
     user: str | None
     size: int | None
     waiting: bool  # else it left the queue without a start
