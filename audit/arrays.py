@@ -26,8 +26,8 @@ class Tasks(NamedTuple):
     more: int = 0  # tasks whose numbers are not listed
 
     @property
-    def count(self) -> int:
-        """The number of tasks."""
+    def number(self) -> int:
+        """How many they are."""
         return len(self.listed) + self.more
 
     @property
@@ -74,11 +74,11 @@ def read(text: str | None) -> Tasks | None:
             spans.append(range(int(first), int(last or first) + 1, int(step or 1) or 1))
     if not 0 < more + sum(map(len, spans)) <= LARGEST:
         return None
-    listed = [np.arange(span.start, span.stop, span.step, np.int64) for span in spans]
+    listed = [np.arange(span.start, span.stop, span.step, dtype=np.int64) for span in spans]
     return Tasks(np.unique(np.concatenate(listed)) if listed else np.arange(0), more)
 
 
 def count(text: str | None) -> int | None:
     """Return the number of tasks of a list; None as ``read``."""
     tasks = read(text)
-    return None if tasks is None else tasks.count
+    return None if tasks is None else tasks.number

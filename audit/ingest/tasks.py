@@ -54,7 +54,7 @@ def left_of(rows: pl.DataFrame, seen: pl.DataFrame) -> list[Left]:
         rows: the columns of ``_Row``: records of arrays, each once.
         seen: ``family`` and ``array_task`` of tasks with their own records.
     """
-    tasks = {family: known for family, known in seen.group_by("family").agg("array_task").rows()}
+    tasks: dict[str, list[int]] = dict(seen.group_by("family").agg("array_task").iter_rows())
     groups: dict[str, list[tuple[_Row, Tasks | None]]] = {}
     for row in map(_Row._make, rows.select(_Row._fields).iter_rows()):
         groups.setdefault(row.family, []).append((row, arrays.read(row.array_tasks)))
@@ -71,10 +71,10 @@ def _changed(group: list[tuple[_Row, Tasks | None]], seen: list[int] | None) -> 
             number = 0 if row.event and seen else number
         else:
             left = named.without(seen) if seen else named
-            number = left.count
+            number = left.number
             if not row.event and any(_replaces(other, row) for other, _ in group):
                 number = 0
-            text = left.text if 0 < number < named.count else text
+            text = left.text if 0 < number < named.number else text
         if (text, number) != (row.array_tasks, row.tasks or 1):
             yield Left(row.job_id, row.array_tasks, row.started, row.ended, text, number)
 
@@ -85,7 +85,7 @@ def _replaces(other: _Row, row: _Row) -> bool:
     if one is None or all_ is None or other.job_id == row.job_id:
         return False
     first = other.ended or other.job_id > row.job_id
-    fewer = one.count < all_.count or (one.count == all_.count and first)
+    fewer = one.number < all_.number or (one.number == all_.number and first)
     return fewer and not len(one.without(all_.listed).listed)
 
 
@@ -118,7 +118,8 @@ def of_frame(records: pl.DataFrame) -> pl.DataFrame:
         schema={
             **dict.fromkeys(("job_id", "_before"), pl.String),
             **dict.fromkeys(("_started", "_ended"), pl.Boolean),
-            **{"_tasks": pl.String, "_number": pl.Int64},
+            "_tasks": pl.String,
+            "_number": pl.Int64,
         },
         orient="row",
     )

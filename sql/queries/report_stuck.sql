@@ -13,7 +13,7 @@ WITH held AS (
     )
 )
 SELECT
-    pool, job_id, attempt, tasks, "user", size, waiting, waited_s, peer_p95_s, unexplained_share, cause, rule, held_by, reason,
+    pool, job_id, tasks, "user", size, waiting, waited_s, peer_p95_s, unexplained_share, cause, rule, held_by, reason,
     coalesce(sum(tasks) FILTER (waiting) OVER (PARTITION BY pool), 0)::BIGINT AS all_waiting,
     coalesce(sum(tasks) FILTER (NOT waiting) OVER (PARTITION BY pool), 0)::BIGINT AS all_gave_up
 FROM held

@@ -1,7 +1,5 @@
 """Which tasks the records of arrays still stand for."""
 
-from pathlib import Path
-
 import polars as pl
 import pytest
 
@@ -9,7 +7,6 @@ from audit.ingest import tasks
 from audit.ingest.attempts import attempts_of
 from audit.ingest.tasks import left_of
 from audit.model import RECORDS
-from audit.store.database import Connection, fetch
 from tests.ingest.test_attempts import dump, execution
 from tests.ingest.test_events import day, queued, started
 
@@ -63,7 +60,11 @@ def test_a_row_that_lists_fewer_tasks_replaces_another() -> None:
         assert left(*rows) == [("3_[0-9%2]", "0-9", 0), ("3_[5-9%2]", "5-9", 5)]
     cancelled = [("3_[0-9%2]", "0-9", "waits"), ("3_[5-9%2]", "5-9", "ended")]
     assert left(*cancelled) == [("3_[0-9%2]", "0-9", 0)]
-    other = [("3_[0-9]", "0-9", "waits"), ("4_[5-9]", "5-9", "waits"), ("3_[8-12]", "8-12", "waits")]
+    other = [
+        ("3_[0-9]", "0-9", "waits"),
+        ("4_[5-9]", "5-9", "waits"),
+        ("3_[8-12]", "8-12", "waits"),
+    ]
     assert [one[2] for one in left(*other)] == [10, 5, 5]
 
 

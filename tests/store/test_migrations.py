@@ -20,9 +20,8 @@ EACH = """jobs attempts never_started gave_up_wait_s tuwt_s tusa nuwt miss_stric
     contested_excess_s passed_share passed_expected passed_s overtaken_s unmodelled_s preempted
     lost_work suspended_s share_deficit stretch array_concurrency run_id"""
 VIEWS = {
-    "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
-        reason
-        priority reservation size cpus nodes gpus gpu_types any_gpu_type mem_bytes
+    "job_fairness": """cluster pool schedule job_id attempt tasks user account group partition qos
+        state reason priority reservation size cpus nodes gpus gpu_types any_gpu_type mem_bytes
         req_cpus req_mem_bytes beyond_work beyond_request charge beyond_charge
         constraints required_nodes array_throttle nice
         node_list node_amounts submit_time arrival_time start_time
@@ -44,8 +43,8 @@ VIEWS = {
     "outages": "cluster pool period from_time to_time waited_s run_id",
     "arrays": """cluster pool array_id user tasks first_start last_end concurrency throttle
         held_by_throttle_s""",
-    "stuck": """cluster pool job_id attempt user account partition qos size walltime_s state reason
-        arrival_time left_time waited_s peer_p95_s peers unexplained_share cause
+    "stuck": """cluster pool job_id attempt tasks user account partition qos size walltime_s state
+        reason arrival_time left_time waited_s peer_p95_s peers unexplained_share cause
         rule held_by run_id""",
     "user_fairness": f"cluster pool schedule period user {EACH}",
     "account_fairness": f"cluster pool schedule period account {EACH}",

@@ -157,8 +157,9 @@ def _records(rows: pl.DataFrame) -> pl.DataFrame:
 
 _LISTED: Final = {"AllocTRES": "tres_alloc", "ReqTRES": "tres_req"}
 _READ: Final = (
-    *("id_job", "id_array_job", "id_array_task", "array_task_str", PENDING_TASKS, "het_job_id"),
-    *("het_job_offset", "pack_job_id", "pack_job_offset", "user", "id_user", "account", "id_group", "partition"),
+    *("id_job", "id_array_job", "id_array_task", "array_task_str", PENDING_TASKS),
+    *("het_job_id", "het_job_offset"),
+    *("pack_job_id", "pack_job_offset", "user", "id_user", "account", "id_group", "partition"),
     *("id_qos", "state", "priority", "id_resv", "time_submit", "time_eligible", "time_start"),
     *("time_end", "time_suspended", "timelimit", "nodes_alloc", "nodelist", "cpus_req", "mem_req"),
     *("gres_alloc", "gres_used", "gres_req", "constraints", "tres_alloc", "tres_req"),

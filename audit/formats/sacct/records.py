@@ -261,7 +261,8 @@ def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
     return frame.select(
         *("number", "job_id", "state", "priority", "submit_time", "eligible_time"),
         *("start_time", "end_time", "walltime_s", "cpus", "nodes", "gpus", "mem_bytes"),
-        *("array_tasks", "tasks", "gpu_types", "any_gpu_type", "req_cpus", "req_mem_bytes", "req_for_memory"),
+        *("gpu_types", "any_gpu_type", "req_cpus", "req_mem_bytes", "req_for_memory"),
+        *("array_tasks", "tasks"),
         *(pl.col(name).replace("(null)", None).alias(name.lower()) for name in _NAMES),
         *(pl.col(n).replace(["None", "(null)"], None).alias(n.lower()) for n in _NO_NAMES),
         **fields.id_parts(pl.col("job_id")),

@@ -34,16 +34,13 @@ def describe(
     - bounded slowdown = max(1, (end − arrival) / max(runtime, τ)); null without an end or arrival
     - size: amount of the pool's counted resource; null where the log does not report it
 
-    Records that stand for several tasks become one row for each (``by_task``).
-
     Args:
-        attempts: columns of ``model.ATTEMPTS``, of the schedule of that name.
+        attempts: columns of ``model.ATTEMPTS``, of the schedule of that name; see ``by_task``.
         partition_pool: the pool of each partition; optional with a single pool.
         tau_s: τ, s, ≥ 1.
 
     Returns:
-        Columns of ``model.DESCRIBED``, with the types of GPUs that the pools name; sorted by pool,
-        arrival, submit and sequence.
+        ``model.DESCRIBED`` and GPU types of the pools; by pool, arrival, submit and sequence.
 
     Raises:
         ValueError: a partition has no pool, or an attempt ends before it starts.
@@ -53,9 +50,9 @@ def describe(
     start, end = pl.col("start_time"), pl.col("end_time")
     ready = pl.coalesce("eligible_time", "submit_time")
     slowdown = (end - pl.col("arrival_time")) / pl.max_horizontal("runtime_s", pl.lit(tau_s))
-    attempts = by_task(attempts)
     described = (
-        attempts.with_columns(
+        by_task(attempts)
+        .with_columns(
             pool=_pool(attempts, pools, partition_pool),
             schedule=pl.lit(schedule),
             standing=_standing(),
@@ -94,7 +91,7 @@ def by_task(attempts: pl.DataFrame) -> pl.DataFrame:
     if not len(at):
         return attempts
     named = [arrays.read(text) or arrays.Tasks(np.zeros(1, np.int64)) for text in lists.gather(at)]
-    more = np.array([tasks.count - 1 for tasks in named])
+    more = np.array([tasks.number - 1 for tasks in named])
     more = np.clip(arrays.LARGEST - (np.cumsum(more) - more), 0, more)
     numbers = np.concatenate([of.numbers[: n + 1] for of, n in zip(named, more, strict=True)])
     copies = attempts[np.repeat(at.to_numpy(), more + 1)]
@@ -102,7 +99,7 @@ def by_task(attempts: pl.DataFrame) -> pl.DataFrame:
     copies = copies.with_columns(
         array_task=pl.Series(numbers), array_tasks=pl.lit(None, pl.String), _first=pl.Series(first)
     ).with_columns(
-        job_id=pl.when("_first").then("job_id").otherwise(_id_of_task()),
+        job_id=pl.when("_first").then("job_id").otherwise(id_of_task()),
         tasks=pl.when("_first").then("tasks").otherwise(0),
         _record="job_id",
     )
@@ -114,8 +111,11 @@ def by_task(attempts: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([attempts.filter(lists.is_null()), copies.select(attempts.columns)])
 
 
-def _id_of_task() -> pl.Expr:
-    """Return the id of a task: `3_4` of `3_[0-9%2]`, `7[4].server` of `7[].server`."""
+def id_of_task() -> pl.Expr:
+    """Return the id of a task: `3_4` of `3_[0-9%2]`, `7[4].server` of `7[].server`.
+
+    Takes ``job_id``, that of the record, and ``array_task``.
+    """
     parts = pl.col("job_id").str.extract_groups(r"^([^\[]*)(?:\[[^\]]*\]?)?(.*)$").struct
     before, behind = parts.field("1"), parts.field("2")
     of_slurm = pl.format("{}{}", before, "array_task")

@@ -128,6 +128,7 @@ def test_the_sample_by_hand() -> None:
         "mem_bytes": 200 << 20,
         "node_list": "h1,h2",
         "node_amounts": "cpus=2,1",
+        "tasks": 1,
         "line": 1,
         "byte_offset": 0,
     }
@@ -148,6 +149,7 @@ def test_the_sample_by_hand() -> None:
         "cpus": 1,
         "nodes": 1,
         "node_list": "h1",
+        "tasks": 1,
         "line": 3,
         "byte_offset": len(RECORDS[0] + RECORDS[1]),
     }
