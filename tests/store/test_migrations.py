@@ -201,3 +201,30 @@ def test_a_temporary_store_begins_with_what_was_published_and_leaves_nothing(
     with closing(database.open_snapshot(published)) as reader:
         assert fetch(reader, "SELECT cluster FROM clusters").item() == "c"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["private", "published.duckdb"]
+
+
+def test_a_store_made_before_tasks_were_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows of waiting tasks get the tasks that their ids list."""
+
+    def older(folder: str, suffix: str) -> list[Path]:
+        return [file for file in resources.files(folder, suffix) if "tasks" not in file.name]
+
+    made = "INSERT INTO records (cluster, job_id, kind, line, byte_offset, attempt, superseded, "
+    ids = ("3", "4_[0-9%2]", "5_[1,3,...]", "7[].srv")
+    with closing(database.open_store(tmp_path / "store.duckdb")) as con:
+        with monkeypatch.context() as patch:
+            patch.setattr(catalogue, "resources", SimpleNamespace(files=older))
+            catalogue.make_tables(con, catalogue.newest())
+        for number, job in enumerate(ids):
+            row = f"input_id) VALUES ('c', '{job}', 'job', {number}, 0, 1, false, 'x')"
+            execute(con, made + row)
+        migrations.migrate(con)
+        found = fetch(con, "SELECT job_id, tasks, array_tasks FROM records ORDER BY line").rows()
+    assert found == [
+        ("3", 1, None),
+        ("4_[0-9%2]", 1, "0-9"),
+        ("5_[1,3,...]", 1, None),
+        ("7[].srv", 1, None),
+    ]

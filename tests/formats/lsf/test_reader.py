@@ -330,6 +330,17 @@ def test_no_run_limit(limit: int) -> None:
     assert only(finish(tail=LATE.replace(" 3600 ", f" {limit} ")))["walltime_s"] is None
 
 
+def test_a_killed_array_stands_for_its_elements() -> None:
+    ranges = LATE.replace('"h2" 4 0 0', '"h2" 4 2 1 100 1 201 300 2 0')
+    assert ranges != LATE
+    never = (T + 60, T, 0, 0)
+    found = only(finish(7, times=never, status=32, tail=ranges))
+    assert (found["tasks"], found["array_tasks"]) == (150, "1-100:1,201-300:2")
+    for one in (finish(7, tail=ranges), finish(7, times=never, idx=3, status=32, tail=ranges)):
+        found = only(one)
+        assert (found["tasks"], found["array_tasks"]) == (1, None)
+
+
 def test_tasks_of_arrays_and_reservations() -> None:
     found = only(finish(7, idx=3, reservation="ana#0"))
     assert (found["job_id"], found["job_number"], found["array_task"]) == ("7[3]", 7, 3)
