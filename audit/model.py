@@ -108,6 +108,8 @@ RECORDS: Final = pl.Schema(
         "constraints": pl.String,  # node features that it requires, as Slurm writes them
         "required_nodes": pl.String,  # hostlist of the nodes that it requested by name
         "array_throttle": pl.Int64,  # most tasks of its array that may run at one time
+        "tasks": pl.Int64,  # attempts for which the record stands; null: 1
+        "array_tasks": pl.String,  # tasks for which it stands, see ``arrays``; null: its own
         "nice": pl.Int64,  # by how much its user lowered its priority
         "node_list": pl.String,  # hostlist of the nodes on which it ran
         "node_amounts": pl.String,  # amounts on each node of node_list; see ``hostlists``
@@ -182,6 +184,8 @@ DESCRIBED: Final = pl.Schema(
 )
 """``ATTEMPTS`` and what follows from it once the pool and its counted resource are known.
 
+A record that stands for several tasks has a row for each: ``tasks`` is their number in the first
+and 0 in the others, so that the first are the records. ``array_tasks`` is null.
 The types of GPUs of the pools add columns such as ``gpus:a100``: how many of them an attempt has.
 """
 

@@ -50,7 +50,7 @@ Progress = Callable[[str, int, int], None]
 """Callback with the current stage, its progress and its total."""
 
 _UNUSED: Final = (
-    *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
+    *("job_number", "array_task", "array_tasks", "het_offset", "kind", "eligible_time", "waited_s"),
     *("line", "byte_offset", "penalty", "beyond_penalty", "req_for_memory"),
 )
 """Columns of ``model.DESCRIBED`` that ``job_result`` lacks."""
@@ -179,7 +179,7 @@ def _tables(work: _Work, attempts: pl.DataFrame, fairshare: Fairshare) -> Iterat
         jobs = similar.similar_waits(jobs, [*seeds, *kept])
         stuck = similar.stuck(jobs, pool, setting.now, metrics.tolerance_s)
         del of_pool
-        own = window.own(jobs)
+        own = population.only(window.own(jobs), pl.col("tasks") > 0)
         stuck = stuck.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")
         yield Rows("stuck_result", None, stuck.with_columns(pool=pl.lit(pool.name)))
         yield Rows("job_result", None, own.drop(_UNUSED, *similar.HELPERS, cs.starts_with(OF_TYPE)))
@@ -342,7 +342,9 @@ def of_days(described: pl.DataFrame, setting: Setting, window: Window) -> pl.Dat
     """
     day = pl.from_epoch(population.belongs_at(), time_unit="s").dt.replace_time_zone("UTC")
     day = day.dt.convert_time_zone(setting.zone.key).dt.date()
-    counts = described.group_by(day.alias("day")).agg(records=pl.len().cast(pl.Int64))
+    counts = described.group_by(day.alias("day")).agg(
+        records=(pl.col("tasks") > 0).sum().cast(pl.Int64)
+    )
     begin, end = edges_of(window, setting)
     first, last = counts.select(first=pl.col("day").min(), last=pl.col("day").max()).row(0)
     first = first if begin is None else begin

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from audit import arrays
 from audit.cluster.hardware import Hardware, hardware
 from audit.errors import UsageError
 from audit.formats.dialects import Header
@@ -193,6 +194,17 @@ def same_machine(headers: Mapping[str, Header]) -> str | None:
         return None
     listed = "; ".join(f"{file}: {name}" for file, name in sorted(named.items()))
     return f"the logs name different computers but are audited as one cluster ({listed})"
+
+
+def too_many_tasks(attempts: pl.DataFrame) -> str | None:
+    """Return a warning if records stand for more tasks than a schedule holds."""
+    more = int((attempts["tasks"].fill_null(1) - 1).sum())
+    if more <= arrays.LARGEST:
+        return None
+    return (
+        f"records of arrays stand for {more:,} further tasks that never started or wait; figures "
+        f"cover only {arrays.LARGEST:,} of these, so queues are a lower bound"
+    )
 
 
 def missing_runs(attempts: pl.DataFrame, headers: Mapping[str, Header]) -> str | None:

@@ -43,5 +43,5 @@ def predicted(scenario: Scenario, zone: ZoneInfo, window: Window) -> pl.DataFram
         _, present = predictions.pending(scenario, zone.key, since, HOURS, BUDGET_S)
         kinds.append(present.with_columns(kind=pl.lit(PENDING)))
     found = pl.concat(kinds)
-    named = attempts.select("job_id", "attempt")[found["row"]]
-    return found.drop("row").hstack(named)
+    named = attempts.select("job_id", "attempt", "tasks")[found["row"]]
+    return found.drop("row").hstack(named).filter(pl.col("tasks") > 0).drop("tasks")

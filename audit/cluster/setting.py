@@ -328,6 +328,7 @@ def _warnings(
         *(f"{file}: {problem}" for file, header in headers.items() for problem in header.problems),
         inference.same_machine(headers),
         inference.missing_runs(attempts, headers),
+        inference.too_many_tasks(attempts),
     ]
     return tuple(warning for warning in warnings if warning)
 

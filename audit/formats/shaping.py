@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from audit import arrays
 from audit.formats.dialects import Header, Parsed
 from audit.formats.instants import LATEST
 from audit.formats.lines import NEWLINE, Block, Lines, Offsets
@@ -72,6 +73,16 @@ def by_distinct(text: pl.Series, convert: Callable[[pl.Series], pl.DataFrame]) -
     values = convert(distinct).with_columns(text=distinct)
     joined = text.to_frame("text").join(values, on="text", how="left", maintain_order="left")
     return joined.drop("text")
+
+
+def task_counts(lists: pl.Series) -> pl.Series:
+    """Return how many tasks each list of an array's tasks names (``arrays``); null: it is none."""
+    return by_distinct(lists, _task_counts)["tasks"]
+
+
+def _task_counts(lists: pl.Series) -> pl.DataFrame:
+    counts = [arrays.count(text) for text in lists]
+    return pl.DataFrame({"tasks": pl.Series(counts, dtype=pl.Int64)})
 
 
 def table(rows: Iterable[Sequence[int | None]], names: Sequence[str]) -> pl.DataFrame:
@@ -265,6 +276,11 @@ def shaped(
         said = placed["remarks"].explode().drop_nulls()
         remarks = dict(said.value_counts(sort=True).iter_rows())
     records = placed.match_to_schema(schema, missing_columns="insert", extra_columns="ignore")
+    if "tasks" in records.columns:  # what started is one task
+        waited = pl.when(pl.col("start_time").is_null())
+        records = records.with_columns(
+            waited.then("tasks").fill_null(1), waited.then("array_tasks").alias("array_tasks")
+        )
     records, ignored = _plausible(records)
     remarks |= {IMPLAUSIBLE: ignored} if ignored else {}
     return Parsed(records, refusals, steps, header, remarks)

@@ -6,18 +6,18 @@ matter.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import polars as pl
 
-from audit.ingest import events
+from audit.ingest import events, tasks
 from audit.model import EVENTS, RECORDS, JobState, RecordKind
 from audit.store import queries
 from audit.store.database import Connection, execute, insert
 
 _PROVENANCE = ("line", "byte_offset")
-_CONTENT = [name for name in RECORDS if name not in _PROVENANCE]
+_OF_ARRAYS = ("tasks", "array_tasks")  # which become fewer
+_CONTENT = [name for name in RECORDS if name not in (*_PROVENANCE, *_OF_ARRAYS)]
 _SUMMARY_STATES = [JobState.COMPLETED, JobState.FAILED]
 _ORDER = ("job_id", "superseded", "submit_time", "start_time", "end_time", "line", "input_id")
 _LATER_BURST = (pl.col("kind") == RecordKind.BURST) & pl.col("submit_time").is_null()
@@ -57,7 +57,8 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
         attempt=pl.when("superseded")
         .then(0)
         .otherwise(pl.int_range(1, pl.len() + 1).over("job_id", "superseded"))
-        .cast(pl.Int64)
+        .cast(pl.Int64),
+        tasks=pl.col("tasks").fill_null(1),
     )
 
 
@@ -89,7 +90,7 @@ def attempts_of(records: pl.DataFrame) -> pl.DataFrame:
     repeated = (pl.len().over("job_id") > 1) | events.are_instants()
     settled = resolve(records.filter(repeated)).filter(~pl.col("superseded"))
     single = records.filter(~repeated)
-    return events.without_arrays(pl.concat([single, settled.select(single.columns)]))
+    return tasks.of_frame(pl.concat([single, settled.select(single.columns)]))
 
 
 def _distinct(records: pl.DataFrame) -> pl.DataFrame:
@@ -112,49 +113,6 @@ def _distinct(records: pl.DataFrame) -> pl.DataFrame:
         .unique([*content, "copy"], keep="first", maintain_order=True)
         .drop("_stated")
     )
-
-
-def outdated_arrays(arrays: pl.DataFrame, tasks: pl.DataFrame) -> list[str]:
-    """Return the ids of outdated rows of waiting array tasks (`7_[3-9%2]`).
-
-    Such a row represents all tasks that had not started. It is outdated once one of its tasks has a
-    separate record, or another row lists fewer of them. ``arrays`` holds ``job_id``,
-    ``job_number`` and ``waits`` (neither started nor ended) of such rows; ``tasks`` the
-    ``job_number`` and ``array_task`` of tasks with their own records.
-    """
-    known: dict[int, list[int]] = {}
-    for number, task in tasks.select("job_number", "array_task").iter_rows():
-        known.setdefault(number, []).append(task)
-    rows: dict[int, list[tuple[str, list[range], bool]]] = {}
-    for job_id, number, waits in arrays.select("job_id", "job_number", "waits").iter_rows():
-        rows.setdefault(number, []).append((job_id, _tasks(job_id), waits))
-    outdated = set()
-    for number, group in rows.items():
-        for job_id, named, waits in group:
-            if waits and (
-                any(_holds(named, task) for task in known.get(number, ()))
-                or any(_is_part(other, named) for _, other, _ in group)
-            ):
-                outdated.add(job_id)
-    return sorted(outdated)
-
-
-def _tasks(job_id: str) -> list[range]:
-    ranges = []
-    for piece in job_id.partition("[")[2].rstrip("]").partition("%")[0].split(","):
-        if match := re.fullmatch(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", piece):
-            first, last, step = match.groups()
-            ranges.append(range(int(first), int(last or first) + 1, int(step or 1) or 1))
-    return ranges
-
-
-def _holds(ranges: Sequence[range], task: int) -> bool:
-    return any(task in tasks for tasks in ranges)
-
-
-def _is_part(ranges: Sequence[range], others: Sequence[range]) -> bool:
-    fewer = 0 < sum(map(len, ranges)) < sum(map(len, others))
-    return fewer and all(_holds(others, task) for tasks in ranges for task in tasks)
 
 
 def _without_resizes(records: pl.DataFrame) -> pl.DataFrame:
@@ -255,14 +213,14 @@ def settle_new(con: Connection, cluster: str, input_ids: Sequence[str]) -> None:
         if not repeated.is_empty():
             _resolve(con, cluster, repeated)
     if input_ids:
-        _supersede_arrays(con, cluster)
+        _settle_arrays(con, cluster)
 
 
 def settle(con: Connection, cluster: str, repeated: pl.DataFrame) -> None:
     """Resolve jobs of a cluster again, within a transaction; ``repeated`` are all their records."""
     if not repeated.is_empty():
         _resolve(con, cluster, repeated)
-    _supersede_arrays(con, cluster)
+    _settle_arrays(con, cluster)
 
 
 def _resolve(con: Connection, cluster: str, repeated: pl.DataFrame) -> None:
@@ -291,31 +249,30 @@ def _resolve(con: Connection, cluster: str, repeated: pl.DataFrame) -> None:
     )
 
 
-def _supersede_arrays(con: Connection, cluster: str) -> None:
-    """Supersede records of whole arrays that have records of tasks.
-
-    These are Slurm's rows of waiting tasks (`7_[3-9]`), and PBS's events of `7[].server`.
-    """
-    arrays = queries.run(con, "pending_arrays", cluster=cluster)
-    if not arrays.is_empty():
-        tasks = queries.run(con, "tasks_of_pending_arrays", cluster=cluster)
+def _settle_arrays(con: Connection, cluster: str) -> None:
+    """Let the records of arrays stand only for tasks without a record of their own."""
+    of = {"cluster": cluster, "family": tasks.FAMILY}
+    rows = queries.run(con, "pending_arrays", **of, events=[kind.value for kind in EVENTS])
+    if rows.is_empty():
+        return
+    families = rows["family"].unique().sort().to_list()
+    seen = queries.run(con, "tasks_of_pending_arrays", **of, families=families)
+    if left := tasks.left_of(rows, seen):
         execute(
             con,
             """
-            UPDATE records SET superseded = TRUE, attempt = 0
-            WHERE cluster = ? AND job_id IN (SELECT unnest(?)) AND end_time IS NULL
+            UPDATE records SET
+                array_tasks = left_of.array_tasks,
+                tasks = greatest(number, 1),
+                superseded = superseded OR number = 0,
+                attempt = CASE WHEN number = 0 THEN 0 ELSE attempt END
+            FROM (
+                SELECT unnest(?) AS job_id, unnest(?) AS before, unnest(?) AS started,
+                    unnest(?) AS ended, unnest(?) AS array_tasks, unnest(?) AS number
+            ) AS left_of
+            WHERE cluster = ? AND records.job_id = left_of.job_id AND NOT superseded
+                AND records.array_tasks IS NOT DISTINCT FROM before
+                AND (start_time IS NOT NULL) = started AND (end_time IS NOT NULL) = ended
             """,
-            [cluster, outdated_arrays(arrays, tasks)],
+            [*map(list, zip(*left, strict=True)), cluster],
         )
-    execute(
-        con,
-        r"""
-        UPDATE records SET superseded = TRUE, attempt = 0
-        WHERE cluster = ? AND kind IN (SELECT unnest(?)) AND array_task IS NULL
-            AND contains(job_id, '[') AND job_id IN (
-                SELECT regexp_replace(job_id, '\[[0-9]+\]', '[]') FROM records
-                WHERE cluster = ? AND array_task IS NOT NULL AND contains(job_id, '[')
-            )
-        """,
-        [cluster, [kind.value for kind in EVENTS], cluster],
-    )

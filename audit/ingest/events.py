@@ -54,9 +54,8 @@ _SAID_BY_INSTANTS: Final = frozenset(
 )
 _TAKEN_OVER: Final = tuple(name for name in RECORDS if name not in _SAID_BY_INSTANTS)
 _GROWN: Final = ("eligible_time", *_AMOUNTS)
-_CONTENT: Final = tuple(
-    name for name in RECORDS if name not in (*_GROWN, "suspended_s", "line", "byte_offset")
-)
+_LEFT_OUT: Final = ("suspended_s", "tasks", "array_tasks", "line", "byte_offset")
+_CONTENT: Final = tuple(name for name in RECORDS if name not in (*_GROWN, *_LEFT_OUT))
 
 _run, _queued = pl.col("kind") == RecordKind.SIGHTING, pl.col("kind") == RecordKind.QUEUED
 
@@ -69,14 +68,6 @@ def are_events() -> pl.Expr:
 def are_instants() -> pl.Expr:
     """Return which records contain only a time: they must be settled even if they are alone."""
     return pl.col("kind").is_in([kind.value for kind in _INSTANTS])
-
-
-def without_arrays(attempts: pl.DataFrame) -> pl.DataFrame:
-    """Drop the events of whole arrays (`7[].server`) that have tasks."""
-    tasks = attempts.filter(pl.col("array_task").is_not_null() & are_events())["job_id"]
-    arrays = tasks.str.replace(r"\[[0-9]+\]", "[]").unique()
-    whole = are_events() & pl.col("array_task").is_null() & pl.col("job_id").is_in(arrays.implode())
-    return attempts.filter(~whole)
 
 
 def settled(records: pl.DataFrame) -> pl.DataFrame:

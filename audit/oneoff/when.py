@@ -14,6 +14,7 @@ from audit.cluster.inference import Fact
 from audit.errors import UsageError
 from audit.ingest.ingest import Progress
 from audit.machines import Answer, Instant
+from audit.metrics.attempts import population
 from audit.model import Pool, Standing
 from audit.oneoff.explain.explain import charged
 from audit.pipeline.opening import Log, Request
@@ -106,7 +107,7 @@ def _wanted(log: Log, subject: Subject) -> pl.DataFrame:
     """Return the pool, job and attempt of each pending job to predict."""
     pending = pl.col("standing") == Standing.PENDING
     if subject.job is not None:
-        of_job = log.described.filter(pl.col("job_id") == subject.job)
+        of_job = _of_job(log.described, subject.job)
         shown = printable(subject.job)
         if of_job.is_empty():
             number = f"{log.described.height:,}"
@@ -119,6 +120,20 @@ def _wanted(log: Log, subject: Subject) -> pl.DataFrame:
         if subject.user is not None:
             found = found.filter(pl.col("user") == subject.user)
     return found.select("pool", "job_id", "attempt")
+
+
+def _of_job(described: pl.DataFrame, job: str) -> pl.DataFrame:
+    """Return the attempts of a job, or all tasks of a record that stands for several."""
+    named = described.filter((pl.col("job_id") == job) | (_shown_id() == job))
+    if not (named["job_id"] == job).any() or (named["tasks"] == 1).all():
+        return named
+    record = ("job_number", "attempt", "line", "byte_offset")
+    return described.join(named, on=record, how="semi", nulls_equal=True, maintain_order="left")
+
+
+def _shown_id() -> pl.Expr:
+    """Return the id of an attempt; of the first task of a record the task's, not the record's."""
+    return pl.when(pl.col("tasks") > 1).then(population.id_of_task()).otherwise("job_id")
 
 
 def _predicted(log: Log, pool: Pool, folder: Path) -> tuple[Scenario, pl.DataFrame, pl.DataFrame]:
@@ -135,12 +150,15 @@ def forecasts(
 ) -> Iterator[Forecast]:
     """Yield the predictions for the jobs ``wanted``, in the order of their arrival."""
     zone, record = log.setting.zone.key, _record(scenario, past)
-    named = scenario.attempts.select("pool", "job_id", "attempt", "user").with_row_index("row")
+    named = scenario.attempts.select(
+        "pool", "job_id", "attempt", "user", shown=_shown_id()
+    ).with_row_index("row")
     rows = (
         present.with_columns(pl.col("row").cast(pl.UInt32))
         .join(named, on="row")
         .join(wanted, on=["job_id", "attempt"], how="semi")
         .sort("row")
+        .with_columns(job_id="shown")
     )
     keys = ("pool", "job_id", "attempt", "user", "p10", "p50", "p90", "contested")
     for one in rows.iter_rows(named=True):

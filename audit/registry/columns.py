@@ -32,6 +32,8 @@ class Column:
     """When it is NULL."""
     named: str = ""
     """Its name in the table, if that differs."""
+    default: str = ""
+    """Its value in rows that were stored before the column existed; empty: NULL."""
 
     @property
     def comment(self) -> str:
@@ -44,7 +46,8 @@ class Column:
     def selected(self) -> str:
         """The expression that the view selects."""
         name = f'"{self.named or self.key}"'
-        value = f"to_timestamp({name})" if self.type == INSTANT else name
+        value = f"coalesce({name}, {self.default})" if self.default else name
+        value = f"to_timestamp({name})" if self.type == INSTANT else value
         return f'{value} AS "{self.key}"'
 
 
@@ -98,6 +101,8 @@ OF_ATTEMPTS: Final = (
     _CLUSTER, _POOL, _SCHEDULE,
     Column("job_id", VARCHAR, "job as the log names it"),
     Column("attempt", BIGINT, "1, 2, …: executions of the job in order"),
+    Column("tasks", BIGINT, "attempts for which the row stands: tasks of an array that wait, or "
+           "never started; 1 for all others", default="1"),
     Column("user", VARCHAR, "user; NULL: not in the log"),
     Column("account", VARCHAR, "account charged; in SWF the group"),
     Column("group", VARCHAR, "Unix group"),

@@ -4,7 +4,7 @@
 -- archive: from_time, to_time
 WITH held AS (
     SELECT
-        stuck.*, "user", size, reason, end_time IS NULL AS waiting,
+        stuck.*, coalesce(tasks, 1) AS tasks, "user", size, reason, end_time IS NULL AS waiting,
         rule, held_by, cause_unexplained_s / nullif(waited_s, 0) AS unexplained_share
     FROM stuck_result AS stuck
     JOIN all_results AS job USING (cluster, pool, job_id, attempt)
@@ -13,9 +13,9 @@ WITH held AS (
     )
 )
 SELECT
-    pool, job_id, attempt, "user", size, waiting, waited_s, similar_p95_s, unexplained_share, cause, rule, held_by, reason,
-    count(*) FILTER (waiting) OVER (PARTITION BY pool) AS all_waiting,
-    count(*) FILTER (NOT waiting) OVER (PARTITION BY pool) AS all_gave_up
+    pool, job_id, tasks, "user", size, waiting, waited_s, similar_p95_s, unexplained_share, cause, rule, held_by, reason,
+    coalesce(sum(tasks) FILTER (waiting) OVER (PARTITION BY pool), 0)::BIGINT AS all_waiting,
+    coalesce(sum(tasks) FILTER (NOT waiting) OVER (PARTITION BY pool), 0)::BIGINT AS all_gave_up
 FROM held
 QUALIFY row_number() OVER (
     PARTITION BY pool ORDER BY waiting DESC, waited_s - similar_p95_s DESC, job_id, attempt

@@ -1,11 +1,9 @@
--- Tasks with their own record, of job arrays of which some tasks share a row.
--- parameters: cluster VARCHAR
-SELECT DISTINCT job_number, array_task
+-- Tasks with their own record, of the job arrays of some families.
+-- parameters: cluster VARCHAR, family VARCHAR, families VARCHAR[]
+SELECT DISTINCT regexp_replace(job_id, $family, '\1') AS family, array_task
 FROM records
 WHERE
     cluster = $cluster
     AND array_task IS NOT NULL
-    AND job_number IN (
-        SELECT job_number FROM records WHERE cluster = $cluster AND contains(job_id, '_[')
-    )
-ORDER BY job_number, array_task
+    AND list_contains($families, regexp_replace(job_id, $family, '\1'))
+ORDER BY ALL

@@ -6,6 +6,7 @@ SELECT
     cluster,
     job_id,
     attempt,
+    tasks,
     state,
     size,
     arrival_time,

@@ -7,6 +7,7 @@ SELECT
     pool,
     job_id,
     attempt,
+    tasks,
     "user",
     account,
     partition,

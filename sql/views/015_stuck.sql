@@ -5,6 +5,7 @@ SELECT
     stuck.pool,
     stuck.job_id,
     stuck.attempt,
+    coalesce(tasks, 1) AS tasks,
     "user",
     account,
     partition,
@@ -33,6 +34,7 @@ COMMENT ON COLUMN stuck.cluster IS 'name of the cluster';
 COMMENT ON COLUMN stuck.pool IS 'set of partitions that share hardware';
 COMMENT ON COLUMN stuck.job_id IS 'job as the log names it';
 COMMENT ON COLUMN stuck.attempt IS '1, 2, …: executions of the job in order';
+COMMENT ON COLUMN stuck.tasks IS 'attempts for which the row stands: tasks of an array';
 COMMENT ON COLUMN stuck."user" IS 'owner';
 COMMENT ON COLUMN stuck.account IS 'account charged; in SWF the group';
 COMMENT ON COLUMN stuck.partition IS 'partition (queue)';

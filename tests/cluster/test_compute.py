@@ -7,20 +7,26 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from audit.cluster import compute
 from audit.cluster.compute import outages_in, rules_of, waiting_by_rule
+from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting
 from audit.cluster.windows import WHOLE, Window
+from audit.config import Config, Metrics, Usage
 from audit.config.places import Site
 from audit.metrics.attempts.summary import summarise
-from audit.model import Limit, Period, Pool, Resource
+from audit.model import ATTEMPTS, Limit, Period, Pool, Resource
 from audit.model import Window as Hours
 from audit.nightly.run import run
 from audit.scenario.workload import workload_of_rows
 from audit.store import database
+from tests.examples import examples
 from tests.logs import line, log
 from tests.nightly.test_run import FIGURES, NOW, site
+from tests.strategies import EPOCH, workloads
 
 DAY = 86_400
 
@@ -81,6 +87,7 @@ def days(window: Window, *ends: int | None) -> list[tuple[int, int, str]]:
     times = {name: pl.Series(ends, dtype=pl.Int64) for name in ("end_time", "arrival_time")}
     unknown = pl.Series([None] * len(ends), dtype=pl.Int64)
     frame = pl.DataFrame({**times, "start_time": unknown, "submit_time": unknown})
+    frame = frame.with_columns(tasks=pl.lit(1))
     rows = compute.of_days(frame, SETTING, window).select("day", "records", "state").rows()
     return [((day - date(1970, 1, 1)).days, records, state) for day, records, state in rows]
 
@@ -139,3 +146,69 @@ def test_share_of_waiting_by_rule() -> None:
     )
     assert waiting_by_rule(jobs, POOL) == {"1": 0.25, "window1": 0.0, "window2": 0.0, "nodes": 0.5}
     assert set(waiting_by_rule(jobs.clear(), POOL).values()) == {0.0}
+
+
+TABLES = (
+    *("summary_result", "entity_result", "job_result", "coverage_result", "fidelity_result"),
+    *("stuck_result", "prediction_result", "charge_result", "advice_result", "rule_result"),
+)
+LAST = EPOCH + 60
+
+
+@st.composite
+def with_arrays(draw: st.DrawFn) -> pl.DataFrame:
+    """A log in which some records that never started stand for several tasks."""
+    held = draw(workloads(most=10))
+    waits = pl.col("start_time").is_null() & pl.col("occupancy_s").is_null()
+    numbers = draw(st.lists(st.integers(1, 4), min_size=held.height, max_size=held.height))
+    some = pl.lit(pl.Series(numbers, dtype=pl.Int64))
+    return held.with_columns(
+        cpus=pl.min_horizontal("cpus", pl.lit(16)),
+        walltime_s=pl.lit(5),
+        tasks=pl.when(waits).then(some).otherwise(1),
+        array_tasks=pl.when(waits).then(pl.format("0-{}", some - 1)),
+    )
+
+
+def by_record(held: pl.DataFrame) -> pl.DataFrame:
+    """The same log with a record for each task."""
+    rows = []
+    for row in held.to_dicts():
+        for task in range(row["tasks"]):
+            own = {**row, "tasks": 1, "array_tasks": None}
+            if row["array_tasks"] is not None:
+                own["array_task"] = task
+                own["job_id"] = f"{row['job_id']}[{task}]" if task else row["job_id"]
+            rows.append(own)
+    return pl.DataFrame(rows, schema=ATTEMPTS)
+
+
+def results(held: pl.DataFrame, chosen: Config) -> dict[str, pl.DataFrame]:
+    pool = Pool("all", Resource.cpus, 16, amounts=(("cpus", 16),))
+    setting = Setting("c", ZoneInfo("UTC"), (pool,), {None: "all"}, LAST, (), ())
+    wanted = compute.Wanted({Period("all", EPOCH, LAST): 1})
+    made: dict[str, list[pl.DataFrame]] = {}
+    for table, _, rows in compute.compute(held, setting, wanted, chosen, Fairshare(Usage())):
+        made.setdefault(table, []).append(rows)
+    return {table: pl.concat(made[table], how="diagonal") for table in TABLES if table in made}
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(with_arrays(), st.booleans())
+def test_one_record_of_many_tasks_gives_the_figures_of_many_records(
+    held: pl.DataFrame, count_never: bool
+) -> None:
+    """Users, resource equality, the account of waits, fair starts, queues: everything stored."""
+    chosen = Config(metrics=Metrics(count_never_started=count_never))
+    together, apart = results(held, chosen), results(by_record(held), chosen)
+    assert together.keys() == apart.keys()
+    records = held.select("job_id", "attempt")
+    assert together["job_result"]["tasks"].sum() == apart["job_result"].height
+    dated = pl.any_horizontal(pl.col("^.*_time$").is_not_null())
+    assert together.pop("coverage_result")["records"].sum() == held.filter(dated).height
+    for table, rows in together.items():
+        others = apart[table]
+        if "job_id" in rows.columns:
+            others = others.join(records, on=["job_id", "attempt"], how="semi")
+        shown = [name for name in rows.columns if name != "tasks"]
+        assert rows.select(shown).equals(others.select(shown), null_equal=True), table

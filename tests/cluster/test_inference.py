@@ -117,3 +117,13 @@ def test_nothing_is_said_of_requeues_without_evidence() -> None:
     assert inference.missing_runs(frame([slurm(1, requeued=True), *whole[1:]]), {}) is None
     other_dialect = [{**slurm(1, requeued=True), "kind": "job"}]
     assert inference.missing_runs(frame(other_dialect), {}) is None
+
+
+def test_more_tasks_than_a_schedule_holds_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("audit.arrays.LARGEST", 5)
+    waiting = {"submit_time": 1, "state": "PENDING", "array_tasks": "0-3", "tasks": 4}
+    assert inference.too_many_tasks(frame([waiting, ended(0, 0, 1, 1)])) is None
+    warning = inference.too_many_tasks(frame([waiting] * 2))
+    assert warning is not None
+    assert "6 further tasks" in warning
+    assert "only 5 of these" in warning

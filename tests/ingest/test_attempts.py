@@ -8,7 +8,7 @@ from audit.formats import swf
 from audit.formats.dialects import PLAIN
 from audit.formats.lines import Block
 from audit.formats.sacct import text as sacct
-from audit.ingest.attempts import outdated_arrays, resolve
+from audit.ingest.attempts import resolve
 from audit.metrics.attempts.population import describe
 from audit.model import RECORDS, Pool
 from audit.words import Resource
@@ -214,21 +214,6 @@ def test_a_run_that_was_open_before_its_job_was_submitted_again_is_over() -> Non
     later = dump(execution("19", 20, 30, 40), input_id="b")
     for order in ([open_run, later], [later, open_run]):
         assert kept(resolve(pl.concat(order))) == [("19", 1, 30, 40)]
-
-
-def test_waiting_array_tasks_give_way_to_their_records() -> None:
-    arrays = pl.DataFrame(
-        {
-            "job_id": ["3_[0-9%2]", "3_[5-9%2]", "4_[1,3,5]", "5_[0-8:4]", "6_[1-2]", "7_[x]"],
-            "job_number": [3, 3, 4, 5, 6, 7],
-            "waits": [True, True, True, True, False, True],
-        }
-    )
-    tasks = pl.DataFrame({"job_number": [3, 4, 5, 6], "array_task": [4, 2, 8, 1]})
-    # task 4 is among 0-9; 2 is not among 1, 3, 5; 8 is among 0, 4, 8; 6 has left the queue
-    assert outdated_arrays(arrays, tasks) == ["3_[0-9%2]", "5_[0-8:4]"]
-    fewer = arrays.head(2)
-    assert outdated_arrays(fewer, tasks.clear()) == ["3_[0-9%2]"]
 
 
 def runs(*spans: tuple[int, int | None, int], input_id: str = "a", **more: object) -> pl.DataFrame:

@@ -121,3 +121,31 @@ def test_a_line_that_was_cut_is_not_whole_when_it_is_read_again(tmp_path: Path) 
     assert attempts(con) == [("7.srv", 1, "COMPLETED", 150, 200)]
     assert queries.failed_checks(con) == {}
     con.close()
+
+
+def test_tasks_without_a_record_wait_from_day_to_day(tmp_path: Path) -> None:
+    days = [
+        of("7[].srv", queued(100, array_indices="1-5")),
+        of("7[2].srv", started(150)),
+        [*of("7[2].srv", ended(150, 86_500)), *of("7[1].srv", started(86_500))],
+        of("7[].srv", event("D", 90_000)),
+    ]
+    expected = [
+        ("PENDING", 5, "1-5"),
+        ("PENDING", 4, "1,3-5"),
+        ("PENDING", 3, "3-5"),
+        ("CANCELLED", 3, "3-5"),
+    ]
+    query = (
+        "SELECT state, tasks, array_tasks FROM records WHERE job_id = '7[].srv' AND NOT superseded"
+    )
+    for number, order in enumerate(permutations(range(4))):
+        con = stores.new(tmp_path / f"db{number}")
+        for day in order:
+            file = tmp_path / f"{number}-{day}"
+            file.write_text("".join(f"{line}\n" for line in days[day]), encoding="utf-8")
+            take_in(con, "c", open_logs([file]))
+            if number == 0:
+                assert fetch(con, query).rows() == [expected[day]]
+        assert fetch(con, query).rows() == expected[-1:]
+        con.close()

@@ -148,6 +148,6 @@ def test_a_row_of_waiting_tasks_that_is_mended_gives_way_to_their_records(tmp_pa
     take_in(con, "c", open_logs([log]))
     waiting = f"7_[1-3]|ana|PENDING|{at}|Unknown|Unknown"
     assert replay(con, "c", 9, mended={place(con): waiting}) == Replayed(1, 0)
-    found = fetch(con, "SELECT job_id, superseded FROM records ORDER BY job_id")
-    assert found.rows() == [("7_1", False), ("7_[1-3]", True)]
+    found = fetch(con, "SELECT job_id, tasks, array_tasks FROM records ORDER BY job_id")
+    assert found.rows() == [("7_1", 1, None), ("7_[1-3]", 2, "2-3")]
     con.close()

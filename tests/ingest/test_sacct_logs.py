@@ -267,3 +267,47 @@ def test_several_clusters_leave_the_store_untouched(
         take_in_by_name(con, logs, naming(asked))
     assert fetch(con, "SELECT count(*) FROM inputs").item() == 1
     con.close()
+
+
+def tasks(con: Connection) -> list[tuple[object, ...]]:
+    return attempts(con).sort("job_id").select("job_id", "state", "tasks", "array_tasks").rows()
+
+
+def test_an_array_from_night_to_night(tmp_path: Path) -> None:
+    """Whatever the order in which its dumps are read."""
+    at = "2026-03-02T00:00:00"
+    waits = (f"{at} Unknown Unknown", "PENDING")
+    nights = [
+        [row("3_[0-9%2]", *waits)],
+        [row("3_0", f"{at} {at} Unknown", "RUNNING"), row("3_[1-9%2]", *waits)],
+        [
+            row("3_0", f"{at} {at} 2026-03-02T01:00:00"),
+            row("3_1", f"{at} 2026-03-02T01:00:00 Unknown", "RUNNING"),
+            row("3_[2-9%2]", f"{at} None 2026-03-02T01:30:00", "CANCELLED"),
+        ],
+    ]
+    files = [
+        write(tmp_path / f"{night}.psv", "\n".join([HEADER, *rows, ""]))
+        for night, rows in enumerate(nights)
+    ]
+    expected = [
+        [("3_[0-9%2]", "PENDING", 10, "0-9")],
+        [("3_0", "RUNNING", 1, None), ("3_[1-9%2]", "PENDING", 9, "1-9")],
+        [
+            ("3_0", "COMPLETED", 1, None),
+            ("3_1", "RUNNING", 1, None),
+            ("3_[2-9%2]", "CANCELLED", 8, "2-9"),
+        ],
+    ]
+    con = stores.new(tmp_path / "db")
+    for file, known in zip(files, expected, strict=True):
+        take_in(con, "c", open_logs([file]))
+        assert tasks(con) == known
+        assert queries.failed_checks(con) == {}
+    con.close()
+    for number, order in enumerate(permutations(files)):
+        con = stores.new(tmp_path / f"db{number}")
+        for file in order:
+            take_in(con, "c", open_logs([file]))
+        assert tasks(con) == expected[-1]
+        con.close()

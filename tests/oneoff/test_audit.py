@@ -25,7 +25,7 @@ from tests.ingest import test_events as pbs
 from tests.logs import busy, write
 from tests.oneoff.fit_policy import made
 from tests.oneoff.fit_policy.test_plan import OFFICE, RULES
-from tests.places import SLURM
+from tests.places import DATA, SLURM
 
 HEADER = "JobID|User|Partition|State|Start|End|AllocTRES"
 
@@ -277,3 +277,70 @@ def test_a_log_of_pbs_begins_at_its_first_record(tmp_path: Path) -> None:
     outcome = plainly(write(tmp_path / "20231115", "\n".join([*lines, ""])), tmp_path / "out")
     assert figures(outcome, "covered_time", "utilization") == [10_000, 0.7]
     assert outside(outcome)[:2] == [("7.srv", 8_000, 0), ("8.srv", 9_000, 1_000)]
+
+
+ARRAYS = DATA / "arrays"
+
+
+def of_arrays(log: Path, out: Path) -> Outcome:
+    request = Request(logs=[log], cluster="c", zone="UTC")
+    return audit(request, Options(out=out, pdf=False), Config())
+
+
+def stored(outcome: Outcome, query: str) -> list[tuple[Any, ...]]:
+    with closing(database.open_snapshot(outcome.database)) as con:
+        return database.rows(con, query)
+
+
+def test_a_row_of_waiting_tasks_counts_each_of_them(tmp_path: Path) -> None:
+    """Slurm's `3_[0-9]`, and the same state as `sacct --array` prints it."""
+    one, each = (
+        of_arrays(ARRAYS / f"{name}.psv", tmp_path / name) for name in ("slurm", "slurm_by_task")
+    )
+    for view in ("summary", "user_fairness", "account_fairness", "fidelity", "advice"):
+        query = f"SELECT * EXCLUDE (run_id) FROM {view} ORDER BY ALL"
+        assert stored(one, query) == stored(each, query), view
+    figures = "SELECT metric, value FROM summary WHERE dimension = 'all'"
+    known = dict(stored(one, figures))
+    assert (known["pending"], known["queued_mean"]) == (10, 10)
+    assert known["preference_strict_mean"] == 24_000
+    jobs = "SELECT job_id, tasks, re_deserved, re_unfairness FROM job_fairness ORDER BY job_id"
+    assert stored(one, jobs) == [
+        ("1", 1, 1_200.0, -6_000.0),
+        ("2", 1, 1_200.0, -6_000.0),
+        ("3_[0-9]", 10, None, None),
+        ("4", 1, 1_200.0, -6_000.0),
+    ]
+    assert stored(each, "SELECT sum(tasks) FROM job_fairness") == [(13,)]
+
+
+def test_tasks_of_a_pbs_array_without_a_record_wait(tmp_path: Path) -> None:
+    outcome = of_arrays(ARRAYS / "pbs", tmp_path / "out")
+    query = "SELECT metric, value FROM summary WHERE dimension = 'all'"
+    known = dict(stored(outcome, query))
+    assert (known["running"], known["pending"]) == (1, 100)
+    jobs = "SELECT job_id, tasks, state FROM job_fairness ORDER BY job_id"
+    assert stored(outcome, jobs) == [
+        ("7[1].srv", 1, "RUNNING"),
+        ("7[].srv", 99, "PENDING"),
+        ("9.srv", 1, "PENDING"),
+    ]
+
+
+def test_a_cancelled_array_gave_up_with_all_its_tasks(tmp_path: Path) -> None:
+    rows = [
+        "JobID|User|Account|Partition|State|Submit|Start|End|AllocTRES|NodeList",
+        f"1|ann|x|p|COMPLETED|{clock(0)}|{clock(0)}|{clock(600)}|cpu=2,node=1|n1",
+        f"2_[0-4,7]|eve|y|p|CANCELLED by 7|{clock(0)}|None|{clock(100)}|cpu=1|None assigned",
+    ]
+    outcome = of_arrays(write(tmp_path / "a.psv", "\n".join([*rows, ""])), tmp_path / "out")
+    query = "SELECT never_started, gave_up_wait_s FROM user_fairness WHERE \"user\" = 'eve'"
+    assert stored(outcome, query) == [(6, 600)]
+
+
+def test_an_id_that_slurm_cut_is_a_lower_bound(tmp_path: Path) -> None:
+    rows = (ARRAYS / "slurm.psv").read_text().replace("3_[0-9]", "3_[0,2,4,...]")
+    outcome = of_arrays(write(tmp_path / "a.psv", rows), tmp_path / "out")
+    assert any("the number of waiting tasks is a lower bound" in one for one in outcome.warnings)
+    query = "SELECT value FROM summary WHERE dimension = 'all' AND metric = 'pending'"
+    assert stored(outcome, query) == [(3,)]

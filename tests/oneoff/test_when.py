@@ -97,3 +97,21 @@ def test_what_is_not_pending_has_no_prediction(run: Run, tmp_path: Path, site: P
     none = run("when").stdout
     assert none.startswith("No job was pending at 2001-")
     assert run("when", "--user", "7").stdout.startswith("No job of user 7 was pending at 2001-")
+
+
+def test_each_waiting_task_of_an_array_is_predicted(run: Run, site: Path) -> None:
+    """In sacct's one row for them, as in a row for each; and by the id of the row or of a task."""
+    *lines, pending, _ = site.read_text().splitlines()
+    of_job = pending.partition("|")[2]
+
+    def told(ids: list[str], *job: str) -> list[str]:
+        write(site, "\n".join([*lines, *(f"{one}|{of_job}" for one in ids), ""]))
+        found = run("when", *job, site, "--config", "config.toml").stdout.splitlines()
+        return [line for line in found if line.startswith("Job 999_")]
+
+    tasks = [f"999_{task}" for task in range(3)]
+    apart = told(tasks)
+    assert [line.split()[1].rstrip(":") for line in apart] == tasks
+    assert told(["999_[0-2]"]) == apart
+    assert told(["999_[0-2]"], "999_[0-2]") == apart
+    assert told(["999_[0-2]"], "999_0") == apart[:1]

@@ -20,9 +20,8 @@ EACH = """jobs attempts never_started gave_up_wait_s tuwt_s tusa nuwt miss_stric
     unmodelled_s preempted
     lost_work suspended_s share_deficit stretch array_concurrency run_id"""
 VIEWS = {
-    "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
-        reason
-        priority reservation size cpus nodes gpus gpu_types any_gpu_type mem_bytes
+    "job_fairness": """cluster pool schedule job_id attempt tasks user account group partition qos
+        state reason priority reservation size cpus nodes gpus gpu_types any_gpu_type mem_bytes
         req_cpus req_mem_bytes beyond_work beyond_request charge beyond_charge
         constraints required_nodes array_throttle nice
         node_list node_amounts submit_time arrival_time start_time
@@ -43,8 +42,8 @@ VIEWS = {
     "outages": "cluster pool period from_time to_time waited_s run_id",
     "arrays": """cluster pool array_id user tasks first_start last_end concurrency throttle
         held_by_throttle_s""",
-    "stuck": """cluster pool job_id attempt user account partition qos size walltime_s state reason
-        arrival_time left_time waited_s similar_p95_s similar_jobs unexplained_share cause
+    "stuck": """cluster pool job_id attempt tasks user account partition qos size walltime_s state
+        reason arrival_time left_time waited_s similar_p95_s similar_jobs unexplained_share cause
         rule held_by run_id""",
     "user_fairness": f"cluster pool schedule period user {EACH}",
     "account_fairness": f"cluster pool schedule period account {EACH}",
@@ -198,3 +197,30 @@ def test_a_temporary_store_begins_with_what_was_published_and_leaves_nothing(
     with closing(database.open_snapshot(published)) as reader:
         assert fetch(reader, "SELECT cluster FROM clusters").item() == "c"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["private", "published.duckdb"]
+
+
+def test_a_store_made_before_tasks_were_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows of waiting tasks get the tasks that their ids list."""
+
+    def older(folder: str, suffix: str) -> list[Path]:
+        return [file for file in resources.files(folder, suffix) if "tasks" not in file.name]
+
+    made = "INSERT INTO records (cluster, job_id, kind, line, byte_offset, attempt, superseded, "
+    ids = ("3", "4_[0-9%2]", "5_[1,3,...]", "7[].srv")
+    with closing(database.open_store(tmp_path / "store.duckdb")) as con:
+        with monkeypatch.context() as patch:
+            patch.setattr(catalogue, "resources", SimpleNamespace(files=older))
+            catalogue.make_tables(con, catalogue.newest())
+        for number, job in enumerate(ids):
+            row = f"input_id) VALUES ('c', '{job}', 'job', {number}, 0, 1, false, 'x')"
+            execute(con, made + row)
+        migrations.migrate(con)
+        found = fetch(con, "SELECT job_id, tasks, array_tasks FROM records ORDER BY line").rows()
+    assert found == [
+        ("3", 1, None),
+        ("4_[0-9%2]", 1, "0-9"),
+        ("5_[1,3,...]", 1, None),
+        ("7[].srv", 1, None),
+    ]

@@ -7,6 +7,7 @@ text does. A JOB_FINISH is an attempt; JOB_RESIZE and EVENT_ADRSV_FINISH are cou
 - The event time is when the job ended, or left the queue; a start of 0 means it never started.
 - It waited from its submission, or from when it became eligible: `bsub -b`, a requeue, and the
   ineligible time (10.1) are known.
+- A record of an array whose elements never started stands for all of its index ranges (10.1).
 - Several records of one job id and submission time are its runs (``attempts``): LSF also writes a
   record when a job is requeued. Tasks of an array have an idx.
 - Slots are CPUs: those of the allocated hosts (10.1), else of the execution hosts, each listed once
@@ -54,6 +55,7 @@ from audit.formats.shaping import (
     remarks,
     shaped,
     table,
+    task_counts,
 )
 from audit.model import JobState, RecordKind, RefusalCode
 
@@ -251,8 +253,8 @@ class Records:
         self.slots = after + 2 * _at_least_0(self.number(self.place("numNetworks"))) + 1
         self.slot_count = _at_least_0(self.number(self.slots - 1))
         self.ineligible = self.slots + self.slot_count
-        ranges = _at_least_0(self.number(self.ineligible + 1))
-        self.requeued = self.ineligible + 2 + 3 * ranges
+        self.range_count = _at_least_0(self.number(self.ineligible + 1))
+        self.requeued = self.ineligible + 2 + 3 * self.range_count
         for name in ("userName", "queue"):
             good &= _in_quotes(self.field(self.place(name)))
         for numbers in self.head.values():
@@ -390,10 +392,16 @@ def typed(fields: pl.Series) -> pl.DataFrame:
         slots=pl.coalesce(positive("slots"), positive("numProcessors")),
     )
     cpus = pl.col("slots") * pl.col("cores").fill_null(1)
+    whole = (frame["startTime"].is_null() & ~(frame["idx"] > 0)).fill_null(value=False)
+    lists = frame["ranges"].set(~whole, None)
+    counts = task_counts(lists)
+    frame = frame.with_columns(array_tasks=lists.set(counts.is_null(), None), tasks=counts)
     return frame.select(
         *("group", "nodes", "gpus", "mem_bytes"),
         *(pl.when(start.is_not_null()).then(pl.col(x)).alias(x) for x in PLACE),
         **faulted(faults),
+        array_tasks="array_tasks",
+        tasks="tasks",
         job_id=pl.coalesce(pl.format("{}[{}]", "jobId", idx), pl.col("jobId").cast(pl.String)),
         job_number="jobId",
         array_task=idx,
@@ -445,7 +453,9 @@ def _columns(records: Records) -> pl.DataFrame:
         (at.slots, at.nodes or None, each, *requested(text, at.nodes or 1, at.slots or count))
         for at, text, each, count in zip(places, texts, cores, processors.to_list(), strict=True)
     ]
+    ranges = records.several(records.ineligible + 2, 3 * records.range_count)
     named = {
+        "ranges": [_tasks(text) for text in ranges],
         "group": list(group),
         "node_list": [at.node_list for at in places],
         "node_amounts": [at.node_amounts for at in places],
@@ -453,6 +463,13 @@ def _columns(records: Records) -> pl.DataFrame:
     given = [pl.Series(name, values, dtype=pl.String) for name, values in named.items()]
     frame = pl.DataFrame(columns).hstack(given)
     return frame.hstack(table(amounts, ("slots", "nodes", "cores", "mem_bytes", "gpus")))
+
+
+def _tasks(ranges: str | None) -> str | None:
+    """Return `1 100 1 201 300 2`, ranges of an array's elements, as ``1-100:1,201-300:2``."""
+    numbers = (ranges or "").split(" ")
+    triples = zip(*(numbers[k::3] for k in range(3)), strict=False)
+    return ",".join(f"{first}-{last}:{step}" for first, last, step in triples) or None
 
 
 DIALECT = Dialect("lsf", "LSF's lsb.acct", recognises, header, parse, whole)

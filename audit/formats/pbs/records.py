@@ -36,6 +36,7 @@ from audit.formats.shaping import (
     faulted,
     remarks,
     table,
+    task_counts,
 )
 from audit.model import JobState, RecordKind, RefusalCode
 
@@ -58,6 +59,7 @@ _TABLE: Final = (
     (Kind.NAME, "account project", "the first that is present is the account"),
     (Kind.NAME, "resvname resvID Resource_List.advres", "the first is the reservation"),
     (Kind.NAME, "Resource_List.place", "whether the job has whole nodes"),
+    (Kind.NAME, "array_indices_remaining array_indices", "of an array as a whole: the first"),
     (Kind.TIME, "ctime qtime etime", "the first is the submission; etime: eligible"),
     (Kind.TIME, "start end", ""),
     (Kind.SPAN, "Resource_List.walltime", ""),
@@ -184,8 +186,18 @@ def typed(texts: pl.DataFrame, *, has_starts: bool = True) -> pl.DataFrame:
             (withheld, WITHHELD),
             *given.doubts,
         ),
+        **_tasks(frame),
         **faulted(faults, "problem", "code"),
     )
+
+
+def _tasks(frame: pl.DataFrame) -> dict[str, pl.Series]:
+    """Return the tasks for which records of arrays as a whole stand (`123[].server`)."""
+    listed = pl.coalesce("array_indices_remaining", "array_indices").str.replace("%.*", "")
+    whole = pl.col("array_task").is_null() & pl.col("id").str.contains("[", literal=True)
+    lists = frame.select(pl.when(whole).then(listed)).to_series()
+    number = task_counts(lists)
+    return {"array_tasks": lists.set(number.is_null(), None), "tasks": number}
 
 
 def shown(name: str, what: str | pl.Expr) -> pl.Expr:

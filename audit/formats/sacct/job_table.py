@@ -23,7 +23,7 @@ import polars as pl
 from audit.formats.dialects import Dialect, Header, Parsed, Reading, named_by_log
 from audit.formats.lines import UNQUOTED, Block, as_text, cut, select, unquoted
 from audit.formats.sacct.json import tasks_of
-from audit.formats.sacct.records import typed
+from audit.formats.sacct.records import PENDING_TASKS, typed
 from audit.formats.shaping import by_distinct, case, refused, shaped
 from audit.model import RefusalCode
 
@@ -119,6 +119,7 @@ def _records(rows: pl.DataFrame) -> pl.DataFrame:
     frame = pl.DataFrame({name: _column(rows, name) for name in _READ})
     tres = {name: by_distinct(frame[of], _tres) for name, of in _LISTED.items()}
     texts = frame.select(
+        _positive(PENDING_TASKS).alias(PENDING_TASKS),
         JobID=_job_id(),
         User=pl.coalesce("user", "id_user"),
         Account="account",
@@ -156,7 +157,8 @@ def _records(rows: pl.DataFrame) -> pl.DataFrame:
 
 _LISTED: Final = {"AllocTRES": "tres_alloc", "ReqTRES": "tres_req"}
 _READ: Final = (
-    *("id_job", "id_array_job", "id_array_task", "array_task_str", "het_job_id", "het_job_offset"),
+    *("id_job", "id_array_job", "id_array_task", "array_task_str", PENDING_TASKS),
+    *("het_job_id", "het_job_offset"),
     *("pack_job_id", "pack_job_offset", "user", "id_user", "account", "id_group", "partition"),
     *("id_qos", "state", "priority", "id_resv", "time_submit", "time_eligible", "time_start"),
     *("time_end", "time_suspended", "timelimit", "nodes_alloc", "nodelist", "cpus_req", "mem_req"),

@@ -28,7 +28,7 @@ from typing import Any, Final
 from audit.formats.dialects import Dialect, Header, Parsed, Reading, named_by_log
 from audit.formats.elements import Found, Row, Words, decode, holdable, starts_of
 from audit.formats.lines import Block
-from audit.formats.sacct.records import BATCH, typed
+from audit.formats.sacct.records import BATCH, PENDING_TASKS, typed
 from audit.model import RefusalCode
 
 _UNSET: Final = frozenset((2**32 - 1, 2**32 - 2, 2**64 - 1, 2**64 - 2))
@@ -300,6 +300,13 @@ def _job_id(job: dict[str, Any]) -> str | None:
     return _number(job["job_id"])
 
 
+def _pending(job: dict[str, Any]) -> str | None:
+    """Return how many tasks of an array wait."""
+    array = job.get("array")
+    places = (job, array if isinstance(array, dict) else {})
+    return next((text for of in places if (text := _number(of.get(PENDING_TASKS)))), None)
+
+
 def tasks_of(task: str, array: dict[str, Any]) -> str:
     """Return the waiting tasks of an array as sacct prints them: `0xc` is `2-3`."""
     task = task.removeprefix("[").removesuffix("]")
@@ -322,6 +329,7 @@ _Places = tuple[tuple[str | None, str | None], ...]
 COLUMNS: Final[dict[str, tuple[Callable[[Any], str | None], _Places]]] = {
     # sacct's column: converter, places of its value: object (None: the job), key (None: all)
     "JobID": (_job_id, ((None, None),)),  # `array` (task: ranges or a bit mask), `het`, `job_id`
+    PENDING_TASKS: (_pending, ((None, None),)),
     "Cluster": (_name, ((None, "cluster"), ("association", "cluster"))),
     "User": (_name, ((None, "user"), ("association", "user"))),
     "Account": (_name, ((None, "account"), ("association", "account"))),

@@ -41,14 +41,17 @@ BATCH: Final = "AllocTRES of .batch"
 _NEEDED: Final = ("Elapsed", "ElapsedRaw", "Suspended", "State")
 """Columns of one value or list for which a record is refused; others are then unknown."""
 
+PENDING_TASKS: Final = "array_task_pending"
+"""Name of a column of jobs: how many tasks of their array wait, where ids may be cut."""
+
 _NO_NODE: Final = ("None assigned", "None", "(null)")  # NodeList of a job that never had a node
 
 
 def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
     """Convert the columns of jobs; return columns of ``REFUSED`` and ``RECORDS``.
 
-    ``texts`` holds ``number``, the columns of the log, by sacct's names, and maybe ``BATCH``; null
-    where empty.
+    ``texts`` holds ``number``, the columns of the log, by sacct's names, and maybe ``BATCH`` and
+    ``PENDING_TASKS``; null where empty.
     """
     given = _Columns(texts, "column")
     times = {name: instants(given.text(name), zone) for name in TIMES if name in given}
@@ -58,6 +61,7 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
     ids = given.text(id_name)
     numbers = ids.str.extract("^([0-9]{1,18})").cast(pl.Int64)
     columns = {
+        **fields.waiting_tasks(ids, given.text(PENDING_TASKS)).to_dict(),
         "elapsed": elapsed,
         "suspended_s": suspended,
         **settled(times, elapsed, suspended, numbers),
@@ -228,6 +232,10 @@ OUTVOTED: Final = (
     "AllocTRES contradicts the number of nodes in NodeList: NodeList is used, and AllocCPUS or "
     "NCPUS where known"
 )
+CUT: Final = (
+    "Slurm cut the id of an array's waiting tasks: only those that it lists are counted, so the "
+    "number of waiting tasks is a lower bound"
+)
 _ROUNDED: Final = 0.01  # relative difference of amounts such as 1.46K
 
 
@@ -322,6 +330,7 @@ def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
         *("number", "job_id", "state", "priority", "submit_time", "eligible_time"),
         *("start_time", "end_time", "walltime_s", "cpus", "nodes", "gpus", "mem_bytes"),
         *("gpu_types", "any_gpu_type", "req_cpus", "req_mem_bytes", "req_for_memory"),
+        *("array_tasks", "tasks"),
         *(pl.col(name).replace("(null)", None).alias(name.lower()) for name in _NAMES),
         *(pl.col(n).replace(["None", "(null)"], None).alias(n.lower()) for n in _NO_NAMES),
         **fields.id_parts(pl.col("job_id")),
@@ -335,6 +344,7 @@ def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
             (frame["undecided"], UNDECIDED),
             (frame["contradicted"], CONTRADICTED),
             (frame["outvoted"], OUTVOTED),
+            (frame["cut"], CUT),
             *given.doubts,
         ),
         **faulted(_faults(waits, "Submit" in given), "problem", "code"),

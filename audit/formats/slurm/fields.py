@@ -17,8 +17,9 @@ from typing import Final
 
 import polars as pl
 
+from audit.arrays import LARGEST
 from audit.formats.instants import TIME, UNKNOWN
-from audit.formats.shaping import MIB, by_distinct, clock
+from audit.formats.shaping import MIB, by_distinct, clock, task_counts
 
 UNITS: Final = "KMGTPEZ"  # Slurm's suffixes: each 1,024 times the one before
 
@@ -274,6 +275,33 @@ def id_parts(text: pl.Expr) -> dict[str, pl.Expr]:
         name: parts.struct.field(str(n)).cast(pl.Int64, strict=False)
         for n, name in enumerate(names, start=1)
     }
+
+
+def waiting_tasks(job_ids: pl.Series, pending: pl.Series) -> pl.DataFrame:
+    """Return the ``array_tasks`` and ``tasks`` of ids such as `3_[0-9%2]`, and ``cut``.
+
+    Slurm cuts long ids, as `3_[1,3,5,...]`. ``pending`` is the number of all tasks that wait; where
+    it is null, only those that the id lists are known, and ``cut`` is true.
+    """
+    inside = job_ids.str.extract(r"_\[([^%\]]*)")
+    if inside.null_count() == len(inside):
+        return inside.to_frame().select(array_tasks=inside, tasks=pl.lit(1, pl.Int64), cut=False)
+    early = inside.str.contains("...", literal=True) | ~job_ids.str.contains("[%\\]]")
+    listed = inside.str.replace(",[^,]*$", "").zip_with(early, inside)
+    number = task_counts(listed).fill_null(0)
+    frame = pl.DataFrame(
+        {"inside": inside, "listed": listed, "pending": pending, "number": number}
+    ).with_columns(early=early | (number == 0))
+    more = pl.col("pending").cast(pl.Int64, strict=False) - pl.col("number")
+    more = pl.when("early").then(more).fill_null(0).clip(0, LARGEST - pl.col("number"))
+    known = pl.when(pl.col("number") > 0).then("listed")
+    rest = pl.when(more > 0).then(pl.format("+{}", more))
+    text = pl.concat_str(known, rest, separator=",", ignore_nulls=True)
+    return frame.select(
+        array_tasks=text.replace("", None),
+        tasks=(pl.col("number") + more).clip(1),
+        cut=pl.col("inside").is_not_null() & pl.col("early") & (more == 0),
+    )
 
 
 def submitted(line: pl.Expr, job_id: pl.Expr) -> dict[str, pl.Expr]:

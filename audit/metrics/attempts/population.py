@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import polars as pl
 
+from audit import arrays
 from audit.metrics.attempts.contention import named_resources, with_gpu_types
 from audit.model import DESCRIBED, OBSERVED, SEQUENCE, WAITING, Period, Pool, Standing
 
@@ -33,13 +35,12 @@ def describe(
     - size: amount of the pool's counted resource; null where the log does not report it
 
     Args:
-        attempts: columns of ``model.ATTEMPTS``, of the schedule of that name.
+        attempts: columns of ``model.ATTEMPTS``, of the schedule of that name; see ``by_task``.
         partition_pool: the pool of each partition; optional with a single pool.
         tau_s: τ, s, ≥ 1.
 
     Returns:
-        Columns of ``model.DESCRIBED``, with the types of GPUs that the pools name; sorted by pool,
-        arrival, submit and sequence.
+        ``model.DESCRIBED`` and GPU types of the pools; by pool, arrival, submit and sequence.
 
     Raises:
         ValueError: a partition has no pool, or an attempt ends before it starts.
@@ -50,7 +51,8 @@ def describe(
     ready = pl.coalesce("eligible_time", "submit_time")
     slowdown = (end - pl.col("arrival_time")) / pl.max_horizontal("runtime_s", pl.lit(tau_s))
     described = (
-        attempts.with_columns(
+        by_task(attempts)
+        .with_columns(
             pool=_pool(attempts, pools, partition_pool),
             schedule=pl.lit(schedule),
             standing=_standing(),
@@ -74,6 +76,54 @@ def describe(
     if (backwards := described.filter(end < start)).height:
         raise ValueError(f"job {backwards['job_id'][0]} ends before it starts")
     return ordered(described, "pool", "arrival_time", "submit_time", *SEQUENCE)
+
+
+def by_task(attempts: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each task of records that stand for several, all else equal (SPEC §1).
+
+    Each has the number of its task in ``array_task``. The first keeps the record's id and its
+    number of ``tasks``; the others have the ids of their tasks, and 0. A schedule grows by at most
+    ``arrays.LARGEST`` rows.
+    """
+    attempts = attempts.with_columns(pl.col("tasks").fill_null(1))
+    lists = attempts["array_tasks"]
+    at = lists.is_not_null().arg_true()
+    if not len(at):
+        return attempts
+    named = [arrays.read(text) or arrays.Tasks(np.zeros(1, np.int64)) for text in lists.gather(at)]
+    more = np.array([tasks.number - 1 for tasks in named])
+    more = np.clip(arrays.LARGEST - (np.cumsum(more) - more), 0, more)
+    numbers = np.concatenate([of.numbers[: n + 1] for of, n in zip(named, more, strict=True)])
+    copies = attempts[np.repeat(at.to_numpy(), more + 1)]
+    first = np.concatenate([np.arange(n + 1) == 0 for n in more])
+    copies = copies.with_columns(
+        array_task=pl.Series(numbers), array_tasks=pl.lit(None, pl.String), _first=pl.Series(first)
+    ).with_columns(
+        job_id=pl.when("_first").then("job_id").otherwise(id_of_task()),
+        tasks=pl.when("_first").then("tasks").otherwise(0),
+        _record="job_id",
+    )
+    taken = ~pl.col("_first") & (
+        pl.col("job_id").is_in(attempts["job_id"].implode()) | pl.col("job_id").is_duplicated()
+    )
+    other = pl.format("{}#{}", "_record", "array_task")  # hostile logs repeat ids
+    copies = copies.with_columns(job_id=pl.when(taken).then(other).otherwise("job_id"))
+    return pl.concat([attempts.filter(lists.is_null()), copies.select(attempts.columns)])
+
+
+def id_of_task() -> pl.Expr:
+    """Return the id of a task: `3_4` of `3_[0-9%2]`, `7[4].server` of `7[].server`.
+
+    Takes ``job_id``, that of the record, and ``array_task``.
+    """
+    parts = pl.col("job_id").str.extract_groups(r"^([^\[]*)(?:\[[^\]]*\]?)?(.*)$").struct
+    before, behind = parts.field("1"), parts.field("2")
+    of_slurm = pl.format("{}{}", before, "array_task")
+    return (
+        pl.when(before.str.ends_with("_"))
+        .then(of_slurm)
+        .otherwise(pl.format("{}[{}]{}", before, "array_task", behind))
+    )
 
 
 def _size(pools: Sequence[Pool]) -> pl.Expr:

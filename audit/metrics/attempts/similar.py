@@ -315,7 +315,7 @@ STUCK_SCHEMA: Final = pl.Schema(
 
 
 def stuck(with_similar: pl.DataFrame, pool: Pool, now: int, tolerance_s: int) -> pl.DataFrame:
-    """Return the attempts of a pool that are stuck.
+    """Return the attempts of a pool that are stuck, of tasks with one record the first.
 
     Args:
         with_similar: attempts of the pool, with the columns of ``account`` and ``similar_waits``.
@@ -329,11 +329,13 @@ def stuck(with_similar: pl.DataFrame, pool: Pool, now: int, tolerance_s: int) ->
     gave_up = pl.col("standing") == Standing.NEVER_STARTED
     left = pl.when(waits).then(pl.lit(now)).when(gave_up).then("end_time")
     beyond = pl.col("waited_s") - pl.col("similar_p95_s")
-    read = dict.fromkeys(("job_id", "attempt", "any_gpu_type", "similar_p95_s", COUNT, *COLUMNS))
+    read = dict.fromkeys(
+        ("job_id", "attempt", "tasks", "any_gpu_type", "similar_p95_s", COUNT, *COLUMNS)
+    )
     read |= dict.fromkeys(counted_resources(pool))
     return (
         with_similar.select(*read, waited_s=left - pl.col("arrival_time"))
-        .filter(beyond > tolerance_s)
+        .filter(beyond > tolerance_s, pl.col("tasks") > 0)
         .with_columns(cause=_cause(pool))
         .sort(-beyond, "job_id", "attempt", maintain_order=True)
         .select(pl.col(name).cast(kind) for name, kind in STUCK_SCHEMA.items())

@@ -9,7 +9,7 @@ class StuckAttempt:
     """An attempt that waits, or gave up, longer than 95 % of similar jobs waited; times in s."""
 
     job_id: str
-    attempt: int
+    tasks: int  # attempts for which it stands
     user: str | None
     size: int | None
     waiting: bool  # else it left the queue without a start

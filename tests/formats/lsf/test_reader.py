@@ -129,6 +129,7 @@ def test_the_sample_by_hand() -> None:
         "mem_bytes": 200 << 20,
         "node_list": "h1,h2",
         "node_amounts": "cpus=2,1",
+        "tasks": 1,
         "line": 1,
         "byte_offset": 0,
     }
@@ -149,6 +150,7 @@ def test_the_sample_by_hand() -> None:
         "cpus": 1,
         "nodes": 1,
         "node_list": "h1",
+        "tasks": 1,
         "line": 3,
         "byte_offset": len(RECORDS[0] + RECORDS[1]),
     }
@@ -327,6 +329,17 @@ def test_suspended_time(ran: int, suspended: int | None) -> None:
 @pytest.mark.parametrize("limit", [-1, 0, 1 << 40])
 def test_no_run_limit(limit: int) -> None:
     assert only(finish(tail=LATE.replace(" 3600 ", f" {limit} ")))["walltime_s"] is None
+
+
+def test_a_killed_array_stands_for_its_elements() -> None:
+    ranges = LATE.replace('"h2" 4 0 0', '"h2" 4 2 1 100 1 201 300 2 0')
+    assert ranges != LATE
+    never = (T + 60, T, 0, 0)
+    found = only(finish(7, times=never, status=32, tail=ranges))
+    assert (found["tasks"], found["array_tasks"]) == (150, "1-100:1,201-300:2")
+    for one in (finish(7, tail=ranges), finish(7, times=never, idx=3, status=32, tail=ranges)):
+        found = only(one)
+        assert (found["tasks"], found["array_tasks"]) == (1, None)
 
 
 def test_tasks_of_arrays_and_reservations() -> None:

@@ -211,6 +211,26 @@ def test_ids(job: str, number: int, task: int | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("job", "indices", "tasks", "array_tasks"),
+    [
+        ("7[].srv", "array_indices=1-100", 100, "1-100"),
+        ("7[].srv", "array_indices=1-9:2%3", 5, "1-9:2"),
+        ("7[].srv", "array_indices=1-100 array_indices_remaining=90-100", 11, "90-100"),
+        ("7[].srv", "array_indices=many", 1, None),
+        ("7[].srv", "", 1, None),
+        ("7[3].srv", "array_indices=1-100", 1, None),
+    ],
+)
+def test_an_array_stands_for_its_tasks(
+    job: str, indices: str, tasks: int, array_tasks: str | None
+) -> None:
+    found = one("Q", f"user=ana queue=batch ctime=100 etime=110 {indices}", job)
+    assert (found["tasks"], found["array_tasks"]) == (tasks, array_tasks)
+    started = one("S", f"{BASE}{indices}", job)
+    assert (started["tasks"], started["array_tasks"]) == (1, None)
+
+
+@pytest.mark.parametrize(
     ("line", "reason"),
     [
         ("a line of something else", "does not begin with a time, a type and an id"),

@@ -23,6 +23,7 @@ ROW: Mapping[str, object] = {
     "deleted": 0,
     "account": "phys",
     "array_task_str": "NULL",
+    "array_task_pending": 0,
     "constraints": "",
     "cpus_req": 4,
     "exit_code": 0,
@@ -124,6 +125,21 @@ def test_an_ordinary_job(quoted: bool) -> None:
 )
 def test_ids(row: dict[str, object], job_id: str) -> None:
     assert only(**row)["job_id"] == job_id
+
+
+@pytest.mark.parametrize(
+    ("listed", "pending", "tasks", "array_tasks"),
+    [
+        ("0-3%2", 4, 4, "0-3"),
+        ("0xc", 2, 2, "2-3"),
+        ("0,2,4,...", 90, 90, "0,2,4,+87"),
+        ("0,2,4,...", 0, 3, "0,2,4"),
+    ],
+)
+def test_a_row_of_waiting_tasks(listed: str, pending: int, tasks: int, array_tasks: str) -> None:
+    of_array = {"id_array_job": 90, "array_task_str": listed, "array_task_pending": pending}
+    found = only(**of_array, state=0, time_start=0, time_end=0, nodelist="None assigned")
+    assert (found["tasks"], found["array_tasks"]) == (tasks, array_tasks)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Parsed, Reading
 from audit.formats.sacct import json as sacct_json
 from audit.formats.sacct.json import COLUMNS, columns_of
-from audit.formats.sacct.records import typed
+from audit.formats.sacct.records import PENDING_TASKS, typed
 from bench.logs.writers.sacct_json import write
 from tests.formats import contract
 from tests.formats.contract import PLAIN_JOB, Case, case_frame
@@ -427,3 +427,14 @@ def test_memory_that_was_asked_for() -> None:
     assert column("ReqMem", required=per_cpu) == "500Mc"
     assert column("ReqMem", required={"memory_per_node": number(4096)}) == "4096Mn"
     assert column("ReqMem", required={"memory": 4096}) is None
+
+
+@pytest.mark.parametrize("place", ["job", "array"])
+def test_the_number_of_waiting_tasks(place: str) -> None:
+    """Slurm cuts the list of them."""
+    array: dict[str, Any] = {"job_id": 3, "task": "0,2,4,..."}
+    number = {"array_task_pending": {"set": True, "infinite": False, "number": 90}}
+    of_job = number if place == "job" else {}
+    array |= number if place == "array" else {}
+    assert column(PENDING_TASKS, array=array, **of_job) == "90"
+    assert column(PENDING_TASKS, array={"job_id": 0}) is None

@@ -250,3 +250,29 @@ def test_columns_are_amounts_row_by_row(texts: list[str | None]) -> None:
     found = tres_columns(pl.Series(texts, dtype=pl.String), ["cpu", "mem"])
     for name, series in found.items():
         assert series.to_list() == [tres_amounts(text or "").get(name, 0.0) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("job_id", "pending", "tasks", "array_tasks", "cut"),
+    [
+        ("3", None, 1, None, False),
+        ("3_4", None, 1, None, False),
+        ("3_[0-9%2]", "4", 10, "0-9", False),
+        ("3_[1-9:4]", None, 3, "1-9:4", False),
+        ("3_[1,3,5,...]", None, 3, "1,3,5", True),
+        ("3_[1,3,5,...%2]", "10", 10, "1,3,5,+7", False),
+        ("3_[1,3,5,...]", "2", 3, "1,3,5", True),
+        ("3_[...]", "7", 7, "+7", False),
+        ("3_[0-9,1", None, 10, "0-9", True),
+        ("3_[0-99999999]", None, 1, None, True),
+        ("3_[0,...]", "99999999", 4_000_001, "0,+4000000", False),
+        (None, None, 1, None, False),
+    ],
+)
+def test_tasks_of_one_row(
+    job_id: str | None, pending: str | None, tasks: int, array_tasks: str | None, cut: bool
+) -> None:
+    ids, numbers = (pl.Series([text, "3_[0-1]"], dtype=pl.String) for text in (job_id, pending))
+    found = fields.waiting_tasks(ids, numbers.set(pl.Series([False, True]), None))
+    assert found.row(0, named=True) == {"array_tasks": array_tasks, "tasks": tasks, "cut": cut}
+    assert found.row(1, named=True) == {"array_tasks": "0-1", "tasks": 2, "cut": False}

@@ -21,7 +21,7 @@ from audit.metrics.attempts.population import (
     width_class,
     width_classes,
 )
-from audit.model import DESCRIBED, Period, Pool, Resource
+from audit.model import ATTEMPTS, DESCRIBED, Period, Pool, Resource
 from tests.naive import attempts as naive
 from tests.strategies import EPOCH, frame, workloads
 from tests.strategies import ended as record
@@ -235,3 +235,61 @@ def test_more_classes_where_asked() -> None:
 def test_refuses_what_is_no_power_of_two(top: int) -> None:
     with pytest.raises(ValueError, match="power of two"):
         width_classes(top)
+
+
+WAITING = {"submit_time": 0, "state": "PENDING", "cpus": 1}
+
+
+def test_a_record_of_several_tasks_is_a_row_for_each() -> None:
+    records = [
+        {**WAITING, "job_id": "3_[0-1,...]", "array_tasks": "0-1,+2", "tasks": 4},
+        {**WAITING, "job_id": "7[].srv", "array_tasks": "4,6", "tasks": 2},
+        {**WAITING, "job_id": "12", "array_tasks": "1-2", "tasks": 2, "end_time": 5, "state": "X"},
+        {**WAITING, "job_id": "9", "tasks": None},
+    ]
+    names = ("job_id", "array_task", "tasks", "array_tasks", "standing", "arrival_time", "size")
+    described = describe(frame(records), [POOL]).select(names)
+    alike = (None, "pending", 0, 1)
+    assert described.rows() == [
+        ("3_[0-1,...]", 0, 4, *alike),
+        ("3_1", 1, 0, *alike),
+        ("3_2", 2, 0, *alike),
+        ("3_3", 3, 0, *alike),
+        ("7[].srv", 4, 2, *alike),
+        ("7[6].srv", 6, 0, *alike),
+        ("12", 1, 2, None, "never_started", 0, 1),
+        ("12[2]", 2, 0, None, "never_started", 0, 1),
+        ("9", None, 1, *alike),
+    ]
+
+
+def test_rows_of_tasks_are_not_divided_again() -> None:
+    """A simulated schedule is described like the observed one."""
+    record = {**WAITING, "job_id": "3_[0-3]", "array_tasks": "0-3", "tasks": 4}
+    once = describe(frame([record]), [POOL])
+    again = describe(once.select(ATTEMPTS.names()), [POOL])
+    assert once.height == 4
+    assert again.equals(once, null_equal=True)
+
+
+def test_ids_that_a_log_repeats_stay_apart() -> None:
+    listed = {"array_tasks": "0-1", "tasks": 2}
+    records = [
+        {**WAITING, "job_id": "3_1"},
+        {**WAITING, "job_id": "3_[0-1]", **listed},
+        {**WAITING, "job_id": "3_[0-1%2]", **listed},
+    ]
+    ids = describe(frame(records), [POOL])["job_id"]
+    assert ids.to_list() == ["3_1", "3_[0-1]", "3_[0-1]#1", "3_[0-1%2]", "3_[0-1%2]#1"]
+
+
+def test_a_schedule_grows_by_no_more_tasks_than_an_array_can_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("audit.arrays.LARGEST", 5)
+    listed = {**WAITING, "array_tasks": "0-3", "tasks": 4}
+    records = [{**listed, "job_id": f"{job}_[0-3]"} for job in (1, 2, 3)]
+    described = describe(frame(records), [POOL])
+    assert described.height == 3 + 5
+    assert described["tasks"].sum() == 12  # as stored
+    assert described.filter(pl.col("tasks") > 0)["job_number"].to_list() == [1, 2, 3]
