@@ -55,7 +55,7 @@ def test_tasks_that_are_seen_are_taken_once(own: set[int], more: int, seen: set[
     assert left.more == (0 if seen and max(seen) >= max(own) else more)
     again = left.without(seen)
     assert (again.listed.tolist(), again.more) == (left.listed.tolist(), left.more)
-    if left.count:
+    if left.number:
         written = read(left.text)
         assert written is not None
         assert (written.listed.tolist(), written.more) == (left.listed.tolist(), left.more)
