@@ -108,6 +108,8 @@ class _Work(NamedTuple):
     ranked: ownership.Fairshare
     shares: Shares
     log: Period
+    log_begin: int
+    """Where the log begins, epoch s."""
     known: pl.DataFrame | None
     effort: Effort
     progress: Progress
@@ -137,7 +139,9 @@ def compute(
     """
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
     log = wanted.window.log or whole_log(attempts, setting.now)
-    work = _Work(setting, wanted, chosen, ranked, fairshare.of_all, log, known, effort, progress)
+    begin = account.first_end(attempts) if wanted.window.whole else log.from_time
+    shares = fairshare.of_all
+    work = _Work(setting, wanted, chosen, ranked, shares, log, begin, known, effort, progress)
     tables = _tables(work, attempts, fairshare)
     del attempts
     cluster = pl.lit(setting.cluster).alias("cluster")
@@ -209,7 +213,7 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     decided = decision_times(
         scenario.described_by(performance.overtakes(shares)), tolerance_s=metrics.tolerance_s
     )
-    booked = _booked(decided, pool, now, account.cycle_of(pool, metrics.tolerance_s))
+    booked = _booked(decided, pool, now, work.log_begin)
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
         scenario.described_by(population.compact(booked.attempts)),
@@ -229,13 +233,13 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     return forward, booked._replace(attempts=forward.clear())
 
 
-def _booked(decided: pl.DataFrame, pool: Pool, now: int, cycle_s: int) -> Account:
+def _booked(decided: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Account:
     """Return the account of the waits, with their anatomy: two sweeps, each on a processor."""
     with ThreadPoolExecutor(max_workers=1) as other:
         sweep = other.submit(account.anatomy, decided, pool, now)
-        booked = account.account(decided, pool, now, cycle_s=cycle_s)
+        booked = account.account(decided, pool, now, log_begin=log_begin)
         parts = sweep.result()
-    added = booked.attempts.select(pl.exclude(decided.columns))
+    added = booked.attempts.select(pl.exclude(*decided.columns, *account.UNSTORED))
     return booked._replace(attempts=parts.hstack(added))
 
 

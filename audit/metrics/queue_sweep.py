@@ -394,7 +394,14 @@ def cuts(
 ) -> Ints:
     """Return the instants at which rules and holds change while attempts wait, and ``begin``."""
     arrival, leave = (queue.column(name)[waiting] for name in ("arrival_time", "leave"))
-    found = [np.array(begin, np.int64), rules.valid_from, rules.valid_to, holds.begin, holds.end, rules.span_to]
+    found = [
+        np.array(begin, np.int64),
+        rules.valid_from,
+        rules.valid_to,
+        holds.begin,
+        holds.end,
+        rules.span_to,
+    ]
     for k, reach in enumerate(rules.reach):
         begins = rules.span_from[rules.first_span[k] : rules.first_span[k + 1]]
         reaches = np.unique(reach[waiting])

@@ -43,6 +43,9 @@ class Cause:
 
 # fmt: off
 CAUSES: Final = (
+    Cause("outside", ("outside",), "Before the log begins", "Before the log",
+          "before the log begins", "the log had not begun", "before the log begins",
+          ("#b9b2a6", "#57534e"), optional=True),
     Cause("held", ("held",), "Held by a begin time, dependency or hold", "Held", "held",
           "a begin time, dependency, hold, array limit or licence kept it from starting",
           "while a begin time, dependency, hold, array limit or licence kept the job from starting",
@@ -60,7 +63,8 @@ CAUSES: Final = (
           "enough was free on its nodes together, but not on single nodes",
           "while enough was free on all nodes together, but not on single nodes",
           ("#b08a2e", "#d8b45c"), optional=True),
-    Cause("own", ("own_queued", "own_running"), "Jobs of the same user", "Own jobs", "own jobs",
+    Cause("own", ("own_queued", "own_running", "kept_own"), "Jobs of the same user", "Own jobs",
+          "own jobs",
           "jobs of the same user used, or had first claim to, what it lacked",
           "behind jobs of the same user", ("#2f8a64", "#3fa37c")),
     Cause("claimed", ("claimed",), "Free, but claimed by jobs ahead", "Claimed ahead",
@@ -68,6 +72,11 @@ CAUSES: Final = (
           "it would have fitted, but jobs ahead of it in the queue needed that capacity",
           "while the job would have fitted, but jobs ahead of it needed that capacity",
           ("#8793a0", "#75828f")),
+    Cause("kept", ("kept",), "Free, but kept for a bigger job ahead", "Kept ahead",
+          "kept for a bigger job ahead",
+          "enough was free, but a start would have delayed the planned start of a job ahead",
+          "while enough was free, but kept for a bigger job ahead",
+          ("#c9a227", "#e3c55c"), optional=True),
     Cause("earlier", ("earlier",), "Used by earlier arrivals", "Earlier arrivals",
           "used by earlier arrivals",
           "jobs of others that had arrived earlier used what it lacked",

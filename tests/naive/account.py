@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from tests.naive import attempts as naive
 from tests.naive import nodes as on
-from tests.naive.simulation import Amounts, Had, Log, fits, log_of, minus, plus
+from tests.naive.simulation import Amounts, Had, Log, fits, log_of, minus
 
 CAUSES = (
     *("outside", "held", "unavailable", "rule", "nodes", "own", "claimed", "kept", "earlier"),
@@ -104,29 +104,28 @@ class Site(NamedTuple):
     """What each attempt uses on which nodes."""
     resources: list[str]
 
-    def nodes_at(self, t: int) -> on.Free:
-        """What is free on each node; of a pool without nodes, in all."""
+    def nodes_at(self, t: int, running: Sequence[One]) -> on.Free:
+        """What these leave free on each node; of a pool without nodes, in all."""
         free = {name: one.amounts for name, one in self.machines.items()}
         free = free or {"": self.pool.capacity_at(t)}
-        for one in self.held:
-            if one.runs(t):
-                free = on.minus(free, self.used[one.key])
-        return free
+        return functools.reduce(on.minus, (self.used[one.key] for one in running), free)
 
     def instants(self) -> set[int]:
-        """When anything changes but lapses; none before the first arrival or after the last leave."""
+        """When anything changes, but for lapses, from the first arrival to the last leave or start."""
         waiting = [one for one in self.held if one.waits and one.arrival < one.leave]
-        if not waiting:
-            return set()
-        edges = {e for one in self.held if one.waits for e in (one.arrival, one.leave)}
-        edges |= {e for one in self.held if one.start is not None for e in (one.start, one.end)}
+        edges = {e for one in waiting for e in (one.arrival, one.leave)}
+        ran = [one for one in self.held if one.started or one.start != one.end]
+        edges |= {e for one in ran for e in (one.start, one.end) if e is not None}
         edges |= {step.time for step in self.pool.steps} | {self.begin}
         edges |= {e for spans in self.absent.values() for s in spans for e in (s.start, s.stop)}
         edges |= {
             e for one in waiting for s in self.holds.get(one.key, ()) for e in (s.start, s.stop)
         }
         edges |= {e for limit in self.limits for e in (limit.valid.start, limit.valid.stop)}
-        first, last = min(one.arrival for one in self.held), max(one.leave for one in waiting)
+        edges |= {e for span in self.outages for e in (span.start, span.stop)}
+        first, last = min((one.arrival for one in self.held), default=0), 0
+        for one in self.held:
+            last = max(last, one.leave if one.waits else 0, _start(one) if one.started else 0)
         if self.windows:
             edges |= {t for t in range(first, last) if self._closed(t) != self._closed(t - 1)}
         return {e for e in edges if first <= e <= last}
@@ -218,7 +217,7 @@ def _adds(limit: Limit, one: One) -> int:
 class Booked(NamedTuple):
     """The account of one attempt."""
 
-    parts: Counter[str]
+    parts: dict[str, Fraction]
     """Seconds by cause, of *own* by its parts."""
     rule_free: int
     rules: Counter[int]
@@ -232,7 +231,7 @@ class Booked(NamedTuple):
     def causes(self) -> dict[str, Fraction]:
         """Seconds by cause."""
         own = sum((self.parts[name] for name in OWN), Fraction())
-        return {name: own if name == "own" else Fraction(self.parts[name]) for name in CAUSES}
+        return {name: own if name == "own" else self.parts[name] for name in CAUSES}
 
 
 class Account(NamedTuple):
@@ -283,8 +282,12 @@ def site_of(
 
 def account(site: Site, depth: Depth) -> Account:
     """The account of each attempt that has one, under a plan of this depth."""
-    seconds = {one.key: Counter[str]() for one in site.held}
-    made = {k: Booked(s, 0, Counter(), Counter(), False, Fraction()) for k, s in seconds.items()}
+    made = {
+        one.key: Booked(
+            *(dict.fromkeys((*CAUSES, *OWN), Fraction()), 0, Counter(), Counter(), False, Fraction())
+        )
+        for one in site.held
+    }
     starts, was_kept = Starts(), set[Key]()
     ages = Counter[Key]()
     t = min(site.instants(), default=None)
@@ -320,7 +323,7 @@ def _book(
 ) -> None:
     booked = made[one.key]
     for name, part in decided.parts.items():
-        booked.parts[name] += part * len(span)  # type: ignore[assignment]
+        booked.parts[name] += part * len(span)
     if decided.ages and one.started:
         late = len(range(max(span.start, (one.start or 0) - site.interval), span.stop))
         booked.parts["cycle"] += late
@@ -334,7 +337,8 @@ def _book(
 def _idle_share(site: Site, decided: Mapping[Key, Decided], t: int) -> Fraction:
     """What is free of the counted resource, by what could have used it; at most 1."""
     could = [one.request[0] for one in site.held if "unexplained" in _parts(decided, one)]
-    free = sum(max(amounts[0], 0) for amounts in site.nodes_at(t).values())
+    running = [one for one in site.held if one.runs(t)]
+    free = sum(max(amounts[0], 0) for amounts in site.nodes_at(t, running).values())
     return min(Fraction(free, sum(could)), Fraction(1)) if sum(could) else Fraction()
 
 
@@ -427,7 +431,7 @@ def _outages(site: Site, least: int) -> list[range]:
     instants = sorted(site.instants())
     stretch: list[range] = []
     begun = False  # before the first start and before the log begins the use is unknown
-    for t, until in zip(instants, [*instants[1:], None], strict=True):
+    for t, until in zip(instants, [*instants[1:], None], strict=False):
         runs = any(one.runs(t) for one in site.held)
         begun = begun or runs or t >= site.begin
         if until is not None and not runs:
@@ -445,7 +449,7 @@ def _could(site: Site, s: int) -> bool:
     return any(
         one.queued(s)
         and fits(one.request, site.amounts(one, (), s)[0])
-        and site.placed(one, site.nodes_at(s), s) is not None
+        and site.placed(one, site.nodes_at(s, ()), s) is not None
         and not any(s in hold for hold in site.holds.get(one.key, ()))
         and not site.forbidden(one, s, ())
         for one in site.held
@@ -467,11 +471,11 @@ class Plan:
 
     def __init__(self, site: Site, t: int, running: Sequence[One]) -> None:
         self.site, self.t = site, t
-        self.free = site.nodes_at(t)
+        self.free = site.nodes_at(t, running)
         self.left = dict(self.free)
         self.claims: list[tuple[One, on.Used]] = []
         self.reserved: list[tuple[One, int, on.Used]] = []
-        self.ends = [(one.start + one.estimate, site.used[one.key]) for one in running]
+        self.ends = [(_start(one) + one.estimate, site.used[one.key]) for one in running]
 
     def at(self, s: int) -> on.Free:
         free = self.left
@@ -508,6 +512,11 @@ class Plan:
                 return
 
 
+def _start(one: One) -> int:
+    assert one.start is not None
+    return one.start
+
+
 class Decided(NamedTuple):
     """The decision about a waiting attempt between two instants."""
 
@@ -541,7 +550,7 @@ def walk(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> dict[Key,
             passed |= {user} - {None}
             made[j.key] = Decided({"unexplained": Fraction(1)}, fitting=True) if fitting else behind
             continue
-        taken = site.placed(j, plan.left, t)
+        taken: on.Used | None = site.placed(j, plan.left, t)
         can = taken is not None
         if depth.strict:
             can = can and not failed
@@ -615,9 +624,9 @@ def starts_at(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> Star
         if j.started and j.start == t:
             behind = failed if depth.strict else bool(plan.reserved)
             found["starts"] += 1
-            found["waited"] += j.arrival < t
+            found["waited"] += max(j.arrival, site.begin) < t
             found["behind"] += behind
-            found["waited_behind"] += behind and j.arrival < t
+            found["waited_behind"] += behind and max(j.arrival, site.begin) < t
             found["broken"] += behind and (depth.strict or plan.room(j, t) is None)
             used = site.used[j.key] or site.placed(j, plan.left, t) or {}
             plan.take(j, used)
@@ -656,7 +665,7 @@ def _holders(
     parts: Counter[str] = Counter()
     for k, amounts in zip(running, used, strict=True):
         mine = k.record["user"] is not None and k.record["user"] == j.record["user"]
-        name = "own" if mine else "earlier" if k.place < j.place else "later"
+        name = "own_running" if mine else "earlier" if k.place < j.place else "later"
         parts[name] += amounts[short]
     held = sum(amounts[short] for amounts in used)
     return {name: Fraction(part, held) for name, part in parts.items()}

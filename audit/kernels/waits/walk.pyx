@@ -258,7 +258,9 @@ cdef Sweep _sweep_of(
 cdef void _run(Sweep s) noexcept nogil:
     cdef Coming coming = Coming(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     cdef int64_t now, lapse_at = NEVER
-    while coming.leave < s.log.by_leave.shape[0]:
+    while coming.leave < s.log.by_leave.shape[0] or (
+        s.idle is None and coming.starter < s.log.starters.shape[0]
+    ):
         now = min(_next_time(s.log, s.course, coming), lapse_at)
         if s.idle is None:
             coming.cycle = _mark_cycles(s, coming.cycle, now)

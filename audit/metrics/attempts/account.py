@@ -1,20 +1,29 @@
-"""Account (SPEC §11) and anatomy (SPEC §10) of waits, both from one sweep (``queue_sweep``).
+"""Account (SPEC §11) and anatomy (SPEC §10) of waits.
 
 *Account*: every second of every wait is booked to exactly one cause. At t, with free(t) the part of
 capacity(t) that running attempts leave, the queue is walked in its order (arrival, submit,
 sequence), with left = free(t) at first. For each attempt, the first condition that holds:
 
-    held         a begin time, dependency, hold, throttle of its array or licence keeps it waiting
+    outside      the log begins after t
     unavailable  it requests more than capacity(t), or t lies in an outage
+    held         a begin time, dependency, hold, throttle of its array or licence keeps it waiting
     rule         a limit or window forbids it, given the running attempts and the claims before it
     own, earlier, later
                  it does not fit in free(t): the second is divided by use of the *short resource*
     nodes        it fits in free(t), but on no set of nodes (``nodes``); of this, ``LACKS`` tells
                  without which resource it would fit
+    unexplained  it has *lapsed*: for ``waits.walk.LAPSE_S`` in all it could have started
     cycle, unexplained
-                 it fits in left, and claims its request; cycle: in the last ``cycle_s`` of the wait
+                 it can start: it fits in left, and the plan has enough for all of its estimate. It
+                 claims its request, unless an attempt of its user ahead of it has lapsed. cycle: in
+                 the last ``interval_s`` of the wait
     own          it fits in left and the claims of its own user
     claimed      jobs ahead of it have claimed what it needs
+    kept, own    it fits in left, but a start would delay a reservation ahead of it; own: the first
+                 reservation is its own user's
+
+What cannot start reserves the earliest start at which the plan has enough for its estimate, as far
+as the plan goes (``waits.plan``). What has lapsed neither claims nor reserves.
 
 For an attempt, the resources of attempts that give way to it (``Pool.preemption``) are free.
 
@@ -52,21 +61,22 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
+from audit.metrics import queue_sweep
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.reasons import held_up, hold_kind, throttled
 from audit.metrics.preemption import sides
-from audit.metrics.queue_sweep import (
+from audit.metrics.queue_sweep import NEVER, Holds, InForce, Ints, Queued, in_force, queued
+from audit.metrics.waits import plan as plans
+from audit.metrics.waits.walk import (
     BOOKED,
-    NEVER,
+    FIRST_RULE,
+    LAPSED,
     Booked,
-    Holds,
-    InForce,
-    Ints,
     Known,
-    Queued,
+    Plan,
+    Starts,
     book,
-    in_force,
-    queued,
+    scene,
 )
 from audit.model import INFERRED, SEQUENCE, Absence, Decision, Pool
 from audit.registry.causes import CAUSES, FEATURES, LACKS, PARTS, Cause, Part
@@ -89,8 +99,8 @@ class Account(NamedTuple):
     """The account of a pool."""
 
     attempts: pl.DataFrame
-    """The given frame with the columns of ``CAUSES``, ``LACKS``, ``RULE_FREE``, ``PREEMPTIBLE``,
-    rule, held_by."""
+    """The given frame with the columns of ``CAUSES``, ``LACKS``, ``OWN``, ``RULE_FREE``,
+    ``PREEMPTIBLE``, ``RELEASED``, ``IDLE``, ``HAS_LAPSED``, rule, held_by."""
     outages: pl.DataFrame
     """from_time, to_time (epoch s), waited_s: s in which an attempt waited that could have run."""
     barred: pl.DataFrame
@@ -98,10 +108,15 @@ class Account(NamedTuple):
     a rule, ascending."""
     traced: pl.DataFrame
     """All stretches of the traced attempt's wait, ascending: begin, end (epoch s), cause (key; of
-    divided seconds the greatest part) and ``by``: the rule, the kind of hold, ``outage``, or why
-    nodes were out of service."""
+    divided seconds the greatest part) and ``by``: the rule, the kind of hold, ``outage``, why nodes
+    were out of service, or ``LAPSE`` of an unexplained stretch after the attempt lapsed."""
     guessed: float | None
     """Share of the node-seconds of which the split over nodes is a guess; None: no nodes."""
+    plan: Plan
+    starts: Starts | None
+    """The evidence for the plan; None: it is configured."""
+    interval_s: int | None
+    """The interval of the scheduler's passes, configured or inferred; None: not known."""
 
 
 NO_HOLDS: Final = pl.DataFrame(
@@ -115,15 +130,40 @@ RULE_FREE: Final = "cause_rule_free_s"
 """The part of the seconds under a rule in which the attempt fits in the free capacity."""
 PREEMPTIBLE: Final = "preemptible_s"
 """The seconds in which an attempt fits only because what gives way to it counts as free."""
+RELEASED: Final = "released_own_s"
+"""The unexplained seconds of attempts that start soon after an end of their own user."""
+RELEASED_S: Final = 60
+IDLE: Final = "idle_usable"
+"""Resource-seconds that were free while the attempt was unexplained, divided by size among all that
+were."""
+HAS_LAPSED: Final = "lapsed"
+OWN: Final = ("own_queued_s", "own_running_s", "own_kept_s")
+"""The parts of ``cause_own_s``: behind the claims of its own user, behind its running attempts, and
+kept for one of its attempts."""
+UNSTORED: Final = (*OWN, RELEASED, IDLE, HAS_LAPSED)
+"""Columns of the account that the store does not keep."""
+_OWN_BOOKED: Final = ("own_queued", "own_running", "kept_own")
+LAPSE: Final = "lapse"
 _LACKS_ROOM: Final = ("own_running", "earlier", "later", "nodes")
 """Entries of ``BOOKED`` of an attempt that does not fit."""
 
 _BARRED: Final = (BOOKED.index("held"), BOOKED.index("rule"))
 
 
-def cycle_of(pool: Pool, tolerance_s: int) -> int:
-    """Return the interval of a pool's scheduling passes, else the tolerance, s."""
-    return pool.policy.interval_s or tolerance_s
+INTERVAL_S: Final = 60
+"""Assumed interval of the scheduler's passes."""
+
+
+class Durations(NamedTuple):
+    """Durations that decide causes, s."""
+
+    interval_s: int | None = None
+    """Of the scheduler's passes; None: that of the pool's policy, else inferred."""
+    outage_s: int = OUTAGE_S  # least length of an outage
+    lapse_s: int | None = None  # age at which attempts lapse; None: as SPEC says
+
+
+USUAL: Final = Durations()
 
 
 def account(
@@ -131,9 +171,10 @@ def account(
     pool: Pool,
     now: int,
     *,
-    cycle_s: int,
+    log_begin: int | None = None,
+    backfill: bool = False,
     holds: pl.DataFrame = NO_HOLDS,
-    outage_s: int = OUTAGE_S,
+    durations: Durations = USUAL,
     traced: int | None = None,
 ) -> Account:
     """Book each second of each wait to one cause.
@@ -142,9 +183,9 @@ def account(
         described: columns of ``model.DESCRIBED``; *all* attempts of one pool, in any order.
         pool: its amounts and their changes, and the rules in force.
         now: time until which open attempts wait, epoch s.
-        cycle_s: interval of the scheduler's passes, s.
+        log_begin: where the log begins, epoch s; None: with the first end of a started attempt.
+        backfill: whether the pool's backfilling is configured, so that the plan needs no evidence.
         holds: further times in which attempts may not start, columns of ``NO_HOLDS``.
-        outage_s: least length of an outage, s.
         traced: row of the attempt of which all stretches are returned.
 
     Returns:
@@ -156,32 +197,81 @@ def account(
     """
     rows = described.select(_READ).with_row_index("row")
     queue = queued(rows, now, pl.col("size") > 0)
+    interval = _interval(queue, pool) if durations.interval_s is None else durations.interval_s
     kinds = hold_kind(queue.rows)
     placed = _placed(pl.concat([holds, throttled(described)]), queue)
     place = None if traced is None else queue.rows["row"].index_of(traced)
-    holding = Holds(*(placed[name].to_numpy() for name in Holds._fields))
+    known = Known(
+        first_end(described) if log_begin is None else log_begin,
+        INTERVAL_S if interval is None else interval,
+        Holds(*(placed[name].to_numpy() for name in Holds._fields)),
+        kinds.is_not_null().to_numpy(),
+        place,
+        durations.lapse_s,
+    )
     rules = in_force(queue, pool.limits, pool.windows, pool.zone)
-    known = Known(holding, kinds.is_not_null().to_numpy(), cycle_s, traced=place)
-    booked, outages = book(queue, pool, rules, known, outage_s=outage_s, by_nodes=True)
-    booked, preemptible = _over_preemptible(booked, queue, pool, rules, known, outage_s)
+    setting = scene(queue, pool, rules, known, outage_s=durations.outage_s)
+    found = plans.believed(setting, pool.policy if backfill else None)
+    again = _Again(queue, pool, rules, known, durations.outage_s, found.plan)
+    booked, preemptible = _over_preemptible(found.booked, again)
     names = rule_names(pool)
     made = pl.DataFrame(
         {
             **_seconds(booked, CAUSES),
-            **_lacks(booked, pool),
+            **_lacks(booked, pool, setting.guessed),
+            **dict(
+                zip(OWN, map(booked.of, ("own_queued", "own_running", "kept_own")), strict=True)
+            ),
             RULE_FREE: booked.of("rule_free"),
             PREEMPTIBLE: preemptible,
+            RELEASED: np.where(_released(queue), booked.of("unexplained"), 0.0),
+            IDLE: booked.idle,
+            HAS_LAPSED: booked.lapsed,
             "rule": _longest_rule(booked, names),
             "held_by": _longest_hold(placed, queue.rows.height).fill_null(kinds),
         }
     ).with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
     return Account(
         _with(described, queue, made),
-        _outages(outages, now),
+        _outages(setting.outages, now),
         _barred(booked.stretches, queue, described),
-        _traced(booked, place, names, placed, kinds, outages, _absent(queue, pool, place)),
-        booked.guessed,
+        _traced(booked, place, names, placed, kinds, setting.outages, _absent(queue, pool, place)),
+        setting.guessed,
+        found.plan,
+        found.starts,
+        interval,
     )
+
+
+def first_end(attempts: pl.DataFrame) -> int:
+    """Return the first end of a started attempt, else the first start, else submission."""
+    started = attempts.filter(pl.col("start_time").is_not_null())
+    times = (started["end_time"].min(), started["start_time"].min(), attempts["submit_time"].min())
+    return next((time for time in times if isinstance(time, int)), 0)
+
+
+def _interval(queue: Queued, pool: Pool) -> int | None:
+    if pool.policy.interval_s is not None:
+        return pool.policy.interval_s
+    started = queue.rows.filter(pl.col("waits") & pl.col("start_time").is_not_null())
+    times = (started[name].to_numpy() for name in ("arrival_time", "start_time"))
+    return plans.inferred_interval(*times)
+
+
+def _released(queue: Queued) -> np.ndarray:
+    """Return which attempts start within ``RELEASED_S`` after an end of their own user."""
+    ends = queue.rows.filter(pl.col("start_time").is_not_null()).select("user", at="end")
+    starts = queue.rows.select("user", at="start_time", place=pl.int_range(pl.len())).drop_nulls()
+    released = starts.sort("at").join_asof(
+        ends.drop_nulls().sort("at").with_columns(last="at"),
+        on="at",
+        by="user",
+        tolerance=RELEASED_S,
+        check_sortedness=False,
+    )
+    made = np.zeros(queue.rows.height, np.bool_)
+    made[released.drop_nulls("last")["place"].to_numpy()] = True
+    return made
 
 
 def rule_names(pool: Pool) -> list[str]:
@@ -213,7 +303,8 @@ def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
     ready = None
     if "ready_time" in rows.columns:
         ready = queue.rows["ready_time"].fill_null(NEVER).to_numpy().astype(np.int64)
-    booked, _ = book(queue, pool, in_force(queue, (), (), pool.zone), Known(ready=ready))
+    rules = in_force(queue, (), (), pool.zone)
+    booked, _ = queue_sweep.book(queue, pool, rules, queue_sweep.Known(ready=ready))
     made = pl.DataFrame({**_seconds(booked, PARTS), "kept_s": booked.of("kept")}).with_columns(
         pl.col(*(part.column for part in PARTS if not part.divided), "kept_s").cast(pl.Int64)
     )
@@ -227,21 +318,33 @@ def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
     ).with_columns(idle_because=pl.when(pl.col("idle_s") > 0).then("idle_because"))
 
 
-def _seconds(booked: Booked, columns: Sequence[Cause | Part]) -> dict[str, np.ndarray]:
+def _seconds(
+    booked: Booked | queue_sweep.Booked, columns: Sequence[Cause | Part]
+) -> dict[str, np.ndarray]:
     return {
         one.column: np.sum([booked.of(key) for key in one.booked], axis=0, initial=0.0)
         for one in columns
     }
 
 
-def _over_preemptible(
-    booked: Booked, queue: Queued, pool: Pool, rules: InForce, known: Known, outage_s: int
-) -> tuple[Booked, pl.Series]:
+class _Again(NamedTuple):
+    """What another sweep needs."""
+
+    queue: Queued
+    pool: Pool
+    rules: InForce
+    known: Known
+    outage_s: int
+    plan: Plan
+
+
+def _over_preemptible(booked: Booked, again: _Again) -> tuple[Booked, pl.Series]:
     """Book the waits of attempts to which others give way again, as if these others held nothing.
 
     Returns:
         The bookings; and the seconds in which an attempt fits for this reason alone.
     """
+    queue, pool = again.queue, again.pool
     spared = np.full(queue.rows.height, np.nan)
     held = queue.rows.with_columns(occupancy=pl.col("occupancy_s"))
     gives_way, takes = sides(held, pool.preemption)
@@ -251,12 +354,14 @@ def _over_preemptible(
         amounts = pl.col(*counted_resources(pool))
         nothing = pl.when(~pl.lit(pl.Series(others))).then(amounts).otherwise(0)
         absent = replace(queue, rows=queue.rows.with_columns(nothing.name.keep()))
-        again, _ = book(absent, pool, rules, known, outage_s=outage_s, by_nodes=True)
+        other = book(
+            scene(absent, pool, again.rules, again.known, outage_s=again.outage_s), again.plan
+        )
         lacked, still = (
-            np.sum([one.of(key) for key in _LACKS_ROOM], axis=0) for one in (booked, again)
+            np.sum([one.of(key) for key in _LACKS_ROOM], axis=0) for one in (booked, other)
         )
         spared[theirs] = np.maximum(lacked - still, 0.0)[theirs]
-        booked = booked.with_those(again, theirs)
+        booked = booked.with_those(other, theirs)
     return booked, pl.Series(spared).fill_nan(None)
 
 
@@ -266,7 +371,7 @@ def _outages(found: Ints, now: int) -> pl.DataFrame:
     return named.with_columns(pl.col("to_time").clip(upper_bound=now))
 
 
-def _lacks(booked: Booked, pool: Pool) -> dict[str, pl.Series]:
+def _lacks(booked: Booked, pool: Pool, guessed: float | None) -> dict[str, pl.Series]:
     """Return the parts of the seconds booked to ``nodes``, by the resource that was lacking."""
     *each, features, several = booked.lacking.astype(np.float64)
     of = dict.fromkeys((lack.resource for lack in LACKS), np.zeros_like(several))
@@ -274,7 +379,7 @@ def _lacks(booked: Booked, pool: Pool) -> dict[str, pl.Series]:
         of[kind_of(resource)] = of[kind_of(resource)] + seconds
     of |= {FEATURES: features, "": several}
     made = {lack.column: pl.Series(of[lack.resource]) for lack in LACKS}
-    if booked.guessed is None:
+    if guessed is None:
         made = {name: column.clear(len(column)) for name, column in made.items()}
     return made
 
@@ -307,8 +412,10 @@ def _traced(
     mine = booked.stretches.filter(pl.col("place") == place)
     for number, begin, end in mine.select("cause", "begin", "end").iter_rows():
         cause, by = keys.get(number, "rule"), None
-        if number >= len(BOOKED):
-            by = names[number - len(BOOKED)]
+        if number == LAPSED:
+            cause, by = "unexplained", LAPSE
+        elif number >= FIRST_RULE:
+            cause, by = "rule", names[number - FIRST_RULE]
         elif cause == "held":
             by = next((kind for since, to, kind in holds if since <= begin < to), kinds[place])
         elif cause == "unavailable" and ((outages[0] <= begin) & (end <= outages[1])).any():
@@ -335,7 +442,7 @@ def _absent(queue: Queued, pool: Pool, place: int | None) -> list[Absence]:
 
 def _barred(stretches: pl.DataFrame, queue: Queued, described: pl.DataFrame) -> pl.DataFrame:
     places = queue.rows.select("row", place=pl.int_range(pl.len()))
-    held = stretches.filter(pl.col("cause").is_in(_BARRED) | (pl.col("cause") >= len(BOOKED)))
+    held = stretches.filter(pl.col("cause").is_in(_BARRED) | (pl.col("cause") >= FIRST_RULE))
     return (
         held.join(places, on="place", maintain_order="left")
         .join(described.select(*KEY).with_row_index("row"), on="row", maintain_order="left")

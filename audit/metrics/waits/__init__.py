@@ -1,1 +1,1 @@
-"""The walk through a pool's queue at each instant, and the plan that explains it best (SPEC §11)."""
+"""The walk through a queue at each instant, and the plan that starts agree with (SPEC §11)."""

@@ -1,7 +1,7 @@
 """Which plan the starts of a log agree with, and the interval of its passes (SPEC §11).
 
-``kept`` says something about the scheduler, so a plan without evidence keeps nothing. The evidence is
-how starts treat the reservations of jobs ahead, beside how they treat what was free anyhow.
+``kept`` says something about the scheduler, so a plan without evidence keeps nothing. The evidence
+is how often starts break the reservations of jobs ahead.
 """
 
 from __future__ import annotations
@@ -47,8 +47,11 @@ def configured(policy: Policy) -> Plan:
     return Plan(_UNLIMITED if most is None else most)
 
 
-def chosen(scene: Scene) -> Chosen:
-    """Return the plan that the starts of a log agree with, and the account under it."""
+def believed(scene: Scene, policy: Policy | None) -> Chosen:
+    """Return the plan of a configured policy, else the one that the starts of a log agree with."""
+    if policy is not None:
+        plan = configured(policy)
+        return Chosen(plan, book(scene, plan), None)
     tried = book(scene, TRIED)
     seen = tried.starts
     if 50 * seen.waited_behind <= seen.waited and seen.stretches >= LEAST_SEEN:

@@ -1,7 +1,7 @@
 """Each second of each wait, booked by a walk through the queue at each instant (SPEC §11).
 
-``metrics.attempts.account`` names what is booked here. Conventions: n attempts in the order (arrival,
-submit, sequence); times in epoch s.
+``metrics.attempts.account`` names what is booked here. Conventions: n attempts in the order
+(arrival, submit, sequence); times in epoch s.
 """
 
 from __future__ import annotations
@@ -140,6 +140,8 @@ class Scene(NamedTuple):
     outages: Ints  # [3, k]: begin, end, s in which a job waited that fits
     rule_count: int
     waiting: pl.DataFrame  # place, leave
+    guessed: float | None
+    """As ``nodes.Placed.guessed``."""
 
 
 def scene(queue: Queued, pool: Pool, rules: InForce, known: Known, *, outage_s: int) -> Scene:
@@ -181,7 +183,7 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: Known, *, outage_s: 
         *(log, course(outages), ruled, amounts(pool), most),
         np.where(waits, np.maximum(before, 0), 0).astype(np.float64),
         *(known.lapses_at, outages, len(rules.most) + len(rules.first_span) - 1),
-        pl.DataFrame({"place": waiting, "leave": leave[waiting]}),
+        *(pl.DataFrame({"place": waiting, "leave": leave[waiting]}), None),
     )
 
 
@@ -255,7 +257,7 @@ def _log(
 
 
 def _blocks(equal: tuple[Ints, ...], single: NDArray[np.bool_]) -> Ints:
-    """Return numbers that neighbours share if all of these are equal, unless they are ``single``."""
+    """Return numbers that neighbours share if all of these are equal, unless ``single``."""
     changed = single.copy()
     for column in equal:
         changed[1:] |= column[1:] != column[:-1]

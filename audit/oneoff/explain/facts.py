@@ -109,10 +109,10 @@ def uses(found: Scene) -> tuple[Use, ...]:
     return tuple(Use(*stretch) for stretch in np.stack((cuts[:-1], cuts[1:], *rows), 1).tolist())
 
 
-def booked(described: pl.DataFrame, found: Scene, now: int, row: int, cycle_s: int) -> Account:
+def booked(described: pl.DataFrame, found: Scene, now: int, row: int) -> Account:
     """Return the account of the wait, beside the waits of similar jobs at any time."""
     pool = found.subject.pool
-    made = accounts.account(described, pool, now, cycle_s=cycle_s, traced=row)
+    made = accounts.account(described, pool, now, traced=row)
     beside = peer_waits(made.attempts, (), (*pool.limits, *pool.windows))
     one = beside.with_columns(contested_s=contested()).row(row, named=True)
     causes = {column: one[column] for column in COLUMNS}

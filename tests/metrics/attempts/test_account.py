@@ -157,7 +157,7 @@ def test_the_tasks_of_an_array_are_booked_one_by_one() -> None:
 
 
 @st.composite
-def _arrays(draw: st.DrawFn) -> Rows:
+def arrays(draw: st.DrawFn) -> Rows:
     """Crowds in which some records are repeated, as tasks of an array are."""
     made: Rows = []
     for record in draw(crowds(8)):
@@ -173,7 +173,7 @@ def _arrays(draw: st.DrawFn) -> Rows:
     return [{**one, "job_id": str(k), "job_number": k} for k, one in enumerate(made, 1)]
 
 
-_LIMITS = [
+LIMITS = [
     (Limit(most=1, per="user"), naive.Limit(lambda _: True, 1, per="user")),
     (Limit(most=3, resource="cpus"), naive.Limit(lambda _: True, 3, "cpus")),
     (
@@ -191,7 +191,7 @@ def _closed(t: int) -> bool:
     return (t // 3_600 + 72) % 168 == CLOSED
 
 
-_WINDOWS = [
+WINDOWS = [
     (Window(hours=(CLOSED,)), naive.Window(lambda _: True, _closed)),
     (
         Window(hours=(CLOSED,), walltime_above_s=5),
@@ -204,15 +204,15 @@ _WINDOWS = [
 ]
 
 
-@pytest.mark.parametrize("rule", range(len(_LIMITS) + len(_WINDOWS) + 1))
+@pytest.mark.parametrize("rule", range(len(LIMITS) + len(WINDOWS) + 1))
 @given(data=st.data())
 def test_as_defined(rule: int, data: st.DataObject) -> None:
-    records = data.draw(rows() | crowds() | _arrays())
+    records = data.draw(rows() | crowds() | arrays())
     pool = data.draw(st.sampled_from(POOLS))
-    limits = _LIMITS[rule : rule + 1]
-    windows = _WINDOWS[rule - len(_LIMITS) :][:1] if rule >= len(_LIMITS) else []
-    if rule == len(_LIMITS) + len(_WINDOWS):
-        limits, windows = _LIMITS[:2], _WINDOWS[1:]
+    limits = LIMITS[rule : rule + 1]
+    windows = WINDOWS[rule - len(LIMITS) :][:1] if rule >= len(LIMITS) else []
+    if rule == len(LIMITS) + len(WINDOWS):
+        limits, windows = LIMITS[:2], WINDOWS[1:]
     times = pl.col("^.*_time$") + EDGE
     steps = tuple(step._replace(since=step.since + EDGE) for step in pool.steps)
     pool = pool._replace(
@@ -258,7 +258,7 @@ def test_the_stretches_of_a_traced_attempt_are_its_wait(
     rules: dict[str, Any], data: st.DataObject
 ) -> None:
     pool = POOL._replace(**rules)
-    moved = frame(data.draw(crowds() | _arrays())).with_columns(pl.col("^.*_time$") + EDGE)
+    moved = frame(data.draw(crowds() | arrays())).with_columns(pl.col("^.*_time$") + EDGE)
     described = describe(moved, [pool])
     if described.is_empty():
         return
@@ -375,7 +375,7 @@ def both(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
     return made.attempts.sort("line")
 
 
-@given(rows() | crowds() | _arrays(), st.sampled_from(POOLS), st.randoms(use_true_random=False))
+@given(rows() | crowds() | arrays(), st.sampled_from(POOLS), st.randoms(use_true_random=False))
 def test_rows_and_names_and_the_epoch_change_nothing(
     records: Rows, pool: Pool, random: st.DataObject
 ) -> None:
@@ -610,12 +610,12 @@ def test_what_gives_way_as_defined(data: st.DataObject) -> None:
     for record in records:
         record["qos"] = data.draw(sampled([None, "low", "high"]))
     pool = data.draw(st.sampled_from(POOLS))._replace(
-        limits=(_LIMITS[0][0],), preemption=SPARE.preemption
+        limits=(LIMITS[0][0],), preemption=SPARE.preemption
     )
     described = describe(frame(records), [pool])
     got = account(described, pool, NOW, cycle_s=0).attempts
     slow = frame(records).with_columns(size=pool.resource.value).to_dicts()
-    limits = [_LIMITS[0][1]]
+    limits = [LIMITS[0][1]]
     plain = naive.account(slow, *slow_pool(pool), NOW, limits=limits)
     spared = naive.account(
         slow, *slow_pool(pool), NOW, limits=limits, yields=lambda record: record["qos"] == "low"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.kernels.peers import mean_peer_waits
-from audit.metrics.attempts.account import account
+from audit.metrics.attempts.account import Durations, account
 from audit.metrics.attempts.peers import STUCK_SCHEMA, peer_waits, stuck
 from audit.metrics.attempts.population import describe
 from audit.model import Limit, Period, Pool, Resource, Step
@@ -28,7 +28,7 @@ ALL = [Period("all", 0, 400 * DAY)]
 
 def parts_of(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
     """The account of attempts, without outages: a log that ends while jobs wait has one."""
-    return account(described, pool, now, cycle_s=0, outage_s=10_000 * DAY).attempts
+    return account(described, pool, now, durations=Durations(0, 10_000 * DAY)).attempts
 
 
 def measured(records: list[dict[str, Any]], periods: list[Period] = ALL) -> pl.DataFrame:
