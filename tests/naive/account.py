@@ -430,12 +430,10 @@ def _outages(site: Site, least: int) -> list[range]:
     found = []
     instants = sorted(site.instants())
     stretch: list[range] = []
-    begun = False  # before the first start and before the log begins the use is unknown
     for t, until in zip(instants, [*instants[1:], None], strict=False):
         runs = any(one.runs(t) for one in site.held)
-        begun = begun or runs or t >= site.begin
-        if until is not None and not runs:
-            stretch += [range(t, until)] * begun
+        if until is not None and not runs and t >= site.begin:
+            stretch.append(range(t, until))
         if stretch and (until is None or runs):
             could = sum(len(span) for span in stretch if _could(site, span.start))
             whole = range(stretch[0].start, stretch[-1].stop)

@@ -109,7 +109,6 @@ cdef class Idle:
     cdef int64_t[::1] end
     cdef int64_t[::1] waited  # s in which an attempt waits that fits and that nothing forbids
     cdef Py_ssize_t count
-    cdef bint begun  # whether anything has run, or the log has begun
 
 
 @cython.final
@@ -234,7 +233,7 @@ def book_account(
 def find_idle(Waits log, Course course, Ruled rules, const int64_t[::1] capacity, Py_ssize_t most):
     """Return the stretches in which nothing runs while the log lasts: begin, end, waited."""
     found = np.zeros((3, log.by_end.shape[0] + 2), np.int64)
-    cdef Idle idle = Idle(found[0], found[1], found[2], 0, False)
+    cdef Idle idle = Idle(found[0], found[1], found[2], 0)
     cdef Sweep sweep = _sweep_of(log, course, rules, capacity, most, NEVER, 0, False, None, idle)
     with nogil:
         _run(sweep)
@@ -547,10 +546,9 @@ cdef void _watch(Sweep s, int64_t now) noexcept nogil:
 
 
 cdef void _note_idle(Idle idle, Py_ssize_t running, int64_t now, int64_t begin) noexcept nogil:
-    """Begin or end a stretch in which nothing runs; before the first start the use is unknown."""
+    """Begin or end a stretch in which nothing runs; before the log begins the use is unknown."""
     cdef bint open = idle.count > 0 and idle.end[idle.count - 1] == NEVER
-    idle.begun = idle.begun or running > 0 or now >= begin
-    if running == 0 and idle.begun and not open:
+    if running == 0 and now >= begin and not open:
         idle.begin[idle.count] = now
         idle.end[idle.count] = NEVER
         idle.count += 1

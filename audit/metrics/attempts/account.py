@@ -28,7 +28,7 @@ as the plan goes (``waits.plan``). What has lapsed neither claims nor reserves.
 For an attempt, the resources of attempts that give way to it (``Pool.preemption``) are free.
 
 An *outage* lasts at least ``OUTAGE_S``: nothing runs, and for at least as long an attempt waits
-that fits and that nothing forbids. Before the first start the use is unknown.
+that fits and that nothing forbids. Before the log begins the use is unknown.
 
 *Anatomy*: each second of a wait belongs to one part. Where the attempt fits in free(t):
 

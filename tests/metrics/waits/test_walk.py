@@ -11,7 +11,6 @@ from audit.metrics.attempts.reasons import hold_kind
 from audit.metrics.queue_sweep import Holds, Queued, in_force, queued
 from audit.metrics.waits.plan import STRICT
 from audit.metrics.waits.walk import BOOKED, Known, Plan, book, scene
-from audit.model import Pool, Resource, Step
 from tests.metrics.attempts.test_account import LIMITS, WINDOWS, arrays, crowds
 from tests.naive import account as naive
 from tests.naive.attempts import close
