@@ -207,13 +207,9 @@ def _completed(work: _Work, scenario: Scenario, budget_s: float) -> tuple[pl.Dat
     decided = decision_times(
         scenario.described_by(performance.overtakes(shares)), tolerance_s=metrics.tolerance_s
     )
-    booked = account.account(
-        decided,
-        pool,
-        setting.now,
-        cycle_s=account.cycle_of(pool, metrics.tolerance_s),
-        log_begin=setting.log_begin,
-    )
+    booked = account.account(decided, pool, setting.now, log_begin=setting.log_begin)
+    added = booked.attempts.select(pl.exclude(account.UNSTORED))
+    booked = booked._replace(attempts=added)
     work.progress(_WAITS, 1, 1)
     fair = fair_start_times(
         scenario.described_by(population.compact(booked.attempts)),

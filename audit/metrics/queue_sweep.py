@@ -253,7 +253,7 @@ def book(
         found = placed(queue.rows, queue.reserved, pool)
     blocks = _blocks(queue, pool, rules, known, found)
     log = _log(queue, pool, known, blocks, found)
-    cuts = _cuts(rules, known.holds, queue, blocks.place)
+    edges = cuts(rules, known.holds, queue, blocks.place)
     steps, capacity = capacity_steps(pool, queue.reserved), amounts(pool)
     if found.nodes.capacity.size:
         steps, capacity = NO_STEPS, found.by_set()
@@ -265,7 +265,7 @@ def book(
         return Times(
             step=steps.time,
             change=steps.change,
-            cut=cuts,
+            cut=edges,
             hold_from=known.holds.begin,
             hold_to=known.holds.end,
             outage_from=outages[0],
@@ -389,10 +389,19 @@ def _flags(n: int, known: Known) -> Ints:
     return flags
 
 
-def _cuts(rules: InForce, holds: Holds, queue: Queued, waiting: Ints) -> Ints:
-    """Return the instants at which rules and holds change."""
+def cuts(
+    rules: InForce, holds: Holds, queue: Queued, waiting: Ints, begin: Sequence[int] = ()
+) -> Ints:
+    """Return the instants at which rules and holds change while attempts wait, and ``begin``."""
     arrival, leave = (queue.column(name)[waiting] for name in ("arrival_time", "leave"))
-    found = [rules.valid_from, rules.valid_to, holds.begin, holds.end, rules.span_to]
+    found = [
+        np.array(begin, np.int64),
+        rules.valid_from,
+        rules.valid_to,
+        holds.begin,
+        holds.end,
+        rules.span_to,
+    ]
     for k, reach in enumerate(rules.reach):
         begins = rules.span_from[rules.first_span[k] : rules.first_span[k + 1]]
         reaches = np.unique(reach[waiting])

@@ -45,7 +45,7 @@ class Cause:
 
 # fmt: off
 CAUSES: Final = (
-    Cause("outside", (), "Before the log begins", "Before the log", "before the log begins",
+    Cause("outside", ("outside",), "Before the log begins", "Before the log", "before the log begins",
           "the log had not begun, so it does not say what the job waited for",
           "before the log begins", ("#7d848b", "#707a84"), optional=True),
     Cause("held", ("held",), "Held by a begin time, dependency or hold", "Held", "held",
@@ -65,7 +65,8 @@ CAUSES: Final = (
           "enough was free on its nodes together, but not on single nodes",
           "while enough was free on all nodes together, but not on single nodes",
           ("#b08a2e", "#d8b45c"), optional=True, in_part="because single nodes had too little"),
-    Cause("own", ("own_queued", "own_running"), "Jobs of the same user", "Own jobs", "own jobs",
+    Cause("own", ("own_queued", "own_running", "kept_own"), "Jobs of the same user", "Own jobs",
+          "own jobs",
           "jobs of the same user used, or had first claim to, what it lacked",
           "behind jobs of the same user", ("#2f8a64", "#3fa37c")),
     Cause("claimed", ("claimed",), "Free, but claimed by jobs ahead", "Claimed ahead",
@@ -73,6 +74,12 @@ CAUSES: Final = (
           "it would have fitted, but jobs ahead of it in the queue needed that capacity",
           "while the job would have fitted, but jobs ahead of it needed that capacity",
           ("#8793a0", "#75828f"), in_part="behind jobs ahead of it in the queue"),
+    Cause("kept", ("kept",), "Free, but kept for a bigger job ahead", "Kept ahead",
+          "kept for a bigger job ahead",
+          "enough was free, but a start would have delayed the planned start of a job ahead",
+          "while enough was free, but kept for a bigger job ahead",
+          ("#c9a227", "#e3c55c"), optional=True,
+          in_part="behind bigger jobs ahead of it in the queue"),
     Cause("earlier", ("earlier",), "Used by earlier arrivals", "Earlier arrivals",
           "used by earlier arrivals",
           "jobs of others that had arrived earlier used what it lacked",

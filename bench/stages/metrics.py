@@ -73,7 +73,7 @@ class Made:
         days = (self.now - BEGIN) // DAY_S
         self.midnights = [BEGIN + DAY_S * day for day in range(1, max(2, days + 1))]
         compared = performance.overtakes(resource_equality(self.described, self.now))
-        self.judged = account(compared, POOL, self.now, cycle_s=60).attempts
+        self.judged = account(compared, POOL, self.now).attempts
         self.con = duckdb.connect()
         self.con.execute("SET enable_progress_bar = false")
         for name in ("attempts", "described", "judged"):

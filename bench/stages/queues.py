@@ -63,8 +63,8 @@ def measure(sizes: Sequence[int]) -> Iterator[Figure]:
         now = int(described["end_time"].to_numpy().max())
         yield measured(
             *("Queues", "account of waits, by depth", depth),
-            partial(account, described, POOL, now, cycle_s=60),
-            twin=("a walk through the queue", partial(account, described, WALKED, now, cycle_s=60)),
+            partial(account, described, POOL, now),
+            twin=("a walk through the queue", partial(account, described, WALKED, now)),
         )
         log = Log.of(described, POOL, EVER)
         yield measured(

@@ -13,7 +13,7 @@ from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting, configured, one_off
 from audit.config.hardware import Nodes
 from audit.errors import ConfigError, UsageError
-from audit.metrics.attempts.account import account
+from audit.metrics.attempts.account import Durations, account
 from audit.metrics.attempts.population import describe
 from audit.model import Absence, Declared, Node
 from tests.strategies import ended, frame
@@ -124,7 +124,7 @@ def test_declared_nodes_win_and_memory_decides() -> None:
     assert (pool.capacity, dict(pool.amounts)) == (8, {"cpus": 8, "mem_bytes": 16 * GIB})
     assert [node.source for node in pool.nodes] == ["scontrol"] * 2
     described = describe(frame(list(jobs)), setting.pools)
-    rows = account(described, pool, 100, cycle_s=0).attempts.sort("line")
+    rows = account(described, pool, 100, durations=Durations(0)).attempts.sort("line")
     assert rows["cause_nodes_s"].to_list() == [0, 0, 8]
     assert setting.warnings == ()
 
@@ -248,6 +248,8 @@ def test_jobs_wait_for_a_drained_node() -> None:
     nodes = (machine("n1", cpus=4),)
     setting = one_off(CLUSTER, rows, {}, None, None, "UTC", declared=Declared(nodes, away))
     described = describe(rows, setting.pools)
-    booked = account(described, setting.pools[0], setting.now, cycle_s=0).attempts.sort("line")
+    booked = account(
+        described, setting.pools[0], setting.now, durations=Durations(0)
+    ).attempts.sort("line")
     assert booked["cause_unavailable_s"].to_list() == [0, 20]
     assert booked["cause_unexplained_s"].to_list() == [0, 10]

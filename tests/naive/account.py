@@ -1,7 +1,11 @@
-"""SPEC §11, *Causes* and *Procedure at t*, in slow, plain, exact Python: second by second.
+"""SPEC §11, *Causes*, *Walk at t* and *Which plan is believed*, in slow, plain, exact Python.
+
+Time is cut at each instant at which anything happens, and the whole queue is walked at each.
 
 Nothing here is shared with the package.
 """
+
+from __future__ import annotations
 
 import functools
 from collections import Counter
@@ -11,13 +15,14 @@ from typing import Any, NamedTuple
 
 from tests.naive import attempts as naive
 from tests.naive import nodes as on
-from tests.naive.simulation import Amounts, Had, Log, fits, log_of, minus, plus
+from tests.naive.simulation import Amounts, Had, Log, fits, log_of, minus
 
 CAUSES = (
-    "outside",
-    *("held", "unavailable", "rule", "nodes", "own", "claimed", "earlier", "later", "cycle"),
-    "unexplained",
+    *("outside", "held", "unavailable", "rule", "nodes", "own", "claimed", "kept", "earlier"),
+    *("later", "cycle", "unexplained"),
 )
+OWN = ("own_queue", "own_running", "kept_own")
+"""The parts of *own*."""
 TYPES = ("gpus:a100", "gpus:h100")
 RESOURCES = ("cpus", "gpus", "mem_bytes", *TYPES)
 HOLDS = {
@@ -27,6 +32,9 @@ HOLDS = {
     "JobArrayTaskLimit": "array",
     "Licenses": "licence",
 }
+
+
+Key = tuple[str, int]
 
 
 class Limit(NamedTuple):
@@ -46,11 +54,17 @@ class Window(NamedTuple):
     closed: Callable[[int], bool]
     overlap: bool = False
 
+    def forbids(self, one: One, t: int) -> bool:
+        """Whether it does not let an attempt start at t."""
+        length = one.record["walltime_s"] or occupancy(one.record)
+        reach = max(length, 1) if self.overlap else 1
+        return self.about(one.record) and any(self.closed(t + s) for s in range(reach))
+
 
 class One(NamedTuple):
     """An attempt: in the queue over [arrival, leave), at work over [start, end)."""
 
-    key: tuple[str, int]
+    key: Key
     place: tuple[Any, ...]
     record: Mapping[str, Any]
     request: Amounts
@@ -60,6 +74,8 @@ class One(NamedTuple):
     start: int | None
     end: int | None
     waits: bool
+    started: bool
+    estimate: int
 
     def runs(self, t: int) -> bool:
         return self.start is not None and self.end is not None and self.start <= t < self.end
@@ -75,23 +91,49 @@ class Site(NamedTuple):
     pool: Log
     limits: Sequence[Limit]
     windows: Sequence[Window]
-    holds: Mapping[tuple[str, int], Sequence[range]]
-    cycle: int
-    outages: frozenset[int]
+    holds: Mapping[Key, Sequence[range]]
+    begin: int
+    """Where the log begins."""
+    interval: int
+    lapse: int
+    """The age at which an attempt lapses."""
+    outages: Sequence[range]
     machines: on.Machines
     absent: Mapping[str, Sequence[range]]
     """When nodes are unavailable."""
-    used: Mapping[tuple[str, int], Mapping[str, Amounts]]
+    used: Mapping[Key, Mapping[str, Amounts]]
     """What each attempt uses on which nodes."""
     resources: list[str]
 
-    def nodes_at(self, t: int) -> on.Free:
-        """What is free on each node."""
+    def nodes_at(self, t: int, running: Sequence[One]) -> on.Free:
+        """What these leave free on each node; of a pool without nodes, in all."""
         free = {name: one.amounts for name, one in self.machines.items()}
+        free = free or {"": self.pool.capacity_at(t)}
+        return functools.reduce(on.minus, (self.used[one.key] for one in running), free)
+
+    def instants(self) -> set[int]:
+        """When anything changes, but for lapses, from the first arrival to the last leave or start."""
+        waiting = [one for one in self.held if one.waits and one.arrival < one.leave]
+        edges = {e for one in waiting for e in (one.arrival, one.leave)}
+        ran = [one for one in self.held if one.started or one.start != one.end]
+        edges |= {e for one in ran for e in (one.start, one.end) if e is not None}
+        edges |= {step.time for step in self.pool.steps} | {self.begin}
+        edges |= {e for spans in self.absent.values() for s in spans for e in (s.start, s.stop)}
+        edges |= {
+            e for one in waiting for s in self.holds.get(one.key, ()) for e in (s.start, s.stop)
+        }
+        edges |= {e for limit in self.limits for e in (limit.valid.start, limit.valid.stop)}
+        edges |= {e for span in self.outages for e in (span.start, span.stop)}
+        first, last = min((one.arrival for one in self.held), default=0), 0
         for one in self.held:
-            if one.runs(t):
-                free = on.minus(free, self.used[one.key])
-        return free
+            last = max(last, one.leave if one.waits else 0, _start(one) if one.started else 0)
+        if self.windows:
+            edges |= {t for t in range(first, last) if self._closed(t) != self._closed(t - 1)}
+        return {e for e in edges if first <= e <= last}
+
+    def _closed(self, t: int) -> list[bool]:
+        """Whether each attempt may not start at t because of each window."""
+        return [window.forbids(one, t) for window in self.windows for one in self.held if one.waits]
 
     def mine(self, j: One, t: int, *, featured: bool = True) -> list[str]:
         """The nodes that ``j`` may use; or might, if it required no features."""
@@ -126,7 +168,7 @@ class Site(NamedTuple):
     def placed(self, j: One, free: on.Free, t: int) -> dict[str, Amounts] | None:
         """What j would use on which nodes; None: it does not fit."""
         if not self.machines:
-            return {}
+            return {"": j.request} if fits(j.request, free[""]) else None
         return on.placement(j.request, j.record["nodes"], free, self.mine(j, t))
 
     def forbidden(self, j: One, t: int, counting: Iterable[One]) -> list[int]:
@@ -148,9 +190,7 @@ class Site(NamedTuple):
             if used + mine > limit.most:
                 found.append(k)
         for k, window in enumerate(self.windows, len(self.limits)):
-            length = j.record["walltime_s"] or occupancy(j.record)
-            reach = max(length, 1) if window.overlap else 1
-            if window.about(j.record) and any(window.closed(t + s) for s in range(reach)):
+            if window.forbids(j, t):
                 found.append(k)
         return found
 
@@ -178,30 +218,48 @@ def _adds(limit: Limit, one: One) -> int:
 class Booked(NamedTuple):
     """The account of one attempt."""
 
-    causes: dict[str, Fraction]
+    parts: dict[str, Fraction]
+    """Seconds by cause, of *own* by its parts."""
     rule_free: int
     rules: Counter[int]
     lacking: Counter[str | None]
     """Seconds of the cause nodes by the resource that was lacking; None: several."""
+    lapsed: bool
+    idle: Fraction
+    """Its part of ``idle_usable``."""
+
+    @property
+    def causes(self) -> dict[str, Fraction]:
+        """Seconds by cause."""
+        own = sum((self.parts[name] for name in OWN), Fraction())
+        return {name: own if name == "own" else self.parts[name] for name in CAUSES}
 
 
-def account(
+class Account(NamedTuple):
+    """The account of all waits."""
+
+    attempts: dict[Key, Booked]
+    starts: Starts
+
+
+def site_of(
     records: Sequence[naive.Record],
     amounts: Mapping[str, int],
     steps: Iterable[Had],
     now: int,
     *,
+    begin: int,
     limits: Sequence[Limit] = (),
     windows: Sequence[Window] = (),
-    holds: Mapping[tuple[str, int], Sequence[range]] | None = None,
-    cycle: int = 0,
+    holds: Mapping[Key, Sequence[range]] | None = None,
+    interval: int = 60,
+    lapse: int = 900,
     outage: int = 600,
     machines: on.Machines | None = None,
     absent: Mapping[str, Sequence[range]] | None = None,
     yields: Callable[[naive.Record], bool] = lambda record: False,
-    log_begin: int = 0,
-) -> dict[tuple[str, int], Booked]:
-    """The account of each attempt that has one; those that yield request and use nothing."""
+) -> Site:
+    """All attempts of a pool; those that yield request and use nothing."""
     records = [{**record, **{x: _uses(record, x) for x in amounts}} for record in records]
     pool, _ = log_of(records, amounts, steps, now)
     described = naive.described(records, next(iter(amounts)))
@@ -217,24 +275,92 @@ def account(
     held.sort(key=lambda one: one.place)
     machines = machines or {}
     site = Site(
-        *(held, pool, limits, windows, holds or {}, cycle, frozenset(), machines, absent or {}),
-        _used(held, machines),
-        list(amounts),
+        *(held, pool, limits, windows, holds or {}, begin, interval, lapse, (), machines),
+        *(absent or {}, _used(held, machines), list(amounts)),
     )
-    site = site._replace(outages=_outages(site, outage, log_begin))
+    return site._replace(outages=_outages(site, outage))
+
+
+def account(site: Site, depth: Depth) -> Account:
+    """The account of each attempt that has one, under a plan of this depth."""
     made = {
-        one.key: Booked(dict.fromkeys(CAUSES, Fraction()), 0, Counter(), Counter()) for one in held
+        one.key: Booked(
+            *(dict.fromkeys((*CAUSES, *OWN), Fraction()), 0, Counter(), Counter(), False, Fraction())
+        )
+        for one in site.held
     }
-    for t in range(min(o.arrival for o in held), max(o.leave for o in held)) if held else ():
-        if t >= log_begin:
-            _second(site, t, made)
-            continue
-        for one in held:
-            made[one.key].causes["outside"] += one.queued(t)
-    return {one.key: made[one.key] for one in held if one.waits}
+    starts, was_kept = Starts(), set[Key]()
+    ages = Counter[Key]()
+    t = min(site.instants(), default=None)
+    while t is not None:
+        if t >= site.begin:
+            here = starts_at(site, t, ages, depth)
+            starts = Starts(*map(sum, zip(starts, here, strict=True)))
+        decided = walk(site, t, ages, depth)
+        to_lapse = (t + site.lapse - ages[k] for k, one in decided.items() if one.ages)
+        until = min((e for e in [*site.instants(), *to_lapse] if e > t), default=None)
+        if until is None:
+            break
+        idle = _idle_share(site, decided, t)
+        kept = {k for k, one in decided.items() if {"kept", "kept_own"} & {*one.parts}}
+        starts = starts._replace(stretches=starts.stretches + len(kept - was_kept))
+        was_kept = kept
+        for one in (one for one in site.held if one.key in decided):
+            _book(site, one, decided[one.key], range(t, until), made)
+            if "unexplained" in decided[one.key].parts:
+                spare = idle * one.request[0] * (until - t)
+                made[one.key] = made[one.key]._replace(idle=made[one.key].idle + spare)
+            if decided[one.key].ages:
+                ages[one.key] += until - t
+                if ages[one.key] >= site.lapse and not made[one.key].lapsed:
+                    made[one.key] = made[one.key]._replace(lapsed=True)
+                    starts = starts._replace(lapses=starts.lapses + 1)
+        t = until
+    return Account({one.key: made[one.key] for one in site.held if one.waits}, starts)
 
 
-def _used(held: Sequence[One], machines: on.Machines) -> dict[tuple[str, int], dict[str, Amounts]]:
+def _book(
+    site: Site, one: One, decided: Decided, span: range, made: MutableMapping[Key, Booked]
+) -> None:
+    booked = made[one.key]
+    for name, part in decided.parts.items():
+        booked.parts[name] += part * len(span)
+    if decided.ages and one.started:
+        late = len(range(max(span.start, (one.start or 0) - site.interval), span.stop))
+        booked.parts["cycle"] += late
+        booked.parts["unexplained"] -= late
+    booked.rules.update({rule: len(span) for rule in decided.rules})
+    booked.lacking.update({name: len(span) for name in decided.lacking})
+    free = len(span) * (decided.fitting and "rule" in decided.parts)
+    made[one.key] = booked._replace(rule_free=booked.rule_free + free)
+
+
+def _idle_share(site: Site, decided: Mapping[Key, Decided], t: int) -> Fraction:
+    """What is free of the counted resource, by what could have used it; at most 1."""
+    could = [one.request[0] for one in site.held if "unexplained" in _parts(decided, one)]
+    running = [one for one in site.held if one.runs(t)]
+    free = sum(max(amounts[0], 0) for amounts in site.nodes_at(t, running).values())
+    return min(Fraction(free, sum(could)), Fraction(1)) if sum(could) else Fraction()
+
+
+def _parts(decided: Mapping[Key, Decided], one: One) -> Mapping[str, Fraction]:
+    return decided[one.key].parts if one.key in decided else {}
+
+
+def chosen(site: Site) -> tuple[Depth, Starts]:
+    """SPEC §11, *Which plan is believed*: the plan, and the counts of the run with 20."""
+    made = account(site, Depth(20)).starts
+    if 50 * made.waited_behind <= made.waited and made.stretches >= 100:
+        strict = account(site, STRICT).starts
+        if 50 * strict.broken <= strict.broken + strict.stretches:
+            return STRICT, made
+    seen, free = made.broken + made.stretches, made.behind - made.broken + made.lapses
+    kept = Fraction(made.broken, max(seen, 1))
+    often = Fraction(made.behind - made.broken, max(free, 1))
+    return Depth(20 if seen >= 100 and kept <= Fraction(7, 10) * often else 0), made
+
+
+def _used(held: Sequence[One], machines: on.Machines) -> dict[Key, dict[str, Amounts]]:
     """What each attempt uses on its nodes, of those whose nodes are known."""
     ran = [
         one
@@ -250,6 +376,8 @@ def _used(held: Sequence[One], machines: on.Machines) -> dict[tuple[str, int], d
         [_stated(one.record["node_amounts"], len(one.request)) for one in ran],
         RESOURCES[: len(ran[0].request)] if ran else (),
     )
+    if not machines:
+        return {one.key: {"": one.use} for one in held}
     return {one.key: {} for one in held} | {o.key: u for o, u in zip(ran, used, strict=True)}
 
 
@@ -283,117 +411,247 @@ def _one(
         attempt.start,
         attempt.end if attempt.standing != "running" else now + 10**6,
         waits,
+        attempt.start is not None and size > 0,
+        _estimate(record, attempt, now),
     )
 
 
-def _outages(site: Site, least: int, log_begin: int) -> frozenset[int]:
-    """The seconds of the stretches in which nothing runs and, for as long, something could."""
-    if not site.held:
-        return frozenset()
-    seconds = range(min(o.arrival for o in site.held), max(o.leave for o in site.held))
-    found: set[int] = set()
-    stretch: list[int] = []
-    begun = False  # before the first start the use is unknown
-    for t in [*seconds, None]:
-        runs = t is not None and any(one.runs(t) for one in site.held)
-        begun = begun or runs
-        if t is not None and not runs:
-            stretch += [t] * begun
-            continue
-        could = [
-            s
-            for s in stretch
-            if any(
-                s >= log_begin
-                and one.queued(s)
-                and fits(one.request, site.amounts(one, (), s)[0])
-                and site.placed(one, site.nodes_at(s), s) is not None
-                and not any(s in hold for hold in site.holds.get(one.key, ()))
-                and not site.forbidden(one, s, ())
-                for one in site.held
-            )
-        ]
-        if len(could) >= least:
-            found |= set(stretch)
-        stretch = []
-    return frozenset(found)
+def _estimate(record: naive.Record, attempt: naive.Attempt, now: int) -> int:
+    """The time that a planner expects."""
+    occupancy = 0
+    if attempt.start is not None:
+        end = attempt.end if attempt.end is not None else now + 1
+        occupancy = (
+            max(now, attempt.start) + 1 if attempt.standing == "running" else end
+        ) - attempt.start
+    return max(record["walltime_s"] or 0, occupancy, 1)
 
 
-def _second(site: Site, t: int, made: MutableMapping[tuple[str, int], Booked]) -> None:
+def _outages(site: Site, least: int) -> list[range]:
+    """The stretches in which nothing runs and, for as long, something could."""
+    found = []
+    instants = sorted(site.instants())
+    stretch: list[range] = []
+    for t, until in zip(instants, [*instants[1:], None], strict=False):
+        runs = any(one.runs(t) for one in site.held)
+        if until is not None and not runs and t >= site.begin:
+            stretch.append(range(t, until))
+        if stretch and (until is None or runs):
+            could = sum(len(span) for span in stretch if _could(site, span.start))
+            whole = range(stretch[0].start, stretch[-1].stop)
+            found += [whole] if len(whole) >= least and could >= least else []
+            stretch = []
+    return found
+
+
+def _could(site: Site, s: int) -> bool:
+    """Whether at ``s``, when nothing runs, an attempt waits that fits and that nothing forbids."""
+    return any(
+        one.queued(s)
+        and fits(one.request, site.amounts(one, (), s)[0])
+        and site.placed(one, site.nodes_at(s, ()), s) is not None
+        and not any(s in hold for hold in site.holds.get(one.key, ()))
+        and not site.forbidden(one, s, ())
+        for one in site.held
+    )
+
+
+class Depth(NamedTuple):
+    """How far the plan goes: reservations per walk; or strict, in which nobody passes another."""
+
+    reservations: float
+    strict: bool = False
+
+
+STRICT = Depth(0, strict=True)
+
+
+class Plan:
+    """What a walk at t leaves free, and what it expects to be free later."""
+
+    def __init__(self, site: Site, t: int, running: Sequence[One]) -> None:
+        self.site, self.t = site, t
+        self.free = site.nodes_at(t, running)
+        self.left = dict(self.free)
+        self.claims: list[tuple[One, on.Used]] = []
+        self.reserved: list[tuple[One, int, on.Used]] = []
+        self.ends = [(_start(one) + one.estimate, site.used[one.key]) for one in running]
+
+    def at(self, s: int) -> on.Free:
+        free = self.left
+        for end, used in [*self.ends, *((self.t + k.estimate, u) for k, u in self.claims)]:
+            if end <= s:
+                free = on.minus(free, used, -1)
+        for k, begin, used in self.reserved:
+            if begin <= s < begin + k.estimate:
+                free = on.minus(free, used)
+        return free
+
+    def changes(self) -> list[int]:
+        """When the plan changes."""
+        edges = {end for end, _ in self.ends} | {self.t + k.estimate for k, _ in self.claims}
+        edges |= {e for k, begin, _ in self.reserved for e in (begin, begin + k.estimate)}
+        return sorted(edge for edge in edges if edge > self.t)
+
+    def room(self, j: One, s: int) -> on.Used | None:
+        """Where j would be during all of [s, s + estimate)."""
+        instants = [s, *(e for e in self.changes() if s < e < s + j.estimate)]
+        plans = [self.at(instant) for instant in instants]
+        least = {n: tuple(map(min, zip(*(p[n] for p in plans), strict=True))) for n in self.left}
+        return self.site.placed(j, least, self.t)
+
+    def take(self, j: One, used: on.Used) -> None:
+        self.left = on.minus(self.left, used)
+        self.claims.append((j, used))
+
+    def reserve(self, j: One) -> None:
+        for s in [self.t, *self.changes()]:
+            used = self.room(j, s)
+            if used is not None:
+                self.reserved.append((j, s, used))
+                return
+
+
+def _start(one: One) -> int:
+    assert one.start is not None
+    return one.start
+
+
+class Decided(NamedTuple):
+    """The decision about a waiting attempt between two instants."""
+
+    parts: dict[str, Fraction]
+    ages: bool = False
+    rules: Sequence[int] = ()
+    fitting: bool = False
+    lacking: tuple[str | None] | tuple[()] = ()
+
+
+def walk(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> dict[Key, Decided]:
+    """SPEC §11, *Walk at t*."""
     running = [one for one in site.held if one.runs(t)]
-    nodes = left_on = site.nodes_at(t)
-    claims: list[tuple[One, dict[str, Amounts]]] = []
-    for j in site.held:
-        if not j.queued(t):
+    plan = Plan(site, t, running)
+    passed: set[str] = set()
+    failed: list[One] = []
+    made = {}
+    for j in (one for one in site.held if one.queued(t)):
+        user = j.record["user"]
+        known = _first_step(site, j, t, running, plan)
+        if known is not None:
+            made[j.key] = known
             continue
         capacity, free, used = site.amounts(j, running, t)
-        left = functools.reduce(minus, (one.request for one, _ in claims), free)
-        rules = site.forbidden(j, t, [*running, *(one for one, _ in claims)])
-        booked = made[j.key]
-        user = j.record["user"]
-        own = [one for one in claims if user is not None and one[0].record["user"] == user]
-        fitting = fits(j.request, free) and site.placed(j, nodes, t) is not None
-        empty = {name: one.amounts for name, one in site.machines.items()}
-        never = not fits(j.request, capacity)
-        never = never or (fits(j.request, free) and site.placed(j, empty, t) is None)
-        if site.machines:
-            claim = site.placed(j, left_on, t)
-            lent = functools.reduce(lambda f, c: on.minus(f, c[1], -1), own, left_on)
-            behind_own = site.placed(j, lent, t) is not None
-        else:
-            claim = {} if fits(j.request, left) else None
-            behind_own = fits(j.request, plus(left, *(one.request for one, _ in own)))
-        if any(t in hold for hold in site.holds.get(j.key, ())):
-            causes = {"held": Fraction(1)}
-        elif t in site.outages or never:
-            causes = {"unavailable": Fraction(1)}
-        elif rules:
-            causes = {"rule": Fraction(1)}
-            booked.rules.update(rules)
-            made[j.key] = booked._replace(rule_free=booked.rule_free + fitting)
-        elif not fits(j.request, free):
-            causes = _holders(j, running, used, capacity, free)
+        fitting = fits(j.request, free) and site.placed(j, plan.free, t) is not None
+        if not fits(j.request, free):
+            behind = Decided(_holders(j, running, used, capacity, free))
         elif not fitting:
-            causes = {"nodes": Fraction(1)}
-            allowed = site.mine(j, t)
-            of = (j.request, j.record["nodes"], nodes, allowed, site.mine(j, t, featured=False))
-            booked.lacking[on.lacking(*of, site.resources)] += 1
-        elif claim is not None:
+            behind = Decided({"nodes": Fraction(1)}, lacking=(_lacking(site, j, t, plan.free),))
+        if ages[j.key] >= site.lapse:
+            passed |= {user} - {None}
+            made[j.key] = Decided({"unexplained": Fraction(1)}, fitting=True) if fitting else behind
+            continue
+        taken: on.Used | None = site.placed(j, plan.left, t)
+        can = taken is not None
+        if depth.strict:
+            can = can and not failed
+        elif plan.reserved and can:
+            taken = plan.room(j, t)
+            can = taken is not None
+        if can:
+            assert taken is not None
             if _noted(site, j, t):
-                causes = {"held": Fraction(1)}
-            else:
-                claims.append((j, claim))
-                left_on = on.minus(left_on, claim)
-                late = j.start is not None and t >= j.start - site.cycle
-                causes = {"cycle" if late else "unexplained": Fraction(1)}
+                made[j.key] = Decided({"held": Fraction(1)})
+                continue
+            if user is None or user not in passed:
+                plan.take(j, taken)
+            made[j.key] = Decided({"unexplained": Fraction(1)}, ages=True, fitting=True)
+            continue
+        if not fitting:
+            made[j.key] = behind
+        elif site.placed(j, plan.left, t) is None:
+            lent = plan.left
+            for k, theirs in plan.claims:
+                if user is not None and k.record["user"] == user:
+                    lent = on.minus(lent, theirs, -1)
+            own = site.placed(j, lent, t) is not None
+            made[j.key] = Decided({"own_queue" if own else "claimed": Fraction(1)}, fitting=True)
         else:
-            causes = {"own" if behind_own else "claimed": Fraction(1)}
-        for name, part in causes.items():
-            booked.causes[name] += part
+            first = (failed if depth.strict else [k for k, _, _ in plan.reserved])[0]
+            own = user is not None and first.record["user"] == user
+            made[j.key] = Decided({"kept_own" if own else "kept": Fraction(1)}, fitting=True)
+        failed.append(j)
+        if len(plan.reserved) < depth.reservations:
+            plan.reserve(j)
+    return made
+
+
+def _first_step(site: Site, j: One, t: int, running: Sequence[One], plan: Plan) -> Decided | None:
+    """What is known to keep j from starting."""
+    capacity, free, _ = site.amounts(j, running, t)
+    fitting = fits(j.request, free) and site.placed(j, plan.free, t) is not None
+    empty = {name: one.amounts for name, one in site.machines.items()}
+    never = not fits(j.request, capacity)
+    never = never or (fits(j.request, free) and bool(empty) and site.placed(j, empty, t) is None)
+    if t < site.begin:
+        return Decided({"outside": Fraction(1)})
+    if never or any(t in span for span in site.outages):
+        return Decided({"unavailable": Fraction(1)})
+    if any(t in hold for hold in site.holds.get(j.key, ())):
+        return Decided({"held": Fraction(1)})
+    rules = site.forbidden(j, t, [*running, *(one for one, _ in plan.claims)])
+    return Decided({"rule": Fraction(1)}, rules=rules, fitting=fitting) if rules else None
+
+
+class Starts(NamedTuple):
+    """How often the starts of a log agree with a plan."""
+
+    starts: int = 0
+    waited: int = 0
+    behind: int = 0
+    waited_behind: int = 0
+    broken: int = 0
+    stretches: int = 0
+    lapses: int = 0
+
+
+def starts_at(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> Starts:
+    """What starts at t, after what ends and arrives, beside the plan of what waits longer."""
+    running = [one for one in site.held if one.runs(t) and one.start != t]
+    plan = Plan(site, t, running)
+    found = Counter[str]()
+    failed = False
+    for j in site.held:
+        if j.started and j.start == t:
+            behind = failed if depth.strict else bool(plan.reserved)
+            found["starts"] += 1
+            found["waited"] += max(j.arrival, site.begin) < t
+            found["behind"] += behind
+            found["waited_behind"] += behind and max(j.arrival, site.begin) < t
+            found["broken"] += behind and (depth.strict or plan.room(j, t) is None)
+            used = site.used[j.key] or site.placed(j, plan.left, t) or {}
+            plan.take(j, used)
+        elif j.queued(t):
+            if _first_step(site, j, t, running, plan) or ages[j.key] >= site.lapse:
+                continue
+            if site.placed(j, plan.left, t) is None:
+                failed = True
+                if len(plan.reserved) < depth.reservations:
+                    plan.reserve(j)
+    return Starts(**found)
+
+
+def _lacking(site: Site, j: One, t: int, nodes: on.Free) -> str | None:
+    return on.lacking(
+        *(j.request, j.record["nodes"], nodes, site.mine(j, t)),
+        *(site.mine(j, t, featured=False), site.resources),
+    )
 
 
 def _noted(site: Site, j: One, t: int) -> bool:
-    """Whether a recorded hold is evidence of t: nothing changes until the end of its wait."""
+    """Whether a recorded hold is evidence of t: nothing but a lapse comes before the end of its wait."""
     if j.record["reason"] not in HOLDS or j.record["attempt"] != 1:
         return False
-    edges = {
-        e
-        for one in site.held
-        if one.start is not None and one.end is not None and one.end > one.start
-        for e in (one.start, one.end)
-    }
-    edges |= {one.leave for one in site.held if one.waits and one.leave > one.arrival}
-    edges |= {step.time for step in site.pool.steps}
-    edges |= {e for spans in site.absent.values() for s in spans for e in (s.start, s.stop)}
-    edges |= {
-        e
-        for one in site.held
-        for span in site.holds.get(one.key, ())
-        if one.waits and max(span.start, one.arrival) < min(span.stop, one.leave)
-        for e in (span.start, span.stop)
-        if one.arrival <= e < one.leave
-    }
-    return not any(t < e < j.leave for e in edges)
+    return not any(t < e < j.leave for e in site.instants())
 
 
 def _holders(
@@ -407,7 +665,7 @@ def _holders(
     parts: Counter[str] = Counter()
     for k, amounts in zip(running, used, strict=True):
         mine = k.record["user"] is not None and k.record["user"] == j.record["user"]
-        name = "own" if mine else "earlier" if k.place < j.place else "later"
+        name = "own_running" if mine else "earlier" if k.place < j.place else "later"
         parts[name] += amounts[short]
     held = sum(amounts[short] for amounts in used)
     return {name: Fraction(part, held) for name, part in parts.items()}

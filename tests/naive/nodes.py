@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 Amounts = tuple[int, ...]
 Free = dict[str, Amounts]
+Used = Mapping[str, Amounts]
+"""What an attempt takes of each node."""
 
 
 class Machine(NamedTuple):

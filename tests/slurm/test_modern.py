@@ -15,8 +15,8 @@ import pytest
 
 from audit import config
 from audit.cluster import charges, fairshare
+from audit.metrics.attempts.account import Durations
 from audit.metrics.attempts.account import account as booked_waits
-from audit.metrics.attempts.account import cycle_of
 from audit.metrics.attempts.reasons import hold_kind
 from audit.model import Decision
 from audit.oneoff.explain.explain import charged
@@ -59,7 +59,7 @@ def test_the_last_reason_explains_only_its_part_of_a_wait(name: str, tmp_path: P
     log = Capture(CAPTURES / name).site(tmp_path)
     (pool,) = log.setting.pools
     made = booked_waits(
-        log.described, pool, log.setting.now, cycle_s=cycle_of(pool, PERIOD_S)
+        log.described, pool, log.setting.now, durations=Durations(PERIOD_S)
     ).attempts
     started = made.filter(pl.col("start_time").is_not_null())
     assert started.height > 400

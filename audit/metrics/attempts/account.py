@@ -1,26 +1,34 @@
-"""Account (SPEC §11) and anatomy (SPEC §10) of waits, both from one sweep (``queue_sweep``).
+"""Account (SPEC §11) and anatomy (SPEC §10) of waits.
 
 *Account*: every second of every wait is booked to exactly one cause. At t, with free(t) the part of
 capacity(t) that running attempts leave, the queue is walked in its order (arrival, submit,
 sequence), with left = free(t) at first. For each attempt, the first condition that holds:
 
-    outside      t is before the begin of the log, of which it does not say what ran
-    held         a begin time, dependency, hold, throttle of its array or licence keeps it waiting
+    outside      the log begins after t
     unavailable  it requests more than capacity(t), or t lies in an outage
+    held         a begin time, dependency, hold, throttle of its array or licence keeps it waiting
     rule         a limit or window forbids it, given the running attempts and the claims before it
     own, earlier, later
                  it does not fit in free(t): the second is divided by use of the *short resource*
     nodes        it fits in free(t), but on no set of nodes (``nodes``); of this, ``LACKS`` tells
                  without which resource it would fit
+    unexplained  it has *lapsed*: for ``waits.walk.LAPSE_S`` in all it could have started
     cycle, unexplained
-                 it fits in left, and claims its request; cycle: in the last ``cycle_s`` of the wait
+                 it can start: it fits in left, and the plan has enough for all of its estimate. It
+                 claims its request, unless an attempt of its user ahead of it has lapsed. cycle: in
+                 the last ``interval_s`` of the wait
     own          it fits in left and the claims of its own user
     claimed      jobs ahead of it have claimed what it needs
+    kept, own    it fits in left, but a start would delay a reservation ahead of it; own: the first
+                 reservation is its own user's
+
+What cannot start reserves the earliest start at which the plan has enough for its estimate, as far
+as the plan goes (``waits.plan``). What has lapsed neither claims nor reserves.
 
 For an attempt, the resources of attempts that give way to it (``Pool.preemption``) are free.
 
 An *outage* lasts at least ``OUTAGE_S``: nothing runs, and for at least as long an attempt waits
-that fits and that nothing forbids. Before the first start the use is unknown.
+that fits and that nothing forbids. Before the log begins the use is unknown.
 
 *Anatomy*: each second of a wait belongs to one part. Where the attempt fits in free(t):
 
@@ -53,21 +61,22 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
+from audit.metrics import queue_sweep
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.reasons import hold_kind, throttled
 from audit.metrics.preemption import sides
-from audit.metrics.queue_sweep import (
+from audit.metrics.queue_sweep import NEVER, Holds, InForce, Ints, Queued, in_force, queued
+from audit.metrics.waits import plan as plans
+from audit.metrics.waits.walk import (
     BOOKED,
-    NEVER,
+    FIRST_RULE,
+    LAPSED,
     Booked,
-    Holds,
-    InForce,
-    Ints,
     Known,
-    Queued,
+    Plan,
+    Starts,
     book,
-    in_force,
-    queued,
+    scene,
 )
 from audit.model import INFERRED, SEQUENCE, Absence, Pool
 from audit.registry.causes import CAUSES, FEATURES, LACKS, Cause
@@ -90,8 +99,8 @@ class Account(NamedTuple):
     """The account of a pool."""
 
     attempts: pl.DataFrame
-    """The given frame with the columns of ``CAUSES``, ``LACKS``, ``RULE_FREE``, ``PREEMPTIBLE``,
-    rule, held_by."""
+    """The given frame with the columns of ``CAUSES``, ``LACKS``, ``OWN``, ``RULE_FREE``,
+    ``PREEMPTIBLE``, ``RELEASED``, ``IDLE``, ``HAS_LAPSED``, rule, held_by."""
     outages: pl.DataFrame
     """from_time, to_time (epoch s), waited_s: s in which an attempt waited that could have run."""
     barred: pl.DataFrame
@@ -99,10 +108,15 @@ class Account(NamedTuple):
     a rule, ascending."""
     traced: pl.DataFrame
     """All stretches of the traced attempt's wait, ascending: begin, end (epoch s), cause (key; of
-    divided seconds the greatest part) and ``by``: the rule, the kind of hold, ``outage``, or why
-    nodes were out of service."""
+    divided seconds the greatest part) and ``by``: the rule, the kind of hold, ``outage``, why nodes
+    were out of service, or ``LAPSE`` of an unexplained stretch after the attempt lapsed."""
     guessed: float | None
     """Share of the node-seconds of which the split over nodes is a guess; None: no nodes."""
+    plan: Plan
+    starts: Starts | None
+    """The evidence for the plan; None: it is configured."""
+    interval_s: int | None
+    """The interval of the scheduler's passes, configured or inferred; None: not known."""
 
 
 NO_HOLDS: Final = pl.DataFrame(
@@ -116,15 +130,40 @@ RULE_FREE: Final = "cause_rule_free_s"
 """The part of the seconds under a rule in which the attempt fits in the free capacity."""
 PREEMPTIBLE: Final = "preemptible_s"
 """The seconds in which an attempt fits only because what gives way to it counts as free."""
+RELEASED: Final = "released_own_s"
+"""The unexplained seconds of attempts that start soon after an end of their own user."""
+RELEASED_S: Final = 60
+IDLE: Final = "idle_usable"
+"""Resource-seconds that were free while the attempt was unexplained, divided by size among all that
+were."""
+HAS_LAPSED: Final = "lapsed"
+OWN: Final = ("own_queued_s", "own_running_s", "own_kept_s")
+"""The parts of ``cause_own_s``: behind the claims of its own user, behind its running attempts, and
+kept for one of its attempts."""
+UNSTORED: Final = (*OWN, RELEASED, IDLE, HAS_LAPSED)
+"""Columns of the account that the store does not keep."""
+_OWN_BOOKED: Final = ("own_queued", "own_running", "kept_own")
+LAPSE: Final = "lapse"
 _LACKS_ROOM: Final = ("own_running", "earlier", "later", "nodes")
 """Entries of ``BOOKED`` of an attempt that does not fit."""
 
 _BARRED: Final = (BOOKED.index("held"), BOOKED.index("rule"))
 
 
-def cycle_of(pool: Pool, tolerance_s: int) -> int:
-    """Return the interval of a pool's scheduling passes, else the tolerance, s."""
-    return pool.policy.interval_s or tolerance_s
+INTERVAL_S: Final = 60
+"""Assumed interval of the scheduler's passes."""
+
+
+class Durations(NamedTuple):
+    """Durations that decide causes, s."""
+
+    interval_s: int | None = None
+    """Of the scheduler's passes; None: that of the pool's policy, else inferred."""
+    outage_s: int = OUTAGE_S  # least length of an outage
+    lapse_s: int | None = None  # age at which attempts lapse; None: as SPEC says
+
+
+USUAL: Final = Durations()
 
 
 def account(
@@ -132,10 +171,10 @@ def account(
     pool: Pool,
     now: int,
     *,
-    cycle_s: int,
     log_begin: int | None = None,
+    backfill: bool = False,
     holds: pl.DataFrame = NO_HOLDS,
-    outage_s: int = OUTAGE_S,
+    durations: Durations = USUAL,
     traced: int | None = None,
 ) -> Account:
     """Book each second of each wait to one cause.
@@ -144,10 +183,9 @@ def account(
         described: columns of ``model.DESCRIBED``; *all* attempts of one pool, in any order.
         pool: its amounts and their changes, and the rules in force.
         now: time until which open attempts wait, epoch s.
-        cycle_s: interval of the scheduler's passes, s.
-        log_begin: epoch s, before which waits are ``outside``; None: before all of them.
+        log_begin: where the log begins, epoch s; None: with the first end of a started attempt.
+        backfill: whether the pool's backfilling is configured, so that the plan needs no evidence.
         holds: further times in which attempts may not start, columns of ``NO_HOLDS``.
-        outage_s: least length of an outage, s.
         traced: row of the attempt of which all stretches are returned.
 
     Returns:
@@ -158,23 +196,37 @@ def account(
         gives way.
     """
     rows = described.select(_READ).with_row_index("row")
-    outside, queue = _outside(queued(rows, now, pl.col("size") > 0), log_begin)
+    queue = queued(rows, now, pl.col("size") > 0)
+    interval = _interval(queue, pool) if durations.interval_s is None else durations.interval_s
     kinds = hold_kind(queue.rows)
     placed = _placed(pl.concat([holds, throttled(described)]), queue)
     place = None if traced is None else queue.rows["row"].index_of(traced)
-    holding = Holds(*(placed[name].to_numpy() for name in Holds._fields))
+    known = Known(
+        first_end(described) if log_begin is None else log_begin,
+        INTERVAL_S if interval is None else interval,
+        Holds(*(placed[name].to_numpy() for name in Holds._fields)),
+        kinds.is_not_null().to_numpy(),
+        place,
+        durations.lapse_s,
+    )
     rules = in_force(queue, pool.limits, pool.windows, pool.zone)
-    known = Known(holding, kinds.is_not_null().to_numpy(), cycle_s, traced=place)
-    booked, outages = book(queue, pool, rules, known, outage_s=outage_s, by_nodes=True)
-    booked, preemptible = _over_preemptible(booked, queue, pool, rules, known, outage_s)
+    setting = scene(queue, pool, rules, known, outage_s=durations.outage_s)
+    found = plans.believed(setting, pool.policy if backfill else None)
+    again = _Again(queue, pool, rules, known, durations.outage_s, found.plan)
+    booked, preemptible = _over_preemptible(found.booked, again)
     names = rule_names(pool)
     made = pl.DataFrame(
         {
             **_seconds(booked, CAUSES),
-            "cause_outside_s": outside.cast(pl.Float64),
-            **_lacks(booked, pool),
+            **_lacks(booked, pool, setting.guessed),
+            **dict(
+                zip(OWN, map(booked.of, ("own_queued", "own_running", "kept_own")), strict=True)
+            ),
             RULE_FREE: booked.of("rule_free"),
             PREEMPTIBLE: preemptible,
+            RELEASED: np.where(_released(queue), booked.of("unexplained"), 0.0),
+            IDLE: booked.idle,
+            HAS_LAPSED: booked.lapsed,
             "rule": _longest_rule(booked, names),
             "held_by": _longest_hold(placed, queue.rows.height).fill_null(kinds),
         }
@@ -182,32 +234,45 @@ def account(
     inside = _traced(booked, place, names, placed, kinds, outages, _absent(queue, pool, place))
     return Account(
         _with(described, queue, made),
-        _outages(outages, now),
+        _outages(setting.outages, now),
         _barred(booked.stretches, queue, described),
-        _before(queue, outside, place).vstack(inside),
-        booked.guessed,
+        _traced(booked, place, names, placed, kinds, setting.outages, _absent(queue, pool, place)),
+        setting.guessed,
+        found.plan,
+        found.starts,
+        interval,
     )
 
 
-def _outside(queue: Queued, log_begin: int | None) -> tuple[pl.Series, Queued]:
-    """Return the seconds of each wait before the log begins, and the queue without them.
-
-    The order of the queue stays.
-    """
-    if log_begin is None:
-        return pl.zeros(queue.rows.height, dtype=pl.Int64, eager=True), queue
-    arrival, begin = pl.col("arrival_time"), pl.min_horizontal(pl.lit(log_begin), "leave")
-    outside = queue.rows.select((begin - arrival).clip(0).fill_null(0)).to_series()
-    return outside, replace(queue, rows=queue.rows.with_columns(arrival_time=arrival + outside))
+def first_end(attempts: pl.DataFrame) -> int:
+    """Return the first end of a started attempt, else the first start, else submission."""
+    started = attempts.filter(pl.col("start_time").is_not_null())
+    times = (started["end_time"].min(), started["start_time"].min(), attempts["submit_time"].min())
+    return next((time for time in times if isinstance(time, int)), 0)
 
 
-def _before(queue: Queued, outside: pl.Series, place: int | None) -> pl.DataFrame:
-    """Return the stretch of the traced attempt before the log begins; see ``Account.traced``."""
-    rows = []
-    if place is not None and outside[place]:
-        began = queue.rows["arrival_time"][place]
-        rows.append((began - outside[place], began, "outside", None))
-    return pl.DataFrame(rows, _TRACED, orient="row")
+def _interval(queue: Queued, pool: Pool) -> int | None:
+    if pool.policy.interval_s is not None:
+        return pool.policy.interval_s
+    started = queue.rows.filter(pl.col("waits") & pl.col("start_time").is_not_null())
+    times = (started[name].to_numpy() for name in ("arrival_time", "start_time"))
+    return plans.inferred_interval(*times)
+
+
+def _released(queue: Queued) -> np.ndarray:
+    """Return which attempts start within ``RELEASED_S`` after an end of their own user."""
+    ends = queue.rows.filter(pl.col("start_time").is_not_null()).select("user", at="end")
+    starts = queue.rows.select("user", at="start_time", place=pl.int_range(pl.len())).drop_nulls()
+    released = starts.sort("at").join_asof(
+        ends.drop_nulls().sort("at").with_columns(last="at"),
+        on="at",
+        by="user",
+        tolerance=RELEASED_S,
+        check_sortedness=False,
+    )
+    made = np.zeros(queue.rows.height, np.bool_)
+    made[released.drop_nulls("last")["place"].to_numpy()] = True
+    return made
 
 
 def rule_names(pool: Pool) -> list[str]:
@@ -223,14 +288,24 @@ def _seconds(booked: Booked, columns: Sequence[Cause]) -> dict[str, np.ndarray]:
     }
 
 
-def _over_preemptible(
-    booked: Booked, queue: Queued, pool: Pool, rules: InForce, known: Known, outage_s: int
-) -> tuple[Booked, pl.Series]:
+class _Again(NamedTuple):
+    """What another sweep needs."""
+
+    queue: Queued
+    pool: Pool
+    rules: InForce
+    known: Known
+    outage_s: int
+    plan: Plan
+
+
+def _over_preemptible(booked: Booked, again: _Again) -> tuple[Booked, pl.Series]:
     """Book the waits of attempts to which others give way again, as if these others held nothing.
 
     Returns:
         The bookings; and the seconds in which an attempt fits for this reason alone.
     """
+    queue, pool = again.queue, again.pool
     spared = np.full(queue.rows.height, np.nan)
     held = queue.rows.with_columns(occupancy=pl.col("occupancy_s"))
     gives_way, takes = sides(held, pool.preemption)
@@ -240,12 +315,14 @@ def _over_preemptible(
         amounts = pl.col(*counted_resources(pool))
         nothing = pl.when(~pl.lit(pl.Series(others))).then(amounts).otherwise(0)
         absent = replace(queue, rows=queue.rows.with_columns(nothing.name.keep()))
-        again, _ = book(absent, pool, rules, known, outage_s=outage_s, by_nodes=True)
+        other = book(
+            scene(absent, pool, again.rules, again.known, outage_s=again.outage_s), again.plan
+        )
         lacked, still = (
-            np.sum([one.of(key) for key in _LACKS_ROOM], axis=0) for one in (booked, again)
+            np.sum([one.of(key) for key in _LACKS_ROOM], axis=0) for one in (booked, other)
         )
         spared[theirs] = np.maximum(lacked - still, 0.0)[theirs]
-        booked = booked.with_those(again, theirs)
+        booked = booked.with_those(other, theirs)
     return booked, pl.Series(spared).fill_nan(None)
 
 
@@ -255,7 +332,7 @@ def _outages(found: Ints, now: int) -> pl.DataFrame:
     return named.with_columns(pl.col("to_time").clip(upper_bound=now))
 
 
-def _lacks(booked: Booked, pool: Pool) -> dict[str, pl.Series]:
+def _lacks(booked: Booked, pool: Pool, guessed: float | None) -> dict[str, pl.Series]:
     """Return the parts of the seconds booked to ``nodes``, by the resource that was lacking."""
     *each, features, several = booked.lacking.astype(np.float64)
     of = dict.fromkeys((lack.resource for lack in LACKS), np.zeros_like(several))
@@ -263,7 +340,7 @@ def _lacks(booked: Booked, pool: Pool) -> dict[str, pl.Series]:
         of[kind_of(resource)] = of[kind_of(resource)] + seconds
     of |= {FEATURES: features, "": several}
     made = {lack.column: pl.Series(of[lack.resource]) for lack in LACKS}
-    if booked.guessed is None:
+    if guessed is None:
         made = {name: column.clear(len(column)) for name, column in made.items()}
     return made
 
@@ -295,8 +372,10 @@ def _traced(
     mine = booked.stretches.filter(pl.col("place") == place)
     for number, begin, end in mine.select("cause", "begin", "end").iter_rows():
         cause, by = keys.get(number, "rule"), None
-        if number >= len(BOOKED):
-            by = names[number - len(BOOKED)]
+        if number == LAPSED:
+            cause, by = "unexplained", LAPSE
+        elif number >= FIRST_RULE:
+            cause, by = "rule", names[number - FIRST_RULE]
         elif cause == "held":
             by = next((kind for since, to, kind in holds if since <= begin < to), kinds[place])
         elif cause == "unavailable" and ((outages[0] <= begin) & (end <= outages[1])).any():
@@ -328,7 +407,7 @@ def _absent(queue: Queued, pool: Pool, place: int | None) -> list[Absence]:
 
 def _barred(stretches: pl.DataFrame, queue: Queued, described: pl.DataFrame) -> pl.DataFrame:
     places = queue.rows.select("row", place=pl.int_range(pl.len()))
-    held = stretches.filter(pl.col("cause").is_in(_BARRED) | (pl.col("cause") >= len(BOOKED)))
+    held = stretches.filter(pl.col("cause").is_in(_BARRED) | (pl.col("cause") >= FIRST_RULE))
     return (
         held.join(places, on="place", maintain_order="left")
         .join(described.select(*KEY).with_row_index("row"), on="row", maintain_order="left")

@@ -20,7 +20,6 @@ from audit.cluster.inference import Fact
 from audit.config import Usage
 from audit.errors import UsageError
 from audit.ingest.ingest import Progress
-from audit.metrics.attempts.account import cycle_of
 from audit.metrics.attempts.fidelity import (
     ENOUGH_AGREEMENT,
     ENOUGH_CORRELATION,
@@ -172,7 +171,7 @@ def story(
         subject=found.subject,
         running=facts.running(found),
         queued=facts.ahead(found),
-        account=facts.booked(described, found, now, row, cycle_of(pool, tolerance_s), log_begin),
+        account=facts.booked(described, found, now, row, log_begin),
         passers=passers,
         passed_by=passed_by,
         uses=facts.uses(found),

@@ -110,16 +110,11 @@ def uses(found: Scene) -> tuple[Use, ...]:
 
 
 def booked(
-    described: pl.DataFrame,
-    found: Scene,
-    now: int,
-    row: int,
-    cycle_s: int,
-    log_begin: int | None = None,
+    described: pl.DataFrame, found: Scene, now: int, row: int, log_begin: int | None = None
 ) -> Account:
     """Return the account of the wait, beside the waits of similar jobs at any time."""
     pool = found.subject.pool
-    made = accounts.account(described, pool, now, cycle_s=cycle_s, log_begin=log_begin, traced=row)
+    made = accounts.account(described, pool, now, log_begin=log_begin, traced=row)
     one = similar_waits(made.attempts, ()).row(row, named=True)
     causes = {column: one[column] for column in COLUMNS}
     return Account(

@@ -157,7 +157,7 @@ def _bounded_slowdown(attempts: pl.DataFrame, tau_s: int) -> Definition:
 
 
 def _why(attempts: pl.DataFrame) -> Definition:
-    booked = account(attempts, _POOL, _END, cycle_s=60).attempts.sort("job_number")
+    booked = account(attempts, _POOL, _END).attempts.sort("job_number")
     causes = (f"{of.heading} (s) <{of.column}>" for of in CAUSES if booked[of.column].sum())
     return Definition(
         "why",
@@ -221,7 +221,7 @@ def _similar() -> Definition:
         for job in range(1, 8)
     ]
     pool, end = _POOL._replace(capacity=100), max(row[-1] for row in rows)
-    accounted = account(describe(_log(rows), [pool]), pool, end, cycle_s=60).attempts
+    accounted = account(describe(_log(rows), [pool]), pool, end).attempts
     shown = similar.similar_waits(accounted, [Period("all", 0, end)]).group_by("user")
     reference = similar.REFERENCE["user"]
     sums = shown.agg(

@@ -7,4 +7,4 @@ from audit.model import Pool
 
 
 def booked(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
-    return account(described, pool, now, cycle_s=60).attempts
+    return account(described, pool, now).attempts

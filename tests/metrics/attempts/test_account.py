@@ -1,6 +1,5 @@
 """The account and anatomy of waits: against their slow twins, by hand, and invariances."""
 
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -11,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from audit.metrics.attempts.account import NO_HOLDS, Account, account, anatomy
+from audit.metrics.attempts.account import NO_HOLDS, Account, Durations, account, anatomy
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.reasons import reason_of
 from audit.model import Decision, Limit, Pool, Preemption, Resource, Step, Window
+from audit.policies import Backfill, Policy
 from audit.registry.causes import CAUSES, COLUMNS, PART_COLUMNS, PARTS
 from tests.naive import account as naive
 from tests.naive.anatomy import anatomy as slow_anatomy
@@ -57,7 +57,7 @@ def crowds(most: int = 14) -> st.SearchStrategy[Rows]:
 
 def booked(*records: dict[str, Any], pool: Pool = POOL, now: int = 100, **more: Any) -> Account:
     """The account of some records, in their order."""
-    more = {"cycle_s": 0, **more}
+    more = {"durations": Durations(0), "log_begin": -1, **more}
     made = account(describe(frame(list(records)), [pool]), pool, now, **more)
     return made._replace(attempts=made.attempts.sort("line"))
 
@@ -157,7 +157,7 @@ def test_the_tasks_of_an_array_are_booked_one_by_one() -> None:
 
 
 @st.composite
-def _arrays(draw: st.DrawFn) -> Rows:
+def arrays(draw: st.DrawFn) -> Rows:
     """Crowds in which some records are repeated, as tasks of an array are."""
     made: Rows = []
     for record in draw(crowds(8)):
@@ -173,7 +173,7 @@ def _arrays(draw: st.DrawFn) -> Rows:
     return [{**one, "job_id": str(k), "job_number": k} for k, one in enumerate(made, 1)]
 
 
-_LIMITS = [
+LIMITS = [
     (Limit(most=1, per="user"), naive.Limit(lambda _: True, 1, per="user")),
     (Limit(most=3, resource="cpus"), naive.Limit(lambda _: True, 3, "cpus")),
     (
@@ -191,7 +191,7 @@ def _closed(t: int) -> bool:
     return (t // 3_600 + 72) % 168 == CLOSED
 
 
-_WINDOWS = [
+WINDOWS = [
     (Window(hours=(CLOSED,)), naive.Window(lambda _: True, _closed)),
     (
         Window(hours=(CLOSED,), walltime_above_s=5),
@@ -202,51 +202,6 @@ _WINDOWS = [
         naive.Window(lambda one: one["user"] == "ann", _closed, overlap=True),
     ),
 ]
-
-
-@pytest.mark.parametrize("rule", range(len(_LIMITS) + len(_WINDOWS) + 1))
-@given(data=st.data())
-def test_as_defined(rule: int, data: st.DataObject) -> None:
-    records = data.draw(rows() | crowds() | _arrays())
-    pool = data.draw(st.sampled_from(POOLS))
-    limits = _LIMITS[rule : rule + 1]
-    windows = _WINDOWS[rule - len(_LIMITS) :][:1] if rule >= len(_LIMITS) else []
-    if rule == len(_LIMITS) + len(_WINDOWS):
-        limits, windows = _LIMITS[:2], _WINDOWS[1:]
-    times = pl.col("^.*_time$") + EDGE
-    steps = tuple(step._replace(since=step.since + EDGE) for step in pool.steps)
-    pool = pool._replace(
-        steps=steps, limits=tuple(a for a, _ in limits), windows=tuple(a for a, _ in windows)
-    )
-    moved = frame(records).with_columns(times)
-    if windows:  # the edges of a window also end the stretch that a reason is evidence of
-        moved = moved.with_columns(reason=pl.lit(None, pl.String))
-    described = describe(moved, [pool])
-    holds, known = _drawn_holds(data, described)
-    cycle, outage = data.draw(sampled([0, 2])), data.draw(sampled([4, 600]))
-    begin = EDGE + data.draw(sampled([-100, 0, 5, 10, 20]))
-    more: dict[str, Any] = {"holds": holds, "outage_s": outage, "log_begin": begin}
-    got = account(described, pool, NOW + EDGE, cycle_s=cycle, **more).attempts
-    want = naive.account(
-        moved.with_columns(size=pool.resource.value).to_dicts(),
-        *slow_pool(pool),
-        NOW + EDGE,
-        limits=[b for _, b in limits],
-        windows=[b for _, b in windows],
-        holds=known,
-        cycle=cycle,
-        outage=outage,
-        log_begin=begin,
-    )
-    for row in got.to_dicts():
-        exact = want.get((row["job_id"], row["attempt"]))
-        for cause in CAUSES:
-            assert close(row[cause.column], None if exact is None else exact.causes[cause.key])
-        if exact is not None:
-            assert row["cause_rule_free_s"] == exact.rule_free
-            assert (row["rule"] is None) == (not exact.rules)
-        if exact is not None and row["wait_s"] is not None:
-            assert sum(exact.causes.values(), Fraction()) == row["wait_s"]
 
 
 _RULES: dict[str, Any] = {
@@ -261,13 +216,14 @@ def test_the_stretches_of_a_traced_attempt_are_its_wait(
     rules: dict[str, Any], data: st.DataObject
 ) -> None:
     pool = POOL._replace(**rules)
-    moved = frame(data.draw(crowds() | _arrays())).with_columns(pl.col("^.*_time$") + EDGE)
+    moved = frame(data.draw(crowds() | arrays())).with_columns(pl.col("^.*_time$") + EDGE)
     described = describe(moved, [pool])
     if described.is_empty():
         return
     place = data.draw(st.integers(0, described.height - 1))
     holds, _ = _drawn_holds(data, described)
-    options: dict[str, Any] = {"cycle_s": 2, "holds": holds, "outage_s": 4}
+    options: dict[str, Any] = {"holds": holds, "durations": Durations(2, 4, 8)}
+    options |= {"log_begin": EPOCH, "backfill": True}
     made = account(described, pool, NOW + EDGE, traced=place, **options)
     plain = account(described, pool, NOW + EDGE, **options)
     assert made.attempts.equals(plain.attempts)
@@ -276,7 +232,7 @@ def test_the_stretches_of_a_traced_attempt_are_its_wait(
     spans = traced.select("begin", "end").rows()
     assert all(one[1] == other[0] for one, other in pairwise(spans))
     lengths = traced.select("cause", s=pl.col("end") - pl.col("begin"))
-    for cause in ("held", "unavailable", "rule", "claimed", "cycle", "unexplained"):
+    for cause in ("held", "unavailable", "rule", "claimed", "kept", "cycle", "unexplained"):
         assert lengths.filter(cause=cause)["s"].sum() == (row[f"cause_{cause}_s"] or 0)
     assert lengths["s"].sum() == pytest.approx(sum(row[column] or 0 for column in COLUMNS))
     assert (traced.filter(cause="rule")["by"].null_count(), row["rule"] is not None) == (
@@ -300,6 +256,14 @@ def test_of_equal_attempts_those_that_a_rule_lets_start_are_not_barred() -> None
     assert made.barred.rows() == [("2", 1, 0, 5, False)]
 
 
+POLICIES = (
+    Policy(backfill=Backfill.none),
+    Policy(backfill=Backfill.easy),
+    Policy(backfill=Backfill.conservative_replan, reservations=3),
+    Policy(backfill=Backfill.conservative),
+)
+
+
 def _deep(seed: int, count: int) -> Rows:
     """Records of a queue of which a good part waits at once, and starts in no order."""
     rng = np.random.default_rng(seed)
@@ -315,6 +279,7 @@ def _deep(seed: int, count: int) -> Rows:
     records = [
         {
             **ended(arrived, started, over, size, f"u{user}" if user else None, gpus=gpus),
+            "walltime_s": None if chance > 0.7 else int(100 * chance),
             "reason": "Dependency" if chance < 0.1 else None,
         }
         for arrived, started, over, size, gpus, user, chance in drawn
@@ -324,14 +289,18 @@ def _deep(seed: int, count: int) -> Rows:
 
 @given(seed=st.integers(0, 10_000), data=st.data())
 def test_a_limit_that_nothing_reaches_changes_nothing(seed: int, data: st.DataObject) -> None:
-    # With a rule, all that waits is walked at each instant; without, only what may claim.
+    # With a rule, all that waits is walked at each instant; without, only what may claim or reserve.
+    policy = data.draw(st.sampled_from([None, *POLICIES]))
+    lapse = data.draw(sampled([1, 20, 900]))
     pool = Pool("main", Resource.cpus, 24, amounts=(("gpus", 10),))
+    pool = pool._replace(policy=policy or Policy())
     pool = pool._replace(steps=(Step(EPOCH + 90, (("cpus", 12),)), Step(EPOCH + 200, ())))
     walked = pool._replace(limits=(Limit(most=10**9),))
     described = describe(frame(_deep(seed, data.draw(sampled([20, 150])))), [pool])
     holds, _ = _drawn_holds(data, described)
-    options: dict[str, Any] = {"cycle_s": 7, "holds": holds, "outage_s": 4}
+    options: dict[str, Any] = {"holds": holds, "durations": Durations(7, 4, lapse)}
     options["traced"] = data.draw(st.integers(0, described.height - 1))
+    options |= {"log_begin": EPOCH + 5, "backfill": policy is not None}
     got, want = (account(described, one, NOW, **options) for one in (pool, walked))
     assert_frame_equal(got.attempts, want.attempts, rel_tol=1e-12, abs_tol=1e-9)
     assert got.outages.equals(want.outages)
@@ -374,11 +343,11 @@ def _drawn_holds(
 
 
 def both(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
-    made = account(anatomy(described, pool, now), pool, now, cycle_s=1)
+    made = account(anatomy(described, pool, now), pool, now, durations=Durations(1))
     return made.attempts.sort("line")
 
 
-@given(rows() | crowds() | _arrays(), st.sampled_from(POOLS), st.randoms(use_true_random=False))
+@given(rows() | crowds() | arrays(), st.sampled_from(POOLS), st.randoms(use_true_random=False))
 def test_rows_and_names_and_the_epoch_change_nothing(
     records: Rows, pool: Pool, random: st.DataObject
 ) -> None:
@@ -396,7 +365,7 @@ def test_rows_and_names_and_the_epoch_change_nothing(
 
 
 def test_none_at_all() -> None:
-    made = account(anatomy(describe(frame([]), [POOL]), POOL, EPOCH), POOL, EPOCH, cycle_s=0)
+    made = account(anatomy(describe(frame([]), [POOL]), POOL, EPOCH), POOL, EPOCH)
     assert {*COLUMNS, *PART_COLUMNS} <= set(made.attempts.columns)
     assert made.outages.is_empty()
 
@@ -613,15 +582,19 @@ def test_what_gives_way_as_defined(data: st.DataObject) -> None:
     for record in records:
         record["qos"] = data.draw(sampled([None, "low", "high"]))
     pool = data.draw(st.sampled_from(POOLS))._replace(
-        limits=(_LIMITS[0][0],), preemption=SPARE.preemption
+        limits=(LIMITS[0][0],), preemption=SPARE.preemption
     )
     described = describe(frame(records), [pool])
-    got = account(described, pool, NOW, cycle_s=0).attempts
+    options: dict[str, Any] = {"log_begin": EPOCH, "durations": Durations(0)}
+    got = account(described, pool, NOW, **options).attempts
     slow = frame(records).with_columns(size=pool.resource.value).to_dicts()
-    limits = [_LIMITS[0][1]]
-    plain = naive.account(slow, *slow_pool(pool), NOW, limits=limits)
-    spared = naive.account(
-        slow, *slow_pool(pool), NOW, limits=limits, yields=lambda record: record["qos"] == "low"
+    limits = [LIMITS[0][1]]
+    about: dict[str, Any] = {"begin": EPOCH, "interval": 0, "limits": limits}
+    plain, spared = (
+        naive.account(
+            naive.site_of(slow, *slow_pool(pool), NOW, **about, yields=yields), naive.Depth(0)
+        ).attempts
+        for yields in (lambda record: False, lambda record: record["qos"] == "low")
     )
     low = [each for each in slow if each["qos"] == "low" and not each.get("reservation")]
     some = bool(low)

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit.metrics.attempts.account import account, cycle_of
+from audit.metrics.attempts.account import account
 from audit.oneoff.explain.explain import charged
 from audit.pipeline.opening import Log
 from audit.scenario.decisions import decision_times
@@ -66,7 +66,7 @@ def stretches(log: Log, jobs: Collection[str]) -> pl.DataFrame:
         for row, (job, attempt) in enumerate(described.select("job_id", "attempt").iter_rows()):
             if job not in jobs:
                 continue
-            made = account(described, pool, log.setting.now, cycle_s=cycle_of(pool, 60), traced=row)
+            made = account(described, pool, log.setting.now, traced=row)
             found.append(made.traced.with_columns(job_id=pl.lit(job), attempt=pl.lit(attempt)))
     return pl.concat(found)
 

@@ -1,0 +1,116 @@
+# Who holds what a class lacks.
+#
+# The parts of a divided second are integrals of amount(t) · dw, where w is the integral of 1 ÷ use while
+# the class lacks a resource, and amount changes by δ at each start and end: amount · w at the end, less
+# that at the begin, less Σ δ · w of the changes between. Fenwick trees hold these changes by the order
+# of the attempts that start and end, since only those ahead of an attempt count as earlier.
+
+
+@cython.final
+cdef class Shares:
+    """Sums of what runs, by class and group."""
+
+    cdef double[:, ::1] weight  # resources × classes: ∫ 1 ÷ use while this is the short resource
+    cdef double[::1] ahead  # by seat: Σ δ · weight of changes of those ahead
+    cdef double[::1] ahead_of_all  # [classes], of those ahead of all that wait
+    cdef double[::1] own_ahead  # by place: the same, of the same user
+    cdef double[::1] own_ahead_of_all  # [groups]
+    cdef double[::1] own  # [groups], of all of the user
+    cdef int64_t[::1] running  # resources × attempts: trees of what runs, in the order
+    cdef int64_t[::1] own_running  # resources × ranks
+    cdef int64_t[::1] rank  # [attempts], its place in the order by user
+    cdef int64_t[::1] first_rank  # users + 1
+
+    def __cinit__(self, Waits log, Line line, Py_ssize_t users):
+        """Let nothing run."""
+        cdef Py_ssize_t n = log.request.shape[1], resources = log.request.shape[0]
+        cdef Py_ssize_t groups = line.class_of.shape[0]
+        user = np.asarray(log.user)
+        by_user = np.argsort(user, kind="stable")
+        self.rank = np.empty(n, np.int64)
+        np.asarray(self.rank)[by_user] = np.arange(n)
+        self.first_rank = np.searchsorted(user[by_user], np.arange(users + 1))
+        self.weight = np.zeros((resources, line.live.shape[0]))
+        self.ahead, self.own_ahead = np.zeros(line.seated.shape[0]), np.zeros(line.placed.shape[0])
+        self.ahead_of_all = np.zeros(line.live.shape[0])
+        self.own_ahead_of_all, self.own = np.zeros((2, groups))
+        self.running, self.own_running = np.zeros((2, resources * n), np.int64)
+
+
+cdef inline void forget(Shares shares, int64_t c) noexcept nogil:
+    """Begin the sums of a class anew: only differences matter, and small sums round least."""
+    cdef Py_ssize_t x
+    shares.ahead_of_all[c] = 0.0
+    for x in range(shares.weight.shape[0]):
+        shares.weight[x, c] = 0.0
+
+
+cdef void share_of(
+    Waits log, Line line, Shares shares, State state, int64_t slot, int64_t sign, double[::1] parts
+) noexcept nogil:
+    """Add the seconds of a block behind its own user's and behind earlier attempts, or subtract them."""
+    cdef int64_t c = line.of[slot], i = line.first[slot], g = line.group[i], user = log.user[i]
+    cdef Py_ssize_t x, n = log.user.shape[0]
+    cdef double own = 0.0, ahead
+    ahead = -shares.ahead_of_all[c] - sum_to(shares.ahead, line.first_seat[c], line.seat[i])
+    for x in range(log.request.shape[0]):
+        if shares.weight[x, c] != 0.0:
+            ahead += shares.weight[x, c] * sum_to(shares.running, x * n, x * n + i)
+    if g != NOBODY:
+        own = -shares.own[g]
+        ahead += shares.own_ahead_of_all[g]
+        ahead += sum_to(shares.own_ahead, line.first_place[g], line.place[i])
+        for x in range(log.request.shape[0]):
+            if shares.weight[x, c] != 0.0:
+                own += shares.weight[x, c] * state.by_user[x, user]
+                ahead -= shares.weight[x, c] * sum_to(
+                    shares.own_running, x * n + shares.first_rank[user], x * n + shares.rank[i]
+                )
+    parts[0] += sign * own
+    parts[1] += sign * ahead
+
+
+cdef void change_shares(Waits log, Line line, Shares shares, State state, int64_t i) noexcept nogil:
+    """Note that attempt ``i`` starts or ends, by what it moves."""
+    cdef Py_ssize_t x, k, n = log.user.shape[0]
+    cdef int64_t c, g, user = log.user[i]
+    cdef double change
+    for x in range(log.request.shape[0]):
+        add_at(shares.running, x * n, (x + 1) * n, x * n + i, state.moved[x])
+        if user != UNKNOWN:
+            add_at(
+                shares.own_running, x * n + shares.first_rank[user],
+                x * n + shares.first_rank[user + 1], x * n + shares.rank[i], state.moved[x]
+            )
+    for k in range(line.actives):
+        c = line.active[k]
+        change = _weighted(shares, state, c)
+        if change == 0.0:
+            continue
+        if i < line.first[line.head[c]]:
+            shares.ahead_of_all[c] += change
+        elif i < line.first[line.tail[c]]:
+            add_at(
+                shares.ahead, line.first_seat[c], line.first_seat[c + 1],
+                first_above(line.seated, line.first_seat[c], line.first_seat[c + 1], i), change
+            )
+    for k in range(line.first_group[user], line.first_group[user] + line.busies[user]):
+        g = line.busy[k]
+        c = line.class_of[g]
+        change = _weighted(shares, state, c)
+        shares.own[g] += change
+        if i < line.first[line.head[c]]:
+            shares.own_ahead_of_all[g] += change
+        elif i < line.first[line.tail[c]]:
+            add_at(
+                shares.own_ahead, line.first_place[g], line.first_place[g + 1],
+                first_above(line.placed, line.first_place[g], line.first_place[g + 1], i), change
+            )
+
+
+cdef inline double _weighted(Shares shares, State state, int64_t c) noexcept nogil:
+    cdef Py_ssize_t x
+    cdef double change = 0.0
+    for x in range(state.moved.shape[0]):
+        change += state.moved[x] * shares.weight[x, c]
+    return change

@@ -1,0 +1,102 @@
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+@final
+class Waits:
+    def __init__(
+        self,
+        *,
+        arrival: Ints,
+        leave: Ints,
+        start: Ints,
+        end: Ints,
+        estimate: Ints,
+        user: Ints,
+        request: Ints,
+        use: Ints,
+        alike: Ints,
+        block: Ints,
+        cycle: Ints,
+        flags: Ints,
+        first_hold: Ints,
+        last_hold: Ints,
+        by_arrival: Ints,
+        by_leave: Ints,
+        by_cycle: Ints,
+        by_start: Ints,
+        by_end: Ints,
+        starters: Ints,
+        due: Ints,
+        expected: Ints,
+    ) -> None: ...
+
+@final
+class Course:
+    def __init__(
+        self,
+        *,
+        begin: int,
+        step: Ints,
+        change: Ints,
+        cut: Ints,
+        held: Ints,
+        hold_from: Ints,
+        hold_to: Ints,
+        by_hold: Ints,
+        by_release: Ints,
+        outage_from: Ints,
+        outage_to: Ints,
+    ) -> None: ...
+
+@final
+class Ruled:
+    def __init__(
+        self,
+        *,
+        counter: Ints,
+        amount: Ints,
+        binding: Ints,
+        most: Ints,
+        valid_from: Ints,
+        valid_to: Ints,
+        reach: Ints,
+        first_span: Ints,
+        span_from: Ints,
+        span_to: Ints,
+        counters: int,
+    ) -> None: ...
+
+@final
+class Table:
+    def __init__(self, width: int, most: int = ...) -> None: ...
+    def taken(self) -> Ints: ...
+
+@final
+class Bookings:
+    def __init__(
+        self,
+        seconds: NDArray[np.float64],
+        forbidden: Ints,
+        lacking: Ints,
+        lapsed: NDArray[np.uint8],
+        idle: NDArray[np.float64],
+        spans: Table,
+        counts: Ints,
+    ) -> None: ...
+
+def book_account(
+    log: Waits,
+    course: Course,
+    rules: Ruled,
+    capacity: Ints,
+    most: int,
+    lapse_s: int,
+    depth: int,
+    strict: bool,
+    made: Bookings,
+) -> None: ...
+def find_idle(log: Waits, course: Course, rules: Ruled, capacity: Ints, most: int) -> Ints: ...

@@ -1,0 +1,560 @@
+"""Book each second of each wait to one cause (SPEC §11, *Walk at t*).
+
+Attempts are numbered in the order (arrival, submit, sequence); times are in s. Time is cut where an
+attempt arrives, starts, ends or leaves the queue, where the capacity changes, at the given ``cut``
+(edges of rules and holds), and where an attempt lapses. Between two such instants decisions stand.
+
+What lacks a resource, what has lapsed and what waits behind others is booked by sums of its class
+(line.pxi, shares.pxi); only what may start is visited at each instant, and of what cannot start what
+reserves (plan.pxi). Where rules may forbid something, all blocks are visited.
+"""
+
+cimport cython
+from libc.math cimport fabs, rint
+from libc.stdint cimport INT64_MAX as NEVER, int64_t, uint8_t
+from libc.stdlib cimport free, realloc
+
+import numpy as np
+
+from audit.kernels.fenwick cimport add_at, sum_to
+from audit.kernels.sweeps cimport first_above, time_at
+
+include "../growing.pxi"
+include "facts.pxi"
+include "plan.pxi"
+
+
+@cython.final
+cdef class State:
+    """The pool at an instant."""
+
+    cdef int64_t now
+    cdef int64_t[::1] capacity  # [resources]
+    cdef int64_t[::1] free  # capacity − use; may be negative
+    cdef int64_t[::1] used
+    cdef int64_t[::1] moved  # by the attempt that starts or ends
+    cdef int64_t[:, ::1] by_user  # resources × users: use by each
+    cdef Py_ssize_t running  # attempts
+    cdef Py_ssize_t outage
+    cdef bint out  # whether an outage lasts
+    cdef int64_t walk  # number of the last walk
+
+    def __cinit__(self, const int64_t[::1] capacity, Py_ssize_t users):
+        """Make a pool of this capacity in which nothing runs."""
+        cdef Py_ssize_t resources = capacity.shape[0]
+        self.capacity, self.free = np.array(capacity), np.array(capacity)
+        self.used, self.moved = np.zeros((2, resources), np.int64)
+        self.by_user = np.zeros((resources, users), np.int64)
+        self.walk = self.now = 0
+        self.running = self.outage = 0
+        self.out = False
+
+
+cdef Py_ssize_t short_of(
+    const int64_t[:, ::1] request, Py_ssize_t k, State state
+) noexcept nogil:
+    """Return the first resource that lacks most of its capacity; FITS; or EXCEEDS.
+
+    A request, column ``k``, that exceeds a capacity does so even where that resource is not the
+    short one.
+    """
+    cdef Py_ssize_t short = FITS, x
+    cdef double most = 0.0, lack
+    for x in range(request.shape[0]):
+        if request[x, k] > state.free[x] and request[x, k] > 0:
+            if request[x, k] > state.capacity[x]:
+                return EXCEEDS
+            lack = <double> (request[x, k] - state.free[x]) / state.capacity[x]
+            if lack > most:
+                most = lack
+                short = x
+    return short
+
+
+include "line.pxi"
+include "shares.pxi"
+
+
+cdef double ROUNDING = 1e-7  # of sums of divided seconds, s
+
+
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class Bookings:
+    """Output of the sweep, which adds to it."""
+
+    cdef double[:, ::1] seconds  # causes × attempts
+    cdef int64_t[:, ::1] forbidden  # rules × attempts: s in which each forbids it
+    # (resources + 2) × attempts: s in which it would fit on nodes but for this
+    cdef int64_t[:, ::1] lacking
+    cdef uint8_t[::1] lapsed  # [attempts]
+    cdef double[::1] idle  # [attempts]: its part of the free amount that could have been used
+    # Stretches of one cause in the waits of blocks, in the order in which they begin: the first and
+    # the last member, cause, begin, end. The cause of a divided stretch is its greatest part. A traced
+    # attempt has LAPSED for UNEXPLAINED, and LAPSED + 1 + k, for rule k, for RULE.
+    cdef Table spans
+    cdef int64_t[::1] counts  # starts, those that waited, behind, both, broken, stretches, lapses
+
+
+cdef enum:
+    STARTS, WAITED, BEHIND, WAITED_BEHIND, BROKEN, STRETCHES, LAPSES, COUNTS
+
+
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class Idle:
+    """Stretches in which nothing runs."""
+
+    cdef int64_t[::1] begin
+    cdef int64_t[::1] end
+    cdef int64_t[::1] waited  # s in which an attempt waits that fits and that nothing forbids
+    cdef Py_ssize_t count
+
+
+@cython.final
+cdef class Walk:
+    """The decisions of the last walk."""
+
+    cdef int64_t depth  # the most reservations
+    cdef bint strict  # nobody starts behind one that cannot
+    cdef bint all  # whether each block is visited, as rules may forbid it
+    cdef bint failed  # whether a live block could not start
+    cdef int64_t first_user  # of the first reservation
+    cdef int64_t first_place  # the last attempt of its block; NEVER: there is none
+    cdef double idle  # the free part of what could have used the counted resource, ≤ 1
+    # Classes
+    cdef int64_t[::1] short  # the short resource, FITS, EXCEEDS or SCATTERED
+    cdef uint8_t[::1] fits  # whether it fits in what is left
+    cdef int64_t[::1] cut  # the first attempt from which on it does not, as others claimed; NEVER: none
+    cdef int64_t[::1] cut_before  # that of the walk before
+    cdef int64_t[::1] opened  # the last walk in which it fit in free(t)
+    cdef int64_t[::1] tally
+    cdef int64_t[::1] upcoming  # the next seat to be visited; NOBODY: none
+    cdef int64_t[::1] alive  # classes with blocks that may claim or reserve
+    cdef Py_ssize_t alives
+    # Blocks
+    cdef int64_t[::1] step  # that could start
+    cdef Py_ssize_t steps
+    cdef int64_t[::1] step_before  # of the walk before
+    cdef Py_ssize_t steps_before
+    cdef int64_t[::1] noted  # held by a recorded reason
+    cdef Py_ssize_t notes
+    cdef int64_t[::1] barred  # forbidden by a rule
+    cdef Py_ssize_t bars
+    cdef int64_t[::1] fresh  # that joined since the walk before
+    cdef Py_ssize_t freshes
+    # Stretches of groups whose own claims alone are in the way
+    cdef int64_t[::1] range_group
+    cdef int64_t[::1] range_from
+    cdef int64_t[::1] range_to
+    cdef Py_ssize_t ranges
+    cdef int64_t[::1] user_seen  # [users], the last walk in which it claimed
+    cdef int64_t traced  # NOBODY: no attempt
+
+    def __cinit__(
+        self, Waits log, Line line, Py_ssize_t users, Py_ssize_t most, int64_t depth, bint strict,
+        bint all
+    ):
+        """Decide nothing yet."""
+        cdef Py_ssize_t classes = line.live.shape[0], groups = line.class_of.shape[0]
+        self.depth, self.strict, self.all = depth, strict, all
+        self.short, self.cut, self.cut_before, self.upcoming = np.zeros((4, classes), np.int64)
+        self.opened = np.full(classes, -2)
+        self.tally, self.alive = np.zeros((2, classes), np.int64)
+        self.fits = np.zeros(classes, np.uint8)
+        self.step, self.step_before, self.noted, self.barred = np.zeros((4, most + 1), np.int64)
+        self.fresh = np.zeros(2 * most + 1, np.int64)
+        self.range_group, self.range_from, self.range_to = np.zeros((3, groups + 1), np.int64)
+        self.user_seen = np.zeros(users, np.int64)
+        self.alives = self.steps = self.steps_before = self.notes = self.bars = 0
+        self.freshes = self.ranges = 0
+        waiting, traced = np.asarray(log.by_arrival), np.asarray(log.flags) & TRACED > 0
+        self.traced = max(waiting[traced[waiting]], default=NOBODY)
+        self.failed = False
+        self.first_user, self.first_place, self.idle = UNKNOWN, NEVER, 0.0
+
+
+cdef struct Coming:
+    # The next event of each kind: indices into the orders of the log.
+    Py_ssize_t arrival
+    Py_ssize_t start
+    Py_ssize_t starter
+    Py_ssize_t end
+    Py_ssize_t leave
+    Py_ssize_t step
+    Py_ssize_t cut
+    Py_ssize_t hold
+    Py_ssize_t release
+    Py_ssize_t cycle
+
+
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class Sweep:
+    """All that one sweep works on."""
+
+    cdef Waits log
+    cdef Course course
+    cdef Ruled rules
+    cdef State state
+    cdef Counting counting
+    cdef Line line
+    cdef Shares shares
+    cdef Plan plan
+    cdef Walk walk
+    cdef Bookings made
+    cdef Idle idle  # None: waits are booked
+    cdef int64_t[::1] mark  # [attempts], the age when the last cycle began
+
+
+def book_account(
+    Waits log, Course course, Ruled rules, const int64_t[::1] capacity, Py_ssize_t most,
+    int64_t lapse_s, int64_t depth, bint strict, Bookings made
+):
+    """Add each second of each wait to one of its causes, and count starts beside the plan.
+
+    Args:
+        capacity: capacity before any step.
+        most: the greatest number of attempts that wait, or start, at one time.
+        lapse_s: the age at which an attempt lapses.
+        depth: the most reservations of a walk.
+        strict: nobody starts behind one that cannot; ``depth`` is 0.
+
+    Raises:
+        MemoryError: there is no memory for the stretches.
+    """
+    cdef Sweep sweep = _sweep_of(log, course, rules, capacity, most, lapse_s, depth, strict, made, None)
+    with nogil:
+        _run(sweep)
+    if made.spans.places < 0:
+        raise MemoryError("no memory for the stretches of waits")
+
+
+def find_idle(Waits log, Course course, Ruled rules, const int64_t[::1] capacity, Py_ssize_t most):
+    """Return the stretches in which nothing runs while the log lasts: begin, end, waited."""
+    found = np.zeros((3, log.by_end.shape[0] + 2), np.int64)
+    cdef Idle idle = Idle(found[0], found[1], found[2], 0)
+    cdef Sweep sweep = _sweep_of(log, course, rules, capacity, most, NEVER, 0, False, None, idle)
+    with nogil:
+        _run(sweep)
+    return found[:, :idle.count]
+
+
+cdef Sweep _sweep_of(
+    Waits log, Course course, Ruled rules, const int64_t[::1] capacity, Py_ssize_t most,
+    int64_t lapse_s, int64_t depth, bint strict, Bookings made, Idle idle
+):
+    cdef Py_ssize_t users = int(np.max(log.user, initial=UNKNOWN)) + 1
+    cdef Py_ssize_t count = rules.most.shape[0] + rules.first_span.shape[0] - 1
+    cdef Line line = Line(log, users, most, count, lapse_s)
+    return Sweep(
+        log, course, rules, State(capacity, users), Counting(rules), line, Shares(log, line, users),
+        Plan(capacity.shape[0], log.expected.shape[0], most, depth),
+        Walk(log, line, users, most, depth, strict, count > 0), made, idle, np.zeros(log.user.shape[0], np.int64)
+    )
+
+
+cdef void _run(Sweep s) noexcept nogil:
+    cdef Coming coming = Coming(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    cdef int64_t now, lapse_at = NEVER
+    while coming.leave < s.log.by_leave.shape[0] or (
+        s.idle is None and coming.starter < s.log.starters.shape[0]
+    ):
+        now = min(_next_time(s.log, s.course, coming), lapse_at)
+        if s.idle is None:
+            coming.cycle = _mark_cycles(s, coming.cycle, now)
+            _pass(s, now)
+        elif s.state.running == 0 and s.idle.count > 0 and s.idle.end[s.idle.count - 1] == NEVER:
+            _watch(s, now)
+        s.state.now = now
+        if s.idle is None:
+            _lapse_all(s)
+        coming = _happen(s, coming, now)
+        if s.idle is not None:
+            _note_idle(s.idle, s.state.running, now, s.course.begin)
+            continue
+        _walk(s, now, _next_time(s.log, s.course, coming))
+        lapse_at = _next_lapse(s, now)
+
+
+cdef int64_t _next_time(Waits log, Course course, Coming coming) noexcept nogil:
+    """Return the next instant, unless something lapses before it."""
+    cdef int64_t now = time_at(log.leave, log.by_leave, coming.leave)
+    now = min(now, time_at(log.arrival, log.by_arrival, coming.arrival))
+    now = min(now, time_at(log.start, log.by_start, coming.start))
+    now = min(now, time_at(log.start, log.starters, coming.starter))
+    now = min(now, time_at(log.end, log.by_end, coming.end))
+    if coming.step < course.step.shape[0]:
+        now = min(now, course.step[coming.step])
+    if coming.cut < course.cut.shape[0]:
+        now = min(now, course.cut[coming.cut])
+    return now
+
+
+cdef Coming _happen(Sweep s, Coming coming, int64_t now) noexcept nogil:
+    """Let everything happen that happens at an instant; return what comes next."""
+    cdef Py_ssize_t x, first
+    while coming.cut < s.course.cut.shape[0] and s.course.cut[coming.cut] == now:
+        coming.cut += 1
+    while coming.step < s.course.step.shape[0] and s.course.step[coming.step] == now:
+        for x in range(s.state.free.shape[0]):
+            s.state.capacity[x] += s.course.change[coming.step, x]
+            s.state.free[x] += s.course.change[coming.step, x]
+        coming.step += 1
+    while s.state.outage < s.course.outage_to.shape[0] and s.course.outage_to[s.state.outage] <= now:
+        s.state.outage += 1
+    s.state.out = (
+        s.state.outage < s.course.outage_to.shape[0]
+        and s.course.outage_from[s.state.outage] <= now
+    )
+    move_spans(s.rules, s.counting, now)
+    while time_at(s.log.leave, s.log.by_leave, coming.leave) == now:
+        _leave(s, s.log.by_leave[coming.leave], now)
+        coming.leave += 1
+    coming = _hold(s, coming, now)
+    while time_at(s.log.end, s.log.by_end, coming.end) == now:
+        _occupy(s, s.log.by_end[coming.end], -1)
+        coming.end += 1
+    while time_at(s.log.arrival, s.log.by_arrival, coming.arrival) == now:
+        coming.arrival = _arrive(s, coming.arrival, now)
+    first = coming.starter
+    while time_at(s.log.start, s.log.starters, coming.starter) == now:
+        coming.starter += 1
+    if first < coming.starter and s.idle is None:
+        _see_starts(s, first, coming.starter, now)
+    while time_at(s.log.start, s.log.by_start, coming.start) == now:
+        _occupy(s, s.log.by_start[coming.start], 1)
+        coming.start += 1
+    return coming
+
+
+cdef void _occupy(Sweep s, int64_t i, int64_t sign) noexcept nogil:
+    """Let attempt ``i``, which does not wait, take its resources (1) or return them (−1)."""
+    cdef Py_ssize_t x
+    cdef int64_t user = s.log.user[i]
+    s.state.running += sign
+    count_running(s.rules, s.counting, i, sign)
+    for x in range(s.state.free.shape[0]):
+        s.state.moved[x] = sign * s.log.use[x, i]
+        s.state.free[x] -= s.state.moved[x]
+        s.state.used[x] += s.state.moved[x]
+        if user != UNKNOWN:
+            s.state.by_user[x, user] += s.state.moved[x]
+    if s.idle is None:
+        change_shares(s.log, s.line, s.shares, s.state, i)
+        expect_end(s.plan, s.log.use, i, s.log.due[i], sign)
+
+
+cdef Py_ssize_t _arrive(Sweep s, Py_ssize_t coming, int64_t now) noexcept nogil:
+    """Let the next block arrive; return the next attempt to arrive."""
+    cdef int64_t i = s.log.by_arrival[coming], previous = NOBODY, block = s.log.block[i], slot
+    cdef Py_ssize_t x
+    s.line.spares -= 1
+    slot = s.line.spare[s.line.spares]
+    s.line.first[slot] = s.line.front[slot] = i
+    s.line.of[slot] = s.log.alike[i]
+    s.line.number[slot] = s.line.joined[slot] = s.line.has_lapsed[slot] = s.line.stepped[slot] = 0
+    s.line.span[slot] = NOBODY
+    s.line.sums[slot, :] = 0
+    s.line.parts[slot, :] = 0.0
+    s.line.forbidden[slot, :] = 0
+    s.line.forbids[slot, :] = 0
+    s.line.lacking[slot, :] = 0
+    while coming < s.log.by_arrival.shape[0] and s.log.block[s.log.by_arrival[coming]] == block:
+        i = s.log.by_arrival[coming]
+        s.line.slot_of[i] = s.line.last[slot] = slot
+        s.line.previous[i], s.line.following[i] = previous, NOBODY
+        if previous != NOBODY:
+            s.line.following[previous] = i
+        previous = i
+        s.line.number[slot] += 1
+        coming += 1
+    s.line.last[slot] = previous
+    s.line.held[slot] = is_held(s.log, s.course, s.line.first[slot], now)
+    s.line.held_since[slot] = now
+    if not s.line.held[slot]:
+        enter(s.line, slot)
+    if s.idle is None:
+        _join(s, slot)
+    return coming
+
+
+cdef inline void _join(Sweep s, int64_t slot) noexcept nogil:
+    join(s.log, s.line, s.shares, s.state, slot)
+    s.walk.fresh[s.walk.freshes] = slot
+    s.walk.freshes += 1
+
+
+cdef Coming _hold(Sweep s, Coming coming, int64_t now) noexcept nogil:
+    """Hold the blocks that are held from now on, and release those that no longer are."""
+    cdef int64_t i
+    while coming.release < s.course.by_release.shape[0]:
+        if s.course.hold_to[s.course.by_release[coming.release]] > now:
+            break
+        i = s.course.held[s.course.by_release[coming.release]]
+        if s.log.arrival[i] < now < s.log.leave[i] and not is_held(s.log, s.course, i, now):
+            _set_held(s, s.line.slot_of[i], 0, now)
+        coming.release += 1
+    while coming.hold < s.course.by_hold.shape[0]:
+        if s.course.hold_from[s.course.by_hold[coming.hold]] > now:
+            break
+        i = s.course.held[s.course.by_hold[coming.hold]]
+        if s.log.arrival[i] < now < s.log.leave[i] and is_held(s.log, s.course, i, now):
+            _set_held(s, s.line.slot_of[i], 1, now)
+        coming.hold += 1
+    return coming
+
+
+cdef void _set_held(Sweep s, int64_t slot, uint8_t held, int64_t now) noexcept nogil:
+    """Hold a block from now on (1), or no longer (0)."""
+    if s.line.held[slot] == held:
+        return
+    if s.line.joined[slot]:
+        part(s.log, s.line, s.shares, s.state, slot)
+    if held:
+        quit(s.line, slot)
+        s.line.held_since[slot] = now
+    elif s.idle is None:
+        _note(s, slot, HELD, s.line.held_since[slot], now)
+    s.line.held[slot] = held
+    if not held:
+        enter(s.line, slot)
+    if s.idle is None:
+        _join(s, slot)
+
+
+cdef void _leave(Sweep s, int64_t i, int64_t now) noexcept nogil:
+    """Remove attempt ``i`` from its block, and the block after its last member."""
+    cdef int64_t slot = s.line.slot_of[i], previous = s.line.previous[i], following = s.line.following[i]
+    cdef bint last = s.line.number[slot] == 1
+    if last and s.line.joined[slot]:
+        part(s.log, s.line, s.shares, s.state, slot)
+    if s.idle is None:
+        _complete(s, slot, i)
+        if last and s.line.held[slot]:
+            _note(s, slot, HELD, s.line.held_since[slot], now)
+    if previous != NOBODY:
+        s.line.following[previous] = following
+    else:
+        s.line.front[slot] = following
+    if following != NOBODY:
+        s.line.previous[following] = previous
+    if not last and s.line.joined[slot] and not s.line.held[slot]:
+        if s.line.has_lapsed[slot]:
+            s.line.lapsed[s.line.of[slot]] -= 1
+        else:
+            s.line.live[s.line.of[slot]] -= 1
+            add_at(
+                s.line.living, s.line.first_seat[s.line.of[slot]], s.line.first_seat[s.line.of[slot] + 1],
+                s.line.seat[s.line.first[slot]], -1
+            )
+    s.line.number[slot] -= 1
+    if last:
+        if not s.line.held[slot]:
+            quit(s.line, slot)
+        s.line.stepped[slot] = 0
+        s.line.spare[s.line.spares] = slot
+        s.line.spares += 1
+
+
+cdef void _complete(Sweep s, int64_t slot, int64_t i) noexcept nogil:
+    """Write what attempt ``i``, which leaves, is booked."""
+    cdef double[:, ::1] seconds = s.made.seconds
+    cdef int64_t[::1] sums = s.line.sums[slot]
+    cdef double[::1] parts = s.line.parts[slot]
+    cdef bint open = s.line.joined[slot]
+    cdef int64_t late = 0
+    cdef Py_ssize_t rule
+    cdef double own, earlier
+    if open:
+        settle(s.log, s.line, s.shares, s.state, slot, 1, sums, parts)
+    if s.log.cycle[i] != NEVER:
+        late = sums[AGE] - s.mark[i]
+    own = min(_rounded(parts[0]), <double> sums[LACKING])
+    earlier = min(_rounded(parts[1]), sums[LACKING] - own)
+    seconds[HELD, i] = sums[ON_HOLD]
+    seconds[UNAVAILABLE, i] = sums[UP]
+    seconds[RULE, i], seconds[RULE_FREE, i] = sums[BARRED], sums[BARRED_FREE]
+    seconds[OWN_QUEUED, i], seconds[OWN_RUNNING, i] = sums[BEHIND_OWN], own
+    seconds[KEPT_OWN, i] = sums[FOR_OWN]
+    seconds[CLAIMED, i] = sums[BEYOND] - sums[BEHIND_OWN]
+    seconds[KEPT, i] = sums[FIT] - sums[AGE] - sums[BEYOND] - sums[FOR_OWN]
+    seconds[EARLIER, i], seconds[LATER, i] = earlier, sums[LACKING] - own - earlier
+    seconds[CYCLE, i] = late
+    seconds[UNEXPLAINED, i] = sums[AGE] - late + sums[STILL]
+    seconds[NODES, i] = sums[APART]
+    s.made.lapsed[i] = s.line.has_lapsed[slot]
+    s.made.idle[i] = max(parts[2], 0.0) * s.log.request[0, i]
+    for rule in range(s.made.forbidden.shape[0]):
+        s.made.forbidden[rule, i] = s.line.forbidden[slot, rule]
+    for rule in range(s.made.lacking.shape[0]):
+        s.made.lacking[rule, i] = s.line.lacking[slot, rule]
+    if open:
+        settle(s.log, s.line, s.shares, s.state, slot, -1, sums, parts)
+
+
+cdef inline double _rounded(double seconds) noexcept nogil:
+    """Return a difference of rounded sums, whole if it is nearly so, ≥ 0."""
+    cdef double whole = rint(seconds)
+    return max(whole if fabs(seconds - whole) < ROUNDING else seconds, 0.0)
+
+
+cdef Py_ssize_t _mark_cycles(Sweep s, Py_ssize_t coming, int64_t now) noexcept nogil:
+    """Note the age of attempts whose last cycle begins by now; return the next."""
+    cdef int64_t i, slot
+    while time_at(s.log.cycle, s.log.by_cycle, coming) <= now:
+        i = s.log.by_cycle[coming]
+        slot = s.line.slot_of[i]
+        s.mark[i] = s.line.sums[slot, AGE]
+        if s.line.stepped[slot] == s.state.walk:
+            s.mark[i] += s.log.cycle[i] - s.state.now
+        coming += 1
+    return coming
+
+
+cdef void _lapse_all(Sweep s) noexcept nogil:
+    """Let the blocks lapse that have come of age."""
+    cdef Py_ssize_t k
+    cdef int64_t slot
+    for k in range(s.walk.steps):
+        slot = s.walk.step[k]
+        if s.line.sums[slot, AGE] >= s.line.lapse:
+            s.made.counts[LAPSES] += s.line.number[slot]
+            lapse(s.log, s.line, s.shares, s.state, slot)
+
+
+cdef int64_t _next_lapse(Sweep s, int64_t now) noexcept nogil:
+    cdef Py_ssize_t k
+    cdef int64_t oldest = -1
+    for k in range(s.walk.steps):
+        oldest = max(oldest, s.line.sums[s.walk.step[k], AGE])
+    return NEVER if oldest < 0 else now + s.line.lapse - oldest
+
+
+cdef void _watch(Sweep s, int64_t now) noexcept nogil:
+    """Add the time in which an attempt waits that fits the capacity and that nothing forbids."""
+    cdef int64_t slot = s.line.front_slot
+    s.counting.walk += 1
+    while slot != NOBODY:
+        if (
+            short_of(s.log.request, s.line.first[slot], s.state) == FITS
+            and not is_forbidden(s.rules, s.counting, s.line.first[slot], s.state.now)
+        ):
+            s.idle.waited[s.idle.count - 1] += now - s.state.now
+            return
+        slot = s.line.behind[slot]
+
+
+cdef void _note_idle(Idle idle, Py_ssize_t running, int64_t now, int64_t begin) noexcept nogil:
+    """Begin or end a stretch in which nothing runs; before the log begins the use is unknown."""
+    cdef bint open = idle.count > 0 and idle.end[idle.count - 1] == NEVER
+    if running == 0 and now >= begin and not open:
+        idle.begin[idle.count] = now
+        idle.end[idle.count] = NEVER
+        idle.count += 1
+    elif running > 0 and open:
+        idle.end[idle.count - 1] = now
+
+
+include "decide.pxi"
+include "pass.pxi"

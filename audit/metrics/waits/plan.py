@@ -1,0 +1,89 @@
+"""Which plan the starts of a log agree with, and the interval of its passes (SPEC §11).
+
+``kept`` says something about the scheduler, so a plan without evidence keeps nothing. The evidence
+is how often starts break the reservations of jobs ahead.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from audit.metrics.waits.walk import Booked, Ints, Plan, Scene, Starts, book
+from audit.policies import Backfill, Policy
+
+TRIED: Final = Plan(20)
+"""The plan of the run that gives the counts."""
+STRICT: Final = Plan(0, strict=True)
+NONE: Final = Plan(0)
+LEAST_SEEN: Final = 100
+"""Fewest stretches, or broken plans and stretches, that tell anything."""
+_REPLANNED: Final = 100
+"""Reservations of ``conservative_replan`` without a depth."""
+_UNLIMITED: Final = 1 << 40
+
+INTERVALS_S: Final = (3_600, 1_800, 900, 600, 300, 120, 60, 30, 15)
+LEAST_STARTS: Final = 200
+LEAST_WAIT_S: Final = 60
+
+
+class Chosen(NamedTuple):
+    """A plan, the account under it, and the evidence."""
+
+    plan: Plan
+    booked: Booked
+    starts: Starts | None
+    """The counts under ``TRIED``; None: the plan is configured."""
+
+
+def configured(policy: Policy) -> Plan:
+    """Return the plan of a pool's configured backfilling."""
+    if policy.backfill == Backfill.none:
+        return STRICT
+    if policy.backfill == Backfill.conservative_replan:
+        return Plan(policy.reservations or policy.depth or _REPLANNED)
+    most = policy.backfill.traits.reservations
+    return Plan(_UNLIMITED if most is None else most)
+
+
+def believed(scene: Scene, policy: Policy | None) -> Chosen:
+    """Return the plan of a configured policy, else the one that the starts of a log agree with."""
+    if policy is not None:
+        plan = configured(policy)
+        return Chosen(plan, book(scene, plan), None)
+    tried = book(scene, TRIED)
+    seen = tried.starts
+    if 50 * seen.waited_behind <= seen.waited and seen.stretches >= LEAST_SEEN:
+        strict = book(scene, STRICT)
+        broken = strict.starts.broken
+        if 50 * broken <= broken + strict.starts.stretches:
+            return Chosen(STRICT, strict, seen)
+    if is_kept(seen):
+        return Chosen(TRIED, tried, seen)
+    return Chosen(NONE, book(scene, NONE), seen)
+
+
+def is_kept(seen: Starts) -> bool:
+    """Return whether starts spare what is kept much more often than what is free."""
+    kept, free = seen.broken + seen.stretches, seen.behind - seen.broken
+    rate_free = free / max(free + seen.lapses, 1)
+    return kept >= LEAST_SEEN and seen.broken / kept <= 0.7 * rate_free
+
+
+def inferred_interval(arrival: Ints, start: Ints) -> int | None:
+    """Return the longest interval, in s, at whose multiples nearly all waiting jobs start, or None.
+
+    Args:
+        arrival: of started attempts, [n], epoch s.
+        start: the same, ≥ arrival.
+    """
+    late = start[start - arrival > LEAST_WAIT_S]
+    if len(late) < LEAST_STARTS:
+        return None
+    for interval in INTERVALS_S:
+        at = np.bincount(late % interval, minlength=interval)
+        near = at + np.roll(at, 1) + np.roll(at, -1)
+        if near.max() >= 0.8 * len(late):
+            return interval
+    return None

@@ -1,0 +1,320 @@
+"""Each second of each wait, booked by a walk through the queue at each instant (SPEC §11).
+
+``metrics.attempts.account`` names what is booked here. Conventions: n attempts in the order
+(arrival, submit, sequence); times in epoch s.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.metrics.attempts.contention import (
+    amounts,
+    capacity_steps,
+    counted_resources,
+    requests,
+    time_order,
+)
+from audit.metrics.queue_sweep import (
+    NEVER,
+    NO_HOLDS,
+    TRACED,
+    Holds,
+    InForce,
+    Queued,
+    cuts,
+    numbered,
+)
+from audit.model import Pool
+
+if TYPE_CHECKING:
+    from audit.kernels.waits.walk import Course, Ruled, Waits
+
+Ints = NDArray[np.int64]
+
+BOOKED: Final = (
+    *("held", "unavailable", "rule", "rule_free", "own_queued", "own_running", "kept_own"),
+    *("claimed", "kept", "earlier", "later", "cycle", "unexplained", "nodes", "outside"),
+)
+"""The kernel's causes, in its order, then ``outside``. ``rule_free`` is part of ``rule``."""
+
+LAPSED: Final = len(BOOKED) - 1
+"""Cause of a stretch of a traced attempt: unexplained, after it lapsed."""
+FIRST_RULE: Final = LAPSED + 1
+"""The same plus k: rule k forbids it."""
+
+LAPSE_S: Final = 900
+"""Least age at which an attempt lapses."""
+STRETCHES: Final = 20_000_000
+"""Greatest number of stretches of single attempts that are kept apart."""
+
+
+class Plan(NamedTuple):
+    """What keeps a job from starting although enough is free."""
+
+    reservations: int
+    """The most of them in a walk."""
+    strict: bool = False
+    """Nobody starts behind a job that cannot."""
+
+
+class Starts(NamedTuple):
+    """How the starts since the log began agree with the plan."""
+
+    starts: int
+    waited: int  # of these after a wait
+    behind: int  # a job with a reservation was ahead
+    waited_behind: int
+    broken: int  # the plan had no room
+    stretches: int  # of instants at which a job was kept
+    lapses: int
+
+
+class Known(NamedTuple):
+    """Facts about the log and single attempts, [n]."""
+
+    begin: int  # where the log begins
+    interval_s: int
+    holds: Holds = NO_HOLDS
+    noted: NDArray[np.bool_] | None = None
+    """Whether a hold was recorded when the attempt left the queue."""
+    traced: int | None = None  # the attempt of which every stretch of the wait is kept
+    lapse_s: int | None = None  # None: as SPEC says
+
+    @property
+    def lapses_at(self) -> int:
+        """The age at which an attempt lapses, s."""
+        return max(LAPSE_S, 2 * self.interval_s) if self.lapse_s is None else self.lapse_s
+
+
+class Booked(NamedTuple):
+    """Result of a sweep, for n attempts and R rules (limits, then windows)."""
+
+    seconds: NDArray[np.float64]  # [len(BOOKED), n], ≥ 0
+    forbidden: Ints  # [R, n]: s in which each rule forbids an attempt
+    stretches: pl.DataFrame
+    """place (of the attempt), cause (place in ``BOOKED``), begin, end: stretches held or under a
+    rule, ascending by attempt and time. A traced attempt has all its stretches, with the causes
+    ``LAPSED`` and ``FIRST_RULE`` + k for rule k."""
+    lacking: Ints
+    """[R + 2, n]: s in which an attempt would fit on nodes but for each resource; the last two: but
+    for required features; for several resources. Zeros where no nodes are known."""
+    lapsed: NDArray[np.bool_]  # [n]
+    idle: NDArray[np.float64]
+    """[n], resource-seconds: its part of what was free while it was unexplained."""
+    starts: Starts
+
+    def of(self, cause: str) -> NDArray[np.float64]:
+        """Return the seconds of one of ``BOOKED``, [n]."""
+        seconds: NDArray[np.float64] = self.seconds[BOOKED.index(cause)]
+        return seconds
+
+    def with_those(self, other: Booked, chosen: NDArray[np.bool_]) -> Booked:
+        """Return the bookings with those of another sweep for the ``chosen`` attempts."""
+        theirs = pl.col("place").is_in(pl.Series(np.flatnonzero(chosen)).implode())
+        stretches = pl.concat([self.stretches.filter(~theirs), other.stretches.filter(theirs)])
+        return self._replace(
+            seconds=np.where(chosen, other.seconds, self.seconds),
+            forbidden=np.where(chosen, other.forbidden, self.forbidden),
+            lacking=np.where(chosen, other.lacking, self.lacking),
+            lapsed=np.where(chosen, other.lapsed, self.lapsed),
+            idle=np.where(chosen, other.idle, self.idle),
+            stretches=stretches.sort("place", "begin", maintain_order=True),
+        )
+
+
+class Scene(NamedTuple):
+    """A pool's log as the kernel takes it."""
+
+    log: Waits
+    course: Course
+    rules: Ruled
+    capacity: Ints
+    most: int  # the most attempts that wait, or start, at one time
+    outside: NDArray[np.float64]  # [n], s of the wait before the log begins
+    lapse_s: int
+    outages: Ints  # [3, k]: begin, end, s in which a job waited that fits
+    rule_count: int
+    waiting: pl.DataFrame  # place, leave
+    guessed: float | None
+    """As ``nodes.Placed.guessed``."""
+
+
+def scene(queue: Queued, pool: Pool, rules: InForce, known: Known, *, outage_s: int) -> Scene:
+    """Return a pool's log as the kernel takes it, with its outages of at least ``outage_s`` s."""
+    from audit.kernels.waits import walk as kernels
+
+    arrival = np.maximum(queue.column("arrival_time"), known.begin)
+    leave = queue.column("leave")
+    waits = queue.rows["waits"].to_numpy()
+    waiting = np.flatnonzero(waits & (leave > arrival))
+    log = _log(queue, pool, rules, known, arrival, waiting)
+    steps = capacity_steps(pool, queue.reserved)
+    holds = known.holds
+    lasts = np.flatnonzero((holds.begin < holds.end) & np.isin(holds.row, waiting))
+
+    def course(outages: Ints) -> Course:
+        return kernels.Course(
+            begin=known.begin,
+            step=steps.time,
+            change=steps.change,
+            cut=cuts(rules, holds, queue, waiting, [known.begin]),
+            held=holds.row,
+            hold_from=holds.begin,
+            hold_to=holds.end,
+            by_hold=lasts[time_order(holds.begin[lasts])],
+            by_release=lasts[time_order(holds.end[lasts])],
+            outage_from=outages[0],
+            outage_to=outages[1],
+        )
+
+    ruled = kernels.Ruled(**rules._asdict())
+    most = _most(arrival[waiting], leave[waiting], queue.column("start_time")[log_starters(queue)])
+    none = np.zeros((3, 0), np.int64)
+    idle = kernels.find_idle(log, course(none), ruled, amounts(pool), most)
+    long = (idle[1] - idle[0] >= outage_s) & (idle[2] >= outage_s)
+    outages = np.ascontiguousarray(idle[:, long])
+    before = np.minimum(leave, known.begin) - queue.column("arrival_time")
+    return Scene(
+        *(log, course(outages), ruled, amounts(pool), most),
+        np.where(waits, np.maximum(before, 0), 0).astype(np.float64),
+        *(known.lapses_at, outages, len(rules.most) + len(rules.first_span) - 1),
+        *(pl.DataFrame({"place": waiting, "leave": leave[waiting]}), None),
+    )
+
+
+def log_starters(queue: Queued) -> NDArray[np.bool_]:
+    """Return which attempts started with a known size."""
+    size = queue.rows["size"].fill_null(0).to_numpy() > 0
+    started: NDArray[np.bool_] = queue.rows["start_time"].is_not_null().to_numpy() & size
+    return started
+
+
+def _most(arrival: Ints, leave: Ints, start: Ints) -> int:
+    """Return the most attempts that wait at one time, or that start at once."""
+    left = np.searchsorted(np.sort(leave), arrival, side="right")
+    waiting = int((np.arange(1, len(arrival) + 1) - left).max(initial=0))
+    return max(waiting, int(np.unique(start, return_counts=True)[1].max(initial=0)))
+
+
+def _log(
+    queue: Queued, pool: Pool, rules: InForce, known: Known, arrival: Ints, waiting: Ints
+) -> Waits:
+    from audit.kernels.waits.walk import Waits
+
+    held, n = queue.rows, queue.rows.height
+    leave, start, end = (queue.column(name) for name in ("leave", "start_time", "end"))
+    started = held["start_time"].is_not_null().to_numpy()
+    ran = np.flatnonzero(started & (end > start))
+    estimate = np.where(started, end - start, 1)
+    estimate = np.maximum(np.maximum(estimate, queue.column("walltime_s")), 1)
+    cycle = np.where(started, start - known.interval_s, NEVER)
+    request, user, flags = requests(held, pool), numbered(held["user"]), _flags(n, known)
+    alike = np.full(n, -1)
+    if len(waiting):
+        rows = pl.DataFrame(request[:, waiting].T)
+        alike[waiting] = rows.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy() - 1
+    expected, due = np.unique(start[ran] + estimate[ran], return_inverse=True)
+    places = np.full(n, -1)
+    places[ran] = due
+    single = (user == 0) | (flags > 0)
+    single[known.holds.row] = True
+    equal = (arrival, user, estimate, *request, *rules.counter, *rules.amount, *rules.reach)
+    noticed = waiting[(arrival[waiting] < cycle[waiting]) & (cycle[waiting] <= leave[waiting])]
+    first = np.flatnonzero(log_starters(queue) & (start >= known.begin))
+
+    def by(times: Ints, chosen: Ints) -> Ints:
+        return chosen[time_order(times[chosen])]
+
+    return Waits(
+        arrival=arrival,
+        leave=leave,
+        start=start,
+        end=end,
+        estimate=estimate,
+        user=user,
+        request=request,
+        use=np.stack([queue.column(name) for name in counted_resources(pool)]),
+        alike=alike,
+        block=_blocks(equal, single),
+        cycle=cycle,
+        flags=flags,
+        first_hold=np.searchsorted(known.holds.row, np.arange(n)),
+        last_hold=np.searchsorted(known.holds.row, np.arange(n), side="right"),
+        by_arrival=waiting,
+        by_leave=by(leave, waiting),
+        by_cycle=by(cycle, noticed),
+        by_start=by(start, ran),
+        by_end=by(end, ran),
+        starters=by(start, first),
+        due=places,
+        expected=expected,
+    )
+
+
+def _blocks(equal: tuple[Ints, ...], single: NDArray[np.bool_]) -> Ints:
+    """Return numbers that neighbours share if all of these are equal, unless ``single``."""
+    changed = single.copy()
+    for column in equal:
+        changed[1:] |= column[1:] != column[:-1]
+    changed[1:] |= single[:-1]
+    return changed.cumsum()
+
+
+def _flags(n: int, known: Known) -> Ints:
+    flags = np.zeros(n, np.int64) if known.noted is None else known.noted.astype(np.int64)
+    if known.traced is not None:
+        flags[known.traced] |= TRACED
+    return flags
+
+
+def book(of: Scene, plan: Plan) -> Booked:
+    """Book each second of the waits under a plan."""
+    from audit.kernels.waits import walk as kernels
+
+    n = len(of.outside)
+    seconds, idle, lapsed = np.zeros((len(BOOKED), n)), np.zeros(n), np.zeros(n, np.uint8)
+    forbidden = np.zeros((of.rule_count, n), np.int64)
+    lacking = np.zeros((len(of.capacity) + 2, n), np.int64)
+    counts, spans = np.zeros(len(Starts._fields), np.int64), kernels.Table(5)
+    made = kernels.Bookings(seconds[:-1], forbidden, lacking, lapsed, idle, spans, counts)
+    kernels.book_account(
+        *(of.log, of.course, of.rules, of.capacity, of.most, of.lapse_s),
+        *(min(plan.reservations, n), plan.strict, made),
+    )
+    seconds[BOOKED.index("outside")] = of.outside
+    stretches = _stretches(spans.taken(), of.waiting)
+    starts = Starts(*counts.tolist())
+    return Booked(seconds, forbidden, stretches, lacking, lapsed > 0, idle, starts)
+
+
+def _stretches(spans: Ints, waiting: pl.DataFrame) -> pl.DataFrame:
+    """Return the stretches of each attempt; if there are too many, one for each block and cause.
+
+    Args:
+        spans: first and last attempt, cause, begin, end.
+        waiting: place and leave of all that wait, ascending.
+    """
+    held = pl.DataFrame(spans, ("first", "last", "cause", "begin", "end"), orient="row")
+    places = waiting["place"].to_numpy()
+    low = np.searchsorted(places, held["first"].to_numpy())
+    high = np.searchsorted(places, held["last"].to_numpy(), side="right")
+    if int((high - low).sum()) > STRETCHES:
+        held = held.group_by("first", "last", "cause", maintain_order=True).agg(
+            pl.col("begin").min(), pl.col("end").max()
+        )
+        low = np.searchsorted(places, held["first"].to_numpy())
+        high = np.searchsorted(places, held["last"].to_numpy(), side="right")
+    number = high - low
+    at = np.repeat(low - np.cumsum(number) + number, number) + np.arange(int(number.sum()))
+    each = held[np.repeat(np.arange(held.height), number)].hstack(waiting[at])
+    return (
+        each.with_columns(end=pl.min_horizontal("end", "leave"))
+        .filter(pl.col("begin") < pl.col("end"))
+        .sort("place", "begin", "cause")
+        .select("place", "cause", "begin", "end")
+    )

@@ -1,0 +1,104 @@
+"""The walk against its slow twin, by hand, and on real logs."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.metrics.attempts.population import describe
+from audit.metrics.attempts.reasons import hold_kind
+from audit.metrics.queue_sweep import Holds, Queued, in_force, queued
+from audit.metrics.waits.plan import STRICT
+from audit.metrics.waits.walk import BOOKED, Known, Plan, book, scene
+from tests.metrics.attempts.test_account import LIMITS, WINDOWS, arrays, crowds
+from tests.naive import account as naive
+from tests.naive.attempts import close
+from tests.scenario.test_engine import slow_pool
+from tests.strategies import EPOCH, NOW, POOLS, Rows, frame, rows, sampled
+
+EDGE = 770
+"""Times are moved by this, so that an hour begins among them."""
+PLANS = (Plan(20), Plan(0), STRICT, Plan(1), Plan(3))
+NAMES = {
+    **{name: name for name in BOOKED if name != "rule_free"},
+    "own_queued": "own_queue",
+}
+"""Entries of ``BOOKED`` as the twin names them."""
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> Rows:
+    """Crowds with walltimes, so that plans matter."""
+    made: Rows = draw(rows() | crowds() | arrays())
+    for record in made:
+        record["walltime_s"] = draw(sampled([None, 2, 7, 30]))
+    return made
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+@pytest.mark.parametrize("rule", range(len(LIMITS) + len(WINDOWS) + 2))
+@given(data=st.data())
+def test_as_defined(rule: int, plan: Plan, data: st.DataObject) -> None:
+    records = data.draw(logs())
+    pool = data.draw(st.sampled_from(POOLS))
+    limits = LIMITS[rule - 1 : rule] if rule else []
+    windows = WINDOWS[rule - 1 - len(LIMITS) :][:1] if rule > len(LIMITS) else []
+    if rule > len(LIMITS) + len(WINDOWS):
+        limits, windows = LIMITS[:2], WINDOWS[1:]
+    steps = tuple(step._replace(since=step.since + EDGE) for step in pool.steps)
+    pool = pool._replace(
+        steps=steps, limits=tuple(a for a, _ in limits), windows=tuple(a for a, _ in windows)
+    )
+    moved = frame(records).with_columns(pl.col("^.*_time$") + EDGE)
+    described = describe(moved, [pool]).with_row_index("row")
+    queue = queued(described, NOW + EDGE, pl.col("size") > 0)
+    holds, known_holds = _drawn_holds(data, queue)
+    begin = EPOCH + EDGE + data.draw(sampled([-100, -100, 0, 5]))
+    interval, lapse = data.draw(sampled([0, 2])), data.draw(sampled([1, 3, 8, 900]))
+    outage = data.draw(sampled([4, 600]))
+    noted = hold_kind(queue.rows).is_not_null().to_numpy()
+    known = Known(begin, interval, holds, noted, None, lapse)
+    rules = in_force(queue, pool.limits, pool.windows, pool.zone)
+    got = book(scene(queue, pool, rules, known, outage_s=outage), plan)
+    site = naive.site_of(
+        moved.with_columns(size=pool.resource.value).to_dicts(),
+        *(*slow_pool(pool), NOW + EDGE),
+        begin=begin,
+        limits=[b for _, b in limits],
+        windows=[b for _, b in windows],
+        holds=known_holds,
+        interval=interval,
+        lapse=lapse,
+        outage=outage,
+    )
+    want = naive.account(site, naive.Depth(plan.reservations, plan.strict))
+    assert got.starts._asdict() == want.starts._asdict()
+    keys = queue.rows.select("job_id", "attempt", "waits").rows()
+    for place, (job, attempt, waits) in enumerate(keys):
+        if not waits:
+            continue
+        exact = want.attempts[job, attempt]
+        for entry, name in NAMES.items():
+            assert close(got.of(entry)[place], exact.parts[name]), (job, entry)
+        assert got.of("rule_free")[place] == exact.rule_free
+        assert (got.forbidden[:, place] > 0).any() == bool(exact.rules)
+        assert got.lapsed[place] == exact.lapsed
+        assert got.idle[place] == pytest.approx(float(exact.idle), rel=1e-9, abs=1e-9)
+
+
+def _drawn_holds(
+    data: st.DataObject, queue: Queued
+) -> tuple[Holds, dict[tuple[str, int], list[range]]]:
+    """Some holds, as the walk and its twin take them."""
+    taken: list[tuple[int, int, int]] = []
+    known: dict[tuple[str, int], list[range]] = {}
+    for place, row in enumerate(queue.rows.to_dicts()):
+        if row["waits"] and data.draw(sampled([False, False, False, True])):
+            begin = row["arrival_time"] + data.draw(sampled([0, 2]))
+            end = min(begin + data.draw(sampled([1, 5])), row["leave"])
+            if begin < end:
+                taken.append((place, begin, end))
+                known[row["job_id"], row["attempt"]] = [range(begin, end)]
+    columns = np.array(taken, np.int64).reshape(-1, 3).T
+    return Holds(*(np.ascontiguousarray(column) for column in columns)), known
