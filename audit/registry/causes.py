@@ -45,7 +45,8 @@ class Cause:
 
 # fmt: off
 CAUSES: Final = (
-    Cause("outside", ("outside",), "Before the log begins", "Before the log", "before the log begins",
+    Cause("outside", ("outside",), "Before the log begins", "Before the log",
+          "before the log begins",
           "the log had not begun, so it does not say what the job waited for",
           "before the log begins", ("#7d848b", "#707a84"), optional=True),
     Cause("held", ("held",), "Held by a begin time, dependency or hold", "Held", "held",

@@ -61,7 +61,6 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from audit.metrics import queue_sweep
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.reasons import hold_kind, throttled
 from audit.metrics.preemption import sides
@@ -231,7 +230,6 @@ def account(
             "held_by": _longest_hold(placed, queue.rows.height).fill_null(kinds),
         }
     ).with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
-    inside = _traced(booked, place, names, placed, kinds, outages, _absent(queue, pool, place))
     return Account(
         _with(described, queue, made),
         _outages(setting.outages, now),

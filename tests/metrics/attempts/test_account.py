@@ -1,4 +1,4 @@
-"""The account and anatomy of waits: against their slow twins, by hand, and invariances."""
+"""The account of waits: against its slow twin, by hand, and invariances."""
 
 from itertools import pairwise
 from typing import Any
@@ -10,15 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from audit.metrics.attempts.account import NO_HOLDS, Account, Durations, account, anatomy
+from audit.metrics.attempts.account import NO_HOLDS, Account, Durations, account
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.reasons import reason_of
-from audit.model import Decision, Limit, Pool, Preemption, Resource, Step, Window
+from audit.model import Limit, Pool, Preemption, Resource, Step, Window
 from audit.policies import Backfill, Policy
-from audit.registry.causes import CAUSES, COLUMNS, PART_COLUMNS, PARTS
+from audit.registry.causes import CAUSES, COLUMNS
 from tests.naive import account as naive
-from tests.naive.anatomy import anatomy as slow_anatomy
-from tests.naive.anatomy import kept as slow_kept
 from tests.naive.attempts import close
 from tests.registry.test_reasons import ALL_REASONS
 from tests.scenario.test_engine import slow_pool
@@ -343,7 +341,7 @@ def _drawn_holds(
 
 
 def both(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
-    made = account(anatomy(described, pool, now), pool, now, durations=Durations(1))
+    made = account(described, pool, now, durations=Durations(1))
     return made.attempts.sort("line")
 
 
@@ -360,196 +358,13 @@ def test_rows_and_names_and_the_epoch_change_nothing(
     renamed = pl.col("user").replace({"ann": "zoe", "bob": "abe"})
     later = describe(frame(records).with_columns(pl.col("^.*_time$") + 1_000, renamed), [pool])
     moved = both(later, pool._replace(steps=steps), NOW + 1_000)
-    columns = [*COLUMNS, *PART_COLUMNS]
-    assert moved.select(columns).equals(before.select(columns))
+    assert moved.select(COLUMNS).equals(before.select(COLUMNS))
 
 
 def test_none_at_all() -> None:
-    made = account(anatomy(describe(frame([]), [POOL]), POOL, EPOCH), POOL, EPOCH)
-    assert {*COLUMNS, *PART_COLUMNS} <= set(made.attempts.columns)
+    made = account(describe(frame([]), [POOL]), POOL, EPOCH)
+    assert {*COLUMNS} <= set(made.attempts.columns)
     assert made.outages.is_empty()
-
-
-def anatomy_of(*records: dict[str, Any], pool: Pool = POOL, now: int = 100) -> list[list[Any]]:
-    """Of each record, in their order: room, shared, own, earlier, later, down."""
-    got = anatomy(describe(frame(list(records)), [pool]), pool, now).sort("line")
-    return [list(row) for row in got.select(PART_COLUMNS).rows()]
-
-
-@given(rows() | crowds(), st.sampled_from(POOLS))
-def test_anatomy_as_defined(records: Rows, pool: Pool) -> None:
-    described = describe(frame(records), [pool])
-    got = anatomy(described, pool, NOW)
-    want = slow_anatomy(frame(records).to_dicts(), *slow_pool(pool), NOW)
-    for row in got.to_dicts():
-        exact = want.get((row["job_id"], row["attempt"]))
-        for part in PARTS:
-            assert close(row[part.column], None if exact is None else exact[part.key])
-        if exact is not None and row["wait_s"] is not None:
-            assert close(sum(row[name] for name in PART_COLUMNS), row["wait_s"])
-
-
-@given(rows() | crowds(), st.sampled_from(POOLS), st.data())
-def test_room_before_and_after_a_decision(records: Rows, pool: Pool, data: st.DataObject) -> None:
-    described = describe(frame(records), [pool])
-    decisions = st.sampled_from([None, *Decision])
-    offset = st.sampled_from([None, 0, 1, 3, 9])
-    decided = described.with_columns(
-        ready_time=pl.col("arrival_time")
-        + pl.Series([data.draw(offset) for _ in records], dtype=pl.Int64),
-        decision=pl.Series([data.draw(decisions) for _ in records], dtype=pl.String),
-        idle_because=pl.lit("unexplained"),
-    )
-    got = anatomy(decided, pool, NOW)
-    assert got.select(PART_COLUMNS).equals(anatomy(described, pool, NOW).select(PART_COLUMNS))
-    ready = {
-        (row["job_id"], row["attempt"]): row["ready_time"]
-        for row in decided.to_dicts()
-        if row["ready_time"] is not None
-    }
-    want = slow_kept(frame(records).to_dicts(), *slow_pool(pool), NOW, ready)
-    for row in got.to_dicts():
-        kept = want.get((row["job_id"], row["attempt"]))
-        if kept is None or row["decision"] in (None, Decision.OVER_CAPACITY):
-            assert row["kept_s"] is row["idle_s"] is row["idle_because"] is None
-        else:
-            assert (row["kept_s"], row["idle_s"]) == (kept, row["wait_room_s"] - kept)
-            assert row["idle_because"] == ("unexplained" if row["idle_s"] else None)
-
-
-def test_each_part_by_hand() -> None:
-    # A pool of 4. A (ann, 3) runs 0-10, B (bob, 1) 0-20. J (ann, 2) waits from 2 to 16.
-    #   2-10: 4 in use, 3 of them ann's: own 3/4, earlier 1/4 of 8 s.
-    #   10-12: 3 are free: room. 12-16: C (cem, 3) arrived at 5 and runs: later 3/4, earlier 1/4.
-    # C waits 5-12. 5-10: all is in use by A and B: earlier. 10-12: J takes 2 of 3: shared.
-    got = anatomy_of(
-        ended(0, 0, 10, 3, "ann"),
-        ended(0, 0, 20, 1, "bob"),
-        ended(2, 16, 18, 2, "ann"),
-        ended(5, 12, 16, 3, "cem"),
-    )
-    assert got[0] == [0, 0, 0, 0, 0, 0]
-    assert got[2] == [2, 0, 6, 3, 3, 0]
-    assert got[3] == [0, 2, 0, 5, 0, 0]
-
-
-def test_down_and_steps_by_hand() -> None:
-    # 4 until 5, 1 until 9, then 4. J (2) waits 2-12; only B runs (3) from 9 to 11.
-    pool = POOL._replace(steps=(Step(5, (("cpus", 1),)), Step(9, (("cpus", 4),))))
-    got = anatomy_of(ended(2, 12, 13, 2, "ann"), ended(9, 9, 11, 3, "bob"), pool=pool)
-    assert got[0] == [4, 0, 0, 0, 2, 4]
-
-
-def test_the_short_resource_is_that_which_lacks_most() -> None:
-    # cpus 8, gpus 2. A (ann) holds 6 cpus, B (bob) 2 gpus. J asks for 4 cpus and 1 gpu: it lacks
-    # 2/8 of the cpus and 1/2 of the gpus, so the wait is B's. K asks for 8 and 1: 6/8 against 1/2.
-    pool = Pool("main", Resource.cpus, 8, amounts=(("cpus", 8), ("gpus", 2)))
-    got = anatomy_of(
-        ended(0, 0, 10, 6, "ann", gpus=0),
-        ended(1, 1, 10, 0, "bob", gpus=2),
-        ended(2, 10, 11, 4, "ann", gpus=1),
-        ended(2, 11, 12, 8, "ann", gpus=1),
-        pool=pool,
-    )
-    assert got[2] == [0, 0, 0, 8, 0, 0]
-    assert got[3] == [0, 0, 8 + 1, 0, 0, 0]  # at last J is in its way
-
-
-def test_of_two_that_lack_as_much_the_counted_one_is_short_then_the_first_named() -> None:
-    # A (ann) holds 6 of 8 cpus, B (bob) both gpus and C (cem) all memory. J asks for 6 cpus and 1
-    # gpu: it lacks 4/8 and 1/2. K (3 cpus fewer) lacks no cpus, but 1/2 of the gpus and of memory.
-    memory, gpus, cpus = ("mem_bytes", 2), ("gpus", 2), ("cpus", 8)
-    records = [
-        ended(0, 0, 10, 6, "ann", gpus=0, mem_bytes=0),
-        ended(0, 0, 10, 0, "bob", gpus=2, mem_bytes=0),
-        ended(0, 0, 10, 0, "cem", gpus=0, mem_bytes=2),
-        ended(1, 10, 11, 6, "ann", gpus=1, mem_bytes=0),
-        ended(2, 10, 11, 2, "bob", gpus=1, mem_bytes=1),
-    ]
-    own, others = [0, 0, 8, 0, 0, 0], [0, 0, 0, 8, 0, 0]
-    for amounts in ((cpus, gpus, memory), (gpus, memory, cpus), (memory, gpus, cpus)):
-        got = anatomy_of(*records, pool=Pool("main", Resource.cpus, 8, amounts=amounts))
-        assert got[3] == [0, 0, 9, 0, 0, 0]
-        assert got[4] == (own if amounts.index(gpus) < amounts.index(memory) else others)
-
-
-def test_who_comes_after_the_last_in_the_queue_has_left() -> None:
-    # Bob's runs on 3 of 4 from 0 to 10. Cem's (4) comes at 1 and is cancelled at 3, when none
-    # waits behind it; Ann's (2) comes at 4, after bob's all the same.
-    gone = {"submit_time": 1, "end_time": 3, "cpus": 4, "state": "CANCELLED", "user": "cem"}
-    got = anatomy_of(ended(0, 0, 10, 3, "bob"), gone, ended(4, 10, 12, 2, "ann"))
-    assert got[1:] == [[0, 0, 0, 2, 0, 0], [0, 0, 0, 6, 0, 0]]
-
-
-def test_what_is_its_own_when_others_of_its_user_have_left_the_queue() -> None:
-    # Dan's takes all until 6. Of Ann's, which ask for all too, the third (from the midst of the
-    # queue) and the last are cancelled at 5; the others run from 6, 8 and 9 on.
-    asks: dict[str, Any] = {"cpus": 4, "user": "ann"}
-    gone = {**asks, "end_time": 5, "state": "CANCELLED"}
-    got = anatomy_of(
-        ended(0, 0, 6, 4, "dan"),
-        ended(1, 6, 8, 4, "ann"),
-        ended(2, 8, 9, 4, "ann"),
-        {**gone, "submit_time": 3},
-        ended(4, 9, 10, 4, "ann"),
-        {**gone, "submit_time": 4},
-    )
-    assert got[1:3] == [[0, 0, 0, 5, 0, 0], [0, 0, 2, 4, 0, 0]]
-    assert got[3:] == [[0, 0, 0, 2, 0, 0], [0, 0, 3, 2, 0, 0], [0, 0, 0, 1, 0, 0]]
-
-
-def test_who_never_started_and_who_still_waits_are_before_others() -> None:
-    # N (4) waits from 0 until it is cancelled at 6, P (2) from 1 on; J (3) waits 2-9, nothing runs.
-    gone = {"submit_time": 0, "end_time": 6, "cpus": 4, "state": "CANCELLED"}
-    waits = {"submit_time": 1, "cpus": 2, "state": "PENDING"}
-    assert anatomy_of(gone, waits, ended(2, 9, 9, 3), now=8) == [
-        [6, 0, 0, 0, 0, 0],
-        [2, 5, 0, 0, 0, 0],
-        [1, 6, 0, 0, 0, 0],  # from 8 on P is unknown
-    ]
-
-
-def test_blocked_and_reserved_ones_do_not_wait_but_the_blocked_use_the_pool() -> None:
-    # B was held until 5 and runs 5-8 on 3 of 4; R runs 6-9 in a reservation, which takes 2.
-    # J (2) waits 1-9. 1-5: room. 5-6: 1 is free, 6-8: −1 is, and all that is in use is B's, who
-    # arrived before. 8-9: 2 are free.
-    got = anatomy_of(
-        ended(0, 5, 8, 3, "bob", reason="JobHeldUser"),
-        ended(0, 6, 9, 2, "cem", reservation="course"),
-        ended(1, 9, 10, 2),
-    )
-    assert got[:2] == [[None] * 6, [None] * 6]
-    assert got[2] == [5, 0, 0, 3, 0, 0]
-
-
-def test_who_was_held_by_a_limit_that_the_pool_has_waits() -> None:
-    # B (2) waits 0-6, held by a limit; A has 3 of 4 until 4. No other was before it.
-    records = (ended(0, 0, 4, 3), ended(0, 6, 8, 2, "bob", reason="AssocMaxJobsLimit"))
-    limits = [(), (Limit(most=1, per="user"),), (Limit(most=2, resource="cpus"),)]
-    got = [anatomy_of(*records, pool=POOL._replace(limits=some))[1] for some in limits]
-    assert got == [[None] * 6, [2, 0, 0, 4, 0, 0], [None] * 6]
-
-
-def test_unknown_requests_users_arrivals_and_starts() -> None:
-    unknown = {**ended(1, 5, 6, 0), "cpus": None}  # it always fits
-    assert anatomy_of(ended(0, 0, 10, 5), unknown)[1] == [4, 0, 0, 0, 0, 0]
-    nameless = (ended(0, 0, 4, 4, None), ended(1, 4, 5, 1, None))  # not of the same user
-    assert anatomy_of(*nameless)[1] == [0, 0, 0, 3, 0, 0]
-    undated = {"start_time": 3, "end_time": 9, "cpus": 4, "state": "COMPLETED"}
-    lost = {"submit_time": 0, "occupancy_s": 5, "cpus": 4, "state": "COMPLETED"}
-    got = anatomy_of(undated, lost, ended(1, 9, 10, 1))
-    assert got[:2] == [[None] * 6, [None] * 6]
-    assert got[2] == [2, 0, 0, 0, 6, 0]  # undated counts as arriving when it started
-
-
-def test_a_long_queue_moves_up() -> None:
-    # One runs at a time, 2 s each, and one arrives each second: the queue is ever longer.
-    count = 40
-    records = [ended(k, 2 * k, 2 * k + 2, 4, f"u{k % 3}") for k in range(count)]
-    got = anatomy_of(*records)
-    for k, of_k in enumerate(got):
-        own = sum(1 for t in range(k, 2 * k) if (t // 2) % 3 == k % 3)
-        assert of_k == [0, 0, own, k - own, 0, 0]
 
 
 # --- what gives way
