@@ -59,7 +59,7 @@ def left_of(rows: pl.DataFrame, seen: pl.DataFrame) -> list[Left]:
     for row in map(_Row._make, rows.select(_Row._fields).iter_rows()):
         groups.setdefault(row.family, []).append((row, arrays.read(row.array_tasks)))
     changed = (one for name, group in groups.items() for one in _changed(group, tasks.get(name)))
-    return sorted(changed)
+    return sorted(set(changed))
 
 
 def _changed(group: list[tuple[_Row, Tasks | None]], seen: list[int] | None) -> Iterator[Left]:

@@ -144,11 +144,12 @@ def renew_views(con: Connection) -> None:
 
 
 def over_archive(table: str, files: Sequence[str]) -> str:
-    """Return the query that reads a table, and files of the archive with the same columns."""
+    """Return the query that reads a table, and archived files with the same columns or fewer."""
     query = f"SELECT * FROM {table}"  # noqa: S608
     if files:
         named = ", ".join(map(quote_text, files))
-        query += f" UNION ALL BY NAME SELECT * FROM read_parquet([{named}])"  # noqa: S608
+        read = f"read_parquet([{named}], union_by_name = true)"  # older files lack columns
+        query += f" UNION ALL BY NAME SELECT * FROM {read}"  # noqa: S608
     return query
 
 

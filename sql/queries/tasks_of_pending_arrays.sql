@@ -5,5 +5,5 @@ FROM records
 WHERE
     cluster = $cluster
     AND array_task IS NOT NULL
-    AND list_contains($families, regexp_replace(job_id, $family, '\1'))
+    AND regexp_replace(job_id, $family, '\1') IN (SELECT unnest($families))
 ORDER BY ALL

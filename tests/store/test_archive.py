@@ -266,3 +266,13 @@ def test_every_query_over_the_archive_names_the_cluster() -> None:
     assert len(over) > 15
     assert [query.name for query in over if "cluster" not in query.parameters] == []
     assert {query.name for query in loaded if query.archive} <= {query.name for query in over}
+
+
+def test_files_from_before_a_column_existed_are_read(con: Connection, tmp_path: Path) -> None:
+    files = [str(tmp_path / f"{name}.parquet") for name in ("before", "after")]
+    columns = ("* EXCLUDE (tasks)", "* REPLACE (7 AS tasks)")
+    for file, selected in zip(files, columns, strict=True):
+        source = f"SELECT {selected} FROM records WHERE job_id = 'old' AND cluster = 'c'"
+        database.execute(con, f"COPY ({source}) TO '{file}'")
+    query = f"SELECT tasks FROM ({archive.over_archive('records', files)}) WHERE job_id = 'old'"
+    assert sorted(rows(con, query), key=str) == [(1,), (1,), (7,), (None,)]
