@@ -30,6 +30,8 @@ class Traffic:
     bursts: float = 0.06
     """Share of the sessions that are bursts."""
     burst_jobs: tuple[int, int] = (15, 40)
+    running: float = 3.0
+    """Greatest mean number of running jobs of a user."""
     night: float = 0.3
     """Arrivals in an hour from 19 to 8, relative to one by day; likewise ``weekend``."""
     weekend: float = 0.4
@@ -48,8 +50,8 @@ class Traffic:
     """Share of the jobs to which no limit applies."""
 
 
-WALLTIMES: Final = tuple(int(h * HOUR) for h in (0.25, 0.5, 1, 2, 4, 8, 12, 24, 48, 72))
-LONGEST_S: Final = 48 * HOUR
+WALLTIMES: Final = tuple(int(h * HOUR) for h in (0.25, 0.5, 1, 2, 4, 8, 12, 24, 48))
+LONGEST_S: Final = 40 * HOUR
 SHORTEST_S: Final = 30
 
 
@@ -102,6 +104,20 @@ class TrueRule:
 
 
 @dataclass(frozen=True)
+class ClosedHours:
+    """Hours of the week in which some jobs do not start, or into which they may not reach."""
+
+    hours: tuple[int, ...]
+    """Counted from Monday 00:00 UTC."""
+    walltime_above_s: int = 0
+    size_above: int = 0
+    overlap: bool = False
+    """Whether the whole walltime counts, not only the start."""
+    days: tuple[int, int] | None = None
+    """As that of ``TrueRule``."""
+
+
+@dataclass(frozen=True)
 class SiteKind:
     """One kind of site; its seed decides all the rest."""
 
@@ -135,6 +151,7 @@ class SiteKind:
     holds: tuple[HoldHabit, ...] = ()
     drains: DrainPlan | None = None
     rules: tuple[TrueRule, ...] = ()
+    closed: tuple[ClosedHours, ...] = ()
 
     def shorter(self, days: int) -> "SiteKind":
         """Return the same kind with the first days alone, at the same rate of arrivals."""

@@ -1,10 +1,19 @@
-"""What the limits of a made site forbid, given what runs."""
+"""What the limits and closed hours of a made site forbid, given what runs."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tests.sites.kinds import DAY, EPOCH, SiteKind, TrueRule
+from tests.sites.kinds import (
+    DAY,
+    EPOCH,
+    HOUR,
+    WALLTIMES,
+    WEEK,
+    ClosedHours,
+    SiteKind,
+    TrueRule,
+)
 from tests.sites.workload import Demand
 
 
@@ -34,6 +43,14 @@ class TrueLimits:
         self.under: list[list[tuple[int, str, int]]] = []
         self.binding = [not one for one in exempt]
         self.walltime = jobs.walltime.tolist()
+        self.closed = [
+            [
+                one
+                for one in kind.closed
+                if size > one.size_above and walltime > one.walltime_above_s
+            ]
+            for size, walltime in zip(jobs.size.tolist(), self.walltime, strict=True)
+        ]
         for job, size in enumerate(jobs.size.tolist()):
             found = []
             for number, rule in enumerate(self.rules):
@@ -45,15 +62,19 @@ class TrueLimits:
             self.under.append(found)
 
     def forbids(self, job: int, now: int) -> bool:
-        """Return whether a rule forbids the start."""
-        return self.binding[job] and any(
-            in_force(self.rules[rule], now) and self._room(rule, entity, adds, job, now) < 0
-            for rule, entity, adds in self.under[job]
+        """Return whether a limit or closed hours forbid the start."""
+        return self.binding[job] and (
+            any(
+                in_force(self.rules[rule], now) and self._room(rule, entity, adds, job, now) < 0
+                for rule, entity, adds in self.under[job]
+            )
+            or any(is_closed(one, self.walltime[job], now) for one in self.closed[job])
         )
 
     def allowed_from(self, job: int, now: int) -> int | None:
-        """Return when remaining walltime is short enough, or a rule begins or ends; None: never."""
-        instants = []
+        """Return the next instant at which a job may be allowed without an end; None: there is
+        none."""
+        instants = [now - now % HOUR + HOUR] if self.closed[job] else []
         for number, entity, adds in self.under[job]:
             rule = self.rules[number]
             if rule.days is not None:
@@ -87,7 +108,23 @@ class TrueLimits:
         return self.rules[rule].level - held - more
 
 
-def in_force(rule: TrueRule, now: int) -> bool:
+def is_closed(closed: ClosedHours, walltime: int, now: int) -> bool:
+    """Return whether closed hours forbid a start now."""
+    first = (now - EPOCH) // HOUR
+    last = (now - EPOCH + walltime - 1) // HOUR if closed.overlap else first
+    hours = range(first, last + 1)
+    return in_force(closed, now) and any(hour % (WEEK // HOUR) in closed.hours for hour in hours)
+
+
+def shortest_open(closed: ClosedHours) -> int:
+    """Return the shortest time between closed hours, in s."""
+    hours = sorted(closed.hours)
+    following = [*hours[1:], hours[0] + WEEK // HOUR]
+    between = [after - before - 1 for before, after in zip(hours, following, strict=True)]
+    return HOUR * min(one for one in between if one)
+
+
+def in_force(rule: TrueRule | ClosedHours, now: int) -> bool:
     """Return whether a rule holds at an instant."""
     return rule.days is None or rule.days[0] <= (now - EPOCH) // DAY < rule.days[1]
 
@@ -107,7 +144,7 @@ def named(kind: SiteKind, jobs: Demand) -> dict[str, list[str]]:
 
 
 def within_limits(kind: SiteKind, jobs: Demand) -> Demand:
-    """Return the jobs with sizes that no limit forbids for ever, as users would request them."""
+    """Return the jobs with requests that no rule forbids for ever, as users would make them."""
     names = named(kind, jobs)
     size = jobs.size.copy()
     each = np.array([one.cpus_per_gpu for one in kind.classes])[jobs.node_class]
@@ -125,7 +162,15 @@ def within_limits(kind: SiteKind, jobs: Demand) -> Demand:
         }[rule.counts]
         power = 2 ** np.floor(np.log2(np.maximum(most, 1))).astype(np.int64)
         size = np.where(inside & (size > most), power, size)
-    return replace(jobs, size=size)
+    walltime = jobs.walltime
+    for closed in kind.closed:
+        if closed.overlap:
+            inside = (size > closed.size_above) & (walltime > closed.walltime_above_s)
+            most = max(one for one in WALLTIMES if one <= shortest_open(closed))
+            walltime = np.where(inside, np.minimum(walltime, most), walltime)
+    return replace(
+        jobs, size=size, walltime=walltime, runtime=np.minimum(jobs.runtime, walltime)
+    )
 
 
 def gpus_of(kind: SiteKind, jobs: Demand) -> list[int]:

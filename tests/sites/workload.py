@@ -183,10 +183,13 @@ def _scale(rows: list[dict[str, Any]], kind: SiteKind, random: Random) -> None:
             row["size"] = max(min(row["size"], 2 ** int(np.log2(capacity / 2))), least)
         size = np.array([row["size"] for row in mine])
         length = np.array([row.pop("length") for row in mine])
-        wanted = load * capacity * kind.traffic.days * DAY
+        span = kind.traffic.days * DAY
+        user = np.array([row["user"] for row in mine])
         runtime = length
-        for _ in range(4):  # lengths are clipped, which changes the load
-            runtime = runtime * (wanted / float(size @ runtime))
+        for _ in range(6):  # clipping changes the load
+            runtime = runtime * (load * capacity * span / float(size @ runtime))
+            running = np.bincount(user, runtime) / span
+            runtime = runtime * np.minimum(1, kind.traffic.running / running[user])
             runtime = np.clip(runtime, SHORTEST_S, LONGEST_S)
         for row, seconds in zip(mine, runtime.astype(np.int64).tolist(), strict=True):
             asked = seconds * row.pop("factor")
