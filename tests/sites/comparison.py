@@ -104,10 +104,9 @@ def _true_sums(site: TrueSite) -> pl.DataFrame:
 def _told_sums(site: TrueSite) -> pl.DataFrame:
     """Return row, told_competition, told_unexplained: the account's seconds of each job.
 
-    The only place that calls the account.
+    This and ``told_stretches`` are the only places that call the account.
     """
-    cycle_s = cycle_of(site.pool, PASS_S)
-    made = account(site.jobs, site.pool, site.now, cycle_s=cycle_s).attempts
+    made = account(site.jobs, site.pool, site.now, cycle_s=_cycle(site)).attempts
 
     def told(keys: tuple[str, ...]) -> pl.Expr:
         columns = [name for key in keys if (name := f"cause_{key}_s") in made.columns]
@@ -118,3 +117,13 @@ def _told_sums(site: TrueSite) -> pl.DataFrame:
         told_competition=told(TOLD_COMPETITION),
         told_unexplained=told(TOLD_UNEXPLAINED),
     )
+
+
+def told_stretches(site: TrueSite, row: int) -> pl.DataFrame:
+    """Return row, begin, end, cause: the account of one job, for ``by_second``."""
+    told = account(site.jobs, site.pool, site.now, cycle_s=_cycle(site), traced=row)
+    return told.traced.select(pl.lit(row, pl.Int64).alias("row"), "begin", "end", "cause")
+
+
+def _cycle(site: TrueSite) -> int:
+    return cycle_of(site.pool, PASS_S)

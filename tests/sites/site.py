@@ -11,7 +11,7 @@ from tests.sites.kinds import SiteKind, TrueRule
 from tests.sites.limits import gpus_of, named, within_limits
 from tests.sites.reasons import STRETCHES
 from tests.sites.scheduler import TrueScheduler, capacities
-from tests.sites.workload import NEVER, NO_JOB, Ints, demand
+from tests.sites.workload import NEVER, NO_JOB, Demand, Ints, Random, demand
 
 CLUSTER: Final = "made"
 
@@ -27,9 +27,9 @@ class TrueSite(NamedTuple):
     reasons: pl.DataFrame
     """Columns of ``reasons.STRETCHES``, by row and begin; ``row`` is that of ``jobs``."""
     node_class: Ints
-    """Of each row: the class of nodes on which the job ran; ``held`` counts seconds."""
+    """Of each row: the class of nodes on which the job runs."""
     rules: tuple[TrueRule, ...]
-    """The limits in force, none of which the log names."""
+    """The limits in force, none of which the log names; closed hours are in ``kind.closed``."""
     steps: tuple[tuple[int, int, int], ...]
     """True changes of capacity: epoch s, class of nodes, change."""
     now: int
@@ -39,7 +39,11 @@ class TrueSite(NamedTuple):
 def made(kind: SiteKind, *seed: int) -> TrueSite:
     """Return the site of a kind and a seed; the same seed makes the same bytes."""
     random = np.random.Generator(np.random.PCG64(seed))
-    asked = within_limits(kind, demand(kind, random))
+    return of_demand(kind, within_limits(kind, demand(kind, random)), random)
+
+
+def of_demand(kind: SiteKind, asked: Demand, random: Random) -> TrueSite:
+    """Return the site of a kind with these jobs; drains and latencies are random."""
     site = TrueScheduler(kind, asked, random)
     site.run()
     arrival = np.array(site.arrival)
