@@ -72,13 +72,13 @@ def by_second(told: pl.DataFrame, true: pl.DataFrame) -> WrongSide:
     def true_seconds(reasons: tuple[TrueReason, ...]) -> int:
         return int(true.filter(_is(reasons)).select(lasts.sum()).item())
 
-    true_competition, told = pl.col("competition"), pl.col("told_competition")
-    missed = true_seconds(COMPETITION) - seconds(true_competition & told)
+    competition, told_competition = pl.col("competition"), pl.col("told_competition")
+    missed = true_seconds(COMPETITION) - seconds(competition & told_competition)
     unexplained, may_start = pl.col("told_unexplained"), pl.col("may_start")
     late = true_seconds((TrueReason.CYCLE,)) - seconds(may_start & unexplained)
     return WrongSide(
-        (missed + seconds(told & ~true_competition)) / waiting,
-        (late + seconds(unexplained & true_competition)) / waiting,
+        (missed + seconds(told_competition & ~competition)) / waiting,
+        (late + seconds(unexplained & competition)) / waiting,
         waiting,
     )
 

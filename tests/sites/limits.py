@@ -166,11 +166,9 @@ def within_limits(kind: SiteKind, jobs: Demand) -> Demand:
     for closed in kind.closed:
         if closed.overlap:
             inside = (size > closed.size_above) & (walltime > closed.walltime_above_s)
-            most = max(one for one in WALLTIMES if one <= shortest_open(closed))
-            walltime = np.where(inside, np.minimum(walltime, most), walltime)
-    return replace(
-        jobs, size=size, walltime=walltime, runtime=np.minimum(jobs.runtime, walltime)
-    )
+            longest = max(one for one in WALLTIMES if one <= shortest_open(closed))
+            walltime = np.where(inside, np.minimum(walltime, longest), walltime)
+    return replace(jobs, size=size, walltime=walltime, runtime=np.minimum(jobs.runtime, walltime))
 
 
 def gpus_of(kind: SiteKind, jobs: Demand) -> list[int]:

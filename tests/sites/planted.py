@@ -32,7 +32,9 @@ USUAL: Final = Traffic(
 SITE: Final = SiteKind(traffic=USUAL)
 IN_DEBUG: Final = ("partition", "debug")
 OFFICE: Final = tuple(day * 24 + hour for day in range(5) for hour in range(8, 17))
-NIGHT: Final = tuple(day * 24 + hour for day in range(7) for hour in (0, 1, 2, 3, 4, 5, 20, 21, 22, 23))
+NIGHT: Final = tuple(
+    day * 24 + hour for day in range(7) for hour in (0, 1, 2, 3, 4, 5, 20, 21, 22, 23)
+)
 LONG: Final = ClosedHours(OFFICE, walltime_above_s=4 * HOUR)
 WIDE: Final = ClosedHours(OFFICE, size_above=8)
 DECOYS: Final = replace(
@@ -65,12 +67,8 @@ PLANTED: Final[Mapping[str, SiteKind]] = {
     "jobs of a user in one partition": _limited(TrueRule(3, within=IN_DEBUG)),
     "CPUs of a user in one partition": _limited(TrueRule(16, "cpus", within=IN_DEBUG)),
     "jobs of a user in one QOS": _limited(TrueRule(3, within=("qos", "long"))),
-    "jobs of an account in one partition": _limited(
-        TrueRule(6, per="account", within=IN_DEBUG)
-    ),
-    "jobs of a user, fewer in one partition": _limited(
-        TrueRule(8), TrueRule(4, within=IN_DEBUG)
-    ),
+    "jobs of an account in one partition": _limited(TrueRule(6, per="account", within=IN_DEBUG)),
+    "jobs of a user, fewer in one partition": _limited(TrueRule(8), TrueRule(4, within=IN_DEBUG)),
     "one limited user": _limited(TrueRule(3, only="u01")),
     "one limited account": _limited(TrueRule(4, per="account", only="a3")),
     "capacity 1.4 % below": replace(
@@ -90,13 +88,9 @@ PLANTED: Final[Mapping[str, SiteKind]] = {
     "window by walltime": replace(SITE, closed=(LONG,)),
     "window by width": replace(SITE, closed=(WIDE,)),
     "overlap window by walltime": replace(SITE, closed=(replace(LONG, overlap=True),)),
-    "overlap window by width": replace(
-        SITE, closed=(replace(WIDE, hours=NIGHT, overlap=True),)
-    ),
+    "overlap window by width": replace(SITE, closed=(replace(WIDE, hours=NIGHT, overlap=True),)),
     "window, half of the time": replace(SITE, closed=(replace(LONG, days=(30, 60)),)),
-    "window, overrides": replace(
-        SITE, closed=(LONG,), traffic=replace(USUAL, exempt=0.02)
-    ),
+    "window, overrides": replace(SITE, closed=(LONG,), traffic=replace(USUAL, exempt=0.02)),
 }
 """Kinds with rules that the log shows."""
 

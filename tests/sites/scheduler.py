@@ -51,9 +51,7 @@ class TrueScheduler:
         self.runtime, self.walltime = jobs.runtime.tolist(), jobs.walltime.tolist()
         self.release, self.depends = jobs.release.tolist(), jobs.depends.tolist()
         self.array, self.node_class = jobs.array.tolist(), jobs.node_class.tolist()
-        self.latency = random.integers(
-            kind.latency_s[0], kind.latency_s[1] + 1, count
-        ).tolist()
+        self.latency = random.integers(kind.latency_s[0], kind.latency_s[1] + 1, count).tolist()
         self.rank = _ranks(kind, jobs)
         self.limits = TrueLimits(kind, jobs)
         self.record = TrueRecord()
@@ -233,9 +231,7 @@ class TrueScheduler:
         hidden = reason not in {None, TrueReason.CLAIMED, TrueReason.KEPT}
         if size > shown:
             self.record.tell(job, now, TrueReason.FULL, reason if hidden else None)
-        elif reason is None or (
-            not hidden and size > self.capacity[one] - self.running[one]
-        ):
+        elif reason is None or (not hidden and size > self.capacity[one] - self.running[one]):
             drained = size <= self.declared[one] - self.running[one]
             self.record.tell(job, now, TrueReason.UNAVAILABLE if drained else TrueReason.NODES)
         else:
@@ -248,9 +244,7 @@ class Walk:
     def __init__(self, site: TrueScheduler, now: int) -> None:
         """Begin with all that is free."""
         self.site, self.now = site, now
-        self.left = [
-            has - taken for has, taken in zip(site.capacity, site.taken, strict=True)
-        ]
+        self.left = [has - taken for has, taken in zip(site.capacity, site.taken, strict=True)]
         queues = len(self.left) if site.kind.separate else 1
         most = site.kind.reservations
         self.reservations = [NEVER if most is None else most] * queues
@@ -269,7 +263,9 @@ class Walk:
         if site.kind.strict:
             may = fits and not self.failed[queue]
         else:
-            may = fits and (not self.to_plan[one] and one not in self.plans or self._fits(job, one))
+            may = fits and (
+                (not self.to_plan[one] and one not in self.plans) or self._fits(job, one)
+            )
         if not may:
             self.failed[queue] = True
             if self.reservations[queue] and not site.kind.strict:
@@ -325,9 +321,7 @@ def _ranks(kind: SiteKind, jobs: Demand) -> list[int]:
     return made
 
 
-def _drains(
-    kind: SiteKind, declared: list[int], random: Random
-) -> list[tuple[int, int, int]]:
+def _drains(kind: SiteKind, declared: list[int], random: Random) -> list[tuple[int, int, int]]:
     """Return the changes of capacity: epoch s, class of nodes, change."""
     if kind.drains is None:
         return []
@@ -341,4 +335,3 @@ def _drains(
         end = begin + int(np.clip(lasts, 600, span // 2))
         steps += [(begin, one, -drained), (end, one, drained)]
     return steps
-

@@ -1,6 +1,6 @@
 """What a scheduler expects to be free is the same as counted second by second."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -12,7 +12,7 @@ JOBS = st.lists(st.tuples(st.integers(1, 12), st.integers(1, 20)), max_size=6)
 
 
 @given(free=st.integers(-3, 6), ends=ENDS, jobs=JOBS)
-@examples(100)
+@settings(max_examples=examples(100))
 def test_reservations_take_the_earliest_time_that_is_free(
     free: int, ends: list[tuple[int, int]], jobs: list[tuple[int, int]]
 ) -> None:

@@ -127,8 +127,10 @@ def _session(
     traffic = kind.traffic
     together = habits.chains[user] or habits.arrays[user] or habits.scripts[user]
     burst = random.random() < traffic.bursts
-    count = int(random.integers(*traffic.burst_jobs)) if burst else int(
-        random.geometric(1 / traffic.session)
+    count = (
+        int(random.integers(*traffic.burst_jobs))
+        if burst
+        else int(random.geometric(1 / traffic.session))
     )
     count = max(count, int(random.integers(4, 13))) if together else count
     size = int(np.clip(habits.size[user] * 2.0 ** random.integers(-1, 2), 1, 2**7))
