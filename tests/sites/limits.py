@@ -85,15 +85,8 @@ class TrueLimits:
                 instants.append(now + -(-short // level.amount))
         return min((instant for instant in instants if instant > now), default=None)
 
-    def start(self, job: int, expected_end: int) -> None:
-        """Add a job to the levels; ``end`` takes it out."""
-        self._change(job, expected_end, 1)
-
-    def end(self, job: int, expected_end: int) -> None:
-        """Take a job out of the levels."""
-        self._change(job, expected_end, -1)
-
-    def _change(self, job: int, expected_end: int, sign: int) -> None:
+    def change(self, job: int, expected_end: int, sign: int) -> None:
+        """Add a job to the levels (1), or take it out of them (−1)."""
         for rule, entity, adds in self.under[job]:
             level = self.levels.setdefault((rule, entity), Level())
             level.amount += sign * adds

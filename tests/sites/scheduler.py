@@ -130,13 +130,17 @@ class TrueScheduler:
         begins = now + self.latency[job]
         self.taken[one] += size
         insort(self.ends[one], (begins + self.walltime[job], size))
-        self.limits.start(job, begins + self.walltime[job])
-        self.tasks[self.array[job]] = self.tasks.get(self.array[job], 0) + 1
+        self._count(job, begins, 1)
         if begins == now:
             self._starts(now, job)
         else:
             self.record.tell(job, now, TrueReason.CYCLE)
             self._later(begins, Happening.DISPATCHED, job)
+
+    def _count(self, job: int, begins: int, change: int) -> None:
+        """Change the levels of limits and of the job's array."""
+        self.limits.change(job, begins + self.walltime[job], change)
+        self.tasks[self.array[job]] = self.tasks.get(self.array[job], 0) + change
 
     def _starts(self, now: int, job: int) -> None:
         self.record.leave(job, now)
@@ -154,8 +158,7 @@ class TrueScheduler:
         self.busy[self.user[job]] -= size
         ends = self.ends[one]
         del ends[bisect_left(ends, (expected, size))]
-        self.limits.end(job, expected)
-        self.tasks[self.array[job]] -= 1
+        self._count(job, self.start[job], -1)
         for follower in self.followers.get(job, ()):
             pause = max(int(self.jobs.submit[follower] - self.jobs.submit[job]), 1)
             self._later(now + pause, Happening.ARRIVAL, follower)
@@ -193,7 +196,7 @@ class TrueScheduler:
             self.queue.sort(key=self._turn)
         walk = Walk(self, now)
         waiting: list[tuple[int, TrueReason | None]] = []
-        startable = False
+        claimed: list[int] = []
         for job in self.queue:
             reason = self._obstacle(job, now)
             if reason is not None:
@@ -206,13 +209,17 @@ class TrueScheduler:
                 continue
             else:
                 walk.take(job, claims=True)
-                startable, reason = True, TrueReason.CYCLE
+                self._count(job, now, 1)
+                claimed.append(job)
+                reason = TrueReason.CYCLE
             waiting.append((job, reason))
+        for job in claimed:
+            self._count(job, now, -1)
         self.queue = [job for job, _ in waiting]
         shown = sum(self.declared) - sum(self.running)
         for job, reason in waiting:
             self._tell(job, now, reason, shown)
-        return startable
+        return bool(claimed)
 
     def _turn(self, job: int) -> tuple[int, float, int, int]:
         return self.rank[job], self.by_usage[self.user[job]], self.arrival[job], job

@@ -48,7 +48,7 @@ def test_seconds_on_the_wrong_side(
         orient="row",
     )
     found = by_second(pl.DataFrame(told, TOLD, orient="row"), true)
-    assert tuple(found) == (pytest.approx(competition), pytest.approx(unexplained), 100)
+    assert tuple(found) == pytest.approx((competition, unexplained, 100))
 
 
 HELD = by_hand(
@@ -68,9 +68,9 @@ def test_a_site_by_hand_is_told_truly() -> None:
 
 def test_competition_that_is_left_unexplained_is_wrong_on_both_counts() -> None:
     full = HELD._replace(reasons=HELD.reasons.with_columns(reason=pl.lit("full")))
-    share = pytest.approx(3_000 / 3_900)
-    assert tuple(wrong_side(full)) == (share, share, 3_900)
-    assert tuple(by_second(told_stretches(HELD, 2), full.reasons)) == (share, share, 3_900)
+    expected = pytest.approx((3_000 / 3_900, 3_000 / 3_900, 3_900))
+    assert tuple(wrong_side(full)) == expected
+    assert tuple(by_second(told_stretches(HELD, 2), full.reasons)) == expected
 
 
 @cache

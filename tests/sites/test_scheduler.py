@@ -163,6 +163,13 @@ def test_closed_hours(closed: ClosedHours, starts_at: list[int]) -> None:
     assert starts(by_hand(kind(closed=(closed,)), *jobs)) == starts_at
 
 
+def test_between_passes_limits_count_what_is_about_to_start() -> None:
+    jobs = [HandJob(10 + k, 2, 100, user=0) for k in range(2)]
+    site = by_hand(kind(interval_s=60, rules=(TrueRule(1),)), *jobs)
+    assert starts(site) == [60, 180]
+    assert told(site)[1:] == [(1, 11, 160, "rule", None), (1, 160, 180, "cycle", None)]
+
+
 def test_throttled_arrays() -> None:
     site = by_hand(kind(throttle=2), *[HandJob(0, 1, 100, user=0, array=7) for _ in range(3)])
     assert starts(site) == [0, 0, 100]
