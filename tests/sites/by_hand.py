@@ -21,7 +21,7 @@ class HandJob:
     walltime: int | None = None
     """None: its runtime."""
     user: int | None = None
-    """None: a user of its own."""
+    """None: a user without other jobs."""
     account: int = 0
     partition: int = 0
     qos: int = 0

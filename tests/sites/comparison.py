@@ -1,8 +1,8 @@
 """How far the account of waits (SPEC §11) is from the true reasons of a made site.
 
 Sides: *competition* (own, claimed, kept, earlier, later), *not explained* (unexplained, cycle) and
-neither. What the log cannot show (holds, limits, nodes out of service, classes of nodes) is no
-competition; the account may leave it unexplained, or infer a cause on neither side.
+neither. The log cannot show holds, limits, nodes out of service and classes of nodes. Such times
+are no competition: the account may leave them unexplained, or infer a cause on neither side.
 """
 
 from typing import Final, NamedTuple

@@ -93,7 +93,7 @@ class TrueRule:
 
     level: int
     counts: Literal["jobs", "cpus", "cpu_s", "gpus"] = "jobs"
-    """What may run at one time; cpu_s: the CPUs × the remaining walltime."""
+    """Amount that may run at one time; cpu_s: CPUs × remaining walltime."""
     per: Literal["user", "account", "partition", "qos"] = "user"
     within: tuple[Literal["partition", "qos", "node_class"], str] | None = None
     """Only jobs of this partition, QOS or class of nodes count, and only they wait for it."""
@@ -127,7 +127,7 @@ class SiteKind:
     """CPUs of the declared capacity that never run a job."""
     classes: tuple[NodeClass, ...] = (NodeClass("all", 1.0),)
     separate: bool = False
-    """Whether each class is a partition with a queue of its own, in a log that shows one pool."""
+    """Whether each class is a partition with a separate queue, although the log shows one pool."""
     reservations: int | None = 1
     """Number of waiting jobs that the scheduler keeps capacity for; None: all."""
     strict: bool = False
@@ -139,7 +139,7 @@ class SiteKind:
     fairshare: bool = False
     """Whether the queue is ordered by decayed usage (half-life of seven days)."""
     first: tuple[Literal["user", "account", "partition", "qos"], str] | None = None
-    """Whose jobs come before all others; ``last``: after all others."""
+    """The entity that comes before all others; ``last``: after all others."""
     last: tuple[Literal["user", "account", "partition", "qos"], str] | None = None
     chains: float = 0.0
     """Share of the users whose sessions are chains: each job waits for the end of the last."""

@@ -1,4 +1,4 @@
-"""What the limits and closed hours of a made site forbid, given what runs."""
+"""Limits and closed hours of a made site, and whether they allow a job to start."""
 
 from dataclasses import dataclass, replace
 
@@ -19,7 +19,7 @@ from tests.sites.workload import Demand
 
 @dataclass
 class Level:
-    """What one entity runs under one rule."""
+    """Running jobs, or their amount, of one entity under one rule."""
 
     amount: int = 0
     ends: int = 0

@@ -1,4 +1,4 @@
-"""The true scheduler of a made site: it decides, and says why each waiting job does not start.
+"""The true scheduler of a made site: it decides, and records why each waiting job does not start.
 
 Event-driven, and independent of ``audit.scenario``. At one instant: ends and changes of capacity,
 releases, arrivals, cancellations, starts that were decided before; then the scheduler looks at the
@@ -25,7 +25,7 @@ RECALCULATED_S: Final = 300
 
 
 class Happening(IntEnum):
-    """What happens at an instant, in this order."""
+    """Kinds of events, in their order at one instant."""
 
     END = 0
     CAPACITY = 1
@@ -58,7 +58,7 @@ class TrueScheduler:
         self.declared = capacities(kind)
         self.capacity = list(self.declared)
         self.capacity[0] -= kind.withheld
-        self.taken = [0] * len(self.declared)  # by jobs that run or whose start was decided
+        self.taken = [0] * len(self.declared)  # by jobs that run or are about to start
         self.running = [0] * len(self.declared)
         self.ends: list[list[tuple[int, int]]] = [[] for _ in self.declared]
         self.tasks: dict[int, int] = {}

@@ -17,7 +17,7 @@ CLUSTER: Final = "made"
 
 
 class TrueSite(NamedTuple):
-    """What a kind and a seed make."""
+    """The site of one kind and one seed."""
 
     kind: SiteKind
     jobs: pl.DataFrame

@@ -61,7 +61,7 @@ HELD = by_hand(
 
 
 def test_a_site_by_hand_is_told_truly() -> None:
-    """What the log cannot show is left unexplained."""
+    """The account leaves unexplained why the job was held."""
     assert wrong_side(HELD) == (0.0, 0.0, 3_900)
     assert by_second(told_stretches(HELD, 2), HELD.reasons) == (0.0, 0.0, 3_900)
 

@@ -1,4 +1,4 @@
-"""What a scheduler expects to be free is the same as counted second by second."""
+"""Reservations agree with a count of the free capacity second by second."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

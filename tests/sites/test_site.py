@@ -175,12 +175,13 @@ def _check_order(site: TrueSite) -> None:
 
 
 def _check_planted(site: TrueSite) -> None:
-    """What is planted keeps jobs from starting, on some days at least."""
+    """Planted rules, holds and drains keep jobs from starting on several days."""
     kind = site.kind
     told = site.reasons.with_columns(day=pl.col("begin") // DAY)
     for reason in _expected(kind):
         days = told.filter((pl.col("reason") == reason) | (pl.col("besides") == reason))["day"]
-        assert days.n_unique() >= 10
+        rare = reason is TrueReason.UNAVAILABLE and kind.drains is not None
+        assert days.n_unique() >= (2 if rare else 10)
     if not (kind.rules or kind.closed):
         assert TrueReason.RULE.value not in set(told["reason"])
 

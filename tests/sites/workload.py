@@ -44,7 +44,7 @@ class Demand:
     walltime: Ints
     release: Ints  # epoch s until which it is held
     depends: Ints  # job that must have ended before, or ``NO_JOB``
-    follows: Ints  # job at whose end it is submitted, or ``NO_JOB``
+    follows: Ints  # job whose end submits it, or ``NO_JOB``
     array: Ints  # number of its array, or ``NO_JOB``
     gives_up: Ints  # s of waiting after which it is cancelled
     exempt: Ints  # 1: no limit applies
@@ -52,7 +52,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Habits:
-    """What each user does again and again."""
+    """Habits of each user, which all of its sessions share."""
 
     weight: Floats
     size: Ints
