@@ -9,14 +9,12 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit.metrics.attempts.account import account, cycle_of
+from audit.metrics.attempts.account import account
 from tests.sites.reasons import COMPETITION, TrueReason
 from tests.sites.site import TrueSite
 
 TOLD_COMPETITION: Final = ("own", "claimed", "kept", "earlier", "later")
 TOLD_UNEXPLAINED: Final = ("unexplained", "cycle")
-PASS_S: Final = 60
-"""The interval of passes where none is configured (SPEC §11)."""
 
 
 class WrongSide(NamedTuple):
@@ -106,7 +104,7 @@ def _told_sums(site: TrueSite) -> pl.DataFrame:
 
     This and ``told_stretches`` are the only places that call the account.
     """
-    made = account(site.jobs, site.pool, site.now, cycle_s=_cycle(site)).attempts
+    made = account(site.jobs, site.pool, site.now).attempts
 
     def told(keys: tuple[str, ...]) -> pl.Expr:
         columns = [name for key in keys if (name := f"cause_{key}_s") in made.columns]
@@ -121,9 +119,5 @@ def _told_sums(site: TrueSite) -> pl.DataFrame:
 
 def told_stretches(site: TrueSite, row: int) -> pl.DataFrame:
     """Return row, begin, end, cause: the account of one job, for ``by_second``."""
-    told = account(site.jobs, site.pool, site.now, cycle_s=_cycle(site), traced=row)
+    told = account(site.jobs, site.pool, site.now, traced=row)
     return told.traced.select(pl.lit(row, pl.Int64).alias("row"), "begin", "end", "cause")
-
-
-def _cycle(site: TrueSite) -> int:
-    return cycle_of(site.pool, PASS_S)
