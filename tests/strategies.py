@@ -466,6 +466,7 @@ def limits_of(log: Log) -> Limits:
         np.array(binding, np.bool_),
         np.array([*(bound for _, bound in log.most), *[ROOM] * len(log.windows)], np.int64),
         np.array([*(name in log.late for name in names), *[False] * len(log.windows)], np.bool_),
+        np.zeros(len(names) + len(log.windows), np.bool_),
         _edges(log),
         np.array([log.breaks(k) for k in range(len(log.jobs))], np.bool_),
         (),

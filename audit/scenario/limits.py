@@ -56,6 +56,7 @@ class Limits(NamedTuple):
     binding: Bools  # whether it waits for the counter; else it only counts
     most: Ints  # [C]
     late: Bools  # [C], whether it counts a resource, not attempts
+    remaining: Bools  # [C], whether it counts the remaining amount × time
     edges: Edges
     exceeded: Bools  # [n], whether the attempt alone exceeds a limit
     marks: tuple[Ints, ...]  # each [n]: all that limits and windows see of each attempt
@@ -83,10 +84,11 @@ class Limits(NamedTuple):
 
 
 _NONE: Final[Ints] = np.zeros(0, np.int64)
+_NOBODY: Final[Bools] = np.zeros(0, np.bool_)
 NO_EDGES: Final = Edges(_NONE, _NONE, _NONE, 0, 0)
 UNLIMITED: Final = Limits(
-    *(_NONE, _NONE, _NONE, np.zeros(0, np.bool_), _NONE, np.zeros(0, np.bool_), NO_EDGES),
-    *(np.zeros(0, np.bool_), (), ""),
+    *(_NONE, _NONE, _NONE, _NOBODY, _NONE, _NOBODY, _NOBODY, NO_EDGES),
+    *(_NOBODY, (), ""),
 )
 """No limits, for any number of attempts."""
 
@@ -124,10 +126,11 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
     marks: list[Ints] = []
     most: list[int] = []
     late: list[bool] = []
+    remaining: list[bool] = []
     changes: list[tuple[int, int, int]] = []
     for limit in pool.limits:
         touch, names = _towards(queue, limit, len(most))
-        if limit.valid_from is None and limit.valid_to is None:
+        if limit.valid_from is None and limit.valid_to is None and not limit.remaining:
             exceeded[touch.attempt[touch.binding & (touch.amount > limit.most)]] = True
         marks += _marks(queue.height, touch, names, len(most))
         if limit.per != "job":
@@ -136,6 +139,7 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
             changes += _days_of(limit, counters, zone, since, until)
             most += [limit.most] * len(names)
             late += [limit.resource is not None] * len(names)
+            remaining += [limit.remaining] * len(names)
     if throttled:
         touch, names, allowed = _in_arrays(queue, len(most))
         of_arrays = _ints(queue.select(throttle()).to_series())
@@ -152,6 +156,7 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
         *_by_attempt(queue.height, touches),
         np.array(most + [ROOM] * len(closings), np.int64),
         np.array(late + [False] * len(closings), np.bool_),
+        np.array(remaining + [False] * (len(most) + len(closings) - len(remaining)), np.bool_),
         _in_order(window_edges(closings, zone, since, until, len(most)), changes),
         exceeded,
         (*marks, combined, *([reach] if any(window.overlap for window in pool.windows) else [])),
