@@ -5,7 +5,7 @@ Source: SPEC §11, *Plateaus*.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -106,6 +106,19 @@ class Plateaued:
         if family.pooled:
             return [*every][: None if self.keeps_walltimes else -1]
         return [*every][family.of is None : -1]
+
+    @property
+    def of_entities(self) -> Plateaued:
+        """The same without classes, whose entities are the last."""
+        families = tuple(family for family in self.families if family.without is None)
+        first = self.first[: len(families) + 1]
+        return replace(
+            self,
+            families=families,
+            entity=np.ascontiguousarray(self.entity[:, : len(families)]),
+            first=first,
+            members=self.members[: first[-1]],
+        )
 
     @cached_property
     def keeps_walltimes(self) -> bool:

@@ -86,6 +86,16 @@ class JudgedLevel(NamedTuple):
     """Its entities are begin ≤ e < end."""
     end: int
 
+    @property
+    def series(self) -> SeriesOf:
+        """Its entities."""
+        return SeriesOf(self.family, self.begin, self.end, self.member is None)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it is a limit."""
+        return self.fault is None
+
 
 class SeriesOf(NamedTuple):
     """Entities begin ≤ e < end that are judged together."""
