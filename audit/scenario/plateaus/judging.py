@@ -141,9 +141,7 @@ class Weighed:
         return PlateauCounts(*self.counts[k].tolist())
 
 
-def weighed(
-    of: Traces, begin: Ints, end: Ints, level: Ints, period: Ints | None = None
-) -> Weighed:
+def weighed(of: Traces, begin: Ints, end: Ints, level: Ints, period: Ints | None = None) -> Weighed:
     """Return the counts of levels, in the given periods, [2, q], or in those with most at − 2B."""
     from audit.kernels.plateaus import judge
 
@@ -237,8 +235,7 @@ def fault_of(
         failed |= {
             PlateauFault.FEW_DAYS: counts.days < 8,
             PlateauFault.FEW_ENTITIES: counts.entities < 3,
-            PlateauFault.ONE_ENTITY: at <= 2 * broken
-            or rest <= 2 * (broken - counts.most_broken),
+            PlateauFault.ONE_ENTITY: at <= 2 * broken or rest <= 2 * (broken - counts.most_broken),
             PlateauFault.SHORT: one.family.within is not None and not lasts,
             PlateauFault.BROKEN: few and broken > 0.05 * (broken + counts.withheld),
             PlateauFault.ONE_JOB: few and one_job,

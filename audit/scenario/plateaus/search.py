@@ -186,9 +186,7 @@ class PlateauSearch:
             np.array([[one.counts.first_day], [one.counts.last_day]]),
         )
         counts = got.of(0)._replace(always=one.counts.always)
-        return one._replace(
-            level=highest, counts=counts, concentration=float(got.concentration[0])
-        )
+        return one._replace(level=highest, counts=counts, concentration=float(got.concentration[0]))
 
     def rule(self, one: JudgedLevel) -> PlateauRule:
         """Return a level as a rule."""

@@ -94,7 +94,9 @@ def swept(
     if climbing:
         start = local_days(days, queue.column("start_time")[job])
         climbs = Climbs(first, job, level, start)
-    return _stops(jobs, made.intervals.taken(), made.stops.taken(), made.users.taken(), days), climbs
+    return _stops(
+        jobs, made.intervals.taken(), made.stops.taken(), made.users.taken(), days
+    ), climbs
 
 
 def _barriers(jobs: Plateaued, pool: Pool, known_to: int) -> Barriers:
