@@ -18,33 +18,33 @@ from tests.naive.plateaus import Forbids, Job
 from tests.strategies import frame
 
 CAPACITY = 6
+BEGIN = 10 * 86_400 - 3_000  # a day ends within the logs
 ALL = Pool("all", Resource.cpus, CAPACITY, amounts=(("cpus", CAPACITY),))
+
+
+_kinds = st.tuples(
+    st.sampled_from([1, 2, 3, 4, 4, 7]),
+    st.sampled_from([None, 500, 3_000, 9_000]),
+    st.sampled_from([None, "ann", "ann", "bob"]),
+    st.sampled_from([None, "x", "x", "y"]),
+    st.sampled_from(["p", "p", "q"]),
+    st.sampled_from([None, "m", "n"]),
+)
 
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[Job]:
     """Logs with queues in which groups lapse, and jobs that exceed their walltimes."""
+    kinds = draw(st.lists(_kinds, min_size=2, max_size=4))
     jobs = []
     for _ in range(draw(st.integers(1, 14))):
-        arrival = 100 * draw(st.integers(0, 60))
-        wait = draw(st.sampled_from([0, 0, 100, 299, 300, 900, 4_000, 9_000]))
+        arrival = BEGIN + 100 * draw(st.integers(0, 40))
+        wait = draw(st.sampled_from([0, 299, 300, 900, 3_700, 5_000, 9_000]))
         occupancy = draw(st.sampled_from([0, 1, 300, 700, 2_500, 8_000]))
-        started = draw(st.integers(0, 5)) > 0
-        wait = wait if started else max(wait, 1)
-        jobs.append(
-            Job(
-                arrival,
-                arrival + wait,
-                arrival + wait if started else None,
-                arrival + wait + occupancy if started else None,
-                draw(st.sampled_from([1, 1, 2, 3, 5, 7])),
-                draw(st.sampled_from([None, 500, 500, 3_000, 9_000])),
-                draw(st.sampled_from([None, "ann", "ann", "bob", "cem"])),
-                draw(st.sampled_from([None, "x", "x", "y"])),
-                draw(st.sampled_from(["p", "p", "q"])),
-                draw(st.sampled_from([None, "m", "n"])),
-            )
-        )
+        started = draw(st.integers(0, 3)) > 0
+        leave = arrival + (wait if started else max(wait, 1))
+        times = (leave, leave + occupancy) if started else (None, None)
+        jobs.append(Job(arrival, leave, *times, *draw(st.sampled_from(kinds))))
     return sorted(jobs, key=lambda job: job.arrival)
 
 
@@ -106,7 +106,7 @@ LIMITS = {
 
 @pytest.mark.parametrize("name", LIMITS)
 @settings(max_examples=examples(60))
-@given(jobs=logs(), since=st.sampled_from([0, 0, 2_500]))
+@given(jobs=logs(), since=st.sampled_from([0, 0, BEGIN + 2_500]))
 def test_as_defined(name: str | None, jobs: list[Job], since: int) -> None:
     limits, rules = LIMITS[name]
     grouped, stops, climbs = found(jobs, limits, since)
@@ -156,3 +156,75 @@ def test_as_defined(name: str | None, jobs: list[Job], since: int) -> None:
 
 def test_families() -> None:
     assert [(family.of, family.within) for family in FAMILIES] == list(naive.KINDS)
+
+
+def waiting(user: str, size: int, arrival: int, leave: int, start: int | None = None) -> Job:
+    """A job that waits, and runs for 100 s if it starts."""
+    end = None if start is None else start + 100
+    return Job(arrival, leave, start, end, size, 500, user, "x", "p", None)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "begin"),
+    [
+        # ann's jobs take 4 of 6 until they have been hungry for an hour
+        ([waiting("ann", 4, 0, 20_000), waiting("bob", 3, 0, 9_000)], 3_600),
+        # a start of the group begins the hour anew
+        (
+            [
+                waiting("ann", 4, 0, 3_000, 3_000),
+                waiting("ann", 4, 0, 20_000),
+                waiting("bob", 3, 0, 9_000),
+            ],
+            6_600,
+        ),
+        # and so does a queue that was empty
+        (
+            [
+                waiting("ann", 4, 0, 5_000),
+                waiting("ann", 4, 6_000, 20_000),
+                waiting("bob", 3, 6_000, 12_000),
+            ],
+            9_600,
+        ),
+        # a group that has lapsed stays so, also after a start
+        (
+            [
+                waiting("ann", 4, 0, 5_000, 5_000),
+                waiting("ann", 4, 0, 20_000),
+                waiting("bob", 3, 5_000, 9_000),
+            ],
+            5_100,
+        ),
+    ],
+)
+def test_a_group_lapses(jobs: list[Job], begin: int) -> None:
+    end = 20_000  # bob neither starts nor ends: his interval lasts as long as the log
+    # midnight is at the middle of bob's stop: one second earlier is another day
+    shift = 10 * 86_400 - (begin + (end - begin) // 2)
+    moved = [
+        job._replace(
+            arrival=job.arrival + shift,
+            leave=job.leave + shift,
+            start=None if job.start is None else job.start + shift,
+            end=None if job.end is None else job.end + shift,
+        )
+        for job in jobs
+    ]
+    exact = [
+        one for one in naive.stops(moved, CAPACITY) if one.entity == ("user", None, None, "bob")
+    ]
+    assert [(one.begin - shift, one.end - shift) for one in exact] == [(begin, end)]
+    grouped, stops, _ = found(moved, (), 0)
+    bob = next(e for e in range(len(grouped.members)) if grouped.members[e].name == "bob")
+    assert stops.day[stops.first[bob] : stops.first[bob + 1]].tolist() == [10]
+    earlier = [job._replace(arrival=job.arrival - 2, leave=job.leave - 2) for job in moved]
+    earlier = [
+        job._replace(
+            start=None if job.start is None else job.start - 2,
+            end=None if job.end is None else job.end - 2,
+        )
+        for job in earlier
+    ]
+    _, stops, _ = found(earlier, (), 0)
+    assert stops.day[stops.first[bob] : stops.first[bob + 1]].tolist() == [9]
