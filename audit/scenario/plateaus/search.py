@@ -243,9 +243,11 @@ def find_plateaus(described: pl.DataFrame, pool: Pool, now: int, log_begin: int)
     stops, climbs = swept(jobs, pool, (), log_begin, climbing=True)
     assert climbs is not None
     below = capacity_below(jobs, stops, climbs, pool.capacity) if not pool.steps else None
-    search = PlateauSearch(jobs.of_entities, in_force(pool, jobs, below), log_begin, climbs)
-    if below is not None:
-        stops = search.stops(())
+    jobs, entities = jobs.of_entities, len(jobs.of_entities.members)
+    search = PlateauSearch(
+        jobs, in_force(pool, jobs, below), log_begin, climbs.of_first(entities)
+    )
+    stops = stops.of_first(entities) if below is None else search.stops(())
     rules, stops, failed = _site(search, stops)
     own, shared = _own(search, stops, [rule.limit for rule in rules])
     return Plateaus(tuple(rules), tuple(own), tuple(shared), below, tuple(failed))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from audit import periods
-from audit.metrics.attempts.contention import amounts, capacity_steps
+from audit.metrics.attempts.contention import amounts, capacity_steps, time_order
 from audit.metrics.closed_hours import DAY_S, offsets
 from audit.model import Limit, Pool
 from audit.scenario.limits import UNLIMITED, Limits, limits_of
@@ -32,6 +32,12 @@ class Climbs:
     level: Ints  # [measures, c]: after the start
     day: Ints  # [c], local
 
+    def of_first(self, entities: int) -> Climbs:
+        """Return the climbs of the first entities."""
+        kept = slice(0, self.first[entities])
+        first = self.first[: entities + 1]
+        return Climbs(first, self.job[kept], self.level[:, kept], self.day[kept])
+
 
 @dataclass(frozen=True)
 class Stops:
@@ -43,6 +49,13 @@ class Stops:
     day: Ints  # [s], local
     user_stop: Ints  # stops of accounts, partitions, … with users whose own groups were hungry,
     user: Ints  # and these users
+
+    def of_first(self, entities: int) -> Stops:
+        """Return the stops of the first entities."""
+        kept = slice(0, self.first[entities])
+        first, users = self.first[: entities + 1], self.user_stop < self.first[entities]
+        of_users = self.user_stop[users], self.user[users]
+        return Stops(first, self.group[kept], self.level[:, kept], self.day[kept], *of_users)
 
 
 def clock(pool: Pool, known_from: int, known_to: int) -> tuple[Ints, Ints]:
@@ -124,15 +137,15 @@ def _stops(
     """Return the stops, sorted."""
     cells, _ = jobs.cells
     entity = intervals[stops[:, 0], 0]
-    order = np.argsort(entity, kind="stable")
-    interval, cell = stops[order].T
+    order = time_order(entity)
+    interval, cell = stops[order, 0], stops[order, 1]
     begin, end = intervals[:, 1], intervals[:, 2]
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     return Stops(
         np.searchsorted(entity[order], np.arange(len(jobs.members) + 1)),
         cells[cell, 1],
-        np.ascontiguousarray(intervals[interval, 3:].T),
+        np.stack([level[interval] for level in intervals[:, 3:].T]),
         local_days(days, begin + (end - begin) // 2)[interval],
         place[users[:, 0]],
         users[:, 1],
