@@ -161,7 +161,7 @@ class Limit(Rule):
     resource: _Amount | None = None
     """The resource that ``most`` limits (``words.is_amount``); None: the number of attempts."""
     remaining: bool = False
-    """Whether ``most`` limits Σ amount × remaining walltime, in resource-seconds, not the amount."""
+    """Whether ``most`` limits Σ amount × remaining walltime, in resource-seconds."""
     per: Per | None = None
     """The entities that are counted separately; None: the whole scope is counted together."""
     exempt_qos: tuple[_Name, ...] = ()

@@ -217,9 +217,9 @@ def _days_of(
     """Yield time, counter and change where a limit comes into force or ceases to be."""
     begin, end = _span(limit, zone, since, until)
     for counter in counters:
-        if begin > since:
+        if begin > since or end <= since:
             yield since, counter, -SHUT
-        if since < begin < until:
+        if since < begin < until and begin < end:
             yield begin, counter, SHUT
         if since < end < until:
             yield end, counter, -SHUT

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 KINDS = (
@@ -132,7 +133,7 @@ def forbids(rule: Forbids, job: Job, running: Sequence[Job], t: int) -> bool:
 
 
 class Stop(NamedTuple):
-    entity: Hashable
+    entity: Any  # family, place and name
     begin: int
     end: int
     request: tuple[int, int]  # size, walltime
@@ -144,10 +145,10 @@ MEASURED = ("jobs", "amount", "remaining")
 
 
 def stops(
-    jobs: Sequence[Job], capacity: int, since: int = 0, rules: Sequence[Forbids] = ()
+    jobs: Sequence[Job], capacity: int, log_begin: int = 0, rules: Sequence[Forbids] = ()
 ) -> list[Stop]:
     """All stops of all entities."""
-    hungry = is_hungry(jobs, capacity, since, rules)
+    hungry = is_hungry(jobs, capacity, log_begin, rules)
     first = min(job.arrival for job in jobs)
     last = max(t for job in jobs for t in (job.leave, job.end) if t is not None)
     found = []
@@ -156,15 +157,14 @@ def stops(
         own = {t for job in mine if job.start is not None for t in (job.start, job.end or 0)}
         edges = sorted({min(first, 0), *own, last})
         members = {job.group: job for job in mine}
-        for begin, end in zip(edges, edges[1:], strict=False):
+        for since, end in pairwise(edges):
             clipped = [
-                (members[g], max(b, begin), min(e, end))
+                (members[g], max(b, since), min(e, end))
                 for g, b, e in hungry
-                if g in members and max(b, begin) < min(e, end)
+                if g in members and max(b, since) < min(e, end)
             ]
-            running = [job for job in mine if job.runs_at(begin)]
-            if clipped and not running:
-                begin = min(b for _, b, _ in clipped)
+            running = [job for job in mine if job.runs_at(since)]
+            begin = since if running else min((b for _, b, _ in clipped), default=since)
             for request in dict.fromkeys((job.size, job.asked) for job, _, _ in clipped):
                 same = [one for one in clipped if (one[0].size, one[0].asked) == request]
                 if seconds(same) < 300:

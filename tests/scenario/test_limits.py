@@ -308,6 +308,10 @@ def test_an_overlap_window_and_days() -> None:
         *(0, HOUR, 24 * HOUR, 44 * HOUR),
         48 * HOUR,
     ]
+    # one that ended before the log begins is not in force
+    for last in (date(2026, 3, 2), date(2026, 3, 1)):
+        ended = pool._replace(windows=(), limits=(limit.but(valid_from=None, valid_to=last),))
+        assert starts(ended, two[:2]) == [0, HOUR]
 
 
 @pytest.mark.parametrize("backfill", list(Backfill))

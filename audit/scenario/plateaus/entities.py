@@ -276,7 +276,7 @@ def _families(first: pl.DataFrame, rows: pl.DataFrame, group: Ints) -> tuple[Fam
         return tuple(found)
     ran = rows.select("partition", usage=pl.col("size") * (pl.col("end") - pl.col("start_time")))
     usage = ran.group_by("partition").agg(pl.col("usage").sum()).drop_nulls().sort("partition")
-    most = SMALL * usage["usage"].sum()
+    most = SMALL * float(usage["usage"].sum())
     small = usage.filter(pl.col("usage") < most)["partition"]
     return (*found, *(Family(None, None, name) for name in small))
 

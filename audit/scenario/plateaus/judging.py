@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -119,9 +120,7 @@ def series(jobs: Plateaued, *, pooled: bool) -> list[SeriesOf]:
             edges = [e for e in range(1, len(places)) if places[e] != places[e - 1]]
             cuts = [begin, *(begin + e for e in edges), end]
             found += [
-                SeriesOf(family, low, high, True)
-                for low, high in zip(cuts, cuts[1:], strict=False)
-                if low < high
+                SeriesOf(family, low, high, True) for low, high in pairwise(cuts) if low < high
             ]
         elif family.pooled:
             found.append(SeriesOf(family, begin, end, True))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -141,10 +141,10 @@ class PlateauSearch:
         """Return a judgement with the conditions that need more than counts."""
         if one.fault is not None:
             return one
-        resource = self.jobs.measures[one.measure].resource
-        if resource is not None and not self.jobs.measures[one.measure].remaining:
-            if one.level >= WHOLE * self._held(one, resource):
-                return one._replace(fault=PlateauFault.WHOLE)
+        resource, remaining = self.jobs.measures[one.measure]
+        amount = resource is not None and not remaining
+        if amount and one.level >= WHOLE * self._held(one, resource or ""):
+            return one._replace(fault=PlateauFault.WHOLE)
         if one.member is not None and one.family.of != "user" and not self._of_several(one, stops):
             return one._replace(fault=PlateauFault.FEW_USERS)
         return one
@@ -165,7 +165,7 @@ class PlateauSearch:
         theirs = (stops.user_stop >= low) & (stops.user_stop < high)
         stop, user = stops.user_stop[theirs], stops.user[theirs]
         used, more = stops.level[one.measure, stop], adds[stops.group[stop]]
-        at = (0 < more) & (more <= one.level) & (used <= one.level) & (one.level < used + more)
+        at = (more > 0) & (more <= one.level) & (used <= one.level) & (one.level < used + more)
         at &= _inside(one, stops.day[stop])
         climb = slice(self.climbs.first[one.begin], self.climbs.first[one.end])
         job = self.climbs.job[climb]
@@ -191,25 +191,21 @@ class PlateauSearch:
     def rule(self, one: JudgedLevel) -> PlateauRule:
         """Return a level as a rule."""
         measure, family, counts = self.jobs.measures[one.measure], one.family, one.counts
-        scope: dict[str, tuple[str, ...]] = {}
+        scope: dict[str, Any] = {}
         if family.within is not None and one.place is not None:
             scope[family.within] = (one.place,)
         name = None if one.member is None else one.member.name
         if family.of is not None and name is not None:
             scope[family.of] = (name,)
-        period = {}
         if not counts.always:
-            period = {
-                "valid_from": EPOCH + timedelta(counts.first_day),
-                "valid_to": EPOCH + timedelta(counts.last_day + 1),
-            }
+            scope["valid_from"] = EPOCH + timedelta(counts.first_day)
+            scope["valid_to"] = EPOCH + timedelta(counts.last_day + 1)
         limit = Limit(
             most=one.level,
             resource=measure.resource,
             remaining=measure.remaining,
             per=family.of if one.member is None else None,
             **scope,
-            **period,
         )
         return PlateauRule(limit, family, name, one)
 
@@ -244,9 +240,7 @@ def find_plateaus(described: pl.DataFrame, pool: Pool, now: int, log_begin: int)
     assert climbs is not None
     below = capacity_below(jobs, stops, climbs, pool.capacity) if not pool.steps else None
     jobs, entities = jobs.of_entities, len(jobs.of_entities.members)
-    search = PlateauSearch(
-        jobs, in_force(pool, jobs, below), log_begin, climbs.of_first(entities)
-    )
+    search = PlateauSearch(jobs, in_force(pool, jobs, below), log_begin, climbs.of_first(entities))
     stops = stops.of_first(entities) if below is None else search.stops(())
     rules, stops, failed = _site(search, stops)
     own, shared = _own(search, stops, [rule.limit for rule in rules])
@@ -332,8 +326,8 @@ def _shared(search: PlateauSearch, stops: Stops, measure: int, level: int) -> Sh
         for one in (level, -(-9 * level // 8), 7 * level // 8)
     ]
     some = jobs.measures[measure].resource is not None or level > 3
-    chosen = np.flatnonzero(holds[0] & ~holds[1] & ~holds[2]) if some else []
-    names = (jobs.members[first + k].name for k in chosen)
+    chosen = np.flatnonzero(holds[0] & ~holds[1] & ~holds[2] & some)
+    names = (jobs.members[first + k].name for k in chosen.tolist())
     return SharedLevel(jobs.measures[measure], level, tuple(name for name in names if name))
 
 
@@ -341,10 +335,6 @@ def _holds(got: Weighed) -> Bools:
     """Return whether each user has a limit."""
     _, withheld, _, _, broken, following, *_ = got.counts.T
     days = got.counts[:, PlateauCounts._fields.index("days")]
-    return (
-        (withheld >= LEAST_AT)
-        & (following >= LEAST_AT)
-        & (days >= 2)
-        & (got.concentration >= 0.6)
-        & (10 * broken <= broken + following)
-    )
+    enough: Bools = (withheld >= LEAST_AT) & (following >= LEAST_AT) & (days >= 2)
+    held: Bools = enough & (got.concentration >= 0.6) & (10 * broken <= broken + following)
+    return held

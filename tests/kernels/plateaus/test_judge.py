@@ -1,5 +1,7 @@
 """Candidates and counts of levels against their definitions (tests/naive/plateaus.py)."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -25,7 +27,7 @@ _climbs = _points.map(
 
 def traces(stopped: list[Point], climbed: list[Point]) -> judge.Traces:
     """Points as the kernel takes them."""
-    columns = {}
+    columns: dict[str, Any] = {}
     for name, points in (("stop", stopped), ("climb", climbed)):
         ordered = sorted(points, key=lambda p: (p.entity, p.day))
         entity, level, adds, day = np.array(ordered, np.int64).reshape(-1, 4).T.copy()

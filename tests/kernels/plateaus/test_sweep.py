@@ -143,7 +143,7 @@ def test_as_defined(name: str | None, jobs: list[Job], since: int) -> None:
     )
     several = [
         one for one in exact if one.entity[1] is None and one.entity[0] not in ("user", "all but")
-    ]  # type: ignore[index]
+    ]
     assert len(stops.user) == sum(len(one.users) for one in several)
     assert Counter(of[stops.user_stop].tolist()) == Counter(
         e
