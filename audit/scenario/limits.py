@@ -130,8 +130,9 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
     changes: list[tuple[int, int, int]] = []
     for limit in pool.limits:
         touch, names = _towards(queue, limit, len(most))
-        if limit.valid_from is None and limit.valid_to is None and not limit.remaining:
-            exceeded[touch.attempt[touch.binding & (touch.amount > limit.most)]] = True
+        if limit.valid_from is None and limit.valid_to is None:
+            alone = touch.amount * (_asked(queue)[touch.attempt] if limit.remaining else 1)
+            exceeded[touch.attempt[touch.binding & (alone > limit.most)]] = True
         marks += _marks(queue.height, touch, names, len(most))
         if limit.per != "job":
             touches.append(touch)
@@ -264,6 +265,11 @@ def _towards(queue: pl.DataFrame, limit: Limit, counters: int) -> tuple[_Touch, 
     attempt = np.flatnonzero(inside & (number >= 0))
     free = any_of(queue["qos"], limit.exempt_qos)
     return _Touch(attempt, counters + number[attempt], amount[attempt], ~free[attempt]), names
+
+
+def _asked(queue: pl.DataFrame) -> Ints:
+    """Return the walltime of each attempt, else its occupancy, s; at least 1."""
+    return np.maximum(_ints(pl.Series(queue["walltime_s"].fill_null(queue["occupancy"]))), 1)
 
 
 def _in_arrays(queue: pl.DataFrame, counters: int) -> tuple[_Touch, pl.Series, list[int]]:
