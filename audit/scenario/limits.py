@@ -125,8 +125,7 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
     touches: list[_Touch] = []
     marks: list[Ints] = []
     most: list[int] = []
-    late: list[bool] = []
-    remaining: list[bool] = []
+    late, remaining = list[bool](), list[bool]()
     changes: list[tuple[int, int, int]] = []
     for limit in pool.limits:
         touch, names = _towards(queue, limit, len(most))

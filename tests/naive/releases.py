@@ -1,4 +1,4 @@
-"""SPEC §11, *Chains, releases, begin times*, in slow, plain Python; nothing is shared with the package."""
+"""SPEC §11, *Chains*, in slow, plain Python; nothing is shared with the package."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -29,7 +29,7 @@ def room(jobs: Sequence[Job], capacity: int, job: Job, x: int) -> bool:
 def chained(
     jobs: Sequence[Job], capacity: int, user: str, shift: int = 0
 ) -> tuple[list[Job], list[Job]]:
-    """The jobs of a user that could have started before the previous one ended; and those that start then."""
+    """The jobs that could have started before the user's previous one ended, and those that do."""
     own = sorted((job for job in jobs if job.user == user), key=lambda job: job.number)
     could, hits = [], []
     for k in range(1, len(own)):

@@ -650,14 +650,14 @@ class Pool:
                 continue
             used = sum(more for one in runs for name, more, _ in one.counts if name == counter)
             if counter in self.log.remaining:
-                amount *= job.estimate
                 used = sum(
                     more * max(0, start + self.log.jobs[other].estimate - self.t)
                     for other, start in self.running.items()
                     for name, more, _ in self.log.jobs[other].counts
                     if name == counter
                 )
-            if binds and used + amount > most[counter]:
+            asked = amount * (job.estimate if counter in self.log.remaining else 1)
+            if binds and used + asked > most[counter]:
                 return False
         return True
 

@@ -120,9 +120,7 @@ CHAINS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "zone"), [*zip(CHAINS, ("Etc/GMT-1", "Etc/GMT+7"), strict=True)]
-)
+@pytest.mark.parametrize(("name", "zone"), [*zip(CHAINS, ("Etc/GMT-1", "Etc/GMT+7"), strict=True)])
 def test_public_logs(real_logs: Path, name: str, zone: str) -> None:
     log, pool = described(real_logs, name)
     made = find_chains(user_jobs(log, pool._replace(zone=zone), 1 << 40))
