@@ -29,7 +29,11 @@ def rule_text(rule: Limit | Window, resource: str, zone: str) -> str:
     if isinstance(rule, Limit):
         entity = f"per {rule.per}" if rule.per else "in total"
         jobs = f" for {scope}" if scope else ""
-        return f"limit of {amount(rule.most, rule.resource)} {entity}{jobs}{days}"
+        most = amount(rule.most, rule.resource)
+        if rule.remaining:
+            size, unit = _unit(rule.most)
+            most = f"{amount(rule.most // size, rule.resource)} × {unit} of remaining walltime"
+        return f"limit of {most} {entity}{jobs}{days}"
     if rule.overlap:
         return f"{hours_text(rule, zone)} that {scope or 'jobs'} may not run into{days}"
     return f"closed {hours_text(rule, zone)} for {scope or 'all jobs'}{days}"
@@ -78,5 +82,10 @@ def amount(most: int, resource: str | None) -> str:
 
 def duration(seconds: int) -> str:
     """Return a time in the largest unit that shows it exactly, such as ``4 h``."""
-    size, unit = next(one for one in _TIMES if seconds % one[0] == 0)
+    size, unit = _unit(seconds)
     return f"{seconds // size:,} {unit}"
+
+
+def _unit(seconds: int) -> tuple[int, str]:
+    """Return the length and name of the largest unit of time that divides a number of seconds."""
+    return next(one for one in _TIMES if seconds % one[0] == 0)

@@ -160,14 +160,23 @@ class Limit(Rule):
     most: int = Field(ge=0)
     resource: _Amount | None = None
     """The resource that ``most`` limits (``words.is_amount``); None: the number of attempts."""
+    remaining: bool = False
+    """Whether ``most`` limits Σ amount × remaining walltime, in resource-seconds."""
     per: Per | None = None
     """The entities that are counted separately; None: the whole scope is counted together."""
     exempt_qos: tuple[_Name, ...] = ()
     """Attempts of the scope with these QOS count, but never wait."""
 
+    @model_validator(mode="after")
+    def _remains_of_something(self) -> Self:
+        if self.remaining and (self.resource is None or self.per == "job"):
+            raise ValueError("remaining needs a resource, and no limit per job")
+        return self
+
     def __repr__(self) -> str:
         """Return all that figures depend on: the text is part of the bases of fair start times."""
         most, per = f"most={self.most}, resource={self.resource!r}", f"per={self.per!r}"
+        most += ", remaining=True" if self.remaining else ""
         return f"Limit({most}, {per}, scope={self.written}, exempt_qos={self.exempt_qos!r})"
 
 

@@ -348,9 +348,13 @@ def logs(
 def _limited(draw: st.DrawFn, log: Log) -> Log:
     """The same with at most two limits, per owner or for all, and at most two windows."""
     kinds = draw(st.lists(sampled(["owner", "owner", "all"]), max_size=2))
+    timed = [draw(sampled([False, False, True])) for _ in kinds]
     owners = sorted({job.owner for job in log.jobs})
     most = tuple(
-        (f"{k} {name}", draw(st.integers(0, 4)) if kind == "all" else bound)
+        (
+            f"{k} {name}",
+            (draw(st.integers(0, 4)) if kind == "all" else bound) * (8 if timed[k] else 1),
+        )
         for k, kind in enumerate(kinds)
         for bound in [draw(st.integers(1, 3))]
         for name in (owners if kind == "owner" else [""])
@@ -372,6 +376,7 @@ def _limited(draw: st.DrawFn, log: Log) -> Log:
         jobs=tuple(jobs),
         most=most,
         late=frozenset(name for name, _ in most if draw(st.booleans())),
+        remaining=frozenset(name for name, _ in most if timed[int(name.split()[0])]),
         windows=tuple(Window(each, 1, period, EPOCH) for each in shut),
     )
 
@@ -466,6 +471,7 @@ def limits_of(log: Log) -> Limits:
         np.array(binding, np.bool_),
         np.array([*(bound for _, bound in log.most), *[ROOM] * len(log.windows)], np.int64),
         np.array([*(name in log.late for name in names), *[False] * len(log.windows)], np.bool_),
+        np.array([name in log.remaining for name in names] + [False] * len(log.windows), np.bool_),
         _edges(log),
         np.array([log.breaks(k) for k in range(len(log.jobs))], np.bool_),
         (),

@@ -114,6 +114,8 @@ TESTED_IN: Final = {
 IMPORTED_BY_NAME: Final = {
     "audit.analyst.confined": "a separate process, which audit.analyst.reader starts",
     "audit.studies.commands": "by its entry point",
+    "audit.scenario.plateaus.search": "no command yet; it replaces the search of scenario.fit",
+    "audit.scenario.releases.chains": "no command yet; it replaces scenario.fit.chains",
 }
 """Modules that nothing in the package imports, and what they are for; dialects are besides."""
 

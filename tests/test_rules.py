@@ -71,6 +71,17 @@ def test_rules_name_types_of_gpus() -> None:
     assert amount(3 << 29, "mem_bytes") == "1.5 GiB of memory"
 
 
+def test_limits_of_remaining_times() -> None:
+    one = Limit(most=64 * 3_600, resource="cpus", remaining=True, per="user")
+    text = "limit of 64 CPUs × h of remaining walltime per user"
+    assert rule_text(one, "cpus", "UTC") == text
+    assert "remaining=True" in repr(one)
+    assert "remaining" not in repr(one.but(remaining=False))
+    for wrong in ({"resource": None}, {"per": "job"}):
+        with pytest.raises(ValueError, match="remaining needs a resource"):
+            Limit.model_validate({**one.model_dump(exclude_none=True), **wrong})
+
+
 def test_days_and_overlap_are_part_of_a_written_rule_and_come_back() -> None:
     window = Window(hours=(5,), valid_from=date(2024, 1, 1), overlap=True)
     assert repr(window).endswith(", valid=2024-01-01/None, overlap=True)")

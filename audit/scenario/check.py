@@ -410,7 +410,8 @@ def beyond(limits: Limits, attempt: Ints, start: Ints, end: Ints, blocked: Bools
 
     Within an instant blocked attempts come and go first, then come the starts, in unknown order: an
     attempt bound by a limit must fit beside all that runs through the instant and all others that
-    are bound and start then; one without occupancy, beside what runs through it.
+    are bound and start then; one without occupancy, beside what runs through it. Limits on
+    remaining times are not checked: they depend on estimates, which a schedule does not have.
 
     Args:
         attempt: the attempt of each row, one of the n of ``limits``.
@@ -429,7 +430,7 @@ def beyond(limits: Limits, attempt: Ints, start: Ints, end: Ints, blocked: Bools
     counter, amount = limits.counter[at], limits.amount[at]
     begins, ends, aside = start[row], end[row], blocked[row]
     brief = begins == ends
-    binds = limits.binding[at] & ~aside
+    binds = limits.binding[at] & ~aside & ~limits.remaining[counter]
 
     def total(of: Bools, times: Ints, until: Ints) -> Ints:
         amounts = np.where(brief, 0, amount)[of]
@@ -450,7 +451,8 @@ def hindered(limits: Limits, attempt: Ints, runs_on: Ints) -> Bools:
     for k in runs_on.tolist():
         own = slice(limits.first[k], limits.first[k + 1])
         np.add.at(used, limits.counter[own], limits.amount[own])
-    full = limits.binding & (used[limits.counter] + limits.amount > limits.most[limits.counter])
+    full = limits.binding & ~limits.remaining[limits.counter]
+    full &= (used[limits.counter] + limits.amount) > limits.most[limits.counter]
     so_far = np.concatenate(([0], np.cumsum(full)))
     stuck: Bools = so_far[limits.first[attempt + 1]] > so_far[limits.first[attempt]]
     return stuck

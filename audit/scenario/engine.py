@@ -290,6 +290,7 @@ def kernel_jobs(
             binding=contiguous(limits.binding),
             most=limits.most,
             late=limits.late,
+            remaining=limits.remaining,
             edges=kernels.Edges(**limits.edges._asdict()),
         ),
         preemption=kernels.Preemption(

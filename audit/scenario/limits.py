@@ -56,6 +56,7 @@ class Limits(NamedTuple):
     binding: Bools  # whether it waits for the counter; else it only counts
     most: Ints  # [C]
     late: Bools  # [C], whether it counts a resource, not attempts
+    remaining: Bools  # [C], whether it counts the remaining amount × time
     edges: Edges
     exceeded: Bools  # [n], whether the attempt alone exceeds a limit
     marks: tuple[Ints, ...]  # each [n]: all that limits and windows see of each attempt
@@ -83,10 +84,11 @@ class Limits(NamedTuple):
 
 
 _NONE: Final[Ints] = np.zeros(0, np.int64)
+_NOBODY: Final[Bools] = np.zeros(0, np.bool_)
 NO_EDGES: Final = Edges(_NONE, _NONE, _NONE, 0, 0)
 UNLIMITED: Final = Limits(
-    *(_NONE, _NONE, _NONE, np.zeros(0, np.bool_), _NONE, np.zeros(0, np.bool_), NO_EDGES),
-    *(np.zeros(0, np.bool_), (), ""),
+    *(_NONE, _NONE, _NONE, _NOBODY, _NONE, _NOBODY, _NOBODY, NO_EDGES),
+    *(_NOBODY, (), ""),
 )
 """No limits, for any number of attempts."""
 
@@ -123,12 +125,13 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
     touches: list[_Touch] = []
     marks: list[Ints] = []
     most: list[int] = []
-    late: list[bool] = []
+    late, remaining = list[bool](), list[bool]()
     changes: list[tuple[int, int, int]] = []
     for limit in pool.limits:
         touch, names = _towards(queue, limit, len(most))
         if limit.valid_from is None and limit.valid_to is None:
-            exceeded[touch.attempt[touch.binding & (touch.amount > limit.most)]] = True
+            alone = touch.amount * (_asked(queue)[touch.attempt] if limit.remaining else 1)
+            exceeded[touch.attempt[touch.binding & (alone > limit.most)]] = True
         marks += _marks(queue.height, touch, names, len(most))
         if limit.per != "job":
             touches.append(touch)
@@ -136,6 +139,7 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
             changes += _days_of(limit, counters, zone, since, until)
             most += [limit.most] * len(names)
             late += [limit.resource is not None] * len(names)
+            remaining += [limit.remaining] * len(names)
     if throttled:
         touch, names, allowed = _in_arrays(queue, len(most))
         of_arrays = _ints(queue.select(throttle()).to_series())
@@ -152,6 +156,7 @@ def limits_of(queue: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
         *_by_attempt(queue.height, touches),
         np.array(most + [ROOM] * len(closings), np.int64),
         np.array(late + [False] * len(closings), np.bool_),
+        np.array(remaining + [False] * (len(most) + len(closings) - len(remaining)), np.bool_),
         _in_order(window_edges(closings, zone, since, until, len(most)), changes),
         exceeded,
         (*marks, combined, *([reach] if any(window.overlap for window in pool.windows) else [])),
@@ -212,9 +217,9 @@ def _days_of(
     """Yield time, counter and change where a limit comes into force or ceases to be."""
     begin, end = _span(limit, zone, since, until)
     for counter in counters:
-        if begin > since:
+        if begin > since or end <= since:
             yield since, counter, -SHUT
-        if since < begin < until:
+        if since < begin < until and begin < end:
             yield begin, counter, SHUT
         if since < end < until:
             yield end, counter, -SHUT
@@ -259,6 +264,11 @@ def _towards(queue: pl.DataFrame, limit: Limit, counters: int) -> tuple[_Touch, 
     attempt = np.flatnonzero(inside & (number >= 0))
     free = any_of(queue["qos"], limit.exempt_qos)
     return _Touch(attempt, counters + number[attempt], amount[attempt], ~free[attempt]), names
+
+
+def _asked(queue: pl.DataFrame) -> Ints:
+    """Return the walltime of each attempt, else its occupancy, s; at least 1."""
+    return np.maximum(_ints(pl.Series(queue["walltime_s"].fill_null(queue["occupancy"]))), 1)
 
 
 def _in_arrays(queue: pl.DataFrame, counters: int) -> tuple[_Touch, pl.Series, list[int]]:

@@ -83,6 +83,8 @@ class Log(NamedTuple):
     """Limit of each counter."""
     late: frozenset[str] = frozenset()
     """Counters of resources, which slurmctld examines after it has chosen nodes."""
+    remaining: frozenset[str] = frozenset()
+    """Counters of amount × remaining estimate, to which blocked attempts do not add."""
     windows: tuple[Window, ...] = ()  # all of one period
     site: "Site | None" = None  # its nodes; None: sums decide what fits
 
@@ -101,7 +103,10 @@ class Log(NamedTuple):
         """Return whether an attempt alone breaks a limit, or may never start because of windows."""
         job, most = self.jobs[k], dict(self.most)
         mine = [self.windows[w] for w in job.windows]
-        return any(binds and amount > most[name] for name, amount, binds in job.counts) or (
+        return any(
+            binds and amount * (job.estimate if name in self.remaining else 1) > most[name]
+            for name, amount, binds in job.counts
+        ) or (
             bool(mine)
             and all(
                 any(window.closed(window.origin + unit * window.unit) for window in mine)
@@ -644,7 +649,15 @@ class Pool:
             if not late and counter in self.log.late:
                 continue
             used = sum(more for one in runs for name, more, _ in one.counts if name == counter)
-            if binds and used + amount > most[counter]:
+            if counter in self.log.remaining:
+                used = sum(
+                    more * max(0, start + self.log.jobs[other].estimate - self.t)
+                    for other, start in self.running.items()
+                    for name, more, _ in self.log.jobs[other].counts
+                    if name == counter
+                )
+            asked = amount * (job.estimate if counter in self.log.remaining else 1)
+            if binds and used + asked > most[counter]:
                 return False
         return True
 

@@ -308,6 +308,10 @@ def test_an_overlap_window_and_days() -> None:
         *(0, HOUR, 24 * HOUR, 44 * HOUR),
         48 * HOUR,
     ]
+    # one that ended before the log begins is not in force
+    for last in (date(2026, 3, 2), date(2026, 3, 1)):
+        ended = pool._replace(windows=(), limits=(limit.but(valid_from=None, valid_to=last),))
+        assert starts(ended, two[:2]) == [0, HOUR]
 
 
 @pytest.mark.parametrize("backfill", list(Backfill))
@@ -331,3 +335,15 @@ def test_the_throttle_of_a_very_large_array_is_left_out(monkeypatch: pytest.Monk
     work, _ = workload(describe(frame(records), [POOL]), POOL, LATER)
     assert not work.limits.some
     assert starts(POOL, records) == [0, 0, 0]
+
+
+def test_a_limit_of_the_remaining_time() -> None:
+    # Of the first job 70 s remain at 10 s, and 35 s at 45 s: there the second one, of 60 s, starts
+    # beside it, as another user's job arrives. A job of 101 s alone exceeds the limit.
+    limit = Limit(most=100, resource="cpus", remaining=True, per="user")
+    pool = POOL._replace(limits=(limit,))
+    records = [asked(0, 1, 80), asked(10, 1, 60)]
+    assert starts(pool, records) == [0, 80]
+    assert starts(pool, [*records, asked(45, 1, 10, user="bob")]) == [0, 45, 45]
+    assert starts(pool, [asked(0, 1, 80), asked(30, 1, 50)]) == [0, 30]
+    assert starts(pool, [asked(0, 1, 101), asked(0, 1, 100)]) == [None, 0]

@@ -86,7 +86,7 @@ cdef void judge(Pool pool, Model model, Observed observed, Decided out) noexcept
         out.aside_number += 1
     resume_aside(pool, model, observed, out)
     if out.withheld.shape[0] > 0:
-        watch(pool, model.jobs.limits, observed, out)
+        watch(pool, model.jobs, observed, out)
     waiting = state.waiting
     next_end = state.next_end
     if pass_is_due(pool, model.rules, is_starting(pool, observed, out)) and waiting > 0:
@@ -238,7 +238,7 @@ cdef bint is_aside(int64_t job, int64_t now, Decided out) noexcept nogil:
     return out.ready[job] != NEVER and out.ready[job] + out.tolerance < now
 
 
-cdef void watch(Pool pool, Limits limits, Observed observed, Decided out) noexcept nogil:
+cdef void watch(Pool pool, Jobs jobs, Observed observed, Decided out) noexcept nogil:
     """Note what prevents attempts from starting now that would have started before, and wait."""
     cdef int64_t kept = 0, job, by, i, k
     for i in range(out.watched_number):
@@ -247,9 +247,9 @@ cdef void watch(Pool pool, Limits limits, Observed observed, Decided out) noexce
             continue
         out.watched[kept] = job
         kept += 1
-        for k in range(limits.first[job], limits.first[job + 1]):
-            if exceeds(limits, k, pool.used):
-                by = BY_WINDOW if limits.most[limits.counter[k]] >= ANY_NUMBER else BY_LIMIT
+        for k in range(jobs.limits.first[job], jobs.limits.first[job + 1]):
+            if forbids(pool, k, job, jobs):
+                by = BY_WINDOW if jobs.limits.most[jobs.limits.counter[k]] >= ANY_NUMBER else BY_LIMIT
                 out.withheld[job] = max(out.withheld[job], by)
     out.watched_number = kept
 

@@ -66,6 +66,7 @@ cdef class Limits:
     cdef const uint8_t[::1] binding  # whether the attempt waits where the counter would overflow
     cdef const int64_t[::1] most  # [counters]
     cdef const uint8_t[::1] late  # [counters], whether it counts a resource, not attempts
+    cdef const uint8_t[::1] remaining  # [counters], whether it counts amount × time to the expected end
     cdef Edges edges
 
 

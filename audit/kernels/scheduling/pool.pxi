@@ -250,12 +250,33 @@ cdef inline void take_or_return(Pool pool, int64_t job, int64_t sign, Jobs jobs)
         add(pool.free, jobs.request, job, sign)
 
 
+cdef inline bint forbids(Pool pool, int64_t k, int64_t job, Jobs jobs) noexcept nogil:
+    """Return whether element ``k`` of the limits forbids its attempt to start."""
+    cdef int64_t counter = jobs.limits.counter[k], asked
+    if not jobs.limits.remaining[counter]:
+        return exceeds(jobs.limits, k, pool.used)
+    asked = jobs.limits.amount[k] * jobs.estimate[job]
+    return jobs.limits.binding[k] and asked + remaining(pool, counter, jobs.limits) > jobs.limits.most[counter]
+
+
+cdef int64_t remaining(Pool pool, int64_t counter, Limits limits) noexcept nogil:
+    """Return the remaining amount × time of a counter, by expected ends; blocked attempts do not count."""
+    cdef int64_t total = pool.used[counter], k, r, job, left
+    for r in range(pool.state.running):
+        job, left = pool.run_job[r], pool.run_expected[r] - pool.state.now
+        if left > 0:
+            for k in range(limits.first[job], limits.first[job + 1]):
+                if limits.counter[k] == counter:
+                    total += limits.amount[k] * left
+    return total
+
+
 cdef inline bint may_start(Pool pool, int64_t i, Jobs jobs) noexcept nogil:
     """Return whether limits and windows allow the attempt at place ``i``, no gap, to start now."""
     cdef int64_t k, job = pool.queue_job[i]
     if pool.used.shape[0] > 0:
         for k in range(jobs.limits.first[job], jobs.limits.first[job + 1]):
-            if exceeds(jobs.limits, k, pool.used):
+            if forbids(pool, k, job, jobs):
                 return False
     return True
 
@@ -264,7 +285,7 @@ cdef inline bint may_start_but_late(Pool pool, int64_t i, Jobs jobs) noexcept no
     """Return whether only limits on resources forbid the attempt at place ``i`` to start now."""
     cdef int64_t k, job = pool.queue_job[i]
     for k in range(jobs.limits.first[job], jobs.limits.first[job + 1]):
-        if exceeds(jobs.limits, k, pool.used) and not jobs.limits.late[jobs.limits.counter[k]]:
+        if not jobs.limits.late[jobs.limits.counter[k]] and forbids(pool, k, job, jobs):
             return False
     return True
 
@@ -274,7 +295,8 @@ cdef inline void count(Pool pool, int64_t job, int64_t sign, Limits limits) noex
     cdef int64_t k
     if pool.used.shape[0] > 0:
         for k in range(limits.first[job], limits.first[job + 1]):
-            pool.used[limits.counter[k]] += sign * limits.amount[k]
+            if not limits.remaining[limits.counter[k]]:
+                pool.used[limits.counter[k]] += sign * limits.amount[k]
 
 
 cdef inline int64_t add_steps(

@@ -52,7 +52,7 @@ class Edges:
 class Limits:
     def __init__(
         self, *, first: _Ints, counter: _Ints, amount: _Ints, binding: _Bools, most: _Ints,
-        late: _Bools, edges: Edges
+        late: _Bools, remaining: _Bools, edges: Edges
     ) -> None: ...  # fmt: skip
 
 class Preemption:

@@ -1,0 +1,340 @@
+"""The entities of a pool whose plateaus are sought, and its jobs in groups of equal ones.
+
+Source: SPEC §11, *Plateaus*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.metrics.attempts.contention import counted_resources, requested, time_order
+from audit.metrics.attempts.population import only
+from audit.metrics.attempts.reasons import hold_kind, names_throttles
+from audit.metrics.queue_sweep import Queued, numbered, queued
+from audit.model import Pool
+
+if TYPE_CHECKING:
+    from audit.kernels.plateaus.sweep import EqualJobs, QueuedJobs
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+NOBODY: Final = -1
+Column = Literal["user", "account", "partition", "qos"]
+COLUMNS: Final[tuple[Column, ...]] = ("user", "account", "partition", "qos")
+SMALL: Final = 0.05
+"""Greatest share of the usage of a partition that a class of all other jobs leaves out."""
+BEYOND: Final = 0.05
+"""Least share of the usage beyond walltimes with which remaining times mean nothing."""
+
+
+class Family(NamedTuple):
+    """Entities of one kind."""
+
+    of: Column | None
+    """The column that tells them apart; None: all jobs together."""
+    within: Literal["partition", "qos"] | None = None
+    """The column of whose values each is a part."""
+    without: str | None = None
+    """The partition whose jobs are left out."""
+
+    @property
+    def pooled(self) -> bool:
+        """Whether its entities may be judged together."""
+        return self.of in ("user", "account")
+
+    @property
+    def single(self) -> bool:
+        """Whether its entities may be judged one by one."""
+        return self.within is None and self.without is None
+
+
+FAMILIES: Final = (
+    *(Family("user"), Family("account"), Family("partition"), Family(None)),
+    *(Family("user", "partition"), Family("account", "partition")),
+    *(Family("qos"), Family("user", "qos")),
+)
+"""In the order in which equal candidates are chosen."""
+
+
+class Measure(NamedTuple):
+    """What is limited: the running jobs, an amount, or the remaining amount × time."""
+
+    resource: str | None = None
+    remaining: bool = False
+
+
+class Member(NamedTuple):
+    """An entity: its family, the value of the family's column, and that of ``within``."""
+
+    family: Family
+    name: str | None
+    place: str | None
+
+
+@dataclass(frozen=True)
+class Plateaued:
+    """The jobs of a pool, n, in G groups; K families have entities."""
+
+    queue: Queued
+    resources: tuple[str, ...]
+    rows: pl.DataFrame
+    """The first job of each group: what ``scenario.limits.limits_of`` reads."""
+    group: Ints  # [n]
+    walltime: Ints  # [n], s; where it is unknown, the occupancy
+    request: Ints  # [R, G]
+    families: tuple[Family, ...]
+    entity: Ints  # [G, K]: numbers that ascend by family, place and name; NOBODY: none
+    first: Ints  # [K + 1]: the first entity of each family
+    members: tuple[Member, ...]  # of each entity
+
+    @cached_property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures of levels, in the order of the kernel."""
+        amounts = (Measure(name) for name in self.resources)
+        return (Measure(), *amounts, Measure(self.resources[0], remaining=True))
+
+    def measured(self, family: Family) -> list[int]:
+        """Return the measures in which a family may be limited."""
+        every = range(len(self.measures))
+        if family.pooled:
+            return [*every][: None if self.keeps_walltimes else -1]
+        return [*every][family.of is None : -1]
+
+    @property
+    def of_entities(self) -> Plateaued:
+        """The same without classes, whose entities are the last."""
+        families = tuple(family for family in self.families if family.without is None)
+        first = self.first[: len(families) + 1]
+        return replace(
+            self,
+            families=families,
+            entity=np.ascontiguousarray(self.entity[:, : len(families)]),
+            first=first,
+            members=self.members[: first[-1]],
+        )
+
+    @cached_property
+    def keeps_walltimes(self) -> bool:
+        """Whether less than ``BEYOND`` of the usage lies beyond the walltimes."""
+        ran = self.ran
+        occupancy = (self.queue.column("end") - self.queue.column("start_time"))[ran]
+        size = self.request[0, self.group[ran]].astype(np.float64)
+        beyond = (size * np.maximum(occupancy - self.walltime[ran], 0)).sum()
+        return bool(beyond < BEYOND * (size * occupancy).sum())
+
+    @cached_property
+    def started(self) -> Bools:
+        """The jobs that started, [n]."""
+        found: Bools = self.queue.rows["start_time"].is_not_null().to_numpy()
+        return found
+
+    @cached_property
+    def ran(self) -> Ints:
+        """The jobs that ran for some time."""
+        longer = self.queue.column("end") > self.queue.column("start_time")
+        return np.flatnonzero(self.started & longer)
+
+    @cached_property
+    def adds(self) -> Ints:
+        """What a job of each group adds, [measures, G]."""
+        first = self.walltime[self.rows["place"].to_numpy()]
+        ones = np.ones_like(first)
+        return np.vstack((ones, self.request, self.request[0] * first))
+
+    @cached_property
+    def jobs(self) -> QueuedJobs:
+        """The jobs as the kernel takes them."""
+        from audit.kernels.plateaus.sweep import QueuedJobs
+
+        arrival, leave = self.queue.column("arrival_time"), self.queue.column("leave")
+        start, end = self.queue.column("start_time"), self.queue.column("end")
+        waits = self.queue.rows["waits"].to_numpy() & (leave > arrival)
+        waiting, started = np.flatnonzero(waits), np.flatnonzero(self.started)
+        planned = start + self.walltime
+        late = self.ran[planned[self.ran] < end[self.ran]]
+        return QueuedJobs(
+            arrival=arrival,
+            leave=leave,
+            start=start,
+            end=end,
+            walltime=self.walltime,
+            group=self.group,
+            by_arrival=waiting,
+            by_leave=waiting[time_order(leave[waiting])],
+            by_start=started[time_order(start[started])],
+            by_end=self.ran[time_order(end[self.ran])],
+            by_planned=late[time_order(planned[late])],
+        )
+
+    @cached_property
+    def pair(self) -> Ints:
+        """The number of each group's request, amounts and walltime, [G]."""
+        pairs = np.vstack((self.request, self.adds[-1]))
+        _, number = np.unique(pairs, axis=1, return_inverse=True)
+        return number.reshape(-1).astype(np.int64)
+
+    @cached_property
+    def cells(self) -> tuple[Ints, Ints]:
+        """An entity and a group for each cell, and the cell of each group and family, [G, K]."""
+        pairs, cell = _combined(self.entity, self.pair[:, None])
+        _, of_pair = np.unique(self.pair, return_index=True)
+        return np.stack((pairs[:, 0], of_pair[pairs[:, 1]]), 1), cell
+
+    @cached_property
+    def alike(self) -> EqualJobs:
+        """The groups as the kernel takes them."""
+        from audit.kernels.plateaus.sweep import EqualJobs
+
+        sizes, rank = np.unique(self.request[0], return_inverse=True)
+        user = numbered(self.rows["user"])
+        cells, cell = self.cells
+        several = np.array([one.single and one.of != "user" for one in self.families])
+        parts, part = _combined(
+            np.where(several[None, :] & (user[:, None] > 0), cell, NOBODY), user[:, None]
+        )
+        return EqualJobs(
+            request=self.request,
+            rank=rank.reshape(-1).astype(np.int64),
+            sizes=sizes,
+            entity=self.entity,
+            cell=cell,
+            part=np.where(part == NOBODY, NOBODY, part + len(cells)),
+            entity_of=np.concatenate((cells[:, 0], cells[parts[:, 0], 0])),
+            cell_of=np.concatenate((np.arange(len(cells)), parts[:, 0])),
+            user_of=np.concatenate((np.full(len(cells), NOBODY), parts[:, 1])),
+            entities=len(self.members),
+        )
+
+
+def plateaued(described: pl.DataFrame, pool: Pool, now: int) -> Plateaued:
+    """Return the jobs of a pool in groups, with their entities.
+
+    A job whose record names a hold does not queue. A record that stands for many tasks becomes as
+    many jobs.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
+    """
+    own = only(described, pl.col("pool") == pool.name)
+    if "tasks" in own.columns:
+        own = own[np.repeat(np.arange(own.height), own["tasks"].fill_null(1).to_numpy())]
+    held = hold_kind(own).is_not_null().alias("held")
+    queue = queued(
+        own.with_columns(held).with_row_index("row"), now, (pl.col("size") > 0) & ~pl.col("held")
+    )
+    resources = tuple(counted_resources(pool))
+    occupancy = pl.max_horizontal(pl.col("end") - pl.col("start_time"), pl.lit(1)).fill_null(1)
+    walltime = pl.max_horizontal(pl.col("walltime_s").fill_null(occupancy), pl.lit(1))
+    rows = queue.rows.with_row_index("place").with_columns(
+        pl.col("place").cast(pl.Int64),
+        *(requested(name).fill_null(0).alias(f"request {name}") for name in resources),
+        walltime_s=walltime,
+        occupancy=walltime,
+    )
+    equal = (*COLUMNS, *(f"request {name}" for name in resources), "walltime_s", *_throttled(rows))
+    place = rows.select(pl.col("place").first().over(equal)).to_series().to_numpy()
+    places, group = np.unique(place, return_inverse=True)
+    first = rows[places]
+    families = _families(first, rows, group)
+    entity, begins, members = _numbered(first, families)
+    return Plateaued(
+        queue,
+        resources,
+        first,
+        group.astype(np.int64),
+        rows["walltime_s"].to_numpy().astype(np.int64),
+        np.stack([_ints(first[f"request {name}"]) for name in resources]),
+        families,
+        entity,
+        begins,
+        members,
+    )
+
+
+def _throttled(rows: pl.DataFrame) -> tuple[str, ...]:
+    """Return the column that keeps the tasks of throttled arrays in groups of their own."""
+    return ("job_number",) if names_throttles(rows) else ()
+
+
+def _families(first: pl.DataFrame, rows: pl.DataFrame, group: Ints) -> tuple[Family, ...]:
+    """Return the families that can differ: not accounts or partitions where there is one."""
+    several = {name: first[name].drop_nulls().n_unique() > 1 for name in COLUMNS}
+    found = [
+        one
+        for one in FAMILIES
+        if one.of in (None, "user") or several[one.of]
+        if one.within is None or several[one.within]
+    ]
+    if not several["partition"]:
+        return tuple(found)
+    ran = rows.select("partition", usage=pl.col("size") * (pl.col("end") - pl.col("start_time")))
+    usage = ran.group_by("partition").agg(pl.col("usage").sum()).drop_nulls().sort("partition")
+    most = SMALL * float(usage["usage"].sum())
+    small = usage.filter(pl.col("usage") < most)["partition"]
+    return (*found, *(Family(None, None, name) for name in small))
+
+
+def _numbered(
+    first: pl.DataFrame, families: tuple[Family, ...]
+) -> tuple[Ints, Ints, tuple[Member, ...]]:
+    """Return the entities of each group, the first one of each family, and who they are."""
+    entity = np.full((first.height, len(families)), NOBODY)
+    same = _partitions_of_qos(first)
+    begins, members = [0], list[Member]()
+    for k, family in enumerate(families):
+        inside = np.ones(first.height, np.bool_)
+        names, places = pl.Series([None], dtype=pl.String), pl.Series([None], dtype=pl.String)
+        key = np.zeros(first.height, np.int64)
+        if family.without is not None:
+            inside = (first["partition"] != family.without).fill_null(value=True).to_numpy()
+        if family.of is not None:
+            names = first[family.of].unique().drop_nulls().sort()
+            key = numbered(first[family.of]) - 1
+            inside &= key >= 0
+        if family.within is not None:
+            places = first[family.within].unique().drop_nulls().sort()
+            place = numbered(first[family.within]) - 1
+            inside &= place >= 0
+            key += place * len(names)
+        if "qos" in (family.of, family.within):
+            inside &= ~first["qos"].is_in(same).fill_null(value=False).to_numpy()
+        found, number = np.unique(key[inside], return_inverse=True)
+        entity[inside, k] = begins[-1] + number
+        begins.append(begins[-1] + len(found))
+        members += (
+            Member(family, names[one % len(names)], places[one // len(names)])
+            for one in found.tolist()
+        )
+    return entity, np.array(begins), tuple(members)
+
+
+def _partitions_of_qos(first: pl.DataFrame) -> list[str]:
+    """Return the QOS that have all jobs of one partition, and no others."""
+    pairs = first.select("qos", "partition").unique()
+    lone = [
+        pairs.filter(pl.len().over(column) == 1).select("qos", "partition")
+        for column in ("qos", "partition")
+    ]
+    both = lone[0].join(lone[1], on=["qos", "partition"], nulls_equal=True)
+    return both["qos"].drop_nulls().sort().to_list()
+
+
+def _combined(number: Ints, other: Ints) -> tuple[Ints, Ints]:
+    """Return the different combinations, [k, 2], and which one each element is; NOBODY stays."""
+    span = int(other.max(initial=0)) + 1
+    key = np.where(number == NOBODY, NOBODY, number * span + other)
+    found, place = np.unique(key, return_inverse=True)
+    none = int(len(found) > 0 and found[0] == NOBODY)
+    pairs = np.stack(np.divmod(found[none:], span), 1)
+    return pairs, np.ascontiguousarray(place.reshape(key.shape) - none, np.int64)
+
+
+def _ints(column: pl.Series) -> Ints:
+    return np.ascontiguousarray(column.to_numpy(), np.int64)

@@ -1,0 +1,251 @@
+"""Which levels of entities are limits: candidates, their counts, and the condition that fails.
+
+Source: SPEC §11, *Plateaus: limits that the log shows*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.scenario.plateaus.entities import Family, Ints, Measure, Member, Plateaued
+
+if TYPE_CHECKING:
+    from audit.kernels.plateaus.judge import Traces
+
+LEVELS: Final = 5
+"""Number of levels of a series that are judged."""
+WHOLE: Final = 0.98
+"""Share of what a class can hold from which on an amount is no limit."""
+
+
+class PlateauFault(StrEnum):
+    """The first condition of a limit that a candidate fails."""
+
+    FEW_STOPS = "few stops at the level"
+    NOT_CONCENTRATED = "entities often stop below the level"
+    FEW_DAYS = "stops on few days"
+    SHORT = "the stops span few days"
+    BROKEN = "too many starts exceed the level"
+    FEW_ENTITIES = "few entities stop at the level"
+    ONE_ENTITY = "one entity has nearly all stops at the level"
+    ONE_JOB = "one running job, of few entities"
+    BELOW = "more stops just below the level than starts there"
+    ALONE = "the level is the size of one job"
+    WHOLE = "the level is the capacity"
+    FEW_USERS = "few users stop at the level"
+    CHOSEN_BEFORE = "another rule explains it"
+
+
+class PlateauCounts(NamedTuple):
+    """What speaks for and against a level in its period (SPEC §11)."""
+
+    at: int
+    withheld: int  # W
+    near: int  # N
+    climbs_near: int  # Z
+    broken: int  # B
+    next: int  # T
+    next_beside: int  # T of entities that had something running
+    starts: int
+    days: int  # those with withheld stops
+    entities: int  # those with 5 stops at the level
+    most_at: int  # of the entity with most stops at the level
+    most_broken: int  # the breaks of that entity
+    units: int  # entity-days with withheld or near stops
+    first_day: int  # local, from the epoch on
+    last_day: int
+    always: int  # 1: the period is the whole log
+    highest: int  # the highest level after a start that is not above it
+
+    @property
+    def score(self) -> int:
+        """The number of stops at the level less twice the breaks."""
+        return self.at - 2 * self.broken
+
+
+class JudgedLevel(NamedTuple):
+    """A level of one entity, or of several judged together, with what the log shows of it."""
+
+    family: Family
+    member: Member | None
+    """The entity; None: all of the family, or of ``place``."""
+    place: str | None
+    """The partition or QOS within which the entities are limited."""
+    measure: int
+    level: int
+    counts: PlateauCounts
+    concentration: float
+    fault: PlateauFault | None
+    """None: it is accepted."""
+    begin: int
+    """Its entities are begin ≤ e < end."""
+    end: int
+
+    @property
+    def series(self) -> SeriesOf:
+        """Its entities."""
+        return SeriesOf(self.family, self.begin, self.end, self.member is None)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it is a limit."""
+        return self.fault is None
+
+
+class SeriesOf(NamedTuple):
+    """Entities begin ≤ e < end that are judged together."""
+
+    family: Family
+    begin: int
+    end: int
+    pooled: bool
+
+
+def series(jobs: Plateaued, *, pooled: bool) -> list[SeriesOf]:
+    """Return the series of all families: those of several entities, or of single ones."""
+    found = []
+    for k, family in enumerate(jobs.families):
+        begin, end = int(jobs.first[k]), int(jobs.first[k + 1])
+        if not pooled:
+            if family.single:
+                found += [SeriesOf(family, e, e + 1, False) for e in range(begin, end)]
+        elif family.within is not None:
+            places = [jobs.members[e].place for e in range(begin, end)]
+            edges = [e for e in range(1, len(places)) if places[e] != places[e - 1]]
+            cuts = [begin, *(begin + e for e in edges), end]
+            found += [
+                SeriesOf(family, low, high, True) for low, high in pairwise(cuts) if low < high
+            ]
+        elif family.pooled:
+            found.append(SeriesOf(family, begin, end, True))
+    return found
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """The counts of levels of series, q."""
+
+    level: Ints  # [q]
+    counts: Ints  # [q, len(PlateauCounts)]
+    concentration: NDArray[np.float64]  # [q]
+
+    def of(self, k: int) -> PlateauCounts:
+        """Return the counts of one level."""
+        return PlateauCounts(*self.counts[k].tolist())
+
+
+def weighed(of: Traces, begin: Ints, end: Ints, level: Ints, period: Ints | None = None) -> Weighed:
+    """Return the counts of levels, in the given periods, [2, q], or in those with most at − 2B."""
+    from audit.kernels.plateaus import judge
+
+    counts = np.zeros((len(level), len(PlateauCounts._fields)), np.int64)
+    concentration = np.zeros(len(level))
+    if period is None:
+        period = np.tile(np.array([[1], [0]]), len(level))
+    judge.weigh(of, begin, end, level, period, counts, concentration)
+    return Weighed(level, counts, concentration)
+
+
+def judged(
+    jobs: Plateaued,
+    of: Traces,
+    measure: int,
+    among: list[SeriesOf],
+    *,
+    levels: Ints | None = None,
+    least: int = 1,
+) -> list[JudgedLevel]:
+    """Return the levels of series with the first condition that each fails.
+
+    Args:
+        of: stops and climbs in the measure.
+        levels: of each series the level to judge; None: its candidates.
+        least: of candidates that fail, those with at least as many stops at the level.
+    """
+    from audit.kernels.plateaus import judge
+
+    if not among:
+        return []
+    begin, end = np.array([(one.begin, one.end) for one in among]).T.copy()
+    if levels is None:
+        found = np.zeros((len(among), LEVELS), np.int64)
+        judge.candidates(of, begin, end, found)
+        found.sort(axis=1)
+        found[:, 1:][found[:, 1:] == found[:, :-1]] = -1
+        which, place = np.nonzero(found >= 0)
+        levels = found[which, place]
+    else:
+        which = np.arange(len(among))
+    got = weighed(of, begin[which], end[which], levels)
+    return [
+        _judged(jobs, among[which[k]], measure, got, k)
+        for k in np.flatnonzero(got.counts[:, 0] >= least).tolist()
+    ]
+
+
+def _judged(jobs: Plateaued, one: SeriesOf, measure: int, got: Weighed, k: int) -> JudgedLevel:
+    counts, level = got.of(k), int(got.level[k])
+    first = jobs.members[one.begin]
+    fault = fault_of(one, jobs.measures[measure], level, counts, float(got.concentration[k]))
+    return JudgedLevel(
+        one.family,
+        None if one.pooled else first,
+        first.place,
+        measure,
+        level,
+        counts,
+        float(got.concentration[k]),
+        fault,
+        one.begin,
+        one.end,
+    )
+
+
+def fault_of(
+    one: SeriesOf, measure: Measure, level: int, counts: PlateauCounts, concentration: float
+) -> PlateauFault | None:
+    """Return the first condition that a level fails; None: it is accepted."""
+    at, broken = counts.at, counts.broken
+    one_job = measure.resource is None and level == 1
+    hardly = (
+        broken <= 0.005 * (broken + counts.next)
+        and broken <= 0.02 * (broken + at)
+        and at >= 50
+        and counts.days >= 15
+        and not one_job
+        and (not one.pooled or counts.entities >= 5)
+        and (one.pooled or one.family.of == "user" or counts.next >= 100)
+    )
+    span = counts.last_day - counts.first_day + 1
+    lasts = bool(counts.always) or span >= 14
+    failed = {
+        PlateauFault.FEW_STOPS: at < 20,
+        PlateauFault.NOT_CONCENTRATED: concentration < (0.25 if hardly else 0.6),
+    }
+    if one.pooled:
+        few = one.family.within is not None and counts.entities < 5
+        rest = at - counts.most_at
+        failed |= {
+            PlateauFault.FEW_DAYS: counts.days < 8,
+            PlateauFault.FEW_ENTITIES: counts.entities < 3,
+            PlateauFault.ONE_ENTITY: at <= 2 * broken or rest <= 2 * (broken - counts.most_broken),
+            PlateauFault.SHORT: one.family.within is not None and not lasts,
+            PlateauFault.BROKEN: few and broken > 0.05 * (broken + counts.withheld),
+            PlateauFault.ONE_JOB: few and one_job,
+        }
+    else:
+        failed |= {
+            PlateauFault.FEW_DAYS: counts.days < 10,
+            PlateauFault.SHORT: not lasts,
+            PlateauFault.BROKEN: broken > 0.15 * (broken + counts.withheld),
+            PlateauFault.BELOW: not hardly and counts.near > counts.climbs_near,
+            PlateauFault.ALONE: measure.resource is not None
+            and counts.next_beside < 0.3 * counts.next,
+        }
+    return next((fault for fault, fails in failed.items() if fails), None)

@@ -1,0 +1,340 @@
+"""The search for limits that the log shows: of the site, of single users, and of the machine.
+
+*Rules of the site* are found one after the other, each with the earlier ones in force. A limit of
+one user is never a rule of the site: it may be a throttle or a dependency.
+
+Source: SPEC §11, *Plateaus: limits that the log shows*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from audit.metrics.attempts.contention import largest_amounts
+from audit.metrics.queue_sweep import numbered
+from audit.model import Limit, Pool
+from audit.scenario.plateaus.capacity import CapacityBelow, capacity_below
+from audit.scenario.plateaus.entities import (
+    FAMILIES,
+    Bools,
+    Family,
+    Ints,
+    Measure,
+    Plateaued,
+    plateaued,
+)
+from audit.scenario.plateaus.judging import (
+    WHOLE,
+    JudgedLevel,
+    PlateauCounts,
+    PlateauFault,
+    Weighed,
+    judged,
+    series,
+    weighed,
+)
+from audit.scenario.plateaus.sweeping import Climbs, Stops, swept, traces
+
+MOST_RULES: Final = 12
+OWN_ROUNDS: Final = 2
+"""Greatest number of limits of one user."""
+FAILED: Final = 20
+"""Number of candidates listed that failed."""
+LEAST_AT: Final = 20
+USERS: Final = 3
+"""Least number of users of a rule of one account, partition, QOS or pool, and of their stops and
+starts at the level."""
+EPOCH: Final = date(1970, 1, 1)
+
+
+class PlateauRule(NamedTuple):
+    """A limit that the log shows, with its evidence."""
+
+    limit: Limit
+    family: Family
+    entity: str | None
+    """The one user, account, partition or QOS; None: all of the family."""
+    judged: JudgedLevel
+
+    @property
+    def evidence(self) -> str:
+        """What the log shows, such as ``23 of 4,772 starts exceed it``."""
+        counts = self.judged.counts
+        return f"{counts.broken:,} of {counts.starts:,} starts exceed it"
+
+
+class SharedLevel(NamedTuple):
+    """A limit of one user at which other users stop too."""
+
+    measure: Measure
+    level: int
+    users: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plateaus:
+    """The limits that a log shows."""
+
+    rules: tuple[PlateauRule, ...] = ()
+    """Of the site, in the order in which they were found."""
+    own: tuple[PlateauRule, ...] = ()
+    """Of single users."""
+    shared: tuple[SharedLevel, ...] = ()
+    """Limits of single users that at least ``USERS`` users have."""
+    capacity: CapacityBelow | None = None
+    failed: tuple[PlateauRule, ...] = ()
+    """The best candidates for rules of the site that failed, with the condition."""
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """The rules of the site."""
+        return tuple(rule.limit for rule in self.rules)
+
+
+@dataclass
+class PlateauSearch:
+    """A search through the log of a pool."""
+
+    jobs: Plateaued
+    pool: Pool
+    since: int
+    climbs: Climbs
+    user: Ints = field(init=False)  # [n]
+    holds: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Number the users."""
+        self.user = numbered(self.jobs.queue.rows["user"])
+        self.holds = largest_amounts(self.pool)
+
+    def stops(self, limits: Iterable[Limit]) -> Stops:
+        """Return the stops with these limits in force."""
+        found, _ = swept(self.jobs, self.pool, tuple(limits), self.since, climbing=False)
+        return found
+
+    def judged(self, stops: Stops, *, own: bool) -> list[JudgedLevel]:
+        """Return the candidates for rules of the site, or for limits of single users."""
+        among = [one for one in series(self.jobs, pooled=False) if (one.family.of == "user") == own]
+        if not own:
+            among += series(self.jobs, pooled=True)
+        found = list[JudgedLevel]()
+        for measure in range(len(self.jobs.measures)):
+            theirs = [one for one in among if measure in self.jobs.measured(one.family)]
+            of = traces(self.jobs, stops, self.climbs, measure)
+            found += judged(self.jobs, of, measure, theirs, least=LEAST_AT)
+        return [self._checked(one, stops) for one in found]
+
+    def again(self, one: JudgedLevel, stops: Stops) -> JudgedLevel:
+        """Return the judgement of a level under these stops."""
+        of = traces(self.jobs, stops, self.climbs, one.measure)
+        levels = np.array([one.level])
+        (found,) = judged(self.jobs, of, one.measure, [one.series], levels=levels, least=0)
+        return self._checked(found, stops)
+
+    def _checked(self, one: JudgedLevel, stops: Stops) -> JudgedLevel:
+        """Return a judgement with the conditions that need more than counts."""
+        if one.fault is not None:
+            return one
+        resource, remaining = self.jobs.measures[one.measure]
+        amount = resource is not None and not remaining
+        if amount and one.level >= WHOLE * self._held(one, resource or ""):
+            return one._replace(fault=PlateauFault.WHOLE)
+        if one.member is not None and one.family.of != "user" and not self._of_several(one, stops):
+            return one._replace(fault=PlateauFault.FEW_USERS)
+        return one
+
+    def _held(self, one: JudgedLevel, resource: str) -> int:
+        """Return what the nodes of a level's partition hold, else the pool."""
+        name = one.place if one.family.within == "partition" else None
+        if one.member is not None and one.family.of == "partition":
+            name = one.member.name
+        nodes = [node for node in self.pool.nodes if name and name in node.partitions]
+        held = sum(dict(node.amounts).get(resource, 0) for node in nodes)
+        return min(held, self.holds[resource]) if held else self.holds[resource]
+
+    def _of_several(self, one: JudgedLevel, stops: Stops) -> bool:
+        """Return whether several users stop at a level, and start up to it."""
+        adds = self.jobs.adds[one.measure]
+        low, high = stops.first[one.begin], stops.first[one.end]
+        theirs = (stops.user_stop >= low) & (stops.user_stop < high)
+        stop, user = stops.user_stop[theirs], stops.user[theirs]
+        used, more = stops.level[one.measure, stop], adds[stops.group[stop]]
+        at = (more > 0) & (more <= one.level) & (used <= one.level) & (one.level < used + more)
+        at &= _inside(one, stops.day[stop])
+        climb = slice(self.climbs.first[one.begin], self.climbs.first[one.end])
+        job = self.climbs.job[climb]
+        used, more = self.climbs.level[one.measure, climb], adds[self.jobs.group[job]]
+        following = (used <= one.level) & (one.level < used + more)
+        following &= _inside(one, self.climbs.day[climb])
+        starts = self.user[job[following]]
+        return _several(user[at]) and _several(starts[starts > 0])
+
+    def lowered(self, one: JudgedLevel, stops: Stops) -> JudgedLevel:
+        """Return an amount at the greatest level that was reached; the counts in its period."""
+        highest = one.counts.highest
+        if self.jobs.measures[one.measure].resource is None or highest in (0, one.level):
+            return one
+        got = weighed(
+            traces(self.jobs, stops, self.climbs, one.measure),
+            *(np.array([one.begin]), np.array([one.end]), np.array([highest])),
+            np.array([[one.counts.first_day], [one.counts.last_day]]),
+        )
+        counts = got.of(0)._replace(always=one.counts.always)
+        return one._replace(level=highest, counts=counts, concentration=float(got.concentration[0]))
+
+    def rule(self, one: JudgedLevel) -> PlateauRule:
+        """Return a level as a rule."""
+        measure, family, counts = self.jobs.measures[one.measure], one.family, one.counts
+        scope: dict[str, Any] = {}
+        if family.within is not None and one.place is not None:
+            scope[family.within] = (one.place,)
+        name = None if one.member is None else one.member.name
+        if family.of is not None and name is not None:
+            scope[family.of] = (name,)
+        if not counts.always:
+            scope["valid_from"] = EPOCH + timedelta(counts.first_day)
+            scope["valid_to"] = EPOCH + timedelta(counts.last_day + 1)
+        limit = Limit(
+            most=one.level,
+            resource=measure.resource,
+            remaining=measure.remaining,
+            per=family.of if one.member is None else None,
+            **scope,
+        )
+        return PlateauRule(limit, family, name, one)
+
+    def order(self, one: JudgedLevel) -> tuple[int, ...]:
+        """Return the key by which candidates are chosen; the least is best."""
+        measure = self.jobs.measures[one.measure]
+        kind = (measure.resource is None, measure.remaining, one.measure)
+        place = FAMILIES.index(one.family)
+        return (-one.counts.score, place, *map(int, kind), one.level, one.begin)
+
+
+def _inside(one: JudgedLevel, day: Ints) -> Bools:
+    return (one.counts.first_day <= day) & (day <= one.counts.last_day)
+
+
+def _several(users: Ints) -> bool:
+    """Return whether at least ``USERS`` users occur ``USERS`` times."""
+    _, times = np.unique(users, return_counts=True)
+    return bool((times >= USERS).sum() >= USERS)
+
+
+def find_plateaus(described: pl.DataFrame, pool: Pool, now: int, log_begin: int) -> Plateaus:
+    """Return the limits that the log of a pool shows, with its configured rules in force.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; attempts of other pools are ignored.
+        pool: with the rules of configuration and of the scheduler's files.
+        log_begin: the begin of the log, epoch s (SPEC §11, *T0*).
+    """
+    jobs = plateaued(described, pool, now)
+    stops, climbs = swept(jobs, pool, (), log_begin, climbing=True)
+    assert climbs is not None
+    below = capacity_below(jobs, stops, climbs, pool.capacity) if not pool.steps else None
+    jobs, entities = jobs.of_entities, len(jobs.of_entities.members)
+    search = PlateauSearch(jobs, in_force(pool, jobs, below), log_begin, climbs.of_first(entities))
+    stops = stops.of_first(entities) if below is None else search.stops(())
+    rules, stops, failed = _site(search, stops)
+    own, shared = _own(search, stops, [rule.limit for rule in rules])
+    return Plateaus(tuple(rules), tuple(own), tuple(shared), below, tuple(failed))
+
+
+def in_force(pool: Pool, jobs: Plateaued, below: CapacityBelow | None) -> Pool:
+    """Return the pool with the capacity that the log shows."""
+    if below is None:
+        return pool
+    resource = pool.resource.value
+    if below.family.without is None:
+        amounts = tuple((x, below.level if x == resource else n) for x, n in pool.amounts)
+        return pool._replace(capacity=below.level, amounts=amounts)
+    names = jobs.rows["partition"].unique().drop_nulls().sort()
+    others = tuple(name for name in names if name != below.family.without)
+    limit = Limit(most=below.level, resource=resource, partition=others)
+    return pool._replace(limits=(*pool.limits, limit))
+
+
+def _site(
+    search: PlateauSearch, stops: Stops
+) -> tuple[list[PlateauRule], Stops, list[PlateauRule]]:
+    """Return the rules of the site, the stops with these in force, and candidates that failed."""
+    rules = list[PlateauRule]()
+    while True:
+        found = search.judged(stops, own=False)
+        accepted = [one for one in found if one.accepted]
+        if not accepted or len(rules) == MOST_RULES:
+            break
+        best = search.lowered(min(accepted, key=search.order), stops)
+        rules.append(search.rule(best))
+        stops = search.stops(rule.limit for rule in rules)
+    kept = list(rules)
+    for rule in rules[:-1]:
+        others = [one for one in kept if one is not rule]
+        again = search.again(rule.judged, search.stops(one.limit for one in others))
+        if not again.accepted:
+            kept = others
+    if len(kept) < len(rules):
+        stops = search.stops(rule.limit for rule in kept)
+    failed = sorted((one for one in found if not one.accepted), key=search.order)
+    return kept, stops, [search.rule(one) for one in _best(failed)]
+
+
+def _best(failed: Sequence[JudgedLevel]) -> list[JudgedLevel]:
+    """Return the best candidates, at most one for each series and measure."""
+    best: dict[tuple[int, int, int], JudgedLevel] = {}
+    for one in failed:
+        if one.counts.score > 0:
+            best.setdefault((one.begin, one.end, one.measure), one)
+    return [*best.values()][:FAILED]
+
+
+def _own(
+    search: PlateauSearch, stops: Stops, site: list[Limit]
+) -> tuple[list[PlateauRule], list[SharedLevel]]:
+    """Return the limits of single users, and which of them others have too."""
+    own, under_rules = list[PlateauRule](), stops
+    for number in range(OWN_ROUNDS):
+        best: dict[int, JudgedLevel] = {}
+        accepted = (one for one in search.judged(stops, own=True) if one.accepted)
+        for one in sorted(accepted, key=search.order):
+            best.setdefault(one.begin, one)
+        if not best:
+            break
+        own += [search.rule(search.lowered(best[user], stops)) for user in sorted(best)]
+        if number + 1 < OWN_ROUNDS:
+            stops = search.stops([*site, *(rule.limit for rule in own)])
+    levels = dict.fromkeys((rule.judged.measure, rule.judged.level) for rule in own)
+    shared = [_shared(search, under_rules, *one) for one in levels]
+    return own, [one for one in shared if len(one.users) >= USERS]
+
+
+def _shared(search: PlateauSearch, stops: Stops, measure: int, level: int) -> SharedLevel:
+    """Return the users who have a limit at a level, but not an eighth above or below it."""
+    jobs = search.jobs
+    first, behind = int(jobs.first[0]), int(jobs.first[1])
+    users = np.arange(first, behind)
+    of = traces(jobs, stops, search.climbs, measure)
+    holds = [
+        _holds(weighed(of, users, users + 1, np.full(len(users), one)))
+        for one in (level, -(-9 * level // 8), 7 * level // 8)
+    ]
+    some = jobs.measures[measure].resource is not None or level > 3
+    chosen = np.flatnonzero(holds[0] & ~holds[1] & ~holds[2] & some)
+    names = (jobs.members[first + k].name for k in chosen.tolist())
+    return SharedLevel(jobs.measures[measure], level, tuple(name for name in names if name))
+
+
+def _holds(got: Weighed) -> Bools:
+    """Return whether each user has a limit."""
+    _, withheld, _, _, broken, following, *_ = got.counts.T
+    days = got.counts[:, PlateauCounts._fields.index("days")]
+    enough: Bools = (withheld >= LEAST_AT) & (following >= LEAST_AT) & (days >= 2)
+    held: Bools = enough & (got.concentration >= 0.6) & (10 * broken <= broken + following)
+    return held

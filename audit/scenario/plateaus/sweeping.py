@@ -1,0 +1,168 @@
+"""The stops and climbs of entities, from a sweep through a pool's queue under rules in force.
+
+Source: SPEC §11, *Plateaus*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from audit import periods
+from audit.metrics.attempts.contention import amounts, capacity_steps, time_order
+from audit.metrics.closed_hours import DAY_S, offsets
+from audit.model import Limit, Pool
+from audit.scenario.limits import UNLIMITED, Limits, limits_of
+from audit.scenario.plateaus.entities import Ints, Plateaued
+
+if TYPE_CHECKING:
+    from audit.kernels.plateaus.judge import Traces
+    from audit.kernels.plateaus.sweep import Barriers
+
+
+@dataclass(frozen=True)
+class Climbs:
+    """The starts of each entity's jobs, sorted by entity and time, c."""
+
+    first: Ints  # [E + 1]
+    job: Ints  # [c]
+    level: Ints  # [measures, c]: after the start
+    day: Ints  # [c], local
+
+    def of_first(self, entities: int) -> Climbs:
+        """Return the climbs of the first entities."""
+        kept = slice(0, self.first[entities])
+        first = self.first[: entities + 1]
+        return Climbs(first, self.job[kept], self.level[:, kept], self.day[kept])
+
+
+@dataclass(frozen=True)
+class Stops:
+    """The stops of each entity, sorted by entity and time, s."""
+
+    first: Ints  # [E + 1]
+    group: Ints  # [s]: one with the stop's request
+    level: Ints  # [measures, s]
+    day: Ints  # [s], local
+    user_stop: Ints  # stops of accounts, partitions, … with users whose own groups were hungry,
+    user: Ints  # and these users
+
+    def of_first(self, entities: int) -> Stops:
+        """Return the stops of the first entities."""
+        kept = slice(0, self.first[entities])
+        first, users = self.first[: entities + 1], self.user_stop < self.first[entities]
+        of_users = self.user_stop[users], self.user[users]
+        return Stops(first, self.group[kept], self.level[:, kept], self.day[kept], *of_users)
+
+
+def clock(pool: Pool, known_from: int, known_to: int) -> tuple[Ints, Ints]:
+    """Return when each UTC offset of a pool's zone begins, and that offset, s."""
+    found = [*offsets(periods.zone(pool.zone), known_from, max(known_to, known_from + 1))]
+    begins, _, ahead = np.array(found, np.int64).T
+    return begins, ahead
+
+
+def local_days(of: tuple[Ints, Ints], at: Ints) -> Ints:
+    """Return the local days of instants, counted from the epoch's."""
+    begins, ahead = of
+    place = np.maximum(np.searchsorted(begins, at, side="right") - 1, 0)
+    days: Ints = (at + ahead[place]) // DAY_S
+    return days
+
+
+def swept(
+    jobs: Plateaued, pool: Pool, limits: Sequence[Limit], since: int, *, climbing: bool
+) -> tuple[Stops, Climbs | None]:
+    """Return the stops under the pool's rules and ``limits``; with ``climbing`` the climbs too.
+
+    Args:
+        since: the begin of the log, epoch s; before it nobody is hungry.
+    """
+    from audit.kernels.plateaus.sweep import StopTables, Supply, sweep
+
+    queue, alike, measures = jobs.queue, jobs.alike, len(jobs.measures)
+    leave = queue.column("leave")
+    known_from = int(queue.column("arrival_time").min(initial=since))
+    known_to = int(max(leave.max(initial=since), queue.column("end").max(initial=since)))
+    first = np.zeros(len(jobs.members) + 1, np.int64)
+    if climbing:
+        theirs = jobs.entity[jobs.group[jobs.started]]
+        first[1:] = np.bincount(theirs[theirs >= 0], minlength=len(jobs.members)).cumsum()
+    level, job = np.zeros((measures, first[-1]), np.int64), np.zeros(first[-1], np.int64)
+    made = StopTables(measures, level, job, first[:-1].copy() if climbing else first[:0])
+    steps = capacity_steps(pool, queue.reserved)
+    sweep(
+        jobs.jobs,
+        alike,
+        _barriers(jobs, pool._replace(limits=(*pool.limits, *limits)), known_to),
+        Supply(capacity=amounts(pool), step=steps.time, change=steps.change),
+        since,
+        made,
+    )
+    days = clock(pool, known_from, known_to)
+    climbs = None
+    if climbing:
+        start = local_days(days, queue.column("start_time")[job])
+        climbs = Climbs(first, job, level, start)
+    return _stops(
+        jobs, made.intervals.taken(), made.stops.taken(), made.users.taken(), days
+    ), climbs
+
+
+def _barriers(jobs: Plateaued, pool: Pool, known_to: int) -> Barriers:
+    from audit.kernels.plateaus.sweep import Barriers
+
+    limits: Limits = limits_of(jobs.rows, pool, known_to)
+    if not limits.some:
+        limits = UNLIMITED._replace(first=np.zeros(len(jobs.rows) + 1, np.int64))
+    return Barriers(
+        first=limits.first,
+        counter=limits.counter,
+        amount=limits.amount,
+        binding=limits.binding.astype(np.uint8),
+        most=limits.most,
+        remaining=limits.remaining.astype(np.uint8),
+        edge_time=limits.edges.time,
+        edge_counter=limits.edges.counter,
+        edge_change=limits.edges.change,
+    )
+
+
+def _stops(
+    jobs: Plateaued, intervals: Ints, stops: Ints, users: Ints, days: tuple[Ints, Ints]
+) -> Stops:
+    """Return the stops, sorted."""
+    cells, _ = jobs.cells
+    entity = intervals[stops[:, 0], 0]
+    order = time_order(entity)
+    interval, cell = stops[order, 0], stops[order, 1]
+    begin, end = intervals[:, 1], intervals[:, 2]
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return Stops(
+        np.searchsorted(entity[order], np.arange(len(jobs.members) + 1)),
+        cells[cell, 1],
+        np.stack([level[interval] for level in intervals[:, 3:].T]),
+        local_days(days, begin + (end - begin) // 2)[interval],
+        place[users[:, 0]],
+        users[:, 1],
+    )
+
+
+def traces(jobs: Plateaued, stops: Stops, climbs: Climbs, measure: int) -> Traces:
+    """Return stops and climbs in one measure, as the kernel takes them."""
+    from audit.kernels.plateaus.judge import Traces
+
+    return Traces(
+        first_stop=stops.first,
+        stop_level=stops.level[measure],
+        stop_adds=jobs.adds[measure][stops.group],
+        stop_day=stops.day,
+        first_climb=climbs.first,
+        climb_level=climbs.level[measure],
+        climb_adds=jobs.adds[measure][jobs.group[climbs.job]],
+        climb_day=climbs.day,
+    )

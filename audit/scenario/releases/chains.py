@@ -1,0 +1,92 @@
+"""Chains: jobs that start when the user's job with the next lower number ends.
+
+A dependency makes chains, or a script that holds the next job until one ends.
+
+Source: SPEC §11, *Chains, releases, begin times*.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from audit.scenario.releases.queue import NEVER, SHIFTS_S, UNKNOWN, Bools, Ints, UserJobs
+
+QUEUED_S: Final = 60
+"""Shortest wait, and shortest time in the queue before the previous job ends."""
+EARLY_S: Final = -5
+LATE_S: Final = 120
+LEAST_JOBS: Final = 10
+LEAST_DAYS: Final = 3
+LEAST_SHARE: Final = 0.5
+TIMES_SHIFTED: Final = 3
+
+
+class JobChain(NamedTuple):
+    """A user whose jobs start when the previous one ends."""
+
+    user: str
+    jobs: int  # that could have started before the previous job ended
+    share: float  # of these, how many start when it ends
+    shifted: float  # the same with ends at other times
+    held: Ints  # those that do, numbers of jobs
+    until: Ints  # when the previous job of each ended, epoch s
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the jobs are held."""
+        return self.share >= LEAST_SHARE and self.share >= TIMES_SHIFTED * self.shifted
+
+
+def find_chains(jobs: UserJobs) -> list[JobChain]:
+    """Return the users with ``LEAST_JOBS`` that could have started before the previous one ended.
+
+    Of these, some start on ``LEAST_DAYS`` local days when it ends.
+    """
+    mine, previous = _pairs(jobs)
+    end = jobs.end[previous]
+    could, hit = _starts_at(jobs, mine, end)
+    shifted = [_starts_at(jobs, mine, end + shift) for shift in SHIFTS_S]
+    user = jobs.user[mine]
+    found = []
+    for one in np.unique(user[could]).tolist():
+        own = user == one
+        count = int((could & own).sum())
+        held = np.flatnonzero(hit & own)
+        days = np.unique(jobs.days(jobs.start[mine[held]]))
+        if count < LEAST_JOBS or len(days) < LEAST_DAYS:
+            continue
+        others = [_share(after[own], before[own]) for before, after in shifted]
+        found.append(
+            JobChain(
+                jobs.names[one - 1],
+                count,
+                len(held) / count,
+                sum(others) / len(others),
+                mine[held],
+                end[held],
+            )
+        )
+    return found
+
+
+def _pairs(jobs: UserJobs) -> tuple[Ints, Ints]:
+    """Return the started jobs and the previous ones of their users, which started no later."""
+    order = jobs.by_number
+    previous, mine = order[:-1], order[1:]
+    same = (jobs.user[previous] == jobs.user[mine]) & (jobs.user[mine] != UNKNOWN)
+    started = (jobs.start[previous] <= jobs.start[mine]) & (jobs.start[mine] != NEVER)
+    return mine[same & started], previous[same & started]
+
+
+def _starts_at(jobs: UserJobs, mine: Ints, end: Ints) -> tuple[Bools, Bools]:
+    """Return the jobs that could have started before an end, and those that start at it."""
+    queued = jobs.arrival[mine] < end - QUEUED_S
+    could = queued & (jobs.wait[mine] > QUEUED_S) & jobs.has_room(mine, end)
+    later = jobs.start[mine] - end
+    return could, could & (later >= EARLY_S) & (later <= LATE_S)
+
+
+def _share(hit: Bools, could: Bools) -> float:
+    return float(hit.sum() / max(could.sum(), 1))

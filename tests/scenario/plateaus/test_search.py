@@ -1,0 +1,140 @@
+"""Limits that logs show: planted ones, none where there is none, and those of public logs."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audit.model import Limit, Pool, Window
+from audit.scenario.limits import limits_of
+from audit.scenario.plateaus.entities import Measure
+from audit.scenario.plateaus.judging import PlateauFault
+from audit.scenario.plateaus.search import Plateaus, SharedLevel, find_plateaus
+from tests.metrics.attempts.test_real_logs import described
+from tests.scenario.fit.sites import CPUS, JOBS, WIDE, Planted, half, made
+
+DEBUG = ("debug",)
+
+
+def searched(planted: Planted, seed: int) -> Plateaus:
+    """The limits that a made site's log shows."""
+    attempts, pool = made(planted, seed)
+    ends = attempts["end_time"].drop_nulls().to_list()
+    return find_plateaus(attempts, pool, max(ends), min(ends))
+
+
+PLANTED = {
+    "jobs of a user": JOBS,
+    "CPUs of a user": CPUS,
+    "CPUs of an account": Limit(most=48, resource="cpus", per="account"),
+    "jobs of one account": Limit(most=8, account=("a3",)),
+    "jobs of a partition": Limit(most=8, partition=DEBUG),
+    "CPUs of a partition": Limit(most=24, resource="cpus", partition=DEBUG),
+    "jobs of a user in a partition": Limit(most=4, per="user", partition=DEBUG),
+    "CPUs of a user in a partition": Limit(most=24, resource="cpus", per="user", partition=DEBUG),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_limit_is_found_and_no_other(name: str) -> None:
+    rule = PLANTED[name]
+    found = searched(Planted(rule), 1)
+    assert found.limits == (rule,)
+    assert (found.own, found.shared, found.capacity) == ((), (), None)
+    evidence = found.rules[0].evidence
+    assert evidence.startswith("0 of ")
+    assert evidence.endswith(" starts exceed it")
+
+
+def test_jobs_that_are_exempt_break_it() -> None:
+    found = searched(Planted(JOBS, overrides=True), 1)
+    assert found.limits == (JOBS,)
+    assert found.rules[0].evidence == "58 of 7,307 starts exceed it"
+
+
+def test_days_on_which_it_is_in_force() -> None:
+    (limit,) = searched(Planted(half(JOBS)), 1).limits
+    planted = half(JOBS)
+    assert limit.but(valid_from=None, valid_to=None) == JOBS
+    assert limit.valid_from is not None
+    assert limit.valid_to is not None
+    assert planted.valid_from <= limit.valid_from < limit.valid_to <= planted.valid_to
+    assert (limit.valid_to - limit.valid_from).days > 24
+
+
+def test_a_limit_of_one_user_is_no_rule_of_the_site() -> None:
+    rule = Limit(most=4, user=("u03",))
+    found = searched(Planted(rule), 1)
+    assert found.limits == ()
+    (own,) = found.own
+    assert (own.limit, own.entity) == (rule, "u03")
+    assert own.judged.concentration > 0.7  # its number is printed
+    few = [one for one in found.failed if one.judged.fault is PlateauFault.FEW_USERS]
+    assert all(one.judged.member is not None for one in few)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("rule", [None, WIDE])
+def test_none_is_invented(rule: Window | None, seed: int) -> None:
+    found = searched(Planted(rule), seed)
+    assert found.limits == ()
+    assert (found.own, found.shared, found.capacity) == ((), (), None)
+    assert all(one.judged.fault is not None for one in found.failed)
+
+
+def test_capacity_below_the_declared_one() -> None:
+    below = Limit(most=148, resource="cpus")
+    found = searched(Planted(below), 1)
+    assert found.capacity is not None
+    assert found.capacity.family.without is None
+    assert (found.capacity.level, found.capacity.declared) == (148, 152)
+    assert found.limits == ()
+
+
+def test_a_configured_limit_is_in_force_before() -> None:
+    attempts, pool = made(Planted(JOBS), 1)
+    ends = attempts["end_time"].drop_nulls().to_list()
+    found = find_plateaus(attempts, pool._replace(limits=(JOBS,)), max(ends), min(ends))
+    assert found.limits == ()
+    assert found.own == ()
+
+
+def log(folder: Path, name: str, zone: str) -> tuple[Any, Pool, Plateaus]:
+    attempts, pool = described(folder, name)
+    pool = pool._replace(zone=zone)
+    ran = attempts.drop_nulls("start_time")["end_time"].drop_nulls().to_list()
+    return attempts, pool, find_plateaus(attempts, pool, max(ran), min(ran))
+
+
+@pytest.mark.parametrize(
+    ("name", "zone"), [("KTH-SP2-1996-2.1-cln", "Etc/GMT-1"), ("UniLu-Gaia-2014-1", "Etc/GMT-1")]
+)
+def test_logs_without_limits(real_logs: Path, name: str, zone: str) -> None:
+    _, _, found = log(real_logs, name, zone)
+    assert found.limits == ()
+    assert (found.own, found.shared, found.capacity) == ((), (), None)
+
+
+def test_lanl_cm5(real_logs: Path) -> None:
+    attempts, pool, found = log(real_logs, "LANL-CM5-1994-4.1-cln", "Etc/GMT+7")
+    assert found.limits == ()
+    assert found.capacity is None
+    (own,) = found.own
+    assert own.limit == Limit(most=64, resource="cpus", user=("178",))  # always
+    counts = own.judged.counts
+    assert (counts.withheld, counts.broken, counts.near) == (71, 3, 6)
+    assert own.evidence == "3 of 2,577 starts exceed it"
+    ready = attempts.with_columns(occupancy=attempts["occupancy_s"])
+    limits = limits_of(ready, pool._replace(limits=(own.limit,)), 0)
+    assert limits.most.tolist() == [64]
+
+
+def test_a_limit_that_several_users_have() -> None:
+    # others exceed it, so it is none of the site
+    limited = ("u00", "u01", "u02", "u03", "u04")
+    found = searched(Planted(Limit(most=5, per="user", user=limited)), 1)
+    assert found.limits == ()
+    assert {(one.entity, one.limit) for one in found.own} == {
+        (name, Limit(most=5, user=(name,))) for name in limited
+    }
+    assert found.shared == (SharedLevel(Measure(), 5, limited),)
