@@ -284,7 +284,14 @@ def account(site: Site, depth: Depth) -> Account:
     """The account of each attempt that has one, under a plan of this depth."""
     made = {
         one.key: Booked(
-            *(dict.fromkeys((*CAUSES, *OWN), Fraction()), 0, Counter(), Counter(), False, Fraction())
+            *(
+                dict.fromkeys((*CAUSES, *OWN), Fraction()),
+                0,
+                Counter(),
+                Counter(),
+                False,
+                Fraction(),
+            )
         )
         for one in site.held
     }
