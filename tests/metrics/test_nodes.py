@@ -11,15 +11,18 @@ from hypothesis import strategies as st
 from audit.hostlists import LONGEST, MOST, amounts_of, amounts_text, count, expand, listed
 from audit.metrics import nodes
 from audit.metrics.attempts import contention
-from audit.metrics.attempts.account import account
+from audit.metrics.attempts.account import Durations, account
 from audit.metrics.attempts.population import describe
 from audit.metrics.nodes import members
+from audit.metrics.queue_sweep import in_force, queued
+from audit.metrics.waits.plan import STRICT
+from audit.metrics.waits.walk import Known, Plan, book, scene
 from audit.model import Absence, Node, Pool, Resource
 from audit.registry.causes import CAUSES, COLUMNS, LACKS
 from tests.metrics.attempts.test_account import crowds
+from tests.metrics.waits.compared import assert_same
 from tests.naive import account as naive
 from tests.naive import nodes as on
-from tests.naive.attempts import close
 from tests.scenario.test_engine import slow_pool
 from tests.strategies import EPOCH, NOW, Rows, ended, frame, sampled
 
@@ -121,33 +124,35 @@ absences = st.builds(
 )
 
 
+@pytest.mark.parametrize("plan", [Plan(0), Plan(1), Plan(20), STRICT], ids=str)
 @given(data=st.data(), records=crowds(), away=st.lists(absences, max_size=3))
-def test_as_defined(data: st.DataObject, records: Rows, away: list[Absence]) -> None:
+def test_as_defined(plan: Plan, data: st.DataObject, records: Rows, away: list[Absence]) -> None:
     for record in records:
         _on_nodes(data, record)
+        record["walltime_s"] = data.draw(sampled([None, 2, 7, 30]))
     pool = POOL._replace(absences=tuple(away))
-    described = describe(frame(records), [pool])
-    got = account(described, pool, NOW, cycle_s=2, outage_s=4).attempts
+    described = describe(frame(records), [pool]).with_row_index("row")
+    queue = queued(described, NOW, pl.col("size") > 0)
+    lapse = data.draw(sampled([1, 8, 900]))
+    known = Known(EPOCH, 2, lapse_s=lapse)
+    rules = in_force(queue, (), (), pool.zone)
+    got = book(scene(queue, pool, rules, known, outage_s=4), plan)
     absent = {
         name: [range(one.begin, one.end or 2 * NOW) for one in away if one.node == name]
         for name in SHAPES
     }
-    want = naive.account(
+    site = naive.site_of(
         frame(records).with_columns(size="cpus").to_dicts(),
-        *slow_pool(POOL),
-        NOW,
-        cycle=2,
+        *(*slow_pool(POOL), NOW),
+        begin=EPOCH,
+        interval=2,
+        lapse=lapse,
         outage=4,
         machines=SHAPES,
         absent=absent,
     )
-    for row in got.to_dicts():
-        exact = want.get((row["job_id"], row["attempt"]))
-        for cause in CAUSES:
-            assert close(row[cause.column], None if exact is None else exact.causes[cause.key])
-        for lack in LACKS:
-            short = lack.resource or None
-            assert row[lack.column] == (None if exact is None else exact.lacking[short])
+    want = naive.account(site, naive.Depth(plan.reservations, plan.strict))
+    assert_same(got, want, queue, pool)
 
 
 def _on_nodes(data: st.DataObject, record: dict[str, Any]) -> None:
@@ -177,7 +182,9 @@ def _amounts(data: st.DataObject, record: dict[str, Any], nodes: int) -> str:
 
 def parts(*records: dict[str, Any]) -> list[dict[str, float]]:
     """Return what each attempt waited for, by key of the cause."""
-    made = account(describe(frame(list(records)), [POOL]), POOL, 100, cycle_s=0)
+    made = account(
+        describe(frame(list(records)), [POOL]), POOL, 100, durations=Durations(0), log_begin=-1
+    )
     rows = made.attempts.sort("line").select(COLUMNS).rows()
     keys = [cause.key for cause in CAUSES]
     return [{k: v for k, v in zip(keys, row, strict=True) if v} for row in rows]
@@ -221,7 +228,8 @@ def test_what_single_nodes_lack(
             [POOL],
         ),
         *(POOL, 100),
-        cycle_s=0,
+        durations=Durations(0),
+        log_begin=-1,
     )
     row = made.attempts.filter(user="cem").row(0, named=True)
     got = {one.key: row[one.column] for one in LACKS if row[one.column]}
@@ -242,14 +250,16 @@ def test_nodes_with_the_required_features_lack_capacity_that_others_have() -> No
         ended(0, 0, 10, 1, "bob", node_list="n2", gpus=1, **one),
         ended(2, 10, 20, 2, "cem", node_list="n1", gpus=2, constraints="ssd", **one),
     ]
-    made = account(describe(frame(records), [pool]), pool, 100, cycle_s=0)
+    made = account(
+        describe(frame(records), [pool]), pool, 100, durations=Durations(0), log_begin=-1
+    )
     row = made.attempts.filter(user="cem").row(0, named=True)
     assert {one.key: row[one.column] for one in LACKS if row[one.column]} == {"feature": 8.0}
 
 
 def test_without_nodes_nothing_is_lacking() -> None:
     described = describe(frame([ended(0, 5, 9, 1)]), [POOL])
-    made = account(described, POOL._replace(nodes=()), 100, cycle_s=0)
+    made = account(described, POOL._replace(nodes=()), 100, durations=Durations(0), log_begin=-1)
     assert made.guessed is None
     assert made.attempts.select(one.column for one in LACKS).row(0) == (None,) * len(LACKS)
 
@@ -260,7 +270,9 @@ def test_the_share_of_node_time_that_was_guessed() -> None:
         ended(0, 0, 10, 3, nodes=2, node_list="n1,n2", partition="batch"),
         ended(0, 0, 20, 1, nodes=1, node_list="n1", partition="batch"),
     ]
-    made = account(describe(frame(records), [POOL]), POOL, 100, cycle_s=0)
+    made = account(
+        describe(frame(records), [POOL]), POOL, 100, durations=Durations(0), log_begin=-1
+    )
     assert made.guessed == 0.5
 
 

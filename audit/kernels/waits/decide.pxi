@@ -27,6 +27,8 @@ cdef void _walk(Sweep s, int64_t now, int64_t then) noexcept nogil:
 
 cdef void _begin(Sweep s, int64_t now) noexcept nogil:
     begin_plan(s.plan, s.state.free, now)
+    if s.floor.on:
+        begin_floor(s.floor)
     s.counting.walk += 1
     s.walk.alives = 0
     s.walk.failed = False
@@ -35,7 +37,9 @@ cdef void _begin(Sweep s, int64_t now) noexcept nogil:
 
 cdef void _consider(Sweep s, int64_t c) noexcept nogil:
     """Begin a walk for an active class."""
-    s.walk.short[c] = EXCEEDS if s.state.out else short_of(s.line.request, c, s.state)
+    s.walk.short[c] = EXCEEDS if s.state.out else state_of(s, c)
+    if s.walk.short[c] == SCATTERED:
+        s.walk.lacks[c] = lacking_on(s.nodes, s.floor, s.line.sample[c])
     s.walk.cut[c] = NEVER
     s.walk.fits[c] = s.walk.short[c] == FITS
     s.walk.upcoming[c] = s.line.first_live[c]
@@ -96,7 +100,29 @@ cdef inline int64_t _longest(Sweep s, int64_t i) noexcept nogil:
     """Return the longest estimate with which a request that fits in what is left can start."""
     if s.walk.strict:
         return -1 if s.walk.failed else NEVER
-    return NEVER if s.plan.reservations == 0 else longest(s.plan, s.log.request, i)
+    if s.plan.reservations == 0:
+        return NEVER
+    if s.floor.on:
+        return room_on(s.nodes, s.floor, i, s.plan.now, NEVER)
+    return longest(s.plan, s.log.request, i)
+
+
+cdef inline bint _fits_left(Sweep s, int64_t c) noexcept nogil:
+    """Return whether the requests of a class fit in what is left."""
+    if s.floor.on:
+        return fits_on(s.nodes, s.floor, s.floor.left_on, s.line.sample[c])
+    return fits_left(s.line.request, c, s.plan)
+
+
+cdef void _claim(
+    Sweep s, int64_t i, int64_t count, int64_t last, int64_t user, bint used
+) noexcept nogil:
+    """Let attempts equal to ``i`` claim; ``used``: the nodes that it used."""
+    if s.floor.on:
+        if not used or s.nodes.first[i] == s.nodes.first[i + 1]:
+            room_on(s.nodes, s.floor, i, s.plan.now, s.plan.now + s.log.estimate[i])
+        claim_on(s.log, s.nodes, s.floor, s.plan.claims, i, s.plan.now, used)
+    claim(s.plan, s.log.request, i, s.log.estimate[i], count, last, user, s.log.expected)
 
 
 cdef void _walk_all(Sweep s, int64_t now, int64_t then) noexcept nogil:
@@ -123,7 +149,7 @@ cdef bint _keep_rules(Sweep s, int64_t slot, int64_t now) noexcept nogil:
     cdef int64_t i = s.line.front[slot], c = s.line.of[slot]
     cdef Py_ssize_t rule
     cdef bint barred = False, exceeds
-    exceeds = s.state.out or short_of(s.line.request, c, s.state) == EXCEEDS
+    exceeds = s.state.out or state_of(s, c) == EXCEEDS
     if not exceeds:
         for rule in range(s.line.forbids.shape[1]):
             s.line.forbids[slot, rule] = forbids(s.rules, s.counting, rule, i, now)
@@ -136,7 +162,7 @@ cdef bint _keep_rules(Sweep s, int64_t slot, int64_t now) noexcept nogil:
     elif not s.line.joined[slot]:
         if s.line.head[c] == NOBODY:
             _consider(s, c)
-            s.walk.fits[c] = s.walk.fits[c] and fits_left(s.line.request, c, s.plan)
+            s.walk.fits[c] = s.walk.fits[c] and _fits_left(s, c)
             if s.walk.short[c] == FITS and not s.walk.fits[c]:
                 s.walk.cut[c] = s.line.first[slot]
         _join(s, slot)
@@ -156,9 +182,7 @@ cdef int64_t _start(Sweep s, int64_t slot, int64_t now, int64_t then) noexcept n
         count = _claimed_by(s, slot, now)
         if count < s.line.number[slot]:
             slot = split(s.log, s.line, s.shares, s.state, slot, count)
-        claim(
-            s.plan, s.log.request, i, s.log.estimate[i], count, s.line.last[slot], user, s.log.expected
-        )
+        _claim(s, i, count, s.line.last[slot], user, False)
         if user != UNKNOWN:
             s.walk.user_seen[user] = s.state.walk
         count_claims(s.rules, s.counting, i, count)
@@ -173,6 +197,8 @@ cdef int64_t _claimed_by(Sweep s, int64_t slot, int64_t now) noexcept nogil:
     """Return how many members of a block, of which one can start, can claim."""
     cdef int64_t i = s.line.front[slot], count
     cdef Py_ssize_t rule
+    if s.floor.on:
+        return 1  # the next member is visited with what this one leaves
     count = claimable(s.plan, s.log.request, i, s.log.estimate[i], s.line.number[slot])
     for rule in range(s.rules.most.shape[0]):
         count = min(count, allowed(s.rules, s.counting, rule, i, now))
@@ -195,7 +221,7 @@ cdef void _shrink(Sweep s, int64_t last) noexcept nogil:
     cdef int64_t c
     for k in range(s.line.actives):
         c = s.line.active[k]
-        if s.walk.fits[c] and not fits_left(s.line.request, c, s.plan):
+        if s.walk.fits[c] and not _fits_left(s, c):
             s.walk.fits[c] = False
             s.walk.cut[c] = last + 1
 
@@ -211,7 +237,10 @@ cdef void _fail(Sweep s, int64_t slot) noexcept nogil:
     for k in range(s.line.number[slot]):
         if not _reserves(s):
             return
-        if not reserve(s.plan, s.log.request, i, s.log.estimate[i], s.log.expected):
+        if s.floor.on:
+            if not reserve_on(s.log, s.nodes, s.floor, s.plan, i, s.plan.now):
+                return
+        elif not reserve(s.plan, s.log.request, i, s.log.estimate[i], s.log.expected):
             return
         if s.walk.first_place == NEVER:
             s.walk.first_user, s.walk.first_place = s.log.user[i], s.line.last[slot]
@@ -237,11 +266,17 @@ cdef void _find_range(Sweep s, int64_t g, int64_t c, int64_t user, Py_ssize_t fi
     """Find where requests of a class fit in what is left and the user's claims, from its first on."""
     cdef int64_t begin = max(s.walk.cut[c], s.plan.claim_last[first] + 1), end = NEVER
     cdef Py_ssize_t k, x
+    if s.floor.on:
+        s.floor.then_on[:, :] = s.floor.free_on
     for x in range(s.plan.left.shape[0]):
         s.plan.sums[x] = s.state.free[x]
     for k in range(s.plan.claims):
         if s.plan.claim_user[k] == user:
             continue
+        if s.floor.on:
+            take_claim(s.floor, k)
+            if not fits_on(s.nodes, s.floor, s.floor.then_on, s.line.sample[c]):
+                end = s.plan.claim_last[k] + 1
         for x in range(s.plan.left.shape[0]):
             s.plan.sums[x] -= s.plan.claim_count[k] * s.log.request[x, s.plan.claim_of[k]]
             if s.line.request[x, c] > s.plan.sums[x] and s.line.request[x, c] > 0:
@@ -267,8 +302,13 @@ cdef void _share_idle(Sweep s) noexcept nogil:
         slot = s.walk.step[k]
         could += <double> s.line.number[slot] * s.log.request[0, s.line.first[slot]]
     s.walk.idle = 0.0
-    if could > 0.0:
+    if could > 0.0 and not s.floor.on:
         s.walk.idle = min(max(s.state.free[0], 0) / could, 1.0)
+    elif could > 0.0:
+        for k in range(s.floor.down.shape[0]):
+            if s.floor.down[k] == 0:
+                s.walk.idle += max(s.floor.free_on[0, k], 0)
+        s.walk.idle = min(s.walk.idle / could, 1.0)
 
 
 cdef void _count_stretches(Sweep s) noexcept nogil:
@@ -345,9 +385,9 @@ cdef void _see_starts(Sweep s, Py_ssize_t begin, Py_ssize_t end, int64_t now) no
         counts[WAITED] += waited
         counts[BEHIND] += behind
         counts[WAITED_BEHIND] += behind and waited
-        if behind and (s.walk.strict or longest(s.plan, s.log.request, i) < s.log.estimate[i]):
+        if behind and (s.walk.strict or _longest(s, i) < s.log.estimate[i]):
             counts[BROKEN] += 1
-        claim(s.plan, s.log.request, i, s.log.estimate[i], 1, i, UNKNOWN, s.log.expected)
+        _claim(s, i, 1, i, UNKNOWN, True)
         count_claims(s.rules, s.counting, i, 1)
         if k + 1 < end:
             _shrink(s, i)
@@ -372,8 +412,8 @@ cdef int64_t _see_ahead(Sweep s, int64_t slot, int64_t i, int64_t now) noexcept 
         while slot != NOBODY and s.line.first[slot] < i and _reserves(s):
             if (
                 not s.line.has_lapsed[slot] and not s.state.out
-                and short_of(s.line.request, s.line.of[slot], s.state) != EXCEEDS
-                and not fits_left(s.line.request, s.line.of[slot], s.plan)
+                and state_of(s, s.line.of[slot]) != EXCEEDS
+                and not _fits_left(s, s.line.of[slot])
                 and not is_forbidden(s.rules, s.counting, s.line.front[slot], now)
             ):
                 _fail(s, slot)

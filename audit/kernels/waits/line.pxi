@@ -34,6 +34,8 @@ cdef class Line:
     cdef int64_t lapse  # the age at which an attempt lapses, s
     # Classes
     cdef int64_t[:, ::1] request  # resources × classes
+    cdef int64_t[::1] sample  # [classes], an attempt
+    cdef int64_t[::1] kind  # [classes], the first kind of its set of nodes
     cdef int64_t[::1] seat  # [attempts], the place in ``seated``
     cdef int64_t[::1] seated  # all that ever wait, by class and order
     cdef int64_t[::1] first_seat  # classes + 1
@@ -100,13 +102,14 @@ cdef class Line:
     cdef int64_t[::1] up
     cdef int64_t[::1] lacks
     cdef int64_t[::1] apart
+    cdef int64_t[:, ::1] apart_for  # classes × (resources + 2): of this, by what it lacks
     cdef double[::1] idle
     cdef int64_t[::1] beyond  # by seat: trees
     cdef int64_t[::1] behind_own  # by place
     cdef int64_t[::1] for_own
 
     def __cinit__(
-        self, Waits log, Py_ssize_t users, Py_ssize_t most, Py_ssize_t rules, int64_t lapse
+        self, Waits log, Machines nodes, Py_ssize_t users, Py_ssize_t most, Py_ssize_t rules, int64_t lapse
     ):
         """Make an empty line in which at most ``most`` attempts wait at one time."""
         cdef Py_ssize_t n = log.request.shape[1], resources = log.request.shape[0]
@@ -121,6 +124,10 @@ cdef class Line:
         classes = len(begins)
         self.seated, self.first_seat = seated, np.append(begins, len(seated))
         self.request = np.ascontiguousarray(np.asarray(log.request)[:, seated[begins]])
+        self.sample = np.ascontiguousarray(seated[begins])
+        self.kind = np.zeros(classes, np.int64)
+        if nodes.capacity.shape[1] > 0:
+            self.kind = resources * np.asarray(nodes.set_of)[seated[begins]]
         np.asarray(self.seat)[seated] = np.arange(len(seated))
         sizes = np.diff(self.first_seat)
         self.leaves = np.int64(1) << np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.int64)
@@ -147,7 +154,7 @@ cdef class Line:
         self.first_live, self.head, self.tail = np.full((3, classes), NOBODY)
         self.live, self.lapsed, self.active, self.active_at = np.zeros((4, classes), np.int64)
         self.fitting, self.up, self.lacks, self.apart = np.zeros((4, classes), np.int64)
-        self.idle = np.zeros(classes)
+        self.idle, self.apart_for = np.zeros(classes), np.zeros((classes, resources + 2), np.int64)
         self.waiting, self.busy, self.busy_at = np.zeros((3, groups), np.int64)
         self.busies = np.zeros(users, np.int64)
         self.first_lapsed, self.last_lapsed = np.full((2, users), NOBODY)
@@ -390,6 +397,7 @@ cdef void settle(
 ) noexcept nogil:
     """Add the sums of its class to those of a block, or subtract them (−1)."""
     cdef int64_t c = line.of[slot], i = line.first[slot], g = line.group[i]
+    cdef Py_ssize_t x
     sums[UP] += sign * line.up[c]
     if line.held[slot]:
         sums[ON_HOLD] += sign * (state.now - line.up[c])
@@ -405,6 +413,9 @@ cdef void settle(
             sums[FOR_OWN] += sign * sum_to(line.for_own, line.first_place[g], line.place[i])
     sums[LACKING] += sign * line.lacks[c]
     sums[APART] += sign * line.apart[c]
+    if line.apart[c] > 0:
+        for x in range(line.lacking.shape[1]):
+            line.lacking[slot, x] += sign * line.apart_for[c, x]
     share_of(log, line, shares, state, slot, sign, parts)
 
 

@@ -19,9 +19,10 @@ cdef void _pass(Sweep s, int64_t now) noexcept nogil:
             s.line.up[c] += time
         elif short == SCATTERED:
             s.line.apart[c] += time
+            s.line.apart_for[c, s.walk.lacks[c]] += time
         else:
             s.line.lacks[c] += time
-            s.shares.weight[short, c] += <double> time / s.state.used[short]
+            s.shares.weight[short, c] += <double> time / s.state.used[s.line.kind[c] + short]
     for k in range(s.walk.ranges):
         _add_for(s.line, s.line.behind_own, s.walk.range_group[k], s.walk.range_from[k], time)
         _add_for(s.line, s.line.behind_own, s.walk.range_group[k], s.walk.range_to[k], -time)
@@ -77,7 +78,7 @@ cdef void _bar(Sweep s, int64_t slot, int64_t now) noexcept nogil:
     cdef int64_t time = now - s.state.now, named = NOBODY
     cdef Py_ssize_t rule, rules = s.line.forbids.shape[1]
     s.line.sums[slot, BARRED] += time
-    if short_of(s.line.request, s.line.of[slot], s.state) == FITS:
+    if state_of(s, s.line.of[slot]) == FITS:
         s.line.sums[slot, BARRED_FREE] += time
     for rule in range(rules):
         if s.line.forbids[slot, rule]:
@@ -130,7 +131,7 @@ cdef void _trace(Sweep s, int64_t i, int64_t now) noexcept nogil:
 cdef int64_t _cause(Sweep s, int64_t slot, int64_t i) noexcept nogil:
     """Return the cause to which the last walk booked a block that has joined its class."""
     cdef int64_t c = s.line.of[slot], user = s.log.user[i], short = s.walk.short[c]
-    cdef int64_t own = 0, earlier = 0, n = s.log.user.shape[0]
+    cdef int64_t own = 0, earlier, used
     cdef Py_ssize_t k
     if short == EXCEEDS:
         return UNAVAILABLE
@@ -140,15 +141,12 @@ cdef int64_t _cause(Sweep s, int64_t slot, int64_t i) noexcept nogil:
         return NODES
     if short != FITS:
         if user != UNKNOWN:
-            own = s.state.by_user[short, user]
-            earlier = -sum_to(
-                s.shares.own_running, short * n + s.shares.first_rank[user],
-                short * n + s.shares.rank[i]
-            )
-        earlier += sum_to(s.shares.running, short * n, short * n + i)
-        if 3 * own >= s.state.used[short]:
+            own = s.state.by_user[s.line.kind[c] + short, user]
+        used = s.state.used[s.line.kind[c] + short]
+        earlier = others_ahead(s.log, s.line, s.shares, short, c, i)
+        if 3 * own >= used:
             return OWN_RUNNING
-        return EARLIER if 2 * earlier >= s.state.used[short] - own else LATER
+        return EARLIER if 2 * earlier >= used - own else LATER
     if s.line.has_lapsed[slot]:
         return LAPSED
     if s.line.stepped[slot] == s.state.walk:

@@ -48,7 +48,7 @@ cdef inline void begin_plan(Plan plan, const int64_t[::1] free, int64_t now) noe
     cdef Py_ssize_t x
     plan.now = now
     plan.edges = plan.claims = plan.reservations = 0
-    for x in range(free.shape[0]):
+    for x in range(plan.left.shape[0]):
         plan.left[x] = free[x]
 
 
@@ -121,7 +121,7 @@ cdef void claim(
     plan.claim_last[k], plan.claim_of[k], plan.claim_user[k] = last, i, user
     plan.claim_count[k], plan.claim_length[k] = count, estimate
     plan.claims += 1
-    for x in range(request.shape[0]):
+    for x in range(plan.left.shape[0]):
         plan.left[x] -= count * request[x, i]
     if plan.edges > 0:
         _return_claim(plan, request, k, expected)

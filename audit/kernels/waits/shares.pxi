@@ -20,8 +20,10 @@ cdef class Shares:
     cdef int64_t[::1] own_running  # resources × ranks
     cdef int64_t[::1] rank  # [attempts], its place in the order by user
     cdef int64_t[::1] first_rank  # users + 1
+    cdef Machines nodes
+    cdef Floor floor  # with nodes, what runs is summed anew
 
-    def __cinit__(self, Waits log, Line line, Py_ssize_t users):
+    def __cinit__(self, Waits log, Machines nodes, Floor floor, Line line, Py_ssize_t users):
         """Let nothing run."""
         cdef Py_ssize_t n = log.request.shape[1], resources = log.request.shape[0]
         cdef Py_ssize_t groups = line.class_of.shape[0]
@@ -34,7 +36,8 @@ cdef class Shares:
         self.ahead, self.own_ahead = np.zeros(line.seated.shape[0]), np.zeros(line.placed.shape[0])
         self.ahead_of_all = np.zeros(line.live.shape[0])
         self.own_ahead_of_all, self.own = np.zeros((2, groups))
-        self.running, self.own_running = np.zeros((2, resources * n), np.int64)
+        self.running, self.own_running = np.zeros((2, 0 if floor.on else resources * n), np.int64)
+        self.nodes, self.floor = nodes, floor
 
 
 cdef inline void forget(Shares shares, int64_t c) noexcept nogil:
@@ -50,24 +53,43 @@ cdef void share_of(
 ) noexcept nogil:
     """Add the seconds of a block behind its own user's and behind earlier attempts, or subtract them."""
     cdef int64_t c = line.of[slot], i = line.first[slot], g = line.group[i], user = log.user[i]
-    cdef Py_ssize_t x, n = log.user.shape[0]
+    cdef Py_ssize_t x
     cdef double own = 0.0, ahead
     ahead = -shares.ahead_of_all[c] - sum_to(shares.ahead, line.first_seat[c], line.seat[i])
     for x in range(log.request.shape[0]):
         if shares.weight[x, c] != 0.0:
-            ahead += shares.weight[x, c] * sum_to(shares.running, x * n, x * n + i)
+            ahead += shares.weight[x, c] * others_ahead(log, line, shares, x, c, i)
     if g != NOBODY:
         own = -shares.own[g]
         ahead += shares.own_ahead_of_all[g]
         ahead += sum_to(shares.own_ahead, line.first_place[g], line.place[i])
         for x in range(log.request.shape[0]):
             if shares.weight[x, c] != 0.0:
-                own += shares.weight[x, c] * state.by_user[x, user]
-                ahead -= shares.weight[x, c] * sum_to(
-                    shares.own_running, x * n + shares.first_rank[user], x * n + shares.rank[i]
-                )
+                own += shares.weight[x, c] * state.by_user[line.kind[c] + x, user]
     parts[0] += sign * own
     parts[1] += sign * ahead
+
+
+cdef int64_t others_ahead(
+    Waits log, Line line, Shares shares, Py_ssize_t x, int64_t c, int64_t i
+) noexcept nogil:
+    """Return what attempts of others that are ahead of ``i`` use of a resource of its class."""
+    cdef int64_t user = log.user[i], total = 0, k, n = log.user.shape[0]
+    cdef Py_ssize_t r, place
+    if not shares.floor.on:
+        total = sum_to(shares.running, x * n, x * n + i)
+        if user != UNKNOWN:
+            total -= sum_to(
+                shares.own_running, x * n + shares.first_rank[user], x * n + shares.rank[i]
+            )
+        return total
+    for r in range(shares.floor.runs):
+        k = shares.floor.run[r]
+        if k < i and (user == UNKNOWN or log.user[k] != user):
+            for place in range(shares.nodes.first[k], shares.nodes.first[k + 1]):
+                if shares.floor.inside[shares.nodes.set_of[i], shares.nodes.node[place]]:
+                    total += shares.nodes.amount[x, place]
+    return total
 
 
 cdef void change_shares(Waits log, Line line, Shares shares, State state, int64_t i) noexcept nogil:
@@ -75,7 +97,7 @@ cdef void change_shares(Waits log, Line line, Shares shares, State state, int64_
     cdef Py_ssize_t x, k, n = log.user.shape[0]
     cdef int64_t c, g, user = log.user[i]
     cdef double change
-    for x in range(log.request.shape[0]):
+    for x in range(0 if shares.floor.on else log.request.shape[0]):
         add_at(shares.running, x * n, (x + 1) * n, x * n + i, state.moved[x])
         if user != UNKNOWN:
             add_at(
@@ -84,7 +106,7 @@ cdef void change_shares(Waits log, Line line, Shares shares, State state, int64_
             )
     for k in range(line.actives):
         c = line.active[k]
-        change = _weighted(shares, state, c)
+        change = _weighted(shares, state, c, line.kind[c])
         if change == 0.0:
             continue
         if i < line.first[line.head[c]]:
@@ -97,7 +119,7 @@ cdef void change_shares(Waits log, Line line, Shares shares, State state, int64_
     for k in range(line.first_group[user], line.first_group[user] + line.busies[user]):
         g = line.busy[k]
         c = line.class_of[g]
-        change = _weighted(shares, state, c)
+        change = _weighted(shares, state, c, line.kind[c])
         shares.own[g] += change
         if i < line.first[line.head[c]]:
             shares.own_ahead_of_all[g] += change
@@ -108,9 +130,11 @@ cdef void change_shares(Waits log, Line line, Shares shares, State state, int64_
             )
 
 
-cdef inline double _weighted(Shares shares, State state, int64_t c) noexcept nogil:
+cdef inline double _weighted(
+    Shares shares, State state, int64_t c, int64_t kind
+) noexcept nogil:
     cdef Py_ssize_t x
     cdef double change = 0.0
-    for x in range(state.moved.shape[0]):
-        change += state.moved[x] * shares.weight[x, c]
+    for x in range(shares.weight.shape[0]):
+        change += state.moved[kind + x] * shares.weight[x, c]
     return change

@@ -71,6 +71,31 @@ class Ruled:
     ) -> None: ...
 
 @final
+class Machines:
+    def __init__(
+        self,
+        *,
+        capacity: Ints,
+        first_member: Ints,
+        member: Ints,
+        first_set: Ints,
+        set: Ints,
+        set_of: Ints,
+        first: Ints,
+        node: Ints,
+        amount: Ints,
+        part: Ints,
+        parts: Ints,
+        most: Ints,
+        kind: Ints,
+        wide: Ints,
+        ties: Ints,
+        change_time: Ints,
+        change_node: Ints,
+        change: Ints,
+    ) -> None: ...
+
+@final
 class Table:
     def __init__(self, width: int, most: int = ...) -> None: ...
     def taken(self) -> Ints: ...
@@ -92,6 +117,7 @@ def book_account(
     log: Waits,
     course: Course,
     rules: Ruled,
+    nodes: Machines,
     capacity: Ints,
     most: int,
     lapse_s: int,
@@ -99,4 +125,6 @@ def book_account(
     strict: bool,
     made: Bookings,
 ) -> None: ...
-def find_idle(log: Waits, course: Course, rules: Ruled, capacity: Ints, most: int) -> Ints: ...
+def find_idle(
+    log: Waits, course: Course, rules: Ruled, nodes: Machines, capacity: Ints, most: int
+) -> Ints: ...

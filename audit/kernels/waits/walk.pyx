@@ -17,6 +17,7 @@ from libc.stdlib cimport free, realloc
 import numpy as np
 
 from audit.kernels.fenwick cimport add_at, sum_to
+from audit.kernels.rows cimport parts_on
 from audit.kernels.sweeps cimport first_above, time_at
 
 include "../growing.pxi"
@@ -29,11 +30,11 @@ cdef class State:
     """The pool at an instant."""
 
     cdef int64_t now
-    cdef int64_t[::1] capacity  # [resources]
+    cdef int64_t[::1] capacity  # [kinds]: resources; where there are nodes, of each set of them
     cdef int64_t[::1] free  # capacity − use; may be negative
     cdef int64_t[::1] used
     cdef int64_t[::1] moved  # by the attempt that starts or ends
-    cdef int64_t[:, ::1] by_user  # resources × users: use by each
+    cdef int64_t[:, ::1] by_user  # kinds × users: use by each
     cdef Py_ssize_t running  # attempts
     cdef Py_ssize_t outage
     cdef bint out  # whether an outage lasts
@@ -51,26 +52,27 @@ cdef class State:
 
 
 cdef Py_ssize_t short_of(
-    const int64_t[:, ::1] request, Py_ssize_t k, State state
+    const int64_t[:, ::1] request, Py_ssize_t k, int64_t kind, State state
 ) noexcept nogil:
     """Return the first resource that lacks most of its capacity; FITS; or EXCEEDS.
 
     A request, column ``k``, that exceeds a capacity does so even where that resource is not the
-    short one.
+    short one. Its first kind is ``kind``.
     """
     cdef Py_ssize_t short = FITS, x
     cdef double most = 0.0, lack
     for x in range(request.shape[0]):
-        if request[x, k] > state.free[x] and request[x, k] > 0:
-            if request[x, k] > state.capacity[x]:
+        if request[x, k] > state.free[kind + x] and request[x, k] > 0:
+            if request[x, k] > state.capacity[kind + x]:
                 return EXCEEDS
-            lack = <double> (request[x, k] - state.free[x]) / state.capacity[x]
+            lack = <double> (request[x, k] - state.free[kind + x]) / state.capacity[kind + x]
             if lack > most:
                 most = lack
                 short = x
     return short
 
 
+include "floor.pxi"
 include "line.pxi"
 include "shares.pxi"
 
@@ -129,6 +131,7 @@ cdef class Walk:
     cdef int64_t[::1] cut_before  # that of the walk before
     cdef int64_t[::1] opened  # the last walk in which it fit in free(t)
     cdef int64_t[::1] tally
+    cdef int64_t[::1] lacks  # without which resource a SCATTERED one would fit
     cdef int64_t[::1] upcoming  # the next seat to be visited; NOBODY: none
     cdef int64_t[::1] alive  # classes with blocks that may claim or reserve
     cdef Py_ssize_t alives
@@ -160,7 +163,7 @@ cdef class Walk:
         self.depth, self.strict, self.all = depth, strict, all
         self.short, self.cut, self.cut_before, self.upcoming = np.zeros((4, classes), np.int64)
         self.opened = np.full(classes, -2)
-        self.tally, self.alive = np.zeros((2, classes), np.int64)
+        self.tally, self.alive, self.lacks = np.zeros((3, classes), np.int64)
         self.fits = np.zeros(classes, np.uint8)
         self.step, self.step_before, self.noted, self.barred = np.zeros((4, most + 1), np.int64)
         self.fresh = np.zeros(2 * most + 1, np.int64)
@@ -182,6 +185,7 @@ cdef struct Coming:
     Py_ssize_t end
     Py_ssize_t leave
     Py_ssize_t step
+    Py_ssize_t node
     Py_ssize_t cut
     Py_ssize_t hold
     Py_ssize_t release
@@ -196,6 +200,8 @@ cdef class Sweep:
     cdef Waits log
     cdef Course course
     cdef Ruled rules
+    cdef Machines nodes
+    cdef Floor floor
     cdef State state
     cdef Counting counting
     cdef Line line
@@ -208,13 +214,15 @@ cdef class Sweep:
 
 
 def book_account(
-    Waits log, Course course, Ruled rules, const int64_t[::1] capacity, Py_ssize_t most,
+    Waits log, Course course, Ruled rules, Machines nodes, const int64_t[::1] capacity,
+    Py_ssize_t most,
     int64_t lapse_s, int64_t depth, bint strict, Bookings made
 ):
     """Add each second of each wait to one of its causes, and count starts beside the plan.
 
     Args:
-        capacity: capacity before any step.
+        nodes: the pool's nodes; none: its sums decide.
+        capacity: capacity before any step; where there are nodes, of each set of them.
         most: the greatest number of attempts that wait, or start, at one time.
         lapse_s: the age at which an attempt lapses.
         depth: the most reservations of a walk.
@@ -223,44 +231,55 @@ def book_account(
     Raises:
         MemoryError: there is no memory for the stretches.
     """
-    cdef Sweep sweep = _sweep_of(log, course, rules, capacity, most, lapse_s, depth, strict, made, None)
+    cdef Sweep sweep = _sweep_of(
+        log, course, rules, nodes, capacity, most, lapse_s, depth, strict, made, None
+    )
     with nogil:
         _run(sweep)
     if made.spans.places < 0:
         raise MemoryError("no memory for the stretches of waits")
 
 
-def find_idle(Waits log, Course course, Ruled rules, const int64_t[::1] capacity, Py_ssize_t most):
+def find_idle(
+    Waits log, Course course, Ruled rules, Machines nodes, const int64_t[::1] capacity,
+    Py_ssize_t most
+):
     """Return the stretches in which nothing runs while the log lasts: begin, end, waited."""
     found = np.zeros((3, log.by_end.shape[0] + 2), np.int64)
     cdef Idle idle = Idle(found[0], found[1], found[2], 0)
-    cdef Sweep sweep = _sweep_of(log, course, rules, capacity, most, NEVER, 0, False, None, idle)
+    cdef Sweep sweep = _sweep_of(
+        log, course, rules, nodes, capacity, most, NEVER, 0, False, None, idle
+    )
     with nogil:
         _run(sweep)
     return found[:, :idle.count]
 
 
 cdef Sweep _sweep_of(
-    Waits log, Course course, Ruled rules, const int64_t[::1] capacity, Py_ssize_t most,
+    Waits log, Course course, Ruled rules, Machines nodes, const int64_t[::1] capacity,
+    Py_ssize_t most,
     int64_t lapse_s, int64_t depth, bint strict, Bookings made, Idle idle
 ):
     cdef Py_ssize_t users = int(np.max(log.user, initial=UNKNOWN)) + 1
     cdef Py_ssize_t count = rules.most.shape[0] + rules.first_span.shape[0] - 1
-    cdef Line line = Line(log, users, most, count, lapse_s)
+    cdef Line line = Line(log, nodes, users, most, count, lapse_s)
+    cdef Floor floor = Floor(nodes, log.by_end.shape[0], most, depth)
+    cdef Shares shares = Shares(log, nodes, floor, line, users)
+    cdef Py_ssize_t sums = 0 if floor.on else capacity.shape[0]
     return Sweep(
-        log, course, rules, State(capacity, users), Counting(rules), line, Shares(log, line, users),
-        Plan(capacity.shape[0], log.expected.shape[0], most, depth),
+        log, course, rules, nodes, floor, State(capacity, users), Counting(rules), line, shares,
+        Plan(sums, log.expected.shape[0], most, depth),
         Walk(log, line, users, most, depth, strict, count > 0), made, idle, np.zeros(log.user.shape[0], np.int64)
     )
 
 
 cdef void _run(Sweep s) noexcept nogil:
-    cdef Coming coming = Coming(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    cdef Coming coming = Coming(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     cdef int64_t now, lapse_at = NEVER
     while coming.leave < s.log.by_leave.shape[0] or (
         s.idle is None and coming.starter < s.log.starters.shape[0]
     ):
-        now = min(_next_time(s.log, s.course, coming), lapse_at)
+        now = min(_next_time(s, coming), lapse_at)
         if s.idle is None:
             coming.cycle = _mark_cycles(s, coming.cycle, now)
             _pass(s, now)
@@ -273,27 +292,34 @@ cdef void _run(Sweep s) noexcept nogil:
         if s.idle is not None:
             _note_idle(s.idle, s.state.running, now, s.course.begin)
             continue
-        _walk(s, now, _next_time(s.log, s.course, coming))
+        _walk(s, now, _next_time(s, coming))
         lapse_at = _next_lapse(s, now)
 
 
-cdef int64_t _next_time(Waits log, Course course, Coming coming) noexcept nogil:
+cdef int64_t _next_time(Sweep s, Coming coming) noexcept nogil:
     """Return the next instant, unless something lapses before it."""
-    cdef int64_t now = time_at(log.leave, log.by_leave, coming.leave)
-    now = min(now, time_at(log.arrival, log.by_arrival, coming.arrival))
-    now = min(now, time_at(log.start, log.by_start, coming.start))
-    now = min(now, time_at(log.start, log.starters, coming.starter))
-    now = min(now, time_at(log.end, log.by_end, coming.end))
-    if coming.step < course.step.shape[0]:
-        now = min(now, course.step[coming.step])
-    if coming.cut < course.cut.shape[0]:
-        now = min(now, course.cut[coming.cut])
+    cdef int64_t now = time_at(s.log.leave, s.log.by_leave, coming.leave)
+    now = min(now, time_at(s.log.arrival, s.log.by_arrival, coming.arrival))
+    now = min(now, time_at(s.log.start, s.log.by_start, coming.start))
+    now = min(now, time_at(s.log.start, s.log.starters, coming.starter))
+    now = min(now, time_at(s.log.end, s.log.by_end, coming.end))
+    if coming.step < s.course.step.shape[0]:
+        now = min(now, s.course.step[coming.step])
+    if coming.cut < s.course.cut.shape[0]:
+        now = min(now, s.course.cut[coming.cut])
+    if coming.node < s.nodes.change.shape[0]:
+        now = min(now, s.nodes.change_time[coming.node])
     return now
 
 
 cdef Coming _happen(Sweep s, Coming coming, int64_t now) noexcept nogil:
     """Let everything happen that happens at an instant; return what comes next."""
     cdef Py_ssize_t x, first
+    while coming.node < s.nodes.change.shape[0] and s.nodes.change_time[coming.node] == now:
+        set_down(
+            s.nodes, s.floor, s.state, s.nodes.change_node[coming.node], s.nodes.change[coming.node]
+        )
+        coming.node += 1
     while coming.cut < s.course.cut.shape[0] and s.course.cut[coming.cut] == now:
         coming.cut += 1
     while coming.step < s.course.step.shape[0] and s.course.step[coming.step] == now:
@@ -334,15 +360,21 @@ cdef void _occupy(Sweep s, int64_t i, int64_t sign) noexcept nogil:
     cdef int64_t user = s.log.user[i]
     s.state.running += sign
     count_running(s.rules, s.counting, i, sign)
+    if s.floor.on:
+        move_on(s.nodes, s.floor, s.state, i, sign)
     for x in range(s.state.free.shape[0]):
-        s.state.moved[x] = sign * s.log.use[x, i]
-        s.state.free[x] -= s.state.moved[x]
+        if not s.floor.on:
+            s.state.moved[x] = sign * s.log.use[x, i]
+            s.state.free[x] -= s.state.moved[x]
         s.state.used[x] += s.state.moved[x]
         if user != UNKNOWN:
             s.state.by_user[x, user] += s.state.moved[x]
     if s.idle is None:
         change_shares(s.log, s.line, s.shares, s.state, i)
-        expect_end(s.plan, s.log.use, i, s.log.due[i], sign)
+        if s.floor.on:
+            note_run(s.log, s.floor, i, sign)
+        else:
+            expect_end(s.plan, s.log.use, i, s.log.due[i], sign)
 
 
 cdef Py_ssize_t _arrive(Sweep s, Py_ssize_t coming, int64_t now) noexcept nogil:
@@ -537,12 +569,23 @@ cdef void _watch(Sweep s, int64_t now) noexcept nogil:
     s.counting.walk += 1
     while slot != NOBODY:
         if (
-            short_of(s.log.request, s.line.first[slot], s.state) == FITS
+            state_of(s, s.line.of[slot]) == FITS
             and not is_forbidden(s.rules, s.counting, s.line.first[slot], s.state.now)
         ):
             s.idle.waited[s.idle.count - 1] += now - s.state.now
             return
         slot = s.line.behind[slot]
+
+
+cdef Py_ssize_t state_of(Sweep s, int64_t c) noexcept nogil:
+    """Return the short resource of a class; FITS, EXCEEDS or SCATTERED."""
+    cdef Py_ssize_t short = short_of(s.line.request, c, s.line.kind[c], s.state)
+    cdef int64_t i = s.line.sample[c]
+    if short == FITS and s.floor.on and not fits_on(s.nodes, s.floor, s.floor.free_on, i):
+        short = SCATTERED
+        if not fits_on(s.nodes, s.floor, s.nodes.capacity, i):
+            short = EXCEEDS
+    return short
 
 
 cdef void _note_idle(Idle idle, Py_ssize_t running, int64_t now, int64_t begin) noexcept nogil:

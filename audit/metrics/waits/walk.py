@@ -19,9 +19,11 @@ from audit.metrics.attempts.contention import (
     requests,
     time_order,
 )
+from audit.metrics.nodes import Placed, placed, sums_of
 from audit.metrics.queue_sweep import (
     NEVER,
     NO_HOLDS,
+    NO_STEPS,
     TRACED,
     Holds,
     InForce,
@@ -32,7 +34,7 @@ from audit.metrics.queue_sweep import (
 from audit.model import Pool
 
 if TYPE_CHECKING:
-    from audit.kernels.waits.walk import Course, Ruled, Waits
+    from audit.kernels.waits.walk import Course, Machines, Ruled, Waits
 
 Ints = NDArray[np.int64]
 
@@ -133,11 +135,13 @@ class Scene(NamedTuple):
     log: Waits
     course: Course
     rules: Ruled
+    nodes: Machines
     capacity: Ints
     most: int  # the most attempts that wait, or start, at one time
     outside: NDArray[np.float64]  # [n], s of the wait before the log begins
     lapse_s: int
     outages: Ints  # [3, k]: begin, end, s in which a job waited that fits
+    log_resources: int
     rule_count: int
     waiting: pl.DataFrame  # place, leave
     guessed: float | None
@@ -152,8 +156,13 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: Known, *, outage_s: 
     leave = queue.column("leave")
     waits = queue.rows["waits"].to_numpy()
     waiting = np.flatnonzero(waits & (leave > arrival))
-    log = _log(queue, pool, rules, known, arrival, waiting)
-    steps = capacity_steps(pool, queue.reserved)
+    found = placed(queue.rows, queue.reserved, pool) if pool.nodes else sums_of(queue.rows)
+    log = _log(queue, pool, rules, known, found, arrival, waiting)
+    steps, capacity = capacity_steps(pool, queue.reserved), amounts(pool)
+    if pool.nodes:
+        steps, capacity = NO_STEPS, found.by_set()
+    on_nodes = {k: v for k, v in found.nodes._asdict().items() if k != "shape"}
+    nodes = kernels.Machines(set_of=found.set_of, **on_nodes)
     holds = known.holds
     lasts = np.flatnonzero((holds.begin < holds.end) & np.isin(holds.row, waiting))
 
@@ -175,15 +184,20 @@ def scene(queue: Queued, pool: Pool, rules: InForce, known: Known, *, outage_s: 
     ruled = kernels.Ruled(**rules._asdict())
     most = _most(arrival[waiting], leave[waiting], queue.column("start_time")[log_starters(queue)])
     none = np.zeros((3, 0), np.int64)
-    idle = kernels.find_idle(log, course(none), ruled, amounts(pool), most)
+    idle = kernels.find_idle(log, course(none), ruled, nodes, capacity, most)
     long = (idle[1] - idle[0] >= outage_s) & (idle[2] >= outage_s)
     outages = np.ascontiguousarray(idle[:, long])
     before = np.minimum(leave, known.begin) - queue.column("arrival_time")
     return Scene(
-        *(log, course(outages), ruled, amounts(pool), most),
+        *(log, course(outages), ruled, nodes, capacity, most),
         np.where(waits, np.maximum(before, 0), 0).astype(np.float64),
-        *(known.lapses_at, outages, len(rules.most) + len(rules.first_span) - 1),
-        *(pl.DataFrame({"place": waiting, "leave": leave[waiting]}), None),
+        *(
+            known.lapses_at,
+            outages,
+            len(counted_resources(pool)),
+            len(rules.most) + len(rules.first_span) - 1,
+        ),
+        *(pl.DataFrame({"place": waiting, "leave": leave[waiting]}), found.guessed),
     )
 
 
@@ -202,7 +216,13 @@ def _most(arrival: Ints, leave: Ints, start: Ints) -> int:
 
 
 def _log(
-    queue: Queued, pool: Pool, rules: InForce, known: Known, arrival: Ints, waiting: Ints
+    queue: Queued,
+    pool: Pool,
+    rules: InForce,
+    known: Known,
+    found: Placed,
+    arrival: Ints,
+    waiting: Ints,
 ) -> Waits:
     from audit.kernels.waits.walk import Waits
 
@@ -214,16 +234,19 @@ def _log(
     estimate = np.maximum(np.maximum(estimate, queue.column("walltime_s")), 1)
     cycle = np.where(started, start - known.interval_s, NEVER)
     request, user, flags = requests(held, pool), numbered(held["user"]), _flags(n, known)
+    shape = [found.set_of]
+    if pool.nodes:
+        shape += [found.nodes.shape, found.nodes.wide]
     alike = np.full(n, -1)
     if len(waiting):
-        rows = pl.DataFrame(request[:, waiting].T)
+        rows = pl.DataFrame(np.stack([column[waiting] for column in (*request, *shape)], axis=1))
         alike[waiting] = rows.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy() - 1
     expected, due = np.unique(start[ran] + estimate[ran], return_inverse=True)
     places = np.full(n, -1)
     places[ran] = due
     single = (user == 0) | (flags > 0)
     single[known.holds.row] = True
-    equal = (arrival, user, estimate, *request, *rules.counter, *rules.amount, *rules.reach)
+    equal = (arrival, user, estimate, *request, *rules.counter, *rules.amount, *rules.reach, *shape)
     noticed = waiting[(arrival[waiting] < cycle[waiting]) & (cycle[waiting] <= leave[waiting])]
     first = np.flatnonzero(log_starters(queue) & (start >= known.begin))
 
@@ -279,11 +302,11 @@ def book(of: Scene, plan: Plan) -> Booked:
     n = len(of.outside)
     seconds, idle, lapsed = np.zeros((len(BOOKED), n)), np.zeros(n), np.zeros(n, np.uint8)
     forbidden = np.zeros((of.rule_count, n), np.int64)
-    lacking = np.zeros((len(of.capacity) + 2, n), np.int64)
+    lacking = np.zeros((of.log_resources + 2, n), np.int64)
     counts, spans = np.zeros(len(Starts._fields), np.int64), kernels.Table(5)
     made = kernels.Bookings(seconds[:-1], forbidden, lacking, lapsed, idle, spans, counts)
     kernels.book_account(
-        *(of.log, of.course, of.rules, of.capacity, of.most, of.lapse_s),
+        *(of.log, of.course, of.rules, of.nodes, of.capacity, of.most, of.lapse_s),
         *(min(plan.reservations, n), plan.strict, made),
     )
     seconds[BOOKED.index("outside")] = of.outside

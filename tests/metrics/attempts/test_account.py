@@ -307,9 +307,9 @@ def test_a_limit_that_nothing_reaches_changes_nothing(seed: int, data: st.DataOb
 
 
 def test_a_traced_attempt_names_what_forbids_it() -> None:
-    # ann's second job is under her limit until 10, held until 12, and then in an outage.
+    # ann's second job is under her limit until 8, held until 10, and then in an outage.
     pool = POOL._replace(limits=(Limit(most=1, per="user"),))
-    holds = pl.DataFrame({"row": [1], "begin": [10], "end": [12], "kind": ["begin"]})
+    holds = pl.DataFrame({"row": [1], "begin": [8], "end": [12], "kind": ["begin"]})
     made = booked(
         ended(0, 0, 10, 3, "ann"),
         ended(0, 700, 710, 1, "ann"),
@@ -319,9 +319,9 @@ def test_a_traced_attempt_names_what_forbids_it() -> None:
         traced=1,
     )
     assert made.traced.rows() == [
-        (0, 10, "rule", "limit of 1 running job per user"),
-        (10, 12, "held", "begin"),
-        (12, 700, "unavailable", "outage"),
+        (0, 8, "rule", "limit of 1 running job per user"),
+        (8, 10, "held", "begin"),
+        (10, 700, "unavailable", "outage"),
     ]
 
 

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.attempts.account import account
+from audit.metrics.attempts.account import Durations, account
 from audit.metrics.attempts.contention import counted_resources, requests, with_gpu_types
 from audit.metrics.attempts.population import describe
+from audit.metrics.queue_sweep import in_force, queued
+from audit.metrics.waits.walk import Known, Plan, book, scene
 from audit.model import Limit, Node, Pool, Resource, Step
-from audit.registry.causes import CAUSES, COLUMNS, LACKS
+from audit.registry.causes import CAUSES, COLUMNS
 from tests.metrics.attempts.test_account import crowds
+from tests.metrics.waits.compared import assert_same
 from tests.naive import account as naive
 from tests.naive import nodes as on
-from tests.naive.attempts import close
 from tests.scenario.test_engine import slow_pool
-from tests.strategies import NOW, Rows, ended, frame, sampled
-
-pytestmark = pytest.mark.usefixtures("either_sweep")
+from tests.strategies import EPOCH, NOW, Rows, ended, frame, sampled
 
 NAMES = ("cpus", "gpus", "gpus:a100", "gpus:h100")
 SHAPES = {
@@ -43,22 +43,20 @@ ON_NODES = SUMS._replace(
 def test_as_defined(pool: Pool, data: st.DataObject, records: Rows) -> None:
     for record in records:
         _with_types(data, record)
-    got = account(describe(frame(records), [pool]), pool, NOW, cycle_s=2, outage_s=4).attempts
-    want = naive.account(
+    described = describe(frame(records), [pool]).with_row_index("row")
+    queue = queued(described, NOW, pl.col("size") > 0)
+    rules = in_force(queue, (), (), pool.zone)
+    got = book(scene(queue, pool, rules, Known(EPOCH, 2, lapse_s=8), outage_s=4), Plan(2))
+    site = naive.site_of(
         frame(records).with_columns(size="cpus").to_dicts(),
-        *slow_pool(pool),
-        NOW,
-        cycle=2,
+        *(*slow_pool(pool), NOW),
+        begin=EPOCH,
+        interval=2,
+        lapse=8,
         outage=4,
         machines=SHAPES if pool.nodes else None,
     )
-    for row in got.to_dicts():
-        exact = want.get((row["job_id"], row["attempt"]))
-        for cause in CAUSES:
-            assert close(row[cause.column], None if exact is None else exact.causes[cause.key])
-        for lack in LACKS if pool.nodes else ():
-            short = lack.resource or None
-            assert row[lack.column] == (None if exact is None else exact.lacking[short])
+    assert_same(got, naive.account(site, naive.Depth(2)), queue, pool)
 
 
 def _with_types(data: st.DataObject, record: dict[str, Any]) -> None:
@@ -77,7 +75,9 @@ def _with_types(data: st.DataObject, record: dict[str, Any]) -> None:
 
 def parts(pool: Pool, *records: dict[str, Any]) -> list[dict[str, float]]:
     """Return what each attempt waited for, by key of the cause."""
-    made = account(describe(frame(list(records)), [pool]), pool, 100, cycle_s=0)
+    made = account(
+        describe(frame(list(records)), [pool]), pool, 100, durations=Durations(0), log_begin=-1
+    )
     rows = made.attempts.sort("line").select(COLUMNS).rows()
     keys = [cause.key for cause in CAUSES]
     return [{k: v for k, v in zip(keys, row, strict=True) if v} for row in rows]
@@ -125,7 +125,8 @@ def test_scattered_gpus_of_a_type_are_lacking_gpus(h100s: int) -> None:
         ),
         ON_NODES,
         100,
-        cycle_s=0,
+        durations=Durations(0),
+        log_begin=-1,
     ).attempts.sort("line")
     assert got["cause_nodes_s"].to_list() == [0, 0, 0, 8]
     assert got["cause_nodes_gpus_s"].to_list() == [0, 0, 0, 8]

@@ -10,21 +10,16 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.reasons import hold_kind
 from audit.metrics.queue_sweep import Holds, Queued, in_force, queued
 from audit.metrics.waits.plan import STRICT
-from audit.metrics.waits.walk import BOOKED, Known, Plan, book, scene
+from audit.metrics.waits.walk import Known, Plan, book, scene
 from tests.metrics.attempts.test_account import LIMITS, WINDOWS, arrays, crowds
+from tests.metrics.waits.compared import assert_same
 from tests.naive import account as naive
-from tests.naive.attempts import close
 from tests.scenario.test_engine import slow_pool
 from tests.strategies import EPOCH, NOW, POOLS, Rows, frame, rows, sampled
 
 EDGE = 770
 """Times are moved by this, so that an hour begins among them."""
 PLANS = (Plan(20), Plan(0), STRICT, Plan(1), Plan(3))
-NAMES = {
-    **{name: name for name in BOOKED if name != "rule_free"},
-    "own_queued": "own_queue",
-}
-"""Entries of ``BOOKED`` as the twin names them."""
 
 
 @st.composite
@@ -73,18 +68,7 @@ def test_as_defined(rule: int, plan: Plan, data: st.DataObject) -> None:
         outage=outage,
     )
     want = naive.account(site, naive.Depth(plan.reservations, plan.strict))
-    assert got.starts._asdict() == want.starts._asdict()
-    keys = queue.rows.select("job_id", "attempt", "waits").rows()
-    for place, (job, attempt, waits) in enumerate(keys):
-        if not waits:
-            continue
-        exact = want.attempts[job, attempt]
-        for entry, name in NAMES.items():
-            assert close(got.of(entry)[place], exact.parts[name]), (job, entry)
-        assert got.of("rule_free")[place] == exact.rule_free
-        assert (got.forbidden[:, place] > 0).any() == bool(exact.rules)
-        assert got.lapsed[place] == exact.lapsed
-        assert got.idle[place] == pytest.approx(float(exact.idle), rel=1e-9, abs=1e-9)
+    assert_same(got, want, queue, pool)
 
 
 def _drawn_holds(

@@ -1,0 +1,40 @@
+"""The walk beside its slow twin."""
+
+import pytest
+
+from audit.metrics.attempts.contention import counted_resources
+from audit.metrics.queue_sweep import Queued
+from audit.metrics.waits.walk import BOOKED, Booked
+from audit.model import Pool
+from audit.registry.causes import FEATURES, LACKS
+from audit.words import kind_of
+from tests.naive import account as naive
+from tests.naive.attempts import close
+
+NAMES = {
+    **{name: name for name in BOOKED if name != "rule_free"},
+    "own_queued": "own_queue",
+}
+"""Entries of ``BOOKED`` as the twin names them."""
+
+
+def assert_same(got: Booked, want: naive.Account, queue: Queued, pool: Pool) -> None:
+    """Compare all that both book."""
+    assert got.starts._asdict() == want.starts._asdict()
+    keys = queue.rows.select("job_id", "attempt", "waits").rows()
+    for place, (job, attempt, waits) in enumerate(keys):
+        if not waits:
+            continue
+        exact = want.attempts[job, attempt]
+        for entry, name in NAMES.items():
+            ours, theirs = got.of(entry)[place], exact.parts[name]
+            assert close(ours, theirs), (job, entry, ours, float(theirs))
+        assert got.of("rule_free")[place] == exact.rule_free
+        assert (got.forbidden[:, place] > 0).any() == bool(exact.rules)
+        assert got.lapsed[place] == exact.lapsed
+        assert got.idle[place] == pytest.approx(float(exact.idle), rel=1e-9, abs=1e-9)
+        names = [*map(kind_of, counted_resources(pool)), FEATURES, ""]
+        for lack in LACKS if pool.nodes else ():
+            seconds = zip(names, got.lacking[:, place], strict=True)
+            ours = sum(int(s) for name, s in seconds if name == lack.resource)
+            assert ours == exact.lacking[lack.resource or None], (job, lack.key)
