@@ -21,7 +21,7 @@ CAUSES = (
     *("outside", "held", "unavailable", "rule", "nodes", "own", "claimed", "kept", "earlier"),
     *("later", "cycle", "unexplained"),
 )
-OWN = ("own_queue", "own_running", "kept_own")
+OWN = ("own_queued", "own_running", "kept_own")
 """The parts of *own*."""
 TYPES = ("gpus:a100", "gpus:h100")
 HOLDS = {
@@ -556,7 +556,7 @@ def walk(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> dict[Key,
             made[j.key] = Decided({"unexplained": Fraction(1)}, fitting=True) if fitting else behind
             continue
         taken: on.Used | None = site.placed(j, plan.left, t)
-        can = taken is not None
+        can = fitting and taken is not None
         if depth.strict:
             can = can and not failed
         elif plan.reserved and can:
@@ -579,7 +579,7 @@ def walk(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> dict[Key,
                 if user is not None and k.record["user"] == user:
                     lent = on.minus(lent, theirs, -1)
             own = site.placed(j, lent, t) is not None
-            made[j.key] = Decided({"own_queue" if own else "claimed": Fraction(1)}, fitting=True)
+            made[j.key] = Decided({"own_queued" if own else "claimed": Fraction(1)}, fitting=True)
         else:
             first = (failed if depth.strict else [k for k, _, _ in plan.reserved])[0]
             own = user is not None and first.record["user"] == user
@@ -638,7 +638,8 @@ def starts_at(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> Star
         elif j.queued(t):
             if _first_step(site, j, t, running, plan) or ages[j.key] >= site.lapse:
                 continue
-            if site.placed(j, plan.left, t) is None:
+            _, free, _ = site.amounts(j, running, t)
+            if not fits(j.request, free) or site.placed(j, plan.left, t) is None:
                 failed = True
                 if len(plan.reserved) < depth.reservations:
                     plan.reserve(j)
