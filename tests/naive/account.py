@@ -345,7 +345,9 @@ def _idle_share(site: Site, decided: Mapping[Key, Decided], t: int) -> Fraction:
     """What is free of the counted resource, by what could have used it; at most 1."""
     could = [one.request[0] for one in site.held if "unexplained" in _parts(decided, one)]
     running = [one for one in site.held if one.runs(t)]
-    free = sum(max(amounts[0], 0) for amounts in site.nodes_at(t, running).values())
+    there = site.nodes_at(t, running)
+    away = {name for name, spans in site.absent.items() if any(t in span for span in spans)}
+    free = sum(max(amounts[0], 0) for name, amounts in there.items() if name not in away)
     return min(Fraction(free, sum(could)), Fraction(1)) if sum(could) else Fraction()
 
 

@@ -11,6 +11,7 @@ from audit.words import kind_of
 from tests.naive import account as naive
 from tests.naive.attempts import close
 
+
 def assert_same(got: Booked, want: naive.Account, queue: Queued, pool: Pool) -> None:
     """Compare all that both book."""
     assert got.starts._asdict() == want.starts._asdict()
