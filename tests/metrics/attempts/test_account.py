@@ -289,7 +289,7 @@ def _deep(seed: int, count: int) -> Rows:
 
 @given(seed=st.integers(0, 10_000), data=st.data())
 def test_a_limit_that_nothing_reaches_changes_nothing(seed: int, data: st.DataObject) -> None:
-    # With a rule, all that waits is walked at each instant; without, only what may claim or reserve.
+    # With a rule, all that waits is walked at each instant; without, only what may start.
     policy = data.draw(st.sampled_from([None, *POLICIES]))
     lapse = data.draw(sampled([1, 20, 900]))
     pool = Pool("main", Resource.cpus, 24, amounts=(("gpus", 10),))

@@ -174,7 +174,7 @@ def test_the_range_of_waiting_for_the_jobs_of_others(real_logs: Path) -> None:
     made = account(attempts, pool, int(attempts["end_time"].to_numpy().max())).attempts
     busy = pl.sum_horizontal("own_running_s", "cause_earlier_s", "cause_later_s")
     low, high, waited = made.select(
-        busy.filter(~pl.col("lapsed")).sum(), busy.sum(), pl.col("wait_s").sum()
+        low=busy.filter(~pl.col("lapsed")).sum(), high=busy.sum(), waited=pl.col("wait_s").sum()
     ).row(0)
     assert (round(low / waited, 3), round(high / waited, 3)) == (0.043, 0.468)
 
