@@ -604,7 +604,8 @@ def test_what_gives_way_as_defined(data: st.DataObject) -> None:
         key = row["job_id"], row["attempt"]
         exact = (spared if takes else plain).get(key)
         for cause in CAUSES:
-            assert close(row[cause.column], None if exact is None else exact.causes[cause.key])
+            theirs = None if exact is None else exact.causes[cause.key]
+            assert close(row[cause.column], theirs), (key, cause.key, row[cause.column], theirs)
         if row["preemptible_s"] is None:  # also if none that gives way is known well enough
             assert not (takes and surely) or exact is None
         else:
