@@ -111,10 +111,10 @@ class Site(NamedTuple):
         return functools.reduce(on.minus, (self.used[one.key] for one in running), free)
 
     def instants(self) -> set[int]:
-        """When anything changes, but for lapses, from the first arrival to the last leave or start."""
+        """When anything changes but lapses, from the first arrival to the last leave or start."""
         waiting = [one for one in self.held if one.waits and one.arrival < one.leave]
         edges = {e for one in waiting for e in (one.arrival, one.leave)}
-        ran = [one for one in self.held if one.started or one.start != one.end]
+        ran = [o for o in self.held if o.started or (o.start is not None and o.start != o.end)]
         edges |= {e for one in ran for e in (one.start, one.end) if e is not None}
         edges |= {step.time for step in self.pool.steps} | {self.begin}
         edges |= {e for spans in self.absent.values() for s in spans for e in (s.start, s.stop)}
