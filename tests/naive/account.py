@@ -511,6 +511,11 @@ class Plan:
         self.left = on.minus(self.left, used)
         self.claims.append((j, used))
 
+    def lent(self, user: str | None) -> on.Free:
+        """What is left, and what the claims of a user took."""
+        own = (used for k, used in self.claims if user is not None and k.record["user"] == user)
+        return functools.reduce(lambda free, used: on.minus(free, used, -1), own, self.left)
+
     def reserve(self, j: One) -> None:
         for s in [self.t, *self.changes()]:
             used = self.room(j, s)
@@ -547,12 +552,9 @@ def walk(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> dict[Key,
         if known is not None:
             made[j.key] = known
             continue
-        capacity, free, used = site.amounts(j, running, t)
+        _, free, _ = site.amounts(j, running, t)
         fitting = fits(j.request, free) and site.placed(j, plan.free, t) is not None
-        if not fits(j.request, free):
-            behind = Decided(_holders(j, running, used, capacity, free))
-        elif not fitting:
-            behind = Decided({"nodes": Fraction(1)}, lacking=(_lacking(site, j, t, plan.free),))
+        behind = _behind(site, j, t, running, plan)
         if ages[j.key] >= site.lapse:
             passed |= {user} - {None}
             made[j.key] = Decided({"unexplained": Fraction(1)}, fitting=True) if fitting else behind
@@ -576,11 +578,7 @@ def walk(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> dict[Key,
         if not fitting:
             made[j.key] = behind
         elif site.placed(j, plan.left, t) is None:
-            lent = plan.left
-            for k, theirs in plan.claims:
-                if user is not None and k.record["user"] == user:
-                    lent = on.minus(lent, theirs, -1)
-            own = site.placed(j, lent, t) is not None
+            own = site.placed(j, plan.lent(user), t) is not None
             made[j.key] = Decided({"own_queued" if own else "claimed": Fraction(1)}, fitting=True)
         else:
             first = (failed if depth.strict else [k for k, _, _ in plan.reserved])[0]
@@ -590,6 +588,16 @@ def walk(site: Site, t: int, ages: Mapping[Key, int], depth: Depth) -> dict[Key,
         if len(plan.reserved) < depth.reservations:
             plan.reserve(j)
     return made
+
+
+def _behind(site: Site, j: One, t: int, running: list[One], plan: Plan) -> Decided:
+    """What keeps j from starting if it does not fit in what is free."""
+    capacity, free, used = site.amounts(j, running, t)
+    if not fits(j.request, free):
+        return Decided(_holders(j, running, used, capacity, free))
+    if site.placed(j, plan.free, t) is None:
+        return Decided({"nodes": Fraction(1)}, lacking=(_lacking(site, j, t, plan.free),))
+    return Decided({})
 
 
 def _first_step(site: Site, j: One, t: int, running: Sequence[One], plan: Plan) -> Decided | None:
@@ -656,7 +664,7 @@ def _lacking(site: Site, j: One, t: int, nodes: on.Free) -> str | None:
 
 
 def _noted(site: Site, j: One, t: int) -> bool:
-    """Whether a recorded hold is evidence of t: nothing but a lapse comes before the end of its wait."""
+    """Whether a recorded hold is evidence of t: before the end of the wait only lapses follow."""
     if j.record["reason"] not in HOLDS or j.record["attempt"] != 1:
         return False
     return not any(t < e < j.leave for e in site.instants())
