@@ -447,12 +447,18 @@ cdef void _set_held(Sweep s, int64_t slot, uint8_t held, int64_t now) noexcept n
         quit(s.line, slot)
         s.line.held_since[slot] = now
     elif s.idle is None:
-        _note(s, slot, HELD, s.line.held_since[slot], now)
+        _note_hold(s, slot, now)
     s.line.held[slot] = held
     if not held:
         enter(s.line, slot)
     if s.idle is None:
         _join(s, slot)
+
+
+cdef void _note_hold(Sweep s, int64_t slot, int64_t now) noexcept nogil:
+    """Note the hold of a block that ends; that of a traced attempt is noted as time passes."""
+    if not s.log.flags[s.line.first[slot]] & TRACED:
+        _note(s, slot, HELD, s.line.held_since[slot], now)
 
 
 cdef void _leave(Sweep s, int64_t i, int64_t now) noexcept nogil:
@@ -464,7 +470,7 @@ cdef void _leave(Sweep s, int64_t i, int64_t now) noexcept nogil:
     if s.idle is None:
         _complete(s, slot, i)
         if last and s.line.held[slot]:
-            _note(s, slot, HELD, s.line.held_since[slot], now)
+            _note_hold(s, slot, now)
     if previous != NOBODY:
         s.line.following[previous] = following
     else:
