@@ -28,7 +28,6 @@ BESIDE_THE_MIRROR: Final = {
     "tests/ingest/test_nothing_lost.py": "all of its room, over a long log",
     "tests/ingest/test_sacct_logs.py": "the way of one dialect into the store",
     "tests/mail/test_pages.py": "mails about users and accounts, through a server",
-    "tests/metrics/attempts/test_excess.py": "sums and ratios of peers",
     "tests/metrics/attempts/test_made_sites.py": "who is named on made sites and permuted logs",
     "tests/metrics/attempts/test_real_logs.py": "all of its room, over real logs",
     "tests/nightly/test_fortnight.py": "many nights in a row",

@@ -29,7 +29,7 @@ from audit.metrics.attempts.contention import (
     counted_resources,
     time_order,
 )
-from audit.metrics.queue_sweep import numbered, queued
+from audit.metrics.waits.queue import numbered, queued
 from audit.model import Pool
 
 Ints = NDArray[np.int64]

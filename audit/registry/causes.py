@@ -14,7 +14,7 @@ class Cause:
 
     key: str
     booked: tuple[str, ...]
-    """Its entries of ``metrics.queue_sweep.BOOKED``."""
+    """Its entries of ``metrics.waits.queue.BOOKED``."""
     label: str
     """Label of its share of all waiting in tables."""
     heading: str

@@ -124,7 +124,7 @@ def test_declared_nodes_win_and_memory_decides() -> None:
     assert (pool.capacity, dict(pool.amounts)) == (8, {"cpus": 8, "mem_bytes": 16 * GIB})
     assert [node.source for node in pool.nodes] == ["scontrol"] * 2
     described = describe(frame(list(jobs)), setting.pools)
-    rows = account(described, pool, 100, durations=Durations(0)).attempts.sort("line")
+    rows = account(described, pool, 100, log_begin=0, durations=Durations(0)).attempts.sort("line")
     assert rows["cause_nodes_s"].to_list() == [0, 0, 8]
     assert setting.warnings == ()
 

@@ -14,8 +14,8 @@ from audit.metrics.attempts import contention
 from audit.metrics.attempts.account import Durations, account
 from audit.metrics.attempts.population import describe
 from audit.metrics.nodes import members
-from audit.metrics.queue_sweep import in_force, queued
 from audit.metrics.waits.plan import STRICT
+from audit.metrics.waits.queue import in_force, queued
 from audit.metrics.waits.walk import Known, Plan, book, scene
 from audit.model import Absence, Node, Pool, Resource
 from audit.registry.causes import CAUSES, COLUMNS, LACKS

@@ -60,12 +60,13 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 import polars.selectors as cs
+from numpy.typing import NDArray
 
 from audit.metrics.attempts.contention import counted_resources
 from audit.metrics.attempts.reasons import hold_kind, throttled
 from audit.metrics.preemption import sides
-from audit.metrics.queue_sweep import NEVER, Holds, InForce, Ints, Queued, in_force, queued
 from audit.metrics.waits import plan as plans
+from audit.metrics.waits.queue import NEVER, Holds, InForce, Ints, Queued, in_force, queued
 from audit.metrics.waits.walk import (
     BOOKED,
     FIRST_RULE,
@@ -189,10 +190,9 @@ def account(
 
     Returns:
         The columns of ``CAUSES`` and ``RULE_FREE`` in s, ≥ 0, float64; null where the arrival, the
-        size or the end of the wait is unknown, and for attempts in reservations. ``rule`` is the
-        rule that forbids the attempt longest, ``held_by`` the hold that lasts longest; columns of
-        ``LACKS`` sum to ``cause_nodes_s``, null without nodes, as ``PREEMPTIBLE`` without others
-        that give way.
+        size or the end of the wait is unknown, and for attempts in reservations. ``rule`` forbids
+        the attempt longest, ``held_by`` holds it longest; columns of ``LACKS`` sum to
+        ``cause_nodes_s``, null without nodes, as ``PREEMPTIBLE`` without others that give way.
     """
     rows = described.select(_READ).with_row_index("row")
     queue = queued(rows, now, pl.col("size") > 0)
@@ -221,7 +221,9 @@ def account(
         _with(described, queue, made),
         _outages(outages, now),
         _barred(booked.stretches, queue, described),
-        _traced(booked, place, names, placed, kinds, outages, _absent(queue, pool, place)),
+        _before(queue, setting.outside, place).vstack(
+            _traced(booked, place, names, placed, kinds, outages, _absent(queue, pool, place))
+        ),
         *(setting.guessed, found.plan, found.starts, interval),
     )
 
@@ -350,6 +352,15 @@ def _with(described: pl.DataFrame, queue: Queued, made: pl.DataFrame) -> pl.Data
     every = pl.DataFrame({"row": pl.int_range(described.height, dtype=pl.UInt32, eager=True)})
     added = every.join(placed, on="row", how="left", maintain_order="left")
     return described.hstack(added.drop("row"))
+
+
+def _before(queue: Queued, outside: NDArray[np.float64], place: int | None) -> pl.DataFrame:
+    """Return the stretch of the traced wait before the log begins; see ``Account.traced``."""
+    rows = []
+    if place is not None and outside[place]:
+        arrival = int(queue.rows["arrival_time"][place])
+        rows.append((arrival, arrival + int(outside[place]), "outside", None))
+    return pl.DataFrame(rows, _TRACED, orient="row")
 
 
 def _traced(

@@ -20,7 +20,7 @@ from audit.metrics.attempts.contention import (
     time_order,
 )
 from audit.metrics.nodes import Placed, placed, sums_of
-from audit.metrics.queue_sweep import (
+from audit.metrics.waits.queue import (
     NEVER,
     NO_HOLDS,
     NO_STEPS,

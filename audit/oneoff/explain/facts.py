@@ -12,7 +12,7 @@ import polars as pl
 from audit.metrics.attempts import account as accounts
 from audit.metrics.attempts.contention import amounts, capacity_steps
 from audit.metrics.attempts.similar import similar_waits
-from audit.metrics.queue_sweep import NEVER, Ints, queued
+from audit.metrics.waits.queue import NEVER, Ints, queued
 from audit.model import Pool, Standing
 from audit.oneoff.explain.story import Account, Crossing, Crowd, Line, Part, Passer, Subject, Use
 from audit.registry.causes import COLUMNS

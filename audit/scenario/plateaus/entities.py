@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from audit.metrics.attempts.contention import counted_resources, requested, time_order
 from audit.metrics.attempts.population import only
 from audit.metrics.attempts.reasons import hold_kind, names_throttles
-from audit.metrics.queue_sweep import Queued, numbered, queued
+from audit.metrics.waits.queue import Queued, numbered, queued
 from audit.model import Pool
 
 if TYPE_CHECKING:

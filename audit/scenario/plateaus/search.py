@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from audit.metrics.attempts.contention import largest_amounts
-from audit.metrics.queue_sweep import numbered
+from audit.metrics.waits.queue import numbered
 from audit.model import Limit, Pool
 from audit.scenario.plateaus.capacity import CapacityBelow, capacity_below
 from audit.scenario.plateaus.entities import (

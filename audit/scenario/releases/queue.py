@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts.contention import CapacitySteps, amounts, capacity_steps
 from audit.metrics.attempts.population import only
-from audit.metrics.queue_sweep import numbered, queued
+from audit.metrics.waits.queue import numbered, queued
 from audit.model import SEQUENCE, Pool
 from audit.scenario.plateaus.sweeping import clock, local_days
 

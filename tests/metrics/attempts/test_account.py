@@ -22,8 +22,6 @@ from tests.registry.test_reasons import ALL_REASONS
 from tests.scenario.test_engine import slow_pool
 from tests.strategies import EPOCH, NOW, POOLS, Rows, ended, frame, rows, sampled
 
-pytestmark = pytest.mark.usefixtures("either_sweep")
-
 POOL = Pool("main", Resource.cpus, 4)
 EDGE = 770
 """Times are moved by this, so that an hour begins among them: Sunday 2001-09-09, 02:00 UTC."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from audit.metrics.attempts.account import Durations, account
 from audit.metrics.attempts.contention import counted_resources, requests, with_gpu_types
 from audit.metrics.attempts.population import describe
-from audit.metrics.queue_sweep import in_force, queued
+from audit.metrics.waits.queue import in_force, queued
 from audit.metrics.waits.walk import Known, Plan, book, scene
 from audit.model import Limit, Node, Pool, Resource, Step
 from audit.registry.causes import CAUSES, COLUMNS

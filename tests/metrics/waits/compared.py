@@ -3,7 +3,7 @@
 import pytest
 
 from audit.metrics.attempts.contention import counted_resources
-from audit.metrics.queue_sweep import Queued
+from audit.metrics.waits.queue import Queued
 from audit.metrics.waits.walk import BOOKED, Booked
 from audit.model import Pool
 from audit.registry.causes import FEATURES, LACKS

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.reasons import hold_kind
-from audit.metrics.queue_sweep import Holds, Queued, in_force, queued
 from audit.metrics.waits.plan import STRICT
+from audit.metrics.waits.queue import Holds, Queued, in_force, queued
 from audit.metrics.waits.walk import Known, Plan, book, scene
 from tests.metrics.attempts.test_account import LIMITS, WINDOWS, arrays, crowds
 from tests.metrics.waits.compared import assert_same

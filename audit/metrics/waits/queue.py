@@ -1,0 +1,203 @@
+"""A pool's queue, what is known of holds, and the rules in force, for the account of waits.
+
+Conventions: n attempts in the order (arrival, submit, sequence); times in epoch s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit import periods
+from audit.metrics.attempts.contention import (
+    CapacitySteps,
+    reserved_rows,
+)
+from audit.metrics.attempts.population import only, ordered
+from audit.metrics.attempts.reasons import any_of, in_scope
+from audit.metrics.closed_hours import closed_spans
+from audit.model import SEQUENCE, Standing
+from audit.rules import Limit, Window
+
+Ints = NDArray[np.int64]
+
+TRACED: Final = 2  # flag of the attempt of which the kernel keeps every stretch
+NEVER: Final = int(np.iinfo(np.int64).max)
+
+
+class Holds(NamedTuple):
+    """Times in which single attempts may not start; those of one attempt ascend, disjoint."""
+
+    row: Ints  # place in the order of attempts, ascending
+    begin: Ints
+    end: Ints
+
+
+_NONE: Final[Ints] = np.zeros(0, np.int64)
+NO_HOLDS: Final = Holds(_NONE, _NONE, _NONE)
+NO_STEPS: Final = CapacitySteps(_NONE, np.zeros((0, 0), np.int64), np.zeros(0, np.bool_))
+
+
+@dataclass(frozen=True)
+class Queued:
+    """The attempts of a pool in their order."""
+
+    rows: pl.DataFrame
+    """With ``waits``, whether the wait is booked; ``leave``, when it leaves the queue; and ``end``,
+    assumed for running attempts."""
+    reserved: pl.DataFrame  # the same for attempts in reservations
+
+    def column(self, name: str) -> Ints:
+        """Return an integer column, with 0 for null."""
+        return _ints(self.rows[name].fill_null(0))
+
+
+def queued(numbered: pl.DataFrame, now: int, waits: pl.Expr | bool) -> Queued:
+    """Return the attempts that wait or run in a pool.
+
+    Args:
+        numbered: columns of ``model.DESCRIBED`` and ``row``, of one pool, in any order.
+        now: time until which open attempts wait.
+        waits: condition for waiting, of attempts with a known arrival and end of the wait.
+    """
+    standing, start = pl.col("standing"), pl.col("start_time")
+    leaves = (
+        pl.when(standing == Standing.PENDING)
+        .then(pl.lit(now))
+        .when(standing == Standing.NEVER_STARTED)
+        .then("end_time")
+        .otherwise(start)
+    )
+    ends = pl.when(standing == Standing.RUNNING).then(pl.max_horizontal(pl.lit(now), start) + 1)
+    known = leaves.is_not_null() & pl.col("arrival_time").is_not_null()
+    held = (
+        numbered.with_columns(waits=(known & waits).fill_null(value=False), leave=leaves)
+        .pipe(only, start.is_not_null() | pl.col("waits"))
+        .with_columns(
+            arrival_time=pl.coalesce("arrival_time", "start_time"),
+            end=ends.otherwise("end_time"),
+        )
+        .pipe(ordered, "arrival_time", "submit_time", *SEQUENCE)
+    )
+    inside = reserved_rows(held)
+    return Queued(only(held, ~inside), held.filter(inside))
+
+
+class InForce(NamedTuple):
+    """A pool's limits and windows for n attempts, as the kernel takes them."""
+
+    counter: Ints  # [L, n]
+    amount: Ints
+    binding: Ints
+    most: Ints  # [L]
+    valid_from: Ints
+    valid_to: Ints
+    reach: Ints  # [W, n]
+    first_span: Ints  # [W + 1]
+    span_from: Ints
+    span_to: Ints
+    counters: int
+
+
+def in_force(
+    queue: Queued, limits: Sequence[Limit], windows: Sequence[Window], zone: str
+) -> InForce:
+    """Return limits and windows as the kernel takes them."""
+    held = queue.rows.with_columns(occupancy=pl.col("occupancy_s"))
+    n, clock = held.height, periods.zone(zone)
+    counter = np.full((len(limits), n), -1)
+    amount, binding = np.zeros((2, len(limits), n), np.int64)
+    counters = 0
+    for k, limit in enumerate(limits):
+        adds = np.ones(n, np.int64) if limit.resource is None else queue.column(limit.resource)
+        inside = in_scope(held, limit) & (adds > 0)
+        whose = np.zeros(n, np.int64)
+        if limit.per == "job":
+            whose = np.arange(n)
+        elif limit.per is not None:
+            whose = numbered(held[limit.per]) - 1
+        counted = inside & (whose >= 0)
+        counter[k, counted] = counters + whose[counted]
+        amount[k], binding[k] = adds, ~any_of(held["qos"], limit.exempt_qos)
+        counters += int(whose.max(initial=-1)) + 1
+    reach = np.zeros((len(windows), n), np.int64)
+    walltime = _ints(held["walltime_s"].fill_null(held["occupancy_s"]).fill_null(0))
+    since = int(queue.column("arrival_time").min()) if n else 0
+    until = max(int(queue.column("leave").max(initial=since)), since) + 1
+    spans = []
+    for k, window in enumerate(windows):
+        reach[k] = np.where(
+            in_scope(held, window), np.maximum(walltime, 1) if window.overlap else 1, 0
+        )
+        last = until + (int(walltime.max(initial=0)) if window.overlap else 0)
+        begin, end = _validity(window, clock)
+        begin, end = max(begin, since), min(end, last)
+        spans.append(
+            closed_spans(window.hours, clock, begin, end) if begin < end else (_NONE, _NONE)
+        )
+    validity = [_validity(limit, clock) for limit in limits]
+    return InForce(
+        *(counter, amount, binding, np.array([limit.most for limit in limits], np.int64)),
+        np.array([begin for begin, _ in validity], np.int64),
+        np.array([end for _, end in validity], np.int64),
+        reach,
+        np.cumsum([0, *(len(begins) for begins, _ in spans)]),
+        np.concatenate([_NONE, *(begins for begins, _ in spans)]),
+        np.concatenate([_NONE, *(ends for _, ends in spans)]),
+        counters,
+    )
+
+
+def _validity(rule: Limit | Window, clock: ZoneInfo) -> tuple[int, int]:
+    begin = periods.day_start(rule.valid_from, clock) if rule.valid_from else -NEVER
+    return begin, periods.day_start(rule.valid_to, clock) if rule.valid_to else NEVER
+
+
+def cuts(
+    rules: InForce, holds: Holds, queue: Queued, waiting: Ints, begin: Sequence[int] = ()
+) -> Ints:
+    """Return the instants at which rules and holds change while attempts wait, and ``begin``."""
+    arrival, leave = (queue.column(name)[waiting] for name in ("arrival_time", "leave"))
+    found = [
+        np.array(begin, np.int64),
+        rules.valid_from,
+        rules.valid_to,
+        holds.begin,
+        holds.end,
+        rules.span_to,
+    ]
+    for k, reach in enumerate(rules.reach):
+        begins = rules.span_from[rules.first_span[k] : rules.first_span[k + 1]]
+        reaches = np.unique(reach[waiting])
+        if len(reaches[reaches > 1]) == 0:
+            found.append(begins)
+            continue
+        # a job that must end before a closing may not start later than its walltime before it
+        for one in reaches[reaches > 0]:
+            mine = reach[waiting] == one
+            edges = begins - one + 1
+            low = np.searchsorted(edges, arrival[mine], side="right")
+            high = np.searchsorted(edges, leave[mine])
+            covered = np.zeros(len(edges) + 1, np.int64)
+            np.add.at(covered, low, 1)
+            np.add.at(covered, np.maximum(high, low), -1)
+            found.append(edges[np.cumsum(covered)[:-1] > 0])
+    cuts: Ints = np.unique(np.concatenate([_NONE, *found]))
+    inside: Ints = cuts[(cuts >= arrival.min(initial=NEVER)) & (cuts < leave.max(initial=0))]
+    return inside
+
+
+def numbered(names: pl.Series) -> Ints:
+    """Return names as numbers from 1 on; 0 for null."""
+    known = names.unique().drop_nulls().sort()
+    return _ints(names.cast(pl.Enum(known)).to_physical().cast(pl.Int64).fill_null(-1)) + 1
+
+
+def _ints(column: pl.Series) -> Ints:
+    return np.ascontiguousarray(column.to_numpy(), np.int64)
