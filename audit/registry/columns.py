@@ -151,6 +151,9 @@ OF_ATTEMPTS: Final = (
              f"{lack.words}", SECONDS, _NO_NODES) for lack in LACKS),
     Column("cause_rule_free_s", DOUBLE, "part of cause_rule_s in which it would have fitted",
            SECONDS, _NO_ACCOUNT),
+    Column("released_own_s", DOUBLE, "cause_unexplained_s if it started within 60 s after an end "
+           "of its own user, else 0: consistent with a limit or a dependency, without proving one",
+           SECONDS, _NO_ACCOUNT),
     Column("preemptible_s", DOUBLE, "part of the wait in which it fits only because what gives way "
            "to it counts as free", SECONDS, "where nothing gives way to it"),
     Column("rule", VARCHAR, "limit or closed hours that delayed it longest; see rules",

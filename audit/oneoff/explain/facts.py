@@ -114,7 +114,9 @@ def booked(
 ) -> Account:
     """Return the account of the wait, beside the waits of similar jobs at any time."""
     pool = found.subject.pool
-    made = accounts.account(described, pool, now, log_begin=log_begin, traced=row)
+    made = accounts.account(
+        described, pool, now, log_begin=log_begin, backfill=pool.states_backfill, traced=row
+    )
     one = similar_waits(made.attempts, ()).row(row, named=True)
     causes = {column: one[column] for column in COLUMNS}
     return Account(
