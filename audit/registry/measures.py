@@ -174,7 +174,7 @@ _ANATOMY: Final = (
     ),
     Measure("cause_rule_free_share", "Limits and closed hours, with free capacity", ONE, SHARE,
             _PLACES, "share of all waiting time in which only a limit or closed hours kept the job "
-            "from starting: it would have fitted", _SPEC_CAUSES, when=_BOOKED,
+            "from starting: enough was free", _SPEC_CAUSES, when=_BOOKED,
             figure=Quotient(BOOKED, "cause_rule_free_s", "wait_s")),
     *(
         Measure(lack.share, f"Free, but single nodes lacked {lack.words}", ONE, SHARE,

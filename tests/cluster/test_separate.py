@@ -10,7 +10,7 @@ from audit.cluster.inference import Fact
 from audit.cluster.separate import ceilings, pools, separate
 from audit.cluster.setting import one_off
 from audit.formats.dialects import Header
-from audit.metrics.attempts.account import account
+from audit.metrics.attempts.account import Durations, account
 from audit.metrics.attempts.population import describe
 from audit.model import Backfill, Limit, Order, Policy, Pool, Resource
 from audit.scenario.engine import simulate
@@ -238,7 +238,9 @@ def test_outages_are_those_of_partitions_with_hardware_of_their_own() -> None:
     assert capacities == [(f"{THREE[pool.name]} CPUs", "the peak in use") for pool in setting.pools]
     described = describe(frame(rows), setting.pools, setting.partition_pool)
     waits = {
-        pool.name: account(described.filter(pool=pool.name), pool, out + DAY, cycle_s=0).attempts
+        pool.name: account(
+            described.filter(pool=pool.name), pool, out + DAY, durations=Durations(0)
+        ).attempts
         for pool in setting.pools
     }
     assert {name: of["cause_unavailable_s"].sum() for name, of in waits.items()} == {

@@ -443,8 +443,7 @@ def test_only_the_first_of_several_pools_has_comments() -> None:
     assert second == (
         'name = "b"\npartitions = ["b"]\nresource = "cpus"\n# Noted.\\nOn one line.\n'
         "capacity = {}\n"
-        'exclusive_nodes = false\nplacement = "packed"\norder = "fcfs"\nfair_order = "fcfs"\n'
-        'backfill = "easy"'
+        'exclusive_nodes = false\nplacement = "packed"\nfair_order = "fcfs"'
     )
 
 
