@@ -96,7 +96,7 @@ CAUSES: Final = (
     Cause("unexplained", ("unexplained",), "Enough was free, no reason in the log", "Unexplained",
           "unexplained",
           "enough was free, and the log does not say why it waited",
-          "while enough was free, and the log does not say why the job waited",
+          "while enough was free, without a reason in the log",
           ("#5b3a94", "#9a70dd"), in_part="without an explanation"),
 )
 # fmt: on

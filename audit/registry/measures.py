@@ -7,6 +7,7 @@ without an entry is refused (``unit_of``).
 from collections.abc import Mapping
 from typing import Final
 
+from audit.registry.account import MEASURES as _OF_ACCOUNT
 from audit.registry.causes import CAUSES, LACKS
 from audit.registry.measure import (
     AREA,
@@ -17,7 +18,6 @@ from audit.registry.measure import (
     DURATION,
     ENDED,
     ENTITIES,
-    EPOCH,
     FORWARD,
     INTERRUPTED,
     JOBS,
@@ -58,7 +58,6 @@ _FORWARD: Final = "with modelled starts"
 _DECIDED: Final = "where decisions are known"
 _BOOKED: Final = "where waits were booked to causes"
 _SPEC_CAUSES: Final = "account of waits"
-_CHOSEN: Final = "where the pool's backfilling is not configured"
 _ON_NODES: Final = "where the nodes of the pool are known"
 _INTERRUPTED: Final = "where attempts were preempted, requeued or suspended"
 _PAIRED: Final = "for entities with pairs"
@@ -419,38 +418,7 @@ _OWNERS: Final = (
 )
 
 _FIDELITY: Final = (
-    Measure("log_begin", "Begin of the log", EPOCH, COUNT, (),
-            "the instant from which on the log has what happened; time before it is in no "
-            "utilization, and waiting before it has the cause `outside`"),
-    Measure("log_length", "Length of the log", SECONDS, DURATION, (),
-            "from the begin of the log to its last instant, or to the end of the period"),
-    Measure("begin_use", "Use at the begin of the log", ONE, SHARE, (),
-            "amount that known jobs used just before the begin of the log / mean use until the end "
-            "of the period; NULL: the log began before"),
-    Measure("end_waiting_share", "Waiting at the end of the log", ONE, SHARE, (),
-            "share of all waiting time that is nearer to the end of the log than the 95th "
-            "percentile of occupancies; NULL: the log ends later, or is not selected by end"),
-    Measure("plan_depth", "Reservations that the account assumes", "reservations", COUNT, (),
-            "most jobs that have a reservation at one time, in the account of waits; NULL: all"),
-    Measure("plan_strict", "Whether no job starts behind one that cannot", ONE, COUNT, (),
-            "1: the account of waits has a strict queue, without backfilling; else 0"),
-    Measure("interval_s", "Interval of scheduling passes", SECONDS, DURATION, (),
-            "configured, or inferred from the starts; NULL: not known, and 60 s are assumed"),
-    *(
-        Measure(f"plan_{key}", label, unit, COUNT, (), meaning, when=_CHOSEN)
-        for key, label, unit, meaning in (
-            ("starts", "Starts with which the plan was tried", "starts",
-             "starts since the log began"),
-            ("behind", "… behind a job with a reservation", "starts",
-             "those of these while a job with one of 20 reservations was ahead"),
-            ("broken", "… that break the plan", "starts",
-             "those of these for which the plan had no room"),
-            ("stretches", "Stretches in which a job was kept from starting", "stretches",
-             "maximal runs of instants in which the plan kept a job from starting"),
-            ("lapses", "Jobs that could start and did not", "lapses",
-             "jobs that could have started for 15 min in all, or two intervals of passes"),
-        )
-    ),
+    *_OF_ACCOUNT,
     Measure("replayed", "Replayed attempts", ATTEMPTS, COUNT, (),
             "attempts that ended in the period and have a start in both schedules"),
     Measure("start_error_median", "Error of start, median", SECONDS, DURATION, (),

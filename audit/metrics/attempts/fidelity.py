@@ -150,7 +150,7 @@ def _use_before(attempts: pl.DataFrame, begin: int, end: int) -> float | None:
         .select(before=size.filter(start < begin, leave >= begin).sum(), area=used.sum())
         .row(0)
     )
-    return before * (end - begin) / area if area else None
+    return float(before * (end - begin) / area) if area else None
 
 
 def _waiting_at(attempts: pl.DataFrame, end: int) -> float | None:
@@ -163,7 +163,7 @@ def _waiting_at(attempts: pl.DataFrame, end: int) -> float | None:
     if last is None or not waited:
         return None
     late = pl.max_horizontal("arrival_time", pl.lit(int(end - last)))
-    return subjects.select((pl.col("start_time") - late).clip(lower_bound=0).sum()).item() / waited
+    return float(subjects.select((pl.col("start_time") - late).clip(0).sum()).item() / waited)
 
 
 def _with_units(rows: Sequence[_Figure]) -> pl.DataFrame:
