@@ -162,10 +162,9 @@ def _why(attempts: pl.DataFrame) -> Definition:
     return Definition(
         "why",
         "Causes of waiting",
-        "Every second of a wait has one cause. The job may be held, the pool may have less than it "
-        "requests, or a limit or closed hours may forbid its start. If too little is free, the "
-        "second is divided among the jobs that use what it lacks. Otherwise jobs ahead may be "
-        "about to start, or have a reservation. The rest is unexplained, or due to single nodes.",
+        "Every second of a wait has one cause. The job may be held, the pool too small, or a limit "
+        "or closed hours may forbid its start. If too little is free, jobs that use what it lacks "
+        "share the second. Otherwise jobs ahead may be about to start. The rest is unexplained.",
         f"{' + '.join(cause.key for cause in CAUSES)} = wait",
         "fairaudit, account of waits",
         _example(

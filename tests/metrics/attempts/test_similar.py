@@ -37,7 +37,7 @@ Record = dict[str, Any]
 
 def parts_of(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
     """The account of attempts, without outages: a log that ends while jobs wait has one."""
-    return account(described, pool, now, durations=Durations(0, 10_000 * DAY)).attempts
+    return account(described, pool, now, log_begin=0, durations=Durations(0, 10_000 * DAY)).attempts
 
 
 def measured(records: list[Record], periods: list[Period] = ALL) -> pl.DataFrame:
